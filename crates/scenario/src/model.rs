@@ -1,0 +1,249 @@
+//! A validated scenario: names resolved to indices, units to types, generators expanded, defaults filled in.
+//!
+//! Both backends start from these values; neither sees TOML.
+
+use std::sync::Arc;
+
+use handfast_core::{BitRate, Bytes, Duration, Instant};
+use handfast_tcp::Config;
+
+/// Index into [`Scenario::nodes`].
+pub type NodeId = usize;
+/// Index into [`Scenario::links`].
+pub type LinkId = usize;
+/// Index into [`Scenario::flows`].
+pub type FlowId = usize;
+
+/// One scenario file, resolved.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The file's stem, or the `name` key.
+    pub name: String,
+    /// One line for `handfast list`.
+    pub description: String,
+    /// Hash of the resolved content (not of comments or layout), hexadecimal.
+    pub hash: String,
+    /// How long the run lasts.
+    pub duration: Duration,
+    /// Hosts, stations, access points, switches.
+    pub nodes: Vec<Node>,
+    /// Bidirectional links.
+    pub links: Vec<Link>,
+    /// Transfers.
+    pub flows: Vec<Flow>,
+    /// What happens when; sorted by time, file order where equal.
+    pub events: Vec<Event>,
+    /// The variants to compare, in file order.
+    pub schemes: Vec<Scheme>,
+    /// Where packets are captured: node names of `[capture]`.
+    pub captures: Vec<NodeId>,
+    /// Spacing of time series samples.
+    pub sample_interval: Duration,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// Has endpoints; forwards nothing.
+    Host,
+    /// A host that may move between access points.
+    Station,
+    /// Forwards.
+    Switch,
+    /// Forwards; stations associate with it.
+    AccessPoint,
+}
+
+/// A node.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its key in `[nodes]`.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// The role agents attach to, if it plays one.
+    pub role: Option<String>,
+}
+
+/// A limit on what one direction of a link holds: the packet in serialisation and those that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// At most so many packets.
+    Packets(u32),
+    /// At most so many bytes of IP packets.
+    Bytes(Bytes),
+}
+
+/// One thing that may happen to a packet on a link.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Loss {
+    /// Each packet independently, with this probability.
+    Packet(f64),
+    /// Each bit independently: a packet of n bits arrives corrupted with 1 - (1 - p)^n.
+    Bit(f64),
+    /// Gilbert-Elliott: a two-state chain stepped once a packet.
+    GilbertElliott {
+        /// Probability of good to bad.
+        good_to_bad: f64,
+        /// Probability of bad to good.
+        bad_to_good: f64,
+        /// Loss probability in the good state.
+        loss_good: f64,
+        /// Loss probability in the bad state.
+        loss_bad: f64,
+    },
+    /// The packets with these numbers, counted from 1 among those that carry payload in this direction.
+    List(Vec<u64>),
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Direction {
+    /// Serialisation rate.
+    pub rate: BitRate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// What the queue holds; [`None`]: unlimited.
+    pub queue: Option<QueueLimit>,
+    /// Loss processes, applied in order after serialisation.
+    pub losses: Vec<Loss>,
+    /// Probability that a packet is held back, and for how long, so that later ones overtake it.
+    pub reorder: Option<(f64, Duration)>,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+}
+
+/// A bidirectional link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its `name` key, or "a-b".
+    pub name: String,
+    /// The two ends.
+    pub between: [NodeId; 2],
+    /// From `between[0]` to `between[1]`.
+    pub forward: Direction,
+    /// From `between[1]` to `between[0]`.
+    pub backward: Direction,
+}
+
+/// What an application does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum App {
+    /// Always has data.
+    Bulk,
+    /// Sends so many bytes, then closes.
+    Transfer(Bytes),
+    /// Writes `size` bytes every `interval`.
+    Paced {
+        /// Bytes a write.
+        size: Bytes,
+        /// Between writes.
+        interval: Duration,
+    },
+}
+
+/// A transfer from one node to another.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its `name` key, or "from-to", numbered where that is not unique.
+    pub name: String,
+    /// The sender's node.
+    pub from: NodeId,
+    /// The receiver's node.
+    pub to: NodeId,
+    /// What is sent.
+    pub app: App,
+    /// When the sender opens the connection.
+    pub start: Instant,
+    /// A further delay drawn uniformly from `0..jitter` by the run's seed.
+    pub start_jitter: Duration,
+    /// When the sender closes it; the run's end where absent.
+    pub stop: Option<Instant>,
+    /// How fast the receiving application reads; [`None`]: at once.
+    pub read_rate: Option<BitRate>,
+}
+
+/// Something that happens to the network.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// When, before `phase`.
+    pub at: Instant,
+    /// A further delay drawn uniformly from `0..phase` by the run's seed.
+    pub phase: Duration,
+    /// What.
+    pub action: Action,
+}
+
+/// What becomes of packets while a link is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DownMode {
+    /// Packets on the link, in its queue and arriving at it are lost: a radio out of range.
+    Drop,
+    /// Packets wait in the queue, up to its limit; those in the air arrive: a pause.
+    Hold,
+}
+
+/// Which directions of a link an event concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Both.
+    Both,
+    /// From `between[0]` to `between[1]`.
+    Forward,
+    /// From `between[1]` to `between[0]`.
+    Backward,
+}
+
+/// An event's action.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// The link is gone for `gap`, then back.
+    Outage {
+        /// Which link.
+        link: LinkId,
+        /// For how long.
+        gap: Duration,
+        /// What becomes of its packets.
+        mode: DownMode,
+    },
+    /// The link's rate changes.
+    SetRate {
+        /// Which link.
+        link: LinkId,
+        /// Which directions.
+        way: Way,
+        /// The new rate.
+        rate: BitRate,
+    },
+    /// The link's propagation delay changes; packets already in the air keep theirs.
+    SetDelay {
+        /// Which link.
+        link: LinkId,
+        /// Which directions.
+        way: Way,
+        /// The new delay.
+        delay: Duration,
+    },
+}
+
+/// An agent of a scheme, attached by role. No kind is built in yet: the systems bring theirs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// Its kind.
+    pub kind: String,
+    /// The nodes that play the role it is attached to.
+    pub at: Vec<NodeId>,
+}
+
+/// All that a run uses besides the network: profiles and agents.
+#[derive(Clone, Debug)]
+pub struct Scheme {
+    /// Its key in `[schemes]`.
+    pub name: String,
+    /// The data sender's TCP.
+    pub sender: Arc<Config>,
+    /// The data receiver's TCP.
+    pub receiver: Arc<Config>,
+    /// Help in the path.
+    pub agents: Vec<Agent>,
+}

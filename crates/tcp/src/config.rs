@@ -1,0 +1,129 @@
+//! What a connection is made of: one value a profile, shared by all connections that use it.
+
+use handfast_core::{Bytes, Duration};
+
+/// How losses are repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Fast retransmit, then slow start: 4.3BSD-Tahoe.
+    Tahoe,
+    /// Fast retransmit and fast recovery, left on the first ACK of new data (RFC 5681 §3.2, without RFC 6582).
+    Reno,
+    /// Fast recovery that lasts until all data outstanding at its start is acknowledged (RFC 6582).
+    NewReno,
+    /// Selective acknowledgements (RFC 6675).
+    Sack,
+}
+
+/// How the congestion window grows and by how much it falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// RFC 5681: slow start and linear increase, halved on loss.
+    Reno,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// How F-RTO decides that a timeout was spurious (RFC 5682).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frto {
+    /// Not at all.
+    Off,
+    /// §2.1: cumulative acknowledgements only.
+    Basic,
+    /// §3.1: with SACK.
+    Sack,
+}
+
+/// The initial window (IW).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialWindow {
+    /// One segment (RFC 2001).
+    One,
+    /// Two to four segments (RFC 3390).
+    Rfc3390,
+    /// Ten segments (RFC 6928).
+    Ten,
+}
+
+/// How a connection behaves: a resolved profile. Defaults are those of profile `sack`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Largest payload of a segment without options, in bytes: our MSS option, and the bound on what we send
+    /// (RFC 6691: data segments shrink by the options they carry).
+    pub mss: u16,
+    /// Loss recovery.
+    pub recovery: Recovery,
+    /// Window growth.
+    pub growth: Growth,
+    /// Spurious timeouts by timestamps (RFC 3522).
+    pub eifel: bool,
+    /// Spurious timeouts by the order of acknowledgements (RFC 5682).
+    pub frto: Frto,
+    /// The window at the start.
+    pub initial_window: InitialWindow,
+    /// ssthresh at the start, in bytes; [`None`]: as high as can be (RFC 5681 §3.1).
+    pub initial_ssthresh: Option<Bytes>,
+    /// A bound on cwnd, in segments, besides the peer's window.
+    pub cwnd_clamp: Option<u32>,
+    /// Offer timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Offer SACK (RFC 2018); a receiver that offers it also reports duplicates (RFC 2883).
+    pub sack: bool,
+    /// Offer window scaling (RFC 7323 §2).
+    pub window_scaling: bool,
+    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Let cwnd decay after idle times and while the application limits the flow (RFC 2861 §3).
+    pub cwnd_validation: bool,
+    /// The longest an ACK is delayed; zero: every segment is acknowledged at once (RFC 5681 §4.2).
+    pub delayed_ack: Duration,
+    /// RTO before the first sample (RFC 6298 §2.1).
+    pub rto_initial: Duration,
+    /// Lower bound of the RTO (RFC 6298 §2.4 says 1 s; kernels use 200 ms).
+    pub rto_min: Duration,
+    /// Upper bound of the RTO, backoff included (RFC 6298 §2.5).
+    pub rto_max: Duration,
+    /// Clock granularity G of RFC 6298, and the tick of the timestamp clock.
+    pub clock_granularity: Duration,
+    /// Retransmissions of a SYN or SYN-ACK before the connection is given up.
+    pub syn_retries: u8,
+    /// Timeouts in a row without an acknowledgement before the connection is given up (R2 of RFC 9293 §3.8.3).
+    pub data_retries: u8,
+    /// How long a closed connection lingers: 2 MSL.
+    pub time_wait: Duration,
+    /// Real bytes the send buffer holds; synthetic payload takes no memory and is not bounded by it.
+    pub send_buffer: Bytes,
+    /// What the receive window offers at most.
+    pub receive_buffer: Bytes,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mss: 1460,
+            recovery: Recovery::Sack,
+            growth: Growth::Reno,
+            eifel: false,
+            frto: Frto::Off,
+            initial_window: InitialWindow::Rfc3390,
+            initial_ssthresh: None,
+            cwnd_clamp: None,
+            timestamps: true,
+            sack: true,
+            window_scaling: true,
+            limited_transmit: true,
+            cwnd_validation: true,
+            delayed_ack: Duration::from_millis(40),
+            rto_initial: Duration::from_secs(1),
+            rto_min: Duration::from_millis(200),
+            rto_max: Duration::from_secs(120),
+            clock_granularity: Duration::from_millis(1),
+            syn_retries: 6,
+            data_retries: 15,
+            time_wait: Duration::from_secs(60),
+            send_buffer: Bytes(4_000_000),
+            receive_buffer: Bytes(6_000_000),
+        }
+    }
+}

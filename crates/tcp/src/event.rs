@@ -1,0 +1,110 @@
+//! What an endpoint tells its driver, and what it counts.
+
+use handfast_core::Duration;
+
+/// Connection states (RFC 9293 §3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are RFC 9293's")]
+pub enum State {
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+    Closed,
+}
+
+/// Why a connection ended other than by both sides closing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Death {
+    /// The peer sent RST.
+    Reset,
+    /// No answer to our SYN or SYN-ACK within the configured retries.
+    HandshakeTimeout,
+    /// No acknowledgement within the configured retries.
+    Timeout,
+    /// We aborted it.
+    Aborted,
+}
+
+/// Which rule found a timeout spurious.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detector {
+    /// RFC 3522.
+    Eifel,
+    /// RFC 5682.
+    Frto,
+}
+
+/// Something an endpoint reports; rare ones only, never one a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is done.
+    Connected,
+    /// The peer has sent FIN and everything before it has arrived.
+    PeerClosed,
+    /// Both sides have closed; TIME-WAIT, if any, has passed.
+    Closed,
+    /// The connection is dead.
+    Died(Death),
+    /// The retransmission timer expired.
+    Timeout {
+        /// The RTO that expired.
+        rto: Duration,
+        /// Expiries in a row, this one included.
+        in_a_row: u8,
+    },
+    /// Fast retransmit: loss recovery begins.
+    RecoveryEntered,
+    /// Everything outstanding when recovery began is acknowledged.
+    RecoveryLeft,
+    /// A timeout was spurious; the response of RFC 4015 restored the window.
+    SpuriousTimeout(Detector),
+    /// The peer dropped data that it had selectively acknowledged.
+    Reneged,
+}
+
+/// What an endpoint counts, from its birth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Segments sent, of any kind.
+    pub segments_sent: u64,
+    /// Segments sent that carry payload, retransmissions included.
+    pub data_segments_sent: u64,
+    /// Of those, the ones that repeat payload.
+    pub retransmitted_segments: u64,
+    /// Payload bytes repeated.
+    pub retransmitted_bytes: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Entries into fast retransmit.
+    pub fast_retransmits: u64,
+    /// Timeouts found spurious.
+    pub spurious_timeouts: u64,
+    /// Segments received, of any kind.
+    pub segments_received: u64,
+    /// Segments received that carry payload.
+    pub data_segments_received: u64,
+    /// Segments received that held nothing new.
+    pub duplicate_segments_received: u64,
+}
+
+/// The sender's variables at one moment, for time series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Congestion window, bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold, bytes; [`u64::MAX`] before the first reduction.
+    pub ssthresh: u64,
+    /// Data sent and not yet cumulatively acknowledged, bytes (RFC 5681 FlightSize).
+    pub flight_size: u64,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Duration,
+    /// Retransmission timeout in force, backoff included.
+    pub rto: Duration,
+}

@@ -1,0 +1,17 @@
+//! A TCP endpoint as a machine: no clock, no socket, no thread.
+//!
+//! The driver hands in segments and expired deadlines, asks for segments to send, and learns the next deadline:
+//!
+//! ```text
+//! on_segment(now, &Segment)   on_timer(now)   poll_transmit(now, budget) -> Option<Segment>   deadline() -> Option<Instant>
+//! ```
+
+mod config;
+mod endpoint;
+mod event;
+mod profile;
+
+pub use config::{Config, Frto, Growth, InitialWindow, Recovery};
+pub use endpoint::Endpoint;
+pub use event::{Counters, Death, Detector, Event, Snapshot, State};
+pub use profile::{PROFILES, Profile, profile};

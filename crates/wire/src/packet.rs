@@ -1,0 +1,90 @@
+//! The one packet type: what every machine and every simulated link handles.
+
+use std::net::IpAddr;
+
+use crate::Payload;
+use crate::tcp::Segment;
+
+/// An IEEE 802.1Q tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vlan {
+    /// Priority code point, 0-7.
+    pub priority: u8,
+    /// Drop eligible indicator.
+    pub drop_eligible: bool,
+    /// VLAN identifier, 0-4095.
+    pub id: u16,
+}
+
+/// An Ethernet header without its type, which follows from the IP version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ethernet {
+    /// Destination address.
+    pub dst: [u8; 6],
+    /// Source address.
+    pub src: [u8; 6],
+    /// The 802.1Q tag, if there is one.
+    pub vlan: Option<Vlan>,
+}
+
+/// What an IP packet carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// A TCP segment.
+    Tcp(Segment),
+    /// Anything else, by protocol number.
+    Other {
+        /// IP protocol number (IPv6: the last next-header value).
+        protocol: u8,
+        /// The bytes after the IP header.
+        payload: Payload,
+    },
+}
+
+/// An IPv4 or IPv6 packet with its parsed headers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// The frame it travels in; absent on links that are not Ethernet.
+    pub ethernet: Option<Ethernet>,
+    /// Source address; the same family as `dst`.
+    pub src: IpAddr,
+    /// Destination address.
+    pub dst: IpAddr,
+    /// Time to live or hop limit.
+    pub hop_limit: u8,
+    /// DSCP and ECN: the IPv4 TOS byte or the IPv6 traffic class.
+    pub traffic_class: u8,
+    /// IPv4 identification; 0 for IPv6.
+    pub identification: u16,
+    /// Bit errors that a checksum would reveal. Only nodes that verify checksums may look at it.
+    pub corrupted: bool,
+    /// What it carries.
+    pub body: Body,
+}
+
+impl Packet {
+    /// A TCP segment between two hosts, not yet framed.
+    pub fn tcp(src: IpAddr, dst: IpAddr, segment: Segment) -> Self {
+        Self {
+            ethernet: None,
+            src,
+            dst,
+            hop_limit: 64,
+            traffic_class: 0,
+            identification: 0,
+            corrupted: false,
+            body: Body::Tcp(segment),
+        }
+    }
+
+    /// Bytes of the IP packet: what a link's rate and a queue's byte limit count. A frame's header does not count, as in
+    /// the papers' settings and in ns-2.
+    pub fn ip_len(&self) -> usize {
+        let header = if self.src.is_ipv4() { 20 } else { 40 };
+        header
+            + match &self.body {
+                Body::Tcp(segment) => segment.header_len() + segment.payload.len(),
+                Body::Other { payload, .. } => payload.len(),
+            }
+    }
+}

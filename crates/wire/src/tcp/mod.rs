@@ -1,0 +1,194 @@
+//! TCP (RFC 9293 §3.1) with the options this project speaks; the others are kept as they came.
+
+use std::fmt;
+use std::ops::BitOr;
+
+use handfast_core::SeqNum;
+
+use crate::Payload;
+
+/// Bytes of a TCP header without options.
+pub const HEADER_LEN: usize = 20;
+
+/// The control bits (RFC 9293 §3.1), the three reserved bits included: bit 11 is the first of them.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x001);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x002);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x004);
+    /// Push.
+    pub const PSH: Self = Self(0x008);
+    /// The acknowledgement field is significant.
+    pub const ACK: Self = Self(0x010);
+    /// The urgent field is significant.
+    pub const URG: Self = Self(0x020);
+    /// ECN echo (RFC 3168).
+    pub const ECE: Self = Self(0x040);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Self = Self(0x080);
+    /// No bit set.
+    pub const NONE: Self = Self(0);
+
+    /// Whether every bit of `other` is set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl fmt::Debug for Flags {
+    /// As `tcpdump` writes them: `S`, `S.`, `F.`, `R`, `P.`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [char; 8] = ['F', 'S', 'R', 'P', '.', 'U', 'E', 'W'];
+        for (bit, name) in NAMES.iter().enumerate() {
+            if self.0 & (1 << bit) != 0 {
+                write!(f, "{name}")?;
+            }
+        }
+        if self.0 >> 8 != 0 { write!(f, "+{:x}", self.0 >> 8) } else { Ok(()) }
+    }
+}
+
+/// The timestamps option (RFC 7323 §3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Timestamps {
+    /// TSval: the sender's clock.
+    pub val: u32,
+    /// TSecr: the peer's clock, echoed.
+    pub ecr: u32,
+}
+
+/// One SACK block (RFC 2018 §3): `start` inclusive, `end` exclusive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SackBlock {
+    /// Left edge.
+    pub start: SeqNum,
+    /// Right edge.
+    pub end: SeqNum,
+}
+
+/// Up to four SACK blocks, most recent first: all that fit into 40 bytes of options.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    len: u8,
+    blocks: [SackBlock; 4],
+}
+
+impl SackBlocks {
+    /// No block: the option is absent.
+    pub const NONE: Self =
+        Self { len: 0, blocks: [SackBlock { start: SeqNum(0), end: SeqNum(0) }; 4] };
+
+    /// Adds a block at the end; false where four stand there already.
+    pub fn push(&mut self, block: SackBlock) -> bool {
+        let Some(slot) = self.blocks.get_mut(usize::from(self.len)) else { return false };
+        *slot = block;
+        self.len += 1;
+        true
+    }
+
+    /// The blocks.
+    pub fn as_slice(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.as_slice().iter().map(|b| (b.start.0, b.end.0))).finish()
+    }
+}
+
+/// A TCP segment: header, options and payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// SEG.SEQ.
+    pub seq: SeqNum,
+    /// SEG.ACK; 0 where the ACK bit is not set.
+    pub ack: SeqNum,
+    /// Control bits.
+    pub flags: Flags,
+    /// SEG.WND as on the wire: not scaled.
+    pub window: u16,
+    /// Urgent pointer.
+    pub urgent: u16,
+    /// Maximum segment size (SYN only), in bytes.
+    pub mss: Option<u16>,
+    /// Window scale shift (RFC 7323 §2, SYN only).
+    pub window_scale: Option<u8>,
+    /// SACK-permitted (RFC 2018 §2, SYN only).
+    pub sack_permitted: bool,
+    /// Timestamps (RFC 7323 §3).
+    pub timestamps: Option<Timestamps>,
+    /// SACK blocks (RFC 2018 §3), a DSACK block first (RFC 2883).
+    pub sack: SackBlocks,
+    /// Options this project does not speak, kind and length included, in order, without padding. At most 40 bytes.
+    pub unknown: Option<Box<[u8]>>,
+    /// What it carries.
+    pub payload: Payload,
+}
+
+impl Segment {
+    /// An empty segment: no flag, no option, no payload.
+    pub const EMPTY: Self = Self {
+        src_port: 0,
+        dst_port: 0,
+        seq: SeqNum(0),
+        ack: SeqNum(0),
+        flags: Flags::NONE,
+        window: 0,
+        urgent: 0,
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+        timestamps: None,
+        sack: SackBlocks::NONE,
+        unknown: None,
+        payload: Payload::EMPTY,
+    };
+
+    /// SEG.LEN (RFC 9293 §3.3.1): payload bytes, plus one each for SYN and FIN.
+    pub fn seq_len(&self) -> u32 {
+        self.payload.len() as u32
+            + u32::from(self.flags.contains(Flags::SYN))
+            + u32::from(self.flags.contains(Flags::FIN))
+    }
+
+    /// Bytes of options, padded to a multiple of four.
+    pub fn options_len(&self) -> usize {
+        // The layout that RFC 7323 appendix A and RFC 2018 §3 recommend: timestamps and SACK each after two NOPs.
+        let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.as_slice().len() };
+        let fixed = if self.mss.is_some() { 4 } else { 0 }
+            + if self.window_scale.is_some() { 4 } else { 0 }
+            + if self.timestamps.is_some() { 12 } else { 0 }
+            // SACK-permitted takes the place of the two NOPs before timestamps.
+            + if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
+        let unknown = self.unknown.as_ref().map_or(0, |u| u.len().next_multiple_of(4));
+        fixed + sack + unknown
+    }
+
+    /// Bytes of header: 20 and the options.
+    pub fn header_len(&self) -> usize {
+        HEADER_LEN + self.options_len()
+    }
+}
