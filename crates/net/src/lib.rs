@@ -1,1 +1,5 @@
-//! Skeleton.
+//! Queues, links and losses as sans-IO machines.
+
+mod config;
+
+pub use config::{Direction, DownMode, Loss, QueueLimit};

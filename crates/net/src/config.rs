@@ -1,0 +1,60 @@
+//! What a link is made of: the values a scenario file gives.
+
+use handfast_core::{BitRate, Bytes, Duration};
+
+/// A limit on what one direction of a link holds: the packet in serialisation and those that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// At most so many packets.
+    Packets(u32),
+    /// At most so many bytes of IP packets.
+    Bytes(Bytes),
+}
+
+/// One thing that may happen to a packet on a link.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Loss {
+    /// Each packet independently, with this probability.
+    Packet(f64),
+    /// Each bit independently: a packet of n bits arrives corrupted with 1 - (1 - p)^n.
+    Bit(f64),
+    /// Gilbert-Elliott: a two-state chain stepped once a packet.
+    GilbertElliott {
+        /// Probability of good to bad.
+        good_to_bad: f64,
+        /// Probability of bad to good.
+        bad_to_good: f64,
+        /// Loss probability in the good state.
+        loss_good: f64,
+        /// Loss probability in the bad state.
+        loss_bad: f64,
+    },
+    /// The packets with these numbers, counted from 1 among those that carry payload in this direction.
+    List(Vec<u64>),
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Direction {
+    /// Serialisation rate.
+    pub rate: BitRate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// What the queue holds; [`None`]: unlimited.
+    pub queue: Option<QueueLimit>,
+    /// Loss processes, applied in order after serialisation.
+    pub losses: Vec<Loss>,
+    /// Probability that a packet is held back, and for how long, so that later ones overtake it.
+    pub reorder: Option<(f64, Duration)>,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+}
+
+/// What becomes of packets while a link is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DownMode {
+    /// Packets on the link, in its queue and arriving at it are lost: a radio out of range.
+    Drop,
+    /// Packets wait in the queue, up to its limit; those in the air arrive: a pause.
+    Hold,
+}
