@@ -109,12 +109,15 @@ fn decimal(number: &str, scale: u64) -> Option<u64> {
     }
     let numerator = fraction.parse::<u128>().ok()? * u128::from(scale);
     let denominator = 10u128.pow(fraction.len() as u32);
-    (numerator % denominator == 0).then(|| base.checked_add(u64::try_from(numerator / denominator).ok()?)).flatten()
+    (numerator % denominator == 0)
+        .then(|| base.checked_add(u64::try_from(numerator / denominator).ok()?))
+        .flatten()
 }
 
 /// Writes `value` in the largest unit that needs at most three decimals, so that it parses back to the same value.
 pub(crate) fn format(f: &mut fmt::Formatter<'_>, value: u64, units: &Units) -> fmt::Result {
-    let exact = |&&(_, scale): &&(&str, u64)| value >= scale && u128::from(value) * 1000 % u128::from(scale) == 0;
+    let exact =
+        |&&(_, scale): &&(&str, u64)| value >= scale && u128::from(value) * 1000 % u128::from(scale) == 0;
     let &(name, scale) = units.table.iter().find(exact).unwrap_or(&units.table[units.table.len() - 1]);
     let thousandths = u128::from(value % scale) * 1000 / u128::from(scale);
     if thousandths == 0 {

@@ -21,8 +21,16 @@ impl Profile {
 /// Every profile, in the order in which tables show them.
 pub const PROFILES: &[Profile] = &[
     Profile { name: "tahoe", summary: "fast retransmit, then slow start", make: || plain(Recovery::Tahoe) },
-    Profile { name: "reno", summary: "fast recovery, left on the first new ACK", make: || plain(Recovery::Reno) },
-    Profile { name: "newreno", summary: "fast recovery with partial ACKs (RFC 6582)", make: || plain(Recovery::NewReno) },
+    Profile {
+        name: "reno",
+        summary: "fast recovery, left on the first new ACK",
+        make: || plain(Recovery::Reno),
+    },
+    Profile {
+        name: "newreno",
+        summary: "fast recovery with partial ACKs (RFC 6582)",
+        make: || plain(Recovery::NewReno),
+    },
     Profile { name: "sack", summary: "SACK-based recovery (RFC 6675)", make: || plain(Recovery::Sack) },
     Profile { name: "cubic", summary: "CUBIC growth (RFC 9438) over SACK", make: cubic },
     Profile { name: "linux", summary: "our imitation of the kernel's defaults", make: linux },

@@ -1,8 +1,21 @@
 //! What goes on a wire: parsed headers, `parse` and `emit`, no state.
+//!
+//! [`Packet::parse`] states the contract that all parsers here keep.
 
+mod checksum;
+mod error;
+mod ethernet;
+mod frame;
+mod ip;
+mod ipv4;
+mod ipv6;
 mod packet;
 mod payload;
+pub mod pcapng;
 pub mod tcp;
 
+pub use checksum::Checksums;
+pub use error::{EmitError, Header, ParseError, ThroughWireError};
+pub use frame::LinkType;
 pub use packet::{Body, Ethernet, Packet, Vlan};
 pub use payload::Payload;

@@ -34,11 +34,28 @@ pub enum Body {
     Tcp(Segment),
     /// Anything else, by protocol number.
     Other {
-        /// IP protocol number (IPv6: the last next-header value).
+        /// IP protocol number; IPv6: the next-header value of the fixed header, be it that of an extension header.
         protocol: u8,
-        /// The bytes after the IP header.
+        /// The bytes after the IP header; IPv6: extension headers included.
         payload: Payload,
     },
+}
+
+impl Body {
+    /// The payload that it carries.
+    pub fn payload(&self) -> &Payload {
+        match self {
+            Self::Tcp(segment) => &segment.payload,
+            Self::Other { payload, .. } => payload,
+        }
+    }
+
+    pub(crate) fn payload_mut(&mut self) -> &mut Payload {
+        match self {
+            Self::Tcp(segment) => &mut segment.payload,
+            Self::Other { payload, .. } => payload,
+        }
+    }
 }
 
 /// An IPv4 or IPv6 packet with its parsed headers.
@@ -88,3 +105,6 @@ impl Packet {
             }
     }
 }
+
+// Simulations copy packets on every hop: a larger one is a decision, not an accident.
+const _: () = assert!(size_of::<Packet>() <= 184 && size_of::<Segment>() <= 128);

@@ -13,7 +13,13 @@ pub struct Endpoint {}
 #[expect(unused_variables, clippy::todo, missing_docs, reason = "interface under construction")]
 impl Endpoint {
     /// Active open: the SYN comes out of the first [`Endpoint::poll_transmit`].
-    pub fn connect(config: Arc<Config>, local_port: u16, remote_port: u16, iss: SeqNum, now: Instant) -> Self {
+    pub fn connect(
+        config: Arc<Config>,
+        local_port: u16,
+        remote_port: u16,
+        iss: SeqNum,
+        now: Instant,
+    ) -> Self {
         todo!()
     }
     /// Passive open: waits for a SYN, and learns the peer's port from it. One connection, not a backlog.

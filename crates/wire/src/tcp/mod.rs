@@ -1,5 +1,9 @@
 //! TCP (RFC 9293 §3.1) with the options this project speaks; the others are kept as they came.
 
+mod emit;
+mod options;
+mod parse;
+
 use std::fmt;
 use std::ops::BitOr;
 
@@ -7,10 +11,13 @@ use handfast_core::SeqNum;
 
 use crate::Payload;
 
+pub(crate) use emit::{check, emit};
+pub(crate) use parse::parse;
+
 /// Bytes of a TCP header without options.
 pub const HEADER_LEN: usize = 20;
 
-/// The control bits (RFC 9293 §3.1), the three reserved bits included: bit 11 is the first of them.
+/// The control bits (RFC 9293 §3.1) and, from bit 8 up to bit 11, the reserved bits beside the data offset: twelve in all.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u16);
 
@@ -63,9 +70,9 @@ impl fmt::Debug for Flags {
 /// The timestamps option (RFC 7323 §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Timestamps {
-    /// TSval: the sender's clock.
+    /// `TSval`: the sender's clock.
     pub val: u32,
-    /// TSecr: the peer's clock, echoed.
+    /// `TSecr`: the peer's clock, echoed.
     pub ecr: u32,
 }
 
@@ -87,8 +94,7 @@ pub struct SackBlocks {
 
 impl SackBlocks {
     /// No block: the option is absent.
-    pub const NONE: Self =
-        Self { len: 0, blocks: [SackBlock { start: SeqNum(0), end: SeqNum(0) }; 4] };
+    pub const NONE: Self = Self { len: 0, blocks: [SackBlock { start: SeqNum(0), end: SeqNum(0) }; 4] };
 
     /// Adds a block at the end; false where four stand there already.
     pub fn push(&mut self, block: SackBlock) -> bool {
@@ -124,7 +130,7 @@ pub struct Segment {
     pub dst_port: u16,
     /// SEG.SEQ.
     pub seq: SeqNum,
-    /// SEG.ACK; 0 where the ACK bit is not set.
+    /// SEG.ACK as on the wire: it means something only where the ACK bit is set.
     pub ack: SeqNum,
     /// Control bits.
     pub flags: Flags,
@@ -142,7 +148,8 @@ pub struct Segment {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks (RFC 2018 §3), a DSACK block first (RFC 2883).
     pub sack: SackBlocks,
-    /// Options this project does not speak, kind and length included, in order, without padding. At most 40 bytes.
+    /// Options this project does not speak, kind and length included, in order, without padding. At most 40 bytes;
+    /// [`None`] rather than empty.
     pub unknown: Option<Box<[u8]>>,
     /// What it carries.
     pub payload: Payload,
@@ -174,17 +181,16 @@ impl Segment {
             + u32::from(self.flags.contains(Flags::FIN))
     }
 
-    /// Bytes of options, padded to a multiple of four.
+    /// Bytes of options as emitted, padded to a multiple of four. Above 40 only where `emit` refuses the segment: its
+    /// options other than SACK do not fit.
     pub fn options_len(&self) -> usize {
-        // The layout that RFC 7323 appendix A and RFC 2018 §3 recommend: timestamps and SACK each after two NOPs.
-        let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.as_slice().len() };
-        let fixed = if self.mss.is_some() { 4 } else { 0 }
-            + if self.window_scale.is_some() { 4 } else { 0 }
-            + if self.timestamps.is_some() { 12 } else { 0 }
-            // SACK-permitted takes the place of the two NOPs before timestamps.
-            + if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
-        let unknown = self.unknown.as_ref().map_or(0, |u| u.len().next_multiple_of(4));
-        fixed + sack + unknown
+        options::Layout::of(self, self.sack.as_slice().len()).len
+    }
+
+    /// How many SACK blocks fit beside this segment's other options, 0 to 4. Those of [`Segment::sack`] beyond that give
+    /// way when the segment is emitted, the last first: an endpoint does not push them.
+    pub fn sack_room(&self) -> usize {
+        options::Layout::of(self, 4).sack_blocks
     }
 
     /// Bytes of header: 20 and the options.

@@ -1,0 +1,233 @@
+//! Whole frames: bytes to a [`Packet`] and back.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+
+use crate::checksum::{Checksums, pseudo_header};
+use crate::error::{EmitError, ParseError, ThroughWireError};
+use crate::ip::{self, IpHeader};
+use crate::packet::{Body, Packet};
+use crate::{Payload, ethernet, ipv4, ipv6, tcp};
+
+/// What a frame begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkType {
+    /// An Ethernet header.
+    Ethernet,
+    /// An IPv4 or IPv6 header.
+    RawIp,
+}
+
+impl Packet {
+    /// Parses one frame, without its frame check sequence. The payload shares `frame`'s memory.
+    ///
+    /// **The contract of every parser in this crate:** whatever the bytes, it returns; it never panics, never reads
+    /// beyond them, and allocates at most 40 bytes besides the packet. Bytes after the length that the IP header states
+    /// are not part of the packet.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use handfast_wire::{Checksums, LinkType, Packet, ParseError, Header};
+    ///
+    /// let noise = Bytes::from_static(&[0x45; 10]);
+    /// let error = Packet::parse(LinkType::RawIp, &noise, Checksums::Verify).unwrap_err();
+    /// assert_eq!(error, ParseError::Truncated { header: Header::Ipv4, needed: 20, have: 10 });
+    /// assert_eq!(error.to_string(), "IPv4 header: expected at least 20 bytes, 10 are there");
+    /// for len in 0..noise.len() {
+    ///     assert!(Packet::parse(LinkType::Ethernet, &noise.slice(..len), Checksums::Trust).is_err());
+    /// }
+    /// ```
+    ///
+    /// What a packet does not keep: IPv4 options, the IPv4 flags (a fragment is an error), the IPv6 flow label, the order
+    /// and the padding of TCP options. IPv6 extension headers stay in [`Body::Other`].
+    ///
+    /// # Errors
+    /// What is wrong with the bytes, and what was expected. A wrong TCP checksum is no error: it sets
+    /// [`Packet::corrupted`].
+    pub fn parse(link: LinkType, frame: &Bytes, checksums: Checksums) -> Result<Self, ParseError> {
+        let (ethernet, version, data) = match link {
+            LinkType::Ethernet => {
+                let (ethernet, ether_type, data) = ethernet::parse(frame)?;
+                (Some(ethernet), version_of(ether_type)?, data)
+            }
+            LinkType::RawIp => (None, frame.first().map_or(4, |byte| byte >> 4), frame.as_ref()),
+        };
+        let (header, body) = match version {
+            4 => ipv4::parse(data, checksums)?,
+            6 => ipv6::parse(data)?,
+            other => return Err(ParseError::IpVersion(other)),
+        };
+        let (body, corrupted) = parse_body(&header, body, frame, checksums)?;
+        Ok(Self {
+            ethernet,
+            src: header.src,
+            dst: header.dst,
+            hop_limit: header.hop_limit,
+            traffic_class: header.traffic_class,
+            identification: header.identification,
+            corrupted,
+            body,
+        })
+    }
+
+    /// Bytes of the frame that [`Packet::emit`] writes: the IP packet, and the Ethernet header where there is one.
+    pub fn wire_len(&self) -> usize {
+        self.ethernet_len() + self.ip_len()
+    }
+
+    /// How the frame begins that [`Packet::emit`] writes.
+    pub fn link_type(&self) -> LinkType {
+        if self.ethernet.is_some() { LinkType::Ethernet } else { LinkType::RawIp }
+    }
+
+    /// Appends the frame to `out`. Checksums are right, except that of a TCP segment marked as corrupted.
+    ///
+    /// # Errors
+    /// What has no form on the wire that parses back to the same packet; `out` is then unchanged. SACK blocks that
+    /// [`crate::tcp::Segment::sack_room`] does not count are left out without an error.
+    pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), EmitError> {
+        self.check()?;
+        let start = out.len();
+        out.resize(start + self.wire_len(), 0);
+        self.write(&mut out[start..])
+    }
+
+    /// Writes the frame to the start of `buffer` and returns its length, as [`Packet::emit`] does.
+    ///
+    /// # Errors
+    /// As [`Packet::emit`], and a buffer that is too small; it is then unchanged.
+    pub fn emit_into(&self, buffer: &mut [u8]) -> Result<usize, EmitError> {
+        self.check()?;
+        let (needed, have) = (self.wire_len(), buffer.len());
+        let frame = buffer.get_mut(..needed).ok_or(EmitError::Buffer { needed, have })?;
+        self.write(frame)?;
+        Ok(needed)
+    }
+
+    /// The packet as the next node would get it from a real wire: emitted and parsed. Synthetic payload comes back as
+    /// synthetic payload after a check of every byte, and the mark of corruption survives, so that a simulation gives the
+    /// same results with this on every hop as without.
+    ///
+    /// # Errors
+    /// What would not survive a wire.
+    pub fn through_wire(&self) -> Result<Self, ThroughWireError> {
+        let mut frame = Vec::with_capacity(self.wire_len());
+        self.emit(&mut frame)?;
+        let mut parsed = Self::parse(self.link_type(), &frame.into(), Checksums::Verify)?;
+        // No checksum that this crate knows covers another protocol's body, so the wire cannot carry the mark.
+        parsed.corrupted |= self.corrupted && matches!(self.body, Body::Other { .. });
+        let (sent, received) = (self.body.payload(), parsed.body.payload_mut());
+        if let Payload::Synthetic { .. } = sent {
+            if sent.to_bytes() != received.to_bytes() {
+                return Err(ThroughWireError::Payload);
+            }
+            *received = sent.clone();
+        }
+        Ok(parsed)
+    }
+
+    fn ethernet_len(&self) -> usize {
+        self.ethernet.map_or(0, |ethernet| ethernet.header_len())
+    }
+
+    fn check(&self) -> Result<(), EmitError> {
+        if let Some(ethernet) = self.ethernet {
+            ethernet.check()?;
+        }
+        let max = match (self.src, self.dst) {
+            (IpAddr::V4(_), IpAddr::V4(_)) => ipv4::MAX_LEN,
+            (IpAddr::V6(_), IpAddr::V6(_)) if self.identification == 0 => ipv6::MAX_LEN,
+            (IpAddr::V6(_), IpAddr::V6(_)) => return Err(EmitError::Ipv6Identification(self.identification)),
+            _ => return Err(EmitError::AddressFamilies),
+        };
+        match &self.body {
+            Body::Tcp(segment) => tcp::check(segment)?,
+            Body::Other { protocol: ip::TCP, .. } => return Err(EmitError::Protocol(ip::TCP)),
+            Body::Other { protocol: ipv6::HOP_BY_HOP, payload }
+                if self.src.is_ipv6() && payload.is_empty() =>
+            {
+                return Err(EmitError::Protocol(ipv6::HOP_BY_HOP));
+            }
+            Body::Other { .. } => {}
+        }
+        let len = self.ip_len();
+        if len <= max { Ok(()) } else { Err(EmitError::PacketLength(len)) }
+    }
+
+    /// Fills `frame`, which is as long as the packet, after [`Packet::check`].
+    fn write(&self, frame: &mut [u8]) -> Result<(), EmitError> {
+        let len = self.ip_len();
+        let (framing, packet) = frame.split_at_mut(self.ethernet_len());
+        let header = self.ip_header();
+        let (ether_type, header_len) = match (self.src, self.dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                ipv4::emit(&header, src, dst, len, packet);
+                (ethernet::IPV4, ipv4::HEADER_LEN)
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                ipv6::emit(&header, src, dst, len, packet);
+                (ethernet::IPV6, ipv6::HEADER_LEN)
+            }
+            _ => return Err(EmitError::AddressFamilies),
+        };
+        if let Some(ethernet) = self.ethernet {
+            ethernet.emit(ether_type, framing);
+        }
+        self.write_body(&mut packet[header_len..]);
+        Ok(())
+    }
+
+    fn ip_header(&self) -> IpHeader {
+        IpHeader {
+            src: self.src,
+            dst: self.dst,
+            hop_limit: self.hop_limit,
+            traffic_class: self.traffic_class,
+            identification: self.identification,
+            protocol: match self.body {
+                Body::Tcp(_) => ip::TCP,
+                Body::Other { protocol, .. } => protocol,
+            },
+        }
+    }
+
+    fn write_body(&self, out: &mut [u8]) {
+        match &self.body {
+            Body::Tcp(segment) => {
+                let pseudo = pseudo_header(self.src, self.dst, ip::TCP, out.len());
+                tcp::emit(segment, pseudo, self.corrupted, out);
+            }
+            Body::Other { payload, .. } => payload.write(out),
+        }
+    }
+}
+
+fn version_of(ether_type: u16) -> Result<u8, ParseError> {
+    match ether_type {
+        ethernet::IPV4 => Ok(4),
+        ethernet::IPV6 => Ok(6),
+        other => Err(ParseError::EtherType(other)),
+    }
+}
+
+/// The body, and whether a checksum shows that it is corrupted.
+fn parse_body(
+    header: &IpHeader,
+    body: &[u8],
+    frame: &Bytes,
+    checksums: Checksums,
+) -> Result<(Body, bool), ParseError> {
+    if header.protocol != ip::TCP {
+        return Ok((Body::Other { protocol: header.protocol, payload: payload(body, frame) }, false));
+    }
+    let (mut segment, data) = tcp::parse(body)?;
+    segment.payload = payload(data, frame);
+    let wrong = || pseudo_header(header.src, header.dst, ip::TCP, body.len()).add(body).fold() != 0xffff;
+    Ok((Body::Tcp(segment), checksums == Checksums::Verify && wrong()))
+}
+
+/// `part` of `frame` without a copy.
+fn payload(part: &[u8], frame: &Bytes) -> Payload {
+    if part.is_empty() { Payload::EMPTY } else { Payload::Bytes(frame.slice_ref(part)) }
+}

@@ -1,0 +1,194 @@
+//! TCP options (RFC 9293 §3.2): those this project speaks become fields, the others are kept as they came.
+
+use bytes::BufMut;
+use handfast_core::SeqNum;
+
+use super::{SackBlock, SackBlocks, Segment, Timestamps};
+use crate::error::{EmitError, ParseError};
+
+/// Bytes of options that the data offset leaves room for.
+pub(crate) const MAX_LEN: usize = 40;
+
+const END: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+/// How a segment's options lie in its header.
+///
+/// RFC 7323 appendix A and RFC 2018 §3 recommend NOPs before timestamps and SACK, so that their words lie on four-byte
+/// boundaries. Where that takes more than 40 bytes the options are packed without NOPs, as whatever a peer packed into
+/// 40 bytes fits that way. Where even that is too much, SACK blocks give way, the last first: the first ones are the most
+/// recent (RFC 2018 §4), and no other option can be sent in part.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout {
+    aligned: bool,
+    /// SACK blocks that are sent.
+    pub(crate) sack_blocks: usize,
+    /// Bytes, padding included: a multiple of four. Above [`MAX_LEN`] only where it does not fit without SACK.
+    pub(crate) len: usize,
+}
+
+impl Layout {
+    /// The layout of `segment`'s options with up to `sack_blocks` blocks.
+    #[inline]
+    pub(crate) fn of(segment: &Segment, sack_blocks: usize) -> Self {
+        let mut layout = Self::with(segment, true, sack_blocks);
+        while layout.len > MAX_LEN {
+            // Packed with all blocks comes before aligned with one block less.
+            layout = match (layout.aligned, layout.sack_blocks) {
+                (true, blocks) => Self::with(segment, false, blocks),
+                (false, 0) => break,
+                (false, blocks) => Self::with(segment, true, blocks - 1),
+            };
+        }
+        layout
+    }
+
+    #[inline]
+    fn with(segment: &Segment, aligned: bool, sack_blocks: usize) -> Self {
+        let nops = |n: usize| if aligned { n } else { 0 };
+        let mut len = segment.unknown.as_ref().map_or(0, |unknown| unknown.len());
+        if segment.mss.is_some() {
+            len += 4;
+        }
+        // SACK-permitted takes the place of the two NOPs before timestamps.
+        len += match (segment.sack_permitted, segment.timestamps.is_some()) {
+            (true, true) => 12,
+            (false, true) => nops(2) + 10,
+            (true, false) => nops(2) + 2,
+            (false, false) => 0,
+        };
+        if segment.window_scale.is_some() {
+            len += nops(1) + 3;
+        }
+        if sack_blocks > 0 {
+            len += nops(2) + 2 + 8 * sack_blocks;
+        }
+        Self { aligned, sack_blocks, len: len.next_multiple_of(4) }
+    }
+
+    /// Writes the options in the order in which Linux writes them, then the unknown ones, then padding.
+    pub(crate) fn emit(self, segment: &Segment, out: &mut [u8]) {
+        let mut at = &mut out[..self.len];
+        if let Some(mss) = segment.mss {
+            at.put_slice(&[MSS, 4]);
+            at.put_u16(mss);
+        }
+        self.emit_sack_permitted_and_timestamps(segment, &mut at);
+        if let Some(shift) = segment.window_scale {
+            self.nops(1, &mut at);
+            at.put_slice(&[WINDOW_SCALE, 3, shift]);
+        }
+        self.emit_sack(segment.sack.as_slice(), &mut at);
+        at.put_slice(segment.unknown.as_deref().unwrap_or_default());
+        // RFC 9293 §3.1: the padding is composed of zeros.
+        at.fill(END);
+    }
+
+    fn emit_sack_permitted_and_timestamps(self, segment: &Segment, at: &mut impl BufMut) {
+        if segment.sack_permitted != segment.timestamps.is_some() {
+            self.nops(2, at);
+        }
+        if segment.sack_permitted {
+            at.put_slice(&[SACK_PERMITTED, 2]);
+        }
+        if let Some(timestamps) = segment.timestamps {
+            at.put_slice(&[TIMESTAMPS, 10]);
+            at.put_u32(timestamps.val);
+            at.put_u32(timestamps.ecr);
+        }
+    }
+
+    fn emit_sack(self, blocks: &[SackBlock], at: &mut impl BufMut) {
+        if self.sack_blocks == 0 {
+            return;
+        }
+        self.nops(2, at);
+        at.put_slice(&[SACK, 2 + 8 * self.sack_blocks as u8]);
+        for block in &blocks[..self.sack_blocks] {
+            at.put_u32(block.start.0);
+            at.put_u32(block.end.0);
+        }
+    }
+
+    fn nops(self, n: usize, at: &mut impl BufMut) {
+        if self.aligned {
+            at.put_bytes(NOP, n);
+        }
+    }
+}
+
+/// Reads a header's options into `segment`. Of an option that comes twice the last counts, as in Linux.
+pub(super) fn parse(segment: &mut Segment, mut options: &[u8]) -> Result<(), ParseError> {
+    let mut unknown = Vec::new();
+    while let Some((&kind, rest)) = options.split_first() {
+        match kind {
+            END => break,
+            NOP => options = rest,
+            _ => {
+                let (option, after) = split_option(kind, options)?;
+                if !parse_known(segment, option) {
+                    unknown.extend_from_slice(option);
+                }
+                options = after;
+            }
+        }
+    }
+    segment.unknown = (!unknown.is_empty()).then(|| unknown.into_boxed_slice());
+    Ok(())
+}
+
+/// RFC 9293 §3.1 MUST-7: be prepared for an illegal option length.
+fn split_option(kind: u8, options: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
+    let stated = options.get(1).copied().unwrap_or(0);
+    match options.split_at_checked(usize::from(stated)) {
+        Some(split) if stated >= 2 => Ok(split),
+        // The options of a header have at most 40 bytes.
+        _ => Err(ParseError::TcpOption { kind, stated, room: options.len() as u8 }),
+    }
+}
+
+/// Sets the field that `option` is about; false where there is none, or its length is not that option's: such an option
+/// is kept among the unknown.
+fn parse_known(segment: &mut Segment, option: &[u8]) -> bool {
+    match *option {
+        [MSS, _, m0, m1] => segment.mss = Some(u16::from_be_bytes([m0, m1])),
+        [WINDOW_SCALE, _, shift] => segment.window_scale = Some(shift),
+        [SACK_PERMITTED, _] => segment.sack_permitted = true,
+        [TIMESTAMPS, _, v0, v1, v2, v3, e0, e1, e2, e3] => {
+            let (val, ecr) = (u32::from_be_bytes([v0, v1, v2, v3]), u32::from_be_bytes([e0, e1, e2, e3]));
+            segment.timestamps = Some(Timestamps { val, ecr });
+        }
+        [SACK, _, ref blocks @ ..] => match parse_sack(blocks) {
+            Some(sack) => segment.sack = sack,
+            None => return false,
+        },
+        _ => return false,
+    }
+    true
+}
+
+/// One to four blocks; [`None`] where the bytes are not that.
+fn parse_sack(bytes: &[u8]) -> Option<SackBlocks> {
+    let (blocks, []) = bytes.as_chunks::<8>() else { return None };
+    let mut sack = SackBlocks::NONE;
+    for &[s0, s1, s2, s3, e0, e1, e2, e3] in blocks {
+        let start = SeqNum(u32::from_be_bytes([s0, s1, s2, s3]));
+        let end = SeqNum(u32::from_be_bytes([e0, e1, e2, e3]));
+        if !sack.push(SackBlock { start, end }) {
+            return None;
+        }
+    }
+    (!sack.is_empty()).then_some(sack)
+}
+
+/// Whether a parse of `unknown` gives exactly these unknown options and nothing else.
+pub(super) fn check_unknown(unknown: &[u8]) -> Result<(), EmitError> {
+    let mut scratch = Segment::EMPTY;
+    let same = parse(&mut scratch, unknown).is_ok() && scratch.unknown.as_deref() == Some(unknown);
+    if same { Ok(()) } else { Err(EmitError::UnknownOptions) }
+}

@@ -1,0 +1,148 @@
+//! What is emitted parses back to the same packet, and whatever the bytes, a parse returns.
+
+mod common;
+
+use bytes::Bytes;
+use handfast_wire::{Body, Checksums, EmitError, LinkType, Packet, ParseError, Payload};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn emitted(packet: &Packet) -> Bytes {
+    let mut frame = Vec::new();
+    packet.emit(&mut frame).unwrap();
+    frame.into()
+}
+
+fn parsed(packet: &Packet, frame: &Bytes) -> Result<Packet, ParseError> {
+    Packet::parse(packet.link_type(), frame, Checksums::Verify)
+}
+
+/// Parses every prefix and whatever `frame` is, and checks that what parses is stable.
+fn survive(link: LinkType, frame: &Bytes) -> Result<(), TestCaseError> {
+    for checksums in [Checksums::Verify, Checksums::Trust] {
+        let Ok(first) = Packet::parse(link, frame, checksums) else { continue };
+        // All that a parse gives has a form on the wire, which parses back to it.
+        let again = emitted(&first);
+        prop_assert_eq!(again.len(), first.wire_len());
+        prop_assert_eq!(parsed(&first, &again).unwrap(), first.clone());
+        prop_assert_eq!(emitted(&parsed(&first, &again).unwrap()), again);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_packet_parses_back(packet in common::packet()) {
+        let frame = emitted(&packet);
+        prop_assert_eq!(frame.len(), packet.wire_len());
+        prop_assert_eq!(parsed(&packet, &frame).unwrap(), packet);
+    }
+
+    #[test]
+    fn a_buffer_gets_the_same_bytes(packet in common::packet(), spare in 0..9_usize) {
+        let frame = emitted(&packet);
+        let mut buffer = vec![0xaa; frame.len() + spare];
+        prop_assert_eq!(packet.emit_into(&mut buffer), Ok(frame.len()));
+        prop_assert_eq!(&buffer[..frame.len()], &frame[..]);
+        prop_assert!(buffer[frame.len()..].iter().all(|&byte| byte == 0xaa));
+        let (needed, have) = (frame.len(), frame.len() - 1);
+        prop_assert_eq!(packet.emit_into(&mut buffer[..have]), Err(EmitError::Buffer { needed, have }));
+    }
+
+    #[test]
+    fn a_simulated_packet_comes_through_the_wire(packet in common::simulated_packet()) {
+        let through = packet.through_wire().unwrap();
+        prop_assert_eq!(through, packet);
+    }
+
+    #[test]
+    fn options_take_the_bytes_that_options_len_says(segment in common::any_segment(Just(Payload::EMPTY))) {
+        let len = segment.options_len();
+        let packet = Packet::tcp([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), segment);
+        let mut frame = Vec::new();
+        match packet.emit(&mut frame) {
+            Ok(()) => {
+                prop_assert!(len <= 40);
+                prop_assert_eq!(usize::from(frame[32] >> 4) * 4, 20 + len);
+                prop_assert_eq!(frame.len(), 40 + len);
+            }
+            Err(error) => {
+                prop_assert_eq!(error, EmitError::OptionsLength(len));
+                prop_assert!(len > 40);
+                prop_assert!(frame.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn only_sack_blocks_give_way(segment in common::any_segment(Just(Payload::EMPTY))) {
+        prop_assume!(segment.options_len() <= 40);
+        let packet = Packet::tcp([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), segment.clone());
+        let Body::Tcp(back) = parsed(&packet, &emitted(&packet)).unwrap().body else { panic!("it was TCP") };
+        let room = segment.sack_room().min(segment.sack.as_slice().len());
+        prop_assert_eq!(back.sack.as_slice(), &segment.sack.as_slice()[..room]);
+        let mut expected = segment;
+        expected.sack = back.sack;
+        prop_assert_eq!(back, expected);
+    }
+
+    #[test]
+    fn a_cut_frame_is_an_error(packet in common::packet()) {
+        let frame = emitted(&packet);
+        for len in 0..frame.len() {
+            prop_assert!(parsed(&packet, &frame.slice(..len)).is_err(), "{} bytes of {:?}", len, packet);
+        }
+    }
+
+    #[test]
+    fn padding_is_not_payload(packet in common::packet(), padding in vec(any::<u8>(), 1..50)) {
+        let mut frame = emitted(&packet).to_vec();
+        frame.extend(padding);
+        prop_assert_eq!(parsed(&packet, &frame.into()).unwrap(), packet);
+    }
+
+    #[test]
+    fn a_flipped_bit_of_a_segment_is_found(
+        packet in common::packet(),
+        at in any::<prop::sample::Index>(),
+        bit in 0..8_u8,
+    ) {
+        let Body::Tcp(segment) = &packet.body else { return Ok(()) };
+        prop_assume!(!packet.corrupted);
+        let mut frame = emitted(&packet).to_vec();
+        let len = segment.header_len() + segment.payload.len();
+        let start = frame.len() - len;
+        frame[start + at.index(len)] ^= 1 << bit;
+        let frame = Bytes::from(frame);
+        if let Ok(received) = parsed(&packet, &frame) {
+            prop_assert!(received.corrupted);
+            let trusted = Packet::parse(packet.link_type(), &frame, Checksums::Trust).unwrap();
+            prop_assert_eq!(trusted, Packet { corrupted: false, ..received });
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in vec(any::<u8>(), 0..200)) {
+        let frame = Bytes::from(bytes);
+        survive(LinkType::Ethernet, &frame)?;
+        survive(LinkType::RawIp, &frame)?;
+    }
+
+    #[test]
+    fn damaged_packets_are_survived(
+        packet in common::packet(),
+        damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut frame = emitted(&packet).to_vec();
+        for (at, byte) in damage {
+            let at = at.index(frame.len());
+            frame[at] = byte;
+        }
+        let frame = Bytes::from(frame);
+        survive(packet.link_type(), &frame)?;
+        survive(packet.link_type(), &frame.slice(..cut.index(frame.len())))?;
+    }
+}
