@@ -63,16 +63,22 @@ impl BitRate {
         const NANOS: u64 = 1_000_000_000;
         let bits = bytes.0.saturating_mul(8);
         // The common case fits 64 bits (up to 2.3 GB at once); a 128-bit division costs ten times as much.
-        if let Some(scaled) = bits.checked_mul(NANOS) {
-            let whole = scaled.checked_div(self.0)?;
-            let left = scaled % self.0;
-            let up = u64::from(left != 0);
-            return Some((Duration::from_nanos(whole + up), if up == 1 { self.0 - left } else { 0 }));
+        if let Some(nanobits) = bits.checked_mul(NANOS) {
+            return self.time_for(nanobits);
         }
         let scaled = u128::from(bits) * u128::from(NANOS);
         let whole = scaled.checked_div(u128::from(self.0))?;
         let nanos = u64::try_from(whole).unwrap_or(u64::MAX);
         Some((Duration::from_nanos(nanos), 0))
+    }
+
+    /// [`BitRate::serialisation`] for a part of a packet, in billionths of a bit: what is left of a packet after a whole
+    /// number of nanoseconds at a whole number of bits per second is a whole number of them.
+    pub fn time_for(self, nanobits: u64) -> Option<(Duration, u64)> {
+        let whole = nanobits.checked_div(self.0)?;
+        let left = nanobits % self.0;
+        let early = if left == 0 { 0 } else { self.0 - left };
+        Some((Duration::from_nanos(whole + u64::from(left != 0)), early))
     }
 
     /// The bytes that pass in `time`, rounded down.

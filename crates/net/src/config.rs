@@ -42,12 +42,20 @@ pub struct Direction {
     pub delay: Duration,
     /// What the queue holds; [`None`]: unlimited.
     pub queue: Option<QueueLimit>,
-    /// Loss processes, applied in order after serialisation.
+    /// Loss processes. Every one sees every packet that comes to the end of the link (not those that the queue dropped or an
+    /// outage took), each with random numbers of its own.
     pub losses: Vec<Loss>,
     /// Probability that a packet is held back, and for how long, so that later ones overtake it.
     pub reorder: Option<(f64, Duration)>,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
+}
+
+impl Direction {
+    /// A rate and a delay, and nothing that could go wrong.
+    pub const fn plain(rate: BitRate, delay: Duration) -> Self {
+        Self { rate, delay, queue: None, losses: Vec::new(), reorder: None, duplicate: 0.0 }
+    }
 }
 
 /// What becomes of packets while a link is down.

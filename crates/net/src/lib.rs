@@ -1,5 +1,29 @@
 //! Queues, links and losses as sans-IO machines.
+//!
+//! A [`Link`] is one direction: drop-tail queue, serialisation, propagation, impairments and outages in one FIFO with
+//! one deadline. The driver keeps the packets and hands over small handles:
+//!
+//! ```
+//! use handfast_core::{BitRate, Bytes, Duration, Instant, Stream};
+//! use handfast_net::{Direction, Exit, Link};
+//!
+//! let direction = Direction::plain(BitRate::from_bps(8_000_000), Duration::from_millis(5));
+//! let mut link = Link::new(&direction, Stream::new(1, "a-b forward"));
+//! link.enqueue(Instant::ZERO, 7_u32, Bytes(1000), true).unwrap();
+//! // 1 ms to serialise, 5 ms to propagate.
+//! assert_eq!(link.deadline(), Some(Instant::from_millis(6)));
+//! assert_eq!(link.poll(Instant::from_millis(6)), Some(Exit::Delivered { handle: 7, corrupted: false }));
+//! assert_eq!(link.poll(Instant::from_millis(6)), None);
+//! ```
 
 mod config;
+mod counters;
+mod fifo;
+mod impair;
+mod line;
+mod link;
+mod loss;
 
 pub use config::{Direction, DownMode, Loss, QueueLimit};
+pub use counters::{Cause, Counters};
+pub use link::{Exit, Link, Occupancy};

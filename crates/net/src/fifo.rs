@@ -1,0 +1,128 @@
+//! The packets of one direction in order, and which of them still wait.
+
+use std::collections::VecDeque;
+use std::collections::vec_deque::IterMut;
+
+use handfast_core::{Bytes, Instant};
+
+/// The largest size the FIFO accounts for: 30 bits.
+const SIZE_MASK: u32 = (1 << 30) - 1;
+const PAYLOAD: u32 = 1 << 30;
+const DOOMED: u32 = 1 << 31;
+
+/// A packet on the link. 24 bytes with a four-byte handle: what a hop touches should stay in the cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<H> {
+    /// When its last bit leaves; [`Instant::MAX`]: not while things stay as they are.
+    pub(crate) departure: Instant,
+    /// When its last bit arrives at the far end.
+    pub(crate) arrival: Instant,
+    pub(crate) handle: H,
+    /// Size and two marks.
+    meta: u32,
+}
+
+impl<H> Entry<H> {
+    pub(crate) fn new(handle: H, size: u32, has_payload: bool) -> Self {
+        let meta = size | if has_payload { PAYLOAD } else { 0 };
+        Self { departure: Instant::MAX, arrival: Instant::MAX, handle, meta }
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.meta & SIZE_MASK
+    }
+
+    pub(crate) fn has_payload(&self) -> bool {
+        self.meta & PAYLOAD != 0
+    }
+
+    /// Whether an outage took it.
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.meta & DOOMED != 0
+    }
+}
+
+/// `size` as an [`Entry`] holds it: a packet of more than 1 GiB counts as one of 1 GiB.
+pub(crate) fn clamp(size: Bytes) -> u32 {
+    u32::try_from(size.get()).unwrap_or(u32::MAX).min(SIZE_MASK)
+}
+
+/// Packets in the order of both departure and arrival. Those in the air come first, those in the queue after them; the
+/// border moves with time and is looked up only when somebody asks.
+#[derive(Debug)]
+pub(crate) struct Fifo<H> {
+    entries: VecDeque<Entry<H>>,
+    /// Bytes of the packets behind the border.
+    held_bytes: u64,
+    /// How many packets were in front of the border when it was last looked up.
+    departed: u32,
+}
+
+impl<H: Copy> Fifo<H> {
+    pub(crate) const fn new() -> Self {
+        Self { entries: VecDeque::new(), held_bytes: 0, departed: 0 }
+    }
+
+    /// Packets on the link: in the queue or in the air.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn front(&self) -> Option<&Entry<H>> {
+        self.entries.front()
+    }
+
+    /// Appends a packet. It arrives no earlier than the one before it, whatever became of the delay meanwhile.
+    #[inline]
+    pub(crate) fn push(&mut self, mut entry: Entry<H>) {
+        if let Some(last) = self.entries.back() {
+            entry.arrival = entry.arrival.max(last.arrival);
+        }
+        self.held_bytes += u64::from(entry.size());
+        self.entries.push_back(entry);
+    }
+
+    /// Removes the first packet if it has arrived.
+    #[inline]
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Entry<H>> {
+        if self.entries.front()?.arrival > now {
+            return None;
+        }
+        let entry = self.entries.pop_front()?;
+        match self.departed.checked_sub(1) {
+            Some(left) => self.departed = left,
+            None => self.held_bytes -= u64::from(entry.size()),
+        }
+        Some(entry)
+    }
+
+    /// Packets and bytes in the queue, the one in serialisation included. A packet whose last bit leaves at this very
+    /// moment has left.
+    pub(crate) fn held(&mut self, now: Instant) -> (usize, u64) {
+        while let Some(entry) =
+            self.entries.get(self.departed as usize).filter(|entry| entry.departure <= now)
+        {
+            self.held_bytes -= u64::from(entry.size());
+            self.departed += 1;
+        }
+        (self.entries.len() - self.departed as usize, self.held_bytes)
+    }
+
+    /// The packets in the queue, first the one in serialisation, and when the last one in the air arrives.
+    pub(crate) fn queue_mut(&mut self, now: Instant) -> (Instant, IterMut<'_, Entry<H>>) {
+        self.held(now);
+        let departed = self.departed as usize;
+        let last = departed.checked_sub(1).map_or(Instant::ZERO, |last| self.entries[last].arrival);
+        (last, self.entries.range_mut(departed..))
+    }
+
+    /// Dooms every packet that has not arrived: it leaves the link now, for nowhere.
+    pub(crate) fn doom(&mut self, now: Instant) {
+        for entry in self.entries.iter_mut().rev().take_while(|entry| entry.arrival > now) {
+            entry.departure = entry.departure.min(now);
+            entry.arrival = now;
+            entry.meta |= DOOMED;
+        }
+        self.held(now);
+    }
+}
