@@ -200,7 +200,6 @@ impl<H: Copy> Link<H> {
     /// The propagation delay of all that leaves from now on. Packets in the air keep theirs, and none overtakes them: after
     /// a decrease a packet arrives at the earliest with the one before it.
     pub fn set_delay(&mut self, now: Instant, delay: Duration) {
-        self.fifo.held(now);
         self.delay = delay;
         self.retime(now, false);
     }

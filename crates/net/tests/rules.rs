@@ -118,6 +118,21 @@ fn a_new_delay_is_for_what_leaves_later_and_overtakes_nothing() {
 }
 
 #[test]
+fn what_waits_behind_a_longer_delay_is_in_the_air_until_then() {
+    let gone = |handle| (9, lost(handle, Cause::Outage));
+    for change_at in [0, 2] {
+        let mut link = link(&plain());
+        offer(&mut link, 0, 0).unwrap();
+        offer(&mut link, change_at, 1).unwrap();
+        link.set_delay(ms(2), Duration::ZERO);
+        offer(&mut link, 2, 2).unwrap();
+        // All but the first would have arrived by 9 ms if they had overtaken it.
+        link.down(ms(9), DownMode::Drop);
+        assert_eq!(exits(&mut link, 100), [gone(0), gone(1), gone(2)]);
+    }
+}
+
+#[test]
 fn a_drop_outage_loses_all_that_is_on_the_link_and_all_that_comes() {
     let mut link = link(&plain());
     for handle in 0..3 {
