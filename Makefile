@@ -1,0 +1,58 @@
+# make demo     builds, then compares every scheme on one roam: a table, and out/demo/report.html
+# make build    leaves a working .venv/bin/handfast (handfastd, the daemon for real networks, does not exist yet)
+# make test     cargo test and pytest; the reason for everything skipped is printed
+# make lint     rustfmt, clippy, ruff, mypy, stubtest
+# make bench    the speed comparison; writes out/bench.json
+# make clean    removes what the others made
+
+PYTHON ?= python3
+# How the extension is compiled: `wheel` builds fast, `release` (fat LTO) runs fastest.
+PROFILE ?= wheel
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+MATURIN := VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --profile $(PROFILE)
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+.DEFAULT_GOAL := demo
+.PHONY: demo build test lint bench clean
+.DELETE_ON_ERROR:
+
+demo: build
+	$(BIN)/handfast compare scenarios/wifi-outage.toml --out out/demo
+
+build: $(VENV)/.built
+
+test: $(VENV)/.dev
+	cargo test --quiet
+	$(BIN)/pytest
+
+lint: $(VENV)/.dev
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check --quiet
+	$(BIN)/ruff format --quiet --check
+	$(BIN)/mypy
+	$(BIN)/stubtest handfast._handfast
+
+bench: $(VENV)/.built
+	$(BIN)/python bench/bench.py
+
+clean:
+	rm -rf $(VENV) out target python/handfast/*.so
+
+$(VENV)/.made: tools/make-venv
+	@PYTHON="$(PYTHON)" tools/make-venv $(VENV)
+	$(PIP) install 'maturin>=1.9,<2'
+	@touch $@
+
+# An editable install: changes to the Python files need no rebuild.
+$(VENV)/.built: $(VENV)/.made pyproject.toml $(RUST)
+	$(MATURIN)
+	@touch $@
+
+# With the tools of `make test` and `make lint`.
+$(VENV)/.dev: $(VENV)/.built
+	$(MATURIN) --extras dev
+	@touch $@

@@ -1,0 +1,83 @@
+"""The Rust core: scenarios, the simulator, the vocabulary."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import final
+
+__version__: str
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be used. `str()` shows the line, what was expected and the nearest valid name."""
+
+    line: int | None
+    column: int | None
+
+class Cancelled(Exception):
+    """A run was stopped by `Control.cancel`."""
+
+@final
+class Control:
+    """A handle on a run in progress, shared between threads."""
+
+    def __new__(cls) -> Control: ...
+    def cancel(self) -> None:
+        """Ask the run to stop soon; it then raises `Cancelled`."""
+    @property
+    def progress(self) -> float:
+        """Virtual time done, 0 to 1."""
+
+@final
+class Run:
+    """What one run gave."""
+
+    @property
+    def json(self) -> str:
+        """One run object of `result.json`."""
+    @property
+    def series(self) -> Mapping[str, Mapping[str, Sequence[object]]]:
+        """Tables of equally long columns."""
+
+@final
+class Scenario:
+    """A validated scenario."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def hash(self) -> str: ...
+    @property
+    def duration_s(self) -> float: ...
+    @property
+    def schemes(self) -> list[str]: ...
+    @property
+    def nodes(self) -> list[str]: ...
+    @property
+    def flows(self) -> list[str]: ...
+    def run(
+        self,
+        scheme: str,
+        seed: int,
+        *,
+        series: bool = False,
+        capture_dir: str | Path | None = None,
+        verify_wire: bool = False,
+        control: Control | None = None,
+    ) -> Run:
+        """Simulate once. The interpreter lock is released meanwhile."""
+
+def load(text: str, name: str, overrides: Sequence[tuple[str, str]] = ...) -> Scenario:
+    """Parse and validate a scenario file's text."""
+
+def schema() -> str:
+    """JSON Schema of the scenario file."""
+
+def profiles() -> list[tuple[str, str]]:
+    """Every TCP profile: its name and one line about it."""
+
+def agents() -> list[tuple[str, str]]:
+    """Every kind of agent built in: its name and one line about it."""
+
+def document(runs: Sequence[str]) -> str:
+    """The versioned document around run objects."""

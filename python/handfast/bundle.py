@@ -1,0 +1,53 @@
+"""A result directory: everything a report is drawn from, and nothing that needs the scenario's own place.
+
+result.json      the runs
+scenario.toml    the scenario as it ran: the file's text, overrides as comments at its end
+series/          time series, one Parquet file a run and table
+captures/        pcapng, a folder a run, where asked for
+report.html      drawn from the above
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from handfast import results
+from handfast.api import Scenario
+from handfast.errors import InputError
+from handfast.results import Document, Result
+from handfast.store import write_whole
+
+RESULT = "result.json"
+SCENARIO = "scenario.toml"
+CAPTURES = "captures"
+REPORT = "report.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What a result directory holds."""
+
+    directory: Path
+    document: Document
+    scenario_text: str | None
+    """None where only a `result.json` is there."""
+
+
+def write(directory: Path, scenario: Scenario, runs: list[Result]) -> None:
+    """Write `result.json` and `scenario.toml` into `directory`."""
+    write_whole(directory / RESULT, results.document(runs).rstrip() + "\n")
+    overrides = "".join(f"# --set {path}={value}\n" for path, value in scenario.overrides)
+    note = f"\n# Replaced for this run:\n{overrides}" if overrides else ""
+    write_whole(directory / SCENARIO, scenario.text.rstrip() + "\n" + note)
+
+
+def read(path: Path) -> Bundle:
+    """Read a result directory, or a bare `result.json`."""
+    file = path / RESULT if path.is_dir() else path
+    document = results.read_document(file)
+    if not document.runs:
+        raise InputError(f"{file}: holds no runs")
+    scenario = file.parent / SCENARIO
+    text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else None
+    return Bundle(file.parent, document, text)

@@ -1,0 +1,76 @@
+"""The command line: one file a command, each a thin face of the API."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from handfast._handfast import Cancelled, __version__
+from handfast.cli import compare, doctor, listing, report, run, schema, sweep
+from handfast.errors import INTERRUPTED, WRONG_INPUT, HandfastError, ScenarioError
+
+
+class Commands(TyperGroup):
+    """Turns what commands raise into a message on stderr and an exit code; a traceback is for our own bugs."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (the base class is of a vendored, untyped kind)
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except ScenarioError as error:
+            _fail(str(error), WRONG_INPUT)
+        except HandfastError as error:
+            _fail(str(error), error.exit_code)
+        except (KeyboardInterrupt, Cancelled):
+            _fail("interrupted", INTERRUPTED)
+
+
+def _fail(message: str, code: int) -> None:
+    sys.stderr.write(f"handfast: {message}\n")
+    raise typer.Exit(code)
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="handfast",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"handfast {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    _show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Show what a roam does to TCP, and compare every remedy side by side.
+
+    \b
+    handfast compare wifi-outage           one table, and a report with the curves
+    handfast run wifi-outage --scheme sack --pcap --out out/sack
+    handfast sweep wifi-outage --set links.0.loss=0.001,0.01 --seeds 1..10
+    handfast list                          scenarios, schemes and profiles to start from
+
+    Exit codes: 0 done, 1 a comparison failed, 2 wrong input or missing requirement, 130 interrupted.
+    """
+
+
+for _module in (run, compare, sweep, report, listing, schema, doctor):
+    _module.register(app)
+
+
+def main() -> None:
+    """Entry point of the `handfast` command."""
+    app()

@@ -1,0 +1,57 @@
+"""`handfast compare`: every scheme side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from handfast.cli import options, perform
+from handfast.errors import MissingRequirementError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(compare)
+
+
+def compare(
+    scenario: options.ScenarioArgument,
+    schemes: options.SchemesOption = None,
+    seeds: options.SeedsOption = "1",
+    settings: options.SetOption = None,
+    out: options.OutOption = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Also PNG and SVG figures for a paper.")
+    ] = None,
+    backend: Annotated[str, typer.Option("--backend", metavar="NAME", help="Where it runs: sim.")] = "sim",
+    jobs: options.JobsOption = None,
+    json: options.JsonOption = False,
+) -> None:
+    """Compare the schemes of a scenario: one table, and a report with the curves.
+
+    \b
+    handfast compare wifi-outage                     all schemes, seed 1
+    handfast compare wifi-outage --schemes reno,sack --seeds 1..20
+    handfast compare wifi-outage --set links.0.delay=80ms --out out/far
+    handfast compare wifi-outage --json > result.json
+
+    Several seeds give medians with their 95 % intervals. Results go to out/NAME, or to --out DIR; with --json
+    alone nothing is written.
+    """
+    if backend != "sim":
+        raise MissingRequirementError(f"--backend {backend}: this version runs in sim only")
+    loaded = options.load(scenario, settings)
+    wanted = out if out is not None or (json and figures is None) else Path("out") / loaded.name
+    perform.carry_out(
+        perform.Order(
+            loaded,
+            loaded.choose(options.names(schemes)),
+            options.seeds(seeds),
+            wanted,
+            json=json,
+            figures=figures,
+            jobs=jobs,
+        )
+    )

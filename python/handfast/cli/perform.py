@@ -1,0 +1,86 @@
+"""What `run` and `compare` share: do the runs, then write a result directory that is whole or absent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from handfast import bundle, figures, report, results, series
+from handfast.api import Scenario
+from handfast.cli import console, table
+from handfast.engine import Task, execute
+from handfast.errors import FAILED
+from handfast.results import Result
+from handfast.store import staged, write_whole
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the user asked for."""
+
+    scenario: Scenario
+    schemes: Sequence[str]
+    seeds: Sequence[int]
+    out: Path | None
+    """The result directory; None writes none."""
+    json: bool = False
+    pcap: bool = False
+    verify_wire: bool = False
+    figures: Path | None = None
+    jobs: int | None = None
+
+
+def carry_out(order: Order) -> None:
+    """Run, write, print; the exit code says whether every run counts."""
+    with staged(order.out) if order.out is not None else nullcontext() as stage:
+        runs = _simulate(order, stage)
+        if stage is not None:
+            _write(order, stage, runs)
+    _print(order, runs)
+    if not all(run.valid for run in runs):
+        raise typer.Exit(FAILED)
+
+
+def _simulate(order: Order, stage: Path | None) -> list[Result]:
+    tasks = [_task(order, stage, scheme, seed) for scheme in order.schemes for seed in order.seeds]
+    with console.progress(order.scenario.name) as progress:
+        return execute(tasks, jobs=order.jobs, progress=progress)
+
+
+def _task(order: Order, stage: Path | None, scheme: str, seed: int) -> Task:
+    captures = None
+    if stage is not None and order.pcap:
+        captures = stage / bundle.CAPTURES / f"{scheme}-{seed}"
+        captures.mkdir(parents=True)
+    return Task(
+        order.scenario.core,
+        scheme,
+        seed,
+        series_dir=stage / series.DIRECTORY if stage is not None else None,
+        capture_dir=captures,
+        verify_wire=order.verify_wire,
+    )
+
+
+def _write(order: Order, stage: Path, runs: list[Result]) -> None:
+    bundle.write(stage, order.scenario, runs)
+    made = bundle.read(stage)
+    write_whole(stage / bundle.REPORT, report.build(made))
+    if order.figures is not None:
+        figures.write(made, order.figures)
+
+
+def _print(order: Order, runs: list[Result]) -> None:
+    if order.json:
+        sys.stdout.write(results.document(runs).rstrip() + "\n")
+        return
+    console.out().print(table.build(runs))
+    if order.out is not None:
+        console.note(f"report: {order.out / bundle.REPORT}")
+    if order.figures is not None:
+        console.note(f"figures: {order.figures}")

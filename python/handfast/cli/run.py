@@ -1,0 +1,62 @@
+"""`handfast run`: one scheme, in detail."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from handfast.cli import options, perform
+from handfast.errors import InputError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(run)
+
+
+def run(
+    scenario: options.ScenarioArgument,
+    scheme: Annotated[
+        str | None, typer.Option("--scheme", metavar="NAME", help="The scheme (default: the file's first).")
+    ] = None,
+    seeds: options.SeedsOption = "1",
+    settings: options.SetOption = None,
+    out: options.OutOption = None,
+    pcap: Annotated[
+        bool,
+        typer.Option("--pcap", help="Capture at the nodes of the file's \\[capture], as pcapng; needs --out."),
+    ] = False,
+    verify_wire: Annotated[
+        bool,
+        typer.Option("--verify-wire", help="Emit and parse every packet at every hop; results must not change."),
+    ] = False,
+    jobs: options.JobsOption = None,
+    json: options.JsonOption = False,
+) -> None:
+    """Run one scheme of a scenario.
+
+    \b
+    handfast run wifi-outage                         the first scheme, seed 1
+    handfast run wifi-outage --scheme cubic --seed 1..5
+    handfast run mine.toml --scheme sack --pcap --out out/sack
+    handfast run mine.toml --set links.0.delay=80ms --json | jq .runs[0].aggregate
+
+    With --out DIR: result.json, time series as Parquet, captures and report.html.
+    """
+    if pcap and out is None:
+        raise InputError("--pcap needs --out DIR, where the captures go")
+    loaded = options.load(scenario, settings)
+    chosen = loaded.choose([scheme] if scheme is not None else None)[:1]
+    perform.carry_out(
+        perform.Order(
+            loaded,
+            chosen,
+            options.seeds(seeds),
+            out,
+            json=json,
+            pcap=pcap,
+            verify_wire=verify_wire,
+            jobs=jobs,
+        )
+    )

@@ -1,0 +1,87 @@
+"""`handfast sweep`: a grid of values, resumable."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from handfast import bundle, results, sweeps
+from handfast.cli import console, options
+from handfast.errors import FAILED, InputError
+from handfast.store import write_whole
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(sweep)
+
+
+def sweep(
+    scenario: options.ScenarioArgument,
+    settings: options.SetOption = None,
+    schemes: options.SchemesOption = None,
+    seeds: options.SeedsOption = "1",
+    out: options.OutOption = None,
+    jobs: options.JobsOption = None,
+    json: options.JsonOption = False,
+) -> None:
+    """Run every combination of values, schemes and seeds, on all cores.
+
+    \b
+    handfast sweep wifi-outage --set links.0.loss=0.001,0.01 --seeds 1..10
+    handfast sweep wifi-outage --set links.0.delay=10ms,40ms --set events.0.gap=1s,3s,9s --schemes sack,cubic
+
+    Every finished run is kept in DIR/runs (DIR is --out, else out/NAME-sweep). After Ctrl-C, or with more values or
+    seeds, the same command does only what is missing. At the end DIR holds runs.parquet and runs.csv, a row a run.
+    """
+    loaded = options.load(scenario, None)
+    directory = out if out is not None else Path("out") / f"{loaded.name}-sweep"
+    axes = _axes(settings)
+    chosen, numbers = options.names(schemes), options.seeds(seeds)
+    with _explained(directory), console.progress(loaded.name) as progress:
+        done = sweeps.sweep(loaded, axes, out=directory, schemes=chosen, seeds=numbers, jobs=jobs, progress=progress)
+    _write(directory, done)
+    _print(directory, done, json)
+    if not all(result.valid for result in done.results):
+        raise typer.Exit(FAILED)
+
+
+@contextmanager
+def _explained(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.note(f"finished runs are kept in {directory / sweeps.RUNS}; the same command does the rest")
+        raise
+
+
+def _axes(settings: list[str] | None) -> dict[str, list[str]]:
+    axes: dict[str, list[str]] = {}
+    for path, values in map(options.axis, settings or ()):
+        if path in axes:
+            raise InputError(f"--set {path}: given twice; write its values once, between commas")
+        axes[path] = values
+    return axes
+
+
+def _write(directory: Path, done: sweeps.Sweep) -> None:
+    frame = done.frame()
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd")
+    write_whole(directory / "runs.parquet", buffer.getvalue())
+    write_whole(directory / "runs.csv", frame.write_csv())
+    write_whole(directory / bundle.RESULT, results.document(done.results).rstrip() + "\n")
+
+
+def _print(directory: Path, done: sweeps.Sweep, json: bool) -> None:
+    if json:
+        sys.stdout.write(results.document(done.results).rstrip() + "\n")
+        return
+    sys.stdout.write(
+        f"{len(done.rows)} runs, {done.reused} of them found on disk; table: {directory / 'runs.parquet'}, runs.csv\n"
+    )

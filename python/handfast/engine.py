@@ -1,0 +1,108 @@
+"""Runs many simulations at once. The core releases the interpreter lock, so threads use all cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from handfast import _handfast, series
+from handfast.results import Result
+
+POLL_S = 0.1
+"""How often the waiting thread looks at progress and lets signals in, seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run to be done."""
+
+    scenario: _handfast.Scenario
+    scheme: str
+    seed: int
+    series_dir: Path | None = None
+    """Where the time series go; None: not recorded."""
+    capture_dir: Path | None = None
+    """Where the packet captures go; None: not captured."""
+    verify_wire: bool = False
+    control: _handfast.Control = field(default_factory=_handfast.Control)
+
+    def run(self) -> Result:
+        """Simulate, and write what is to be written."""
+        run = self.scenario.run(
+            self.scheme,
+            self.seed,
+            series=self.series_dir is not None,
+            capture_dir=self.capture_dir,
+            verify_wire=self.verify_wire,
+            control=self.control,
+        )
+        if self.series_dir is not None:
+            series.write(self.series_dir, self.scheme, self.seed, run.series)
+        return Result.from_json(run.json)
+
+
+Progress = Callable[[float, int], None]
+"""Told the work done so far, in runs (a fraction counts those in progress), and the number of runs in all."""
+
+
+def execute(
+    tasks: Sequence[Task],
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    finished: Callable[[Result], None] | None = None,
+) -> list[Result]:
+    """Run all tasks on `jobs` threads (default: all cores) and return their results in the order of the tasks.
+
+    `finished` is called in the worker as each run ends, in no particular order. The first exception, or an
+    interruption, stops the runs in progress and drops the others.
+    """
+    with _pool(tasks, jobs or default_jobs()) as pool:
+        futures = [pool.submit(_run, task, finished) for task in tasks]
+        _watch(tasks, futures, progress)
+        return [future.result() for future in futures]
+
+
+def default_jobs() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _run(task: Task, finished: Callable[[Result], None] | None) -> Result:
+    result = task.run()
+    if finished is not None:
+        finished(result)
+    return result
+
+
+@contextmanager
+def _pool(tasks: Sequence[Task], jobs: int) -> Iterator[ThreadPoolExecutor]:
+    pool = ThreadPoolExecutor(max_workers=max(1, min(jobs, len(tasks))), thread_name_prefix="run")
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for task in tasks:
+            task.control.cancel()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _watch(tasks: Sequence[Task], futures: list[Future[Result]], progress: Progress | None) -> None:
+    pending = True
+    while pending:
+        # A timeout, not an endless wait: signals reach Python only between waits.
+        done, not_done = wait(futures, timeout=POLL_S, return_when=FIRST_EXCEPTION)
+        pending = bool(not_done)
+        for future in done:
+            future.result()  # raises what the run raised
+        if progress is not None:
+            running = sum(
+                task.control.progress for task, future in zip(tasks, futures, strict=True) if not future.done()
+            )
+            progress(len(done) + running, len(tasks))

@@ -1,0 +1,28 @@
+"""The scenarios that come with handfast: inside the installed package, or in the source tree beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from handfast.errors import InputError
+
+_PACKAGE = Path(__file__).resolve().parent
+_PLACES = (_PACKAGE / "scenarios", _PACKAGE.parents[1] / "scenarios")
+
+
+def scenarios() -> Iterator[Path]:
+    """Every shipped scenario file, by name."""
+    directory = next((place for place in _PLACES if place.is_dir()), None)
+    yield from sorted(directory.glob("*.toml")) if directory is not None else ()
+
+
+def resolve(name: str) -> Path:
+    """The file that `name` means: a path, or the name of a shipped scenario."""
+    path = Path(name)
+    if path.exists() or path.suffix or len(path.parts) != 1:
+        return path
+    shipped = {file.stem: file for file in scenarios()}
+    if name not in shipped:
+        raise InputError(f"{name}: no such file, and no shipped scenario; there are: {', '.join(shipped) or 'none'}")
+    return shipped[name]
