@@ -68,6 +68,11 @@ impl fmt::Display for UnitError {
 impl std::error::Error for UnitError {}
 
 impl Units {
+    /// The suffixes, largest unit first.
+    pub fn suffixes(&self) -> impl Iterator<Item = &'static str> {
+        self.table.iter().map(|&(name, _)| name)
+    }
+
     /// The value of `text` in the base unit: a decimal number and a suffix, with or without a space between.
     ///
     /// # Errors

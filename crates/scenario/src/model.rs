@@ -36,7 +36,9 @@ pub struct Scenario {
     pub events: Vec<Event>,
     /// The variants to compare, in file order.
     pub schemes: Vec<Scheme>,
-    /// Where packets are captured: node names of `[capture]`.
+    /// The schemes that need no table: each profile as sender, against receivers `linux`.
+    pub profiles: Vec<Scheme>,
+    /// Where packets are captured when traces are asked for: the nodes of `capture`.
     pub captures: Vec<NodeId>,
     /// Spacing of time series samples.
     pub sample_interval: Duration,

@@ -1,0 +1,104 @@
+//! `[[events]]`.
+
+use std::borrow::Cow;
+
+use handfast_core::Duration;
+use handfast_net::DownMode;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+use super::Located;
+use super::quantity::{Quantity, Rate, Span};
+use super::words::{Vocabulary, Word};
+use crate::model::Way;
+
+/// Something that happens to the network. Which keys it takes depends on `do`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EventTable {
+    /// When.
+    pub(crate) at: Located<Span>,
+    /// What happens.
+    #[serde(rename = "do")]
+    pub(crate) kind: Located<Word<EventKind>>,
+    /// The name of the link it happens to.
+    pub(crate) link: Located<String>,
+    /// `outage`: for how long the link is gone.
+    pub(crate) gap: Option<Located<Span>>,
+    /// `outage`: what becomes of packets. Default: "drop".
+    pub(crate) mode: Option<Located<Word<DownMode>>>,
+    /// `rate`: the new rate.
+    pub(crate) rate: Option<Located<Rate>>,
+    /// `delay`: the new propagation delay.
+    pub(crate) delay: Option<Located<Span>>,
+    /// `rate`, `delay`: which direction changes. Default: "both".
+    pub(crate) direction: Option<Located<Word<Way>>>,
+    /// A further delay drawn uniformly from zero to this by the run's seed; "random" stands for one round trip
+    /// (propagation only) of the file's first flow. Default: "0s".
+    pub(crate) phase: Option<Located<Phase>>,
+    /// The event repeats with this period, from `at` on.
+    pub(crate) every: Option<Located<Span>>,
+    /// How often it happens in all, with `every`. Default: until the run ends.
+    pub(crate) times: Option<Located<u32>>,
+}
+
+/// What an event does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventKind {
+    /// The link is gone for `gap`, then back.
+    Outage,
+    /// The link's rate changes.
+    Rate,
+    /// The link's propagation delay changes.
+    Delay,
+}
+
+impl EventKind {
+    /// What the file calls it.
+    pub(crate) fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, kind, _)| *kind == self).map_or("", |(word, ..)| word)
+    }
+}
+
+impl Vocabulary for EventKind {
+    const WHAT: &'static str = "an event";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("outage", Self::Outage, "the link is gone for `gap`, then back"),
+        ("rate", Self::Rate, "the link's rate becomes `rate`"),
+        ("delay", Self::Delay, "the link's delay becomes `delay`; packets already in the air keep theirs"),
+    ];
+}
+
+/// The span from which an event's further delay is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Phase {
+    /// One round trip.
+    Random,
+    /// This.
+    Within(Duration),
+}
+
+impl<'de> Deserialize<'de> for Phase {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "random" {
+            return Ok(Self::Random);
+        }
+        let span =
+            Span::read(&text).map_err(|why| D::Error::custom(format_args!("{why}, and not \"random\"")))?;
+        Ok(Self::Within(span.0))
+    }
+}
+
+impl JsonSchema for Phase {
+    fn schema_name() -> Cow<'static, str> {
+        "Phase".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": format!("^random$|{}", Span::pattern())})
+    }
+}

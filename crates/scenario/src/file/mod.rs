@@ -1,0 +1,66 @@
+//! The tables of the file as they are written: keys and types, no meaning yet.
+//!
+//! Doc comments here are also the descriptions of the JSON Schema, and so what an editor shows.
+
+mod events;
+mod flows;
+mod generate;
+mod links;
+mod named;
+mod nodes;
+mod quantity;
+mod schemes;
+mod tables;
+mod words;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub(crate) use events::{EventKind, EventTable, Phase};
+pub(crate) use flows::{AppKind, FlowShape, FlowTable};
+pub(crate) use generate::{Dumbbell, GenerateTable, Line};
+pub(crate) use links::{LinkShape, LinkTable};
+pub(crate) use named::{Located, Name, Named};
+pub(crate) use nodes::NodeTable;
+pub(crate) use quantity::Span as TimeSpan;
+pub(crate) use schemes::{AgentTable, End, SchemeTable, TcpTable};
+
+/// A handfast scenario: a network, what flows through it, what happens to it, and the schemes to compare.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "handfast scenario")]
+pub(crate) struct File {
+    /// The scenario's name in tables and results. Default: the file's name without `.toml`.
+    pub(crate) name: Option<Located<Name>>,
+    /// One line for `handfast list`.
+    #[serde(default)]
+    pub(crate) description: String,
+    /// How long the run lasts.
+    pub(crate) duration: Located<TimeSpan>,
+    /// Spacing of time series samples. Default: a ten-thousandth of `duration`, at least 10 ms.
+    pub(crate) sample_interval: Option<Located<TimeSpan>>,
+    /// Nodes whose packets are captured when traces are asked for.
+    #[serde(default)]
+    pub(crate) capture: Vec<Located<String>>,
+    /// Hosts, stations, switches and access points, by name.
+    #[serde(default)]
+    pub(crate) nodes: Named<NodeTable>,
+    /// Bidirectional links between two nodes.
+    #[serde(default)]
+    pub(crate) links: Vec<LinkTable>,
+    /// Transfers from one host to another.
+    #[serde(default)]
+    pub(crate) flows: Vec<FlowTable>,
+    /// What happens to the network, and when.
+    #[serde(default)]
+    pub(crate) events: Vec<EventTable>,
+    /// Large topologies as one table; they add to the nodes, links and flows above.
+    #[serde(default)]
+    pub(crate) generate: GenerateTable,
+    /// The variants to compare, by name. A name that is not here but is a profile's is also a scheme.
+    #[serde(default)]
+    pub(crate) schemes: Named<SchemeTable>,
+    /// TCP settings of every scheme, sender and receiver; what a scheme says itself wins.
+    #[serde(default)]
+    pub(crate) tcp: TcpTable,
+}

@@ -1,0 +1,216 @@
+//! `[schemes]` and `[tcp]`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use handfast_core::{Bytes, Duration};
+use handfast_tcp::{Config, Frto, Growth, InitialWindow, PROFILES, Recovery};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde_json::json;
+
+use super::Located;
+use super::quantity::{Packets, SegmentSize, Size, Span};
+use super::tables::tables_with_shared_keys;
+use super::words::Word;
+
+/// All that a run uses besides the network: profiles and agents.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SchemeTable {
+    /// The data senders' TCP: a profile's name, or a table with a profile and what is different.
+    pub(crate) sender: Located<End>,
+    /// The data receivers' TCP. Default: "linux", as on the lab's hosts.
+    pub(crate) receiver: Option<Located<End>>,
+    /// Help in the path.
+    #[serde(default)]
+    pub(crate) agents: Vec<AgentTable>,
+}
+
+/// Help in the path. No kind of agent is built in yet.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AgentTable {
+    /// The kind of agent.
+    pub(crate) kind: Located<String>,
+    /// The nodes it is attached to: "role:" and a role that nodes of the topology play.
+    pub(crate) at: Located<String>,
+}
+
+/// One end's TCP.
+pub(crate) enum End {
+    /// A profile as it is.
+    Profile(String),
+    /// A profile with changes.
+    Changed(Box<ProfileTable>),
+}
+
+impl<'de> Deserialize<'de> for End {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EndVisitor)
+    }
+}
+
+struct EndVisitor;
+
+impl<'de> Visitor<'de> for EndVisitor {
+    type Value = End;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a profile's name, or a table such as {profile = \"sack\", mss = \"1024B\"}")
+    }
+    fn visit_str<E: Error>(self, name: &str) -> Result<End, E> {
+        Ok(End::Profile(name.to_owned()))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<End, A::Error> {
+        ProfileTable::deserialize(MapAccessDeserializer::new(map)).map(|table| End::Changed(Box::new(table)))
+    }
+}
+
+impl JsonSchema for End {
+    fn schema_name() -> Cow<'static, str> {
+        "End".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let profiles: Vec<_> =
+            PROFILES.iter().map(|p| json!({"const": p.name, "description": p.summary})).collect();
+        let changed = generator.subschema_for::<ProfileTable>();
+        json_schema!({"anyOf": [{"oneOf": profiles}, changed]})
+    }
+}
+
+/// What a value of the file becomes in [`Config`].
+trait Setting {
+    type Value;
+    fn value(&self) -> Self::Value;
+}
+
+macro_rules! setting {
+    ($($from:ty => $to:ty),* $(,)?) => {
+        $(impl Setting for $from {
+            type Value = $to;
+            fn value(&self) -> $to {
+                self.0
+            }
+        })*
+    };
+}
+
+setting!(SegmentSize => u16, Span => Duration, Size => Bytes, Packets => u32);
+
+impl<T: Copy> Setting for Word<T> {
+    type Value = T;
+    fn value(&self) -> T {
+        self.0
+    }
+}
+
+impl Setting for bool {
+    type Value = Self;
+    fn value(&self) -> Self {
+        *self
+    }
+}
+
+impl Setting for u8 {
+    type Value = Self;
+    fn value(&self) -> Self {
+        *self
+    }
+}
+
+/// Declares the settings once: the tables, and how they are applied.
+macro_rules! tcp_settings {
+    ($($(#[$doc:meta])* $key:ident: $type:ty,)*) => {
+        tables_with_shared_keys! {
+            shared { $($(#[$doc])* $key: $type,)* }
+
+            /// TCP settings; what is absent stays as the profile has it.
+            TcpTable;
+
+            /// A profile and what is different from it.
+            ProfileTable {
+                /// The profile's name.
+                profile: Located<String>,
+            }
+        }
+
+        impl TcpTable {
+            /// Changes `config` where the table says so.
+            pub(crate) fn apply(&self, config: &mut Config) {
+                $(if let Some(setting) = &self.$key {
+                    // `into` also makes a `Some` of it where the profile may have none.
+                    config.$key = setting.value().into();
+                })*
+            }
+        }
+
+        /// The names of the settings.
+        #[cfg(test)]
+        pub(crate) const TCP_SETTINGS: &[&str] = &[$(stringify!($key)),*];
+    };
+}
+
+tcp_settings! {
+    /// Largest payload of a segment without options.
+    mss: SegmentSize,
+    /// How losses are repaired.
+    recovery: Word<Recovery>,
+    /// How the congestion window grows.
+    growth: Word<Growth>,
+    /// Detect spurious timeouts by timestamps (RFC 3522).
+    eifel: bool,
+    /// Detect spurious timeouts by the order of acknowledgements (RFC 5682).
+    frto: Word<Frto>,
+    /// The congestion window at the start.
+    initial_window: Word<InitialWindow>,
+    /// The slow-start threshold at the start. Default: as high as can be.
+    initial_ssthresh: Size,
+    /// A bound on the congestion window besides the peer's window. Default: none.
+    cwnd_clamp: Packets,
+    /// Offer timestamps (RFC 7323).
+    timestamps: bool,
+    /// Offer SACK (RFC 2018).
+    sack: bool,
+    /// Offer window scaling (RFC 7323 §2).
+    window_scaling: bool,
+    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    limited_transmit: bool,
+    /// Let cwnd decay after idle times (RFC 2861 §3).
+    cwnd_validation: bool,
+    /// The longest an ACK is delayed; "0s": every segment is acknowledged at once.
+    delayed_ack: Span,
+    /// Retransmission timeout before the first round-trip sample (RFC 6298 §2.1).
+    rto_initial: Span,
+    /// Lower bound of the retransmission timeout.
+    rto_min: Span,
+    /// Upper bound of the retransmission timeout, backoff included.
+    rto_max: Span,
+    /// Clock granularity G of RFC 6298, and the tick of the timestamp clock.
+    clock_granularity: Span,
+    /// Retransmissions of a SYN before the connection is given up.
+    syn_retries: u8,
+    /// Timeouts in a row before the connection is given up.
+    data_retries: u8,
+    /// How long a closed connection lingers: 2 MSL.
+    time_wait: Span,
+    /// Real bytes the send buffer holds.
+    send_buffer: Size,
+    /// What the receive window offers at most.
+    receive_buffer: Size,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_of_the_configuration_can_be_set() {
+        let printed = format!("{:#?}", Config::default());
+        // Fields stand four spaces in; what is within them stands further in.
+        let fields = printed.lines().filter_map(|line| line.strip_prefix("    ")?.split_once(": "));
+        let fields: Vec<&str> = fields.map(|(name, _)| name).filter(|name| !name.starts_with(' ')).collect();
+        assert_eq!(fields, TCP_SETTINGS);
+    }
+}

@@ -1,0 +1,151 @@
+//! Values that are one word of a fixed vocabulary.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use handfast_net::DownMode;
+use handfast_tcp::{Frto, Growth, InitialWindow, Recovery};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
+use serde_json::{Value, json};
+
+use crate::model::{NodeKind, Way};
+
+/// A type whose values the file writes as words.
+pub(crate) trait Vocabulary: Copy + 'static {
+    /// What a word stands for: "a recovery algorithm".
+    const WHAT: &'static str;
+    /// Each word, its value and its meaning.
+    const WORDS: &'static [(&'static str, Self, &'static str)];
+}
+
+/// A word of `T`'s vocabulary.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Word<T>(pub(crate) T);
+
+/// Looks `text` up; the message has serde's form, so that all unknown words are reported alike.
+pub(crate) fn lookup<T: Vocabulary, E: Error>(text: &str) -> Result<T, E> {
+    let found = T::WORDS.iter().find(|(word, ..)| *word == text);
+    found.map(|&(_, value, _)| value).ok_or_else(|| {
+        let words: Vec<String> = T::WORDS.iter().map(|(word, ..)| format!("`{word}`")).collect();
+        E::custom(format_args!("unknown variant `{text}`, expected one of {}", words.join(", ")))
+    })
+}
+
+impl<'de, T: Vocabulary> Deserialize<'de> for Word<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WordVisitor(PhantomData)).map(Word)
+    }
+}
+
+struct WordVisitor<T>(PhantomData<T>);
+
+impl<T: Vocabulary> Visitor<'_> for WordVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", T::WHAT)?;
+        let words: Vec<String> = T::WORDS.iter().map(|(word, ..)| format!("\"{word}\"")).collect();
+        f.write_str(&words.join(", "))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        lookup(text)
+    }
+
+    // `initial_window = 10` reads better than "10".
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        let text = number.to_string();
+        let found = T::WORDS.iter().find(|(word, ..)| *word == text);
+        let unexpected = serde::de::Unexpected::Signed(number);
+        found.map(|&(_, value, _)| value).ok_or_else(|| E::invalid_type(unexpected, &self))
+    }
+}
+
+impl<T: Vocabulary> JsonSchema for Word<T> {
+    fn schema_name() -> Cow<'static, str> {
+        "Word".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let choices: Vec<Value> =
+            T::WORDS.iter().flat_map(|(word, _, meaning)| choice(word, meaning)).collect();
+        json_schema!({"oneOf": choices})
+    }
+}
+
+/// A word's place in the schema; a word that is a number may be written as one.
+fn choice(word: &str, meaning: &str) -> Vec<Value> {
+    let mut choices = vec![json!({"const": word, "description": meaning})];
+    choices.extend(word.parse::<i64>().ok().map(|number| json!({"const": number, "description": meaning})));
+    choices
+}
+
+impl Vocabulary for NodeKind {
+    const WHAT: &'static str = "a kind of node";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("host", Self::Host, "has endpoints; forwards nothing"),
+        ("station", Self::Station, "a host that may move between access points"),
+        ("switch", Self::Switch, "forwards"),
+        ("ap", Self::AccessPoint, "an access point: forwards; stations associate with it"),
+    ];
+}
+
+impl Vocabulary for DownMode {
+    const WHAT: &'static str = "what becomes of packets during an outage";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        (
+            "drop",
+            Self::Drop,
+            "packets on the link, in its queue and arriving at it are lost: a radio out of range",
+        ),
+        ("hold", Self::Hold, "packets wait in the queue, up to its limit: a pause"),
+    ];
+}
+
+impl Vocabulary for Way {
+    const WHAT: &'static str = "a direction";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("both", Self::Both, "both directions"),
+        ("forward", Self::Forward, "from the first to the second name of `between`"),
+        ("backward", Self::Backward, "from the second to the first name of `between`"),
+    ];
+}
+
+impl Vocabulary for Recovery {
+    const WHAT: &'static str = "a recovery algorithm";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("tahoe", Self::Tahoe, "fast retransmit, then slow start"),
+        ("reno", Self::Reno, "fast recovery, left on the first ACK of new data (RFC 5681)"),
+        ("newreno", Self::NewReno, "fast recovery with partial ACKs (RFC 6582)"),
+        ("sack", Self::Sack, "SACK-based recovery (RFC 6675)"),
+    ];
+}
+
+impl Vocabulary for Growth {
+    const WHAT: &'static str = "a growth algorithm";
+    const WORDS: &'static [(&'static str, Self, &'static str)] =
+        &[("reno", Self::Reno, "RFC 5681"), ("cubic", Self::Cubic, "RFC 9438")];
+}
+
+impl Vocabulary for Frto {
+    const WHAT: &'static str = "a variant of F-RTO";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("off", Self::Off, "no detection by F-RTO"),
+        ("basic", Self::Basic, "cumulative acknowledgements only (RFC 5682 §2.1)"),
+        ("sack", Self::Sack, "with SACK (RFC 5682 §3.1)"),
+    ];
+}
+
+impl Vocabulary for InitialWindow {
+    const WHAT: &'static str = "an initial window";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("1", Self::One, "one segment (RFC 2001)"),
+        ("rfc3390", Self::Rfc3390, "two to four segments (RFC 3390)"),
+        ("10", Self::Ten, "ten segments (RFC 6928)"),
+    ];
+}

@@ -1,0 +1,44 @@
+//! The hash of a scenario's content.
+
+use std::fmt::{self, Write};
+
+use sha2::{Digest, Sha256};
+
+use crate::model::Scenario;
+
+/// SHA-256 of everything that a run depends on, the first 16 hexadecimal digits.
+///
+/// The serialisation is the model's `Debug` form: it holds every field there is, needs no memory, and its numbers are
+/// written the same on every platform.
+pub(crate) fn hash(scenario: &Scenario) -> String {
+    // Every field by name: a new one is either hashed or left out on purpose.
+    let Scenario {
+        name: _,
+        description: _,
+        hash: _,
+        duration,
+        nodes,
+        links,
+        flows,
+        events,
+        schemes,
+        profiles,
+        captures,
+        sample_interval,
+    } = scenario;
+    let content = (duration, nodes, links, flows, events, schemes, profiles, captures, sample_interval);
+    let mut sink = Sink(Sha256::new());
+    // The sink takes everything.
+    let _ = write!(sink, "{content:?}");
+    let digest = sink.0.finalize();
+    digest.iter().take(8).fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"))
+}
+
+struct Sink(Sha256);
+
+impl Write for Sink {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text);
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! Flows.
+
+use handfast_core::{Duration, Instant};
+
+use super::moment;
+use super::names::Names;
+use super::nodes::Nodes;
+use crate::error::{Checked, Problem, Span};
+use crate::file::{AppKind, FlowShape, FlowTable, Located};
+use crate::model::{App, Flow, NodeId};
+
+/// The flows so far.
+pub(super) struct Flows {
+    pub(super) list: Vec<Flow>,
+    /// Where each was declared.
+    pub(super) spans: Vec<Span>,
+    names: Names,
+    duration: Duration,
+}
+
+/// What the flows of one table have in common.
+pub(super) struct Pattern {
+    app: App,
+    start: Duration,
+    stagger: Duration,
+    jitter: Duration,
+    stop: Option<Instant>,
+    read_rate: Option<handfast_core::BitRate>,
+    span: Span,
+}
+
+impl Flows {
+    const MOST: usize = 100_000;
+
+    pub(super) fn of_file(tables: &[FlowTable], nodes: &Nodes, duration: Duration) -> Checked<Self> {
+        let mut flows = Self { list: Vec::new(), spans: Vec::new(), names: Names::new("flow"), duration };
+        for table in tables {
+            flows.add_table(table, nodes)?;
+        }
+        Ok(flows)
+    }
+
+    fn add_table(&mut self, table: &FlowTable, nodes: &Nodes) -> Checked<()> {
+        let (from, to) = (nodes.find_host(&table.from)?, nodes.find_host(&table.to)?);
+        if from == to {
+            let title = format!("a flow from `{}` to itself", table.from.value);
+            return Err(Problem::at(table.to.span.clone(), title));
+        }
+        let pattern = self.pattern(&table.shape(), &table.from.span)?;
+        let count = count(table.count.as_ref(), Self::MOST)?;
+        for k in 0..count {
+            let name = match &table.name {
+                Some(name) if count == 1 => self.chosen(name, &name.span)?,
+                Some(name) => self.chosen(&format!("{}-{}", name.value.0, k + 1), &name.span)?,
+                None => {
+                    let stem = format!("{}-{}", table.from.value, table.to.value);
+                    self.names.insert_numbered(&stem, self.list.len(), &table.from.span)?
+                }
+            };
+            self.push(name, [from, to], &pattern, k)?;
+        }
+        Ok(())
+    }
+
+    /// What a table says of its flows; `span` is where it stands.
+    pub(super) fn pattern(&self, shape: &FlowShape, span: &Span) -> Checked<Pattern> {
+        let start = match &shape.start {
+            Some(start) => moment(start, self.duration, "the flow starts")?.since(Instant::ZERO),
+            None => Duration::ZERO,
+        };
+        Ok(Pattern {
+            app: app(shape.app, span)?,
+            start,
+            stagger: shape.stagger.map_or(Duration::ZERO, |span| span.0),
+            jitter: shape.jitter.map_or(Duration::ZERO, |span| span.0),
+            stop: shape.stop.as_ref().map(|stop| self.stop(stop, start)).transpose()?,
+            read_rate: shape.read_rate.map(|rate| rate.0),
+            span: span.clone(),
+        })
+    }
+
+    fn stop(&self, stop: &Located<crate::file::TimeSpan>, start: Duration) -> Checked<Instant> {
+        if stop.value.0 <= start {
+            let problem = Problem::at(stop.span.clone(), "the flow stops before it starts");
+            return Err(problem.expected(format!("expected more than `start`, {start}")));
+        }
+        moment(stop, self.duration, "the flow stops")
+    }
+
+    fn chosen(&mut self, name: &str, span: &Span) -> Checked<String> {
+        self.names.insert(name, self.list.len(), span)?;
+        Ok(name.to_owned())
+    }
+
+    /// Adds flow number `k`, counted from 0, of those that share `pattern`; its name must not be taken.
+    pub(super) fn add(&mut self, name: &str, ends: [NodeId; 2], pattern: &Pattern, k: u32) -> Checked<()> {
+        let name = self.chosen(name, &pattern.span)?;
+        self.push(name, ends, pattern, k)
+    }
+
+    fn push(&mut self, name: String, [from, to]: [NodeId; 2], pattern: &Pattern, k: u32) -> Checked<()> {
+        let problem = |title: String| Err(Problem::at(pattern.span.clone(), title));
+        if self.list.len() >= Self::MOST {
+            return problem(format!("more than {} flows", Self::MOST));
+        }
+        let start = pattern.start + pattern.stagger * u64::from(k);
+        let last_start = start + pattern.jitter;
+        let end = pattern.stop.map_or(self.duration, |stop| stop.since(Instant::ZERO));
+        if last_start >= end {
+            return problem(format!(
+                "with `stagger` and `jitter`, flow `{name}` may start at {last_start}: after its end, {end}"
+            ));
+        }
+        self.list.push(Flow {
+            name,
+            from,
+            to,
+            app: pattern.app,
+            start: Instant::ZERO + start,
+            start_jitter: pattern.jitter,
+            stop: pattern.stop,
+            read_rate: pattern.read_rate,
+        });
+        self.spans.push(pattern.span.clone());
+        Ok(())
+    }
+}
+
+fn app(kind: Option<AppKind>, span: &Span) -> Checked<App> {
+    Ok(match kind {
+        None | Some(AppKind::Bulk) => App::Bulk,
+        Some(AppKind::Transfer(size)) => App::Transfer(size.0),
+        Some(AppKind::Paced(paced)) if paced.interval.0 == Duration::ZERO => {
+            return Err(Problem::at(span.clone(), "a paced flow with an `interval` of zero"));
+        }
+        Some(AppKind::Paced(paced)) => App::Paced { size: paced.size.0, interval: paced.interval.0 },
+    })
+}
+
+/// How many of something a table asks for: 1 to `most`, 1 where it does not say.
+pub(super) fn count(given: Option<&Located<u32>>, most: usize) -> Checked<u32> {
+    let Some(given) = given else { return Ok(1) };
+    let right = (1..=most).contains(&(given.value as usize));
+    let problem = || Problem::at(given.span.clone(), format!("expected a number from 1 to {most}"));
+    if right { Ok(given.value) } else { Err(problem()) }
+}

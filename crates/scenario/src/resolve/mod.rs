@@ -1,0 +1,89 @@
+//! From tables to the model: names to indices, defaults filled in, everything checked.
+
+mod agents;
+mod events;
+mod flows;
+mod generate;
+mod links;
+mod names;
+mod nodes;
+mod paths;
+mod schemes;
+
+use handfast_core::{Duration, Instant};
+
+use crate::error::{Checked, Problem};
+use crate::file::{File, Located, TimeSpan};
+use crate::hash;
+use crate::model::Scenario;
+use crate::source::Source;
+
+use events::Network;
+use flows::Flows;
+use generate::Topology;
+use links::Links;
+use nodes::Nodes;
+
+/// The scenario that the tables describe.
+pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
+    let duration = positive(&file.duration, "duration")?;
+    let mut nodes = Nodes::of_file(&file.nodes)?;
+    let mut links = Links::of_file(&file.links, &nodes)?;
+    let mut flows = Flows::of_file(&file.flows, &nodes, duration)?;
+    let mut topology = Topology { nodes: &mut nodes, links: &mut links, flows: &mut flows };
+    topology.generate(&file.generate)?;
+    paths::check(&nodes, &links, &flows)?;
+    let events =
+        events::resolve(&file.events, &Network { nodes: &nodes, links: &links, flows: &flows, duration })?;
+    let (schemes, profiles) = schemes::resolve(file, &nodes)?;
+    let captures = file.capture.iter().map(|name| nodes.find(name)).collect::<Checked<_>>()?;
+    let mut scenario = Scenario {
+        name: file.name.as_ref().map_or_else(|| source.stem(), |name| &**name).to_owned(),
+        description: file.description.clone(),
+        hash: String::new(),
+        duration,
+        nodes: nodes.list,
+        links: links.list,
+        flows: flows.list,
+        events,
+        schemes,
+        profiles,
+        captures,
+        sample_interval: sample_interval(file.sample_interval.as_ref(), duration)?,
+    };
+    scenario.hash = hash::hash(&scenario);
+    Ok(scenario)
+}
+
+fn positive(span: &Located<TimeSpan>, key: &str) -> Checked<Duration> {
+    let duration = span.value.0;
+    let zero =
+        || Problem::at(span.span.clone(), format!("`{key}` is zero")).expected("expected a longer time");
+    if duration == Duration::ZERO { Err(zero()) } else { Ok(duration) }
+}
+
+/// The spacing of samples: as given, or so that a run has at most 10,000 of each series.
+fn sample_interval(given: Option<&Located<TimeSpan>>, duration: Duration) -> Checked<Duration> {
+    const FEWEST: u64 = 10_000;
+    const MOST: u64 = 1_000_000;
+    let Some(given) = given else {
+        return Ok((duration / FEWEST).max(Duration::from_millis(10)));
+    };
+    let interval = positive(given, "sample_interval")?;
+    let samples = duration.as_nanos() / interval.as_nanos();
+    if samples > MOST {
+        let title = format!("that makes {samples} samples of each series; at most {MOST} are taken");
+        return Err(Problem::at(given.span.clone(), title));
+    }
+    Ok(interval)
+}
+
+/// `at` as a moment of the run; `what` happens then.
+fn moment(at: &Located<TimeSpan>, duration: Duration, what: &str) -> Checked<Instant> {
+    let moment = Instant::ZERO + at.value.0;
+    if at.value.0 < duration {
+        return Ok(moment);
+    }
+    let problem = Problem::at(at.span.clone(), format!("{what} after the end of the run"));
+    Err(problem.expected(format!("expected less than `duration`, {duration}")))
+}

@@ -1,0 +1,66 @@
+//! Nodes.
+
+use super::names::Names;
+use crate::error::{Checked, Problem, Span};
+use crate::file::{Located, Named, NodeTable};
+use crate::model::{Node, NodeId, NodeKind};
+
+/// The nodes so far.
+pub(super) struct Nodes {
+    pub(super) list: Vec<Node>,
+    /// Where each was declared.
+    pub(super) spans: Vec<Span>,
+    names: Names,
+}
+
+impl Nodes {
+    const MOST: usize = 200_000;
+
+    pub(super) fn of_file(tables: &Named<NodeTable>) -> Checked<Self> {
+        let mut nodes = Self { list: Vec::new(), spans: Vec::new(), names: Names::new("node") };
+        for (name, table) in &tables.0 {
+            let role = table.role.as_ref().map(|role| role.to_string());
+            nodes.add(&name.value, table.kind.0, role, &name.span)?;
+        }
+        Ok(nodes)
+    }
+
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        kind: NodeKind,
+        role: Option<String>,
+        span: &Span,
+    ) -> Checked<NodeId> {
+        let id = self.list.len();
+        if id >= Self::MOST {
+            return Err(Problem::at(span.clone(), format!("more than {} nodes", Self::MOST)));
+        }
+        self.list.push(Node { name: name.to_owned(), kind, role });
+        self.spans.push(span.clone());
+        self.names.insert(name, id, span)?;
+        Ok(id)
+    }
+
+    pub(super) fn find(&self, name: &Located<String>) -> Checked<NodeId> {
+        self.names.find(name)
+    }
+
+    /// The node called `name`, which must have endpoints.
+    pub(super) fn find_host(&self, name: &Located<String>) -> Checked<NodeId> {
+        let id = self.find(name)?;
+        if self.forwards(id) {
+            let problem = Problem::at(name.span.clone(), format!("`{}` only forwards", name.value));
+            return Err(problem.expected("expected a node of kind \"host\" or \"station\""));
+        }
+        Ok(id)
+    }
+
+    /// Whether packets for others pass through a node.
+    pub(super) fn forwards(&self, id: NodeId) -> bool {
+        match self.list[id].kind {
+            NodeKind::Switch | NodeKind::AccessPoint => true,
+            NodeKind::Host | NodeKind::Station => false,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Whether the topology makes sense: every node linked, every flow's ends connected; and the way between two ends.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use handfast_core::Duration;
+
+use super::flows::Flows;
+use super::links::Links;
+use super::nodes::Nodes;
+use crate::error::{Checked, Problem};
+use crate::model::{Link, NodeId};
+
+pub(super) fn check(nodes: &Nodes, links: &Links, flows: &Flows) -> Checked<()> {
+    every_node_is_linked(nodes, links)?;
+    let islands = Islands::new(nodes, &links.list);
+    for (flow, span) in flows.list.iter().zip(&flows.spans) {
+        if !islands.connected(flow.from, flow.to) {
+            let name = |id: NodeId| &nodes.list[id].name;
+            let title = format!("no way leads from `{}` to `{}`", name(flow.from), name(flow.to));
+            return Err(
+                Problem::at(span.clone(), title).help("only switches and access points forward packets")
+            );
+        }
+    }
+    if flows.list.is_empty() {
+        return Err(
+            Problem::at(0..0, "the scenario has no flow").help("give one as `[[flows]]` or by `[generate]`")
+        );
+    }
+    Ok(())
+}
+
+fn every_node_is_linked(nodes: &Nodes, links: &Links) -> Checked<()> {
+    let mut linked = vec![false; nodes.list.len()];
+    for end in links.list.iter().flat_map(|link| link.between) {
+        linked[end] = true;
+    }
+    match linked.iter().position(|&linked| !linked) {
+        Some(id) => {
+            let problem =
+                Problem::at(nodes.spans[id].clone(), format!("node `{}` has no link", nodes.list[id].name));
+            Err(problem.expected("expected in the `between` of a link"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Which nodes packets can pass between: islands of forwarding nodes, and the islands that each host touches.
+struct Islands {
+    /// Of each node: the island's representative for those that forward, sorted neighbours for hosts.
+    touched: Vec<Vec<NodeId>>,
+}
+
+impl Islands {
+    fn new(nodes: &Nodes, links: &[Link]) -> Self {
+        let mut parent: Vec<NodeId> = (0..nodes.list.len()).collect();
+        for &Link { between: [a, b], .. } in links {
+            if nodes.forwards(a) && nodes.forwards(b) {
+                let (a, b) = (root(&mut parent, a), root(&mut parent, b));
+                parent[a] = b;
+            }
+        }
+        let mut touched = vec![Vec::new(); nodes.list.len()];
+        for &Link { between: [a, b], .. } in links {
+            for (host, neighbour) in [(a, b), (b, a)] {
+                if !nodes.forwards(host) {
+                    touched[host].push(root(&mut parent, neighbour));
+                }
+            }
+        }
+        for islands in &mut touched {
+            islands.sort_unstable();
+            islands.dedup();
+        }
+        Self { touched }
+    }
+
+    /// Whether two hosts share an island or a link.
+    fn connected(&self, a: NodeId, b: NodeId) -> bool {
+        let (few, many) = match (&self.touched[a], &self.touched[b]) {
+            (a, b) if a.len() <= b.len() => (a, b),
+            (a, b) => (b, a),
+        };
+        let direct = self.touched[a].binary_search(&b).is_ok();
+        direct
+            || few.iter().any(|island| many.binary_search(island).is_ok_and(|_| *island != a && *island != b))
+    }
+}
+
+/// The representative of a node's set, with path halving.
+fn root(parent: &mut [NodeId], mut node: NodeId) -> NodeId {
+    while parent[node] != node {
+        parent[node] = parent[parent[node]];
+        node = parent[node];
+    }
+    node
+}
+
+/// Propagation delay there and back over the way with the fewest links from one node to another.
+pub(super) fn round_trip(nodes: &Nodes, links: &[Link], from: NodeId, to: NodeId) -> Option<Duration> {
+    let mut neighbours: BTreeMap<NodeId, Vec<(NodeId, Duration)>> = BTreeMap::new();
+    for link in links {
+        let [a, b] = link.between;
+        let both = link.forward.delay + link.backward.delay;
+        neighbours.entry(a).or_default().push((b, both));
+        neighbours.entry(b).or_default().push((a, both));
+    }
+    let mut reached = BTreeMap::from([(from, Duration::ZERO)]);
+    let mut next = VecDeque::from([from]);
+    while let Some(node) = next.pop_front() {
+        if node != from && !nodes.forwards(node) {
+            continue;
+        }
+        for &(neighbour, delay) in neighbours.get(&node).into_iter().flatten() {
+            if !reached.contains_key(&neighbour) {
+                reached.insert(neighbour, reached[&node] + delay);
+                next.push_back(neighbour);
+            }
+        }
+    }
+    reached.get(&to).copied()
+}

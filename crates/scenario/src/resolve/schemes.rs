@@ -1,0 +1,88 @@
+//! Schemes and profiles.
+
+use std::sync::Arc;
+
+use handfast_core::Duration;
+use handfast_tcp::{Config, PROFILES, Recovery, profile};
+
+use super::agents;
+use super::nodes::Nodes;
+use crate::error::{Checked, Problem, Span};
+use crate::file::{End, File, Located, SchemeTable, TcpTable};
+use crate::model::Scheme;
+
+/// The receiver of every scheme that names none: what the hosts of the lab run, so that both backends compare.
+const RECEIVER: &str = "linux";
+
+/// The schemes of the file, and one for each profile.
+pub(super) fn resolve(file: &File, nodes: &Nodes) -> Checked<(Vec<Scheme>, Vec<Scheme>)> {
+    let receiver = Arc::new(checked(common(RECEIVER, &file.tcp), &(0..0))?);
+    let schemes = file.schemes.0.iter().map(|(name, table)| {
+        Ok(Scheme {
+            name: name.to_string(),
+            sender: Arc::new(end(&table.sender, &file.tcp)?),
+            receiver: receiver_of(table, &file.tcp, &receiver)?,
+            agents: agents::resolve(&table.agents, nodes)?,
+        })
+    });
+    let profiles = PROFILES.iter().map(|profile| {
+        Ok(Scheme {
+            name: profile.name.to_owned(),
+            sender: Arc::new(checked(common(profile.name, &file.tcp), &(0..0))?),
+            receiver: Arc::clone(&receiver),
+            agents: Vec::new(),
+        })
+    });
+    Ok((schemes.collect::<Checked<_>>()?, profiles.collect::<Checked<_>>()?))
+}
+
+fn receiver_of(table: &SchemeTable, tcp: &TcpTable, default: &Arc<Config>) -> Checked<Arc<Config>> {
+    match &table.receiver {
+        Some(receiver) => end(receiver, tcp).map(Arc::new),
+        None => Ok(Arc::clone(default)),
+    }
+}
+
+/// A profile with the settings of `[tcp]`.
+fn common(name: &str, tcp: &TcpTable) -> Config {
+    let mut config = profile(name).map_or_else(Config::default, handfast_tcp::Profile::config);
+    tcp.apply(&mut config);
+    config
+}
+
+fn end(given: &Located<End>, tcp: &TcpTable) -> Checked<Config> {
+    match &given.value {
+        End::Profile(name) => checked(common(known(name, &given.span)?, tcp), &given.span),
+        End::Changed(table) => {
+            let mut config = common(known(&table.profile.value, &table.profile.span)?, tcp);
+            table.shape().apply(&mut config);
+            checked(config, &given.span)
+        }
+    }
+}
+
+fn known<'n>(name: &'n str, span: &Span) -> Checked<&'n str> {
+    if profile(name).is_some() {
+        return Ok(name);
+    }
+    let problem = Problem::at(span.clone(), format!("there is no profile called `{}`", name.escape_debug()));
+    Err(problem
+        .expected("expected a profile's name")
+        .nearest(name, PROFILES.iter().map(|profile| profile.name)))
+}
+
+/// Settings that contradict each other.
+fn checked(config: Config, span: &Span) -> Checked<Config> {
+    let wrong = if config.rto_min > config.rto_max {
+        Some(format!("`rto_min`, {}, is above `rto_max`, {}", config.rto_min, config.rto_max))
+    } else if config.rto_initial > config.rto_max {
+        Some(format!("`rto_initial`, {}, is above `rto_max`, {}", config.rto_initial, config.rto_max))
+    } else if config.rto_min == Duration::ZERO || config.clock_granularity == Duration::ZERO {
+        Some("`rto_min` and `clock_granularity` must be above zero".to_owned())
+    } else if config.recovery == Recovery::Sack && !config.sack {
+        Some("`recovery = \"sack\"` needs `sack = true`".to_owned())
+    } else {
+        None
+    };
+    wrong.map_or(Ok(config), |why| Err(Problem::at(span.clone(), why)))
+}
