@@ -66,6 +66,10 @@ pub struct Config {
     pub initial_ssthresh: Option<Bytes>,
     /// A bound on cwnd, in segments, besides the peer's window.
     pub cwnd_clamp: Option<u32>,
+    /// What CUBIC keeps of the window at a congestion event, in thousandths (RFC 9438 §4.6: 700).
+    pub cubic_beta_permille: u16,
+    /// Segments that one ACK may add to cwnd in slow start: L of RFC 3465 §2.2. RFC 5681 allows 1.
+    pub slow_start_segments: u8,
     /// Offer timestamps (RFC 7323).
     pub timestamps: bool,
     /// Offer SACK (RFC 2018); a receiver that offers it also reports duplicates (RFC 2883).
@@ -109,6 +113,8 @@ impl Default for Config {
             initial_window: InitialWindow::Rfc3390,
             initial_ssthresh: None,
             cwnd_clamp: None,
+            cubic_beta_permille: 700,
+            slow_start_segments: 1,
             timestamps: true,
             sack: true,
             window_scaling: true,

@@ -9,7 +9,18 @@
 mod config;
 mod endpoint;
 mod event;
+mod growth;
 mod profile;
+mod receive_buffer;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod send_buffer;
+mod sender;
+mod spurious;
+mod validation;
+mod window;
 
 pub use config::{Config, Frto, Growth, InitialWindow, Recovery};
 pub use endpoint::Endpoint;

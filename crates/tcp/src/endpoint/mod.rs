@@ -1,83 +1,269 @@
 //! The connection: what the driver and the application call.
 
+mod ack;
+mod arrival;
+mod open;
+mod text;
+mod timers;
+mod transmit;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use handfast_core::{Bytes, Instant, SeqNum};
-use handfast_wire::{Payload, tcp::Segment};
+use handfast_core::{Bytes, Duration, Instant, SeqNum};
+use handfast_wire::Payload;
+use handfast_wire::tcp::Segment;
 
-use crate::{Config, Counters, Event, Snapshot, State};
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::{Config, Counters, Death, Event, Snapshot, State};
+use timers::{Timer, Timers};
+
+/// Events kept for a driver that does not ask for them; beyond it the oldest is dropped.
+const MAX_EVENTS: usize = 64;
 
 /// One TCP connection, either side of it, both directions.
-pub struct Endpoint {}
+///
+/// A machine: it owns no clock and no socket. After every call that may change what there is to send, the driver calls
+/// [`Endpoint::poll_transmit`] until it returns [`None`], then arms one timer for [`Endpoint::deadline`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use handfast_core::{Bytes, Instant, SeqNum};
+/// use handfast_tcp::{Config, Endpoint, State};
+///
+/// let config = Arc::new(Config::default());
+/// let now = Instant::ZERO;
+/// let mut client = Endpoint::connect(Arc::clone(&config), 40_000, 80, SeqNum(1), now);
+/// let mut server = Endpoint::listen(config, 80, SeqNum(2));
+/// for _ in 0..3 {
+///     while let Some(segment) = client.poll_transmit(now, Bytes(u64::MAX)) {
+///         server.on_segment(now, &segment);
+///     }
+///     while let Some(segment) = server.poll_transmit(now, Bytes(u64::MAX)) {
+///         client.on_segment(now, &segment);
+///     }
+/// }
+/// assert_eq!((client.state(), server.state()), (State::Established, State::Established));
+/// ```
+#[derive(Clone)]
+pub struct Endpoint {
+    config: Arc<Config>,
+    state: State,
+    local_port: u16,
+    remote_port: u16,
+    /// It began with [`Endpoint::listen`].
+    passive: bool,
+    /// Both sides offered them.
+    timestamps: bool,
+    sack: bool,
+    scaling: bool,
+    /// The peer's window scale shift.
+    send_shift: u8,
+    tx: Sender,
+    rx: Receiver,
+    timers: Timers,
+    /// A reset to send: SEG.SEQ, and SEG.ACK if it carries one.
+    reset_due: Option<(SeqNum, Option<SeqNum>)>,
+    events: VecDeque<Event>,
+    counters: Counters,
+}
 
-#[expect(unused_variables, clippy::todo, missing_docs, reason = "interface under construction")]
 impl Endpoint {
-    /// Active open: the SYN comes out of the first [`Endpoint::poll_transmit`].
+    /// Active open: the SYN comes out of the first [`Endpoint::poll_transmit`]. `iss` is the initial sequence number; a
+    /// field driver chooses it as RFC 6528 says.
     pub fn connect(
         config: Arc<Config>,
         local_port: u16,
         remote_port: u16,
         iss: SeqNum,
-        now: Instant,
+        _now: Instant,
     ) -> Self {
-        todo!()
+        let mut endpoint = Self::new(config, local_port, iss, State::SynSent);
+        endpoint.remote_port = remote_port;
+        endpoint
     }
+
     /// Passive open: waits for a SYN, and learns the peer's port from it. One connection, not a backlog.
     pub fn listen(config: Arc<Config>, local_port: u16, iss: SeqNum) -> Self {
-        todo!()
+        let mut endpoint = Self::new(config, local_port, iss, State::Listen);
+        endpoint.passive = true;
+        endpoint
     }
+
+    fn new(config: Arc<Config>, local_port: u16, iss: SeqNum, state: State) -> Self {
+        Self {
+            state,
+            local_port,
+            remote_port: 0,
+            passive: false,
+            timestamps: false,
+            sack: false,
+            scaling: false,
+            send_shift: 0,
+            tx: Sender::new(&config, iss),
+            rx: Receiver::new(&config),
+            timers: Timers::default(),
+            reset_due: None,
+            events: VecDeque::new(),
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// A segment for this connection has arrived; its checksum is right, its ports are ours.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
-        todo!()
+        self.counters.segments_received += 1;
+        match self.state {
+            State::Closed => self.refuse(segment),
+            State::Listen => self.on_segment_listening(now, segment),
+            State::SynSent => self.on_segment_syn_sent(now, segment),
+            _ => self.on_segment_synchronised(now, segment),
+        }
     }
-    /// The driver calls it when `deadline()` has come; afterwards the deadline is in the future.
-    pub fn on_timer(&mut self, now: Instant) {
-        todo!()
-    }
-    /// The next segment to send now, or `None`. `budget`: IP packet bytes the driver can take now.
-    pub fn poll_transmit(&mut self, now: Instant, budget: Bytes) -> Option<Segment> {
-        todo!()
-    }
+
+    /// When [`Endpoint::on_timer`] must be called at the latest.
     pub fn deadline(&self) -> Option<Instant> {
-        todo!()
+        self.timers.earliest()
     }
-    /// Queues data to send; returns the bytes accepted. Synthetic payload is always accepted whole.
+
+    /// Queues data to send; returns the bytes accepted: none once closed, and real bytes only as far as the send buffer
+    /// reaches. Synthetic payload takes no memory and is accepted whole.
     pub fn write(&mut self, payload: Payload) -> usize {
-        todo!()
+        if self.tx.closing || self.state == State::Closed {
+            return 0;
+        }
+        self.tx.buffer.write(payload, self.config.send_buffer.get())
     }
+
     /// Bytes written and not yet sent for the first time.
     pub fn unsent(&self) -> u64 {
-        todo!()
+        self.tx.data_end().saturating_sub(self.tx.max.max(1))
     }
+
     /// The next in-order bytes, at most `max`; merged as far as they are contiguous. Opens the receive window.
     pub fn read(&mut self, max: usize) -> Option<Payload> {
-        todo!()
+        self.rx.buffer.read(max)
     }
+
     /// Bytes that wait to be read.
     pub fn readable(&self) -> u64 {
-        todo!()
+        self.rx.buffer.readable()
     }
-    /// No more writes; FIN after what is queued.
-    pub fn close(&mut self, now: Instant) {
-        todo!()
+
+    /// No more writes: a FIN follows what is queued (RFC 9293 §3.10.4).
+    pub fn close(&mut self, _now: Instant) {
+        match self.state {
+            State::Listen | State::SynSent => self.end(Event::Closed),
+            _ => self.tx.closing = true,
+        }
     }
-    /// Sends RST and forgets everything.
+
+    /// Sends RST and forgets everything (RFC 9293 §3.10.5).
     pub fn abort(&mut self) {
-        todo!()
+        if self.is_synchronised() || self.state == State::SynReceived {
+            self.reset_due = Some((self.tx.seq(self.tx.max), None));
+        }
+        if self.state != State::Closed {
+            self.end(Event::Died(Death::Aborted));
+        }
     }
+
+    /// What happened since the last call, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        todo!()
+        self.events.pop_front()
     }
+
+    /// Where the connection stands.
     pub fn state(&self) -> State {
-        todo!()
+        self.state
     }
+
+    /// What it has counted.
     pub fn counters(&self) -> &Counters {
-        todo!()
+        &self.counters
     }
-    pub fn snapshot(&self, now: Instant) -> Snapshot {
-        todo!()
+
+    /// The local port.
+    pub fn local_port(&self) -> u16 {
+        self.local_port
     }
+
+    /// The peer's port; 0 while listening.
+    pub fn remote_port(&self) -> u16 {
+        self.remote_port
+    }
+
+    /// The sender's variables now.
+    pub fn snapshot(&self, _now: Instant) -> Snapshot {
+        Snapshot {
+            cwnd: self.tx.window.cwnd,
+            ssthresh: self.tx.window.ssthresh,
+            flight_size: self.tx.flight_size(),
+            srtt: self.tx.rtt.srtt(),
+            rto: self.tx.rtt.rto(&self.config),
+        }
+    }
+
     /// Congestion window in bytes.
     pub fn cwnd(&self) -> u64 {
-        todo!()
+        self.tx.window.cwnd
+    }
+
+    /// The payload of a full-sized segment: SMSS of RFC 5681, in bytes.
+    pub fn smss(&self) -> u64 {
+        self.tx.window.smss
+    }
+
+    /// SND.UNA, SND.NXT and SND.MAX as octets of the send stream, the SYN being octet 0: for tests and tracers.
+    pub fn send_positions(&self) -> (u64, u64, u64) {
+        (self.tx.una, self.tx.nxt, self.tx.max)
+    }
+
+    fn is_synchronised(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    fn emit(&mut self, event: Event) {
+        if self.events.len() == MAX_EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    fn end(&mut self, event: Event) {
+        self.state = State::Closed;
+        self.timers = Timers::default();
+        self.rx.ack_now = false;
+        self.emit(event);
+    }
+
+    fn rto(&self) -> Duration {
+        self.tx.rtt.rto(&self.config)
+    }
+
+    /// The timestamp clock (RFC 7323 §5.4), from a per-connection offset (RFC 7323 §7.1).
+    fn tsval(&self, now: Instant) -> u32 {
+        let ticks = now.as_nanos() / self.config.clock_granularity.as_nanos().max(1);
+        (ticks as u32).wrapping_add(self.tx.iss.0)
+    }
+
+    /// The next segment to send now, or [`None`]. `budget`: octets of TCP segment that the driver can take; less than a
+    /// full-sized segment and its header counts as nothing.
+    pub fn poll_transmit(&mut self, now: Instant, budget: Bytes) -> Option<Segment> {
+        const MAX_HEADER: u64 = 60;
+        if budget.get() < self.tx.window.smss + MAX_HEADER {
+            return None;
+        }
+        self.transmit(now)
+    }
+
+    /// A timer is due; afterwards the deadline, if there is one, is in the future.
+    pub fn on_timer(&mut self, now: Instant) {
+        for timer in Timer::ALL {
+            if self.timers.take_if_due(timer, now) {
+                self.on_expiry(now, timer);
+            }
+        }
     }
 }

@@ -1,0 +1,287 @@
+//! What an acknowledgement does to the data we send: RFC 9293 §3.10.7.4 (fifth), RFC 5681, RFC 6298, RFC 6675.
+
+use handfast_core::{Duration, Instant};
+use handfast_wire::tcp::{Flags, Segment};
+
+use super::{Endpoint, Timer};
+use crate::Event;
+use crate::growth::Acked;
+use crate::recovery::Phase;
+use crate::spurious::{self, AckView, Verdict};
+
+/// What an ACK's SACK blocks say that was not known.
+#[derive(Clone, Copy, Default)]
+struct SackNews {
+    /// Octets SACKed for the first time.
+    fresh: u64,
+    /// Some of them lie below `recover`.
+    below: bool,
+    /// Some of them lie at or above it.
+    above: bool,
+}
+
+impl Endpoint {
+    /// Processes SEG.ACK, the window and SACK blocks; false where the segment must be dropped.
+    pub(super) fn on_ack(&mut self, now: Instant, segment: &Segment) -> bool {
+        let position = self.tx.position(segment.ack);
+        // RFC 9293 §3.10.7.4: an ACK of what we never sent; RFC 5961 §5.2: one from before the largest window. Both are answered.
+        let Some(ack) = position.filter(|&p| p <= self.tx.max && p + self.tx.max_wnd >= self.tx.una) else {
+            self.rx.ack_now = true;
+            return false;
+        };
+        // The peer lives: it answers probes and retransmissions even while its window is closed (RFC 9293 §3.8.6.1).
+        let probing = self.tx.wnd == 0;
+        let window = u64::from(segment.window) << self.send_shift;
+        let repeats = ack == self.tx.una && window == self.tx.wnd;
+        self.update_window(segment, ack, window);
+        if ack > self.tx.una {
+            self.on_new_ack(now, segment, ack);
+            return true;
+        }
+        if ack == self.tx.una {
+            if probing {
+                self.tx.retries = 0;
+            }
+            let news = self.take_sacks(segment);
+            self.on_old_ack(now, segment, repeats, news);
+        }
+        true
+    }
+
+    /// RFC 9293 §3.10.7.4: the window of the newest segment counts, by WL1 and WL2.
+    fn update_window(&mut self, segment: &Segment, ack: u64, window: u64) {
+        let newer = self.tx.wl1.before(segment.seq) || (self.tx.wl1 == segment.seq && self.tx.wl2 <= ack);
+        if ack < self.tx.una || !newer {
+            return;
+        }
+        self.tx.wnd = window;
+        self.tx.max_wnd = self.tx.max_wnd.max(window);
+        self.tx.wl1 = segment.seq;
+        self.tx.wl2 = ack;
+        if window > 0 && self.timers.is_set(Timer::Persist) {
+            self.timers.stop(Timer::Persist);
+            self.tx.probes = 0;
+            self.tx.probe_due = false;
+        }
+    }
+
+    /// Enters the segment's SACK blocks into the scoreboard. Blocks at or below SND.UNA are duplicates' (RFC 2883), blocks
+    /// beyond SND.MAX are lies.
+    fn take_sacks(&mut self, segment: &Segment) -> SackNews {
+        let mut news = SackNews::default();
+        if !self.sack {
+            return news;
+        }
+        for block in segment.sack.as_slice() {
+            let (Some(start), Some(end)) = (self.tx.position(block.start), self.tx.position(block.end))
+            else {
+                continue;
+            };
+            if start <= self.tx.una || start >= end || end > self.tx.max {
+                continue;
+            }
+            let fresh = self.tx.board.insert(start, end);
+            news.fresh += fresh;
+            news.below |= fresh > 0 && start < self.tx.progress.recover;
+            news.above |= fresh > 0 && end > self.tx.progress.recover;
+        }
+        news
+    }
+
+    fn on_new_ack(&mut self, now: Instant, segment: &Segment, ack: u64) {
+        let octets = ack - self.tx.una;
+        let flight = self.tx.flight_size();
+        self.advance(ack);
+        let news = self.take_sacks(segment);
+        self.sample_rtt(now, segment, flight);
+        let recovering = self.tx.progress.phase == Phase::Recovery;
+        let partial_before = self.tx.progress.partial_seen;
+        let verdict = self.judge_timeout(segment, true, false, news);
+        if self.apply(verdict, octets) {
+            self.continue_recovery(now, octets, flight);
+        }
+        // RFC 6582 §3.2 step 3: in NewReno's recovery only the first partial acknowledgement restarts the timer.
+        let still = recovering && self.tx.progress.phase == Phase::Recovery;
+        if !(still && partial_before && !self.sack) {
+            self.restart_timer(now);
+        }
+    }
+
+    fn advance(&mut self, ack: u64) {
+        self.tx.una = ack;
+        self.tx.nxt = self.tx.nxt.max(ack);
+        self.tx.retries = 0;
+        self.tx.probes = 0;
+        self.tx.progress.head_due = false;
+        self.tx.probed = self.tx.probed.filter(|&p| p >= ack);
+        self.tx.buffer.release(ack - 1);
+        if !self.tx.board.advance(ack) {
+            // RFC 2018 §8: the receiver has dropped what it had SACKed; nothing it said holds.
+            self.tx.board.clear();
+            self.emit(Event::Reneged);
+        }
+    }
+
+    /// RFC 6298 §5.2 and §5.3.
+    fn restart_timer(&mut self, now: Instant) {
+        if self.tx.una == self.tx.max {
+            self.timers.stop(Timer::Retransmit);
+        } else if self.timers.is_set(Timer::Retransmit) {
+            self.timers.set(Timer::Retransmit, now + self.rto());
+        }
+    }
+
+    /// Window growth and loss recovery, according to the phase.
+    fn continue_recovery(&mut self, now: Instant, octets: u64, flight: u64) {
+        match self.tx.progress.phase {
+            Phase::Open => {
+                self.grow(now, octets, flight);
+                self.tx.progress.dup_acks = 0;
+                self.tx.progress.limited = 0;
+            }
+            Phase::Recovery => {
+                let algorithm = self.tx.algorithm;
+                algorithm.on_new_ack(&mut self.tx, octets);
+                self.tx.progress.partial_seen = true;
+                if self.tx.progress.phase == Phase::Open {
+                    self.emit(Event::RecoveryLeft);
+                }
+            }
+            Phase::Loss => {
+                self.grow(now, octets, flight);
+                if self.tx.una >= self.tx.progress.recover {
+                    self.tx.progress.leave();
+                    self.emit(Event::RecoveryLeft);
+                }
+            }
+        }
+    }
+
+    /// Growth, where the window was used: otherwise it would grow without a test of the path (RFC 2861 §3, RFC 7661 §1).
+    fn grow(&mut self, now: Instant, octets: u64, flight: u64) {
+        let window = &mut self.tx.window;
+        // In slow start a window half used counts: cwnd doubles faster than the application's writes come.
+        let used = self.tx.validation.cwnd_limited || (window.in_slow_start() && window.cwnd < 2 * flight);
+        if used || !self.config.cwnd_validation {
+            let acked = Acked { now, octets, srtt: self.tx.rtt.srtt() };
+            self.tx.growth.on_ack(window, acked, u64::from(self.config.slow_start_segments));
+        }
+    }
+
+    /// An acknowledgement that does not advance SND.UNA.
+    fn on_old_ack(&mut self, now: Instant, segment: &Segment, repeats: bool, news: SackNews) {
+        let outstanding = self.tx.una < self.tx.max;
+        let bare = segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) && repeats;
+        // RFC 5681 §2's definition; with SACK it is that of RFC 6675 §2: new octets are SACKed.
+        let duplicate = outstanding && if self.sack { news.fresh > 0 } else { bare };
+        let verdict = self.judge_timeout(segment, false, duplicate, news);
+        if self.apply(verdict, 0) && duplicate {
+            self.on_duplicate();
+        }
+        if matches!(verdict, Verdict::Spurious(_)) {
+            self.restart_timer(now);
+        }
+    }
+
+    fn on_duplicate(&mut self) {
+        let algorithm = self.tx.algorithm;
+        match self.tx.progress.phase {
+            Phase::Open => {
+                self.tx.progress.dup_acks += 1;
+                if algorithm.is_loss(&self.tx) {
+                    algorithm.enter(&mut self.tx);
+                    self.counters.fast_retransmits += 1;
+                    self.emit(Event::RecoveryEntered);
+                }
+            }
+            Phase::Recovery => algorithm.on_duplicate(&mut self.tx),
+            // RFC 5681 §4.3: after a timeout duplicates may be those of our own repetitions.
+            Phase::Loss => {}
+        }
+    }
+
+    fn judge_timeout(
+        &mut self,
+        segment: &Segment,
+        advanced: bool,
+        duplicate: bool,
+        news: SackNews,
+    ) -> Verdict {
+        self.tx.spurious.on_ack(&AckView {
+            advanced,
+            duplicate,
+            una: self.tx.una,
+            sacked_below: news.below,
+            sacked_above: news.above,
+            ecr: segment.timestamps.filter(|_| self.timestamps).map(|ts| ts.ecr),
+        })
+    }
+
+    /// Carries out a verdict; false where the ACK's usual effects must not follow.
+    fn apply(&mut self, verdict: Verdict, octets: u64) -> bool {
+        match verdict {
+            Verdict::Undecided => true,
+            Verdict::SendNew => {
+                self.send_new_for_frto();
+                true
+            }
+            Verdict::Genuine => {
+                // RFC 5682 step 3a: cwnd of no more than three segments, retransmission in slow start from SND.UNA.
+                let window = &mut self.tx.window;
+                window.set_cwnd(window.cwnd.min(3 * window.smss));
+                self.tx.nxt = self.tx.una;
+                true
+            }
+            Verdict::Spurious(detector) => {
+                spurious::respond(&mut self.tx, &self.config, octets);
+                self.counters.spurious_timeouts += 1;
+                self.emit(Event::SpuriousTimeout(detector));
+                false
+            }
+        }
+    }
+
+    /// RFC 5682 step 2b: up to two segments of new data, if there are any and the peer's window takes them.
+    fn send_new_for_frto(&mut self) {
+        let tx = &mut self.tx;
+        let limit = (tx.max + 2 * tx.window.smss).min(tx.right_edge()).min(tx.data_end());
+        if limit > tx.max {
+            tx.nxt = tx.max;
+            tx.spurious.sending_new(limit);
+        } else {
+            tx.spurious.give_up_frto();
+        }
+    }
+
+    /// RFC 7323 §4.1 with timestamps, Karn's algorithm without (RFC 6298 §3).
+    pub(super) fn sample_rtt(&mut self, now: Instant, segment: &Segment, flight: u64) {
+        let sample = match segment.timestamps.filter(|_| self.timestamps) {
+            Some(ts) => self.echoed_rtt(now, ts.ecr),
+            None => self.timed_rtt(now),
+        };
+        let Some(sample) = sample else { return };
+        if let Some(before) = self.tx.spurious.rto_before(self.tx.una) {
+            self.tx.rtt.after_spurious(&self.config, before, sample);
+            return;
+        }
+        // RFC 7323 appendix G: ExpectedSamples = ceiling (FlightSize / (SMSS * 2))
+        let expected = if self.timestamps { flight.div_ceil(2 * self.tx.window.smss) } else { 1 };
+        self.tx.rtt.sample(&self.config, sample, expected);
+    }
+
+    fn echoed_rtt(&self, now: Instant, ecr: u32) -> Option<Duration> {
+        let ticks = self.tsval(now).wrapping_sub(ecr);
+        // An echo from the future, or of more than 2^31 ticks ago, is not ours. One from this tick is half a tick old.
+        let tick = self.config.clock_granularity;
+        (ticks < 1 << 31).then(|| if ticks == 0 { tick / 2 } else { tick * u64::from(ticks) })
+    }
+
+    fn timed_rtt(&mut self, now: Instant) -> Option<Duration> {
+        let (upto, sent) = self.tx.timed?;
+        if self.tx.una < upto {
+            return None;
+        }
+        self.tx.timed = None;
+        Some(now.since(sent))
+    }
+}

@@ -1,0 +1,173 @@
+//! A segment arrives on a synchronised connection (RFC 9293 §3.10.7.4), with the checks of RFC 5961 and RFC 7323.
+
+use handfast_core::{Duration, Instant, SeqNum};
+use handfast_wire::tcp::{Flags, Segment};
+
+use super::{Endpoint, Timer};
+use crate::receive_buffer::Arrival;
+use crate::{Death, Event, State};
+
+/// RFC 7323 §5.5: a TS.Recent older than this is no longer trusted.
+const TS_RECENT_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
+
+impl Endpoint {
+    pub(super) fn on_segment_synchronised(&mut self, now: Instant, segment: &Segment) {
+        if !self.passes_paws(now, segment) {
+            return;
+        }
+        // RFC 9293 §3.10.7.4, first: the sequence number.
+        let start = self.rx.relative(segment.seq);
+        if !self.is_acceptable(start, segment) {
+            self.on_unacceptable(now, segment);
+            return;
+        }
+        // Second: RST.
+        if segment.flags.contains(Flags::RST) {
+            self.on_reset(start);
+            return;
+        }
+        // Fourth: SYN. RFC 5961 §4.2: it never ends a connection; the peer learns where we are.
+        if segment.flags.contains(Flags::SYN) {
+            self.rx.ack_now = true;
+            return;
+        }
+        // Fifth: ACK.
+        if !segment.flags.contains(Flags::ACK) || !self.passes_handshake(now, segment) {
+            return;
+        }
+        self.note_timestamp(now, segment, start);
+        if !self.on_ack(now, segment) {
+            return;
+        }
+        // Seventh and eighth: payload, FIN.
+        if segment.seq_len() > 0 {
+            self.on_text(now, segment, start);
+        }
+        self.after_ack(now);
+    }
+
+    /// RFC 7323 §5.3, R1: a timestamp older than the last one in order belongs to an earlier use of these sequence numbers.
+    fn passes_paws(&mut self, now: Instant, segment: &Segment) -> bool {
+        if !self.timestamps || segment.flags.contains(Flags::RST) {
+            return true;
+        }
+        let Some(ts) = segment.timestamps else {
+            // RFC 7323 §3.2: once negotiated, a segment without the option is dropped without a word. A SYN carries its own
+            // rules and gets a challenge ACK below.
+            return segment.flags.contains(Flags::SYN);
+        };
+        let stale = SeqNum(ts.val).before(SeqNum(self.rx.ts_recent));
+        if stale && now.since(self.rx.ts_recent_at) <= TS_RECENT_LIFETIME {
+            self.rx.ack_now = true;
+            return false;
+        }
+        true
+    }
+
+    /// RFC 9293 §3.4, table 5, for a segment that begins `start` octets after RCV.NXT.
+    fn is_acceptable(&self, start: i64, segment: &Segment) -> bool {
+        let window = self.rx.window() as i64;
+        let len = i64::from(segment.seq_len());
+        if len == 0 {
+            // The table wants it left of the right edge. A sender that has filled the window acknowledges from the edge
+            // itself, and losing such ACKs can lock both sides, so the edge counts (as in Linux).
+            return (0..=window).contains(&start);
+        }
+        // Table 5's last rows, and §3.10.7.4: with a closed window a segment at RCV.NXT still counts for its ACK.
+        if window == 0 { start <= 0 && start + len > 0 } else { start < window && start + len > 0 }
+    }
+
+    /// RFC 9293 §3.10.7.4, first: an unacceptable segment is answered with an ACK, unless it is a reset.
+    fn on_unacceptable(&mut self, now: Instant, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        if self.state == State::SynReceived
+            && segment.flags.contains(Flags::SYN)
+            && segment.seq == self.rx.irs
+        {
+            // The peer has not seen our SYN-ACK: it goes out again.
+            self.tx.nxt = 0;
+            return;
+        }
+        self.rx.ack_now = true;
+        if !segment.payload.is_empty() {
+            self.counters.data_segments_received += 1;
+            self.note_old_payload(segment);
+        }
+        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+            // RFC 9293 §3.10.7.4, eighth: acknowledge the repeated FIN and restart 2 MSL.
+            self.start_time_wait(now);
+        }
+    }
+
+    /// Payload that lies outside the window: what we have had already is reported (RFC 2883 §4.1).
+    fn note_old_payload(&mut self, segment: &Segment) {
+        let next = self.rx.buffer.next();
+        let start = next.checked_add_signed(i64::from(segment.seq.distance(self.rx.seq(next))));
+        if let Some(start) = start
+            && start + segment.payload.len() as u64 <= next
+        {
+            self.note_arrival(Arrival::Duplicate(start, start + segment.payload.len() as u64));
+        }
+    }
+
+    fn on_reset(&mut self, start: i64) {
+        // RFC 5961 §3.2: only an exact RCV.NXT resets; elsewhere in the window a challenge ACK lets a true peer repeat it.
+        if start != 0 {
+            self.rx.ack_now = true;
+            return;
+        }
+        if self.state == State::SynReceived && self.passive {
+            // RFC 9293 §3.10.7.4, second: back to LISTEN, as if nothing had come.
+            let counters = self.counters;
+            *self = Self::listen(self.config.clone(), self.local_port, self.tx.iss);
+            self.counters = counters;
+            return;
+        }
+        let orderly = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
+        self.end(if orderly { Event::Closed } else { Event::Died(Death::Reset) });
+    }
+
+    /// SYN-RECEIVED: the ACK that completes the handshake, or a refusal.
+    fn passes_handshake(&mut self, now: Instant, segment: &Segment) -> bool {
+        if self.state != State::SynReceived {
+            return true;
+        }
+        if self.tx.max == 0 || self.tx.position(segment.ack) != Some(1) {
+            // RFC 9293 §3.10.7.4, fifth: <SEQ=SEG.ACK><CTL=RST>
+            self.reset_due = Some((segment.ack, None));
+            return false;
+        }
+        self.on_syn_acknowledged(now, segment);
+        true
+    }
+
+    /// RFC 7323 §4.3 (2): TS.Recent follows the segment that spans Last.ACK.sent, so that it echoes the earliest segment that
+    /// is not acknowledged yet.
+    fn note_timestamp(&mut self, now: Instant, segment: &Segment, start: i64) {
+        let Some(ts) = segment.timestamps.filter(|_| self.timestamps) else { return };
+        let spans = start <= self.rx.relative(self.rx.last_ack_sent);
+        if spans && !SeqNum(ts.val).before(SeqNum(self.rx.ts_recent)) {
+            self.rx.ts_recent = ts.val;
+            self.rx.ts_recent_at = now;
+        }
+    }
+
+    /// RFC 9293 §3.10.7.4, fifth: what an acknowledgement of our FIN does to the state.
+    fn after_ack(&mut self, now: Instant) {
+        let fin_acknowledged = self.tx.closing && self.tx.una == self.tx.stream_end();
+        if !fin_acknowledged {
+            return;
+        }
+        match self.state {
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.timers.stop(Timer::Retransmit);
+            }
+            State::Closing => self.start_time_wait(now),
+            State::LastAck => self.end(Event::Closed),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The handshake: SYN, SYN-ACK, and the options they settle (RFC 9293 §3.10.7.2 and §3.10.7.3).
+
+use handfast_core::{Instant, SeqNum};
+use handfast_wire::tcp::{Flags, Segment, Timestamps};
+
+use super::timers::Timer;
+use super::{Endpoint, Timers};
+use crate::{Death, Event, State};
+
+/// RFC 9293 §3.7.1: the MSS of a peer that sends no option.
+const DEFAULT_MSS: u16 = 536;
+
+/// RFC 7323 §2.3: larger shifts count as 14.
+const MAX_SHIFT: u8 = 14;
+
+/// Segments below this size are all header: a peer cannot make us send them (as Linux's `tcp_min_snd_mss`).
+const MIN_MSS: u16 = 88;
+
+impl Endpoint {
+    /// No such connection: an answer that makes the peer forget it (RFC 9293 §3.10.7.1).
+    pub(super) fn refuse(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        self.remote_port = segment.src_port;
+        self.reset_due = Some(if segment.flags.contains(Flags::ACK) {
+            (segment.ack, None)
+        } else {
+            (SeqNum(0), Some(segment.seq + segment.seq_len()))
+        });
+    }
+
+    pub(super) fn on_segment_listening(&mut self, now: Instant, segment: &Segment) {
+        // RFC 9293 §3.10.7.2: RST is ignored, an ACK is refused, a SYN opens.
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.refuse(segment);
+        } else if segment.flags.contains(Flags::SYN) {
+            self.remote_port = segment.src_port;
+            self.accept_syn(now, segment);
+            self.state = State::SynReceived;
+        }
+    }
+
+    pub(super) fn on_segment_syn_sent(&mut self, now: Instant, segment: &Segment) {
+        let has_ack = segment.flags.contains(Flags::ACK);
+        // RFC 9293 §3.10.7.3, first: our SYN is the only thing there is to acknowledge.
+        let acceptable = has_ack && self.tx.max == 1 && self.tx.position(segment.ack) == Some(1);
+        if has_ack && !acceptable {
+            self.refuse(segment);
+            return;
+        }
+        // Second: a reset counts only if it acknowledges our SYN.
+        if segment.flags.contains(Flags::RST) {
+            if acceptable {
+                self.end(Event::Died(Death::Reset));
+            }
+            return;
+        }
+        // Fourth: SYN.
+        if !segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.accept_syn(now, segment);
+        if acceptable {
+            self.on_syn_acknowledged(now, segment);
+            self.rx.ack_now = true;
+        } else {
+            // Simultaneous open (RFC 9293 §3.5): our SYN goes out again, now with an acknowledgement.
+            self.state = State::SynReceived;
+            self.tx.nxt = 0;
+        }
+    }
+
+    /// Takes the peer's sequence number and options. What was written stays queued; payload on a SYN is not taken, the
+    /// peer sends it again (RFC 9293 §3.4 permits that).
+    fn accept_syn(&mut self, now: Instant, segment: &Segment) {
+        self.rx.synchronise(segment.seq);
+        self.timestamps = self.config.timestamps && segment.timestamps.is_some();
+        self.sack = self.config.sack && segment.sack_permitted;
+        self.scaling = self.config.window_scaling && segment.window_scale.is_some();
+        if self.scaling {
+            self.send_shift = segment.window_scale.unwrap_or(0).min(MAX_SHIFT);
+        } else {
+            self.rx.without_scaling();
+        }
+        if let Some(ts) = segment.timestamps {
+            self.rx.ts_recent = ts.val;
+            self.rx.ts_recent_at = now;
+        }
+        let mss = segment.mss.unwrap_or(DEFAULT_MSS).clamp(MIN_MSS, self.config.mss.max(MIN_MSS));
+        // RFC 6691 §2: every data segment carries timestamps, and gives up 12 octets for them.
+        let smss = u64::from(mss) - if self.timestamps { 12 } else { 0 };
+        self.tx.established(&self.config, smss, self.sack, self.timestamps);
+        // The window of a SYN is not scaled (RFC 7323 §2.2).
+        self.tx.wnd = u64::from(segment.window);
+        self.tx.max_wnd = self.tx.wnd;
+        self.tx.wl1 = segment.seq;
+    }
+
+    /// Our SYN is acknowledged: the connection is established.
+    pub(super) fn on_syn_acknowledged(&mut self, now: Instant, segment: &Segment) {
+        self.tx.una = 1;
+        self.tx.nxt = 1;
+        self.tx.wl2 = 1;
+        self.state = State::Established;
+        self.timers = Timers::default();
+        if self.tx.retries == 0 {
+            self.sample_rtt(now, segment, 1);
+        } else {
+            self.tx.rtt.after_lost_syn(&self.config);
+            // RFC 5681 §3.1: after a lost SYN or SYN-ACK the initial window is one segment.
+            self.tx.window.set_cwnd(self.tx.window.smss);
+            self.tx.timed = None;
+        }
+        self.tx.retries = 0;
+        self.emit(Event::Connected);
+    }
+
+    /// SYN or SYN-ACK.
+    pub(super) fn build_syn(&mut self, now: Instant) -> Segment {
+        let answering = self.state == State::SynReceived;
+        let mut segment = Segment {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq: self.tx.iss,
+            flags: Flags::SYN,
+            window: self.rx.offer_on_syn(),
+            mss: Some(self.config.mss),
+            ..Segment::EMPTY
+        };
+        // A SYN-ACK offers only what the SYN offered (RFC 7323 §1.3, RFC 2018 §2).
+        let scaling = if answering { self.scaling } else { self.config.window_scaling };
+        segment.window_scale = scaling.then_some(self.rx.shift);
+        segment.sack_permitted = if answering { self.sack } else { self.config.sack };
+        if if answering { self.timestamps } else { self.config.timestamps } {
+            let ecr = if answering { self.rx.ts_recent } else { 0 };
+            segment.timestamps = Some(Timestamps { val: self.tsval(now), ecr });
+        }
+        if answering {
+            segment.flags = Flags::SYN | Flags::ACK;
+            segment.ack = self.rx.rcv_nxt();
+            self.acknowledged();
+        }
+        if self.tx.max == 0 {
+            self.tx.timed = Some((1, now));
+        }
+        self.tx.nxt = 1;
+        self.tx.max = self.tx.max.max(1);
+        self.timers.set(Timer::Retransmit, now + self.rto());
+        segment
+    }
+}

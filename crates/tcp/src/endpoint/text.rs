@@ -1,0 +1,114 @@
+//! Payload and FIN arrive; which acknowledgements they owe (RFC 5681 §4.2, RFC 2018, RFC 2883).
+
+use handfast_core::{Duration, Instant};
+use handfast_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
+
+use super::{Endpoint, Timer};
+use crate::receive_buffer::Arrival;
+use crate::{Event, State};
+
+impl Endpoint {
+    /// A segment that begins `start` octets after RCV.NXT and overlaps the window.
+    pub(super) fn on_text(&mut self, now: Instant, segment: &Segment, start: i64) {
+        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            return;
+        }
+        // Acceptable segments begin at most their own length before RCV.NXT, which is never negative.
+        let Some(position) = self.rx.buffer.next().checked_add_signed(start) else { return };
+        let offered = segment.payload.len() as u64;
+        let right_edge = self.rx.next() + self.rx.window();
+        let kept = right_edge.saturating_sub(position).min(offered);
+        if offered > 0 {
+            self.counters.data_segments_received += 1;
+            let payload = if kept == offered {
+                segment.payload.clone()
+            } else {
+                segment.payload.slice(0, kept as usize)
+            };
+            let arrival =
+                if kept == 0 { Arrival::Dropped } else { self.rx.buffer.insert(position, &payload) };
+            self.note_arrival(arrival);
+            self.delay_ack(now, arrival);
+        }
+        if segment.flags.contains(Flags::FIN) && kept == offered {
+            // A second FIN elsewhere would be a lie: the first stands.
+            self.rx.fin.get_or_insert(position + offered);
+            self.rx.ack_now = true;
+        }
+        if self.rx.fin == Some(self.rx.buffer.next()) {
+            self.on_fin(now);
+        }
+    }
+
+    pub(super) fn note_arrival(&mut self, arrival: Arrival) {
+        if let Arrival::Duplicate(start, end) = arrival {
+            self.counters.duplicate_segments_received += 1;
+            // RFC 2883 §4: each duplicate is reported once, in the next ACK.
+            self.rx.dsack = self.sack.then_some((start, end));
+        }
+    }
+
+    /// RFC 5681 §4.2: at least every second segment, within the delay; at once out of order and when a hole fills.
+    fn delay_ack(&mut self, now: Instant, arrival: Arrival) {
+        if arrival != Arrival::InOrder || self.config.delayed_ack == Duration::ZERO {
+            self.rx.ack_now = true;
+            return;
+        }
+        self.rx.unacknowledged += 1;
+        if self.rx.unacknowledged >= 2 {
+            self.rx.ack_now = true;
+        } else {
+            self.timers.set_if_off(Timer::DelayedAck, now + self.config.delayed_ack);
+        }
+    }
+
+    /// Everything up to the peer's FIN has arrived (RFC 9293 §3.10.7.4, eighth).
+    fn on_fin(&mut self, now: Instant) {
+        self.rx.finished = true;
+        self.rx.ack_now = true;
+        self.emit(Event::PeerClosed);
+        let fin_acknowledged = self.tx.closing && self.tx.una == self.tx.stream_end();
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 if !fin_acknowledged => self.state = State::Closing,
+            State::FinWait1 | State::FinWait2 => self.start_time_wait(now),
+            _ => {}
+        }
+    }
+
+    /// The blocks of the next ACK: a duplicate first (RFC 2883 §4), then the runs, most recent first (RFC 2018 §4).
+    pub(super) fn sack_blocks(&self) -> SackBlocks {
+        let mut blocks = SackBlocks::NONE;
+        if !self.sack || (self.rx.dsack.is_none() && !self.rx.buffer.has_holes()) {
+            return blocks;
+        }
+        // 40 octets of options hold three blocks beside timestamps, four without (RFC 2018 §3).
+        let most = if self.timestamps { 3 } else { 4 };
+        let block = |start: u64, end: u64| SackBlock { start: self.rx.seq(start), end: self.rx.seq(end) };
+        let mut covering = None;
+        if let Some((start, end)) = self.rx.dsack {
+            blocks.push(block(start, end));
+            // RFC 2883 §4.1 case 3: the second block is the run that holds the duplicate.
+            covering = self.rx.buffer.covering(start, end);
+            if let Some(run) = covering {
+                blocks.push(block(run.start, run.end));
+            }
+        }
+        self.rx.buffer.recent_runs(|run| {
+            if Some(run) != covering {
+                blocks.push(block(run.start, run.end));
+            }
+            blocks.as_slice().len() < most
+        });
+        blocks
+    }
+
+    /// A segment with an up-to-date acknowledgement leaves.
+    pub(super) fn acknowledged(&mut self) {
+        self.rx.ack_now = false;
+        self.rx.unacknowledged = 0;
+        self.rx.dsack = None;
+        self.rx.last_ack_sent = self.rx.rcv_nxt();
+        self.timers.stop(Timer::DelayedAck);
+    }
+}

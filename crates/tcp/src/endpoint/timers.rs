@@ -1,0 +1,137 @@
+//! The timers of a connection, and what their expiry does.
+
+use handfast_core::Instant;
+
+use super::Endpoint;
+use crate::{Death, Event, State};
+
+/// Which timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// RFC 6298 §5; for SYN and FIN too.
+    Retransmit,
+    /// RFC 9293 §3.8.6.1.
+    Persist,
+    /// RFC 9293 §3.8.6.3.
+    DelayedAck,
+    /// 2 MSL in TIME-WAIT.
+    TimeWait,
+}
+
+impl Timer {
+    pub(super) const ALL: [Self; 4] = [Self::Retransmit, Self::Persist, Self::DelayedAck, Self::TimeWait];
+}
+
+/// When each timer expires; [`Instant::MAX`] where it is off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timers([Instant; Timer::ALL.len()]);
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self([Instant::MAX; Timer::ALL.len()])
+    }
+}
+
+impl Timers {
+    pub(super) fn set(&mut self, timer: Timer, at: Instant) {
+        self.0[timer as usize] = at;
+    }
+
+    pub(super) fn stop(&mut self, timer: Timer) {
+        self.0[timer as usize] = Instant::MAX;
+    }
+
+    pub(super) fn is_set(&self, timer: Timer) -> bool {
+        self.0[timer as usize] != Instant::MAX
+    }
+
+    pub(super) fn set_if_off(&mut self, timer: Timer, at: Instant) {
+        if !self.is_set(timer) {
+            self.set(timer, at);
+        }
+    }
+
+    pub(super) fn take_if_due(&mut self, timer: Timer, now: Instant) -> bool {
+        let due = self.is_set(timer) && self.0[timer as usize] <= now;
+        if due {
+            self.stop(timer);
+        }
+        due
+    }
+
+    pub(super) fn earliest(&self) -> Option<Instant> {
+        self.0.iter().copied().min().filter(|&at| at != Instant::MAX)
+    }
+}
+
+impl Endpoint {
+    pub(super) fn on_expiry(&mut self, now: Instant, timer: Timer) {
+        match timer {
+            Timer::Retransmit if self.tx.una == 0 => self.on_handshake_timeout(),
+            Timer::Retransmit => self.on_retransmission_timeout(),
+            Timer::Persist => self.on_persist_timeout(now),
+            Timer::DelayedAck => self.rx.ack_now = true,
+            Timer::TimeWait => self.end(Event::Closed),
+        }
+    }
+
+    /// SYN or SYN-ACK was not acknowledged in time.
+    fn on_handshake_timeout(&mut self) {
+        if self.tx.retries >= self.config.syn_retries {
+            self.end(Event::Died(Death::HandshakeTimeout));
+            return;
+        }
+        self.report_timeout();
+        self.tx.retries += 1;
+        self.tx.rtt.back_off();
+        self.tx.nxt = 0;
+    }
+
+    fn on_retransmission_timeout(&mut self) {
+        if self.tx.una == self.tx.max {
+            return;
+        }
+        if self.give_up() {
+            return;
+        }
+        self.report_timeout();
+        self.tx.on_timeout(&self.config);
+    }
+
+    fn report_timeout(&mut self) {
+        self.counters.timeouts += 1;
+        let event = Event::Timeout { rto: self.rto(), in_a_row: self.tx.retries.saturating_add(1) };
+        self.emit(event);
+    }
+
+    /// R2 (RFC 9293 §3.8.3): the peer has not answered for too long.
+    fn give_up(&mut self) -> bool {
+        let dead = self.tx.retries >= self.config.data_retries;
+        if dead {
+            self.end(Event::Died(Death::Timeout));
+        }
+        dead
+    }
+
+    fn on_persist_timeout(&mut self, now: Instant) {
+        if self.give_up() {
+            return;
+        }
+        self.tx.retries += 1;
+        self.tx.probes = self.tx.probes.saturating_add(1);
+        self.tx.probe_due = true;
+        self.set_persist(now);
+    }
+
+    /// RFC 9293 §3.8.6.1: the first probe after one RTO, then at exponentially growing intervals.
+    pub(super) fn set_persist(&mut self, now: Instant) {
+        let interval = self.rto().saturating_mul(1 << self.tx.probes.min(32)).min(self.config.rto_max);
+        self.timers.set_if_off(Timer::Persist, now + interval);
+    }
+
+    pub(super) fn start_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.timers = Timers::default();
+        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+    }
+}

@@ -1,0 +1,318 @@
+//! What to send next, and the segment that carries it.
+
+use handfast_core::Instant;
+use handfast_wire::Payload;
+use handfast_wire::tcp::{Flags, Segment, Timestamps};
+
+use super::{Endpoint, Timer};
+use crate::State;
+use crate::recovery::Phase;
+
+/// Octets of the send stream to go out in one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    start: u64,
+    /// One past the last; the FIN counts as an octet.
+    end: u64,
+    why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// The first octets outstanding: fast retransmit, a partial acknowledgement, or a timeout.
+    Head,
+    /// `NextSeg` rules 1 and 3.
+    Hole,
+    /// `NextSeg` rule 4.
+    Rescue,
+    /// From SND.NXT on.
+    Next,
+    /// A zero-window probe.
+    Probe,
+}
+
+impl Endpoint {
+    pub(super) fn transmit(&mut self, now: Instant) -> Option<Segment> {
+        if let Some((seq, ack)) = self.reset_due.take() {
+            return Some(self.build_reset(seq, ack));
+        }
+        match self.state {
+            State::Closed | State::Listen => return None,
+            State::SynSent | State::SynReceived => {
+                return (self.tx.nxt == 0).then(|| self.build_syn_counted(now));
+            }
+            _ => {}
+        }
+        if self.tx.una < self.tx.stream_end() {
+            self.validate_window(now);
+            if let Some(piece) = self.choose(now) {
+                return Some(self.send(now, piece));
+            }
+        }
+        let owed = self.rx.ack_now || self.rx.owes_window_update(u64::from(self.config.mss));
+        owed.then(|| {
+            let position = self.tx.max;
+            self.counters.segments_sent += 1;
+            self.build(now, position, Payload::EMPTY, Flags::ACK)
+        })
+    }
+
+    fn build_syn_counted(&mut self, now: Instant) -> Segment {
+        self.counters.segments_sent += 1;
+        self.build_syn(now)
+    }
+
+    /// RFC 2861: the connection was idle and has something to send.
+    fn validate_window(&mut self, now: Instant) {
+        if !self.config.cwnd_validation || self.tx.una != self.tx.max || self.tx.max <= 1 {
+            return;
+        }
+        let restart = self.config.initial_window.bytes(self.tx.window.smss);
+        let rto = self.rto();
+        let idle = self.tx.validation.after_idle(&mut self.tx.window, now, rto, restart);
+        if let Some(idle) = idle {
+            self.tx.growth.after_idle(now, idle);
+            // Counted once: the segment that follows restarts the clock even if the window stops it.
+            self.tx.validation.touch(now);
+        }
+    }
+
+    fn choose(&mut self, now: Instant) -> Option<Piece> {
+        let room = self.room();
+        if self.tx.progress.head_due {
+            return Some(self.head(room));
+        }
+        if self.tx.probe_due {
+            return Some(self.probe(room));
+        }
+        if self.tx.progress.phase == Phase::Recovery
+            && let Some(piece) = self.repair(room)
+        {
+            return Some(piece);
+        }
+        self.next(now, room)
+    }
+
+    /// Payload octets that a full segment holds now: SACK blocks take from it (RFC 6691 §2).
+    fn room(&self) -> u64 {
+        let blocks = self.sack_blocks().as_slice().len() as u64;
+        self.tx.window.smss - if blocks == 0 { 0 } else { 4 + 8 * blocks }
+    }
+
+    /// The segment at SND.UNA again: only what has been sent before, and nothing that is SACKed.
+    fn head(&self, room: u64) -> Piece {
+        let tx = &self.tx;
+        let end = tx.board.next_start(tx.una).unwrap_or(tx.max).min(tx.una + room).min(tx.max);
+        Piece { start: tx.una, end, why: Why::Head }
+    }
+
+    /// RFC 9293 §3.8.6.1: one octet of new data into a closed window; as much as fits into a narrow one, when silly-window
+    /// avoidance has waited long enough (§3.8.6.2.1, the override timeout).
+    fn probe(&self, room: u64) -> Piece {
+        let tx = &self.tx;
+        let end = (tx.una + tx.wnd.clamp(1, room)).min(tx.stream_end());
+        Piece { start: tx.una, end, why: Why::Probe }
+    }
+
+    /// Retransmissions within fast recovery, as far as cwnd lets them (RFC 6675 §5 step C).
+    fn repair(&self, room: u64) -> Option<Piece> {
+        let tx = &self.tx;
+        if tx.in_flight() + tx.window.smss > tx.window.cwnd {
+            return None;
+        }
+        let new_data = tx.stream_end() > tx.max && tx.right_edge() > tx.max;
+        let r = tx.algorithm.retransmission(tx, new_data)?;
+        let why = if r.rescue { Why::Rescue } else { Why::Hole };
+        Some(Piece { start: r.range.start, end: r.range.end.min(r.range.start + room), why })
+    }
+
+    /// From SND.NXT on: new data, or after a timeout what has to go again.
+    fn next(&mut self, now: Instant, room: u64) -> Option<Piece> {
+        let start = self.skip_sacked();
+        let data_end = self.tx.data_end();
+        if start >= self.tx.stream_end() {
+            self.tx.validation.cwnd_limited = false;
+            return None;
+        }
+        let until_sacked = self.tx.board.next_start(start).map_or(u64::MAX, |sacked| sacked - start);
+        let wanted = data_end.saturating_sub(start).min(room).min(until_sacked);
+        let len = self.fit_window(now, start, wanted, room)?;
+        if wanted > 0 && !self.fits_cwnd(start, len) {
+            self.tx.validation.cwnd_limited = true;
+            return None;
+        }
+        let fin = self.tx.closing && start + len == data_end;
+        Some(Piece { start, end: start + len + u64::from(fin), why: Why::Next })
+    }
+
+    /// SND.NXT, moved past what the receiver holds already.
+    fn skip_sacked(&mut self) -> u64 {
+        if let Some(range) = self.tx.board.holding(self.tx.nxt) {
+            self.tx.nxt = range.end;
+        }
+        self.tx.nxt
+    }
+
+    /// How much of `wanted` the peer's window takes; [`None`]: wait.
+    fn fit_window(&mut self, now: Instant, start: u64, wanted: u64, room: u64) -> Option<u64> {
+        let usable = self.tx.right_edge().saturating_sub(start);
+        let len = wanted.min(usable);
+        // RFC 9293 §3.8.6.2.1: a full segment, all there is, or half of the peer's buffer. A lone FIN needs no window.
+        let all = len == wanted;
+        if all || len >= room || (len > 0 && len >= self.tx.max_wnd / 2) {
+            return Some(len);
+        }
+        self.tx.validation.cwnd_limited = false;
+        if self.tx.una == self.tx.nxt && !self.timers.is_set(Timer::Retransmit) {
+            // Nothing in flight would bring the window update again if it is lost.
+            self.set_persist(now);
+        }
+        None
+    }
+
+    fn fits_cwnd(&mut self, start: u64, len: u64) -> bool {
+        let tx = &mut self.tx;
+        if let Some(limit) = tx.spurious.new_data_limit() {
+            // RFC 5682 step 2b: two segments, whatever cwnd says, and no more before the next ACK.
+            return start + len <= limit;
+        }
+        if tx.progress.phase != Phase::Open || tx.progress.dup_acks == 0 {
+            return tx.in_flight() + len <= tx.window.cwnd;
+        }
+        // RFC 3042 §2: a segment for each of the first two duplicates, at most two beyond cwnd. With SACK the octets SACKed
+        // have left the pipe, which comes to the same (RFC 6675 §5 step 3).
+        let allowance = if self.config.limited_transmit {
+            u64::from(tx.progress.dup_acks.min(2)) * tx.window.smss
+        } else {
+            0
+        };
+        let fits = tx.flight_size() + len <= tx.window.cwnd + allowance;
+        if fits && tx.flight_size() + len > tx.window.cwnd {
+            tx.progress.limited += len;
+        }
+        fits
+    }
+
+    fn send(&mut self, now: Instant, piece: Piece) -> Segment {
+        let data_end = self.tx.data_end();
+        let len = piece.end.min(data_end).saturating_sub(piece.start);
+        let payload = self.tx.buffer.slice(piece.start - 1, len as usize);
+        // The buffer may give less where real and synthetic data meet.
+        let end = if (payload.len() as u64) < len { piece.start + payload.len() as u64 } else { piece.end };
+        let fin = end > data_end;
+        self.count(piece, &payload);
+        self.note_sent(now, piece, end);
+        let mut flags = Flags::ACK;
+        if fin {
+            flags = flags | Flags::FIN;
+            self.fin_sent();
+        }
+        if end >= data_end && !payload.is_empty() {
+            // RFC 9293 §3.9.1: nothing more is queued.
+            flags = flags | Flags::PSH;
+        }
+        self.build(now, piece.start, payload, flags)
+    }
+
+    fn count(&mut self, piece: Piece, payload: &Payload) {
+        self.counters.segments_sent += 1;
+        if payload.is_empty() {
+            return;
+        }
+        self.counters.data_segments_sent += 1;
+        // The octet of a zero-window probe that opens the first full segment is no retransmission of a lost one.
+        if piece.start < self.tx.max && self.tx.probed != Some(piece.start) {
+            self.counters.retransmitted_segments += 1;
+            self.counters.retransmitted_bytes += (self.tx.max - piece.start).min(payload.len() as u64);
+        }
+    }
+
+    fn note_sent(&mut self, now: Instant, piece: Piece, end: u64) {
+        let fresh = piece.start >= self.tx.max;
+        self.note_progress(now, piece, end);
+        self.tx.max = self.tx.max.max(end);
+        if piece.why == Why::Probe {
+            self.tx.probe_due = false;
+            self.tx.probed = Some(piece.start);
+            return;
+        }
+        if fresh && self.tx.timed.is_none() && !self.timestamps {
+            self.tx.timed = Some((end, now));
+        } else if !fresh {
+            self.tx.timed = None;
+        }
+        self.timers.stop(Timer::Persist);
+        // RFC 6298 §5.1
+        let expiry = now + self.rto();
+        self.timers.set_if_off(Timer::Retransmit, expiry);
+        self.note_use(now, fresh);
+    }
+
+    fn note_progress(&mut self, now: Instant, piece: Piece, end: u64) {
+        match piece.why {
+            Why::Head => {
+                self.tx.progress.head_due = false;
+                // RFC 6675 §5 step 4.3: HighRxt is the highest octet of this retransmission.
+                self.tx.progress.high_rxt = self.tx.progress.high_rxt.max(end);
+                self.tx.nxt = self.tx.nxt.max(end);
+                let tsval = self.timestamps.then(|| self.tsval(now));
+                self.tx.spurious.on_retransmission(tsval, end);
+            }
+            Why::Hole => self.tx.progress.high_rxt = end,
+            // RFC 6675 §4 rule (4): RescueRxt becomes RecoveryPoint.
+            Why::Rescue => self.tx.progress.rescue_rxt = Some(self.tx.progress.recover),
+            Why::Next => self.tx.nxt = end,
+            Why::Probe => {}
+        }
+    }
+
+    fn note_use(&mut self, now: Instant, fresh: bool) {
+        if !fresh || !self.config.cwnd_validation || self.tx.progress.phase != Phase::Open {
+            self.tx.validation.touch(now);
+            return;
+        }
+        let in_flight = self.tx.flight_size();
+        let app_limited = self.tx.nxt >= self.tx.data_end();
+        let rto = self.rto();
+        self.tx.validation.on_send(&mut self.tx.window, now, in_flight, rto, app_limited);
+    }
+
+    /// RFC 9293 §3.10.4: the state follows the FIN out.
+    fn fin_sent(&mut self) {
+        match self.state {
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            _ => {}
+        }
+    }
+
+    fn build(&mut self, now: Instant, position: u64, payload: Payload, flags: Flags) -> Segment {
+        let window = self.rx.offer(u64::from(self.config.mss));
+        let segment = Segment {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq: self.tx.seq(position),
+            ack: self.rx.rcv_nxt(),
+            flags,
+            window,
+            timestamps: self.timestamps.then(|| Timestamps { val: self.tsval(now), ecr: self.rx.ts_recent }),
+            sack: self.sack_blocks(),
+            payload,
+            ..Segment::EMPTY
+        };
+        self.acknowledged();
+        segment
+    }
+
+    fn build_reset(&mut self, seq: handfast_core::SeqNum, ack: Option<handfast_core::SeqNum>) -> Segment {
+        self.counters.segments_sent += 1;
+        Segment {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq,
+            ack: ack.unwrap_or_default(),
+            flags: if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST },
+            ..Segment::EMPTY
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! How the window grows and how far it falls. One algorithm a file; the registry is [`build`].
+
+mod cubic;
+mod reno;
+
+use handfast_core::{Duration, Instant};
+
+use crate::config::{Config, Growth};
+use crate::window::Window;
+
+/// What an acknowledgement of new data tells a growth algorithm.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acked {
+    pub(crate) now: Instant,
+    /// Newly acknowledged octets.
+    pub(crate) octets: u64,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub(crate) srtt: Duration,
+}
+
+/// A growth algorithm: the state it needs besides the window.
+pub(crate) trait Algorithm {
+    /// Congestion avoidance: new data was acknowledged, cwnd >= ssthresh, and cwnd was the limit.
+    fn avoid_congestion(&mut self, window: &mut Window, acked: Acked);
+
+    /// The new ssthresh at a congestion event with `flight_size` octets outstanding.
+    fn on_congestion(&mut self, window: &Window, flight_size: u64) -> u64;
+
+    /// The retransmission timer expired; called after [`Algorithm::on_congestion`].
+    fn on_timeout(&mut self) {}
+
+    /// The connection begins to send again after an idle period that ended at `now`.
+    fn after_idle(&mut self, _now: Instant, _idle: Duration) {}
+}
+
+/// The growth algorithms, dispatched without an allocation a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum State {
+    Reno(reno::Reno),
+    Cubic(cubic::Cubic),
+}
+
+/// The registry.
+pub(crate) fn build(config: &Config) -> State {
+    match config.growth {
+        Growth::Reno => State::Reno(reno::Reno::default()),
+        Growth::Cubic => State::Cubic(cubic::Cubic::new(config)),
+    }
+}
+
+impl State {
+    fn algorithm(&mut self) -> &mut dyn Algorithm {
+        match self {
+            Self::Reno(reno) => reno,
+            Self::Cubic(cubic) => cubic,
+        }
+    }
+
+    /// New data was acknowledged outside recovery, and cwnd was what limited the sender.
+    pub(crate) fn on_ack(&mut self, window: &mut Window, acked: Acked, slow_start_segments: u64) {
+        if window.in_slow_start() {
+            // RFC 5681 §3.1 (2): cwnd += min (N, SMSS); RFC 3465 §2.2 counts up to L segments.
+            let step = acked.octets.min(slow_start_segments * window.smss);
+            window.set_cwnd(window.cwnd + step);
+        } else {
+            self.algorithm().avoid_congestion(window, acked);
+        }
+    }
+
+    pub(crate) fn on_congestion(&mut self, window: &Window, flight_size: u64) -> u64 {
+        self.algorithm().on_congestion(window, flight_size)
+    }
+
+    pub(crate) fn on_timeout(&mut self) {
+        self.algorithm().on_timeout();
+    }
+
+    pub(crate) fn after_idle(&mut self, now: Instant, idle: Duration) {
+        self.algorithm().after_idle(now, idle);
+    }
+}

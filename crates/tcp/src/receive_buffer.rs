@@ -1,0 +1,313 @@
+//! What has arrived: in-order data that waits to be read, and runs beyond a hole.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::BytesMut;
+use handfast_wire::Payload;
+
+/// Runs beyond holes kept at most. A peer that sends every other byte must not make us hold more; what does not fit is
+/// treated as if it had not arrived, and never acknowledged.
+const MAX_RUNS: usize = 1024;
+
+/// Octets `start .. end` beyond a hole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// Grows with each arrival: the most recently touched run has the highest (RFC 2018 §4).
+    stamp: u64,
+}
+
+/// What became of an arriving segment's payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// It extended the in-order data and there was no hole.
+    InOrder,
+    /// It filled a hole, all of it or its beginning.
+    FilledHole,
+    /// It lies beyond a hole.
+    OutOfOrder,
+    /// Nothing in it was new; the octets to report as a duplicate (RFC 2883 §4).
+    Duplicate(u64, u64),
+    /// There was no room to remember it.
+    Dropped,
+}
+
+/// Reassembly: positions count from 0, the first payload octet of the connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReceiveBuffer {
+    /// Position of the next in-order octet.
+    next: u64,
+    ready: VecDeque<Payload>,
+    ready_len: u64,
+    runs: Vec<Run>,
+    pieces: BTreeMap<u64, Payload>,
+    stamps: u64,
+}
+
+impl ReceiveBuffer {
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Octets that wait to be read.
+    pub(crate) fn readable(&self) -> u64 {
+        self.ready_len
+    }
+
+    /// Whether data lies beyond a hole.
+    pub(crate) fn has_holes(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
+    /// Takes a payload at position `start`; the caller has cut it to the receive window.
+    pub(crate) fn insert(&mut self, start: u64, payload: &Payload) -> Arrival {
+        let end = start + payload.len() as u64;
+        if end <= self.next {
+            return Arrival::Duplicate(start, end);
+        }
+        let cut = self.next.saturating_sub(start);
+        let start = start + cut;
+        let fresh = if cut == 0 { payload.clone() } else { payload.slice(cut as usize, usize::MAX) };
+        if start > self.next {
+            return self.insert_beyond(start, end, &fresh);
+        }
+        self.next = end;
+        push_merged(&mut self.ready, &mut self.ready_len, fresh);
+        if self.runs.is_empty() {
+            return Arrival::InOrder;
+        }
+        self.close_holes();
+        Arrival::FilledHole
+    }
+
+    /// In-order data has reached `self.next`: runs that it touches become in-order.
+    fn close_holes(&mut self) {
+        while let Some(entry) = self.pieces.first_entry() {
+            let start = *entry.key();
+            if start > self.next {
+                break;
+            }
+            let piece = entry.remove();
+            let skip = self.next - start;
+            if skip < piece.len() as u64 {
+                let fresh = if skip == 0 { piece } else { piece.slice(skip as usize, usize::MAX) };
+                self.next += fresh.len() as u64;
+                push_merged(&mut self.ready, &mut self.ready_len, fresh);
+            }
+        }
+        let next = self.next;
+        self.runs.retain(|r| r.end > next);
+    }
+
+    fn insert_beyond(&mut self, start: u64, end: u64, payload: &Payload) -> Arrival {
+        self.stamps += 1;
+        let first = self.runs.partition_point(|r| r.end < start);
+        let last = self.runs.partition_point(|r| r.start <= end);
+        if let Some(run) = self.runs[first..last].iter_mut().find(|r| r.start <= start && end <= r.end) {
+            run.stamp = self.stamps;
+            return Arrival::Duplicate(start, end);
+        }
+        if first == last && self.runs.len() >= MAX_RUNS {
+            return Arrival::Dropped;
+        }
+        self.store_pieces(start, end, payload, first..last);
+        let mut merged = Run { start, end, stamp: self.stamps };
+        for r in &self.runs[first..last] {
+            merged.start = merged.start.min(r.start);
+            merged.end = merged.end.max(r.end);
+        }
+        self.runs.splice(first..last, [merged]);
+        Arrival::OutOfOrder
+    }
+
+    /// Stores the parts of `start .. end` that no run in `touched` covers.
+    fn store_pieces(&mut self, start: u64, end: u64, payload: &Payload, touched: std::ops::Range<usize>) {
+        let mut at = start;
+        for r in &self.runs[touched] {
+            if r.start > at {
+                store(&mut self.pieces, at, payload.slice((at - start) as usize, (r.start - at) as usize));
+            }
+            at = at.max(r.end);
+        }
+        if at < end {
+            store(&mut self.pieces, at, payload.slice((at - start) as usize, (end - at) as usize));
+        }
+    }
+
+    /// The run that holds all of `start .. end`, for the second DSACK block of RFC 2883 §4.
+    pub(crate) fn covering(&self, start: u64, end: u64) -> Option<Run> {
+        self.runs.iter().copied().find(|r| r.start <= start && end <= r.end)
+    }
+
+    /// Calls `take` with the runs, most recently touched first (RFC 2018 §4), until it has enough.
+    pub(crate) fn recent_runs(&self, mut take: impl FnMut(Run) -> bool) {
+        let mut below = u64::MAX;
+        while let Some(run) = self.runs.iter().filter(|r| r.stamp < below).max_by_key(|r| r.stamp) {
+            below = run.stamp;
+            if !take(*run) {
+                return;
+            }
+        }
+    }
+
+    /// The next in-order octets, at most `max`, as far as one kind of payload reaches.
+    pub(crate) fn read(&mut self, max: usize) -> Option<Payload> {
+        let front = self.ready.front_mut()?;
+        let payload = if front.len() <= max {
+            self.ready.pop_front()?
+        } else {
+            let head = front.slice(0, max);
+            *front = front.slice(max, usize::MAX);
+            head
+        };
+        self.ready_len -= payload.len() as u64;
+        Some(payload)
+    }
+}
+
+/// Appends in-order data. Synthetic data that continues the last piece merges into it.
+fn push_merged(ready: &mut VecDeque<Payload>, ready_len: &mut u64, payload: Payload) {
+    *ready_len += payload.len() as u64;
+    if !ready.back_mut().is_some_and(|last| extend(last, &payload)) {
+        ready.push_back(payload);
+    }
+}
+
+/// Stores a piece. One that continues its predecessor merges, so that long runs of synthetic data or of small real segments
+/// stay few pieces.
+fn store(pieces: &mut BTreeMap<u64, Payload>, start: u64, payload: Payload) {
+    if let Some((&before, last)) = pieces.range_mut(..start).next_back()
+        && before + last.len() as u64 == start
+        && extend(last, &payload)
+    {
+        return;
+    }
+    pieces.insert(start, payload);
+}
+
+/// Real pieces are copied together up to this size: otherwise a run of one-byte segments would cost a map entry each.
+const GATHER: usize = 2048;
+
+fn extend(last: &mut Payload, next: &Payload) -> bool {
+    match (last, next) {
+        (
+            Payload::Synthetic { stream, offset, len },
+            Payload::Synthetic { stream: next_stream, offset: next_offset, len: next_len },
+        ) if *stream == *next_stream && *offset + u64::from(*len) == *next_offset => {
+            len.checked_add(*next_len).map(|sum| *len = sum).is_some()
+        }
+        (Payload::Bytes(last), Payload::Bytes(next)) if last.len() + next.len() <= GATHER => {
+            let mut joined = BytesMut::with_capacity(last.len() + next.len());
+            joined.extend_from_slice(last);
+            joined.extend_from_slice(next);
+            *last = joined.freeze();
+            true
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn synthetic(offset: u64, len: u32) -> Payload {
+        Payload::Synthetic { stream: 1, offset, len }
+    }
+
+    fn runs(b: &ReceiveBuffer) -> Vec<(u64, u64)> {
+        let mut seen = Vec::new();
+        b.recent_runs(|r| {
+            seen.push((r.start, r.end));
+            true
+        });
+        seen
+    }
+
+    #[test]
+    fn in_order_data_merges() {
+        let mut b = ReceiveBuffer::default();
+        assert_eq!(b.insert(0, &synthetic(0, 10)), Arrival::InOrder);
+        assert_eq!(b.insert(10, &synthetic(10, 10)), Arrival::InOrder);
+        assert_eq!(b.read(100), Some(synthetic(0, 20)));
+        assert_eq!(b.read(100), None);
+    }
+
+    #[test]
+    fn the_most_recent_run_comes_first() {
+        let mut b = ReceiveBuffer::default();
+        for start in [10, 30, 50] {
+            assert_eq!(b.insert(start, &synthetic(start, 5)), Arrival::OutOfOrder);
+        }
+        assert_eq!(runs(&b), [(50, 55), (30, 35), (10, 15)]);
+        // RFC 2018 §4: the block of the segment that triggered the ACK, whichever it is.
+        b.insert(15, &synthetic(15, 5));
+        assert_eq!(runs(&b), [(10, 20), (50, 55), (30, 35)]);
+    }
+
+    #[test]
+    fn filling_a_hole_delivers_what_was_behind_it() {
+        let mut b = ReceiveBuffer::default();
+        b.insert(10, &synthetic(10, 10));
+        assert_eq!(b.insert(0, &synthetic(0, 5)), Arrival::FilledHole);
+        assert_eq!(b.next(), 5);
+        assert_eq!(b.insert(3, &synthetic(3, 9)), Arrival::FilledHole);
+        assert_eq!((b.next(), b.readable(), b.has_holes()), (20, 20, false));
+        assert_eq!(b.read(100), Some(synthetic(0, 20)));
+    }
+
+    #[test]
+    fn duplicates_are_named() {
+        let mut b = ReceiveBuffer::default();
+        b.insert(0, &synthetic(0, 10));
+        assert_eq!(b.insert(2, &synthetic(2, 3)), Arrival::Duplicate(2, 5));
+        b.insert(20, &synthetic(20, 10));
+        assert_eq!(b.insert(22, &synthetic(22, 3)), Arrival::Duplicate(22, 25));
+        assert_eq!(b.covering(22, 25).map(|r| (r.start, r.end)), Some((20, 30)));
+    }
+
+    #[test]
+    fn a_hostile_peer_cannot_grow_it() {
+        let mut b = ReceiveBuffer::default();
+        for k in 0..2 * MAX_RUNS as u64 {
+            let at = 10 + 2 * k;
+            let arrival = b.insert(at, &synthetic(at, 1));
+            assert_eq!(arrival == Arrival::Dropped, k >= MAX_RUNS as u64, "{k}");
+        }
+        assert_eq!(b.runs.len(), MAX_RUNS);
+        // One that touches a run is still taken.
+        assert_eq!(b.insert(11, &synthetic(11, 1)), Arrival::OutOfOrder);
+    }
+
+    proptest! {
+        /// Any order, any overlap, real or synthetic: the bytes come out once, in order.
+        #[test]
+        fn every_octet_comes_out_once_and_in_order(
+            parts in prop::collection::vec((0u64..200, 1usize..40, any::<bool>()), 0..60)
+        ) {
+            let whole = synthetic(0, 240).to_bytes();
+            let mut b = ReceiveBuffer::default();
+            let mut here = [false; 240];
+            let mut out = Vec::new();
+            for (start, len, read) in parts {
+                let end = start as usize + len;
+                b.insert(start, &Payload::Bytes(whole.slice(start as usize..end)));
+                here[start as usize..end].fill(true);
+                let in_order = here.iter().take_while(|&&h| h).count() as u64;
+                prop_assert_eq!(b.next(), in_order);
+                let beyond: u64 = b.runs.iter().map(|r| r.end - r.start).sum();
+                prop_assert_eq!(beyond, here[in_order as usize..].iter().filter(|&&h| h).count() as u64);
+                if read {
+                    out.extend(b.read(len).map(|p| p.to_bytes()).unwrap_or_default());
+                }
+            }
+            while let Some(p) = b.read(7) {
+                out.extend(p.to_bytes());
+            }
+            prop_assert_eq!(&out[..], &whole[..out.len()]);
+            prop_assert_eq!(out.len() as u64, b.next());
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The data receiver's state: RFC 9293 §3.3.1's receive variables, the window we offer, acknowledgements owed.
+
+use handfast_core::{Instant, SeqNum};
+
+use crate::Config;
+use crate::receive_buffer::ReceiveBuffer;
+
+/// Everything about the direction in which we receive. Positions count payload octets from 0.
+#[derive(Clone)]
+pub(crate) struct Receiver {
+    /// The peer's initial sequence number.
+    pub(crate) irs: SeqNum,
+    pub(crate) buffer: ReceiveBuffer,
+    /// Where the peer's FIN stands, once it is known.
+    pub(crate) fin: Option<u64>,
+    /// The FIN is in order: nothing more will come.
+    pub(crate) finished: bool,
+    /// The right edge of the window last offered.
+    edge: u64,
+    /// Our window scale shift.
+    pub(crate) shift: u8,
+    /// Octets that the receive buffer holds.
+    capacity: u64,
+    /// TS.Recent (RFC 7323 §4.3) and when it was set.
+    pub(crate) ts_recent: u32,
+    pub(crate) ts_recent_at: Instant,
+    /// Last.ACK.sent.
+    pub(crate) last_ack_sent: SeqNum,
+    /// An acknowledgement is owed at once.
+    pub(crate) ack_now: bool,
+    /// In-order segments not yet acknowledged.
+    pub(crate) unacknowledged: u8,
+    /// Octets received twice, to be reported once (RFC 2883).
+    pub(crate) dsack: Option<(u64, u64)>,
+}
+
+impl Receiver {
+    pub(crate) fn new(config: &Config) -> Self {
+        let capacity = config.receive_buffer.get();
+        // RFC 7323 §2.3: the smallest shift (14 at most) whose window field holds the buffer.
+        let shift = (0..14).find(|&s| capacity >> s <= u64::from(u16::MAX)).unwrap_or(14);
+        Self {
+            irs: SeqNum(0),
+            buffer: ReceiveBuffer::default(),
+            fin: None,
+            finished: false,
+            edge: 0,
+            shift,
+            capacity: capacity.min(u64::from(u16::MAX) << shift),
+            ts_recent: 0,
+            ts_recent_at: Instant::ZERO,
+            last_ack_sent: SeqNum(0),
+            ack_now: false,
+            unacknowledged: 0,
+            dsack: None,
+        }
+    }
+
+    /// The peer sent its SYN, with this sequence number.
+    pub(crate) fn synchronise(&mut self, irs: SeqNum) {
+        self.irs = irs;
+        self.last_ack_sent = irs + 1;
+        // The window of our SYN is never scaled (RFC 7323 §2.2).
+        self.edge = self.capacity.min(u64::from(u16::MAX));
+    }
+
+    /// Window scaling is off: the peer did not offer it.
+    pub(crate) fn without_scaling(&mut self) {
+        self.shift = 0;
+        self.capacity = self.capacity.min(u64::from(u16::MAX));
+    }
+
+    /// RCV.NXT as a position, the FIN included.
+    pub(crate) fn next(&self) -> u64 {
+        self.buffer.next() + u64::from(self.finished)
+    }
+
+    /// RCV.NXT.
+    pub(crate) fn rcv_nxt(&self) -> SeqNum {
+        self.seq(self.next())
+    }
+
+    /// RCV.WND in octets.
+    pub(crate) fn window(&self) -> u64 {
+        self.edge.saturating_sub(self.next())
+    }
+
+    pub(crate) fn seq(&self, position: u64) -> SeqNum {
+        self.irs + 1 + position as u32
+    }
+
+    /// How far the window could move to the right.
+    fn slack(&self) -> u64 {
+        (self.buffer.next() - self.buffer.readable() + self.capacity).saturating_sub(self.edge)
+    }
+
+    /// The window field of the next segment; moves the right edge, never to the left (RFC 9293 §3.8.6).
+    pub(crate) fn offer(&mut self, mss: u64) -> u16 {
+        // RFC 9293 §3.8.6.2.2, SWS avoidance: in steps of a segment or half the buffer, whichever is smaller.
+        let slack = self.slack();
+        if slack >= mss.min(self.capacity / 2).max(1) {
+            self.edge += slack;
+        }
+        u16::try_from(self.window() >> self.shift).unwrap_or(u16::MAX)
+    }
+
+    /// The window field of a SYN: not scaled.
+    pub(crate) fn offer_on_syn(&self) -> u16 {
+        u16::try_from(self.capacity).unwrap_or(u16::MAX)
+    }
+
+    /// Whether reading has opened the window far enough to tell the peer without waiting for data: by two segments or half
+    /// the buffer, as 4.4BSD does.
+    pub(crate) fn owes_window_update(&self, mss: u64) -> bool {
+        !self.finished && self.slack() >= (2 * mss).min(self.capacity / 2).max(1)
+    }
+
+    /// The position of a sequence number relative to RCV.NXT.
+    pub(crate) fn relative(&self, seq: SeqNum) -> i64 {
+        i64::from(seq.distance(self.rcv_nxt()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use handfast_core::Bytes;
+    use handfast_wire::Payload;
+
+    fn receiver(buffer: u64) -> Receiver {
+        let mut r = Receiver::new(&Config { receive_buffer: Bytes(buffer), ..Config::default() });
+        r.synchronise(SeqNum(u32::MAX));
+        r
+    }
+
+    #[test]
+    fn the_shift_is_the_smallest_that_holds_the_buffer() {
+        for (buffer, shift) in [(65_535, 0), (65_536, 1), (6_000_000, 7), (u64::MAX, 14)] {
+            assert_eq!(receiver(buffer).shift, shift, "{buffer}");
+        }
+    }
+
+    #[test]
+    fn the_window_opens_in_steps() {
+        let mut r = receiver(10_000);
+        assert_eq!(r.offer(1000), 10_000);
+        r.buffer.insert(0, &Payload::Synthetic { stream: 0, offset: 0, len: 4000 });
+        assert_eq!(r.offer(1000), 6_000);
+        r.buffer.read(999);
+        assert_eq!(r.offer(1000), 6_000, "less than a segment: the edge stays");
+        r.buffer.read(1);
+        assert_eq!(r.offer(1000), 7_000);
+        assert!(!r.owes_window_update(1000));
+        r.buffer.read(2000);
+        assert!(r.owes_window_update(1000));
+        assert_eq!(r.offer(1000), 9_000);
+        assert!(!r.owes_window_update(1000));
+    }
+}

@@ -1,0 +1,23 @@
+//! 4.3BSD-Tahoe: fast retransmit without fast recovery (Jacobson 1988; Fall and Floyd 1996, section 2).
+
+use super::{Algorithm, Phase};
+use crate::sender::Sender;
+
+pub(crate) struct Tahoe;
+
+impl Algorithm for Tahoe {
+    fn enter(&self, s: &mut Sender) {
+        s.reduce();
+        s.window.set_cwnd(s.window.smss);
+        // What follows the hole is sent again in slow start; acknowledgements of it must not begin another fast
+        // retransmit before everything sent so far is acknowledged.
+        s.progress.begin(Phase::Loss, s.una, s.max);
+        s.nxt = s.una;
+        s.timed = None;
+    }
+
+    fn on_new_ack(&self, s: &mut Sender, _octets: u64) {
+        // Never in `Phase::Recovery`: a phase that cannot be entered is left at once.
+        s.progress.leave();
+    }
+}

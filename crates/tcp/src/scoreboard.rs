@@ -1,0 +1,252 @@
+//! What the receiver has selectively acknowledged: the scoreboard of RFC 6675 §4.
+//!
+//! Kept as ranges, not as a list of segments: its size follows the number of holes, and each question of RFC 6675 has
+//! the same answer for every octet of a hole.
+
+use std::collections::VecDeque;
+
+/// RFC 6675 §2: DupThresh.
+pub(crate) const DUP_THRESH: u32 = 3;
+
+/// Ranges kept at most: a peer that SACKs every other byte must not make us hold more. Beyond it the lowest range is
+/// forgotten, as if it had never been acknowledged.
+const MAX_RANGES: usize = 4096;
+
+/// Octets `start .. end` of the send stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// SACKed ranges above SND.UNA: sorted, disjoint, not adjacent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    ranges: VecDeque<Range>,
+    sacked: u64,
+}
+
+impl Scoreboard {
+    /// SACKed octets.
+    #[cfg(test)]
+    fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// One past the highest SACKed octet.
+    pub(crate) fn highest(&self) -> Option<u64> {
+        self.ranges.back().map(|r| r.end)
+    }
+
+    /// Marks `start .. end`; returns how many octets that adds.
+    pub(crate) fn insert(&mut self, start: u64, end: u64) -> u64 {
+        let before = self.sacked;
+        let first = self.ranges.partition_point(|r| r.end < start);
+        let last = self.ranges.partition_point(|r| r.start <= end);
+        let mut merged = Range { start, end };
+        for r in self.ranges.range(first..last) {
+            merged = Range { start: merged.start.min(r.start), end: merged.end.max(r.end) };
+            self.sacked -= r.end - r.start;
+        }
+        if last == first {
+            self.ranges.insert(first, merged);
+        } else {
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..last);
+        }
+        self.sacked += merged.end - merged.start;
+        let added = self.sacked - before;
+        if self.ranges.len() > MAX_RANGES
+            && let Some(lowest) = self.ranges.pop_front()
+        {
+            self.sacked -= lowest.end - lowest.start;
+        }
+        added
+    }
+
+    /// The cumulative acknowledgement reached `una`. False where it stopped inside a SACKed range: the receiver dropped
+    /// data it had acknowledged (RFC 2018 §8).
+    pub(crate) fn advance(&mut self, una: u64) -> bool {
+        while let Some(&front) = self.ranges.front() {
+            if front.end > una {
+                return front.start > una;
+            }
+            self.sacked -= front.end - front.start;
+            self.ranges.pop_front();
+        }
+        true
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.ranges.clear();
+        self.sacked = 0;
+    }
+
+    /// The SACKed range that holds `at`, if one does.
+    pub(crate) fn holding(&self, at: u64) -> Option<Range> {
+        let i = self.ranges.partition_point(|r| r.end <= at);
+        self.ranges.get(i).copied().filter(|r| r.start <= at)
+    }
+
+    /// The first SACKed octet at or after `at`.
+    pub(crate) fn next_start(&self, at: u64) -> Option<u64> {
+        let i = self.ranges.partition_point(|r| r.start < at);
+        self.ranges.get(i).map(|r| r.start)
+    }
+
+    /// SACKed octets in `.. upto`.
+    pub(crate) fn sacked_below(&self, upto: u64) -> u64 {
+        if self.highest().is_none_or(|h| h <= upto) {
+            return self.sacked;
+        }
+        self.ranges.iter().take_while(|r| r.start < upto).map(|r| r.end.min(upto) - r.start).sum()
+    }
+
+    /// RFC 6675 §4 `IsLost`: every octet below the returned position that is not SACKed is lost. Above it, nothing is:
+    /// fewer than `DupThresh` discontiguous ranges and at most (`DupThresh` - 1) * SMSS octets are SACKed beyond.
+    pub(crate) fn lost_below(&self, smss: u64) -> u64 {
+        let mut octets = 0;
+        for (count, r) in self.ranges.iter().rev().enumerate() {
+            octets += r.end - r.start;
+            if count as u32 + 1 >= DUP_THRESH || octets > u64::from(DUP_THRESH - 1) * smss {
+                return r.start;
+            }
+        }
+        0
+    }
+
+    /// RFC 6675 §4 `SetPipe`: an estimate of the octets in flight, for SND.UNA `una`, `HighData` `high_data` and `HighRxt`
+    /// `high_rxt` (each one past the octet that the RFC names).
+    pub(crate) fn pipe(&self, una: u64, high_data: u64, high_rxt: u64, smss: u64) -> u64 {
+        let lost = self.lost_below(smss).max(una);
+        // Step (a): octets not SACKed and not lost. Step (b): octets retransmitted, lost or not.
+        let not_lost = (high_data - lost) - (self.sacked - self.sacked_below(lost));
+        let high_rxt = high_rxt.max(una);
+        let retransmitted = (high_rxt - una) - self.sacked_below(high_rxt);
+        not_lost + retransmitted
+    }
+
+    /// The first hole at or after `from` that ends below the highest SACKed octet: rules (1.a) and (1.b) of `NextSeg`.
+    pub(crate) fn hole(&self, from: u64) -> Option<Range> {
+        let start = self.holding(from).map_or(from, |r| r.end);
+        self.next_start(start).map(|end| Range { start, end })
+    }
+
+    /// The last hole's end: the highest octet outstanding that is not SACKed lies below it.
+    pub(crate) fn last_unsacked(&self, una: u64, high_data: u64) -> Option<Range> {
+        let Some(&last) = self.ranges.back() else {
+            return (una < high_data).then_some(Range { start: una, end: high_data });
+        };
+        if last.end < high_data {
+            return Some(Range { start: last.end, end: high_data });
+        }
+        let below = self.ranges.len().checked_sub(2).map_or(una, |i| self.ranges[i].end);
+        (below < last.start).then_some(Range { start: below, end: last.start })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn board(ranges: &[(u64, u64)]) -> Scoreboard {
+        let mut b = Scoreboard::default();
+        for &(s, e) in ranges {
+            b.insert(s, e);
+        }
+        b
+    }
+
+    #[test]
+    fn lost_needs_three_ranges_or_more_than_two_segments_above() {
+        // RFC 6675 §4 IsLost, SMSS 10.
+        assert_eq!(
+            board(&[(10, 20), (30, 40)]).lost_below(10),
+            0,
+            "two ranges, 20 octets: not more than 2 * SMSS"
+        );
+        assert_eq!(board(&[(10, 20), (30, 41)]).lost_below(10), 10, "21 octets");
+        assert_eq!(board(&[(10, 11), (13, 14), (16, 17)]).lost_below(10), 10, "three ranges");
+        assert_eq!(board(&[(10, 11), (13, 14), (16, 17), (20, 21)]).lost_below(10), 13);
+        assert_eq!(board(&[(10, 31)]).lost_below(10), 10);
+        assert_eq!(board(&[(10, 30)]).lost_below(10), 0);
+    }
+
+    #[test]
+    fn pipe_counts_what_is_not_lost_and_what_was_sent_again() {
+        let b = board(&[(10, 40)]);
+        // una 0, 100 sent: 0..10 lost, 40..100 in flight.
+        assert_eq!(b.pipe(0, 100, 0, 10), 60);
+        // 0..10 sent again.
+        assert_eq!(b.pipe(0, 100, 10, 10), 70);
+        // Not lost but sent again counts twice (RFC 6675 §4, SetPipe (a) and (b)).
+        assert_eq!(board(&[(10, 20)]).pipe(0, 100, 10, 10), 100);
+    }
+
+    #[test]
+    fn reneging_shows_when_the_acknowledgement_stops_inside_a_range() {
+        let mut b = board(&[(10, 20), (30, 40)]);
+        assert!(b.clone().advance(5));
+        assert!(b.clone().advance(20));
+        assert!(!b.clone().advance(15));
+        assert!(!b.clone().advance(10));
+        assert!(b.advance(25));
+        assert_eq!(b.sacked(), 10);
+    }
+
+    #[test]
+    fn a_hostile_peer_cannot_grow_it() {
+        let mut b = Scoreboard::default();
+        for k in 0..3 * MAX_RANGES as u64 {
+            b.insert(2 * k, 2 * k + 1);
+        }
+        assert_eq!(b.ranges.len(), MAX_RANGES);
+        assert_eq!(b.sacked(), MAX_RANGES as u64);
+    }
+
+    #[test]
+    fn the_highest_hole_is_found_for_the_rescue_retransmission() {
+        assert_eq!(board(&[(10, 20)]).last_unsacked(0, 30), Some(Range { start: 20, end: 30 }));
+        assert_eq!(board(&[(10, 20), (25, 30)]).last_unsacked(0, 30), Some(Range { start: 20, end: 25 }));
+        assert_eq!(board(&[(10, 30)]).last_unsacked(0, 30), Some(Range { start: 0, end: 10 }));
+        assert_eq!(board(&[(0, 30)]).last_unsacked(0, 30), None);
+    }
+
+    proptest! {
+        /// Against a set of octets: every question answered octet by octet, as RFC 6675 words it.
+        #[test]
+        fn agrees_with_a_set_of_octets(
+            sacks in prop::collection::vec((1u64..60, 1u64..8), 0..12),
+            una in 0u64..10,
+            high_rxt in 0u64..60,
+        ) {
+            let high_data = 70;
+            let mut b = Scoreboard::default();
+            let mut octets = [false; 70];
+            for (start, len) in sacks {
+                let start = start.max(una + 1);
+                let end = start + len;
+                let fresh = (start..end).filter(|&i| !octets[i as usize]).count() as u64;
+                octets[start as usize..end as usize].fill(true);
+                prop_assert_eq!(b.insert(start, end), fresh);
+            }
+            let is_lost = |at: u64| {
+                let above: Vec<bool> = (at + 1..high_data).map(|i| octets[i as usize]).collect();
+                let runs = above.iter().enumerate().filter(|&(i, &s)| s && (i == 0 || !above[i - 1])).count();
+                runs >= 3 || above.iter().filter(|&&s| s).count() > 2 * 3
+            };
+            let mut pipe = 0;
+            for at in una..high_data {
+                prop_assert_eq!(b.holding(at).is_some(), octets[at as usize]);
+                if !octets[at as usize] {
+                    prop_assert_eq!(at < b.lost_below(3), is_lost(at), "octet {}", at);
+                    pipe += u64::from(!is_lost(at)) + u64::from(at < high_rxt);
+                }
+            }
+            prop_assert_eq!(b.pipe(una, high_data, high_rxt, 3), pipe);
+            prop_assert_eq!(b.sacked(), octets.iter().filter(|&&s| s).count() as u64);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The data sender's state: RFC 9293 §3.3.1's send variables, the window, loss recovery.
+//!
+//! Positions are octets of the send stream as 64-bit numbers that never wrap: 0 is the SYN, 1 the first payload octet, and
+//! the FIN follows the last. They become 32-bit sequence numbers where a segment is built.
+
+use handfast_core::{Instant, SeqNum};
+
+use crate::growth;
+use crate::recovery::{self, Phase, Progress};
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+use crate::send_buffer::SendBuffer;
+use crate::spurious::Spurious;
+use crate::validation::Validation;
+use crate::window::Window;
+use crate::{Config, Frto};
+
+/// Everything about the direction in which we send.
+#[derive(Clone)]
+pub(crate) struct Sender {
+    pub(crate) iss: SeqNum,
+    /// SND.UNA.
+    pub(crate) una: u64,
+    /// SND.NXT: goes back to SND.UNA after a timeout.
+    pub(crate) nxt: u64,
+    /// SND.MAX: one past the highest octet ever sent.
+    pub(crate) max: u64,
+    /// SND.WND in octets, scaled.
+    pub(crate) wnd: u64,
+    /// The largest SND.WND seen: the peer's buffer, for silly-window avoidance.
+    pub(crate) max_wnd: u64,
+    /// SND.WL1: the segment that last updated the window.
+    pub(crate) wl1: SeqNum,
+    /// SND.WL2: and its acknowledgement.
+    pub(crate) wl2: u64,
+    pub(crate) buffer: SendBuffer,
+    /// The application has closed: a FIN follows the data.
+    pub(crate) closing: bool,
+    pub(crate) window: Window,
+    pub(crate) growth: growth::State,
+    pub(crate) algorithm: &'static dyn recovery::Algorithm,
+    pub(crate) progress: Progress,
+    pub(crate) board: Scoreboard,
+    pub(crate) rtt: RttEstimator,
+    /// One segment is timed where timestamps are off: the position that must be acknowledged, and when it left.
+    pub(crate) timed: Option<(u64, Instant)>,
+    pub(crate) spurious: Spurious,
+    pub(crate) validation: Validation,
+    /// Timeouts in a row without progress.
+    pub(crate) retries: u8,
+    /// Zero-window probes in a row.
+    pub(crate) probes: u8,
+    /// A probe is due.
+    pub(crate) probe_due: bool,
+    /// The octet of a zero-window probe that the receiver need not have kept.
+    pub(crate) probed: Option<u64>,
+}
+
+impl Sender {
+    pub(crate) fn new(config: &Config, iss: SeqNum) -> Self {
+        let smss = u64::from(config.mss);
+        Self {
+            iss,
+            una: 0,
+            nxt: 0,
+            max: 0,
+            wnd: 0,
+            max_wnd: 0,
+            wl1: SeqNum(0),
+            wl2: 0,
+            buffer: SendBuffer::default(),
+            closing: false,
+            window: Window::new(config, smss),
+            growth: growth::build(config),
+            algorithm: recovery::build(config.recovery, config.sack),
+            progress: Progress::default(),
+            board: Scoreboard::default(),
+            rtt: RttEstimator::new(config),
+            timed: None,
+            spurious: Spurious::new(config.eifel, config.frto),
+            validation: Validation::default(),
+            retries: 0,
+            probes: 0,
+            probe_due: false,
+            probed: None,
+        }
+    }
+
+    /// The handshake has settled what both sides speak.
+    pub(crate) fn established(&mut self, config: &Config, smss: u64, sack: bool, timestamps: bool) {
+        self.window = Window::new(config, smss);
+        self.algorithm = recovery::build(config.recovery, sack);
+        // The SACK-enhanced rule needs SACK; without it the basic one serves.
+        let frto = if config.frto == Frto::Sack && !sack { Frto::Basic } else { config.frto };
+        self.spurious = Spurious::new(config.eifel && timestamps, frto);
+    }
+
+    /// One past the last payload octet written.
+    pub(crate) fn data_end(&self) -> u64 {
+        1 + self.buffer.end()
+    }
+
+    /// One past the last octet there is to send, the FIN included.
+    pub(crate) fn stream_end(&self) -> u64 {
+        self.data_end() + u64::from(self.closing)
+    }
+
+    /// RFC 5681 §2 `FlightSize`. After a timeout what lies beyond SND.NXT counts as lost, not as in flight.
+    pub(crate) fn flight_size(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// What the loss-recovery algorithm takes to be in the network.
+    pub(crate) fn in_flight(&self) -> u64 {
+        match self.progress.phase {
+            Phase::Recovery => self.algorithm.in_flight(self),
+            // SACKed octets have left the network (RFC 6675 §3); for the others it is the flight.
+            _ => self.flight_size() - self.board.sacked_below(self.nxt),
+        }
+    }
+
+    /// The right edge of the peer's window.
+    pub(crate) fn right_edge(&self) -> u64 {
+        self.una + self.wnd
+    }
+
+    /// The position that a sequence number of the peer's acknowledgement means, nearest to SND.UNA.
+    pub(crate) fn position(&self, ack: SeqNum) -> Option<u64> {
+        let distance = ack.distance(self.seq(self.una));
+        self.una.checked_add_signed(i64::from(distance))
+    }
+
+    /// The sequence number of a position.
+    pub(crate) fn seq(&self, position: u64) -> SeqNum {
+        self.iss + position as u32
+    }
+
+    /// Halves the window as the growth algorithm says; RFC 5681 §3.2 step 2: what limited transmit sent does not count.
+    pub(crate) fn reduce(&mut self) -> u64 {
+        let flight = self.flight_size().saturating_sub(self.progress.limited);
+        self.window.ssthresh = self.growth.on_congestion(&self.window, flight);
+        self.window.ssthresh
+    }
+
+    /// The first octets outstanding go out again, whatever the window says.
+    pub(crate) fn retransmit_head(&mut self) {
+        self.progress.head_due = true;
+        // RFC 6298 §3 (Karn): a retransmitted segment gives no sample.
+        self.timed = None;
+    }
+
+    /// RFC 5681 §3.1 and RFC 6298 §5.4-5.6: the retransmission timer has expired.
+    pub(crate) fn on_timeout(&mut self, config: &Config) {
+        let first = self.retries == 0;
+        self.spurious.before_timeout(config, &SpuriousInput::of(self), first);
+        if first {
+            // RFC 5681 §3.1: ssthresh falls at the first expiry for a segment, not at its repetitions.
+            self.reduce();
+            self.growth.on_timeout();
+        }
+        // RFC 5681 §3.1: LW, one full-sized segment.
+        self.window.set_cwnd(self.window.smss);
+        self.rtt.back_off();
+        self.retries = self.retries.saturating_add(1);
+        if self.board.holding(self.una).is_some() {
+            // RFC 2018 §8: the first outstanding octet cannot be SACKed unless the receiver has dropped it.
+            self.board.clear();
+        }
+        self.progress.after_timeout(self.max);
+        self.nxt = self.una;
+        self.retransmit_head();
+    }
+}
+
+/// What spurious-timeout detection keeps of the state before a timeout.
+#[derive(Clone, Copy)]
+pub(crate) struct SpuriousInput {
+    pub(crate) window: Window,
+    pub(crate) growth: growth::State,
+    pub(crate) flight_size: u64,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) max: u64,
+    pub(crate) in_recovery: bool,
+}
+
+impl SpuriousInput {
+    fn of(s: &Sender) -> Self {
+        Self {
+            window: s.window,
+            growth: s.growth,
+            flight_size: s.flight_size(),
+            rtt: s.rtt,
+            max: s.max,
+            in_recovery: s.progress.phase != Phase::Open,
+        }
+    }
+}

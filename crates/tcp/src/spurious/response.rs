@@ -1,0 +1,48 @@
+//! The Eifel response (RFC 4015): what a sender restores after a spurious timeout, whichever rule found it.
+
+use handfast_core::Duration;
+
+use crate::config::Config;
+use crate::growth;
+use crate::sender::{Sender, SpuriousInput};
+
+/// RFC 4015 §3 step 0: state from before loss recovery began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Restored {
+    /// `pipe_prev`.
+    pipe_prev: u64,
+    growth: growth::State,
+    /// `SRTT_prev` and `RTTVAR_prev`.
+    rtt: (Duration, Duration),
+}
+
+impl Restored {
+    pub(crate) fn of(config: &Config, now: &SpuriousInput) -> Self {
+        Self {
+            // RFC 4015 §3 step 0: pipe_prev = max (FlightSize, ssthresh)
+            pipe_prev: now.flight_size.max(now.window.ssthresh),
+            growth: now.growth,
+            // RFC 4015 §3 step 0: SRTT_prev = SRTT + 2 * G
+            rtt: (now.rtt.srtt() + config.clock_granularity * 2, now.rtt.rttvar()),
+        }
+    }
+
+    pub(crate) fn rtt(&self) -> (Duration, Duration) {
+        self.rtt
+    }
+}
+
+/// Restores the window. `acked`: octets that the deciding acknowledgement newly acknowledged.
+pub(crate) fn respond(s: &mut Sender, config: &Config, acked: u64) {
+    let Some(saved) = s.spurious.take_saved(s.max) else { return };
+    // Step 7: resume with data that was never sent.
+    s.nxt = s.max;
+    s.progress.head_due = false;
+    s.progress.leave();
+    // Step 8: cwnd = FlightSize + min (bytes_acked, IW); ssthresh = pipe_prev
+    let iw = config.initial_window.bytes(s.window.smss);
+    s.window.ssthresh = saved.pipe_prev;
+    s.window.set_cwnd(s.flight_size() + acked.min(iw));
+    // RFC 9438 §4.9.2: the growth function goes on where it was.
+    s.growth = saved.growth;
+}

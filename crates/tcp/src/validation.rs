@@ -1,0 +1,121 @@
+//! Congestion window validation (RFC 2861 §3): a window that was not used says nothing about the path.
+
+use handfast_core::{Duration, Instant};
+
+use crate::window::Window;
+
+/// RFC 2861 §3.1's `T_prev` and `W_used`, and the time of the last transmission.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Validation {
+    last_send: Instant,
+    t_prev: Instant,
+    w_used: u64,
+    /// The last attempt to send was stopped by cwnd: growth is warranted.
+    pub(crate) cwnd_limited: bool,
+}
+
+impl Validation {
+    /// Before the first transmission after a pause with nothing in flight: halves cwnd for each RTO that passed, down to
+    /// the restart window. Returns how long the pause was, if it counts.
+    pub(crate) fn after_idle(
+        &mut self,
+        window: &mut Window,
+        now: Instant,
+        rto: Duration,
+        restart: u64,
+    ) -> Option<Duration> {
+        let idle = now.since(self.last_send);
+        if idle < rto || rto == Duration::ZERO {
+            return None;
+        }
+        window.ssthresh = window.ssthresh.max(window.cwnd / 4 * 3);
+        let halvings = (idle.as_nanos() / rto.as_nanos()).min(63);
+        // RFC 5681 §4.1: RW = min (IW, cwnd)
+        let floor = restart.min(window.cwnd);
+        window.set_cwnd((window.cwnd >> halvings).max(floor));
+        self.t_prev = now;
+        self.w_used = 0;
+        Some(idle)
+    }
+
+    /// A data segment has left. `app_limited`: nothing more waits to be sent.
+    pub(crate) fn on_send(
+        &mut self,
+        window: &mut Window,
+        now: Instant,
+        in_flight: u64,
+        rto: Duration,
+        app_limited: bool,
+    ) {
+        self.last_send = now;
+        if in_flight + window.smss > window.cwnd {
+            self.t_prev = now;
+            self.w_used = 0;
+            return;
+        }
+        self.w_used = self.w_used.max(in_flight);
+        if app_limited && now.since(self.t_prev) >= rto {
+            window.ssthresh = window.ssthresh.max(window.cwnd / 4 * 3);
+            window.set_cwnd(u64::midpoint(window.cwnd, self.w_used));
+            self.t_prev = now;
+            self.w_used = 0;
+        }
+    }
+
+    /// A retransmission has left: it keeps the connection from being idle, and says nothing about the application.
+    pub(crate) fn touch(&mut self, now: Instant) {
+        self.last_send = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    const RTO: Duration = Duration::from_millis(200);
+
+    fn window(segments: u64) -> Window {
+        let mut w = Window::new(&Config::default(), 1000);
+        w.set_cwnd(segments * 1000);
+        w.ssthresh = 5000;
+        w
+    }
+
+    #[test]
+    fn a_pause_halves_the_window_each_rto_down_to_the_restart_window() {
+        for (pause_ms, cwnd) in [(199, 40_000), (200, 20_000), (450, 10_000), (10_000, 4_000)] {
+            let mut w = window(40);
+            let idle = Validation::default().after_idle(&mut w, Instant::from_millis(pause_ms), RTO, 4_000);
+            assert_eq!(w.cwnd, cwnd, "{pause_ms}");
+            assert_eq!(idle.is_some(), pause_ms >= 200);
+            assert_eq!(w.ssthresh, if pause_ms >= 200 { 30_000 } else { 5_000 });
+        }
+        let mut small = window(2);
+        Validation::default().after_idle(&mut small, Instant::from_millis(10_000), RTO, 4_000);
+        assert_eq!(small.cwnd, 2_000, "the restart window is never above cwnd");
+    }
+
+    #[test]
+    fn an_application_that_uses_little_loses_half_of_the_rest_each_rto() {
+        let mut v = Validation::default();
+        let mut w = window(40);
+        v.on_send(&mut w, Instant::from_millis(100), 10_000, RTO, true);
+        assert_eq!(w.cwnd, 40_000);
+        v.on_send(&mut w, Instant::from_millis(200), 8_000, RTO, true);
+        assert_eq!((w.cwnd, w.ssthresh), (25_000, 30_000));
+        v.on_send(&mut w, Instant::from_millis(300), 8_000, RTO, true);
+        assert_eq!(w.cwnd, 25_000);
+    }
+
+    #[test]
+    fn a_full_window_and_a_busy_application_keep_it() {
+        let mut v = Validation::default();
+        let mut w = window(40);
+        v.on_send(&mut w, Instant::from_millis(500), 10_000, RTO, false);
+        assert_eq!(w.cwnd, 40_000);
+        v.on_send(&mut w, Instant::from_millis(500), 39_500, RTO, true);
+        v.on_send(&mut w, Instant::from_millis(600), 10_000, RTO, true);
+        assert_eq!(w.cwnd, 40_000, "the window was full 100 ms ago");
+    }
+}
