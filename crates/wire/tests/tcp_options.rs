@@ -1,0 +1,171 @@
+//! The rules of TCP options, byte by byte.
+
+use bytes::Bytes;
+use handfast_core::SeqNum;
+use handfast_wire::tcp::{SackBlock, SackBlocks, Segment, Timestamps};
+use handfast_wire::{Body, Checksums, EmitError, LinkType, Packet, ParseError};
+
+const STAMPS: Option<Timestamps> = Some(Timestamps { val: 1, ecr: 2 });
+/// As they are written.
+const TIMESTAMPS: [u8; 10] = [8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+
+fn packet(segment: Segment) -> Packet {
+    Packet::tcp([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), segment)
+}
+
+/// The options as emitted.
+fn emit(segment: &Segment) -> Vec<u8> {
+    let mut frame = Vec::new();
+    packet(segment.clone()).emit(&mut frame).unwrap();
+    frame.split_off(40)
+}
+
+/// The segment whose header has these options, a multiple of four bytes.
+fn parse(options: &[u8]) -> Result<Segment, ParseError> {
+    let mut frame = Vec::new();
+    packet(Segment::EMPTY).emit(&mut frame).unwrap();
+    frame[3] += options.len() as u8;
+    frame[32] = (5 + options.len() as u8 / 4) << 4;
+    frame.extend_from_slice(options);
+    match Packet::parse(LinkType::RawIp, &Bytes::from(frame), Checksums::Trust)?.body {
+        Body::Tcp(segment) => Ok(segment),
+        Body::Other { .. } => panic!("it was TCP"),
+    }
+}
+
+fn sack(edges: &[(u32, u32)]) -> SackBlocks {
+    let mut blocks = SackBlocks::NONE;
+    for &(start, end) in edges {
+        assert!(blocks.push(SackBlock { start: SeqNum(start), end: SeqNum(end) }));
+    }
+    blocks
+}
+
+#[test]
+fn a_syn_looks_like_the_kernel_s() {
+    let segment = Segment {
+        mss: Some(1460),
+        sack_permitted: true,
+        timestamps: STAMPS,
+        window_scale: Some(7),
+        ..Segment::EMPTY
+    };
+    let options = [&[2, 4, 0x05, 0xb4, 4, 2][..], &TIMESTAMPS, &[1, 3, 3, 7]].concat();
+    assert_eq!(emit(&segment), options);
+    assert_eq!(segment.options_len(), 20);
+    assert_eq!(parse(&options), Ok(segment));
+}
+
+#[test]
+fn each_option_alone_is_aligned_by_nops() {
+    let timestamps = Segment { timestamps: STAMPS, ..Segment::EMPTY };
+    assert_eq!(emit(&timestamps), [&[1, 1], &TIMESTAMPS[..]].concat());
+    assert_eq!(emit(&Segment { sack_permitted: true, ..Segment::EMPTY }), [1, 1, 4, 2]);
+    assert_eq!(emit(&Segment { window_scale: Some(14), ..Segment::EMPTY }), [1, 3, 3, 14]);
+    assert_eq!(emit(&Segment { mss: Some(536), ..Segment::EMPTY }), [2, 4, 2, 24]);
+    let one = Segment { sack: sack(&[(1, 0x0102_0304)]), ..Segment::EMPTY };
+    assert_eq!(emit(&one), [1, 1, 5, 10, 0, 0, 0, 1, 1, 2, 3, 4]);
+}
+
+#[test]
+fn an_unknown_option_is_kept_and_padded_with_zeros() {
+    let unknown: Box<[u8]> = [34, 2, 254, 5, 1, 2, 3].into();
+    let segment = Segment { unknown: Some(unknown), mss: Some(9), ..Segment::EMPTY };
+    assert_eq!(emit(&segment), [2, 4, 0, 9, 34, 2, 254, 5, 1, 2, 3, 0]);
+    // They keep their order, whatever stands between them.
+    assert_eq!(parse(&[34, 2, 1, 2, 4, 0, 9, 1, 254, 5, 1, 2, 3, 0, 0, 0]), Ok(segment));
+}
+
+#[test]
+fn nothing_after_the_end_of_options_counts() {
+    assert_eq!(parse(&[0, 2, 4, 9]), Ok(Segment::EMPTY));
+    assert_eq!(parse(&[1, 1, 1, 1]), Ok(Segment::EMPTY));
+}
+
+#[test]
+fn an_illegal_length_is_an_error() {
+    assert_eq!(parse(&[8, 0, 0, 0]), Err(ParseError::TcpOption { kind: 8, stated: 0, room: 4 }));
+    assert_eq!(parse(&[1, 99, 1, 0]), Err(ParseError::TcpOption { kind: 99, stated: 1, room: 3 }));
+    assert_eq!(parse(&[1, 2, 4, 9]), Err(ParseError::TcpOption { kind: 2, stated: 4, room: 3 }));
+    assert_eq!(parse(&[1, 1, 1, 8]), Err(ParseError::TcpOption { kind: 8, stated: 0, room: 1 }));
+}
+
+#[test]
+fn a_known_kind_with_another_length_is_unknown() {
+    for option in
+        [&[2, 3, 9][..], &[2, 5, 9, 9, 9], &[3, 2], &[4, 3, 9], &[8, 9, 1, 2, 3, 4, 5, 6, 7], &[5, 2]]
+    {
+        let mut options = option.to_vec();
+        options.resize(12, 0);
+        let expected = Segment { unknown: Some(option.into()), ..Segment::EMPTY };
+        assert_eq!(parse(&options), Ok(expected));
+    }
+    let not_whole_blocks = [[5, 12].as_slice(), &[7; 10]].concat();
+    let expected = Segment { unknown: Some(not_whole_blocks.clone().into()), ..Segment::EMPTY };
+    assert_eq!(parse(&not_whole_blocks), Ok(expected));
+}
+
+#[test]
+fn of_two_the_last_counts() {
+    let twice = [2, 4, 0, 1, 2, 4, 0, 2];
+    assert_eq!(parse(&twice), Ok(Segment { mss: Some(2), ..Segment::EMPTY }));
+}
+
+#[test]
+fn sack_blocks_keep_their_order_up_to_four() {
+    let edges = [(10, 20), (1, 2), (u32::MAX, 5), (0, 0)];
+    let segment = Segment { sack: sack(&edges), ..Segment::EMPTY };
+    let options = emit(&segment);
+    assert_eq!(options.len(), 36);
+    assert_eq!(parse(&options), Ok(segment.clone()));
+    assert!(!segment.sack.clone().push(SackBlock::default()));
+}
+
+#[test]
+fn sack_gives_way_to_other_options() {
+    let four = sack(&[(1, 2), (3, 4), (5, 6), (7, 8)]);
+    let segment = Segment { timestamps: STAMPS, sack: four, ..Segment::EMPTY };
+    assert_eq!((segment.options_len(), segment.sack_room()), (40, 3));
+    assert_eq!(parse(&emit(&segment)).unwrap().sack, sack(&[(1, 2), (3, 4), (5, 6)]));
+    // MPTCP's data sequence signal of 20 bytes beside timestamps.
+    let unknown = [[30, 20].as_slice(), &[0; 18]].concat().into_boxed_slice();
+    let crowded = Segment { unknown: Some(unknown), ..segment };
+    assert_eq!((crowded.options_len(), crowded.sack_room()), (40, 1));
+    assert_eq!(parse(&emit(&crowded)).unwrap().sack, sack(&[(1, 2)]));
+    let roomless = Segment { mss: Some(1), window_scale: Some(2), ..crowded };
+    assert_eq!((roomless.options_len(), roomless.sack_room()), (40, 0));
+    assert!(parse(&emit(&roomless)).unwrap().sack.is_empty());
+    assert_eq!(Segment::EMPTY.sack_room(), 4);
+}
+
+#[test]
+fn options_are_packed_before_sack_gives_way() {
+    // Aligned: 12 + 12 + 19 → 44 bytes. Packed: 10 + 10 + 19 → 40.
+    let unknown = [[99, 19].as_slice(), &[7; 17]].concat();
+    let segment = Segment {
+        timestamps: STAMPS,
+        sack: sack(&[(1, 2)]),
+        unknown: Some(unknown.clone().into()),
+        ..Segment::EMPTY
+    };
+    let packed = [&TIMESTAMPS[..], &[5, 10, 0, 0, 0, 1, 0, 0, 0, 2], &unknown, &[0]].concat();
+    assert_eq!(emit(&segment), packed);
+    assert_eq!((segment.options_len(), segment.sack_room()), (40, 1));
+    assert_eq!(parse(&packed), Ok(segment));
+}
+
+#[test]
+fn options_that_cannot_be_sent_are_refused() {
+    let refused = |segment: Segment| packet(segment).emit(&mut Vec::new()).unwrap_err();
+    let unknown = |bytes: &[u8]| Segment { unknown: Some(bytes.into()), ..Segment::EMPTY };
+    // Empty, a NOP, the end, cut off, a length below 2, a kind that is known.
+    for bytes in [&[][..], &[99, 2, 1], &[99, 2, 0], &[99, 3], &[99], &[99, 1], &[2, 4, 0, 9], &[99, 2, 4, 2]]
+    {
+        assert_eq!(refused(unknown(bytes)), EmitError::UnknownOptions, "{bytes:?}");
+    }
+    let long = [[99, 38].as_slice(), &[0; 36]].concat();
+    assert!(packet(unknown(&long)).emit(&mut Vec::new()).is_ok());
+    let longer = Segment { mss: Some(1), ..unknown(&long) };
+    assert_eq!(longer.options_len(), 44);
+    assert_eq!(refused(longer), EmitError::OptionsLength(44));
+}
