@@ -1,5 +1,7 @@
 //! Packets for the tests: any that has a form on the wire.
 
+pub(crate) mod survive;
+
 use std::net::IpAddr;
 
 use bytes::Bytes;
