@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from handfast.sweeps import Sweep
 
 Overrides = Sequence[tuple[str, str]]
-"""Values that replace the file's: a path such as `links.0.loss`, and the value as it would stand in the file."""
+"""Values that replace the file's: a path such as `links.radio.loss`, and the value as it would stand in the file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def compare(
     \b
     handfast compare wifi-outage                     all schemes, seed 1
     handfast compare wifi-outage --schemes reno,sack --seeds 1..20
-    handfast compare wifi-outage --set links.0.delay=80ms --out out/far
+    handfast compare wifi-outage --set links.radio.delay=80ms --out out/far
     handfast compare wifi-outage --json > result.json
 
     Several seeds give medians with their 95 % intervals. Results go to out/NAME, or to --out DIR; with --json

@@ -19,7 +19,7 @@ ScenarioArgument = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the file, e.g. links.0.loss=0.01."),
+    typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the file, e.g. links.radio.loss=0.01."),
 ]
 SchemesOption = Annotated[
     str | None,
@@ -45,7 +45,7 @@ def setting(text: str) -> tuple[str, str]:
     """Read PATH=VALUE."""
     path, equals, value = text.partition("=")
     if not equals or not path.strip() or not value.strip():
-        raise InputError(f"--set {text}: expected PATH=VALUE, such as links.0.loss=0.01")
+        raise InputError(f"--set {text}: expected PATH=VALUE, such as links.radio.loss=0.01")
     return path.strip(), value.strip()
 
 

@@ -33,8 +33,8 @@ def sweep(
     """Run every combination of values, schemes and seeds, on all cores.
 
     \b
-    handfast sweep wifi-outage --set links.0.loss=0.001,0.01 --seeds 1..10
-    handfast sweep wifi-outage --set links.0.delay=10ms,40ms --set events.0.gap=1s,3s,9s --schemes sack,cubic
+    handfast sweep wifi-outage --set links.radio.loss=0.001,0.01 --seeds 1..10
+    handfast sweep wifi-outage --set links.radio.delay=10ms,40ms --set events.0.gap=1s,3s,9s --schemes sack,cubic
 
     Every finished run is kept in DIR/runs (DIR is --out, else out/NAME-sweep). After Ctrl-C, or with more values or
     seeds, the same command does only what is missing. At the end DIR holds runs.parquet and runs.csv, a row a run.

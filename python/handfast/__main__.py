@@ -1,0 +1,5 @@
+"""`python -m handfast`."""
+
+from handfast.cli import main
+
+main()

@@ -1,0 +1,34 @@
+"""What the tests share: the shipped scenario, made short, and the command line in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from handfast.cli import app
+
+ROOT = Path(__file__).parents[2]
+OUTAGE = ROOT / "scenarios" / "wifi-outage.toml"
+SCHEMES = ["tahoe", "reno", "newreno", "sack", "cubic"]
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def handfast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs a command line in a directory of its own and returns exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+
+    def invoke(*arguments: str | Path) -> Result:
+        return runner.invoke(app, [str(argument) for argument in arguments])
+
+    return invoke
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    """Every file below `directory`, by its path there."""
+    return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*")) if p.is_file()}

@@ -1,0 +1,117 @@
+"""The report: drawn from results alone, closed to the network, escaped."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from conftest import OUTAGE, SCHEMES, Command, files
+
+EVIL = "<script>alert(1)</script>"
+
+
+class Page(HTMLParser):
+    """Collects what a page would fetch, its text, and its scripts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.scripts = 0
+        self.text = ""
+        self._skip = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag == "script"
+        self._skip = tag in ("script", "style")
+        self.fetched += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._skip = self._skip and tag not in ("script", "style")
+
+    def handle_data(self, data: str) -> None:
+        if not self._skip:
+            self.text += data
+
+
+@pytest.fixture
+def made(handfast: Command, tmp_path: Path) -> Path:
+    """A result directory."""
+    assert handfast("compare", OUTAGE, "--out", "made").exit_code == 0
+    return tmp_path / "made"
+
+
+def test_it_opens_offline(made: Path) -> None:
+    html = (made / "report.html").read_text()
+    page = Page(html)
+    assert page.fetched
+    assert all(value.startswith("data:image/svg+xml;base64,") for value in page.fetched)
+    assert "default-src 'none'" in html
+    assert "@import" not in html
+    assert "sendChartToCloud" in html.rsplit("modeBarButtonsToRemove", 1)[1][:40]
+
+
+def test_it_shows_what_was_run(made: Path) -> None:
+    text = Page((made / "report.html").read_text()).text
+    for expected in (*SCHEMES, "capacity limit", "Congestion window", "10.000 s to 13.000 s", "scenario hash"):
+        assert expected in text
+    for line in OUTAGE.read_text().splitlines():
+        assert line in text
+
+
+def test_it_prints_every_chart(made: Path) -> None:
+    html = (made / "report.html").read_text()
+    paper = html.split('<div class="paper">')[1].split("<noscript>")[0]
+    assert paper.count("<figure>") == 6
+
+
+def test_it_is_the_same_when_drawn_again_from_results_alone(made: Path, handfast: Command) -> None:
+    before = (made / "report.html").read_text()
+    (made / "report.html").unlink()
+    assert handfast("report", made).exit_code == 0
+    after = (made / "report.html").read_text()
+    assert after == before
+
+
+def test_a_bare_result_gives_a_table_without_curves(made: Path, handfast: Command, tmp_path: Path) -> None:
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (made / "result.json").rename(alone / "result.json")
+    assert handfast("report", alone / "result.json").exit_code == 0
+    page = Page((alone / "report.html").read_text())
+    assert "hold no time series" in page.text
+    assert page.fetched == []
+
+
+def test_text_is_escaped(made: Path, handfast: Command) -> None:
+    clean = Page((made / "report.html").read_text()).scripts
+    result = made / "result.json"
+    result.write_text(
+        re.sub(r'("scenario": ?")wifi-outage"', rf'\1{EVIL.replace("/", chr(92) + "/")}"', result.read_text())
+    )
+    (made / "scenario.toml").write_text(f'description = "{EVIL}"\n# </pre>{EVIL}\n')
+    assert handfast("report", made).exit_code == 0
+    page = Page((made / "report.html").read_text())
+    assert page.scripts == clean
+    assert page.text.count(EVIL) >= 3
+
+
+def test_figures_for_a_paper(made: Path, handfast: Command, tmp_path: Path) -> None:
+    for place in ("one", "two"):
+        assert handfast("report", made, "--figures", tmp_path / place).exit_code == 0
+    names = set(files(tmp_path / "one"))
+    assert {"cwnd.png", "cwnd.svg", "overview.svg", "queue.png"} <= names
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert (tmp_path / "one" / "cwnd.svg").read_text().count("<path") > 5
+
+
+def test_figures_need_time_series(made: Path, handfast: Command, tmp_path: Path) -> None:
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (made / "result.json").rename(alone / "result.json")
+    result = handfast("report", alone, "--figures", tmp_path / "figures")
+    assert result.exit_code == 2
+    assert not (tmp_path / "figures").exists()

@@ -1,0 +1,110 @@
+"""Sweeps: the grid, resuming, interruption."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import OUTAGE, Command, files
+
+SHORT = ("sweep", OUTAGE, "--set", "duration=15s", "--schemes", "reno,sack")
+
+
+def test_a_row_a_run_in_the_order_of_the_grid(handfast: Command, tmp_path: Path) -> None:
+    result = handfast(*SHORT, "--set", "links.0.loss=0.0,0.01", "--seeds", "1..2", "--out", "made")
+    assert result.exit_code == 0, result.stderr
+    table = pl.read_parquet(tmp_path / "made" / "runs.parquet")
+    expected = [(loss, scheme, seed) for loss in ("0.0", "0.01") for scheme in ("reno", "sack") for seed in (1, 2)]
+    assert table.select("links.0.loss", "scheme", "seed").rows() == expected
+    clean, lossy = (table.filter(pl.col("links.0.loss") == loss)["lost_segments"].sum() for loss in ("0.0", "0.01"))
+    assert clean < lossy
+    assert pl.read_csv(tmp_path / "made" / "runs.csv").height == 8
+
+
+def test_a_second_run_does_only_what_is_missing(handfast: Command, tmp_path: Path) -> None:
+    first = handfast(*SHORT, "--seeds", "1..2", "--out", "made")
+    assert "4 runs, 0 of them" in first.stdout
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "made" / "runs").iterdir()}
+    second = handfast(*SHORT, "--seeds", "1..3", "--out", "made")
+    assert "6 runs, 4 of them" in second.stdout
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+def test_a_damaged_run_is_done_again(handfast: Command, tmp_path: Path) -> None:
+    handfast(*SHORT, "--out", "made")
+    whole = files(tmp_path / "made")
+    victim = next((tmp_path / "made" / "runs").iterdir())
+    victim.write_bytes(victim.read_bytes()[:40])
+    assert "2 runs, 1 of them" in handfast(*SHORT, "--out", "made").stdout
+    assert files(tmp_path / "made") == whole
+
+
+def test_another_scenario_is_not_taken_for_this_one(handfast: Command) -> None:
+    handfast(*SHORT, "--out", "made")
+    other = handfast(*SHORT, "--set", "events.0.gap=1s", "--out", "made")
+    assert "2 runs, 0 of them" in other.stdout
+
+
+def test_the_result_does_not_depend_on_the_number_of_jobs(handfast: Command, tmp_path: Path) -> None:
+    for jobs in ("1", "5"):
+        handfast(*SHORT, "--seeds", "1..3", "--jobs", jobs, "--out", jobs)
+    assert files(tmp_path / "1") == files(tmp_path / "5")
+
+
+def test_json_is_one_document(handfast: Command) -> None:
+    assert len(json.loads(handfast(*SHORT, "--json").stdout)["runs"]) == 2
+
+
+def test_a_value_given_twice_is_refused(handfast: Command) -> None:
+    result = handfast(*SHORT, "--set", "duration=20s")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "given twice" in result.stderr
+
+
+def interrupted(tmp_path: Path, *arguments: str) -> tuple[int, str]:
+    """Starts a long sweep, sends SIGINT once runs are stored, and returns exit code and stderr."""
+    command = [sys.executable, "-m", "handfast", "sweep", str(OUTAGE), "--out", "made", *arguments]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    runs = tmp_path / "made" / "runs"
+    deadline = time.monotonic() + 60
+    while not (runs.is_dir() and any(runs.glob("*.json"))) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=30)
+    assert stdout == ""
+    return process.returncode, stderr
+
+
+def test_ctrl_c_leaves_a_state_to_go_on_from(handfast: Command, tmp_path: Path) -> None:
+    seeds = ("--schemes", "reno", "--seeds", "1..400")
+    code, message = interrupted(tmp_path, *seeds)
+    assert code == 130
+    assert "interrupted" in message
+    assert "the same command does the rest" in message
+    assert "Traceback" not in message
+    kept = sorted((tmp_path / "made" / "runs").iterdir())
+    assert 0 < len(kept) < 400
+    assert [path.suffix for path in kept] == [".json"] * len(kept)
+    assert sorted(p.name for p in (tmp_path / "made").iterdir()) == ["runs"]
+
+    done = handfast("sweep", OUTAGE, "--schemes", "reno", "--seeds", f"1..{len(kept)}", "--out", "made")
+    found = int(done.stdout.split(" of them")[0].split()[-1])
+    assert found == pytest.approx(len(kept), abs=2)  # two threads may finish out of order
+
+
+def test_ctrl_c_stops_a_run_that_would_take_minutes(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "handfast", "run", str(OUTAGE), "--set", "duration=100000s", "--out", "made"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.glob("made/.staging-*")):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=10)
+    assert (process.returncode, stderr) == (130, "handfast: interrupted\n")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,105 @@
+"""The small parts: seeds and values on the command line, medians, thinning, whole files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from handfast import store
+from handfast.cli import options
+from handfast.curves import thin
+from handfast.errors import InputError
+from handfast.stats import coverage, interval_rank, summarise
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("7", [7]), ("1..3", [1, 2, 3]), ("5,1,5", [5, 1]), ("1..2,9", [1, 2, 9]), ("0", [0]), (" 1 .. 2 ", [1, 2])],
+)
+def test_seeds(text: str, expected: list[int]) -> None:
+    assert options.seeds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "1..", "..3", "-1", "1.5", "1,,2", "²", str(2**63), "9" * 5000])
+def test_not_seeds(text: str) -> None:
+    with pytest.raises(InputError):
+        options.seeds(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("links.0.loss=0.1,0.2", ("links.0.loss", ["0.1", "0.2"])),
+        ('a=[1,2],"x,y"', ("a", ["[1,2]", '"x,y"'])),
+        ("a={b=1,c=2}", ("a", ["{b=1,c=2}"])),
+        ("a=1,1", ("a", ["1"])),
+    ],
+)
+def test_axes(text: str, expected: tuple[str, list[str]]) -> None:
+    assert options.axis(text) == expected
+
+
+@pytest.mark.parametrize("text", ["a", "a=", "=1", "a=1,", "a=,1"])
+def test_not_axes(text: str) -> None:
+    with pytest.raises(InputError):
+        options.axis(text)
+
+
+def test_the_interval_covers_what_it_says() -> None:
+    # From tables of the binomial distribution (n, 1/2): the sign test's interval for the median.
+    assert [interval_rank(n) for n in (1, 5, 6, 9, 10, 20, 50)] == [0, 0, 0, 1, 1, 5, 17]
+    assert coverage(6, 0) == pytest.approx(0.96875)
+    assert coverage(20, 5) == pytest.approx(0.95861, abs=1e-5)
+    assert coverage(5, 0) == pytest.approx(0.9375)
+
+
+def test_a_summary_leaves_out_what_is_unknown() -> None:
+    summary = summarise([3.0, None, 1.0, 2.0])
+    assert summary is not None
+    assert (summary.median, summary.low, summary.high, summary.count, summary.missing) == (2.0, 1.0, 3.0, 3, 1)
+    assert summarise([None]) is None
+
+
+def test_thinning_keeps_peaks_gaps_and_ends() -> None:
+    x = [float(i) for i in range(10_000)]
+    y: list[float | None] = [1.0] * 10_000
+    y[4321], y[8765] = 99.0, -99.0
+    y[100:400] = [None] * 300
+    kept_x, kept_y = thin(x, y, 400)
+    assert len(kept_x) <= 400
+    assert {99.0, -99.0, None} <= set(kept_y)
+    assert (kept_x[0], kept_x[-1]) == (0.0, 9999.0)
+    assert kept_x == sorted(kept_x)
+
+
+def test_a_file_is_whole_or_absent(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "file"
+    store.write_whole(target, "one")
+    store.write_whole(target, "two")
+    assert target.read_text() == "two"
+    assert [p.name for p in target.parent.iterdir()] == ["file"]
+
+
+def test_a_stage_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def fill() -> None:
+        with store.staged(tmp_path / "new") as stage:
+            (stage / "half").write_text("x")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fill()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stage_that_fails_keeps_what_was_there(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("x")
+
+    def fill() -> None:
+        with store.staged(tmp_path) as stage:
+            (stage / "kept").write_text("y")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fill()
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("kept", "x")]

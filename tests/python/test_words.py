@@ -1,0 +1,89 @@
+"""`list`, `schema`, `doctor`, `--help`, and the Python API."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+import handfast as hf
+from conftest import OUTAGE, SCHEMES, Command
+from handfast import doctor
+
+
+def test_list(handfast: Command) -> None:
+    found = json.loads(handfast("list", "--json").stdout)
+    (outage,) = [one for one in found["scenarios"] if one["name"] == "wifi-outage"]
+    assert outage["schemes"] == SCHEMES
+    assert outage["description"]
+    assert {*SCHEMES, "linux"} <= {profile["name"] for profile in found["profiles"]}
+    shown = handfast("list").stdout
+    assert all(name in shown for name in ("wifi-outage", "newreno", "agents"))
+
+
+def test_schema_is_a_json_schema(handfast: Command) -> None:
+    schema = json.loads(handfast("schema").stdout)
+    assert "json-schema.org" in schema["$schema"]
+    assert {"nodes", "links", "flows", "schemes"} <= set(schema["properties"])
+
+
+def test_doctor_says_what_is_missing_and_how_to_get_it(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert handfast("doctor").exit_code == 0
+    monkeypatch.setenv("PATH", "")
+    checks = json.loads(handfast("doctor", "--json").stdout)["checks"]
+    missing = {check["name"]: check for check in checks if not check["ok"]}
+    assert {"ns", "tshark", "valgrind"} <= set(missing)
+    assert "install tshark" in missing["tshark"]["advice"]
+
+
+def test_doctor_fails_where_something_required_is_missing(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = doctor.Check("polars", False, True, "missing", "pip install polars")
+    monkeypatch.setattr(doctor, "checks", lambda: [gone])
+    result = handfast("doctor")
+    assert result.exit_code == 2
+    assert "pip install polars" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "sweep", "report", "list", "schema", "doctor"])
+def test_help_teaches_by_example(handfast: Command, command: str) -> None:
+    assert f"handfast {command}" in handfast(command, "--help").stdout
+
+
+def test_version(handfast: Command) -> None:
+    assert handfast("--version").stdout == f"handfast {hf.__version__}\n"
+
+
+def test_the_api_speaks_the_words_of_the_command_line(handfast: Command, tmp_path: Path) -> None:
+    scenario = hf.load(OUTAGE)
+    assert (scenario.name, scenario.schemes, scenario.duration_s) == ("wifi-outage", SCHEMES, 30.0)
+    runs = scenario.compare(["reno", "sack"], seeds=[1, 2])
+    assert [(run.scheme, run.seed) for run in runs] == [("reno", 1), ("reno", 2), ("sack", 1), ("sack", 2)]
+    assert scenario.run("reno", seed=2) == runs[1]
+    printed = handfast("compare", OUTAGE, "--schemes", "reno,sack", "--seeds", "1..2", "--json").stdout
+    assert hf.document(runs).rstrip() == printed.rstrip()
+    swept = scenario.sweep({"events.0.gap": ["1s", "2s"]}, out=tmp_path / "sweep", schemes=["sack"])
+    assert swept.frame()["events.0.gap"].to_list() == ["1s", "2s"]
+
+
+def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
+    runs = hf.load(OUTAGE).compare(["reno"])
+    (tmp_path / "result.json").write_text(hf.document(runs))
+    read = hf.read_document(tmp_path / "result.json")
+    assert read.version == hf.__version__
+    assert [dataclasses.replace(run, raw="") for run in read.runs] == [dataclasses.replace(run, raw="") for run in runs]
+
+
+def test_every_measure_of_the_core_has_a_field() -> None:
+    run = json.loads(hf.load(OUTAGE).run("reno").raw)
+    assert set(hf.Measures.__slots__) == set(run["aggregate"])
+
+
+def test_a_scenario_error_points_at_the_line() -> None:
+    text = OUTAGE.read_text()
+    with pytest.raises(hf.ScenarioError) as caught:
+        hf.parse(text.replace("delay", "dealy"), "broken")
+    line = caught.value.line
+    assert line is not None
+    assert "delay" in text.splitlines()[line - 1]
