@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,66 +17,81 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The figures of one flow, or of all flows of a run together."""
+    """The figures that a flow has, and all flows of a run together."""
 
     stall_s: float | None = None
-    """From the link's return to the first new data at the receiving application, seconds."""
-    idle_s: float | None = None
-    """The longest gap in delivery, seconds."""
+    """From a link's return to the first new data at the receiving application, seconds; the mean over outages."""
     goodput_bps: float | None = None
-    """New bytes delivered from the first to the last one, bits per second."""
+    """New bytes delivered from the first to the last one, bits per second; the sum over flows."""
+    limit_bps: float | None = None
+    """What a sender that knew everything could have delivered, bits per second; the sum over flows."""
     time_to_full_rate_s: float | None = None
-    """From the link's return to 90 % of the rate before, seconds; None where it was never reached."""
+    """From a link's return to 90 % of the rate before, seconds; the mean over outages."""
     retransmitted_segments: int | None = None
-    """Segments sent more than once."""
+    """Segments with payload that were repeated; the sum over flows."""
     timeouts: int | None = None
-    """How often the retransmission timer expired."""
+    """Expiries of the retransmission timer; the sum over flows."""
+    spurious_timeouts: int | None = None
+    """Timeouts that the sender found spurious; the sum over flows."""
     lost_segments: int | None = None
-    """Segments that the network dropped."""
+    """Segments with payload that the network lost; the sum over flows."""
+    delivered_bytes: int | None = None
+    """New bytes delivered to the receiving application; the sum over flows."""
+    idle_s: float | None = None
+    """The longest time without a delivery, seconds; the longest of all flows."""
     cwnd_mean_pkt: float | None = None
-    """The congestion window, time-weighted over the flow, in segments of full size."""
+    """The congestion window in full segments, weighted by time; the mean over flows."""
     cwnd_min_pkt: float | None = None
-    """The smallest congestion window, in segments of full size."""
+    """The smallest congestion window in full segments; the smallest of all flows."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Take the known names from a JSON object; other names are left to `Result.raw`."""
-        return cls(**{name: data.get(name) for name in cls.__slots__})
+        """Take the known names from a JSON object; all others are in `Result.raw`."""
+        return cls(**{name: data.get(name) for name in MEASURES})
 
 
-MEASURES: tuple[str, ...] = Measures.__slots__
-"""The names of the figures, in the order in which tables show them."""
+MEASURES: tuple[str, ...] = tuple(entry.name for entry in fields(Measures))
+"""The names of the figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
     """One flow of a run."""
 
-    name: str
+    flow: str
+    """Its name."""
+    outcome: str
+    """`not-started`, `open`, `closed`, or why the connection died."""
+    mss_bytes: int | None
+    """Payload of a full segment, bytes."""
     measures: Measures
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read an entry of `flows`."""
-        return cls(str(data.get("flow", data.get("name", ""))), Measures.from_json(data))
+        return cls(data["flow"], data["outcome"], data.get("mss_bytes"), Measures.from_json(data))
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """One absence of a link or a station."""
+    """One absence of a link."""
 
-    station: str
+    station: str | None
+    """The station that lost its link, if an end of it is one."""
+    link: str
     down_s: float
     """When the link went, seconds from the run's start."""
     up_s: float | None
-    """When it came back, seconds from the run's start."""
+    """When it came back, seconds from the run's start; None where that is after the run's end."""
     stall_s: float | None
-    """From `up_s` to the first new data at the receiving application, seconds."""
+    """From `up_s` to the first new data at the receiving application, seconds; the longest of the flows concerned."""
+    time_to_full_rate_s: float | None
+    """From `up_s` to 90 % of the rate before, seconds; the longest of the flows concerned."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read an entry of `handovers`."""
-        return cls(str(data["station"]), data["down_s"], data.get("up_s"), data.get("stall_s"))
+        return cls(**{entry.name: data.get(entry.name) for entry in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +109,6 @@ class Result:
     aggregate: Measures
     flows: tuple[Flow, ...]
     handovers: tuple[Handover, ...]
-    limit_bps: float | None
-    """The goodput that the links' capacity allows, bits per second."""
     raw: str = field(repr=False)
     """The run object as it came, JSON."""
 
@@ -113,7 +126,6 @@ class Result:
             aggregate=Measures.from_json(data["aggregate"]),
             flows=tuple(map(Flow.from_json, data["flows"])),
             handovers=tuple(map(Handover.from_json, data["handovers"])),
-            limit_bps=data.get("limit_bps", data["aggregate"].get("limit_bps")),
             raw=text,
         )
 

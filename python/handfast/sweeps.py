@@ -47,7 +47,7 @@ class Sweep:
 def _row(point: Point, result: Result) -> dict[str, object]:
     what = {name: getattr(result, name) for name in ("scenario", "scenario_hash", "scheme", "seed", "valid")}
     figures = {name: getattr(result.aggregate, name) for name in MEASURES}
-    return {**dict(point), **what, **figures, "limit_bps": result.limit_bps}
+    return {**dict(point), **what, **figures}
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def footnote(results: Sequence[Result]) -> str:
 def rows(results: Sequence[Result]) -> list[list[str]]:
     """The table's cells as text: the scheme's name, then a cell for each of COLUMNS."""
     table = [[_name(scheme, runs), *cells(runs)] for scheme, runs in by_scheme(results).items()]
-    limit = stats.summarise([result.limit_bps for result in results if result.valid])
+    limit = stats.summarise([result.aggregate.limit_bps for result in results if result.valid])
     if limit is not None:
         blank = [UNKNOWN] * len(COLUMNS)
         blank[COLUMNS.index(GOODPUT)] = GOODPUT.show(limit.median)

@@ -65,7 +65,7 @@ def test_series_are_sampled_over_the_whole_run(handfast: Command, tmp_path: Path
 
 
 def test_captures_open_in_wireshark(handfast: Command, tmp_path: Path) -> None:
-    result = handfast("run", OUTAGE, "--scheme", "sack", "--out", "made", "--pcap", "--set", 'capture.nodes=["mn"]')
+    result = handfast("run", OUTAGE, "--scheme", "sack", "--out", "made", "--pcap", "--set", 'capture=["phone"]')
     assert result.exit_code == 0, result.stderr
     captures = sorted((tmp_path / "made" / "captures" / "sack-1").iterdir())
     assert [capture.suffix for capture in captures] == [".pcapng"]

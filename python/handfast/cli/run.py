@@ -25,7 +25,7 @@ def run(
     out: options.OutOption = None,
     pcap: Annotated[
         bool,
-        typer.Option("--pcap", help="Capture at the nodes of the file's \\[capture], as pcapng; needs --out."),
+        typer.Option("--pcap", help="Capture at the nodes that the file's `capture` names, as pcapng; needs --out."),
     ] = False,
     verify_wire: Annotated[
         bool,

@@ -84,13 +84,13 @@ def _heads() -> list[str]:
 
 
 def _handovers(runs: Sequence[Result]) -> str:
-    spans = {(one.station, one.down_s, one.up_s) for run in runs for one in run.handovers}
+    spans = {(one.link, one.down_s, one.up_s) for run in runs for one in run.handovers}
     if not spans or len(spans) > 20:
         return ""
     ordered = sorted(spans, key=lambda span: (span[1], span[0]))
     text = "; ".join(
-        f"{station}: {down:.3f} s to {up:.3f} s" if up is not None else f"{station}: {down:.3f} s on"
-        for station, down, up in ordered
+        f"{link}: {down:.3f} s to {up:.3f} s" if up is not None else f"{link}: {down:.3f} s on"
+        for link, down, up in ordered
     )
     return f"<p>Link gone (shaded in the charts): {escape(text)}.</p>"
 
