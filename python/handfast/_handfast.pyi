@@ -34,8 +34,8 @@ class Run:
     def json(self) -> str:
         """One run object of `result.json`."""
     @property
-    def series(self) -> Mapping[str, Mapping[str, Sequence[object]]]:
-        """Tables of equally long columns."""
+    def series(self) -> Mapping[str, Mapping[str, tuple[str, bytes]]]:
+        """Tables of equally long columns: for each its NumPy type and its values."""
 
 @final
 class Scenario:
@@ -53,6 +53,8 @@ class Scenario:
     def schemes(self) -> list[str]: ...
     @property
     def nodes(self) -> list[str]: ...
+    @property
+    def links(self) -> list[str]: ...
     @property
     def flows(self) -> list[str]: ...
     def run(

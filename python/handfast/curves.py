@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handfast import series
@@ -28,22 +29,23 @@ class Kind:
     """Names its files."""
     title: str
     unit: str
-    table: str
     column: str
-    name_column: str
-    """The column that tells the lines of one run apart."""
     scale: float = 1.0
     """Factor from the column's unit to the shown one."""
+    per_segment: bool = False
+    """Divide by the flow's segment size."""
+    steps: bool = False
+    """The value holds until the next point."""
 
 
-KINDS = (
-    Kind("delivered", "Delivered to the receiving application", "MB", "flows", "delivered_bytes", "flow", 1e-6),
-    Kind("cwnd", "Congestion window", "pkt", "flows", "cwnd_pkt", "flow"),
-    Kind("ssthresh", "Slow-start threshold", "pkt", "flows", "ssthresh_pkt", "flow"),
-    Kind("rtt", "Smoothed round-trip time", "ms", "flows", "srtt_s", "flow", 1e3),
-    Kind("rto", "Retransmission timeout", "s", "flows", "rto_s", "flow"),
-    Kind("queue", "Fullest queue", "pkt", "queues", "queue_pkt", "queue"),
+FLOW_KINDS = (
+    Kind("delivered", "Delivered to the receiving application", "MB", "delivered_bytes", 1e-6),
+    Kind("cwnd", "Congestion window", "pkt", "cwnd_bytes", per_segment=True),
+    Kind("ssthresh", "Slow-start threshold", "pkt", "ssthresh_bytes", per_segment=True),
+    Kind("rtt", "Smoothed round-trip time", "ms", "srtt_s", 1e3),
+    Kind("rto", "Retransmission timeout", "s", "rto_s"),
 )
+QUEUE_KIND = Kind("queue", "Fullest queue", "pkt", "packets", steps=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,9 @@ def draw(bundle: Bundle, points: int) -> Drawing:
     """The charts of the first seed, each line thinned out to about `points` points."""
     seed = bundle.document.runs[0].seed
     runs = [run for run in bundle.document.runs if run.seed == seed]
-    charts = [Chart(kind, list(_lines(bundle, runs, kind, points))) for kind in KINDS]
+    directory = bundle.directory / series.DIRECTORY
+    charts = [Chart(kind, list(_flow_lines(directory, runs, kind, points))) for kind in FLOW_KINDS]
+    charts.append(_queue_chart(directory, runs, points))
     return Drawing(
         seed,
         [chart for chart in charts if chart.lines],
@@ -96,29 +100,51 @@ def draw(bundle: Bundle, points: int) -> Drawing:
 
 
 def _absences(runs: Sequence[Result]) -> list[tuple[float, float]]:
-    spans = {(one.down_s, one.up_s) for run in runs for one in run.handovers if one.up_s is not None}
-    return sorted(spans)
+    return sorted({(one.down_s, one.up_s or run.duration_s) for run in runs for one in run.handovers})
 
 
-def _lines(bundle: Bundle, runs: Sequence[Result], kind: Kind, points: int) -> Iterator[Line]:
+def _flow_lines(directory: Path, runs: Sequence[Result], kind: Kind, points: int) -> Iterator[Line]:
     for run in runs:
-        frame = series.read(bundle.directory / series.DIRECTORY, run.scheme, run.seed, kind.table)
-        if frame is None or not {kind.column, kind.name_column, "time_s"} <= set(frame.columns):
+        frame = series.read(directory, run.scheme, run.seed, "flow")
+        if frame is None:
             continue
-        for name in _names(frame, kind):
-            picked = frame.filter(frame[kind.name_column] == name)
-            values = [None if value is None else value * kind.scale for value in picked[kind.column].to_list()]
-            x, y = thin(picked["time_s"].to_list(), values, points)
-            yield Line(run.scheme, name, x, y)
+        for flow in run.flows[:MAX_LINES]:
+            picked = frame.filter(frame["flow"] == flow.flow)
+            scale = kind.scale / flow.mss_bytes if kind.per_segment else kind.scale
+            values = [None if value is None else value * scale for value in picked[kind.column].to_list()]
+            if any(value is not None for value in values):
+                yield Line(run.scheme, flow.flow, *thin(picked["time_s"].to_list(), values, points))
 
 
-def _names(frame: pl.DataFrame, kind: Kind) -> list[str]:
-    names: list[str] = frame[kind.name_column].unique(maintain_order=True).to_list()
-    if kind.table != "queues":
-        return names[:MAX_LINES]
-    # One queue tells the story: the one that filled up most.
-    peaks = {name: frame.filter(frame[kind.name_column] == name)[kind.column].max() or 0 for name in names}
-    return sorted(names, key=lambda name: -float(str(peaks[name])))[:1]
+def _queue_chart(directory: Path, runs: Sequence[Result], points: int) -> Chart:
+    frames = {
+        run.scheme: frame
+        for run in runs
+        if (frame := series.read(directory, run.scheme, run.seed, "queue")) is not None
+    }
+    peaks = [(peak, queue) for frame in frames.values() for queue, peak in _peaks(frame).items()]
+    if not peaks:
+        return Chart(QUEUE_KIND, [])
+    # One queue tells the story: the one that filled up most, under any scheme.
+    link, backward = max(peaks)[1]
+    lines = [_queue_line(run, frames[run.scheme], link, backward, points) for run in runs if run.scheme in frames]
+    way = "backward" if backward else "forward"
+    return Chart(replace(QUEUE_KIND, title=f"{QUEUE_KIND.title}: {link}, {way}"), lines)
+
+
+def _queue_line(run: Result, frame: pl.DataFrame, link: str, backward: bool, points: int) -> Line:
+    picked = frame.filter((frame["link"] == link) & (frame["backward"] == backward))
+    # A row is written on a change only: the last one holds to the end.
+    x = [*picked["time_s"].to_list(), run.duration_s]
+    y = [*picked["packets"].to_list(), *picked["packets"].tail(1).to_list()]
+    return Line(run.scheme, link, *thin(x, y, points))
+
+
+def _peaks(frame: pl.DataFrame) -> dict[tuple[str, bool], int]:
+    import polars as pl
+
+    peaks = frame.group_by("link", "backward").agg(pl.col("packets").max())
+    return {(str(link), bool(backward)): peak for link, backward, peak in peaks.rows()}
 
 
 def thin(x: list[float], y: list[float | None], points: int) -> tuple[list[float], list[float | None]]:

@@ -41,7 +41,8 @@ class Task:
             control=self.control,
         )
         if self.series_dir is not None:
-            series.write(self.series_dir, self.scheme, self.seed, run.series)
+            names = {"flows": self.scenario.flows, "links": self.scenario.links}
+            series.write(self.series_dir, self.scheme, self.seed, run.series, **names)
         return Result.from_json(run.json)
 
 

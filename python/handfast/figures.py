@@ -105,7 +105,14 @@ def _draw(axes: Axes, drawing: Drawing, chart: Chart) -> None:
         values = [float("nan") if value is None else value for value in line.y]
         label = line.scheme if line.scheme not in named else "_"
         named.add(line.scheme)
-        axes.plot(line.x, values, color=drawing.colour(line.scheme), ls=DASHES[place % len(DASHES)], label=label)
+        axes.plot(
+            line.x,
+            values,
+            color=drawing.colour(line.scheme),
+            ls=DASHES[place % len(DASHES)],
+            label=label,
+            drawstyle="steps-post" if chart.kind.steps else "default",
+        )
     axes.set_ylabel(f"{chart.kind.key}, {chart.kind.unit}")
     axes.set_ylim(bottom=0)
     axes.margins(x=0)

@@ -62,14 +62,14 @@ class Flow:
     """Its name."""
     outcome: str
     """`not-started`, `open`, `closed`, or why the connection died."""
-    mss_bytes: int | None
+    mss_bytes: int
     """Payload of a full segment, bytes."""
     measures: Measures
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read an entry of `flows`."""
-        return cls(data["flow"], data["outcome"], data.get("mss_bytes"), Measures.from_json(data))
+        return cls(data["flow"], data["outcome"], data["mss_bytes"], Measures.from_json(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,14 @@ class Handover:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read an entry of `handovers`."""
-        return cls(**{entry.name: data.get(entry.name) for entry in fields(cls)})
+        return cls(
+            station=data["station"],
+            link=data["link"],
+            down_s=data["down_s"],
+            up_s=data["up_s"],
+            stall_s=data["stall_s"],
+            time_to_full_rate_s=data["time_to_full_rate_s"],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +113,8 @@ class Result:
     seed: int
     valid: bool
     """False for a run that must not be counted (the lab was late)."""
+    duration_s: float
+    """How long the run lasted, seconds of the scenario's time."""
     aggregate: Measures
     flows: tuple[Flow, ...]
     handovers: tuple[Handover, ...]
@@ -123,6 +132,7 @@ class Result:
             backend=data["backend"],
             seed=data["seed"],
             valid=data["valid"],
+            duration_s=data["duration_s"],
             aggregate=Measures.from_json(data["aggregate"]),
             flows=tuple(map(Flow.from_json, data["flows"])),
             handovers=tuple(map(Handover.from_json, data["handovers"])),
