@@ -1,4 +1,4 @@
-"""The scenarios that come with handfast: inside the installed package, or in the source tree beside it."""
+"""The scenarios that come with handfast: beside the installed package, or in the source tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from handfast.errors import InputError
 
 _PACKAGE = Path(__file__).resolve().parent
-_PLACES = (_PACKAGE / "scenarios", _PACKAGE.parents[1] / "scenarios")
+# An editable install runs from python/handfast; a wheel puts the scenarios where it puts the package.
+_PLACES = (_PACKAGE.parents[1] / "scenarios", _PACKAGE.parent / "scenarios")
 
 
 def scenarios() -> Iterator[Path]:
