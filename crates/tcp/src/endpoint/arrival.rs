@@ -86,8 +86,7 @@ impl Endpoint {
             && segment.flags.contains(Flags::SYN)
             && segment.seq == self.rx.irs
         {
-            // The peer has not seen our SYN-ACK: it goes out again.
-            self.tx.nxt = 0;
+            self.on_repeated_syn(now, segment);
             return;
         }
         self.rx.ack_now = true;
@@ -98,6 +97,18 @@ impl Endpoint {
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
             // RFC 9293 §3.10.7.4, eighth: acknowledge the repeated FIN and restart 2 MSL.
             self.start_time_wait(now);
+        }
+    }
+
+    /// SYN-RECEIVED, and the SYN that brought us here comes again. With an acknowledgement of ours it is the end of a
+    /// simultaneous open (RFC 9293 §3.5, figure 8); without, the peer has not seen our SYN-ACK, which goes out again.
+    fn on_repeated_syn(&mut self, now: Instant, segment: &Segment) {
+        if segment.flags.contains(Flags::ACK) && self.tx.max == 1 && self.tx.position(segment.ack) == Some(1)
+        {
+            self.on_syn_acknowledged(now, segment);
+            self.rx.ack_now = true;
+        } else {
+            self.tx.nxt = 0;
         }
     }
 

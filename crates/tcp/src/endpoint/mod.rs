@@ -151,10 +151,12 @@ impl Endpoint {
         self.rx.buffer.readable()
     }
 
-    /// No more writes: a FIN follows what is queued (RFC 9293 §3.10.4).
+    /// No more writes: a FIN follows what is queued (RFC 9293 §3.10.4). Before the handshake is done, queued data still goes
+    /// out; with none the connection is simply forgotten.
     pub fn close(&mut self, _now: Instant) {
         match self.state {
-            State::Listen | State::SynSent => self.end(Event::Closed),
+            State::Closed => {}
+            State::Listen | State::SynSent if self.tx.buffer.end() == 0 => self.end(Event::Closed),
             _ => self.tx.closing = true,
         }
     }

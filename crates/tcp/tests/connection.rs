@@ -1,0 +1,126 @@
+//! Opening, closing, refusing: RFC 9293 §3.5 and §3.6.
+
+mod support;
+
+use handfast_core::{Duration, Instant};
+use handfast_tcp::{Death, Event, PROFILES, State};
+use handfast_wire::tcp::Flags;
+use support::{Fate, Pair, Side, plain};
+
+const S: fn(u64) -> Duration = Duration::from_secs;
+
+fn flags(pair: &Pair, side: Side) -> Vec<Flags> {
+    pair.log.iter().filter(|s| s.from == side).map(|s| s.segment.flags).collect()
+}
+
+#[test]
+fn every_profile_moves_a_megabyte_and_closes() {
+    for profile in PROFILES {
+        let mut pair = Pair::new(profile.config(), profile.config(), Duration::from_millis(20));
+        pair.client_writes(0, 1_000_000);
+        pair.client.close(pair.now);
+        pair.run_for(S(5), |_| Fate::Deliver);
+        assert_eq!(pair.read_by_server, 1_000_000, "{}", profile.name);
+        assert_eq!(pair.server.state(), State::CloseWait, "{}", profile.name);
+        pair.server.close(pair.now);
+        pair.run_for(S(5), |_| Fate::Deliver);
+        assert_eq!(
+            (pair.client.state(), pair.server.state()),
+            (State::TimeWait, State::Closed),
+            "{}",
+            profile.name
+        );
+        pair.run_for(S(120), |_| Fate::Deliver);
+        assert_eq!(pair.client.state(), State::Closed, "{}", profile.name);
+        assert_eq!(pair.client.counters().retransmitted_segments, 0, "{}", profile.name);
+        assert_eq!(pair.client.counters().timeouts, 0, "{}", profile.name);
+    }
+}
+
+#[test]
+fn a_lost_syn_is_repeated_and_leaves_a_window_of_one_segment() {
+    let mut pair = Pair::new(plain("sack"), plain("sack"), Duration::from_millis(50));
+    let mut syns = 0;
+    pair.run_for(S(4), |s| {
+        let lost = s.from == Side::Client && s.segment.flags == Flags::SYN && {
+            syns += 1;
+            syns <= 2
+        };
+        if lost { Fate::Drop } else { Fate::Deliver }
+    });
+    let times: Vec<u64> = pair
+        .log
+        .iter()
+        .filter(|s| s.segment.flags == Flags::SYN)
+        .map(|s| s.at.since(Instant::from_millis(1000)).as_millis())
+        .collect();
+    // RFC 6298 §2.1 and §5.5: 1 s, then 2 s.
+    assert_eq!(times, [0, 1000, 3000]);
+    assert_eq!(pair.client.state(), State::Established);
+    // RFC 5681 §3.1.
+    assert_eq!(pair.client.cwnd(), pair.client.smss());
+}
+
+#[test]
+fn a_peer_that_never_answers_is_given_up() {
+    let mut pair = Pair::new(plain("sack"), plain("sack"), Duration::from_millis(50));
+    pair.run_for(S(1000), |_| Fate::Drop);
+    assert_eq!(flags(&pair, Side::Client), [Flags::SYN; 7], "six retries");
+    assert!(matches!(pair.events.last(), Some((_, Side::Client, Event::Died(Death::HandshakeTimeout)))));
+}
+
+#[test]
+fn both_close_at_once() {
+    let mut pair = Pair::connected(plain("sack"), plain("sack"));
+    pair.client.close(pair.now);
+    pair.server.close(pair.now);
+    pair.run_for(S(1), |_| Fate::Deliver);
+    // RFC 9293 figure 13.
+    assert_eq!((pair.client.state(), pair.server.state()), (State::TimeWait, State::TimeWait));
+}
+
+#[test]
+fn each_fin_and_its_ack_may_be_lost() {
+    for lost in 0..4 {
+        let mut pair = Pair::connected(plain("sack"), plain("sack"));
+        pair.client_writes(0, 500);
+        pair.client.close(pair.now);
+        pair.server.close(pair.now);
+        let mut n = 0;
+        pair.run_for(S(20), |_| {
+            n += 1;
+            if n == lost + 1 { Fate::Drop } else { Fate::Deliver }
+        });
+        assert_eq!(pair.read_by_server, 500);
+        for side in [&pair.client, &pair.server] {
+            assert!(matches!(side.state(), State::TimeWait | State::Closed), "{lost}: {:?}", side.state());
+        }
+    }
+}
+
+#[test]
+fn both_open_at_once() {
+    // RFC 9293 §3.5, figure 8.
+    let mut pair = Pair::new(plain("sack"), plain("sack"), Duration::from_millis(50));
+    pair.server = handfast_tcp::Endpoint::connect(
+        std::sync::Arc::new(plain("sack")),
+        80,
+        4000,
+        handfast_core::SeqNum(77),
+        pair.now,
+    );
+    pair.run_for(S(2), |_| Fate::Deliver);
+    assert_eq!((pair.client.state(), pair.server.state()), (State::Established, State::Established));
+    pair.client_writes(0, 3000);
+    pair.run_for(S(2), |_| Fate::Deliver);
+    assert_eq!(pair.read_by_server, 3000);
+}
+
+#[test]
+fn an_abort_resets_the_peer() {
+    let mut pair = Pair::connected(plain("sack"), plain("sack"));
+    pair.client.abort();
+    pair.run_for(S(1), |_| Fate::Deliver);
+    assert_eq!(flags(&pair, Side::Client), [Flags::RST]);
+    assert!(pair.events.iter().any(|e| e.1 == Side::Server && e.2 == Event::Died(Death::Reset)));
+}
