@@ -1,1 +1,32 @@
-//! Skeleton.
+//! Virtual time: a scenario's machines, driven by one event queue.
+//!
+//! [`run`] simulates a scenario under one scheme and seed and gives a [`RunResult`]; the same inputs give the same bytes.
+//! Equal times are ordered by (node, number in the node); changes to the network come before what machines do at that
+//! time. Parallelism is across runs only.
+
+mod app;
+mod build;
+mod capture;
+mod control;
+mod handover;
+mod limit;
+mod meter;
+mod network;
+mod packets;
+mod plugin;
+mod queue;
+mod report;
+mod result;
+mod run;
+mod sampler;
+pub mod series;
+mod side;
+#[cfg(test)]
+mod testing;
+mod timeline;
+mod topology;
+
+pub use control::{Control, Options, RunError};
+pub use plugin::{Maker, Plugins};
+pub use result::{Aggregate, Document, FlowHandover, FlowResult, HandoverResult, RunResult, SCHEMA};
+pub use run::{run, run_with};

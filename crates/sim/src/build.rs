@@ -1,0 +1,233 @@
+//! From a scenario and a scheme to a network at time 0.
+
+use handfast_core::{Duration, Instant, SeqNum, Stream};
+use handfast_net::{Link, Outbox};
+use handfast_scenario::{App, Flow, FlowId, NodeId, Scenario, Scheme};
+
+use crate::app::{Sink, Source};
+use crate::capture::Taps;
+use crate::network::{Books, Channel, FIRST_PORT, Network, Node, NodeRole, Plugin};
+use crate::packets::{MAX_NODES, Packets, address_of};
+use crate::plugin::Plugins;
+use crate::queue::{EventQueue, Machine, Rank, Timer};
+use crate::side::{Path, Side, SideId};
+use crate::topology::{Topology, channel};
+use crate::{Options, RunError};
+
+/// A flow's forward and backward path, as channels.
+pub(crate) struct Paths {
+    pub(crate) forward: Vec<Vec<u32>>,
+    pub(crate) backward: Vec<Vec<u32>>,
+}
+
+/// Refuses what cannot be simulated.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), RunError> {
+    let refuse = |why: String| Err(RunError::Scenario(why));
+    if scenario.nodes.len() > MAX_NODES {
+        return refuse(format!("{} nodes: there are addresses for {MAX_NODES}", scenario.nodes.len()));
+    }
+    if scenario.sample_interval == Duration::ZERO {
+        return refuse("the sample interval is zero".to_owned());
+    }
+    for flow in &scenario.flows {
+        if flow.from == flow.to {
+            return refuse(format!("flow `{}` goes from a node to itself", flow.name));
+        }
+        if matches!(flow.app, App::Paced { interval: Duration::ZERO, .. }) {
+            return refuse(format!("flow `{}` writes without pause: its interval is zero", flow.name));
+        }
+    }
+    Ok(())
+}
+
+/// Finds each flow's way, there and back.
+pub(crate) fn paths(scenario: &Scenario, topology: &Topology) -> Result<Paths, RunError> {
+    let name = |node: NodeId| &scenario.nodes[node].name;
+    let way = |flow: &Flow, from, to| {
+        topology.path(from, to).ok_or_else(|| {
+            let why = format!("flow `{}`: no way from `{}` to `{}`", flow.name, name(from), name(to));
+            RunError::Scenario(why)
+        })
+    };
+    let forward = scenario.flows.iter().map(|f| way(f, f.from, f.to)).collect::<Result<_, _>>()?;
+    let backward = scenario.flows.iter().map(|f| way(f, f.to, f.from)).collect::<Result<_, _>>()?;
+    Ok(Paths { forward, backward })
+}
+
+/// When each flow opens its connection, jitter drawn.
+pub(crate) fn starts(scenario: &Scenario, seed: u64) -> Vec<Instant> {
+    let start = |flow: &Flow| {
+        let jitter = Stream::new(seed, &format!("flow {} start", flow.name)).below(flow.start_jitter.as_nanos());
+        flow.start + Duration::from_nanos(jitter)
+    };
+    scenario.flows.iter().map(start).collect()
+}
+
+/// The network at time 0.
+pub(crate) fn network(
+    scenario: &Scenario,
+    scheme: &Scheme,
+    topology: Topology,
+    starts: &[Instant],
+    options: &Options,
+    plugins: &Plugins,
+) -> Result<Network, RunError> {
+    let ends = Ends::assign(scenario)?;
+    let ranks = Ranks::assign(&topology, &ends.of_node);
+    let taps = match &options.capture_dir {
+        Some(dir) => Taps::new(scenario, &topology, dir)?,
+        None => Taps::default(),
+    };
+    let mut network = Network {
+        queue: EventQueue::new(ranks.count as usize),
+        packets: Packets::default(),
+        channels: channels(scenario, options.seed, &ranks),
+        nodes: roles(scenario, scheme, &topology, options.seed, plugins, &ranks)?,
+        sides: Vec::new(),
+        books: Books { lost: vec![0; ends.ports.len()], ..Books::default() },
+        taps,
+        outbox: Outbox::default(),
+        verify_wire: options.verify_wire,
+        failed: None,
+        topology,
+    };
+    for id in 0..ends.ports.len() {
+        let mut side = side(scenario, scheme, starts, options.seed, &ends, ranks.sides[id], id);
+        network.queue.arm(&mut side.timer, side.deadline());
+        network.sides.push(side);
+    }
+    for (node, sides) in network.nodes.iter_mut().zip(ends.of_node) {
+        node.sides = sides;
+        if let NodeRole::Dyn(plugin) = &mut node.role {
+            network.queue.arm(&mut plugin.timer, plugin.machine.deadline());
+        }
+    }
+    Ok(network)
+}
+
+/// Which port each end of a flow has.
+struct Ends {
+    /// For each side its local port.
+    ports: Vec<u16>,
+    /// For each node its sides, in order of port.
+    of_node: Vec<Vec<u32>>,
+}
+
+impl Ends {
+    fn assign(scenario: &Scenario) -> Result<Self, RunError> {
+        let mut of_node = vec![Vec::new(); scenario.nodes.len()];
+        let mut ports = Vec::with_capacity(scenario.flows.len() * 2);
+        for (id, node) in (0_u32..).zip(scenario.flows.iter().flat_map(|flow| [flow.from, flow.to])) {
+            let index = u16::try_from(of_node[node].len()).ok();
+            let port = index.and_then(|index| index.checked_add(FIRST_PORT)).ok_or_else(|| {
+                RunError::Scenario(format!("node `{}` has more flows than ports", scenario.nodes[node].name))
+            })?;
+            of_node[node].push(id);
+            ports.push(port);
+        }
+        Ok(Self { ports, of_node })
+    }
+}
+
+/// Every machine's place in the order of events at equal times: node by node; in a node first what it transmits, by
+/// port, then its ends of flows, then its agent.
+struct Ranks {
+    channels: Vec<Rank>,
+    sides: Vec<Rank>,
+    agents: Vec<Rank>,
+    count: Rank,
+}
+
+impl Ranks {
+    fn assign(topology: &Topology, sides_of: &[Vec<u32>]) -> Self {
+        let (channels, sides) = (topology.channels(), sides_of.iter().map(Vec::len).sum());
+        let agents = Vec::with_capacity(sides_of.len());
+        let mut this = Self { channels: vec![0; channels], sides: vec![0; sides], agents, count: 0 };
+        for (node, sides) in sides_of.iter().enumerate() {
+            for attachment in topology.ports(node) {
+                this.channels[attachment.out as usize] = next(&mut this.count);
+            }
+            for &side in sides {
+                this.sides[side as usize] = next(&mut this.count);
+            }
+            this.agents.push(next(&mut this.count));
+        }
+        this
+    }
+}
+
+fn next(count: &mut Rank) -> Rank {
+    *count += 1;
+    *count - 1
+}
+
+fn channels(scenario: &Scenario, seed: u64, ranks: &Ranks) -> Vec<Channel> {
+    let mut channels = Vec::with_capacity(scenario.links.len() * 2);
+    for (id, link) in scenario.links.iter().enumerate() {
+        for (end, direction) in [&link.forward, &link.backward].into_iter().enumerate() {
+            let id = channel(id, end);
+            let stream = Stream::new(seed, &format!("link {} {end}", link.name));
+            let timer = Timer::new(ranks.channels[id], Machine::Channel(id as u32));
+            let to = link.between[1 - end] as u32;
+            channels.push(Channel { link: Link::new(direction, stream), timer, to });
+        }
+    }
+    channels
+}
+
+fn roles(
+    scenario: &Scenario,
+    scheme: &Scheme,
+    topology: &Topology,
+    seed: u64,
+    plugins: &Plugins,
+    ranks: &Ranks,
+) -> Result<Vec<Node>, RunError> {
+    let role = |node| if topology.forwards(node) { NodeRole::Plain } else { NodeRole::Host };
+    let mut nodes: Vec<_> =
+        (0..scenario.nodes.len()).map(|node| Node { role: role(node), sides: Vec::new() }).collect();
+    for agent in &scheme.agents {
+        let maker = plugins.maker(&agent.kind).ok_or_else(|| {
+            RunError::Scenario(format!("scheme `{}`: no agent of kind `{}`", scheme.name, agent.kind))
+        })?;
+        for &node in &agent.at {
+            let name = &scenario.nodes[node].name;
+            if let NodeRole::Dyn(_) = nodes[node].role {
+                let why = format!("scheme `{}` attaches two agents to node `{name}`", scheme.name);
+                return Err(RunError::Scenario(why));
+            }
+            let stream = Stream::new(seed, &format!("agent {} {name}", agent.kind));
+            let machine = maker(scenario, agent, node, stream);
+            let timer = Timer::new(ranks.agents[node], Machine::Agent(node as u32));
+            nodes[node].role = NodeRole::Dyn(Box::new(Plugin { machine, timer }));
+        }
+    }
+    Ok(nodes)
+}
+
+fn side(
+    scenario: &Scenario,
+    scheme: &Scheme,
+    starts: &[Instant],
+    seed: u64,
+    ends: &Ends,
+    rank: Rank,
+    id: SideId,
+) -> Side {
+    let flow_id: FlowId = id / 2;
+    let flow = &scenario.flows[flow_id];
+    let timer = Timer::new(rank, Machine::Side(id as u32));
+    let iss = SeqNum(Stream::new(seed, &format!("flow {} iss {}", flow.name, id % 2)).bits() as u32);
+    let [near, far] = if id % 2 == 0 { [flow.from, flow.to] } else { [flow.to, flow.from] };
+    let path = Path {
+        node: near as u32,
+        local: (address_of(near), ends.ports[id]),
+        remote: (address_of(far), ends.ports[id ^ 1]),
+    };
+    if id % 2 == 0 {
+        let source = Source::new(flow, flow_id as u32, starts[flow_id]);
+        Side::sender(path, timer, source, starts[flow_id], scheme.sender.clone(), iss)
+    } else {
+        Side::receiver(path, timer, Sink::new(flow, flow_id as u32), scheme.receiver.clone(), iss)
+    }
+}

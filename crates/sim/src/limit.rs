@@ -1,0 +1,307 @@
+//! The capacity limit: what senders that knew everything could deliver.
+//!
+//! Definition. At every moment the flows that are active share the links on their forward paths max-min fairly: no flow
+//! can get more without taking from one that has no more than it. A link carries its rate at that moment, nothing
+//! while it is down. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
+//! headers taken off. Integrated over the flow's active time this gives the bytes it could have had; divided by the
+//! active time, outages included, the limit. Active is a flow from its start to its stop or the end of the run, a
+//! transfer to the moment its last byte would be through. Losses, propagation delay and the acknowledgements of
+//! flows the other way are left out.
+
+use handfast_core::{Duration, Instant};
+use handfast_scenario::{App, Scenario, Scheme};
+
+use crate::timeline::{Change, Timeline};
+use crate::topology::channel;
+
+/// Headers of a data segment without options: IPv4 and TCP.
+const HEADERS: u64 = 20 + 20;
+/// The timestamps option with its padding (RFC 7323 appendix A).
+const TIMESTAMPS: u64 = 12;
+/// Where there are more flows than this, starts, stops and completions are rounded to [`SLOTS`] moments.
+const MANY_FLOWS: usize = 1000;
+const SLOTS: u64 = 256;
+
+/// Payload bytes of a full segment, and the IP bytes it takes.
+pub(crate) fn segment_size(scheme: &Scheme) -> (u64, u64) {
+    let options = if scheme.sender.timestamps && scheme.receiver.timestamps { TIMESTAMPS } else { 0 };
+    let mss = u64::from(scheme.sender.mss.min(scheme.receiver.mss));
+    // RFC 6691: options shrink the payload, the packet stays as large.
+    (mss.saturating_sub(options).max(1), mss.max(options + 1) + HEADERS)
+}
+
+/// One flow as a fluid.
+struct Fluid {
+    /// The channels of its forward path.
+    path: Vec<u32>,
+    /// Payload bytes per second it asks for at most.
+    demand: f64,
+    /// Payload bytes left.
+    left: f64,
+    done: f64,
+    active: bool,
+    started: Instant,
+    ended: Option<Instant>,
+    rate: f64,
+}
+
+/// What happens to fluids and links.
+enum Step {
+    Start(usize),
+    Stop(usize),
+    Network(usize),
+}
+
+/// The limit of each flow in payload bits per second; [`None`]: it is not active at all.
+pub(crate) fn limits(
+    scenario: &Scenario,
+    scheme: &Scheme,
+    timeline: &Timeline,
+    starts: &[Instant],
+    paths: &[Vec<u32>],
+) -> Vec<Option<f64>> {
+    let end = Instant::ZERO + scenario.duration;
+    let slot = if scenario.flows.len() > MANY_FLOWS { scenario.duration / SLOTS } else { Duration::ZERO };
+    let mut tank = Tank::new(scenario, segment_size(scheme), starts, paths);
+    let mut now = Instant::ZERO;
+    for (at, step) in steps(scenario, timeline, starts, slot) {
+        tank.run(now, at.min(end), slot);
+        now = at.min(end);
+        if at >= end {
+            break;
+        }
+        tank.apply(at, &step, timeline);
+    }
+    tank.run(now, end, slot);
+    tank.fluids.iter().map(|fluid| fluid.limit(end)).collect()
+}
+
+/// All steps in order of time.
+fn steps(scenario: &Scenario, timeline: &Timeline, starts: &[Instant], slot: Duration) -> Vec<(Instant, Step)> {
+    let mut steps: Vec<_> = timeline.changes().enumerate().map(|(i, (at, _))| (at, Step::Network(i))).collect();
+    for (id, flow) in scenario.flows.iter().enumerate() {
+        steps.push((round(starts[id], slot), Step::Start(id)));
+        steps.extend(flow.stop.map(|stop| (round(stop, slot), Step::Stop(id))));
+    }
+    steps.sort_by_key(|&(at, _)| at);
+    steps
+}
+
+fn round(at: Instant, slot: Duration) -> Instant {
+    let nanos = at.as_nanos();
+    Instant::from_nanos(nanos - nanos.checked_rem(slot.as_nanos()).unwrap_or(0))
+}
+
+impl Fluid {
+    fn limit(&self, end: Instant) -> Option<f64> {
+        let seconds = self.ended.unwrap_or(end).since(self.started).as_secs_f64();
+        (seconds > 0.0).then(|| self.done * 8.0 / seconds)
+    }
+}
+
+/// Links and flows as pipes and fluids.
+struct Tank {
+    fluids: Vec<Fluid>,
+    /// For each channel its rate in payload bytes per second of full segments, and the outages that last.
+    pipes: Vec<(f64, u32)>,
+    payload_share: f64,
+    /// Whether rates must be shared out again.
+    stale: bool,
+}
+
+impl Tank {
+    fn new(scenario: &Scenario, (payload, packet): (u64, u64), starts: &[Instant], paths: &[Vec<u32>]) -> Self {
+        let payload_share = payload as f64 / packet as f64;
+        let rate = |bps: u64| bps as f64 / 8.0 * payload_share;
+        let directions = scenario.links.iter().flat_map(|link| [&link.forward, &link.backward]);
+        let pipes = directions.map(|d| (rate(d.rate.as_bps()), 0)).collect();
+        let flows = scenario.flows.iter().zip(starts).zip(paths);
+        let fluids = flows.map(|((flow, &started), path)| Fluid {
+            path: path.clone(),
+            demand: match flow.app {
+                App::Paced { size, interval } => size.get() as f64 / interval.as_secs_f64(),
+                App::Bulk | App::Transfer(_) => f64::INFINITY,
+            },
+            left: if let App::Transfer(size) = flow.app { size.get() as f64 } else { f64::INFINITY },
+            done: 0.0,
+            active: false,
+            started,
+            ended: flow.stop,
+            rate: 0.0,
+        });
+        Self { fluids: fluids.collect(), pipes, payload_share, stale: true }
+    }
+
+    fn apply(&mut self, at: Instant, step: &Step, timeline: &Timeline) {
+        self.stale = true;
+        match *step {
+            Step::Start(id) => self.fluids[id].active = self.fluids[id].ended.is_none_or(|ended| at < ended),
+            Step::Stop(id) => self.fluids[id].active = false,
+            Step::Network(index) => match timeline.change(index) {
+                Change::Rate(id, rate) => self.pipes[*id].0 = rate.as_bps() as f64 / 8.0 * self.payload_share,
+                Change::Down(outage) => self.shut(timeline.outages[*outage].link, |depth| depth + 1),
+                Change::Up(outage) => self.shut(timeline.outages[*outage].link, |depth| depth.saturating_sub(1)),
+                Change::Delay(..) | Change::Probe(_) => {}
+            },
+        }
+    }
+
+    fn shut(&mut self, link: usize, depth: impl Fn(u32) -> u32) {
+        for end in [0, 1] {
+            let pipe = &mut self.pipes[channel(link, end)];
+            pipe.1 = depth(pipe.1);
+        }
+    }
+
+    /// Lets everything flow from `now` to `until`, stopping whenever a transfer is through.
+    fn run(&mut self, mut now: Instant, until: Instant, slot: Duration) {
+        while now < until {
+            if self.stale {
+                self.share_out();
+            }
+            let left = until.since(now);
+            let span = self.first_completion().map_or(left, |first| first.max(slot).min(left));
+            self.flow(now, span);
+            now += span;
+        }
+    }
+
+    /// When the next transfer is through at the present rates: at least a nanosecond from now.
+    fn first_completion(&self) -> Option<Duration> {
+        let flowing = self.fluids.iter().filter(|f| f.active && f.rate > 0.0);
+        let soonest = flowing.map(|f| f.left / f.rate).fold(f64::INFINITY, f64::min);
+        let nanos = (soonest * 1e9).ceil();
+        (nanos < u64::MAX as f64).then(|| Duration::from_nanos((nanos as u64).max(1)))
+    }
+
+    fn flow(&mut self, now: Instant, span: Duration) {
+        for fluid in self.fluids.iter_mut().filter(|f| f.active) {
+            let amount = (fluid.rate * span.as_secs_f64()).min(fluid.left);
+            fluid.done += amount;
+            fluid.left -= amount;
+            // Less than a byte left is rounding.
+            if fluid.left < 1.0 {
+                fluid.active = false;
+                fluid.ended = Some(now + span);
+                self.stale = true;
+            }
+        }
+    }
+
+    /// Max-min fair rates by filling: the flows of the tightest link, or those that ask for least, get their share
+    /// first; what they leave is shared among the others.
+    fn share_out(&mut self) {
+        self.stale = false;
+        let mut room: Vec<f64> = self.pipes.iter().map(|&(rate, down)| if down > 0 { 0.0 } else { rate }).collect();
+        let mut users = vec![0_u32; room.len()];
+        let mut open: Vec<usize> = (0..self.fluids.len()).filter(|&i| self.fluids[i].active).collect();
+        for &id in &open {
+            self.fluids[id].path.iter().for_each(|&c| users[c as usize] += 1);
+        }
+        while !open.is_empty() {
+            let used = |c: usize| open_share(room[c], users[c]);
+            let tightest = (0..room.len()).filter(|&c| users[c] > 0).map(used).fold(f64::INFINITY, f64::min);
+            let least = open.iter().map(|&id| self.fluids[id].demand).fold(f64::INFINITY, f64::min);
+            let share = tightest.min(least);
+            let full: Vec<bool> = (0..room.len()).map(|c| users[c] > 0 && used(c) <= share).collect();
+            let (settled, rest): (Vec<usize>, Vec<usize>) = open.into_iter().partition(|&id| {
+                let fluid = &self.fluids[id];
+                fluid.demand <= share || fluid.path.iter().any(|&c| full[c as usize])
+            });
+            for id in settled {
+                let fluid = &mut self.fluids[id];
+                fluid.rate = share.min(fluid.demand);
+                for &c in &fluid.path {
+                    room[c as usize] = (room[c as usize] - fluid.rate).max(0.0);
+                    users[c as usize] -= 1;
+                }
+            }
+            open = rest;
+        }
+    }
+}
+
+fn open_share(room: f64, users: u32) -> f64 {
+    room / f64::from(users)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, Net};
+    use crate::topology::Topology;
+    use handfast_core::{BitRate, Bytes};
+    use handfast_scenario::{Action, DownMode, Event, Flow, Way};
+
+    /// Limits in units of payload kbit/s, rounded.
+    fn kbits(scenario: &Scenario) -> Vec<Option<u64>> {
+        let topology = Topology::new(scenario);
+        let starts: Vec<_> = scenario.flows.iter().map(|f| f.start).collect();
+        let paths: Vec<_> = scenario.flows.iter().map(|f| topology.path(f.from, f.to).unwrap()).collect();
+        let timeline = Timeline::new(scenario, 1);
+        let limits = limits(scenario, &scenario.schemes[0], &timeline, &starts, &paths);
+        limits.into_iter().map(|l| l.map(|l| (l / 1000.0).round() as u64)).collect()
+    }
+
+    /// What 1000 kbit/s come to without the headers of profile `sack`.
+    fn net_of(kbit: f64) -> u64 {
+        (kbit * 1448.0 / 1500.0).round() as u64
+    }
+
+    #[test]
+    fn a_flow_that_shares_nothing_gets_the_smallest_rate_less_headers() {
+        let net = Net::new("hssh").rate(0, 1, 10_000_000).rate(1, 2, 1_000_000).rate(2, 3, 10_000_000);
+        assert_eq!(kbits(&net.bulk(0, 3).build()), [Some(net_of(1000.0))]);
+    }
+
+    #[test]
+    fn the_parking_lot_is_shared_max_min() {
+        // A long flow over both links and a short one on each: the tighter link decides the long flow's share.
+        let net = Net::new("hsshhh").rate(0, 1, 90_000_000).rate(1, 2, 4_000_000).rate(2, 3, 10_000_000);
+        let net = net.rate(1, 4, 90_000_000).rate(2, 5, 90_000_000);
+        let scenario = net.bulk(0, 3).bulk(4, 5).bulk(5, 3).build();
+        assert_eq!(kbits(&scenario), [Some(net_of(2000.0)), Some(net_of(2000.0)), Some(net_of(8000.0))]);
+    }
+
+    #[test]
+    fn outages_and_rate_changes_count() {
+        let mut scenario = Net::new("hsh").rate(0, 1, 9_000_000).rate(1, 2, 2_000_000).bulk(0, 2).build();
+        scenario.duration = Duration::from_secs(10);
+        let gap = Duration::from_secs(1);
+        let outage = Action::Outage { link: 1, gap, mode: DownMode::Drop };
+        let slower = Action::SetRate { link: 1, way: Way::Forward, rate: BitRate::from_bps(1_000_000) };
+        let event = |ms, action| Event { at: Instant::from_millis(ms), phase: Duration::ZERO, action };
+        scenario.events = vec![event(1000, outage), event(5000, slower)];
+        assert_eq!(kbits(&scenario), [Some(net_of((2000.0 * 4.0 + 1000.0 * 5.0) / 10.0))]);
+    }
+
+    #[test]
+    fn a_transfer_leaves_its_share_when_it_is_through() {
+        let net = Net::new("hsh").rate(0, 1, 90_000_000).rate(1, 2, 8_000_000);
+        let mut scenario = net.bulk(0, 2).bulk(0, 2).build();
+        scenario.duration = Duration::from_secs(10);
+        // Half of 8 Mbit/s for two seconds.
+        let bytes = 1_000_000 * 1448 / 1500;
+        scenario.flows[0].app = App::Transfer(Bytes(bytes));
+        assert_eq!(kbits(&scenario), [Some(net_of(4000.0)), Some(net_of((4000.0 * 2.0 + 8000.0 * 8.0) / 10.0))]);
+    }
+
+    #[test]
+    fn who_asks_for_less_leaves_the_rest() {
+        let net = Net::new("hsh").rate(0, 1, 90_000_000).rate(1, 2, 8_000_000);
+        let mut scenario = net.bulk(0, 2).bulk(0, 2).build();
+        scenario.flows[1].app = App::Paced { size: Bytes(1000), interval: Duration::from_millis(8) };
+        assert_eq!(kbits(&scenario), [Some(net_of(8000.0) - 1000), Some(1000)]);
+    }
+
+    #[test]
+    fn many_flows_with_their_own_starts_are_shared_in_slots() {
+        let mut scenario = testing::dumbbell(2000);
+        for (i, flow) in scenario.flows.iter_mut().enumerate() {
+            *flow = Flow { start: Instant::from_nanos(1_000_003 * i as u64), ..flow.clone() };
+        }
+        let total: u64 = kbits(&scenario).into_iter().flatten().sum();
+        let capacity = net_of(scenario.links[0].forward.rate.as_bps() as f64 / 1000.0);
+        assert!(total > capacity * 9 / 10, "{total} of {capacity}");
+    }
+}

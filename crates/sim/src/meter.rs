@@ -1,0 +1,139 @@
+//! What is measured of a flow while it runs: a few numbers each, brought up to date as things happen.
+
+use handfast_core::{Duration, Instant};
+
+/// Delivery to the receiving application.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DeliveryMeter {
+    /// New bytes delivered.
+    pub(crate) bytes: u64,
+    /// The first and the last delivery.
+    pub(crate) span: Option<(Instant, Instant)>,
+    longest_gap: Duration,
+    /// The first delivery after the last [`DeliveryMeter::watch`].
+    resumed: Option<Instant>,
+    watching: bool,
+}
+
+impl DeliveryMeter {
+    #[inline]
+    pub(crate) fn add(&mut self, now: Instant, bytes: u64) {
+        self.bytes += bytes;
+        let (first, last) = self.span.unwrap_or((now, now));
+        self.longest_gap = self.longest_gap.max(now.since(last));
+        self.span = Some((first, now));
+        if self.watching {
+            self.watching = false;
+            self.resumed = Some(now);
+        }
+    }
+
+    /// The longest time without a delivery, from the first delivery to `end`; [`None`]: nothing was delivered.
+    pub(crate) fn idle(&self, end: Instant) -> Option<Duration> {
+        self.span.map(|(_, last)| self.longest_gap.max(end.since(last)))
+    }
+
+    /// Bits per second from the first to the last delivery; [`None`] where there are not two.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        let (first, last) = self.span?;
+        let seconds = last.since(first).as_secs_f64();
+        (seconds > 0.0).then(|| self.bytes as f64 * 8.0 / seconds)
+    }
+
+    /// Notes the next delivery.
+    pub(crate) fn watch(&mut self) {
+        self.watching = true;
+        self.resumed = None;
+    }
+
+    /// The delivery that was noted.
+    pub(crate) fn resumed(&self) -> Option<Instant> {
+        self.resumed
+    }
+}
+
+/// The congestion window over time, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WindowMeter {
+    start: Instant,
+    since: Instant,
+    cwnd: u64,
+    min: u64,
+    /// Byte-nanoseconds up to `since`.
+    area: u128,
+}
+
+impl WindowMeter {
+    pub(crate) fn new(now: Instant, cwnd: u64) -> Self {
+        Self { start: now, since: now, cwnd, min: cwnd, area: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, now: Instant, cwnd: u64) {
+        if cwnd != self.cwnd {
+            self.area += u128::from(self.cwnd) * u128::from(now.since(self.since).as_nanos());
+            (self.since, self.cwnd, self.min) = (now, cwnd, self.min.min(cwnd));
+        }
+    }
+
+    pub(crate) fn min(&self) -> u64 {
+        self.min
+    }
+
+    /// Time-weighted mean up to `end`, bytes; [`None`] where no time has passed.
+    pub(crate) fn mean(&self, end: Instant) -> Option<f64> {
+        let rest = u128::from(self.cwnd) * u128::from(end.since(self.since).as_nanos());
+        let nanos = end.since(self.start).as_nanos();
+        (nanos > 0).then(|| (self.area + rest) as f64 / nanos as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    #[test]
+    fn gaps_count_up_to_the_end() {
+        let mut meter = DeliveryMeter::default();
+        assert_eq!(meter.idle(at(9)), None);
+        for ms in [10, 20, 50, 60] {
+            meter.add(at(ms), 1000);
+        }
+        assert_eq!(meter.idle(at(70)), Some(Duration::from_millis(30)));
+        assert_eq!(meter.idle(at(100)), Some(Duration::from_millis(40)));
+        assert_eq!(meter.rate(), Some(4000.0 * 8.0 / 0.05));
+    }
+
+    #[test]
+    fn one_delivery_has_no_rate() {
+        let mut meter = DeliveryMeter::default();
+        meter.add(at(10), 1000);
+        assert_eq!(meter.rate(), None);
+    }
+
+    #[test]
+    fn only_the_first_delivery_after_watch_is_noted() {
+        let mut meter = DeliveryMeter::default();
+        meter.add(at(1), 1);
+        meter.watch();
+        assert_eq!(meter.resumed(), None);
+        meter.add(at(5), 1);
+        meter.add(at(6), 1);
+        assert_eq!(meter.resumed(), Some(at(5)));
+    }
+
+    #[test]
+    fn the_mean_window_is_weighted_by_time() {
+        let mut meter = WindowMeter::new(at(0), 1000);
+        assert_eq!(meter.mean(at(0)), None);
+        meter.set(at(10), 3000);
+        meter.set(at(10), 3000);
+        assert_eq!(meter.mean(at(20)), Some(2000.0));
+        meter.set(at(20), 500);
+        assert_eq!((meter.min(), meter.mean(at(40))), (500, Some(1250.0)));
+    }
+}

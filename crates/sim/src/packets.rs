@@ -1,0 +1,156 @@
+//! The packets under way: a slab, and beside it the few bytes of each that a hop looks at.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use handfast_core::Bytes;
+use handfast_scenario::NodeId;
+use handfast_wire::{Body, Packet};
+
+/// A packet in the slab.
+pub(crate) type Handle = u32;
+
+/// What a hop needs to know of a packet: twelve bytes that stay in the cache while the packet itself need not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Label {
+    /// Where it goes; [`Label::NOWHERE`]: to an address that no node has.
+    pub(crate) dst: u32,
+    /// Bytes of the IP packet.
+    pub(crate) len: u32,
+    /// Which end of a flow sent it.
+    pub(crate) origin: u32,
+    /// Whether it carries payload.
+    pub(crate) has_payload: bool,
+}
+
+impl Label {
+    pub(crate) const NOWHERE: u32 = u32::MAX;
+
+    fn of(packet: &Packet, origin: u32) -> Self {
+        let has_payload = match &packet.body {
+            Body::Tcp(segment) => !segment.payload.is_empty(),
+            Body::Other { payload, .. } => !payload.is_empty(),
+        };
+        let dst = node_of(packet.dst).unwrap_or(Self::NOWHERE);
+        Self { dst, len: packet.ip_len() as u32, origin, has_payload }
+    }
+
+    pub(crate) fn size(self) -> Bytes {
+        Bytes(u64::from(self.len))
+    }
+}
+
+/// Nodes that have an address: 10.0.0.1 to 10.255.255.254.
+pub(crate) const MAX_NODES: usize = (1 << 24) - 2;
+
+/// The address of a node: 10.0.0.0/8, counted up from 10.0.0.1.
+pub(crate) fn address_of(node: NodeId) -> IpAddr {
+    let [_, a, b, c] = (node as u32 + 1).to_be_bytes();
+    Ipv4Addr::new(10, a, b, c).into()
+}
+
+/// The node with that address. Whether the scenario has so many nodes is for the caller to say.
+pub(crate) fn node_of(address: IpAddr) -> Option<u32> {
+    let IpAddr::V4(address) = address else { return None };
+    let [10, a, b, c] = address.octets() else { return None };
+    u32::from_be_bytes([0, a, b, c]).checked_sub(1)
+}
+
+/// A slab of packets. The slot freed last is used first: it is still in the cache.
+#[derive(Debug, Default)]
+pub(crate) struct Packets {
+    packets: Vec<Packet>,
+    labels: Vec<Label>,
+    free: Vec<Handle>,
+}
+
+impl Packets {
+    pub(crate) fn insert(&mut self, packet: Packet, origin: u32) -> Handle {
+        let label = Label::of(&packet, origin);
+        if let Some(handle) = self.free.pop() {
+            self.packets[handle as usize] = packet;
+            self.labels[handle as usize] = label;
+            return handle;
+        }
+        self.packets.push(packet);
+        self.labels.push(label);
+        (self.packets.len() - 1) as Handle
+    }
+
+    pub(crate) fn get(&self, handle: Handle) -> &Packet {
+        &self.packets[handle as usize]
+    }
+
+    pub(crate) fn label(&self, handle: Handle) -> Label {
+        self.labels[handle as usize]
+    }
+
+    /// Marks bit errors.
+    pub(crate) fn corrupt(&mut self, handle: Handle) {
+        self.packets[handle as usize].corrupted = true;
+    }
+
+    /// A second packet like the first.
+    pub(crate) fn duplicate(&mut self, handle: Handle) -> Handle {
+        let copy = self.get(handle).clone();
+        self.insert(copy, self.label(handle).origin)
+    }
+
+    /// Puts another packet in the place of one.
+    pub(crate) fn replace(&mut self, handle: Handle, packet: Packet) {
+        self.labels[handle as usize] = Label::of(&packet, self.labels[handle as usize].origin);
+        self.packets[handle as usize] = packet;
+    }
+
+    /// The place is free; the value stays in it until the next packet takes it.
+    pub(crate) fn free(&mut self, handle: Handle) {
+        self.free.push(handle);
+    }
+
+    /// Packets under way.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use handfast_wire::tcp::Segment;
+    use handfast_wire::Payload;
+
+    fn packet(dst: NodeId, len: u32) -> Packet {
+        let payload = Payload::Synthetic { stream: 0, offset: 0, len };
+        Packet::tcp(address_of(0), address_of(dst), Segment { payload, ..Segment::EMPTY })
+    }
+
+    #[test]
+    fn addresses_and_nodes_map_both_ways() {
+        for node in [0, 254, 255, 70_000, MAX_NODES - 1] {
+            assert_eq!(node_of(address_of(node)), Some(node as u32), "{}", address_of(node));
+        }
+        assert_eq!(address_of(0).to_string(), "10.0.0.1");
+        assert_eq!(node_of("10.0.0.0".parse().unwrap()), None);
+        assert_eq!(node_of("11.0.0.1".parse().unwrap()), None);
+        assert_eq!(node_of("::1".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn labels_follow_the_packet() {
+        let mut packets = Packets::default();
+        let handle = packets.insert(packet(3, 100), 5);
+        assert_eq!(packets.label(handle), Label { dst: 3, len: 140, origin: 5, has_payload: true });
+        packets.replace(handle, packet(4, 0));
+        assert_eq!(packets.label(handle), Label { dst: 4, len: 40, origin: 5, has_payload: false });
+    }
+
+    #[test]
+    fn freed_places_are_used_again() {
+        let mut packets = Packets::default();
+        let [a, b] = [packets.insert(packet(1, 1), 0), packets.insert(packet(2, 2), 0)];
+        packets.free(a);
+        let copy = packets.duplicate(b);
+        assert_eq!((copy, packets.len()), (a, 2));
+        assert_eq!(packets.get(copy), packets.get(b));
+    }
+}

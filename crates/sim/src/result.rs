@@ -1,0 +1,270 @@
+//! The result of a run as JSON. This is the single definition of its keys and what they mean.
+//!
+//! Names carry their unit. What is not known is `null`, never 0. Nothing here depends on the machine or the time of day:
+//! the same scenario, scheme and seed give the same bytes.
+
+use serde::Serialize;
+
+/// What `--json` prints: runs and how to read them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document<R> {
+    /// The version of this schema.
+    pub schema: u32,
+    /// The version of handfast that made it.
+    pub version: &'static str,
+    /// One object a run.
+    pub runs: Vec<R>,
+}
+
+/// The version of the schema: it changes when a key changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+
+/// One scenario under one scheme with one seed.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunResult {
+    /// The scenario's name.
+    pub scenario: String,
+    /// Hash of the scenario's resolved content.
+    pub scenario_hash: String,
+    /// The scheme's name.
+    pub scheme: String,
+    /// "sim".
+    pub backend: &'static str,
+    /// The run's seed.
+    pub seed: u64,
+    /// Whether the run counts. A simulation that is not valid is an error, so this is true.
+    pub valid: bool,
+    /// How long the run lasted, virtual time.
+    pub duration_s: f64,
+    /// Segments and acknowledgements, counted once on arrival at their destination endpoint.
+    pub packets: u64,
+    /// Links that packets passed, packets that were lost later included.
+    pub packet_hops: u64,
+    /// The flows together.
+    pub aggregate: Aggregate,
+    /// Each flow, in the scenario's order.
+    pub flows: Vec<FlowResult>,
+    /// Each outage that began within the run, in order of time.
+    pub handovers: Vec<HandoverResult>,
+    /// Kernel, processor, lateness: only in the lab, so null.
+    pub environment: Option<()>,
+}
+
+/// The flows together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Aggregate {
+    /// Sum over flows; null where no flow has one.
+    pub goodput_bps: Option<f64>,
+    /// Sum over flows: the row "capacity limit" of a table.
+    pub limit_bps: Option<f64>,
+    /// Sum over flows.
+    pub delivered_bytes: u64,
+    /// Mean over outages and the flows in them; null where there is none, or one of them never moved again.
+    pub stall_s: Option<f64>,
+    /// Mean over outages and the flows in them; null where there is none, or one of them never got there.
+    pub time_to_full_rate_s: Option<f64>,
+    /// The longest of all flows.
+    pub idle_s: Option<f64>,
+    /// Sum over flows.
+    pub retransmitted_segments: u64,
+    /// Sum over flows.
+    pub timeouts: u64,
+    /// Sum over flows.
+    pub spurious_timeouts: u64,
+    /// Sum over flows.
+    pub lost_segments: u64,
+    /// Mean over flows.
+    pub cwnd_mean_pkt: Option<f64>,
+    /// The smallest of all flows.
+    pub cwnd_min_pkt: Option<f64>,
+    /// Jain's index of the flows' goodput, 1 / number of flows to 1; null with fewer than two flows.
+    pub fairness: Option<f64>,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowResult {
+    /// Its name.
+    pub flow: String,
+    /// The sender's node.
+    pub from: String,
+    /// The receiver's node.
+    pub to: String,
+    /// When the sender opened the connection; null where the run ended before.
+    pub start_s: Option<f64>,
+    /// When its connection was closed or given up at the sender; null where it was open at the end of the run.
+    pub end_s: Option<f64>,
+    /// "not-started", "open", "closed", or why the connection died: "reset", "handshake-timeout", "timeout", "aborted".
+    pub outcome: &'static str,
+    /// New bytes delivered to the receiving application, from the first to the last byte; null with fewer than two
+    /// deliveries.
+    pub goodput_bps: Option<f64>,
+    /// What a sender that knew everything could have delivered, outages counted as time: the links on the path shared max-min
+    /// fairly among the active flows, less headers. Losses and propagation delay are left out.
+    pub limit_bps: Option<f64>,
+    /// New bytes delivered to the receiving application.
+    pub delivered_bytes: u64,
+    /// First and last delivery.
+    pub first_byte_s: Option<f64>,
+    /// Last delivery.
+    pub last_byte_s: Option<f64>,
+    /// Mean over the outages this flow was in; null where there is none, or it never moved again after one.
+    pub stall_s: Option<f64>,
+    /// Mean over the outages this flow was in; null where there is none, or it never got there after one.
+    pub time_to_full_rate_s: Option<f64>,
+    /// The longest time without a delivery, from the first one to the end of the flow or the run.
+    pub idle_s: Option<f64>,
+    /// Segments with payload that the sender repeated.
+    pub retransmitted_segments: u64,
+    /// Expiries of the sender's retransmission timer.
+    pub timeouts: u64,
+    /// Timeouts that the sender found spurious.
+    pub spurious_timeouts: u64,
+    /// Entries into fast retransmit.
+    pub fast_retransmits: u64,
+    /// Segments with payload that the sender sent, retransmissions included.
+    pub data_segments_sent: u64,
+    /// Segments of the sender with payload that the network lost or corrupted: full queues, loss processes, outages,
+    /// agents.
+    pub lost_segments: u64,
+    /// The sender's congestion window in full segments, weighted by time from the handshake to the end of the flow.
+    pub cwnd_mean_pkt: Option<f64>,
+    /// Its smallest value.
+    pub cwnd_min_pkt: Option<f64>,
+    /// The sender's smoothed round-trip time at the end; null before the first sample.
+    pub srtt_s: Option<f64>,
+}
+
+/// An outage, and what flows made of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HandoverResult {
+    /// The station that lost its link, or the link's name where no end of it is a station.
+    pub station: String,
+    /// The link's name.
+    pub link: String,
+    /// When the link went down.
+    pub down_s: f64,
+    /// When it was back; null where that is after the run's end.
+    pub up_s: Option<f64>,
+    /// From link back to first new data at the receiving application: the longest of the flows concerned; null where there
+    /// is none, or one of them never moved again.
+    pub stall_s: Option<f64>,
+    /// From link back to the beginning of the first second in which the flow delivered at 90 % or more of its mean rate in
+    /// the five seconds before the outage: the longest of the flows concerned; null where there is none, or one of
+    /// them never got there before the run or flow ended or the next outage began.
+    pub time_to_full_rate_s: Option<f64>,
+    /// The flows whose path crosses the link, in either direction, and that were open when it came back.
+    pub flows: Vec<FlowHandover>,
+}
+
+/// One flow in one outage.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowHandover {
+    /// Its name.
+    pub flow: String,
+    /// As in [`HandoverResult`].
+    pub stall_s: Option<f64>,
+    /// As in [`HandoverResult`].
+    pub time_to_full_rate_s: Option<f64>,
+}
+
+impl<R> Document<R> {
+    /// Wraps runs.
+    pub fn new(runs: Vec<R>) -> Self {
+        Self { schema: SCHEMA, version: env!("CARGO_PKG_VERSION"), runs }
+    }
+}
+
+impl<R: Serialize> Document<R> {
+    /// The document as text.
+    pub fn to_json(&self) -> String {
+        to_json(self)
+    }
+}
+
+impl RunResult {
+    /// One run as text.
+    pub fn to_json(&self) -> String {
+        to_json(self)
+    }
+}
+
+/// Structs of numbers and strings have no way to fail; a float that is not finite becomes null.
+fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("keys are strings and nothing here refuses to be written")
+}
+
+impl Aggregate {
+    /// The flows and outages together.
+    pub(crate) fn of(flows: &[FlowResult], handovers: &[HandoverResult]) -> Self {
+        let sum = |get: fn(&FlowResult) -> u64| flows.iter().map(get).sum();
+        let known = |get: fn(&FlowResult) -> Option<f64>| flows.iter().filter_map(get).collect::<Vec<_>>();
+        let goodputs = known(|f| f.goodput_bps);
+        let pairs = || handovers.iter().flat_map(|handover| &handover.flows);
+        Self {
+            goodput_bps: total(&goodputs),
+            limit_bps: total(&known(|f| f.limit_bps)),
+            delivered_bytes: sum(|f| f.delivered_bytes),
+            stall_s: mean_if_all_known(pairs().map(|pair| pair.stall_s)),
+            time_to_full_rate_s: mean_if_all_known(pairs().map(|pair| pair.time_to_full_rate_s)),
+            idle_s: known(|f| f.idle_s).into_iter().reduce(f64::max),
+            retransmitted_segments: sum(|f| f.retransmitted_segments),
+            timeouts: sum(|f| f.timeouts),
+            spurious_timeouts: sum(|f| f.spurious_timeouts),
+            lost_segments: sum(|f| f.lost_segments),
+            cwnd_mean_pkt: mean_if_all_known(known(|f| f.cwnd_mean_pkt).into_iter().map(Some)),
+            cwnd_min_pkt: known(|f| f.cwnd_min_pkt).into_iter().reduce(f64::min),
+            fairness: fairness(&goodputs, flows.len()),
+        }
+    }
+}
+
+fn total(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum())
+}
+
+/// Jain's index; a flow without goodput counts as zero.
+fn fairness(goodputs: &[f64], flows: usize) -> Option<f64> {
+    let sum: f64 = goodputs.iter().sum();
+    let squares: f64 = goodputs.iter().map(|g| g * g).sum();
+    (flows > 1 && squares > 0.0).then(|| sum * sum / (flows as f64 * squares))
+}
+
+/// The mean; [`None`] for no values, or where one is not known: leaving out those that never recovered would flatter.
+pub(crate) fn mean_if_all_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Vec<f64> = values.collect::<Option<_>>()?;
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The largest; [`None`] for no values, or where one is not known.
+pub(crate) fn max_if_all_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    values.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_flow_that_never_recovers_leaves_the_mean_unknown() {
+        assert_eq!(mean_if_all_known([Some(1.0), Some(3.0)].into_iter()), Some(2.0));
+        assert_eq!(mean_if_all_known([Some(1.0), None].into_iter()), None);
+        assert_eq!(mean_if_all_known([].into_iter()), None);
+        assert_eq!(max_if_all_known([Some(1.0), Some(3.0)].into_iter()), Some(3.0));
+        assert_eq!(max_if_all_known([None, Some(3.0)].into_iter()), None);
+    }
+
+    #[test]
+    fn jains_index() {
+        assert_eq!(fairness(&[5.0, 5.0], 2), Some(1.0));
+        assert_eq!(fairness(&[5.0], 2), Some(0.5));
+        assert_eq!(fairness(&[5.0], 1), None);
+        assert_eq!(fairness(&[], 2), None);
+    }
+
+    #[test]
+    fn the_document_wraps_runs() {
+        let json = Document::new(vec![1, 2]).to_json();
+        assert_eq!(json, format!("{{\"schema\":1,\"version\":\"{}\",\"runs\":[1,2]}}", env!("CARGO_PKG_VERSION")));
+    }
+}

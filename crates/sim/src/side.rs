@@ -1,0 +1,181 @@
+//! One end of a flow: an application on a TCP endpoint.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use handfast_core::{Bytes, Instant, SeqNum};
+use handfast_tcp::{Config, Death, Endpoint, Event, State};
+use handfast_wire::Packet;
+use handfast_wire::tcp::Segment;
+
+use crate::app::{Sink, Source};
+use crate::meter::WindowMeter;
+use crate::queue::Timer;
+
+/// The sender of flow `f` is side `2 * f`, its receiver side `2 * f + 1`.
+pub(crate) type SideId = usize;
+
+/// A simulated host takes whatever its endpoint sends: the queue of the link it goes to says what is too much.
+const NO_LIMIT: Bytes = Bytes(u64::MAX);
+
+/// What an application is.
+#[derive(Debug)]
+pub(crate) enum Role {
+    Sender { source: Source, window: Option<WindowMeter> },
+    Receiver(Sink),
+}
+
+/// Where one end is, and where the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    pub(crate) node: u32,
+    pub(crate) local: (IpAddr, u16),
+    pub(crate) remote: (IpAddr, u16),
+}
+
+/// How a side's connection ended, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// All that was written, and the FIN after it, is acknowledged.
+    Done(Instant),
+    Died(Instant, Death),
+}
+
+impl Ending {
+    pub(crate) fn at(self) -> Instant {
+        match self {
+            Self::Done(at) | Self::Died(at, _) => at,
+        }
+    }
+}
+
+/// A connection that will be opened.
+#[derive(Debug)]
+struct Opening {
+    at: Instant,
+    config: Arc<Config>,
+    iss: SeqNum,
+}
+
+pub(crate) struct Side {
+    pub(crate) timer: Timer,
+    pub(crate) path: Path,
+    pub(crate) role: Role,
+    /// The sender's connection has done its work, or is dead.
+    pub(crate) ending: Option<Ending>,
+    opening: Option<Box<Opening>>,
+    endpoint: Option<Endpoint>,
+}
+
+impl Side {
+    /// The end that opens the connection at `start`.
+    pub(crate) fn sender(path: Path, timer: Timer, source: Source, start: Instant, tcp: Arc<Config>, iss: SeqNum) -> Self {
+        let opening = Some(Box::new(Opening { at: start, config: tcp, iss }));
+        let role = Role::Sender { source, window: None };
+        Self { timer, path, role, ending: None, opening, endpoint: None }
+    }
+
+    /// The end that waits for it.
+    pub(crate) fn receiver(path: Path, timer: Timer, sink: Sink, tcp: Arc<Config>, iss: SeqNum) -> Self {
+        let endpoint = Some(Endpoint::listen(tcp, path.local.1, iss));
+        Self { timer, path, role: Role::Receiver(sink), ending: None, opening: None, endpoint }
+    }
+
+    /// Its connection; [`None`] before the start.
+    pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
+        self.endpoint.as_ref()
+    }
+
+    /// Whether the packet is from the other end.
+    #[inline]
+    pub(crate) fn expects(&self, packet: &Packet, segment: &Segment) -> bool {
+        (packet.src, segment.src_port) == self.path.remote && segment.dst_port == self.path.local.1
+    }
+
+    #[inline]
+    pub(crate) fn on_segment(&mut self, now: Instant, segment: &Segment) {
+        let Some(endpoint) = &mut self.endpoint else { return };
+        endpoint.on_segment(now, segment);
+        if let Role::Receiver(sink) = &mut self.role {
+            sink.read(now, endpoint);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let Some(endpoint) = &self.endpoint else { return self.opening.as_ref().map(|opening| opening.at) };
+        let app = match &self.role {
+            Role::Sender { source, .. } => source.deadline(),
+            Role::Receiver(sink) => sink.deadline(endpoint),
+        };
+        match (endpoint.deadline(), app) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    pub(crate) fn on_timer(&mut self, now: Instant) {
+        self.open_if_due(now);
+        let Some(endpoint) = &mut self.endpoint else { return };
+        if endpoint.deadline().is_some_and(|due| due <= now) {
+            endpoint.on_timer(now);
+        }
+        match &mut self.role {
+            Role::Sender { source, .. } => source.on_timer(now, endpoint),
+            Role::Receiver(sink) => sink.read(now, endpoint),
+        }
+    }
+
+    fn open_if_due(&mut self, now: Instant) {
+        if let Some(Opening { config, iss, .. }) = self.opening.take_if(|o| o.at <= now).map(|o| *o) {
+            let ports = (self.path.local.1, self.path.remote.1);
+            self.endpoint = Some(Endpoint::connect(config, ports.0, ports.1, iss, now));
+        }
+    }
+
+    /// The next packet to send now.
+    #[inline]
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        let endpoint = self.endpoint.as_mut()?;
+        if let Role::Sender { source, .. } = &mut self.role {
+            source.fill(now, endpoint);
+        }
+        let segment = endpoint.poll_transmit(now, NO_LIMIT)?;
+        Some(Packet::tcp(self.path.local.0, self.path.remote.0, segment))
+    }
+
+    /// Takes note of what has changed. True where the endpoint may have something new to send.
+    #[inline]
+    pub(crate) fn take_stock(&mut self, now: Instant) -> bool {
+        let Some(endpoint) = &mut self.endpoint else { return false };
+        if let (Role::Sender { source, window: Some(window) }, None) = (&mut self.role, self.ending) {
+            window.set(now, endpoint.cwnd());
+            // From FIN-WAIT-1 the acknowledgement of our FIN leads to one of these (RFC 9293 §3.3.2).
+            let acknowledged = matches!(endpoint.state(), State::FinWait2 | State::TimeWait | State::Closed);
+            if source.is_closed() && acknowledged {
+                self.ending = Some(Ending::Done(now));
+            }
+        }
+        let mut again = false;
+        while let Some(event) = self.endpoint.as_mut().and_then(Endpoint::poll_event) {
+            again |= self.on_event(now, event);
+        }
+        again
+    }
+
+    fn on_event(&mut self, now: Instant, event: Event) -> bool {
+        let Some(endpoint) = &mut self.endpoint else { return false };
+        match (event, &mut self.role) {
+            (Event::Connected, Role::Sender { window, .. }) => {
+                *window = Some(WindowMeter::new(now, endpoint.cwnd()));
+            }
+            (Event::PeerClosed, _) => {
+                endpoint.close(now);
+                return true;
+            }
+            (Event::Died(death), _) => self.ending = Some(Ending::Died(now, death)),
+            _ => {}
+        }
+        false
+    }
+}

@@ -1,0 +1,128 @@
+//! What happens to the network, and when: the scenario's events with their phases drawn.
+
+use handfast_core::{BitRate, Duration, Instant, Stream};
+use handfast_scenario::{Action, DownMode, LinkId, Scenario, Way};
+
+use crate::handover::RATE_BEFORE;
+use crate::topology::{ChannelId, channel};
+
+/// A change at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Change {
+    /// The window over which "the rate before" an outage is measured begins.
+    Probe(usize),
+    /// An outage begins: index into [`Timeline::outages`].
+    Down(usize),
+    /// It ends.
+    Up(usize),
+    Rate(ChannelId, BitRate),
+    Delay(ChannelId, Duration),
+}
+
+/// An outage of one link.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outage {
+    pub(crate) link: LinkId,
+    pub(crate) mode: DownMode,
+    pub(crate) down: Instant,
+    pub(crate) up: Instant,
+}
+
+/// All changes in order of time, file order where equal.
+#[derive(Debug, Default)]
+pub(crate) struct Timeline {
+    pub(crate) outages: Vec<Outage>,
+    changes: Vec<(Instant, Change)>,
+}
+
+impl Timeline {
+    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
+        let mut this = Self::default();
+        for (index, event) in scenario.events.iter().enumerate() {
+            let phase = Stream::new(seed, &format!("event {index} phase")).below(event.phase.as_nanos());
+            this.add(event.at + Duration::from_nanos(phase), &event.action);
+        }
+        this.changes.sort_by_key(|&(at, _)| at);
+        this
+    }
+
+    fn add(&mut self, at: Instant, action: &Action) {
+        match *action {
+            Action::Outage { link, gap, mode } => {
+                let outage = self.outages.len();
+                self.outages.push(Outage { link, mode, down: at, up: at + gap });
+                let probe = at - RATE_BEFORE;
+                self.changes.extend([
+                    (probe, Change::Probe(outage)),
+                    (at, Change::Down(outage)),
+                    (at + gap, Change::Up(outage)),
+                ]);
+            }
+            Action::SetRate { link, way, rate } => {
+                self.changes.extend(channels(link, way).map(|id| (at, Change::Rate(id, rate))));
+            }
+            Action::SetDelay { link, way, delay } => {
+                self.changes.extend(channels(link, way).map(|id| (at, Change::Delay(id, delay))));
+            }
+        }
+    }
+
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (Instant, &Change)> {
+        self.changes.iter().map(|(at, change)| (*at, change))
+    }
+
+    pub(crate) fn change(&self, index: usize) -> &Change {
+        &self.changes[index].1
+    }
+
+    /// When change number `index` is due.
+    pub(crate) fn due(&self, index: usize) -> Option<Instant> {
+        self.changes.get(index).map(|&(at, _)| at)
+    }
+}
+
+fn channels(link: LinkId, way: Way) -> impl Iterator<Item = ChannelId> {
+    let ends: &[usize] = match way {
+        Way::Both => &[0, 1],
+        Way::Forward => &[0],
+        Way::Backward => &[1],
+    };
+    ends.iter().map(move |&end| channel(link, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Net;
+    use handfast_scenario::Event;
+
+    fn scenario(phase: Duration) -> Scenario {
+        let mut scenario = Net::new("hh").link(0, 1).build();
+        let outage = Action::Outage { link: 0, gap: Duration::from_secs(3), mode: DownMode::Drop };
+        let rate = Action::SetRate { link: 0, way: Way::Both, rate: BitRate::from_bps(1) };
+        scenario.events = [(10, outage), (11, rate)]
+            .map(|(s, action)| Event { at: Instant::from_millis(s * 1000), phase, action })
+            .into();
+        scenario
+    }
+
+    #[test]
+    fn changes_are_in_order_of_time() {
+        let timeline = Timeline::new(&scenario(Duration::ZERO), 1);
+        let seconds: Vec<u64> = timeline.changes().map(|(at, _)| at.as_nanos() / 1_000_000_000).collect();
+        assert_eq!(seconds, [5, 10, 11, 11, 13]);
+        assert_eq!(timeline.change(3), &Change::Rate(1, BitRate::from_bps(1)));
+    }
+
+    #[test]
+    fn the_phase_is_drawn_from_the_seed() {
+        let scenario = scenario(Duration::from_secs(1));
+        let down = |seed| Timeline::new(&scenario, seed).outages[0].down;
+        assert_eq!(down(1), down(1));
+        assert_ne!(down(1), down(2));
+        for seed in 0..20 {
+            let after = down(seed).since(Instant::from_millis(10_000));
+            assert!(after < Duration::from_secs(1), "{after}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Which links a node has, and by which of them a destination is reached.
+
+use std::collections::VecDeque;
+
+use handfast_scenario::{LinkId, NodeId, NodeKind, Scenario};
+
+/// One direction of a link: `2 * link`, plus one for the way from `between[1]` to `between[0]`.
+pub(crate) type ChannelId = usize;
+
+/// The channel of `link` that leaves `between[end]`.
+pub(crate) const fn channel(link: LinkId, end: usize) -> ChannelId {
+    2 * link + end
+}
+
+/// A node's end of a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attachment {
+    /// The direction that leaves the node here.
+    pub(crate) out: u32,
+    /// The node at the other end.
+    pub(crate) neighbour: u32,
+}
+
+/// Nodes, links, and static shortest paths by number of hops; of equal ones, the one over the link listed first.
+///
+/// A node with one link (a leaf) needs no table: all it sends goes out there, and to reach it is to reach its neighbour.
+/// Tables are kept between the other nodes only, so 20,000 hosts on two routers cost two entries each.
+#[derive(Debug)]
+pub(crate) struct Topology {
+    /// All nodes' attachments, node by node.
+    attachments: Vec<Attachment>,
+    /// Where each node's attachments begin; one more at the end.
+    first: Vec<u32>,
+    /// For each channel, the port at which it arrives.
+    arrival_port: Vec<u32>,
+    forwards: Vec<bool>,
+    /// For each node its number among those with several links, or [`NONE`].
+    core_of: Vec<u32>,
+    cores: usize,
+    /// For each node the core node next to it and that node's port; its own number for a core node.
+    home: Vec<(u32, u32)>,
+    /// The port from core node `a` towards core node `b`, at `a * cores + b`.
+    next: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Topology {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let (attachments, first, arrival_port) = attach(scenario);
+        let forwards = scenario.nodes.iter().map(|n| forwards(n.kind)).collect();
+        let mut this = Self {
+            attachments,
+            first,
+            arrival_port,
+            forwards,
+            core_of: Vec::new(),
+            cores: 0,
+            home: Vec::new(),
+            next: Vec::new(),
+        };
+        this.find_cores();
+        this.find_homes();
+        this.find_routes();
+        this
+    }
+
+    /// The ends of links at `node`, by port.
+    pub(crate) fn ports(&self, node: NodeId) -> &[Attachment] {
+        &self.attachments[self.first[node] as usize..self.first[node + 1] as usize]
+    }
+
+    /// How many channels there are.
+    pub(crate) fn channels(&self) -> usize {
+        self.attachments.len()
+    }
+
+    /// The port at which a channel arrives.
+    pub(crate) fn arrival_port(&self, channel: ChannelId) -> u32 {
+        self.arrival_port[channel]
+    }
+
+    /// Whether packets for others pass the node.
+    pub(crate) fn forwards(&self, node: NodeId) -> bool {
+        self.forwards[node]
+    }
+
+    /// The port of `node` towards `dst`, another node. [`None`]: no way, as far as this node knows; a leaf knows nothing
+    /// and sends everything to its neighbour.
+    #[inline]
+    pub(crate) fn port(&self, node: NodeId, dst: NodeId) -> Option<u32> {
+        let core = self.core_of[node];
+        if core == NONE {
+            return (!self.ports(node).is_empty()).then_some(0);
+        }
+        let &(home, port) = self.home.get(dst)?;
+        if home == core {
+            return Some(port);
+        }
+        let next = *self.next.get(core as usize * self.cores + home as usize)?;
+        (next != NONE).then_some(next)
+    }
+
+    /// The channels from one node to another; [`None`]: there is no way.
+    pub(crate) fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
+        let (mut at, mut path) = (from, Vec::new());
+        while at != to {
+            if at != from && !self.forwards[at] {
+                return None;
+            }
+            let attachment = self.ports(at)[self.port(at, to)? as usize];
+            path.push(attachment.out);
+            // Shortest paths have no loops; this one would come from a leaf that sends what it got back.
+            if path.len() > self.forwards.len() {
+                return None;
+            }
+            at = attachment.neighbour as usize;
+        }
+        Some(path)
+    }
+
+    fn find_cores(&mut self) {
+        for node in 0..self.forwards.len() {
+            let is_core = self.ports(node).len() > 1;
+            self.core_of.push(if is_core { self.cores as u32 } else { NONE });
+            self.cores += usize::from(is_core);
+        }
+    }
+
+    fn find_homes(&mut self) {
+        self.home = vec![(NONE, NONE); self.forwards.len()];
+        for node in 0..self.forwards.len() {
+            let core = self.core_of[node];
+            if core == NONE {
+                continue;
+            }
+            self.home[node] = (core, NONE);
+            for (port, attachment) in (0..).zip(self.ports(node).to_vec()) {
+                if self.core_of[attachment.neighbour as usize] == NONE {
+                    self.home[attachment.neighbour as usize] = (core, port);
+                }
+            }
+        }
+    }
+
+    fn find_routes(&mut self) {
+        let nodes: Vec<NodeId> = (0..self.core_of.len()).filter(|&n| self.core_of[n] != NONE).collect();
+        let neighbours: Vec<Vec<(u32, usize)>> = nodes.iter().map(|&n| self.core_neighbours(n)).collect();
+        self.next = vec![NONE; self.cores * self.cores];
+        for dst in 0..self.cores {
+            let distance = self.distances(dst, &nodes, &neighbours);
+            for (core, ports) in neighbours.iter().enumerate() {
+                // A neighbour that does not forward is a way to itself only.
+                let usable = |&&(_, n): &&(u32, usize)| n == dst || self.forwards[nodes[n]];
+                let nearer = |&&(_, n): &&(u32, usize)| distance[n].is_some_and(|d| Some(d + 1) == distance[core]);
+                if let Some(&(port, _)) = ports.iter().filter(usable).find(nearer) {
+                    self.next[core * self.cores + dst] = port;
+                }
+            }
+        }
+    }
+
+    /// Ports of a core node that lead to core nodes, and which.
+    fn core_neighbours(&self, node: NodeId) -> Vec<(u32, usize)> {
+        let core = |a: &Attachment| self.core_of[a.neighbour as usize];
+        let ports = (0..).zip(self.ports(node));
+        ports.filter(|(_, a)| core(a) != NONE).map(|(port, a)| (port, core(a) as usize)).collect()
+    }
+
+    /// Hops from each core node to `dst`.
+    fn distances(&self, dst: usize, nodes: &[NodeId], neighbours: &[Vec<(u32, usize)>]) -> Vec<Option<u32>> {
+        let mut distance = vec![None; self.cores];
+        distance[dst] = Some(0);
+        let mut queue = VecDeque::from([(dst, 0)]);
+        while let Some((core, hops)) = queue.pop_front() {
+            if core != dst && !self.forwards[nodes[core]] {
+                continue;
+            }
+            for &(_, neighbour) in &neighbours[core] {
+                if distance[neighbour].is_none() {
+                    distance[neighbour] = Some(hops + 1);
+                    queue.push_back((neighbour, hops + 1));
+                }
+            }
+        }
+        distance
+    }
+}
+
+fn forwards(kind: NodeKind) -> bool {
+    matches!(kind, NodeKind::Switch | NodeKind::AccessPoint)
+}
+
+/// Attachments node by node in link order, where each node's begin, and the arrival port of each channel.
+fn attach(scenario: &Scenario) -> (Vec<Attachment>, Vec<u32>, Vec<u32>) {
+    let mut first = vec![0_u32; scenario.nodes.len() + 1];
+    for end in scenario.links.iter().flat_map(|link| link.between) {
+        first[end + 1] += 1;
+    }
+    for node in 0..scenario.nodes.len() {
+        first[node + 1] += first[node];
+    }
+    let mut filled = vec![0_u32; scenario.nodes.len()];
+    let mut attachments = vec![Attachment { out: NONE, neighbour: NONE }; scenario.links.len() * 2];
+    let mut arrival_port = vec![NONE; scenario.links.len() * 2];
+    for (id, link) in scenario.links.iter().enumerate() {
+        for end in [0, 1] {
+            let node = link.between[end];
+            let port = filled[node];
+            filled[node] += 1;
+            attachments[(first[node] + port) as usize] =
+                Attachment { out: channel(id, end) as u32, neighbour: link.between[1 - end] as u32 };
+            arrival_port[channel(id, 1 - end)] = port;
+        }
+    }
+    (attachments, first, arrival_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, Net};
+
+    fn nodes_of(scenario: &Scenario, path: &[u32]) -> Vec<NodeId> {
+        path.iter().map(|&c| scenario.links[c as usize / 2].between[1 - c as usize % 2]).collect()
+    }
+
+    #[test]
+    fn leaves_share_their_neighbours_routes() {
+        let scenario = testing::dumbbell(1000);
+        let topology = Topology::new(&scenario);
+        assert_eq!(topology.next.len(), 4, "two routers know each other and themselves");
+        for flow in &scenario.flows {
+            let path = topology.path(flow.from, flow.to).unwrap();
+            assert_eq!(nodes_of(&scenario, &path), [0, 1, flow.to]);
+            assert_eq!(topology.path(flow.to, flow.from).unwrap().len(), 3);
+        }
+    }
+
+    #[test]
+    fn of_two_ways_the_shorter_one_then_the_one_listed_first() {
+        // h0 - s1 - s2 - s3 - h4, and s1 - s3 directly; a second link between s1 and s3 changes nothing.
+        let net = Net::new("hsssh").link(0, 1).link(1, 2).link(2, 3).link(3, 4).link(1, 3).link(1, 3);
+        let scenario = net.build();
+        let topology = Topology::new(&scenario);
+        assert_eq!(topology.path(0, 4), Some(vec![0, 8, 6]));
+        assert_eq!(topology.path(4, 0), Some(vec![7, 9, 1]));
+        assert_eq!(topology.arrival_port(8), 2, "s3 lists its links to s2, h4 and s1 in that order");
+    }
+
+    #[test]
+    fn hosts_do_not_forward() {
+        // h0 - h1 - h2, and the long way h0 - s3 - s4 - h2.
+        let net = Net::new("hhhss").link(0, 1).link(1, 2).link(0, 3).link(3, 4).link(4, 2);
+        let topology = Topology::new(&net.build());
+        assert_eq!(topology.path(0, 2), Some(vec![4, 6, 8]));
+        assert_eq!(topology.path(1, 0), Some(vec![1]));
+    }
+
+    #[test]
+    fn what_cannot_be_reached_has_no_path() {
+        let topology = Topology::new(&Net::new("hhhshh").link(0, 1).link(2, 3).link(3, 4).build());
+        assert_eq!(topology.path(0, 1), Some(vec![0]));
+        assert_eq!(topology.path(0, 2), None);
+        assert_eq!(topology.path(2, 0), None);
+        assert_eq!(topology.path(2, 5), None);
+    }
+}
