@@ -19,6 +19,7 @@
 mod config;
 mod counters;
 mod fifo;
+mod forwarder;
 mod impair;
 mod line;
 mod link;
@@ -26,4 +27,5 @@ mod loss;
 
 pub use config::{Direction, DownMode, Loss, QueueLimit};
 pub use counters::{Cause, Counters};
+pub use forwarder::{Forward, Forwarder, Outbox, Port};
 pub use link::{Exit, Link, Occupancy};

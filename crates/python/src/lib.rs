@@ -1,1 +1,72 @@
-use pyo3 as _;
+//! The Rust core: scenarios, the simulator, the vocabulary.
+//!
+//! `_handfast`, the `PyO3` module: thin. Everything it says is said by the crates below it.
+
+mod errors;
+mod run;
+mod scenario;
+mod series;
+
+use pyo3::prelude::*;
+
+/// The Rust core: scenarios, the simulator, the vocabulary.
+#[pymodule]
+mod _handfast {
+    use handfast_scenario::Scenario as Core;
+    use handfast_sim::{Document, Plugins};
+    use pyo3::exceptions::PyValueError;
+    use pyo3::prelude::*;
+    use serde_json::value::RawValue;
+
+    #[pymodule_export]
+    use crate::errors::{Cancelled, ScenarioError};
+    #[pymodule_export]
+    use crate::run::{Control, Run};
+    #[pymodule_export]
+    use crate::scenario::Scenario;
+
+    /// Parse and validate a scenario file's text.
+    ///
+    /// `name` is what errors call the file; `overrides` are dotted paths and values, as `--set` takes them.
+    #[pyfunction]
+    #[pyo3(signature = (text, name, overrides = Vec::new()))]
+    fn load(py: Python<'_>, text: &str, name: &str, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
+        let core =
+            Core::parse(text, name, &overrides).map_err(|error| crate::errors::scenario(py, &error))?;
+        Ok(Scenario::new(core))
+    }
+
+    /// JSON Schema of the scenario file.
+    #[pyfunction]
+    fn schema() -> String {
+        handfast_scenario::schema()
+    }
+
+    /// Every TCP profile: its name and one line about it.
+    #[pyfunction]
+    fn profiles() -> Vec<(&'static str, &'static str)> {
+        handfast_tcp::PROFILES.iter().map(|profile| (profile.name, profile.summary)).collect()
+    }
+
+    /// Every kind of agent built in: its name and one line about it.
+    #[pyfunction]
+    fn agents() -> Vec<(String, String)> {
+        Plugins::new().kinds().map(|kind| (kind.to_owned(), String::new())).collect()
+    }
+
+    /// The versioned document around run objects.
+    #[pyfunction]
+    fn document(runs: Vec<String>) -> PyResult<String> {
+        let parse = |run: String| {
+            RawValue::from_string(run).map_err(|error| PyValueError::new_err(error.to_string()))
+        };
+        let runs = runs.into_iter().map(parse).collect::<PyResult<Vec<_>>>()?;
+        Ok(Document::new(runs).to_json())
+    }
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::errors::declare_attributes(module.py())?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

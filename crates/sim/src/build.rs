@@ -57,7 +57,8 @@ pub(crate) fn paths(scenario: &Scenario, topology: &Topology) -> Result<Paths, R
 /// When each flow opens its connection, jitter drawn.
 pub(crate) fn starts(scenario: &Scenario, seed: u64) -> Vec<Instant> {
     let start = |flow: &Flow| {
-        let jitter = Stream::new(seed, &format!("flow {} start", flow.name)).below(flow.start_jitter.as_nanos());
+        let jitter =
+            Stream::new(seed, &format!("flow {} start", flow.name)).below(flow.start_jitter.as_nanos());
         flow.start + Duration::from_nanos(jitter)
     };
     scenario.flows.iter().map(start).collect()
@@ -93,7 +94,8 @@ pub(crate) fn network(
     };
     for id in 0..ends.ports.len() {
         let mut side = side(scenario, scheme, starts, options.seed, &ends, ranks.sides[id], id);
-        network.queue.arm(&mut side.timer, side.deadline());
+        let deadline = side.deadline();
+        network.queue.arm(&mut side.timer, deadline);
         network.sides.push(side);
     }
     for (node, sides) in network.nodes.iter_mut().zip(ends.of_node) {
@@ -218,13 +220,13 @@ fn side(
     let flow = &scenario.flows[flow_id];
     let timer = Timer::new(rank, Machine::Side(id as u32));
     let iss = SeqNum(Stream::new(seed, &format!("flow {} iss {}", flow.name, id % 2)).bits() as u32);
-    let [near, far] = if id % 2 == 0 { [flow.from, flow.to] } else { [flow.to, flow.from] };
+    let [near, far] = if id.is_multiple_of(2) { [flow.from, flow.to] } else { [flow.to, flow.from] };
     let path = Path {
         node: near as u32,
         local: (address_of(near), ends.ports[id]),
         remote: (address_of(far), ends.ports[id ^ 1]),
     };
-    if id % 2 == 0 {
+    if id.is_multiple_of(2) {
         let source = Source::new(flow, flow_id as u32, starts[flow_id]);
         Side::sender(path, timer, source, starts[flow_id], scheme.sender.clone(), iss)
     } else {

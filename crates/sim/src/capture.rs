@@ -71,13 +71,20 @@ impl Taps {
 }
 
 impl Tap {
-    fn create(scenario: &Scenario, topology: &Topology, node: NodeId, path: &Path) -> Result<Self, PcapngError> {
+    fn create(
+        scenario: &Scenario,
+        topology: &Topology,
+        node: NodeId,
+        path: &Path,
+    ) -> Result<Self, PcapngError> {
         let file = File::create(path).map_err(PcapngError::Io)?;
         let mut writer = PcapngWriter::new(BufWriter::new(file)).map_err(PcapngError::Io)?;
         let mut interfaces = Vec::new();
         for attachment in topology.ports(node) {
             let name = &scenario.nodes[attachment.neighbour as usize].name;
-            let added = writer.add_interface(&format!("to-{name}"), LinkType::RawIp, Some(SNAP_LEN)).map_err(PcapngError::Io)?;
+            let added = writer
+                .add_interface(&format!("to-{name}"), LinkType::RawIp, Some(SNAP_LEN))
+                .map_err(PcapngError::Io)?;
             interfaces.push(added);
         }
         Ok(Self { path: path.to_owned(), writer, interfaces })

@@ -96,7 +96,9 @@ impl fmt::Display for RunError {
             Self::WrongByte { flow, position } => {
                 write!(f, "flow `{flow}`: byte {position} arrived wrong; please report this as a bug")
             }
-            Self::Wire(error) => write!(f, "a packet does not survive the wire: {error}; please report this as a bug"),
+            Self::Wire(error) => {
+                write!(f, "a packet does not survive the wire: {error}; please report this as a bug")
+            }
             Self::Capture { path, error } => write!(f, "capture {}: {error}", path.display()),
             Self::Series(error) => write!(f, "time series: {error}"),
         }

@@ -77,8 +77,14 @@ pub(crate) fn limits(
 }
 
 /// All steps in order of time.
-fn steps(scenario: &Scenario, timeline: &Timeline, starts: &[Instant], slot: Duration) -> Vec<(Instant, Step)> {
-    let mut steps: Vec<_> = timeline.changes().enumerate().map(|(i, (at, _))| (at, Step::Network(i))).collect();
+fn steps(
+    scenario: &Scenario,
+    timeline: &Timeline,
+    starts: &[Instant],
+    slot: Duration,
+) -> Vec<(Instant, Step)> {
+    let mut steps: Vec<_> =
+        timeline.changes().enumerate().map(|(i, (at, _))| (at, Step::Network(i))).collect();
     for (id, flow) in scenario.flows.iter().enumerate() {
         steps.push((round(starts[id], slot), Step::Start(id)));
         steps.extend(flow.stop.map(|stop| (round(stop, slot), Step::Stop(id))));
@@ -110,7 +116,12 @@ struct Tank {
 }
 
 impl Tank {
-    fn new(scenario: &Scenario, (payload, packet): (u64, u64), starts: &[Instant], paths: &[Vec<u32>]) -> Self {
+    fn new(
+        scenario: &Scenario,
+        (payload, packet): (u64, u64),
+        starts: &[Instant],
+        paths: &[Vec<u32>],
+    ) -> Self {
         let payload_share = payload as f64 / packet as f64;
         let rate = |bps: u64| bps as f64 / 8.0 * payload_share;
         let directions = scenario.links.iter().flat_map(|link| [&link.forward, &link.backward]);
@@ -138,9 +149,11 @@ impl Tank {
             Step::Start(id) => self.fluids[id].active = self.fluids[id].ended.is_none_or(|ended| at < ended),
             Step::Stop(id) => self.fluids[id].active = false,
             Step::Network(index) => match timeline.change(index) {
-                Change::Rate(id, rate) => self.pipes[*id].0 = rate.as_bps() as f64 / 8.0 * self.payload_share,
-                Change::Down(outage) => self.shut(timeline.outages[*outage].link, |depth| depth + 1),
-                Change::Up(outage) => self.shut(timeline.outages[*outage].link, |depth| depth.saturating_sub(1)),
+                Change::Rate(id, rate) => self.pipes[id].0 = rate.as_bps() as f64 / 8.0 * self.payload_share,
+                Change::Down(outage) => self.shut(timeline.outages[outage].link, |depth| depth + 1),
+                Change::Up(outage) => {
+                    self.shut(timeline.outages[outage].link, |depth| depth.saturating_sub(1))
+                }
                 Change::Delay(..) | Change::Probe(_) => {}
             },
         }
@@ -192,7 +205,8 @@ impl Tank {
     /// first; what they leave is shared among the others.
     fn share_out(&mut self) {
         self.stale = false;
-        let mut room: Vec<f64> = self.pipes.iter().map(|&(rate, down)| if down > 0 { 0.0 } else { rate }).collect();
+        let mut room: Vec<f64> =
+            self.pipes.iter().map(|&(rate, down)| if down > 0 { 0.0 } else { rate }).collect();
         let mut users = vec![0_u32; room.len()];
         let mut open: Vec<usize> = (0..self.fluids.len()).filter(|&i| self.fluids[i].active).collect();
         for &id in &open {
@@ -283,7 +297,10 @@ mod tests {
         // Half of 8 Mbit/s for two seconds.
         let bytes = 1_000_000 * 1448 / 1500;
         scenario.flows[0].app = App::Transfer(Bytes(bytes));
-        assert_eq!(kbits(&scenario), [Some(net_of(4000.0)), Some(net_of((4000.0 * 2.0 + 8000.0 * 8.0) / 10.0))]);
+        assert_eq!(
+            kbits(&scenario),
+            [Some(net_of(4000.0)), Some(net_of((4000.0 * 2.0 + 8000.0 * 8.0) / 10.0))]
+        );
     }
 
     #[test]

@@ -117,10 +117,10 @@ impl Network {
 
     fn wake_agent(&mut self, now: Instant, node: NodeId) {
         let mut out = std::mem::take(&mut self.outbox);
-        if let NodeRole::Dyn(plugin) = &mut self.nodes[node].role {
-            if plugin.machine.deadline().is_some_and(|due| due <= now) {
-                plugin.machine.on_timer(now, &mut out);
-            }
+        if let NodeRole::Dyn(plugin) = &mut self.nodes[node].role
+            && plugin.machine.deadline().is_some_and(|due| due <= now)
+        {
+            plugin.machine.on_timer(now, &mut out);
         }
         self.flush(now, node, out);
         if let NodeRole::Dyn(plugin) = &mut self.nodes[node].role {
@@ -164,7 +164,11 @@ impl Network {
         if dst as usize == node {
             return self.deliver(now, node, handle);
         }
-        let out = if matches!(self.nodes[node].role, NodeRole::Host) { None } else { self.topology.port(node, dst as usize) };
+        let out = if matches!(self.nodes[node].role, NodeRole::Host) {
+            None
+        } else {
+            self.topology.port(node, dst as usize)
+        };
         match out {
             Some(port) => self.transmit(now, node, port, handle),
             None => self.lose(handle),
@@ -205,7 +209,8 @@ impl Network {
         self.packets.free(handle);
         self.pump(now, side as usize);
         let side = &mut self.sides[side as usize];
-        self.queue.arm(&mut side.timer, side.deadline());
+        let deadline = side.deadline();
+        self.queue.arm(&mut side.timer, deadline);
     }
 
     /// Sends all that a side has to send now.
@@ -274,9 +279,12 @@ impl Network {
 
     /// Takes a packet from a plug-in, and finds out by its source whose loss it would be.
     fn admit(&mut self, packet: Packet) -> Handle {
-        let sides = node_of(packet.src).and_then(|node| self.nodes.get(node as usize)).map(|node| &node.sides);
+        let sides =
+            node_of(packet.src).and_then(|node| self.nodes.get(node as usize)).map(|node| &node.sides);
         let origin = match (&packet.body, sides) {
-            (Body::Tcp(segment), Some(sides)) => sides.get(usize::from(segment.src_port.wrapping_sub(FIRST_PORT))),
+            (Body::Tcp(segment), Some(sides)) => {
+                sides.get(usize::from(segment.src_port.wrapping_sub(FIRST_PORT)))
+            }
             _ => None,
         };
         let origin = origin.copied().unwrap_or(NO_ORIGIN);

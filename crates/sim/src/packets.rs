@@ -58,7 +58,7 @@ pub(crate) fn node_of(address: IpAddr) -> Option<u32> {
 /// A slab of packets. The slot freed last is used first: it is still in the cache.
 #[derive(Debug, Default)]
 pub(crate) struct Packets {
-    packets: Vec<Packet>,
+    slots: Vec<Packet>,
     labels: Vec<Label>,
     free: Vec<Handle>,
 }
@@ -67,17 +67,17 @@ impl Packets {
     pub(crate) fn insert(&mut self, packet: Packet, origin: u32) -> Handle {
         let label = Label::of(&packet, origin);
         if let Some(handle) = self.free.pop() {
-            self.packets[handle as usize] = packet;
+            self.slots[handle as usize] = packet;
             self.labels[handle as usize] = label;
             return handle;
         }
-        self.packets.push(packet);
+        self.slots.push(packet);
         self.labels.push(label);
-        (self.packets.len() - 1) as Handle
+        (self.slots.len() - 1) as Handle
     }
 
     pub(crate) fn get(&self, handle: Handle) -> &Packet {
-        &self.packets[handle as usize]
+        &self.slots[handle as usize]
     }
 
     pub(crate) fn label(&self, handle: Handle) -> Label {
@@ -86,7 +86,7 @@ impl Packets {
 
     /// Marks bit errors.
     pub(crate) fn corrupt(&mut self, handle: Handle) {
-        self.packets[handle as usize].corrupted = true;
+        self.slots[handle as usize].corrupted = true;
     }
 
     /// A second packet like the first.
@@ -98,7 +98,7 @@ impl Packets {
     /// Puts another packet in the place of one.
     pub(crate) fn replace(&mut self, handle: Handle, packet: Packet) {
         self.labels[handle as usize] = Label::of(&packet, self.labels[handle as usize].origin);
-        self.packets[handle as usize] = packet;
+        self.slots[handle as usize] = packet;
     }
 
     /// The place is free; the value stays in it until the next packet takes it.
@@ -109,15 +109,15 @@ impl Packets {
     /// Packets under way.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.packets.len() - self.free.len()
+        self.slots.len() - self.free.len()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use handfast_wire::tcp::Segment;
     use handfast_wire::Payload;
+    use handfast_wire::tcp::Segment;
 
     fn packet(dst: NodeId, len: u32) -> Packet {
         let payload = Payload::Synthetic { stream: 0, offset: 0, len };

@@ -33,7 +33,8 @@ pub(crate) fn report(
 ) -> RunResult {
     let Inputs { scenario, scheme, .. } = inputs;
     let limits = limits(scenario, scheme, inputs.timeline, inputs.starts, &paths.forward);
-    let mut flows: Vec<_> = (0..scenario.flows.len()).map(|id| flow(inputs, network, id, limits[id])).collect();
+    let mut flows: Vec<_> =
+        (0..scenario.flows.len()).map(|id| flow(inputs, network, id, limits[id])).collect();
     recoveries(&mut flows, trackers);
     let handovers = handovers(scenario, inputs.timeline, trackers);
     RunResult {

@@ -265,6 +265,9 @@ mod tests {
     #[test]
     fn the_document_wraps_runs() {
         let json = Document::new(vec![1, 2]).to_json();
-        assert_eq!(json, format!("{{\"schema\":1,\"version\":\"{}\",\"runs\":[1,2]}}", env!("CARGO_PKG_VERSION")));
+        assert_eq!(
+            json,
+            format!("{{\"schema\":1,\"version\":\"{}\",\"runs\":[1,2]}}", env!("CARGO_PKG_VERSION"))
+        );
     }
 }

@@ -60,7 +60,8 @@ pub fn run_with(
     let mut simulation = Simulation::new(scenario, &timeline, &paths, network, sampler);
     simulation.go(control)?;
     let (network, trackers) = simulation.finish(control)?;
-    let inputs = report::Inputs { scenario, scheme, seed: options.seed, starts: &starts, timeline: &timeline };
+    let inputs =
+        report::Inputs { scenario, scheme, seed: options.seed, starts: &starts, timeline: &timeline };
     Ok(report::report(&inputs, &paths, &network, &trackers))
 }
 
@@ -148,7 +149,7 @@ impl<'a> Simulation<'a> {
     /// Does what is due at `now`: changes first, so that looks and samples see them.
     fn cross(&mut self, now: Instant) -> Result<(), RunError> {
         while self.timeline.due(self.next_change) == Some(now) {
-            self.apply(now, self.timeline.change(self.next_change).clone());
+            self.apply(now, self.timeline.change(self.next_change));
             self.next_change += 1;
         }
         while let Some(index) = self.looks.iter().position(|&(at, _)| at == now) {
@@ -176,8 +177,9 @@ impl<'a> Simulation<'a> {
                 self.network.wake_channel(now, id);
             }
             Change::Probe(outage) => {
-                let trackers = &mut self.trackers[outage];
-                trackers.iter_mut().for_each(|t| t.on_probe(now, meter(&self.network, t.flow)));
+                for tracker in &mut self.trackers[outage] {
+                    tracker.on_probe(now, meter(&self.network, tracker.flow));
+                }
             }
             Change::Down(outage) => self.down(now, outage),
             Change::Up(outage) => self.up(now, outage),
@@ -261,7 +263,9 @@ impl<'a> Simulation<'a> {
 fn trackers_of(link: usize, paths: &Paths) -> Vec<Tracker> {
     let crosses = |path: &[u32]| path.iter().any(|&id| id as usize / 2 == link);
     let both = paths.forward.iter().zip(&paths.backward).enumerate();
-    both.filter(|(_, (there, back))| crosses(there) || crosses(back)).map(|(flow, _)| Tracker::new(flow)).collect()
+    both.filter(|(_, (there, back))| crosses(there) || crosses(back))
+        .map(|(flow, _)| Tracker::new(flow))
+        .collect()
 }
 
 fn meter(network: &Network, flow: usize) -> &DeliveryMeter {

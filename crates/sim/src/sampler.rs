@@ -28,7 +28,12 @@ pub(crate) struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    pub(crate) fn new(interval: Duration, segment: u64, channels: usize, sink: &'a mut dyn SeriesSink) -> Self {
+    pub(crate) fn new(
+        interval: Duration,
+        segment: u64,
+        channels: usize,
+        sink: &'a mut dyn SeriesSink,
+    ) -> Self {
         let (flows, queues) = (Rows::new(FLOWS), Rows::new(QUEUES));
         Self { interval, segment: segment as f32, seen: vec![None; channels], flows, queues, sink }
     }
@@ -47,7 +52,8 @@ impl<'a> Sampler<'a> {
     }
 
     fn sample_flow(&mut self, now: Instant, flow: u32, sender: &Side, receiver: &Side) {
-        let (Some(endpoint), None, Role::Receiver(sink)) = (sender.endpoint(), sender.ending, &receiver.role) else {
+        let (Some(endpoint), None, Role::Receiver(sink)) = (sender.endpoint(), sender.ending, &receiver.role)
+        else {
             return;
         };
         let snapshot = endpoint.snapshot(now);

@@ -81,7 +81,11 @@ pub fn queue_names(scenario: &Scenario) -> Vec<String> {
         let alone = joined.get(&[from.min(to), from.max(to)]) == Some(&1);
         if alone { way } else { format!("{} {way}", link.name) }
     };
-    scenario.links.iter().flat_map(|link| [[0, 1], [1, 0]].map(|[a, b]| name(link, link.between[a], link.between[b]))).collect()
+    scenario
+        .links
+        .iter()
+        .flat_map(|link| [[0, 1], [1, 0]].map(|[a, b]| name(link, link.between[a], link.between[b])))
+        .collect()
 }
 
 /// All tables, in the order of their numbers in files.
@@ -106,6 +110,9 @@ impl SeriesSink for NoSeries {
     }
 }
 
+/// A column with its name, type and values.
+pub type Column<'a> = (&'static str, DType, &'a [u8]);
+
 /// Keeps everything: for each table its columns, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
@@ -113,8 +120,8 @@ pub struct Collected {
 }
 
 impl Collected {
-    /// For each table its name and, for each column, name, type and values.
-    pub fn tables(&self) -> impl Iterator<Item = (&'static str, Vec<(&'static str, DType, &[u8])>)> {
+    /// For each table its name and columns.
+    pub fn tables(&self) -> impl Iterator<Item = (&'static str, Vec<Column<'_>>)> {
         TABLES.iter().zip(&self.tables).map(|(table, columns)| {
             let bytes = |i: usize| columns.get(i).map_or(&[][..], Vec::as_slice);
             let named = table.columns.iter().enumerate().map(|(i, &(name, dtype))| (name, dtype, bytes(i)));
@@ -183,7 +190,7 @@ pub(crate) enum Value {
 pub(crate) struct Rows {
     table: &'static Table,
     columns: Vec<Vec<u8>>,
-    rows: usize,
+    count: usize,
 }
 
 /// Rows a chunk: 300 kB of the widest table.
@@ -191,7 +198,7 @@ const CHUNK_ROWS: usize = 8192;
 
 impl Rows {
     pub(crate) fn new(table: &'static Table) -> Self {
-        Self { table, columns: vec![Vec::new(); table.columns.len()], rows: 0 }
+        Self { table, columns: vec![Vec::new(); table.columns.len()], count: 0 }
     }
 
     /// Adds one row: a value a column, in order and of its type.
@@ -206,15 +213,15 @@ impl Rows {
                 Value::U64(value) => column.extend_from_slice(&value.to_le_bytes()),
             }
         }
-        self.rows += 1;
+        self.count += 1;
     }
 
     /// Hands the rows out if there are many, or `last`.
     pub(crate) fn hand_out(&mut self, sink: &mut dyn SeriesSink, last: bool) -> io::Result<()> {
-        if self.rows >= CHUNK_ROWS || (last && self.rows > 0) {
-            sink.chunk(self.table, self.rows, &self.columns)?;
+        if self.count >= CHUNK_ROWS || (last && self.count > 0) {
+            sink.chunk(self.table, self.count, &self.columns)?;
             self.columns.iter_mut().for_each(Vec::clear);
-            self.rows = 0;
+            self.count = 0;
         }
         Ok(())
     }
@@ -236,7 +243,7 @@ mod tests {
         for i in 0..count {
             rows.push(row(i));
             rows.hand_out(&mut sink, false).unwrap();
-            assert!(rows.rows < CHUNK_ROWS);
+            assert!(rows.count < CHUNK_ROWS);
         }
         rows.hand_out(&mut sink, true).unwrap();
         let (name, columns) = sink.tables().nth(1).unwrap();

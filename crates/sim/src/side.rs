@@ -69,7 +69,14 @@ pub(crate) struct Side {
 
 impl Side {
     /// The end that opens the connection at `start`.
-    pub(crate) fn sender(path: Path, timer: Timer, source: Source, start: Instant, tcp: Arc<Config>, iss: SeqNum) -> Self {
+    pub(crate) fn sender(
+        path: Path,
+        timer: Timer,
+        source: Source,
+        start: Instant,
+        tcp: Arc<Config>,
+        iss: SeqNum,
+    ) -> Self {
         let opening = Some(Box::new(Opening { at: start, config: tcp, iss }));
         let role = Role::Sender { source, window: None };
         Self { timer, path, role, ending: None, opening, endpoint: None }

@@ -27,6 +27,7 @@ impl Net {
             flows: Vec::new(),
             events: Vec::new(),
             schemes: vec![scheme("sack")],
+            profiles: Vec::new(),
             captures: Vec::new(),
             sample_interval: Duration::from_millis(10),
         })

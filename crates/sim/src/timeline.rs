@@ -7,7 +7,7 @@ use crate::handover::RATE_BEFORE;
 use crate::topology::{ChannelId, channel};
 
 /// A change at one moment.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Change {
     /// The window over which "the rate before" an outage is measured begins.
     Probe(usize),
@@ -67,12 +67,12 @@ impl Timeline {
         }
     }
 
-    pub(crate) fn changes(&self) -> impl Iterator<Item = (Instant, &Change)> {
-        self.changes.iter().map(|(at, change)| (*at, change))
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (Instant, Change)> {
+        self.changes.iter().copied()
     }
 
-    pub(crate) fn change(&self, index: usize) -> &Change {
-        &self.changes[index].1
+    pub(crate) fn change(&self, index: usize) -> Change {
+        self.changes[index].1
     }
 
     /// When change number `index` is due.
@@ -111,7 +111,7 @@ mod tests {
         let timeline = Timeline::new(&scenario(Duration::ZERO), 1);
         let seconds: Vec<u64> = timeline.changes().map(|(at, _)| at.as_nanos() / 1_000_000_000).collect();
         assert_eq!(seconds, [5, 10, 11, 11, 13]);
-        assert_eq!(timeline.change(3), &Change::Rate(1, BitRate::from_bps(1)));
+        assert_eq!(timeline.change(3), Change::Rate(1, BitRate::from_bps(1)));
     }
 
     #[test]

@@ -152,7 +152,8 @@ impl Topology {
             for (core, ports) in neighbours.iter().enumerate() {
                 // A neighbour that does not forward is a way to itself only.
                 let usable = |&&(_, n): &&(u32, usize)| n == dst || self.forwards[nodes[n]];
-                let nearer = |&&(_, n): &&(u32, usize)| distance[n].is_some_and(|d| Some(d + 1) == distance[core]);
+                let nearer =
+                    |&&(_, n): &&(u32, usize)| distance[n].is_some_and(|d| Some(d + 1) == distance[core]);
                 if let Some(&(port, _)) = ports.iter().filter(usable).find(nearer) {
                     self.next[core * self.cores + dst] = port;
                 }

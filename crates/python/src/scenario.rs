@@ -1,0 +1,96 @@
+//! A scenario, and running it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use handfast_scenario::Scenario as Core;
+use handfast_sim::series::{Collected, NoSeries, SeriesSink};
+use handfast_sim::{Control as CoreControl, Options, RunError, RunResult};
+use pyo3::prelude::*;
+
+use crate::run::{Control, Run};
+use crate::{errors, series};
+
+/// A validated scenario.
+#[pyclass(frozen, module = "handfast._handfast")]
+pub(crate) struct Scenario {
+    core: Core,
+}
+
+impl Scenario {
+    pub(crate) fn new(core: Core) -> Self {
+        Self { core }
+    }
+}
+
+#[pymethods]
+impl Scenario {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    #[getter]
+    fn description(&self) -> &str {
+        &self.core.description
+    }
+
+    #[getter]
+    fn hash(&self) -> &str {
+        &self.core.hash
+    }
+
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.core.duration.as_secs_f64()
+    }
+
+    #[getter]
+    fn schemes(&self) -> Vec<&str> {
+        self.core.schemes.iter().map(|scheme| scheme.name.as_str()).collect()
+    }
+
+    #[getter]
+    fn nodes(&self) -> Vec<&str> {
+        self.core.nodes.iter().map(|node| node.name.as_str()).collect()
+    }
+
+    #[getter]
+    fn flows(&self) -> Vec<&str> {
+        self.core.flows.iter().map(|flow| flow.name.as_str()).collect()
+    }
+
+    /// Simulate once. The interpreter lock is released meanwhile.
+    #[pyo3(signature = (scheme, seed, *, series = false, capture_dir = None, verify_wire = false, control = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords on the Python side")]
+    fn run(
+        &self,
+        py: Python<'_>,
+        scheme: &str,
+        seed: u64,
+        series: bool,
+        capture_dir: Option<PathBuf>,
+        verify_wire: bool,
+        control: Option<&Control>,
+    ) -> PyResult<Run> {
+        let scheme = self.core.scheme(scheme).map_err(|error| errors::scenario(py, &error))?;
+        let options = Options { seed, series, verify_wire, capture_dir };
+        let control = control.map_or_else(Arc::default, |control| control.core.clone());
+        let done = py.detach(|| simulate(&self.core, scheme, &options, &control));
+        let (result, collected) = done.map_err(|error| errors::run(&error))?;
+        let series = series::tables(py, &self.core, &collected)?;
+        Ok(Run { json: result.to_json(), series })
+    }
+}
+
+fn simulate(
+    scenario: &Core,
+    scheme: &handfast_scenario::Scheme,
+    options: &Options,
+    control: &CoreControl,
+) -> Result<(RunResult, Collected), RunError> {
+    let (mut collected, mut none) = (Collected::default(), NoSeries);
+    let sink: &mut dyn SeriesSink = if options.series { &mut collected } else { &mut none };
+    let result = handfast_sim::run(scenario, scheme, options, control, sink)?;
+    Ok((result, collected))
+}
