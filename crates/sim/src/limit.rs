@@ -152,7 +152,7 @@ impl Tank {
                 Change::Rate(id, rate) => self.pipes[id].0 = rate.as_bps() as f64 / 8.0 * self.payload_share,
                 Change::Down(outage) => self.shut(timeline.outages[outage].link, |depth| depth + 1),
                 Change::Up(outage) => {
-                    self.shut(timeline.outages[outage].link, |depth| depth.saturating_sub(1))
+                    self.shut(timeline.outages[outage].link, |depth| depth.saturating_sub(1));
                 }
                 Change::Delay(..) | Change::Probe(_) => {}
             },
