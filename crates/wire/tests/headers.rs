@@ -291,3 +291,11 @@ fn the_mark_of_corruption_crosses_the_wire_whatever_the_body() {
         assert_eq!(packet.through_wire(), Ok(packet));
     }
 }
+
+#[test]
+fn an_empty_payload_comes_back_as_it_was_written() {
+    for payload in [Payload::Bytes(Bytes::new()), Payload::Synthetic { stream: 7, offset: 9, len: 0 }] {
+        let packet = Packet::tcp(v4_packet().src, v4_packet().dst, Segment { payload, ..Segment::EMPTY });
+        assert_eq!(packet.through_wire(), Ok(packet));
+    }
+}
