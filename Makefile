@@ -15,6 +15,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 MATURIN := VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --profile $(PROFILE)
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
+SHELL := /bin/bash
+.SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
 .PHONY: demo build test lint bench clean
 .DELETE_ON_ERROR:
@@ -25,7 +27,7 @@ demo: build
 build: $(VENV)/.built
 
 test: $(VENV)/.dev
-	cargo test --quiet
+	cargo test 2>&1 | { grep -v -e ' \.\.\. ok$$' -e '^$$' -e '^running ' || true; }
 	$(BIN)/pytest
 
 lint: $(VENV)/.dev

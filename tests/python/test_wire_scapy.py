@@ -229,7 +229,7 @@ def ask_rust(lines: list[tuple[str, bytes]]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
-    rng = random.Random(20_260_101)  # noqa: S311 (packets, not secrets)
+    rng = random.Random(20_260_101)
     return [case(rng) for _ in range(PACKETS)]
 
 
