@@ -12,7 +12,7 @@ import typer
 
 from handfast import bundle, figures, report, results, series
 from handfast.api import Scenario
-from handfast.cli import console, table
+from handfast.cli import console, detail, table
 from handfast.engine import Task, execute
 from handfast.errors import FAILED
 from handfast.results import Result
@@ -79,7 +79,10 @@ def _print(order: Order, runs: list[Result]) -> None:
     if order.json:
         sys.stdout.write(results.document(runs).rstrip() + "\n")
         return
-    console.out().print(table.build(runs))
+    screen = console.out()
+    screen.print(table.build(runs))
+    for part in detail.build(runs[0]) if len(runs) == 1 else ():
+        screen.print(part)
     if order.out is not None:
         console.note(f"report: {order.out / bundle.REPORT}")
     if order.figures is not None:
