@@ -1,6 +1,6 @@
 """The Rust core: scenarios, the simulator, the vocabulary."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
@@ -34,8 +34,13 @@ class Run:
     def json(self) -> str:
         """One run object of `result.json`."""
     @property
-    def series(self) -> Mapping[str, Mapping[str, tuple[str, bytes]]]:
-        """Tables of equally long columns: for each its NumPy type and its values."""
+    def series(self) -> dict[str, dict[str, list[str] | memoryview]]:
+        """Tables of equally long columns.
+
+        The tables are "flows" and "queues", empty unless the run was asked for time series. The column of names is a
+        list of str; each other column is a memoryview of float32, float64, uint32 or uint64, NaN where there is no
+        value.
+        """
 
 @final
 class Scenario:
@@ -53,8 +58,6 @@ class Scenario:
     def schemes(self) -> list[str]: ...
     @property
     def nodes(self) -> list[str]: ...
-    @property
-    def links(self) -> list[str]: ...
     @property
     def flows(self) -> list[str]: ...
     def run(

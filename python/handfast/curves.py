@@ -32,20 +32,16 @@ class Kind:
     column: str
     scale: float = 1.0
     """Factor from the column's unit to the shown one."""
-    per_segment: bool = False
-    """Divide by the flow's segment size."""
-    steps: bool = False
-    """The value holds until the next point."""
 
 
 FLOW_KINDS = (
     Kind("delivered", "Delivered to the receiving application", "MB", "delivered_bytes", 1e-6),
-    Kind("cwnd", "Congestion window", "pkt", "cwnd_bytes", per_segment=True),
-    Kind("ssthresh", "Slow-start threshold", "pkt", "ssthresh_bytes", per_segment=True),
+    Kind("cwnd", "Congestion window", "pkt", "cwnd_pkt"),
+    Kind("ssthresh", "Slow-start threshold", "pkt", "ssthresh_pkt"),
     Kind("rtt", "Smoothed round-trip time", "ms", "srtt_s", 1e3),
     Kind("rto", "Retransmission timeout", "s", "rto_s"),
 )
-QUEUE_KIND = Kind("queue", "Fullest queue", "pkt", "packets", steps=True)
+QUEUE_KIND = Kind("queue", "Fullest queue", "pkt", "queue_pkt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,46 +101,37 @@ def _absences(runs: Sequence[Result]) -> list[tuple[float, float]]:
 
 def _flow_lines(directory: Path, runs: Sequence[Result], kind: Kind, points: int) -> Iterator[Line]:
     for run in runs:
-        frame = series.read(directory, run.scheme, run.seed, "flow")
+        frame = series.read(directory, run.scheme, run.seed, "flows")
         if frame is None:
             continue
         for flow in run.flows[:MAX_LINES]:
             picked = frame.filter(frame["flow"] == flow.flow)
-            scale = kind.scale / flow.mss_bytes if kind.per_segment else kind.scale
-            values = [None if value is None else value * scale for value in picked[kind.column].to_list()]
+            values = [None if value is None else value * kind.scale for value in picked[kind.column].to_list()]
             if any(value is not None for value in values):
                 yield Line(run.scheme, flow.flow, *thin(picked["time_s"].to_list(), values, points))
 
 
 def _queue_chart(directory: Path, runs: Sequence[Result], points: int) -> Chart:
-    frames = {
-        run.scheme: frame
-        for run in runs
-        if (frame := series.read(directory, run.scheme, run.seed, "queue")) is not None
-    }
+    read = ((run.scheme, series.read(directory, run.scheme, run.seed, "queues")) for run in runs)
+    frames = {scheme: frame for scheme, frame in read if frame is not None}
     peaks = [(peak, queue) for frame in frames.values() for queue, peak in _peaks(frame).items()]
     if not peaks:
         return Chart(QUEUE_KIND, [])
     # One queue tells the story: the one that filled up most, under any scheme.
-    link, backward = max(peaks)[1]
-    lines = [_queue_line(run, frames[run.scheme], link, backward, points) for run in runs if run.scheme in frames]
-    way = "backward" if backward else "forward"
-    return Chart(replace(QUEUE_KIND, title=f"{QUEUE_KIND.title}: {link}, {way}"), lines)
+    queue = max(peaks)[1]
+    lines = [_queue_line(scheme, frame, queue, points) for scheme, frame in frames.items()]
+    return Chart(replace(QUEUE_KIND, title=f"{QUEUE_KIND.title}: {queue}"), lines)
 
 
-def _queue_line(run: Result, frame: pl.DataFrame, link: str, backward: bool, points: int) -> Line:
-    picked = frame.filter((frame["link"] == link) & (frame["backward"] == backward))
-    # A row is written on a change only: the last one holds to the end.
-    x = [*picked["time_s"].to_list(), run.duration_s]
-    y = [*picked["packets"].to_list(), *picked["packets"].tail(1).to_list()]
-    return Line(run.scheme, link, *thin(x, y, points))
+def _queue_line(scheme: str, frame: pl.DataFrame, queue: str, points: int) -> Line:
+    picked = frame.filter(frame["queue"] == queue)
+    return Line(scheme, queue, *thin(picked["time_s"].to_list(), picked["queue_pkt"].to_list(), points))
 
 
-def _peaks(frame: pl.DataFrame) -> dict[tuple[str, bool], int]:
+def _peaks(frame: pl.DataFrame) -> dict[str, int]:
     import polars as pl
 
-    peaks = frame.group_by("link", "backward").agg(pl.col("packets").max())
-    return {(str(link), bool(backward)): peak for link, backward, peak in peaks.rows()}
+    return dict(frame.group_by("queue").agg(pl.col("queue_pkt").max()).rows())
 
 
 def thin(x: list[float], y: list[float | None], points: int) -> tuple[list[float], list[float | None]]:

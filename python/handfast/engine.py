@@ -41,8 +41,7 @@ class Task:
             control=self.control,
         )
         if self.series_dir is not None:
-            names = {"flows": self.scenario.flows, "links": self.scenario.links}
-            series.write(self.series_dir, self.scheme, self.seed, run.series, **names)
+            series.write(self.series_dir, self.scheme, self.seed, run.series)
         return Result.from_json(run.json)
 
 

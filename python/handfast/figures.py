@@ -111,7 +111,6 @@ def _draw(axes: Axes, drawing: Drawing, chart: Chart) -> None:
             color=drawing.colour(line.scheme),
             ls=DASHES[place % len(DASHES)],
             label=label,
-            drawstyle="steps-post" if chart.kind.steps else "default",
         )
     axes.set_ylabel(f"{chart.kind.key}, {chart.kind.unit}")
     axes.set_ylim(bottom=0)

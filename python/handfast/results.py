@@ -62,14 +62,12 @@ class Flow:
     """Its name."""
     outcome: str
     """`not-started`, `open`, `closed`, or why the connection died."""
-    mss_bytes: int
-    """Payload of a full segment, bytes."""
     measures: Measures
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read an entry of `flows`."""
-        return cls(data["flow"], data["outcome"], data["mss_bytes"], Measures.from_json(data))
+        return cls(data["flow"], data["outcome"], Measures.from_json(data))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,11 @@ from handfast.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-Table = Mapping[str, tuple[str, bytes]]
-"""Equally long columns by name: the NumPy type of the values, and the values, little-endian."""
+Table = Mapping[str, "list[str] | memoryview"]
+"""Equally long columns by name: names, or numbers with NaN where there is no value."""
 
 DIRECTORY = "series"
 """Where a result directory keeps them."""
-
-NULL = 0xFFFF_FFFF
-"""What the core writes into a 32-bit column where there is no value."""
 
 
 def file_name(scheme: str, seed: int, table: str) -> str:
@@ -26,43 +23,23 @@ def file_name(scheme: str, seed: int, table: str) -> str:
     return f"{scheme}-{seed}.{table}.parquet"
 
 
-def write(
-    directory: Path, scheme: str, seed: int, tables: Mapping[str, Table], *, flows: Sequence[str], links: Sequence[str]
-) -> None:
-    """Write a run's tables into `directory`; the core numbers flows and links in the order of their names here."""
+def write(directory: Path, scheme: str, seed: int, tables: Mapping[str, Table]) -> None:
+    """Write a run's tables into `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
-    names = {"flow": flows, "link": links}
     for table, columns in tables.items():
-        frame = _frame(columns, names)
-        frame.write_parquet(directory / file_name(scheme, seed, table), compression="zstd")
+        _frame(columns).write_parquet(directory / file_name(scheme, seed, table), compression="zstd")
 
 
-def _frame(columns: Table, names: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+def _frame(columns: Table) -> pl.DataFrame:
     import numpy as np
     import polars as pl
+    import polars.selectors as cs
 
-    raw = pl.DataFrame({name: np.frombuffer(values, dtype=dtype) for name, (dtype, values) in columns.items()})
-    known = raw.with_columns(
-        pl.when(pl.col(pl.UInt32) != NULL).then(pl.col(pl.UInt32)),
-    )
-    return known.select(_column(name, names) for name in known.columns)
-
-
-def _column(name: str, names: Mapping[str, Sequence[str]]) -> pl.Expr:
-    import polars as pl
-
-    column = pl.col(name)
-    if name in names:
-        return column.replace_strict(list(range(len(names[name]))), list(names[name]), return_dtype=pl.Categorical)
-    if name == "backward":
-        return column == 1
-    for suffix, unit in _SECONDS.items():
-        if name.endswith(suffix):
-            return (column / unit).alias(name.removesuffix(suffix) + "_s")
-    return column
-
-
-_SECONDS: Mapping[str, float] = {"_ns": 1e9, "_us": 1e6}
+    values = {
+        name: pl.Series(column, dtype=pl.Categorical) if isinstance(column, list) else np.asarray(column)
+        for name, column in columns.items()
+    }
+    return pl.DataFrame(values).with_columns(cs.float().fill_nan(None))
 
 
 def read(directory: Path, scheme: str, seed: int, table: str) -> pl.DataFrame | None:

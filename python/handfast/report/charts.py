@@ -91,19 +91,18 @@ def _add(figure: go.Figure, drawing: Drawing, chart: Chart, row: int) -> None:
             legendgroup=line.scheme,
             showlegend=row == 1 and line.scheme not in shown,
             mode="lines",
-            line=_style(drawing, chart, line),
+            line=_style(drawing, line),
             hovertemplate=f"%{{y:.4~g}} {chart.kind.unit}",
         )
         figure.add_trace(trace, row=row, col=1)
         shown.add(line.scheme)
 
 
-def _style(drawing: Drawing, chart: Chart, line: Line) -> dict[str, object]:
+def _style(drawing: Drawing, line: Line) -> dict[str, object]:
     place = drawing.schemes.index(line.scheme)
     dash = DASHES[place % len(DASHES)]
     return {
         "color": drawing.colour(line.scheme),
         "dash": dash,
         "width": 1.6,
-        "shape": "hv" if chart.kind.steps else "linear",
     }
