@@ -92,7 +92,7 @@ def cell(column: Column, values: Sequence[float | None]) -> str:
         return UNKNOWN
     text = column.show(summary.median)
     if len(values) > 1:
-        text += f"\n[{column.show(summary.low)}..{column.show(summary.high)}]"
+        text += f"\n[{column.show(summary.low)}, {column.show(summary.high)}]"
     if summary.missing:
         text += f"\n({summary.missing} of {len(values)} {UNKNOWN})"
     return text

@@ -39,7 +39,7 @@ def test_what_a_run_says_of_itself(handfast: Command) -> None:
     (handover,) = run["handovers"]
     assert (handover["down_s"], handover["up_s"]) == (10.0, 13.0)
     assert handover["stall_s"] == run["aggregate"]["stall_s"] > 0
-    assert 0 < run["aggregate"]["goodput_bps"] < run["limit_bps"] < 20e6
+    assert 0 < run["aggregate"]["goodput_bps"] < run["aggregate"]["limit_bps"] < 20e6
 
 
 def test_a_result_directory_is_complete(handfast: Command, tmp_path: Path) -> None:

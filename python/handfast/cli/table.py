@@ -24,7 +24,10 @@ def build(results: Sequence[Result]) -> Table:
     )
     table.add_column("scheme", no_wrap=True, vertical="top")
     for column in tables.COLUMNS:
-        table.add_column(f"{column.short}\n{column.unit}", justify="right", vertical="top")
+        words = [*column.short.split(), column.unit]
+        table.add_column(
+            f"{column.short}\n{column.unit}", justify="right", vertical="top", min_width=max(map(len, words))
+        )
     for row in tables.rows(results):
         if row[0] == tables.LIMIT:
             table.add_section()
