@@ -29,6 +29,14 @@ def handfast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     return invoke
 
 
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `compare` leaves of the shipped scenario; tests copy it before they change anything."""
+    out = tmp_path_factory.mktemp("compared") / "made"
+    assert CliRunner().invoke(app, ["compare", str(OUTAGE), "--out", str(out)]).exit_code == 0
+    return out
+
+
 def files(directory: Path) -> dict[str, bytes]:
     """Every file below `directory`, by its path there."""
     return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*")) if p.is_file()}

@@ -12,6 +12,8 @@ import pytest
 
 from conftest import OUTAGE, SCHEMES, Command, files
 
+TWO = ("--schemes", "sack,reno")
+
 
 def test_the_table_has_a_row_a_scheme_and_the_limit_last(handfast: Command) -> None:
     result = handfast("compare", OUTAGE)
@@ -43,7 +45,7 @@ def test_what_a_run_says_of_itself(handfast: Command) -> None:
 
 
 def test_a_result_directory_is_complete(handfast: Command, tmp_path: Path) -> None:
-    assert handfast("compare", OUTAGE, "--schemes", "sack,reno", "--out", "made").exit_code == 0
+    assert handfast("compare", OUTAGE, *TWO, "--out", "made").exit_code == 0
     assert sorted(p.name for p in (tmp_path / "made").iterdir()) == [
         "report.html",
         "result.json",
@@ -79,9 +81,9 @@ def test_several_seeds_give_medians(handfast: Command) -> None:
 
 
 def test_the_result_does_not_depend_on_the_number_of_jobs(handfast: Command, tmp_path: Path) -> None:
-    for jobs in ("1", "2", "7"):
-        assert handfast("compare", OUTAGE, "--seeds", "1..3", "--jobs", jobs, "--out", jobs).exit_code == 0
-    assert files(tmp_path / "1") == files(tmp_path / "2") == files(tmp_path / "7")
+    for jobs in ("1", "7"):
+        assert handfast("compare", OUTAGE, *TWO, "--seeds", "1..2", "--jobs", jobs, "--out", jobs).exit_code == 0
+    assert files(tmp_path / "1") == files(tmp_path / "7")
 
 
 def test_emitting_and_parsing_every_packet_changes_nothing(handfast: Command) -> None:
@@ -102,6 +104,6 @@ def test_a_shipped_scenario_is_found_by_name(handfast: Command) -> None:
 
 
 def test_running_again_replaces_the_results(handfast: Command, tmp_path: Path) -> None:
-    handfast("compare", OUTAGE, "--out", "made")
+    handfast("compare", OUTAGE, *TWO, "--out", "made")
     handfast("compare", OUTAGE, "--schemes", "reno", "--out", "made")
     assert {p.name.split("-")[0] for p in (tmp_path / "made" / "series").iterdir()} == {"reno"}
