@@ -101,7 +101,7 @@ pub struct Snapshot {
     pub cwnd: u64,
     /// Slow-start threshold, bytes; [`u64::MAX`] before the first reduction.
     pub ssthresh: u64,
-    /// Data sent and not yet cumulatively acknowledged, bytes (RFC 5681 FlightSize).
+    /// Data sent and not yet cumulatively acknowledged, bytes (RFC 5681 `FlightSize`).
     pub flight_size: u64,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Duration,

@@ -27,8 +27,8 @@ pub(crate) enum Arrival {
     FilledHole,
     /// It lies beyond a hole.
     OutOfOrder,
-    /// Nothing in it was new; the octets to report as a duplicate (RFC 2883 §4).
-    Duplicate(u64, u64),
+    /// Nothing in it was new.
+    Duplicate,
     /// There was no room to remember it.
     Dropped,
 }
@@ -60,11 +60,21 @@ impl ReceiveBuffer {
         !self.runs.is_empty()
     }
 
+    /// The first octets of `start .. end` that have arrived before, as far as they are contiguous: what a DSACK block reports
+    /// (RFC 2883 §4 (1)).
+    pub(crate) fn repeated(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        if start < self.next {
+            return Some((start, end.min(self.next)));
+        }
+        let run = self.runs.get(self.runs.partition_point(|r| r.end <= start))?;
+        (run.start < end).then(|| (start.max(run.start), end.min(run.end)))
+    }
+
     /// Takes a payload at position `start`; the caller has cut it to the receive window.
     pub(crate) fn insert(&mut self, start: u64, payload: &Payload) -> Arrival {
         let end = start + payload.len() as u64;
         if end <= self.next {
-            return Arrival::Duplicate(start, end);
+            return Arrival::Duplicate;
         }
         let cut = self.next.saturating_sub(start);
         let start = start + cut;
@@ -106,7 +116,7 @@ impl ReceiveBuffer {
         let last = self.runs.partition_point(|r| r.start <= end);
         if let Some(run) = self.runs[first..last].iter_mut().find(|r| r.start <= start && end <= r.end) {
             run.stamp = self.stamps;
-            return Arrival::Duplicate(start, end);
+            return Arrival::Duplicate;
         }
         if first == last && self.runs.len() >= MAX_RUNS {
             return Arrival::Dropped;
@@ -262,9 +272,15 @@ mod tests {
     fn duplicates_are_named() {
         let mut b = ReceiveBuffer::default();
         b.insert(0, &synthetic(0, 10));
-        assert_eq!(b.insert(2, &synthetic(2, 3)), Arrival::Duplicate(2, 5));
+        assert_eq!(b.repeated(2, 5), Some((2, 5)));
+        assert_eq!(b.insert(2, &synthetic(2, 3)), Arrival::Duplicate);
+        assert_eq!(b.repeated(7, 15), Some((7, 10)), "the part that is old");
+        assert_eq!(b.repeated(10, 15), None);
         b.insert(20, &synthetic(20, 10));
-        assert_eq!(b.insert(22, &synthetic(22, 3)), Arrival::Duplicate(22, 25));
+        assert_eq!(b.insert(22, &synthetic(22, 3)), Arrival::Duplicate);
+        assert_eq!(b.repeated(22, 25), Some((22, 25)));
+        assert_eq!(b.repeated(15, 35), Some((20, 30)));
+        assert_eq!((b.repeated(15, 20), b.repeated(30, 40)), (None, None));
         assert_eq!(b.covering(22, 25).map(|r| (r.start, r.end)), Some((20, 30)));
     }
 

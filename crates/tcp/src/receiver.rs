@@ -38,7 +38,7 @@ impl Receiver {
     pub(crate) fn new(config: &Config) -> Self {
         let capacity = config.receive_buffer.get();
         // RFC 7323 §2.3: the smallest shift (14 at most) whose window field holds the buffer.
-        let shift = (0..14).find(|&s| capacity >> s <= u64::from(u16::MAX)).unwrap_or(14);
+        let shift = (0..14).find(|&s| u16::try_from(capacity >> s).is_ok()).unwrap_or(14);
         Self {
             irs: SeqNum(0),
             buffer: ReceiveBuffer::default(),

@@ -40,7 +40,7 @@ impl RttEstimator {
     fn restart(&mut self, config: &Config) {
         // RFC 6298 §2.3: RTO = SRTT + max (G, K*RTTVAR), K = 4; §2.4 and §2.5 bound it.
         let rto = self.srtt + (self.rttvar * 4).max(config.clock_granularity);
-        self.base = rto.clamp(config.rto_min, config.rto_max);
+        self.base = rto.max(config.rto_min).min(config.rto_max);
         // RFC 6298 §5: a new sample collapses the backoff.
         self.backoff = 0;
     }
@@ -48,7 +48,7 @@ impl RttEstimator {
     /// RFC 6298 §5.7: a SYN that had to be repeated leaves no sample; the data phase begins with 3 s.
     pub(crate) fn after_lost_syn(&mut self, config: &Config) {
         if self.srtt == Duration::ZERO {
-            self.base = Duration::from_secs(3).clamp(config.rto_min, config.rto_max);
+            self.base = self.base.max(Duration::from_secs(3)).min(config.rto_max);
             self.backoff = 0;
         }
     }

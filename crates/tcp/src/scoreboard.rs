@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-/// RFC 6675 §2: DupThresh.
+/// RFC 6675 §2: `DupThresh`.
 pub(crate) const DUP_THRESH: u32 = 3;
 
 /// Ranges kept at most: a peer that SACKs every other byte must not make us hold more. Beyond it the lowest range is

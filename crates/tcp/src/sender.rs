@@ -162,10 +162,8 @@ impl Sender {
         self.window.set_cwnd(self.window.smss);
         self.rtt.back_off();
         self.retries = self.retries.saturating_add(1);
-        if self.board.holding(self.una).is_some() {
-            // RFC 2018 §8: the first outstanding octet cannot be SACKed unless the receiver has dropped it.
-            self.board.clear();
-        }
+        // RFC 6675 §5.1: what is SACKed stays on the scoreboard. A receiver that has dropped it gives itself away when the
+        // cumulative acknowledgement stops there (RFC 2018 §8).
         self.progress.after_timeout(self.max);
         self.nxt = self.una;
         self.retransmit_head();

@@ -15,6 +15,12 @@ pub(crate) struct Validation {
 }
 
 impl Validation {
+    /// The connection is established (RFC 2861 §3.2: `T_last` and `T_prev` begin now).
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.last_send = now;
+        self.t_prev = now;
+    }
+
     /// Before the first transmission after a pause with nothing in flight: halves cwnd for each RTO that passed, down to
     /// the restart window. Returns how long the pause was, if it counts.
     pub(crate) fn after_idle(

@@ -18,6 +18,8 @@ struct SackNews {
     below: bool,
     /// Some of them lie at or above it.
     above: bool,
+    /// The first block reports octets that arrived twice (RFC 2883).
+    duplicate: bool,
 }
 
 impl Endpoint {
@@ -72,6 +74,7 @@ impl Endpoint {
         if !self.sack {
             return news;
         }
+        news.duplicate = is_dsack(segment);
         for block in segment.sack.as_slice() {
             let (Some(start), Some(end)) = (self.tx.position(block.start), self.tx.position(block.end))
             else {
@@ -99,10 +102,13 @@ impl Endpoint {
         let verdict = self.judge_timeout(segment, true, false, news);
         if self.apply(verdict, octets) {
             self.continue_recovery(now, octets, flight);
+            // RFC 6675 §5: new SACK information counts "regardless of its status as a cumulative acknowledgment".
+            if news.fresh > 0 && self.tx.progress.phase == Phase::Open {
+                self.on_duplicate();
+            }
         }
-        // RFC 6582 §3.2 step 3: in NewReno's recovery only the first partial acknowledgement restarts the timer.
         let still = recovering && self.tx.progress.phase == Phase::Recovery;
-        if !(still && partial_before && !self.sack) {
+        if !(still && partial_before && self.tx.algorithm.is_impatient()) {
             self.restart_timer(now);
         }
     }
@@ -113,6 +119,9 @@ impl Endpoint {
         self.tx.retries = 0;
         self.tx.probes = 0;
         self.tx.progress.head_due = false;
+        // Where the window is still closed, what follows begins to probe anew; where nothing follows, nothing may.
+        self.timers.stop(Timer::Persist);
+        self.tx.probe_due = false;
         self.tx.probed = self.tx.probed.filter(|&p| p >= ack);
         self.tx.buffer.release(ack - 1);
         if !self.tx.board.advance(ack) {
@@ -170,11 +179,13 @@ impl Endpoint {
 
     /// An acknowledgement that does not advance SND.UNA.
     fn on_old_ack(&mut self, now: Instant, segment: &Segment, repeats: bool, news: SackNews) {
-        let outstanding = self.tx.una < self.tx.max;
+        // A zero-window probe is not outstanding data: the answers to it tell of no loss.
+        let outstanding = self.tx.una < self.tx.nxt;
         let bare = segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) && repeats;
         // RFC 5681 §2's definition; with SACK it is that of RFC 6675 §2: new octets are SACKed.
         let duplicate = outstanding && if self.sack { news.fresh > 0 } else { bare };
-        let verdict = self.judge_timeout(segment, false, duplicate, news);
+        // F-RTO goes by both.
+        let verdict = self.judge_timeout(segment, false, outstanding && (bare || duplicate), news);
         if self.apply(verdict, 0) && duplicate {
             self.on_duplicate();
         }
@@ -213,6 +224,8 @@ impl Endpoint {
             una: self.tx.una,
             sacked_below: news.below,
             sacked_above: news.above,
+            all: self.tx.una == self.tx.max,
+            dsack: news.duplicate,
             ecr: segment.timestamps.filter(|_| self.timestamps).map(|ts| ts.ecr),
         })
     }
@@ -229,7 +242,11 @@ impl Endpoint {
                 // RFC 5682 step 3a: cwnd of no more than three segments, retransmission in slow start from SND.UNA.
                 let window = &mut self.tx.window;
                 window.set_cwnd(window.cwnd.min(3 * window.smss));
-                self.tx.nxt = self.tx.una;
+                // With the SACK-enhanced rule everything from before the timeout may be acknowledged: then only the new
+                // segments are outstanding, and on their way.
+                if self.tx.una < self.tx.progress.recover {
+                    self.tx.nxt = self.tx.una;
+                }
                 true
             }
             Verdict::Spurious(detector) => {
@@ -284,4 +301,12 @@ impl Endpoint {
         self.tx.timed = None;
         Some(now.since(sent))
     }
+}
+
+/// RFC 2883 §4: the first block lies below the cumulative acknowledgement, or within the second block.
+fn is_dsack(segment: &Segment) -> bool {
+    let blocks = segment.sack.as_slice();
+    let Some(first) = blocks.first() else { return false };
+    first.start.before(segment.ack)
+        || blocks.get(1).is_some_and(|run| !first.start.before(run.start) && !first.end.after(run.end))
 }

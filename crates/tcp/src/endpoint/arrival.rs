@@ -119,7 +119,7 @@ impl Endpoint {
         if let Some(start) = start
             && start + segment.payload.len() as u64 <= next
         {
-            self.note_arrival(Arrival::Duplicate(start, start + segment.payload.len() as u64));
+            self.note_arrival(Arrival::Duplicate, Some((start, start + segment.payload.len() as u64)));
         }
     }
 
@@ -159,7 +159,9 @@ impl Endpoint {
     fn note_timestamp(&mut self, now: Instant, segment: &Segment, start: i64) {
         let Some(ts) = segment.timestamps.filter(|_| self.timestamps) else { return };
         let spans = start <= self.rx.relative(self.rx.last_ack_sent);
-        if spans && !SeqNum(ts.val).before(SeqNum(self.rx.ts_recent)) {
+        // RFC 7323 §5.5: one that has lost its meaning is replaced, whatever it was.
+        let expired = now.since(self.rx.ts_recent_at) > TS_RECENT_LIFETIME;
+        if spans && (expired || !SeqNum(ts.val).before(SeqNum(self.rx.ts_recent))) {
             self.rx.ts_recent = ts.val;
             self.rx.ts_recent_at = now;
         }

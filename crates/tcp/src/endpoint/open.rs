@@ -116,6 +116,7 @@ impl Endpoint {
             self.tx.timed = None;
         }
         self.tx.retries = 0;
+        self.tx.validation.begin(now);
         self.emit(Event::Connected);
     }
 
@@ -144,9 +145,8 @@ impl Endpoint {
             segment.ack = self.rx.rcv_nxt();
             self.acknowledged();
         }
-        if self.tx.max == 0 {
-            self.tx.timed = Some((1, now));
-        }
+        // RFC 6298 §3 (Karn): only the first one gives a sample.
+        self.tx.timed = (self.tx.max == 0).then_some((1, now));
         self.tx.nxt = 1;
         self.tx.max = self.tx.max.max(1);
         self.timers.set(Timer::Retransmit, now + self.rto());

@@ -25,9 +25,10 @@ impl Endpoint {
             } else {
                 segment.payload.slice(0, kept as usize)
             };
+            let repeated = self.rx.buffer.repeated(position, position + kept);
             let arrival =
                 if kept == 0 { Arrival::Dropped } else { self.rx.buffer.insert(position, &payload) };
-            self.note_arrival(arrival);
+            self.note_arrival(arrival, repeated);
             self.delay_ack(now, arrival);
         }
         if segment.flags.contains(Flags::FIN) && kept == offered {
@@ -40,11 +41,14 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn note_arrival(&mut self, arrival: Arrival) {
-        if let Arrival::Duplicate(start, end) = arrival {
+    /// `repeated`: octets of the segment that had arrived before.
+    pub(super) fn note_arrival(&mut self, arrival: Arrival, repeated: Option<(u64, u64)>) {
+        if arrival == Arrival::Duplicate {
             self.counters.duplicate_segments_received += 1;
+        }
+        if repeated.is_some() && self.sack {
             // RFC 2883 §4: each duplicate is reported once, in the next ACK.
-            self.rx.dsack = self.sack.then_some((start, end));
+            self.rx.dsack = repeated;
         }
     }
 
@@ -54,7 +58,7 @@ impl Endpoint {
             self.rx.ack_now = true;
             return;
         }
-        self.rx.unacknowledged += 1;
+        self.rx.unacknowledged = self.rx.unacknowledged.saturating_add(1);
         if self.rx.unacknowledged >= 2 {
             self.rx.ack_now = true;
         } else {

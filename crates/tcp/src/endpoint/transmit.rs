@@ -252,8 +252,9 @@ impl Endpoint {
         match piece.why {
             Why::Head => {
                 self.tx.progress.head_due = false;
-                // RFC 6675 §5 step 4.3: HighRxt is the highest octet of this retransmission.
+                // RFC 6675 §5 step 4.3: HighRxt and RescueRxt are the highest octet of this retransmission.
                 self.tx.progress.high_rxt = self.tx.progress.high_rxt.max(end);
+                self.tx.progress.rescue_rxt = Some(end);
                 self.tx.nxt = self.tx.nxt.max(end);
                 let tsval = self.timestamps.then(|| self.tsval(now));
                 self.tx.spurious.on_retransmission(tsval, end);

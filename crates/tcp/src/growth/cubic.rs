@@ -104,6 +104,7 @@ impl Algorithm for Cubic {
         let smss = window.smss as f64;
         let cwnd = window.cwnd as f64 / smss;
         self.epoch = None;
+        self.after_timeout = false;
         self.fraction = 0.0;
         self.cwnd_prior = cwnd;
         // §4.7: a window that did not reach the last W_max gives room to newcomers.

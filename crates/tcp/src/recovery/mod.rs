@@ -64,6 +64,12 @@ impl Progress {
         self.dup_acks = 0;
     }
 
+    /// The timeout was spurious: nothing guards against duplicates of our own retransmissions.
+    pub(crate) fn forget_timeout(&mut self, una: u64) {
+        self.recover = una - 1;
+        self.timed_out = false;
+    }
+
     pub(crate) fn leave(&mut self) {
         self.phase = Phase::Open;
         self.dup_acks = 0;
@@ -81,6 +87,11 @@ pub(crate) trait Algorithm: Sync {
 
     /// Fast retransmit: reduces the window and makes the first segment due.
     fn enter(&self, s: &mut Sender);
+
+    /// Whether only the first partial acknowledgement of a recovery restarts the timer (RFC 6582 §3.2 step 3).
+    fn is_impatient(&self) -> bool {
+        false
+    }
 
     /// A duplicate acknowledgement after the one that began recovery.
     fn on_duplicate(&self, _s: &mut Sender) {}

@@ -10,6 +10,10 @@ impl Algorithm for NewReno {
         reno::enter(s);
     }
 
+    fn is_impatient(&self) -> bool {
+        true
+    }
+
     fn on_duplicate(&self, s: &mut Sender) {
         reno::inflate(s);
     }

@@ -13,11 +13,11 @@ impl Algorithm for Sack {
     }
 
     fn enter(&self, s: &mut Sender) {
-        // Step 4.1: RecoveryPoint = HighData.
-        s.progress.begin(Phase::Recovery, s.una, s.max);
-        // Step 4.2: ssthresh = cwnd = FlightSize / 2.
+        // Step 4.2: ssthresh = cwnd = FlightSize / 2, without what limited transmit sent.
         let ssthresh = s.reduce();
         s.window.set_cwnd(ssthresh);
+        // Step 4.1: RecoveryPoint = HighData.
+        s.progress.begin(Phase::Recovery, s.una, s.max);
         // Step 4.3: the first segment goes out, whatever cwnd says; HighRxt follows when it does.
         s.retransmit_head();
     }

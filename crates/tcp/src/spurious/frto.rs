@@ -9,7 +9,7 @@ use crate::event::Detector;
 pub(crate) struct AckView {
     /// SND.UNA has advanced.
     pub(crate) advanced: bool,
-    /// It counts as a duplicate acknowledgement.
+    /// It counts as a duplicate acknowledgement, by RFC 5681 or by what it SACKs.
     pub(crate) duplicate: bool,
     /// SND.UNA after it.
     pub(crate) una: u64,
@@ -17,7 +17,11 @@ pub(crate) struct AckView {
     pub(crate) sacked_below: bool,
     /// It SACKed octets at or above `recover`.
     pub(crate) sacked_above: bool,
-    /// TSecr.
+    /// Everything outstanding is acknowledged.
+    pub(crate) all: bool,
+    /// It reports octets that arrived twice (RFC 2883).
+    pub(crate) dsack: bool,
+    /// `TSecr`.
     pub(crate) ecr: Option<u32>,
 }
 
@@ -113,6 +117,10 @@ impl FrtoState {
             // Step 3b: data from before the timeout arrives that was not retransmitted.
             self.step = Step::Off;
             Verdict::Spurious(Detector::Frto)
+        } else if ack.duplicate {
+            // Step 3a, second sentence: a duplicate that brings nothing new from below `RecoveryPoint`.
+            self.step = Step::Off;
+            Verdict::Genuine
         } else {
             Verdict::Undecided
         }
@@ -145,6 +153,8 @@ mod tests {
         una: 0,
         sacked_below: false,
         sacked_above: false,
+        all: false,
+        dsack: false,
         ecr: None,
     };
 
@@ -211,7 +221,8 @@ mod tests {
         assert_eq!(second(Frto::Sack).on_ack(&ack(101)), Verdict::Genuine);
         assert_eq!(second(Frto::Sack).on_ack(&sacked_below), Verdict::Spurious(Detector::Frto));
         assert_eq!(second(Frto::Sack).on_ack(&ack(100)), Verdict::Spurious(Detector::Frto));
-        assert_eq!(second(Frto::Sack).on_ack(&dup()), Verdict::Undecided);
+        assert_eq!(second(Frto::Sack).on_ack(&dup()), Verdict::Genuine);
+        assert_eq!(second(Frto::Sack).on_ack(&NOTHING), Verdict::Undecided);
     }
 
     #[test]

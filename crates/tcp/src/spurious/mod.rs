@@ -33,6 +33,8 @@ pub(crate) struct Spurious {
     frto: frto::FrtoState,
     /// State from before the first timeout, while it may have to be restored.
     saved: Option<Restored>,
+    /// The peer has reported a duplicate once: it speaks RFC 2883.
+    dsack_seen: bool,
     /// After the response: the RTO state before the timeout, and the position above which data is new (RFC 4015 step 9).
     pending_rto: Option<(u64, (Duration, Duration))>,
 }
@@ -43,6 +45,7 @@ impl Spurious {
             eifel: eifel::Eifel::new(eifel),
             frto: frto::FrtoState::new(frto),
             saved: None,
+            dsack_seen: false,
             pending_rto: None,
         }
     }
@@ -58,7 +61,7 @@ impl Spurious {
         self.frto.on_timeout(now.max, first && !now.in_recovery);
     }
 
-    /// The segment at SND.UNA was retransmitted with this TSval and ends at `end`.
+    /// The segment at SND.UNA was retransmitted with this `TSval` and ends at `end`.
     pub(crate) fn on_retransmission(&mut self, tsval: Option<u32>, end: u64) {
         self.eifel.on_retransmission(tsval);
         self.frto.on_retransmission(end);
@@ -66,10 +69,12 @@ impl Spurious {
 
     /// An acknowledgement has arrived.
     pub(crate) fn on_ack(&mut self, ack: &AckView) -> Verdict {
+        let dsack_seen = self.dsack_seen;
+        self.dsack_seen |= ack.dsack;
         if self.saved.is_none() {
             return Verdict::Undecided;
         }
-        let verdict = if ack.advanced && self.eifel.is_spurious(ack.ecr) {
+        let verdict = if ack.advanced && self.eifel.is_spurious(ack, dsack_seen) {
             Verdict::Spurious(Detector::Eifel)
         } else {
             self.frto.on_ack(ack)

@@ -39,6 +39,8 @@ pub(crate) fn respond(s: &mut Sender, config: &Config, acked: u64) {
     s.nxt = s.max;
     s.progress.head_due = false;
     s.progress.leave();
+    // RFC 5682 §2.1 step 3b: `recover` falls back to SND.UNA, so that losses in what is outstanding meet fast retransmit again.
+    s.progress.forget_timeout(s.una);
     // Step 8: cwnd = FlightSize + min (bytes_acked, IW); ssthresh = pipe_prev
     let iw = config.initial_window.bytes(s.window.smss);
     s.window.ssthresh = saved.pipe_prev;

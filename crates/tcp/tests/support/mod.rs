@@ -64,6 +64,10 @@ pub struct Pair {
     count: u64,
 }
 
+/// The client's initial sequence number: a few segments below the wrap.
+pub const CLIENT_ISS: SeqNum = SeqNum(u32::MAX - 5000);
+/// The server's.
+pub const SERVER_ISS: SeqNum = SeqNum(u32::MAX - 99);
 /// Synthetic stream of the client's data; the server's is the next.
 pub const CLIENT_STREAM: u32 = 1;
 /// Synthetic stream of the server's data.
@@ -75,8 +79,8 @@ impl Pair {
         let now = Instant::from_millis(1000);
         Self {
             now,
-            client: Endpoint::connect(Arc::new(client), 4000, 80, SeqNum(u32::MAX - 5000), now),
-            server: Endpoint::listen(Arc::new(server), 80, SeqNum(u32::MAX - 99)),
+            client: Endpoint::connect(Arc::new(client), 4000, 80, CLIENT_ISS, now),
+            server: Endpoint::listen(Arc::new(server), 80, SERVER_ISS),
             delay,
             log: Vec::new(),
             events: Vec::new(),
@@ -110,8 +114,7 @@ impl Pair {
         while let Some(next) = self.next_moment().filter(|&t| t <= until) {
             assert!(next >= self.now, "time runs backwards: {next} after {}", self.now);
             self.now = next;
-            self.step();
-            self.flush(&mut wire);
+            self.step(&mut wire);
         }
         self.now = until;
     }
@@ -148,12 +151,14 @@ impl Pair {
         }
     }
 
-    fn step(&mut self) {
+    /// What is due now, one thing after the other: an endpoint answers each segment before it sees the next.
+    fn step(&mut self, wire: &mut impl FnMut(&Sent) -> Fate) {
         let now = self.now;
         while let Some(entry) = self.in_flight.first_entry().filter(|e| e.key().0 <= now) {
             let (to, segment) = entry.remove();
             self.side(to).on_segment(now, &segment);
             self.collect();
+            self.flush(wire);
         }
         for side in [Side::Client, Side::Server] {
             let endpoint = self.side(side);
@@ -164,6 +169,7 @@ impl Pair {
             }
         }
         self.collect();
+        self.flush(wire);
     }
 
     fn collect(&mut self) {

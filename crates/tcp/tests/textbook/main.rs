@@ -1,0 +1,12 @@
+//! Each algorithm against its RFC: the exact segments it must send, and when.
+//!
+//! The wire takes 50 ms each way and any number of segments at once, so that a round trip is 100 ms and a window of data
+//! leaves in one moment. Segments hold 1000 octets and are called by their number: segment 3 is octets 3000 to 3999.
+
+mod script;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod losses;
+mod reno;
+mod slow_start;
