@@ -1,9 +1,11 @@
 //! Fast retransmit and fast recovery acknowledgement by acknowledgement: RFC 5681 §3.2, RFC 6582, RFC 3042.
 
 use handfast_tcp::Config;
+use handfast_wire::Payload;
+use handfast_wire::tcp::Segment;
 
-use crate::script::{Script, bulk, ten};
-use crate::support::{Fate, plain};
+use crate::script::{Script, ack, bulk, bulk_to, ten};
+use crate::support::{Fate, Side, plain};
 
 /// 0 to 9 in flight, then 0 acknowledged: 1 to 10 in flight.
 fn one_acknowledged(config: Config, segments: u32) -> Script {
@@ -57,20 +59,15 @@ fn an_acknowledgement_with_data_or_another_window_is_no_duplicate() {
     // RFC 5681 §2: no data, no FIN, the same window.
     let mut s = one_acknowledged(ten("newreno"), 60);
     for window in [46_000, 46_001, 46_002, 46_003] {
-        let ack = handfast_wire::tcp::Segment { window, ..s.ack(1000, &[]) };
-        s.pair.inject(crate::support::Side::Client, &ack, |_| Fate::Drop);
+        let ack = Segment { window, ..ack(1000, &[]) };
+        s.pair.inject(Side::Client, &ack, |_| Fate::Drop);
     }
     assert_eq!(s.pair.client.counters().fast_retransmits, 0);
-    let first = s.ack(1000, &[]);
+    let first = ack(1000, &[]);
     for k in 0..4 {
-        let payload = handfast_wire::Payload::Synthetic { stream: 2, offset: 10 * k, len: 10 };
-        let ack = handfast_wire::tcp::Segment {
-            seq: first.seq + 10 * k as u32,
-            window: 46_003,
-            payload,
-            ..first.clone()
-        };
-        s.pair.inject(crate::support::Side::Client, &ack, |_| Fate::Drop);
+        let payload = Payload::Synthetic { stream: 2, offset: 10 * k, len: 10 };
+        let ack = Segment { seq: first.seq + 10 * k as u32, window: 46_003, payload, ..first.clone() };
+        s.pair.inject(Side::Client, &ack, |_| Fate::Drop);
     }
     assert_eq!(s.pair.client.counters().fast_retransmits, 0);
     assert_eq!(s.pair.read_by_client, 40);
@@ -161,11 +158,11 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
 fn limited_transmit_respects_the_receivers_window() {
     let config = Config { limited_transmit: true, ..ten("newreno") };
     let server = Config { receive_buffer: handfast_core::Bytes(10_000), ..plain("newreno") };
-    let mut s = crate::script::bulk_to(config, server, 60);
+    let mut s = bulk_to(config, server, 60);
     s.in_flight();
-    let ack = handfast_wire::tcp::Segment { window: 10_000, ..s.ack(0, &[]) };
+    let ack = Segment { window: 10_000, ..ack(0, &[]) };
     for _ in 0..2 {
-        s.pair.inject(crate::support::Side::Client, &ack, |_| Fate::Drop);
+        s.pair.inject(Side::Client, &ack, |_| Fate::Drop);
     }
     assert_eq!(s.news(), "");
 }

@@ -29,8 +29,8 @@ pub(crate) fn ten(name: &str) -> Config {
 
 #[expect(dead_code, reason = "the timestamp scripts follow")]
 /// The same with timestamps, and still 1000 octets a segment (RFC 6691: 12 go to the option).
-pub(crate) fn stamped(config: Config) -> Config {
-    Config { timestamps: true, mss: 1012, ..config }
+pub(crate) fn stamped(config: &Config) -> Config {
+    Config { timestamps: true, mss: 1012, ..config.clone() }
 }
 
 /// A client that has `segments` segments to send to a receiver with the same options, which acknowledges every one.
@@ -79,12 +79,6 @@ impl Script {
         moments.iter().map(|(at, data)| format!("{at}:{}", in_words(data))).collect()
     }
 
-    /// Those of them from `ms` on.
-    pub(crate) fn rounds_from(&self, ms: u64) -> Vec<String> {
-        let at = |line: &String| line.split(':').next().and_then(|n| n.parse::<u64>().ok());
-        self.rounds().into_iter().filter(|line| at(line).is_some_and(|t| t >= ms)).collect()
-    }
-
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.pair.client.snapshot(self.pair.now)
     }
@@ -104,25 +98,6 @@ impl Script {
         self.events().iter().filter(|e| matches!(e.1, Event::Timeout { .. })).map(|e| e.0).collect()
     }
 
-    /// An acknowledgement from the server up to octet `octet` of the stream, with SACK blocks of octets.
-    pub(crate) fn ack(&self, octet: u64, sacks: &[(u64, u64)]) -> Segment {
-        let first = CLIENT_ISS + 1;
-        let mut sack = SackBlocks::NONE;
-        for &(start, end) in sacks {
-            sack.push(SackBlock { start: first + start as u32, end: first + end as u32 });
-        }
-        Segment {
-            src_port: 80,
-            dst_port: 4000,
-            seq: SERVER_ISS + 1,
-            ack: first + octet as u32,
-            flags: Flags::ACK,
-            window: 46_875,
-            sack,
-            ..Segment::EMPTY
-        }
-    }
-
     /// What the client has sent since the last call, in words.
     pub(crate) fn news(&mut self) -> String {
         let log = std::mem::take(&mut self.pair.log);
@@ -140,9 +115,28 @@ impl Script {
 
     /// Hands the client an acknowledgement made up by the test; what it sends in answer is lost.
     pub(crate) fn answer(&mut self, octet: u64, sacks: &[(u64, u64)]) -> &mut Self {
-        let ack = self.ack(octet, sacks);
+        let ack = ack(octet, sacks);
         self.pair.inject(Side::Client, &ack, |_| Fate::Drop);
         self
+    }
+}
+
+/// An acknowledgement from the server up to octet `octet` of the stream, with SACK blocks of octets.
+pub(crate) fn ack(octet: u64, sacks: &[(u64, u64)]) -> Segment {
+    let first = CLIENT_ISS + 1;
+    let mut sack = SackBlocks::NONE;
+    for &(start, end) in sacks {
+        sack.push(SackBlock { start: first + start as u32, end: first + end as u32 });
+    }
+    Segment {
+        src_port: 80,
+        dst_port: 4000,
+        seq: SERVER_ISS + 1,
+        ack: first + octet as u32,
+        flags: Flags::ACK,
+        window: 46_875,
+        sack,
+        ..Segment::EMPTY
     }
 }
 
@@ -187,5 +181,5 @@ fn in_words(data: &[(u64, u64)]) -> String {
 }
 
 fn whole(data: (u64, u64)) -> bool {
-    data.0 % 1000 == 0 && data.1 == 1000
+    data.0.is_multiple_of(1000) && data.1 == 1000
 }
