@@ -7,7 +7,7 @@ use handfast_net::Loss;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::quantity::{Probability, Queue, Rate, Span};
 use super::tables::tables_with_shared_keys;
@@ -36,7 +36,7 @@ tables_with_shared_keys! {
     /// A bidirectional link.
     LinkTable {
         /// The two nodes. "Forward" is from the first to the second.
-        between: Located<[Located<String>; 2]>,
+        between: Located<Ends>,
         /// What events and results call it. Default: the two nodes, "a-b".
         name: Option<Located<Name>>,
         /// What is different from the first node to the second.
@@ -45,6 +45,31 @@ tables_with_shared_keys! {
         /// What is different from the second node to the first.
         #[serde(default)]
         backward: LinkShape,
+    }
+}
+
+/// The two ends of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends(pub(crate) [Located<String>; 2]);
+
+impl<'de> Deserialize<'de> for Ends {
+    // serde's own two-element array would not notice a third element.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let ends = Vec::<Located<String>>::deserialize(deserializer)?;
+        let wrong = |ends: Vec<_>| D::Error::custom(format_args!("a link has two ends, not {}", ends.len()));
+        ends.try_into().map(Self).map_err(wrong)
+    }
+}
+
+impl JsonSchema for Ends {
+    fn schema_name() -> Cow<'static, str> {
+        "Ends".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2})
     }
 }
 
@@ -171,8 +196,13 @@ impl<'de> Visitor<'de> for LossVisitor {
         self.visit_f64(p as f64)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Vec<Loss>, A::Error> {
-        LossKind::deserialize(MapAccessDeserializer::new(map)).map(|kind| vec![kind.into()])
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<Loss>, A::Error> {
+        let kind = LossKind::deserialize(MapAccessDeserializer::new(&mut map))?;
+        // serde takes the first key for the variant and leaves the others alone.
+        if map.next_key::<IgnoredAny>()?.is_some() {
+            return Err(A::Error::custom("a loss is a table with one key; several losses are a list of tables"));
+        }
+        Ok(vec![kind.into()])
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Loss>, A::Error> {

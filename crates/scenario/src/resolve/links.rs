@@ -29,7 +29,7 @@ impl Links {
     }
 
     fn add_table(&mut self, table: &LinkTable, nodes: &Nodes) -> Checked<()> {
-        let [a, b] = &table.between.value;
+        let [a, b] = &table.between.value.0;
         let between = [nodes.find(a)?, nodes.find(b)?];
         if between[0] == between[1] {
             return Err(Problem::at(

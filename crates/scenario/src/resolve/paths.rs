@@ -46,13 +46,14 @@ fn every_node_is_linked(nodes: &Nodes, links: &Links) -> Checked<()> {
 }
 
 /// Which nodes packets can pass between: islands of forwarding nodes, and the islands that each host touches.
-struct Islands {
-    /// Of each node: the island's representative for those that forward, sorted neighbours for hosts.
+struct Islands<'a> {
+    nodes: &'a Nodes,
+    /// Of each host, sorted: the islands' representatives, and the hosts with a direct link.
     touched: Vec<Vec<NodeId>>,
 }
 
-impl Islands {
-    fn new(nodes: &Nodes, links: &[Link]) -> Self {
+impl<'a> Islands<'a> {
+    fn new(nodes: &'a Nodes, links: &[Link]) -> Self {
         let mut parent: Vec<NodeId> = (0..nodes.list.len()).collect();
         for &Link { between: [a, b], .. } in links {
             if nodes.forwards(a) && nodes.forwards(b) {
@@ -72,7 +73,7 @@ impl Islands {
             islands.sort_unstable();
             islands.dedup();
         }
-        Self { touched }
+        Self { nodes, touched }
     }
 
     /// Whether two hosts share an island or a link.
@@ -82,8 +83,8 @@ impl Islands {
             (a, b) => (b, a),
         };
         let direct = self.touched[a].binary_search(&b).is_ok();
-        direct
-            || few.iter().any(|island| many.binary_search(island).is_ok_and(|_| *island != a && *island != b))
+        let shared = |&island: &NodeId| self.nodes.forwards(island) && many.binary_search(&island).is_ok();
+        direct || few.iter().any(shared)
     }
 }
 

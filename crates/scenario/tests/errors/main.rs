@@ -1,0 +1,116 @@
+//! What users see when a file is wrong. All messages on one page: `snapshots/errors__messages.snap`.
+
+use std::fmt::Write;
+
+use handfast_scenario::Scenario;
+
+const BASE: &str = include_str!("base.toml");
+
+/// What is wrong, what the base file says, and what it says instead.
+const CASES: &[(&str, &str, &str)] = &[
+    ("an unknown key", "rate = \"20Mbit/s\"", "rte = \"20Mbit/s\""),
+    ("an unknown key at the top", "duration =", "seed = 3\nduration ="),
+    ("an unknown table", "[[events]]", "[[event]]"),
+    ("a key of later rooms", "role = \"base-station\"", "channel = 1"),
+    ("a missing key", "delay = \"19ms\"\n", ""),
+    ("a missing key of a flow", "to = \"mn\"\n", ""),
+    ("no duration", "duration = \"30s\"\n", ""),
+    ("no unit", "delay = \"19ms\"", "delay = \"19\""),
+    ("a number without a unit", "delay = \"19ms\"", "delay = 19"),
+    ("an unknown unit", "rate = \"20Mbit/s\"", "rate = \"20Mbps\""),
+    ("a wrong type", "rate = \"20Mbit/s\"", "rate = true"),
+    ("a queue that is none", "queue = \"100pkt\"", "queue = \"100\""),
+    ("a queue without room", "queue = \"100pkt\"", "queue = \"1kB\""),
+    ("a rate of zero", "rate = \"20Mbit/s\"", "rate = \"0Mbit/s\""),
+    ("an impossible probability", "queue = \"100pkt\"", "loss = 1.5"),
+    ("an unknown loss", "queue = \"100pkt\"", "loss = {bits = 1e-6}"),
+    ("an incomplete loss", "queue = \"100pkt\"", "loss = [0.01, {gilbert-elliott = {good_to_bad = 0.1}}]"),
+    ("a packet number of zero", "queue = \"100pkt\"", "loss = {list = [0, 3]}"),
+    ("two losses in one table", "queue = \"100pkt\"", "loss = {bit = 1e-6, list = [3]}"),
+    ("an unknown kind", "{kind = \"station\"}", "{kind = \"sation\"}"),
+    ("an unknown node", "between = [\"ap1\", \"mn\"]", "between = [\"ap2\", \"mn\"]"),
+    ("three ends", "between = [\"ap1\", \"mn\"]", "between = [\"ap1\", \"mn\", \"cn\"]"),
+    ("a link to itself", "between = [\"ap1\", \"mn\"]", "between = [\"ap1\", \"ap1\"]"),
+    ("two links of one name", "between = [\"cn\", \"ap1\"]", "name = \"radio\"\nbetween = [\"cn\", \"ap1\"]"),
+    ("two nodes of one name", "mn = {kind", "cn = {kind"),
+    ("a name that cannot be one", "name = \"radio\"", "name = \"the radio\""),
+    ("a node without a link", "mn = {kind", "spare = {kind = \"host\"}\nmn = {kind"),
+    ("a flow that cannot arrive", "{kind = \"ap\"", "{kind = \"host\""),
+    ("a flow to a switch", "to = \"mn\"", "to = \"ap1\""),
+    ("a flow to itself", "to = \"mn\"", "to = \"cn\""),
+    ("an unknown application", "app = \"bulk\"", "app = \"bulck\""),
+    ("a flow that starts too late", "app = \"bulk\"", "start = \"30s\""),
+    ("a flow that stops first", "app = \"bulk\"", "start = \"5s\"\nstop = \"4s\""),
+    ("no flow at all", "[[flows]]\nfrom = \"cn\"\nto = \"mn\"\napp = \"bulk\"\n", ""),
+    ("an event that is not built", "do = \"outage\"", "do = \"handover\""),
+    ("an unknown event", "do = \"outage\"", "do = \"outtage\""),
+    ("an unknown link", "link = \"radio\"", "link = \"raido\""),
+    ("an event after the end", "at = \"10s\"", "at = \"31s\""),
+    ("a key of another event", "gap = \"3s\"", "gap = \"3s\"\nrate = \"1Mbit/s\""),
+    ("an outage without its gap", "gap = \"3s\"\n", ""),
+    ("an outage within another", "gap = \"3s\"", "gap = \"3s\"\nevery = \"2s\""),
+    ("more repetitions than fit", "gap = \"3s\"", "gap = \"3s\"\nevery = \"5s\"\ntimes = 9"),
+    ("a phase that is none", "gap = \"3s\"", "gap = \"3s\"\nphase = \"some\""),
+    ("an unknown profile", "sender = \"sack\"", "sender = \"sackk\""),
+    ("an unknown setting", "sender = \"sack\"", "sender = {profile = \"sack\", rto_minimum = \"1s\"}"),
+    ("settings that contradict", "sender = \"sack\"", "sender = {profile = \"sack\", rto_max = \"100ms\"}"),
+    (
+        "an unknown role",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:basestation\"}]",
+    ),
+    (
+        "an agent that is not built",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:base-station\"}]",
+    ),
+    (
+        "an agent at a name",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"ap1\"}]",
+    ),
+    (
+        "a generator of nothing",
+        "[[flows]]",
+        "[generate.dumbbell]\npairs = 0\naccess = {}\nbottleneck = {}\n[[flows]]",
+    ),
+    (
+        "a generator without a rate",
+        "[[flows]]",
+        "[generate.line]\nswitches = 2\nlink = {delay = \"1ms\"}\n[[flows]]",
+    ),
+    ("no TOML", "duration = \"30s\"", "duration = 30s"),
+    ("an open string", "duration = \"30s\"", "duration = \"30s"),
+];
+
+/// What an override says, and to what.
+const OVERRIDES: &[(&str, &str, &str)] = &[
+    ("an unknown key", "links.radio.los", "0.01"),
+    ("an unknown entry", "links.raido.loss", "0.01"),
+    ("an entry out of range", "flows.3.app", "bulk"),
+    ("a path through a value", "duration.seconds", "3"),
+    ("a wrong value", "links.radio.rate", "20Mbps"),
+    ("an open string", "name", "\"unfinished"),
+    ("no path", "links..loss", "0.01"),
+];
+
+fn message(out: &mut String, what: &str, text: &str, overrides: &[(String, String)]) {
+    let Err(error) = Scenario::parse(text, "base.toml", overrides) else { panic!("{what}: no error") };
+    let (line, column, key) = (error.line, error.column, &error.key);
+    write!(out, "# {what} (line {line}, column {column}, key `{key}`)\n{error}\n\n").unwrap();
+    assert!(line >= 1 && line <= text.lines().count() + 1, "{what}: line {line}");
+}
+
+#[test]
+fn messages() {
+    Scenario::parse(BASE, "base.toml", &[]).unwrap();
+    let mut out = String::new();
+    for (what, old, new) in CASES {
+        assert!(BASE.contains(old), "{what}: the base file lacks {old}");
+        message(&mut out, what, &BASE.replacen(old, new, 1), &[]);
+    }
+    for &(what, path, value) in OVERRIDES {
+        message(&mut out, &format!("--set, {what}"), BASE, &[(path.to_owned(), value.to_owned())]);
+    }
+    insta::assert_snapshot!(out);
+}
