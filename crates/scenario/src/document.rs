@@ -37,11 +37,11 @@ pub(crate) fn read(root: Spanned<DeTable<'_>>) -> Checked<File> {
 }
 
 /// An error of the `toml` crate as a problem.
-pub(crate) fn problem(error: &toml::de::Error) -> Box<Problem> {
+pub(crate) fn problem(error: &toml::de::Error) -> Problem {
     in_our_words(error.span().unwrap_or(0..0), error.message())
 }
 
-fn in_our_words(span: Span, message: &str) -> Box<Problem> {
+fn in_our_words(span: Span, message: &str) -> Problem {
     // serde has no other way to hand out the names; the golden tests notice if its wording changes.
     if let Some((word, names)) = unknown(message, "unknown field `") {
         return unknown_word(span, &format!("unknown key `{word}`"), word, &names);
@@ -68,7 +68,7 @@ fn unknown<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Vec<&'m str>)
     Some((word, names))
 }
 
-fn unknown_word(span: Span, title: &str, word: &str, names: &[&str]) -> Box<Problem> {
+fn unknown_word(span: Span, title: &str, word: &str, names: &[&str]) -> Problem {
     let problem = Problem::at(span, title).expected(format!("expected one of: {}", names.join(", ")));
     match (nearest(word, names.iter().copied()), NOT_BUILT.iter().find(|(name, _)| *name == word)) {
         (_, Some((_, why))) => problem.help(*why),

@@ -35,7 +35,7 @@ impl std::error::Error for ScenarioError {}
 pub(crate) type Span = Range<usize>;
 
 /// The result of a check.
-pub(crate) type Checked<T> = Result<T, Box<Problem>>;
+pub(crate) type Checked<T> = Result<T, Problem>;
 
 /// An error before it is rendered: it knows the place as a span.
 #[derive(Debug)]
@@ -48,28 +48,24 @@ pub(crate) struct Problem {
 
 impl Problem {
     /// A problem with what stands at `span`.
-    pub(crate) fn at(span: Span, title: impl Into<String>) -> Box<Self> {
-        Box::new(Self { span, title: title.into(), label: String::new(), help: None })
+    pub(crate) fn at(span: Span, title: impl Into<String>) -> Self {
+        Self { span, title: title.into(), label: String::new(), help: None }
     }
 
     /// What was expected there.
-    pub(crate) fn expected(mut self: Box<Self>, label: impl Into<String>) -> Box<Self> {
+    pub(crate) fn expected(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
     /// How to put it right.
-    pub(crate) fn help(mut self: Box<Self>, help: impl Into<String>) -> Box<Self> {
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
     /// Says which of `names` may have been meant, or lists them.
-    pub(crate) fn nearest<'a>(
-        self: Box<Self>,
-        word: &str,
-        names: impl Iterator<Item = &'a str> + Clone,
-    ) -> Box<Self> {
+    pub(crate) fn nearest<'a>(self, word: &str, names: impl Iterator<Item = &'a str> + Clone) -> Self {
         self.help(hint(word, names))
     }
 
@@ -114,7 +110,7 @@ fn list<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     let shown: Vec<&str> = names.by_ref().take(SHOWN).collect();
     let rest = names.count();
     match (shown.is_empty(), rest) {
-        (true, _) => "there is none".to_owned(),
+        (true, _) => "there is none yet".to_owned(),
         (false, 0) => format!("there is: {}", shown.join(", ")),
         (false, rest) => format!("there is: {} and {rest} more", shown.join(", ")),
     }

@@ -93,7 +93,7 @@ fn put<'s>(at: &mut Spanned<DeValue<'s>>, steps: &[Step<'s>], value: Spanned<DeV
         }
         DeValue::Array(items) => {
             let index = entry(items.iter().map(Spanned::get_ref), step)?;
-            items.iter_mut().nth(index).map_or(Ok(()), |item| put(item, rest, value))
+            items.get_mut(index).map_or(Ok(()), |item| put(item, rest, value))
         }
         other => {
             let title = format!("`{}` leads nowhere: what is before it is a {}", step.word, other.type_str());

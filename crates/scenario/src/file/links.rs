@@ -200,7 +200,9 @@ impl<'de> Visitor<'de> for LossVisitor {
         let kind = LossKind::deserialize(MapAccessDeserializer::new(&mut map))?;
         // serde takes the first key for the variant and leaves the others alone.
         if map.next_key::<IgnoredAny>()?.is_some() {
-            return Err(A::Error::custom("a loss is a table with one key; several losses are a list of tables"));
+            return Err(A::Error::custom(
+                "a loss is a table with one key; several losses are a list of tables",
+            ));
         }
         Ok(vec![kind.into()])
     }

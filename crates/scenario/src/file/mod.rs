@@ -62,5 +62,5 @@ pub(crate) struct File {
     pub(crate) schemes: Named<SchemeTable>,
     /// TCP settings of every scheme, sender and receiver; what a scheme says itself wins.
     #[serde(default)]
-    pub(crate) tcp: TcpTable,
+    pub(crate) tcp: Located<TcpTable>,
 }

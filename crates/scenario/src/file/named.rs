@@ -13,7 +13,7 @@ use toml::Spanned;
 use crate::error::Span;
 
 /// A value and where it stands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Located<T> {
     pub(crate) span: Span,
     pub(crate) value: T,

@@ -29,9 +29,8 @@ fn agent(table: &AgentTable, nodes: &Nodes) -> Checked<Agent> {
     }
     if !KINDS.contains(&table.kind.value.as_str()) {
         let title = format!("there is no agent of the kind `{}`", table.kind.value.escape_debug());
-        return Err(
-            Problem::at(table.kind.span.clone(), title).nearest(&table.kind.value, KINDS.iter().copied())
-        );
+        let problem = Problem::at(table.kind.span.clone(), title);
+        return Err(problem.nearest(&table.kind.value, KINDS.iter().copied()));
     }
     Ok(Agent { kind: table.kind.value.clone(), at })
 }

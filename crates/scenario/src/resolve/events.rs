@@ -90,12 +90,12 @@ fn needed<'t, T>(value: Option<&'t Located<T>>, table: &EventTable, key: &str) -
 /// When the event happens: once, or every so often.
 fn moments(table: &EventTable, duration: Duration) -> Checked<Vec<Instant>> {
     let first = moment(&table.at, duration, "the event is")?;
-    let (every, times) = match (&table.every, &table.times) {
+    let (every, every_span, times) = match (&table.every, &table.times) {
         (None, None) => return Ok(vec![first]),
         (None, Some(times)) => {
             return Err(Problem::at(times.span.clone(), "`times` without `every`").expected("needs `every`"));
         }
-        (Some(every), times) => (positive(every, "every")?, times),
+        (Some(every), times) => (positive(every, "every")?, every.span.clone(), times),
     };
     let end = Instant::ZERO + duration;
     let fitting = end.since(first).as_nanos().div_ceil(every.as_nanos());
@@ -105,7 +105,8 @@ fn moments(table: &EventTable, duration: Duration) -> Checked<Vec<Instant>> {
     };
     if times > fitting || times > MOST as u64 {
         let title = format!("{times} repetitions, where {} fit the run", fitting.min(MOST as u64));
-        return Err(Problem::at(table.at.span.clone(), title));
+        let span = table.times.as_ref().map_or(&every_span, |times| &times.span);
+        return Err(Problem::at(span.clone(), title));
     }
     Ok((0..times).map(|k| first + every * k).collect())
 }

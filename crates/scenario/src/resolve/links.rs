@@ -40,14 +40,12 @@ impl Links {
         let both = table.shape();
         let forward = direction(&[&table.forward, &both], &table.between.span, "forward")?;
         let backward = direction(&[&table.backward, &both], &table.between.span, "backward")?;
-        match &table.name {
-            Some(name) => self.add(Link { name: name.to_string(), between, forward, backward }, &name.span),
-            None => {
-                let stem = format!("{}-{}", a.value, b.value);
-                let name = self.names.insert_numbered(&stem, self.list.len(), &table.between.span)?;
-                self.push(Link { name, between, forward, backward }, &table.between.span)
-            }
+        if let Some(name) = &table.name {
+            return self.add(Link { name: name.to_string(), between, forward, backward }, &name.span);
         }
+        let stem = format!("{}-{}", a.value, b.value);
+        let name = self.names.insert_numbered(&stem, self.list.len(), &table.between.span)?;
+        self.push(Link { name, between, forward, backward }, &table.between.span)
     }
 
     /// Adds a link whose name must not be taken.
@@ -72,9 +70,14 @@ impl Links {
 /// One direction of a link: of each key the first of `shapes` that has it; `span` is where the link stands.
 pub(super) fn direction(shapes: &[&LinkShape], span: &Span, way: &str) -> Checked<Direction> {
     let missing = |key: &str| {
-        let title = format!("the link has no `{key}` in the direction `{way}`");
-        Problem::at(span.clone(), title)
-            .expected(format!("needs `{key}`, for both directions or for this one"))
+        let problem =
+            Problem::at(span.clone(), format!("the link has no `{key}`")).expected(format!("needs `{key}`"));
+        // A list of shapes means that a direction can have its own.
+        if shapes.len() > 1 {
+            problem.help(format!("give `{key}` for both directions, or in `{way}`"))
+        } else {
+            problem
+        }
     };
     let rate = shapes.iter().find_map(|shape| shape.rate).ok_or_else(|| missing("rate"))?;
     let delay = shapes.iter().find_map(|shape| shape.delay).ok_or_else(|| missing("delay"))?;

@@ -16,11 +16,11 @@ const RECEIVER: &str = "linux";
 
 /// The schemes of the file, and one for each profile.
 pub(super) fn resolve(file: &File, nodes: &Nodes) -> Checked<(Vec<Scheme>, Vec<Scheme>)> {
-    let receiver = Arc::new(checked(common(RECEIVER, &file.tcp), &(0..0))?);
+    let receiver = Arc::new(checked(common(RECEIVER, &file.tcp), &file.tcp.span)?);
     let schemes = file.schemes.0.iter().map(|(name, table)| {
         Ok(Scheme {
             name: name.to_string(),
-            sender: Arc::new(end(&table.sender, &file.tcp)?),
+            sender: Arc::new(sender_of(table, &file.tcp)?),
             receiver: receiver_of(table, &file.tcp, &receiver)?,
             agents: agents::resolve(&table.agents, nodes)?,
         })
@@ -28,12 +28,21 @@ pub(super) fn resolve(file: &File, nodes: &Nodes) -> Checked<(Vec<Scheme>, Vec<S
     let profiles = PROFILES.iter().map(|profile| {
         Ok(Scheme {
             name: profile.name.to_owned(),
-            sender: Arc::new(checked(common(profile.name, &file.tcp), &(0..0))?),
+            sender: Arc::new(checked(common(profile.name, &file.tcp), &file.tcp.span)?),
             receiver: Arc::clone(&receiver),
             agents: Vec::new(),
         })
     });
     Ok((schemes.collect::<Checked<_>>()?, profiles.collect::<Checked<_>>()?))
+}
+
+fn sender_of(table: &SchemeTable, tcp: &TcpTable) -> Checked<Config> {
+    let config = end(&table.sender, tcp)?;
+    if config.recovery == Recovery::Sack && !config.sack {
+        let problem = Problem::at(table.sender.span.clone(), "SACK-based recovery without SACK");
+        return Err(problem.help("`recovery = \"newreno\"` is recovery for `sack = false`"));
+    }
+    Ok(config)
 }
 
 fn receiver_of(table: &SchemeTable, tcp: &TcpTable, default: &Arc<Config>) -> Checked<Arc<Config>> {
@@ -79,8 +88,6 @@ fn checked(config: Config, span: &Span) -> Checked<Config> {
         Some(format!("`rto_initial`, {}, is above `rto_max`, {}", config.rto_initial, config.rto_max))
     } else if config.rto_min == Duration::ZERO || config.clock_granularity == Duration::ZERO {
         Some("`rto_min` and `clock_granularity` must be above zero".to_owned())
-    } else if config.recovery == Recovery::Sack && !config.sack {
-        Some("`recovery = \"sack\"` needs `sack = true`".to_owned())
     } else {
         None
     };

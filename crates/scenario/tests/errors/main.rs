@@ -54,6 +54,8 @@ const CASES: &[(&str, &str, &str)] = &[
     ("an unknown profile", "sender = \"sack\"", "sender = \"sackk\""),
     ("an unknown setting", "sender = \"sack\"", "sender = {profile = \"sack\", rto_minimum = \"1s\"}"),
     ("settings that contradict", "sender = \"sack\"", "sender = {profile = \"sack\", rto_max = \"100ms\"}"),
+    ("settings of all that contradict", "[schemes.sack]", "[tcp]\nrto_max = \"100ms\"\n[schemes.sack]"),
+    ("SACK without SACK", "sender = \"sack\"", "sender = {profile = \"sack\", sack = false}"),
     (
         "an unknown role",
         "sender = \"sack\"",

@@ -1,0 +1,180 @@
+//! What files mean.
+
+use handfast_core::{BitRate, Bytes, Duration, Instant};
+use handfast_scenario::{Action, App, DownMode, Loss, NodeKind, QueueLimit, Scenario, Way};
+use handfast_tcp::{Growth, Recovery};
+
+const BASE: &str = include_str!("errors/base.toml");
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse(text, "folder/base.toml", &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn set(overrides: &[(&str, &str)]) -> Scenario {
+    let overrides: Vec<_> =
+        overrides.iter().map(|&(path, value)| (path.to_owned(), value.to_owned())).collect();
+    Scenario::parse(BASE, "base.toml", &overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn everything() -> Scenario {
+    parse(include_str!("everything.toml"))
+}
+
+#[test]
+fn names_come_from_the_file_or_are_made() {
+    assert_eq!(parse(BASE).name, "base");
+    let scenario = everything();
+    assert_eq!(scenario.name, "everything");
+    let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(links[..4], ["server-switch", "switch-ap", "radio", "d-bottleneck"]);
+    let flows: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
+    let made = ["download-1", "download-2", "download-3", "phone-server", "phone-server-2"];
+    assert_eq!(flows[..5], made);
+    assert_eq!(flows[5..], ["d-flow1", "d-flow2", "l-flow1", "l-flow2"]);
+}
+
+#[test]
+fn directions_differ_where_the_file_says_so() {
+    let scenario = everything();
+    let link = &scenario.links[1];
+    assert_eq!(link.forward.rate, BitRate::from_bps(100_000_000));
+    assert_eq!(link.backward.rate, BitRate::from_bps(10_000_000));
+    assert_eq!(link.forward.delay, Duration::from_micros(500));
+    assert_eq!(link.backward.delay, Duration::from_millis(2));
+    assert_eq!(link.forward.queue, Some(QueueLimit::Bytes(Bytes(64_000))));
+    assert_eq!(link.backward.queue, Some(QueueLimit::Packets(1000)));
+    assert_eq!(link.forward.losses, [Loss::List(vec![3, 7])]);
+    assert_eq!(link.backward.losses, [Loss::Packet(0.001)]);
+    assert_eq!(link.forward.reorder, None);
+    assert_eq!(link.backward.reorder, Some((0.01, Duration::from_millis(5))));
+    assert_eq!((link.forward.duplicate, link.backward.duplicate), (0.0, 0.001));
+    assert_eq!(scenario.links[0].forward.queue, None);
+}
+
+#[test]
+fn losses_are_applied_in_the_order_given() {
+    let chain = Loss::GilbertElliott { good_to_bad: 0.001, bad_to_good: 0.2, loss_good: 0.0, loss_bad: 0.5 };
+    let losses = &everything().links[2].forward.losses;
+    assert_eq!(losses, &[Loss::Packet(0.001), Loss::Packet(0.002), Loss::Bit(1e-8), chain]);
+}
+
+#[test]
+fn flows_of_one_table_start_one_after_the_other() {
+    let scenario = everything();
+    let starts: Vec<u64> = scenario.flows[..3].iter().map(|flow| flow.start.as_nanos() / 1_000_000).collect();
+    assert_eq!(starts, [100, 150, 200]);
+    let flow = &scenario.flows[2];
+    assert_eq!(flow.app, App::Transfer(Bytes(1_000_000)));
+    assert_eq!(flow.start_jitter, Duration::from_millis(10));
+    assert_eq!(flow.stop, Some(Instant::from_millis(50_000)));
+    assert_eq!(flow.read_rate, Some(BitRate::from_bps(5_000_000)));
+    assert_eq!(scenario.flows[3].app, App::Paced { size: Bytes(200), interval: Duration::from_millis(20) });
+    assert_eq!(scenario.flows[4].app, App::Bulk);
+}
+
+#[test]
+fn events_are_sorted_and_repetitions_written_out() {
+    let scenario = everything();
+    let seconds: Vec<u64> = scenario.events.iter().map(|event| event.at.as_nanos() / 1_000_000_000).collect();
+    assert_eq!(seconds, [5, 5, 15, 25, 30]);
+    let outage = Action::Outage { link: 2, gap: Duration::from_secs(1), mode: DownMode::Hold };
+    assert_eq!(scenario.events[0].action, outage);
+    let rate = Action::SetRate { link: 2, way: Way::Forward, rate: BitRate::from_bps(5_000_000) };
+    assert_eq!(scenario.events[4].action, rate);
+    let delay = Action::SetDelay { link: 1, way: Way::Both, delay: Duration::from_millis(30) };
+    assert_eq!(scenario.events[1].action, delay);
+    assert_eq!(scenario.events[1].phase, Duration::from_millis(20));
+}
+
+#[test]
+fn a_random_phase_is_one_round_trip_of_the_first_flow() {
+    // 1 ms, 0.5 ms, 19 ms there; 19 ms, 2 ms, 1 ms back.
+    assert_eq!(everything().events[0].phase, Duration::from_micros(42_500));
+}
+
+#[test]
+fn generators_wire_what_they_name() {
+    let scenario = everything();
+    let id = |name: &str| scenario.nodes.iter().position(|node| node.name == name).unwrap();
+    let ends = |name: &str| scenario.links.iter().find(|link| link.name == name).unwrap().between;
+    assert_eq!(ends("d-bottleneck"), [id("d-left"), id("d-right")]);
+    assert_eq!(ends("d-access-sender2"), [id("d-sender2"), id("d-left")]);
+    assert_eq!(ends("d-access-receiver2"), [id("d-right"), id("d-receiver2")]);
+    assert_eq!(ends("l-hop1"), [id("l-sender"), id("l-switch1")]);
+    assert_eq!(ends("l-hop4"), [id("l-switch3"), id("l-receiver")]);
+    let flow = scenario.flows.iter().find(|flow| flow.name == "d-flow2").unwrap();
+    assert_eq!([flow.from, flow.to], [id("d-sender2"), id("d-receiver2")]);
+    assert_eq!(flow.start, Instant::from_millis(2000));
+    assert_eq!(scenario.nodes[id("d-left")].kind, NodeKind::Switch);
+}
+
+#[test]
+fn schemes_change_profiles_and_tcp_changes_all() {
+    let scenario = everything();
+    let plain = scenario.scheme("plain").unwrap();
+    assert_eq!((plain.sender.mss, plain.sender.recovery), (1000, Recovery::Reno));
+    assert_eq!((plain.receiver.mss, plain.receiver.growth), (1000, Growth::Cubic));
+    assert_eq!(plain.receiver.delayed_ack, Duration::ZERO);
+    let tuned = scenario.scheme("tuned").unwrap();
+    assert_eq!((tuned.sender.mss, tuned.sender.cwnd_clamp), (1024, Some(50)));
+    assert_eq!(tuned.sender.initial_ssthresh, Some(Bytes(64_000)));
+    assert_eq!(tuned.sender.delayed_ack, Duration::from_millis(100));
+    assert_eq!(tuned.receiver.growth, Growth::Reno);
+}
+
+#[test]
+fn a_profile_is_a_scheme_unless_the_file_has_one_of_its_name() {
+    let scenario = parse(&format!("{BASE}\n[schemes.reno]\nsender = \"tahoe\""));
+    assert_eq!(scenario.scheme("reno").unwrap().sender.recovery, Recovery::Tahoe);
+    assert_eq!(scenario.scheme("newreno").unwrap().sender.recovery, Recovery::NewReno);
+    let error = scenario.scheme("newrno").unwrap_err();
+    assert!(error.message.contains("did you mean `newreno`?"), "{error}");
+}
+
+#[test]
+fn overrides_reach_every_kind_of_place() {
+    let changed = set(&[
+        ("duration", "40s"),
+        ("links.radio.loss", "0.01"),
+        ("links.cn-ap1.rate", "\"5Mbit/s\""),
+        ("links.1.forward.delay", "5ms"),
+        ("flows.0.app", "{transfer = \"1MB\"}"),
+        ("tcp.mss", "1000"),
+        ("schemes.mine.sender", "cubic"),
+    ]);
+    assert_eq!(changed.duration, Duration::from_secs(40));
+    assert_eq!(changed.links[1].backward.losses, [Loss::Packet(0.01)]);
+    assert_eq!(changed.links[0].forward.rate, BitRate::from_bps(5_000_000));
+    assert_eq!(changed.links[1].forward.delay, Duration::from_millis(5));
+    assert_eq!(changed.links[1].backward.delay, Duration::from_millis(19));
+    assert_eq!(changed.flows[0].app, App::Transfer(Bytes(1_000_000)));
+    assert_eq!(changed.scheme("mine").unwrap().sender.mss, 1000);
+}
+
+#[test]
+fn the_hash_is_of_content() {
+    let hash = parse(BASE).hash;
+    assert_eq!(hash.len(), 16);
+    let rewritten = BASE
+        .replace("rate = \"1Gbit/s\"\ndelay = \"1ms\"", "# faster\n  delay = '1000us'\nrate='1000Mbit/s'");
+    assert_ne!(rewritten, BASE);
+    assert_eq!(parse(&rewritten).hash, hash);
+    assert_eq!(parse(&format!("description = \"words\"\nname = \"other\"\n{BASE}")).hash, hash);
+    for change in
+        [("duration", "31s"), ("links.radio.rate", "21Mbit/s"), ("flows.0.start", "1ns"), ("tcp.mss", "1000")]
+    {
+        assert_ne!(set(&[change]).hash, hash, "{change:?}");
+    }
+}
+
+#[test]
+fn samples_are_at_most_ten_thousand_unless_asked_for() {
+    assert_eq!(parse(BASE).sample_interval, Duration::from_millis(10));
+    assert_eq!(set(&[("duration", "20000s")]).sample_interval, Duration::from_secs(2));
+    assert_eq!(set(&[("sample_interval", "1ms")]).sample_interval, Duration::from_millis(1));
+}
+
+#[test]
+fn the_summary_counts() {
+    assert_eq!(parse(BASE).summary(), "3 nodes, 2 links, 1 flow, 1 event, 1 scheme, 30s");
+}
