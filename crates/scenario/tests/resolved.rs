@@ -117,6 +117,7 @@ fn schemes_change_profiles_and_tcp_changes_all() {
     assert_eq!(plain.receiver.delayed_ack, Duration::ZERO);
     let tuned = scenario.scheme("tuned").unwrap();
     assert_eq!((tuned.sender.mss, tuned.sender.cwnd_clamp), (1024, Some(50)));
+    assert_eq!((tuned.sender.cubic_beta_permille, tuned.sender.slow_start_segments), (800, 2));
     assert_eq!(tuned.sender.initial_ssthresh, Some(Bytes(64_000)));
     assert_eq!(tuned.sender.delayed_ack, Duration::from_millis(100));
     assert_eq!(tuned.receiver.growth, Growth::Reno);

@@ -5,6 +5,7 @@
 mod events;
 mod flows;
 mod generate;
+mod integer;
 mod links;
 mod named;
 mod nodes;

@@ -12,6 +12,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::json;
 
 use super::Located;
+use super::integer::{Permille, Segments};
 use super::quantity::{Packets, SegmentSize, Size, Span};
 use super::tables::tables_with_shared_keys;
 use super::words::Word;
@@ -97,7 +98,7 @@ macro_rules! setting {
     };
 }
 
-setting!(SegmentSize => u16, Span => Duration, Size => Bytes, Packets => u32);
+setting!(SegmentSize => u16, Span => Duration, Size => Bytes, Packets => u32, Permille => u16, Segments => u8);
 
 impl<T: Copy> Setting for Word<T> {
     type Value = T;
@@ -169,6 +170,10 @@ tcp_settings! {
     initial_ssthresh: Size,
     /// A bound on the congestion window besides the peer's window. Default: none.
     cwnd_clamp: Packets,
+    /// What CUBIC keeps of the window at a congestion event, in thousandths (RFC 9438 §4.6: 700).
+    cubic_beta_permille: Permille,
+    /// Segments that one ACK may add to cwnd in slow start: L of RFC 3465 §2.2.
+    slow_start_segments: Segments,
     /// Offer timestamps (RFC 7323).
     timestamps: bool,
     /// Offer SACK (RFC 2018).

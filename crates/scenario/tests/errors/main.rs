@@ -55,6 +55,11 @@ const CASES: &[(&str, &str, &str)] = &[
     ("an unknown setting", "sender = \"sack\"", "sender = {profile = \"sack\", rto_minimum = \"1s\"}"),
     ("settings that contradict", "sender = \"sack\"", "sender = {profile = \"sack\", rto_max = \"100ms\"}"),
     ("settings of all that contradict", "[schemes.sack]", "[tcp]\nrto_max = \"100ms\"\n[schemes.sack]"),
+    (
+        "an integer out of bounds",
+        "sender = \"sack\"",
+        "sender = {profile = \"cubic\", cubic_beta_permille = 1000}",
+    ),
     ("SACK without SACK", "sender = \"sack\"", "sender = {profile = \"sack\", sack = false}"),
     (
         "an unknown role",
