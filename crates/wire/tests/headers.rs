@@ -231,6 +231,13 @@ fn tcp_header_length_is_checked() {
     let stated = |words: u8| parse(&v4_with(&[(32, words << 4)]));
     assert_eq!(stated(4), Err(ParseError::HeaderLength { header, stated: 16, min: 20, max: 22 }));
     assert_eq!(stated(6), Err(ParseError::HeaderLength { header, stated: 24, min: 20, max: 22 }));
+    // The field states at most 60, however many bytes there are.
+    let mut long = v4_with(&[(3, 120), (32, 0x40)]);
+    long.resize(120, 0);
+    assert_eq!(parse(&long), Err(ParseError::HeaderLength { header, stated: 16, min: 20, max: 60 }));
+    long[0] = 0x44;
+    let header = Header::Ipv4;
+    assert_eq!(parse(&long), Err(ParseError::HeaderLength { header, stated: 16, min: 20, max: 60 }));
 }
 
 #[test]
