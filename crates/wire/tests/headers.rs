@@ -264,6 +264,8 @@ fn what_has_no_form_on_the_wire_is_refused() {
     let vlan = Vlan { priority: 0, drop_eligible: false, id: 0 };
     let tagged =
         |vlan| Packet { ethernet: Some(Ethernet { vlan: Some(vlan), ..Ethernet::default() }), ..v4_packet() };
+    let largest = tagged(Vlan { id: 4095, priority: 7, ..vlan });
+    assert_eq!(largest.through_wire(), Ok(largest));
     assert_eq!(refused(&tagged(Vlan { id: 4096, ..vlan })), EmitError::VlanId(4096));
     assert_eq!(refused(&tagged(Vlan { priority: 8, ..vlan })), EmitError::VlanPriority(8));
     assert_eq!(refused(&Packet { dst: v6_packet().dst, ..v4_packet() }), EmitError::AddressFamilies);
