@@ -38,8 +38,8 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/stubtest handfast._handfast
 
-bench: $(VENV)/.built
-	$(BIN)/python bench/bench.py
+bench:
+	$(PYTHON) bench/bench.py
 
 clean:
 	rm -rf $(VENV) out target python/handfast/*.so

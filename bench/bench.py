@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""`make bench`: packets per second of processor time, beside ns-2 on the same work.
+
+Writes `out/bench.json` and prints a table. Exit 1 if a gate fails, or if the two simulators did not do the same work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from cases import DUMBBELL, DUMBBELL_10000, WIRELESS, Case, ns2_missing
+from measure import ROOT, Failed, Sample, build_runner, say
+
+PAIRS = 5
+"""Interleaved runs of each side; the median counts."""
+AGREEMENT = 0.05
+"""How far segments, retransmissions and goodput may differ from ns-2's, relative, mean over all pairs."""
+AGREE_ON = ("segments_sent", "retransmitted_segments", "goodput_bps")
+SERIES_GATE = 1.5
+"""Most processor time with time series, relative to the time without."""
+SCALE_GATE = 2.5
+"""Highest cost of a packet at 10,000 flows, relative to that at 100."""
+MEMORY_GATE_MIB = 50.0
+"""Most memory of a run."""
+
+
+@dataclass(slots=True)
+class Row:
+    """A line of the table and an entry of `cases`."""
+
+    name: str
+    ours: list[Sample]
+    theirs: list[Sample] = field(default_factory=list)
+    ratio: dict[str, float] = field(default_factory=dict)
+    void: list[str] = field(default_factory=list)
+    """Why the comparison does not count."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry of `cases`."""
+        peers = {"ns-2": summary(self.theirs)} if self.theirs else {}
+        return {"name": self.name, "ours": summary(self.ours), "peers": peers, "ratio": self.ratio, "void": self.void}
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A figure that must not be passed."""
+
+    name: str
+    measured: float
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure is on the right side."""
+        high_enough = self.least is None or self.measured >= self.least
+        return high_enough and (self.most is None or self.measured <= self.most)
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry of `gates`."""
+        return {
+            "name": self.name,
+            "measured": self.measured,
+            "least": self.least,
+            "most": self.most,
+            "holds": self.holds,
+        }
+
+
+def summary(samples: list[Sample]) -> dict[str, Any]:
+    """The medians over the runs, and what was counted, mean over the runs."""
+
+    def middle(value: Callable[[Sample], float]) -> float:
+        return round(median(map(value, samples)), 3)
+
+    counted = {key: fmean(s.facts[key] for s in samples) for key in (*AGREE_ON, "packets", "packet_hops")}
+    return {
+        "packets_per_cpu_s": middle(lambda s: s.packets_per_cpu_s),
+        "packet_hops_per_cpu_s": middle(lambda s: s.facts["packet_hops"] / s.cpu_s),
+        "cpu_s": middle(lambda s: s.cpu_s),
+        "peak_mib": middle(lambda s: s.peak_mib),
+        "runs": len(samples),
+        **counted,
+    }
+
+
+class Bench:
+    """One call of this script."""
+
+    def __init__(self, *, quick: bool, pairs: int, folder: Path) -> None:
+        self.quick = quick
+        self.pairs = pairs
+        self.folder = folder
+        self.ns2 = ns2_missing() is None
+        self.rows: list[Row] = []
+        self.gates: list[Gate] = []
+
+    def run(self) -> None:
+        """Measure everything."""
+        wireless = self.beside_ns2(WIRELESS)
+        dumbbell = self.beside_ns2(DUMBBELL)
+        self.gates += [
+            Gate(f"memory of {row.name}, MiB", summary(row.ours)["peak_mib"], most=MEMORY_GATE_MIB)
+            for row in (wireless, dumbbell)
+        ]
+        for case in (WIRELESS, DUMBBELL):
+            self.with_series(case)
+        self.with_many_flows()
+
+    def beside_ns2(self, case: Case) -> Row:
+        """Our runs and ns-2's in turn, so that a disturbance of the machine meets both."""
+        row = Row(case.name, [])
+        for seed in self.seeds(case.name):
+            row.ours.append(self.ours(case, seed))
+            theirs = case.theirs(seed, self.duration(case)) if self.ns2 else None
+            if theirs is not None:
+                row.theirs.append(theirs)
+        if row.theirs:
+            pairs = zip(row.ours, row.theirs, strict=True)
+            row.ratio["ns-2"] = round(median(a.packets_per_cpu_s / b.packets_per_cpu_s for a, b in pairs), 3)
+            row.void = disagreements(row.ours, row.theirs)
+            self.gates.append(Gate(f"{case.name}, times ns-2's packets per CPU second", row.ratio["ns-2"], case.gate))
+        self.rows.append(row)
+        return row
+
+    def with_series(self, case: Case) -> None:
+        """The price of recording time series."""
+        name = f"{case.name}, time series on"
+        pairs = [(self.ours(case, seed, series=True), self.ours(case, seed)) for seed in self.seeds(name)]
+        ratio = round(median(a.cpu_s / b.cpu_s for a, b in pairs), 3)
+        self.rows.append(Row(name, [on for on, _ in pairs], ratio={"time series off, CPU time": ratio}))
+        self.gates.append(Gate(f"{name}, times the CPU time without", ratio, most=SERIES_GATE))
+
+    def with_many_flows(self) -> None:
+        """The price of a packet among many flows."""
+        case = DUMBBELL_10000
+        pairs = [(self.ours(case, seed), self.ours(DUMBBELL, seed)) for seed in self.seeds(case.name)]
+        ratio = round(median(b.packets_per_cpu_s / a.packets_per_cpu_s for a, b in pairs), 3)
+        self.rows.append(Row(case.name, [many for many, _ in pairs], ratio={"100 flows, cost of a packet": ratio}))
+        self.gates.append(Gate(f"{case.name}, times the cost of a packet at 100", ratio, most=SCALE_GATE))
+
+    def ours(self, case: Case, seed: int, *, series: bool = False) -> Sample:
+        """One run of ours."""
+        return case.ours(seed, self.duration(case), self.folder, series=series)
+
+    def duration(self, case: Case) -> float:
+        """Simulated seconds."""
+        return case.quick_s if self.quick else case.duration_s
+
+    def seeds(self, name: str) -> Iterator[int]:
+        """A seed for each pair, with progress."""
+        for seed in range(1, self.pairs + 1):
+            say(f"\r{name}: pair {seed} of {self.pairs}", end="")
+            yield seed
+        say()
+
+    @property
+    def failed(self) -> bool:
+        """Whether something does not hold. A quick run judges nothing: it is over before the start-up has faded."""
+        return not self.quick and (any(row.void for row in self.rows) or not all(gate.holds for gate in self.gates))
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of `out/bench.json`."""
+        return {
+            "schema": 1,
+            "quick": self.quick,
+            "cases": [row.as_json() for row in self.rows],
+            "gates": [gate.as_json() for gate in self.gates],
+        }
+
+
+def disagreements(ours: list[Sample], theirs: list[Sample]) -> list[str]:
+    """Where the two simulators did not do the same work."""
+    found = []
+    for key in AGREE_ON:
+        a, b = (fmean(sample.facts[key] for sample in samples) for samples in (ours, theirs))
+        if abs(a - b) > AGREEMENT * b:
+            found.append(f"{key}: {a:.6g}, ns-2 {b:.6g}, {(a - b) / b if b else float('inf'):+.1%}")
+    return found
+
+
+def table(bench: Bench) -> str:
+    """What a person reads."""
+    lines = [f"{'':30}{'Mpkt/CPU s':>11}{'Mhop/CPU s':>11}{'peak MiB':>9}{'CPU s':>8}  ratio"]
+    for row in bench.rows:
+        lines.append(line(row.name, summary(row.ours), row.ratio))
+        if row.theirs:
+            lines.append(line("  ns-2", summary(row.theirs), {}))
+        lines += [f"  VOID: {why}" for why in row.void]
+    lines.append("")
+    for gate in bench.gates:
+        bound = f"at least {gate.least:g}" if gate.least is not None else f"at most {gate.most:g}"
+        lines.append(f"{'ok  ' if gate.holds else 'FAIL'} {gate.name}: {gate.measured:.3g} ({bound})")
+    return "\n".join(lines) + "\n"
+
+
+def line(name: str, figures: dict[str, Any], ratio: dict[str, float]) -> str:
+    """A row of the table."""
+    rates = f"{figures['packets_per_cpu_s'] / 1e6:11.3f}{figures['packet_hops_per_cpu_s'] / 1e6:11.3f}"
+    beside = ", ".join(f"{value:.2f} x {peer}" for peer, value in ratio.items())
+    return f"{name:30}{rates}{figures['peak_mib']:9.1f}{figures['cpu_s']:8.2f}  {beside}"
+
+
+def main() -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="short runs: a look, not a measurement; judges nothing")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help=f"runs of each side (default {PAIRS})")
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench.json", help="default: out/bench.json")
+    args = parser.parse_args()
+    if args.pairs < 1:
+        parser.error("--pairs: at least 1")
+    if (why := ns2_missing()) is not None:
+        say(why)
+    try:
+        build_runner()
+        with tempfile.TemporaryDirectory() as folder:
+            bench = Bench(quick=args.quick, pairs=args.pairs, folder=Path(folder))
+            bench.run()
+    except Failed as error:
+        say(f"error: {error}")
+        return 2
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(bench.as_json(), indent=2) + "\n")
+    sys.stdout.write(table(bench))
+    return 1 if bench.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""What is measured: the scenario of ours and the script of ns-2 that do the same work."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from measure import RUNNER, Sample, measure
+
+HERE = Path(__file__).resolve().parent
+
+Tool = Sequence[str | Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One scenario, and what is demanded of it."""
+
+    name: str
+    scenario: str
+    scheme: str
+    duration_s: float
+    quick_s: float
+    """Duration under `--quick`."""
+    ns2: str | None = None
+    """ns-2's script for the same work."""
+    gate: float | None = None
+    """How many times as many packets per second of processor time as ns-2 there must be."""
+
+    def ours(self, seed: int, duration_s: float, folder: Path, *, series: bool = False, tool: Tool = ()) -> Sample:
+        """One run of ours; `tool` is a command that runs it."""
+        scenario, out = HERE / "scenarios" / self.scenario, folder / "result.json"
+        options: list[str | Path] = ["--scheme", self.scheme, "--seed", str(seed), "--out", out]
+        if series:
+            options += ["--series", folder / "series.bin"]
+        command = [*tool, RUNNER, scenario, *options, "--set", f"duration={duration_s:g}s"]
+        return measure(command, lambda _: facts(json.loads(out.read_text())["runs"][0]))
+
+    def theirs(self, seed: int, duration_s: float) -> Sample | None:
+        """One run of ns-2, if it has a script."""
+        if self.ns2 is None:
+            return None
+        return measure(["ns", HERE / "ns2" / self.ns2, "-seed", str(seed), "-time", f"{duration_s:g}"])
+
+
+def facts(result: dict[str, Any]) -> dict[str, Any]:
+    """What ns-2's scripts print, from our result."""
+    aggregate = result["aggregate"]
+    return {
+        "packets": result["packets"],
+        "packet_hops": result["packet_hops"],
+        "segments_sent": sum(flow["data_segments_sent"] for flow in result["flows"]),
+        "retransmitted_segments": aggregate["retransmitted_segments"],
+        # Over the whole run, as ns-2's scripts count it; ours counts from a flow's first byte to its last.
+        "goodput_bps": aggregate["delivered_bytes"] * 8 / result["duration_s"],
+    }
+
+
+WIRELESS = Case("wireless", "wireless.toml", "sack", 20_000, 1_000, ns2="wireless.tcl", gate=2.0)
+DUMBBELL = Case("dumbbell", "dumbbell.toml", "cubic", 100, 4, ns2="dumbbell.tcl", gate=6.0)
+DUMBBELL_10000 = Case("dumbbell, 10,000 flows", "dumbbell-10000.toml", "cubic", 100, 4)
+
+
+def ns2_missing() -> str | None:
+    """Why ns-2 cannot run, for people; None if it can."""
+    if shutil.which("ns") is None:
+        return "ns-2 is not installed, so there is nothing to compare with (Debian: apt-get install ns2)"
+    return None
