@@ -103,6 +103,8 @@ impl Endpoint {
     fn head(&self, room: u64) -> Piece {
         let tx = &self.tx;
         let end = tx.board.next_start(tx.una).unwrap_or(tx.max).min(tx.una + room).min(tx.max);
+        // A FIN takes no room.
+        let end = if end == tx.data_end() { tx.max } else { end };
         Piece { start: tx.una, end, why: Why::Head }
     }
 

@@ -9,4 +9,7 @@ mod support;
 
 mod losses;
 mod reno;
+mod rto;
+mod sack;
 mod slow_start;
+mod spurious;

@@ -13,7 +13,7 @@ pub(crate) const MS: fn(u64) -> Duration = Duration::from_millis;
 /// A connection whose client sends, and the moment it began to.
 pub(crate) struct Script {
     pub(crate) pair: Pair,
-    start: Instant,
+    pub(crate) start: Instant,
 }
 
 /// Profile `name` with ten segments in flight from the beginning, in congestion avoidance, and without limited transmit: the
@@ -27,7 +27,6 @@ pub(crate) fn ten(name: &str) -> Config {
     }
 }
 
-#[expect(dead_code, reason = "the timestamp scripts follow")]
 /// The same with timestamps, and still 1000 octets a segment (RFC 6691: 12 go to the option).
 pub(crate) fn stamped(config: &Config) -> Config {
     Config { timestamps: true, mss: 1012, ..config.clone() }
@@ -137,6 +136,23 @@ pub(crate) fn ack(octet: u64, sacks: &[(u64, u64)]) -> Segment {
         window: 46_875,
         sack,
         ..Segment::EMPTY
+    }
+}
+
+/// An outage of the client's direction that loses nothing: what is sent from `from` to `to` arrives after it, in order.
+pub(crate) fn held(start: Instant, from: u64, to: u64) -> impl FnMut(&Sent) -> Fate + use<> {
+    move |sent| {
+        let (from, to) = (start + MS(from), start + MS(to));
+        let caught = sent.from == Side::Client && sent.at >= from && sent.at < to;
+        if caught { Fate::Late(to.since(sent.at)) } else { Fate::Deliver }
+    }
+}
+
+/// An outage of both directions that loses everything.
+pub(crate) fn outage(start: Instant, from: u64, to: u64) -> impl FnMut(&Sent) -> Fate + use<> {
+    move |sent| {
+        let lost = sent.at >= start + MS(from) && sent.at < start + MS(to);
+        if lost { Fate::Drop } else { Fate::Deliver }
     }
 }
 

@@ -1,0 +1,169 @@
+//! SACK-based loss recovery, acknowledgement by acknowledgement: RFC 6675.
+
+use handfast_tcp::Event;
+
+use crate::script::{Script, bulk, ten};
+use crate::support::Fate;
+
+/// 1 to 10 in flight of `segments`, cwnd 10.
+fn ten_in_flight(segments: u32) -> Script {
+    let mut s = bulk(ten("sack"), segments);
+    s.in_flight().answer(1000, &[]);
+    s.news();
+    s
+}
+
+fn entered(s: &Script) -> u64 {
+    s.pair.client.counters().fast_retransmits
+}
+
+#[test]
+fn more_than_two_segments_sacked_are_a_loss_at_once() {
+    // RFC 6675 §5 step 2: IsLost (HighACK + 1), before three duplicates.
+    let mut s = ten_in_flight(60);
+    s.answer(1000, &[(2000, 4000)]);
+    assert_eq!((entered(&s), s.news()), (0, String::new()));
+    s.answer(1000, &[(2000, 4001)]);
+    // Step 4.2: ssthresh = cwnd = FlightSize / 2.
+    assert_eq!((s.news().as_str(), s.window()), ("1", (5000, 5000)));
+    assert!(s.events().iter().any(|e| e.1 == Event::RecoveryEntered));
+}
+
+#[test]
+fn three_duplicates_are_a_loss_however_little_they_sack() {
+    // RFC 6675 §5 step 1: the case of small segments.
+    let mut s = ten_in_flight(60);
+    s.answer(1000, &[(2000, 2010)]).answer(1000, &[(2000, 2020)]);
+    assert_eq!(entered(&s), 0);
+    s.answer(1000, &[(2000, 2030)]);
+    assert_eq!((entered(&s), s.news().as_str()), (1, "1"));
+}
+
+#[test]
+fn an_acknowledgement_that_sacks_nothing_new_is_no_duplicate() {
+    // RFC 6675 §2.
+    let mut s = ten_in_flight(60);
+    for _ in 0..5 {
+        s.answer(1000, &[(2000, 2010)]);
+    }
+    assert_eq!(entered(&s), 0);
+}
+
+#[test]
+fn news_on_a_cumulative_acknowledgement_counts() {
+    // RFC 6675 §5: "regardless of its status as a cumulative acknowledgment", where acknowledgements are lost.
+    let mut s = bulk(ten("sack"), 60);
+    s.in_flight().answer(1000, &[(2000, 2010)]).answer(1000, &[(2000, 2020)]);
+    assert_eq!(entered(&s), 0);
+    s.answer(1000, &[(2000, 2030)]);
+    assert_eq!(entered(&s), 1, "DupAcks = 3");
+    let mut s = bulk(ten("sack"), 60);
+    s.in_flight().answer(1000, &[(2000, 5000)]);
+    assert_eq!(entered(&s), 1, "IsLost");
+}
+
+#[test]
+fn lost_holes_first_then_new_data() {
+    let mut s = ten_in_flight(60);
+    s.answer(1000, &[(2000, 5000)]);
+    assert_eq!(s.news(), "1");
+    // Pipe 5 of 5: 5, 8, 9, 10 and the repetition of 1. IsLost (5) does not hold yet.
+    s.answer(1000, &[(6000, 8000), (2000, 5000)]);
+    assert_eq!(s.news(), "");
+    // 5 is lost now: rule (1), then rule (2).
+    s.answer(1000, &[(6000, 9000), (2000, 5000)]);
+    assert_eq!(s.news(), "5 11");
+    // HighRxt: 5 does not go a second time.
+    s.answer(1000, &[(6000, 10_000), (2000, 5000)]);
+    assert_eq!(s.news(), "12");
+    // A partial acknowledgement changes the pipe alone: 1's repetition has left it, and 10, 11, 12, 5 remain.
+    s.answer(5000, &[(6000, 10_000)]);
+    assert_eq!((s.news().as_str(), s.window().0), ("13", 5000));
+    // Step A: RecoveryPoint is covered.
+    s.answer(11_000, &[]);
+    assert!(s.events().iter().any(|e| e.1 == Event::RecoveryLeft));
+    assert_eq!((s.news().as_str(), s.window()), ("14-15", (5000, 5000)));
+}
+
+#[test]
+fn without_new_data_a_hole_not_yet_lost_goes() {
+    // NextSeg rule (3): nothing new to send, and 9 lies below what is SACKed.
+    let mut s = ten_in_flight(11);
+    s.answer(1000, &[(2000, 5000)]);
+    s.news();
+    s.answer(1000, &[(10_000, 11_000), (6000, 9000), (2000, 5000)]);
+    // Rule (4) waits: HighACK has not passed RescueRxt, which step 4.3 set.
+    assert_eq!(s.news(), "5 9");
+}
+
+#[test]
+fn one_rescue_retransmission_a_recovery() {
+    // 9 and 10 are lost too, and nothing above them tells.
+    let mut s = ten_in_flight(11);
+    s.answer(1000, &[(6000, 9000), (2000, 5000)]);
+    assert_eq!(s.news(), "1 5");
+    // NextSeg rule (4): HighACK passes RescueRxt; the segment holds the highest octet that is not SACKed.
+    s.answer(5000, &[(6000, 9000)]);
+    assert_eq!(s.news(), "10");
+    s.answer(5000, &[(10_000, 11_000), (6000, 9000)]);
+    // It did not move HighRxt: 9 is still a hole for rule (3).
+    assert_eq!(s.news(), "9");
+    s.answer(9000, &[(10_000, 11_000)]);
+    assert_eq!(s.news(), "", "and no second rescue");
+}
+
+#[test]
+fn a_timeout_keeps_the_scoreboard_and_starts_over() {
+    let mut s = ten_in_flight(60);
+    s.answer(1000, &[(4000, 6000)]);
+    s.run(600, |_| Fate::Drop);
+    assert_eq!(s.timeouts().len(), 1);
+    assert_eq!(s.news(), "1");
+    s.answer(2000, &[(4000, 6000)]);
+    assert_eq!(s.news(), "2-3");
+    // RFC 6675 §5.1: "a SACK TCP sender SHOULD utilize all SACK information": 4 and 5 have arrived.
+    s.answer(3000, &[(4000, 6000)]);
+    assert_eq!(s.news(), "6-7");
+    // No new recovery before HighACK reaches RecoveryPoint.
+    s.answer(3000, &[(7000, 10_000), (4000, 6000)]);
+    assert_eq!(entered(&s), 0);
+    s.answer(11_000, &[]);
+    s.news();
+    s.answer(11_000, &[(30_000, 33_000)]);
+    assert_eq!((entered(&s), s.news().as_str()), (0, ""), "beyond what was sent, a lie");
+}
+
+#[test]
+fn after_a_timeout_recovery_may_begin_again_beyond_recovery_point() {
+    let mut s = ten_in_flight(60);
+    s.run(600, |_| Fate::Drop);
+    s.answer(11_000, &[]);
+    for n in 12..20 {
+        s.answer(n * 1000, &[]);
+    }
+    s.news();
+    let una = 19_000;
+    s.answer(una, &[(una + 1000, una + 4000)]);
+    assert_eq!((entered(&s), s.news().as_str()), (1, "19"));
+}
+
+#[test]
+fn a_receiver_that_takes_back_what_it_sacked_gets_it_again() {
+    // RFC 2018 §8.
+    let mut s = ten_in_flight(11);
+    s.answer(1000, &[(2000, 3000)]).answer(2000, &[]);
+    assert!(s.events().iter().any(|e| e.1 == Event::Reneged));
+    s.run(2000, |_| Fate::Deliver);
+    assert_eq!(s.pair.read_by_server, 0, "0 and 1 never arrived: they were acknowledged by the test");
+    assert!(s.rounds()[0].ends_with(": 2"), "{:?}", s.rounds());
+}
+
+#[test]
+fn blocks_that_make_no_sense_change_nothing() {
+    let mut s = ten_in_flight(60);
+    // Beyond SND.MAX, inverted, empty, below SND.UNA (a duplicate's, RFC 2883).
+    s.answer(1000, &[(2000, 90_000), (5000, 3000), (4000, 4000), (0, 1000)]);
+    s.answer(1000, &[(0, 1000), (20_000, 21_000)]);
+    s.answer(1000, &[(0, 5000), (1000, 5000)]);
+    assert_eq!((entered(&s), s.news(), s.window().0), (0, String::new(), 10_000));
+}
