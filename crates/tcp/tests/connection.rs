@@ -124,3 +124,27 @@ fn an_abort_resets_the_peer() {
     assert_eq!(flags(&pair, Side::Client), [Flags::RST]);
     assert!(pair.events.iter().any(|e| e.1 == Side::Server && e.2 == Event::Died(Death::Reset)));
 }
+
+#[test]
+fn a_refused_syn_ack_leads_back_to_listen_with_what_was_written() {
+    // RFC 9293 §3.10.7.4, second: a passive opener in SYN-RECEIVED that is reset returns to LISTEN.
+    let mut pair = Pair::new(plain("sack"), plain("sack"), Duration::from_millis(50));
+    pair.server.write(handfast_wire::Payload::Synthetic {
+        stream: support::SERVER_STREAM,
+        offset: 0,
+        len: 700,
+    });
+    pair.server.close(pair.now);
+    // The SYN-ACK is lost; so are those until the client's SYN goes out again.
+    pair.run_for(
+        Duration::from_millis(60),
+        |s| if s.from == Side::Server { Fate::Drop } else { Fate::Deliver },
+    );
+    assert_eq!(pair.server.state(), State::SynReceived);
+    let syn = pair.log[0].segment.clone();
+    let reset = handfast_wire::tcp::Segment { flags: Flags::RST, seq: syn.seq + 1, ..syn };
+    pair.inject(Side::Server, &reset, |_| Fate::Drop);
+    assert_eq!(pair.server.state(), State::Listen);
+    pair.run_for(S(5), |_| Fate::Deliver);
+    assert_eq!((pair.read_by_client, pair.client.state()), (700, State::CloseWait));
+}

@@ -50,15 +50,21 @@ impl Endpoint {
         true
     }
 
-    /// RFC 9293 §3.10.7.4: the window of the newest segment counts, by WL1 and WL2.
+    /// RFC 9293 §3.10.7.4: the window of the newest segment counts, by WL1 and WL2. One that acknowledges more is newer than
+    /// all before it even where it repeats old payload: without its window, SND.UNA + SND.WND would lie beyond what the
+    /// peer has offered.
     fn update_window(&mut self, segment: &Segment, ack: u64, window: u64) {
-        let newer = self.tx.wl1.before(segment.seq) || (self.tx.wl1 == segment.seq && self.tx.wl2 <= ack);
+        let newer = ack > self.tx.una
+            || self.tx.wl1.before(segment.seq)
+            || (self.tx.wl1 == segment.seq && self.tx.wl2 <= ack);
         if ack < self.tx.una || !newer {
             return;
         }
         self.tx.wnd = window;
         self.tx.max_wnd = self.tx.max_wnd.max(window);
-        self.tx.wl1 = segment.seq;
+        if self.tx.wl1.before(segment.seq) {
+            self.tx.wl1 = segment.seq;
+        }
         self.tx.wl2 = ack;
         if window > 0 && self.timers.is_set(Timer::Persist) {
             self.timers.stop(Timer::Persist);

@@ -130,14 +130,21 @@ impl Endpoint {
             return;
         }
         if self.state == State::SynReceived && self.passive {
-            // RFC 9293 §3.10.7.4, second: back to LISTEN, as if nothing had come.
-            let counters = self.counters;
-            *self = Self::listen(self.config.clone(), self.local_port, self.tx.iss);
-            self.counters = counters;
+            self.listen_again();
             return;
         }
         let orderly = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
         self.end(if orderly { Event::Closed } else { Event::Died(Death::Reset) });
+    }
+
+    /// RFC 9293 §3.10.7.4, second: back to LISTEN, as if nothing had come. What the application has done stays done.
+    fn listen_again(&mut self) {
+        let mut fresh = Self::listen(self.config.clone(), self.local_port, self.tx.iss);
+        fresh.counters = self.counters;
+        fresh.events = std::mem::take(&mut self.events);
+        fresh.tx.buffer = std::mem::take(&mut self.tx.buffer);
+        fresh.tx.closing = self.tx.closing;
+        *self = fresh;
     }
 
     /// SYN-RECEIVED: the ACK that completes the handshake, or a refusal.

@@ -51,7 +51,9 @@ impl Endpoint {
         }
         let owed = self.rx.ack_now || self.rx.owes_window_update(u64::from(self.config.mss));
         owed.then(|| {
-            let position = self.tx.max;
+            // RFC 9293 §3.10.7.4, first: with the probe of a closed window outstanding, SND.MAX lies outside the window, and
+            // the peer would drop the acknowledgement.
+            let position = self.tx.max.min(self.tx.right_edge());
             self.counters.segments_sent += 1;
             self.build(now, position, Payload::EMPTY, Flags::ACK)
         })

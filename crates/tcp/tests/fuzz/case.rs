@@ -1,0 +1,180 @@
+//! What a case is made of: two ends, and the operations that happen to them. Both drivers, proptest and cargo-fuzz, make
+//! these values; every value is valid, numbers out of range wrap around.
+
+use arbitrary::Arbitrary;
+use handfast_core::{Bytes, Duration};
+use handfast_tcp::{Config, Frto, Growth, InitialWindow, Recovery};
+
+/// Which end.
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// It connects.
+    Client,
+    /// It listens, or connects at the same time ([`Setup::both_open`]).
+    Server,
+}
+
+impl Side {
+    pub const BOTH: [Self; 2] = [Self::Client, Self::Server];
+
+    pub fn other(self) -> Self {
+        if self == Self::Client { Self::Server } else { Self::Client }
+    }
+}
+
+/// One operation. Counts are of segments that leave `from` after it.
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// The application writes `len` octets, real bytes or synthetic ones.
+    Write { side: Side, len: u16, real: bool },
+    /// The application closes.
+    Close { side: Side },
+    /// The application stops reading: its window closes.
+    StopReading { side: Side },
+    /// It reads at most this much, and goes on not reading.
+    ReadSome { side: Side, len: u16 },
+    /// It reads whatever arrives, from now on.
+    Read { side: Side },
+    /// Time passes.
+    Advance { ms: u16 },
+    /// After `skip` segments, `n` are lost.
+    Lose { from: Side, skip: u8, n: u8 },
+    /// A bit of the next `n` flips: the receiving host's checksum finds it.
+    Corrupt { from: Side, n: u8 },
+    /// The next `n` arrive twice, the copy later.
+    Duplicate { from: Side, n: u8, ms: u8 },
+    /// The next `n` are overtaken by those after them.
+    Reorder { from: Side, n: u8, ms: u8 },
+    /// The next `n` arrive later by more than a round trip: spurious timeouts.
+    Delay { from: Side, n: u8, ms: u16 },
+    /// The link is gone for `cs` hundredths of a second; it drops what it is given or holds it until it is back.
+    Outage { cs: u16, hold: bool, way: Way },
+    /// A blind attacker's segment, outside the window or not exact (RFC 5961): it must change nothing.
+    Inject { to: Side, what: Blind },
+}
+
+/// Which direction an outage cuts.
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Both.
+    Both,
+    /// What leaves this side.
+    From(Side),
+}
+
+/// Segments of someone who does not know the sequence numbers exactly.
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blind {
+    /// A reset within the window but not at its left edge, or before it.
+    Reset { off: u16, behind: bool },
+    /// A SYN anywhere in the window.
+    Syn { off: u16 },
+    /// Payload from before the window.
+    Old { len: u8 },
+    /// Payload from beyond the window, with a FIN.
+    Beyond { off: u16, len: u8 },
+    /// An acceptable sequence number, but an acknowledgement of what was never sent.
+    AckOfUnsent { off: u16, len: u8 },
+}
+
+/// Both ends and the wire between them.
+#[derive(Arbitrary, Clone, Copy, Debug, Default)]
+pub struct Setup {
+    pub client: Choices,
+    pub server: Choices,
+    pub client_iss: u32,
+    pub server_iss: u32,
+    /// Each way; 1 to 256.
+    pub delay_ms: u8,
+    /// Simultaneous open (RFC 9293 figure 8).
+    pub both_open: bool,
+}
+
+/// A configuration, as indices into the lists of [`Choices::config`]: 0 is the first, lists wrap around.
+#[derive(Arbitrary, Clone, Copy, Debug, Default)]
+pub struct Choices {
+    /// Tahoe, Reno, NewReno, SACK.
+    pub recovery: u8,
+    /// Reno, CUBIC.
+    pub growth: u8,
+    pub eifel: bool,
+    /// Off, basic, SACK.
+    pub frto: u8,
+    pub timestamps: bool,
+    pub sack: bool,
+    pub window_scaling: bool,
+    pub limited_transmit: bool,
+    pub cwnd_validation: bool,
+    /// 0, 40, 200 ms.
+    pub delayed_ack: u8,
+    /// One, RFC 3390, ten.
+    pub initial_window: u8,
+    /// 1460, 536, 1000, 88, 200, 9000.
+    pub mss: u8,
+    /// 65535, 6 MB, 200 kB, 20 kB, 3000, 1000, 300.
+    pub receive_buffer: u8,
+    /// Initial, least and greatest RTO.
+    pub rto: u8,
+    /// 15 and 6, 5 and 4, 3 and 2: of data and of SYNs.
+    pub retries: u8,
+    /// None, 1, 4, 20 segments.
+    pub cwnd_clamp: u8,
+    /// None, 2 kB, 10 kB.
+    pub initial_ssthresh: u8,
+    /// 1, 2.
+    pub slow_start_segments: u8,
+}
+
+fn pick<T: Copy>(list: &[T], index: u8) -> T {
+    list[usize::from(index) % list.len()]
+}
+
+impl Choices {
+    pub fn config(&self) -> Config {
+        let ms = Duration::from_millis;
+        let (rto_initial, rto_min, rto_max) =
+            pick(&[(1000, 200, 120_000), (1000, 1000, 60_000), (3000, 200, 4000), (600, 50, 1000)], self.rto);
+        let (data_retries, syn_retries) = pick(&[(15, 6), (5, 4), (3, 2)], self.retries);
+        Config {
+            mss: pick(&[1460, 536, 1000, 88, 200, 9000], self.mss),
+            recovery: pick(
+                &[Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack],
+                self.recovery,
+            ),
+            growth: pick(&[Growth::Reno, Growth::Cubic], self.growth),
+            eifel: self.eifel,
+            frto: pick(&[Frto::Off, Frto::Basic, Frto::Sack], self.frto),
+            initial_window: pick(
+                &[InitialWindow::One, InitialWindow::Rfc3390, InitialWindow::Ten],
+                self.initial_window,
+            ),
+            initial_ssthresh: pick(&[None, Some(Bytes(2000)), Some(Bytes(10_000))], self.initial_ssthresh),
+            cwnd_clamp: pick(&[None, Some(1), Some(4), Some(20)], self.cwnd_clamp),
+            slow_start_segments: pick(&[1, 2], self.slow_start_segments),
+            timestamps: self.timestamps,
+            sack: self.sack,
+            window_scaling: self.window_scaling,
+            limited_transmit: self.limited_transmit,
+            cwnd_validation: self.cwnd_validation,
+            delayed_ack: ms(pick(&[0, 40, 200], self.delayed_ack)),
+            rto_initial: ms(rto_initial),
+            rto_min: ms(rto_min),
+            rto_max: ms(rto_max),
+            data_retries,
+            syn_retries,
+            time_wait: ms(5000),
+            receive_buffer: Bytes(pick(
+                &[65_535, 6_000_000, 200_000, 20_000, 3000, 1000, 300],
+                self.receive_buffer,
+            )),
+            ..Config::default()
+        }
+    }
+}
+
+/// Both ends, and what happens.
+#[derive(Arbitrary, Clone, Debug)]
+pub struct Case {
+    pub setup: Setup,
+    pub ops: Vec<Op>,
+}

@@ -1,0 +1,87 @@
+//! Cases that failed once, as small as they could be made, named for what was wrong.
+
+use crate::case::{Blind, Case, Choices, Op, Setup, Side, Way};
+use crate::world;
+
+fn run(client: Choices, server: Choices, ops: &[Op]) {
+    world::run(&Case { setup: Setup { client, server, ..Setup::default() }, ops: ops.to_vec() });
+}
+
+#[test]
+fn an_excused_death_is_no_failure() {
+    run(
+        Choices::default(),
+        Choices { rto: 2, ..Choices::default() },
+        &[
+            Op::Advance { ms: 3 },
+            Op::Outage { cs: 5020, hold: true, way: Way::Both },
+            Op::Duplicate { from: Side::Server, n: 1, ms: 2 },
+            Op::Write { side: Side::Server, len: 1461, real: false },
+        ],
+    );
+}
+
+#[test]
+fn a_repeated_segment_with_a_new_acknowledgement_brings_its_window() {
+    world::run(&Case {
+        setup: Setup {
+            client: Choices {
+                recovery: 1,
+                timestamps: true,
+                sack: true,
+                limited_transmit: true,
+                delayed_ack: 1,
+                initial_window: 1,
+                receive_buffer: 5,
+                rto: 1,
+                retries: 2,
+                slow_start_segments: 1,
+                ..Choices::default()
+            },
+            server: Choices {
+                recovery: 2,
+                growth: 1,
+                frto: 1,
+                timestamps: true,
+                sack: true,
+                mss: 3,
+                cwnd_clamp: 3,
+                slow_start_segments: 1,
+                ..Choices::default()
+            },
+            delay_ms: 68,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::Write { side: Side::Server, len: 36113, real: false },
+            Op::Write { side: Side::Client, len: 913, real: false },
+            Op::Advance { ms: 427 },
+            Op::Delay { from: Side::Server, n: 18, ms: 292 },
+            Op::Advance { ms: 55 },
+            Op::Corrupt { from: Side::Server, n: 1 },
+            Op::Advance { ms: 7046 },
+            Op::Write { side: Side::Client, len: 18469, real: false },
+            Op::Advance { ms: 207 },
+            Op::Outage { cs: 307, hold: false, way: Way::Both },
+        ],
+    });
+}
+
+#[test]
+fn acknowledgements_are_acceptable_while_a_probe_is_outstanding() {
+    world::run(&Case {
+        setup: Setup {
+            client: Choices { receive_buffer: 3, rto: 3, retries: 2, ..Choices::default() },
+            server: Choices { recovery: 1, mss: 2, ..Choices::default() },
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::StopReading { side: Side::Client },
+            Op::Write { side: Side::Server, len: 21001, real: false },
+            Op::Advance { ms: 213 },
+            Op::Write { side: Side::Client, len: 12001, real: false },
+            Op::Advance { ms: 9255 },
+        ],
+    });
+}
+

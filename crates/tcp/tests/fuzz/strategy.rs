@@ -1,0 +1,111 @@
+//! How proptest makes cases: which operations are likely, and how large their numbers.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::case::{Blind, Case, Choices, Op, Setup, Side, Way};
+
+pub fn case() -> impl Strategy<Value = Case> {
+    (setup(), vec(op(), 0..40)).prop_map(|(setup, ops)| Case { setup, ops })
+}
+
+fn setup() -> impl Strategy<Value = Setup> {
+    (choices(), choices(), iss(), iss(), 0u8..200, prop::bool::weighted(0.1)).prop_map(
+        |(client, server, client_iss, server_iss, delay_ms, both_open)| Setup {
+            client,
+            server,
+            client_iss,
+            server_iss,
+            delay_ms,
+            both_open,
+        },
+    )
+}
+
+/// Anywhere, and more often just below the wrap.
+fn iss() -> impl Strategy<Value = u32> {
+    prop_oneof![Just(0), any::<u32>(), (0u32..100_000).prop_map(|below| u32::MAX - below)]
+}
+
+fn choices() -> impl Strategy<Value = Choices> {
+    let features = (any::<bool>(), weighted(), weighted(), weighted(), any::<bool>(), any::<bool>(), 0u8..3);
+    let numbers = (0u8..3, 0u8..3, 0u8..6, 0u8..7, 0u8..4, 0u8..3, 0u8..4, 0u8..3);
+    (0u8..4, 0u8..2, features, numbers, 0u8..2).prop_map(
+        |(recovery, growth, features, numbers, slow_start_segments)| {
+            let (eifel, timestamps, sack, window_scaling, limited_transmit, cwnd_validation, frto) = features;
+            let (
+                delayed_ack,
+                initial_window,
+                mss,
+                receive_buffer,
+                rto,
+                retries,
+                cwnd_clamp,
+                initial_ssthresh,
+            ) = numbers;
+            Choices {
+                recovery,
+                growth,
+                eifel,
+                frto,
+                timestamps,
+                sack,
+                window_scaling,
+                limited_transmit,
+                cwnd_validation,
+                delayed_ack,
+                initial_window,
+                mss,
+                receive_buffer,
+                rto,
+                retries,
+                cwnd_clamp,
+                initial_ssthresh,
+                slow_start_segments,
+            }
+        },
+    )
+}
+
+fn weighted() -> impl Strategy<Value = bool> {
+    prop::bool::weighted(0.75)
+}
+
+fn side() -> impl Strategy<Value = Side> {
+    prop_oneof![3 => Just(Side::Client), 2 => Just(Side::Server)]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        8 => (side(), prop_oneof![1u16..2000, any::<u16>()], any::<bool>())
+            .prop_map(|(side, len, real)| Op::Write { side, len, real }),
+        12 => prop_oneof![0u16..600, 0u16..10_000].prop_map(|ms| Op::Advance { ms }),
+        4 => (side(), 0u8..32, 1u8..8).prop_map(|(from, skip, n)| Op::Lose { from, skip, n }),
+        1 => (side(), 0u8..8, 1u8..64).prop_map(|(from, skip, n)| Op::Lose { from, skip, n }),
+        1 => (side(), 1u8..4).prop_map(|(from, n)| Op::Corrupt { from, n }),
+        2 => (side(), 1u8..16, any::<u8>()).prop_map(|(from, n, ms)| Op::Duplicate { from, n, ms }),
+        2 => (side(), 1u8..8, any::<u8>()).prop_map(|(from, n, ms)| Op::Reorder { from, n, ms }),
+        2 => (side(), 1u8..64, any::<u16>()).prop_map(|(from, n, ms)| Op::Delay { from, n, ms }),
+        2 => (prop_oneof![3 => 0u16..1000, 1 => any::<u16>()], any::<bool>(), way())
+            .prop_map(|(cs, hold, way)| Op::Outage { cs, hold, way }),
+        1 => side().prop_map(|side| Op::StopReading { side }),
+        1 => (side(), any::<u16>()).prop_map(|(side, len)| Op::ReadSome { side, len }),
+        1 => side().prop_map(|side| Op::Read { side }),
+        1 => side().prop_map(|side| Op::Close { side }),
+        1 => (side(), blind()).prop_map(|(to, what)| Op::Inject { to, what }),
+    ]
+}
+
+fn way() -> impl Strategy<Value = Way> {
+    prop_oneof![2 => Just(Way::Both), 1 => side().prop_map(Way::From)]
+}
+
+fn blind() -> impl Strategy<Value = Blind> {
+    prop_oneof![
+        (any::<u16>(), any::<bool>()).prop_map(|(off, behind)| Blind::Reset { off, behind }),
+        any::<u16>().prop_map(|off| Blind::Syn { off }),
+        any::<u8>().prop_map(|len| Blind::Old { len }),
+        (any::<u16>(), any::<u8>()).prop_map(|(off, len)| Blind::Beyond { off, len }),
+        (any::<u16>(), any::<u8>()).prop_map(|(off, len)| Blind::AckOfUnsent { off, len }),
+    ]
+}

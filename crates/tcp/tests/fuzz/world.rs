@@ -1,0 +1,495 @@
+//! Two endpoints, the wire between them, and the interpreter of operations. It stops at the first broken promise.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use handfast_core::{Bytes, Duration, Instant, SeqNum};
+use handfast_tcp::{Config, Death, Endpoint, Event, State};
+use handfast_wire::Payload;
+use handfast_wire::tcp::{Flags, Segment};
+
+use crate::case::{Case, Op, Setup, Side, Way};
+use crate::hop;
+use crate::ledger::{Agreed, Ledger, holds, stream};
+use crate::limits::Limits;
+
+/// Segments of a case at most: beyond it two ends talk without end.
+const MAX_SEGMENTS: u64 = 400_000;
+/// Octets a side writes in a case at most; the rest of its writes is left out.
+const MAX_WRITTEN: u64 = 300_000;
+/// Answers to answers, none of which carries anything.
+const MAX_ECHO: u32 = 6;
+
+/// What happens to the next segment of a direction.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Pass,
+    Drop,
+    Corrupt,
+    Twice(Duration),
+    Late(Duration),
+}
+
+struct Flight {
+    to: Side,
+    segment: Segment,
+    corrupted: bool,
+    /// How many answers to answers led to it.
+    echo: u32,
+}
+
+/// One end: the machine, its application, and the referee's book on it.
+pub struct End {
+    pub config: Arc<Config>,
+    pub endpoint: Endpoint,
+    pub ledger: Ledger,
+    pub connected: bool,
+    pub died: Option<Death>,
+    reading: bool,
+    /// When the peer last answered, or nothing waited for an answer.
+    pub progress: Instant,
+    fates: VecDeque<Fate>,
+}
+
+/// Times at which the link was gone.
+pub struct Gone {
+    pub from: Instant,
+    pub to: Instant,
+    hold: bool,
+    way: Way,
+}
+
+pub struct World {
+    pub now: Instant,
+    pub limits: Limits,
+    pub ends: [End; 2],
+    pub outages: Vec<Gone>,
+    delay: Duration,
+    wire: BTreeMap<(Instant, u64), Flight>,
+    segments: u64,
+    /// `HANDFAST_FUZZ_TRACE` is set: every segment and event is printed.
+    trace: bool,
+}
+
+/// Runs a case to its end; panics where a promise is broken.
+pub fn run(case: &Case) -> World {
+    let mut world = World::new(&case.setup);
+    world.flush_all();
+    for op in &case.ops {
+        world.apply(op);
+    }
+    world.finish();
+    world
+}
+
+impl World {
+    pub fn new(setup: &Setup) -> Self {
+        let now = Instant::from_millis(1000);
+        let delay = Duration::from_millis(u64::from(setup.delay_ms) + 1);
+        let configs = [setup.client.config(), setup.server.config()].map(Arc::new);
+        let isses = [SeqNum(setup.client_iss), SeqNum(setup.server_iss)];
+        let agreed = Agreed::of(&configs[0], &configs[1]);
+        let ends = Side::BOTH.map(|side| {
+            let (me, peer) = (side as usize, side.other() as usize);
+            let config = Arc::clone(&configs[me]);
+            let listens = side == Side::Server && !setup.both_open;
+            let (port, peer_port) = if side == Side::Client { (4000, 80) } else { (80, 4000) };
+            let endpoint = if listens {
+                Endpoint::listen(Arc::clone(&config), port, isses[me])
+            } else {
+                Endpoint::connect(Arc::clone(&config), port, peer_port, isses[me], now)
+            };
+            let ledger = Ledger::new(side, &config, agreed, isses[me], isses[peer]);
+            End {
+                config,
+                endpoint,
+                ledger,
+                connected: false,
+                died: None,
+                reading: true,
+                progress: now,
+                fates: VecDeque::new(),
+            }
+        });
+        let limits = Limits::of(&configs, delay);
+        let trace = std::env::var_os("HANDFAST_FUZZ_TRACE").is_some();
+        Self { now, limits, ends, outages: Vec::new(), delay, wire: BTreeMap::new(), segments: 0, trace }
+    }
+
+    pub fn end(&mut self, side: Side) -> &mut End {
+        &mut self.ends[side as usize]
+    }
+
+    fn apply(&mut self, op: &Op) {
+        self.say(Side::Client, "#", op);
+        let ms = Duration::from_millis;
+        match *op {
+            Op::Write { side, len, real } => self.write(side, len, real),
+            Op::Close { side } => self.close(side),
+            Op::StopReading { side } => self.end(side).reading = false,
+            Op::ReadSome { side, len } => {
+                self.end(side).reading = false;
+                self.read(side, usize::from(len));
+            }
+            Op::Read { side } => {
+                self.end(side).reading = true;
+                self.read(side, usize::MAX);
+            }
+            Op::Advance { ms: span } => self.run_until(self.now + ms(u64::from(span))),
+            Op::Lose { from, skip, n } => {
+                self.fate(from, Fate::Pass, skip % 32);
+                self.fate(from, Fate::Drop, n % 64);
+            }
+            Op::Corrupt { from, n } => self.fate(from, Fate::Corrupt, n % 8),
+            Op::Duplicate { from, n, ms: later } => {
+                self.fate(from, Fate::Twice(ms(u64::from(later))), n % 16);
+            }
+            Op::Reorder { from, n, ms: later } => self.fate(from, Fate::Late(ms(u64::from(later))), n % 8),
+            Op::Delay { from, n, ms: later } => {
+                let later = ms(u64::from(later)).min(self.limits.grace);
+                self.fate(from, Fate::Late(later), n % 64);
+            }
+            Op::Outage { cs, hold, way } => self.outage(ms(10 * u64::from(cs)), hold, way),
+            Op::Inject { to, what } => self.inject(to, what),
+        }
+        self.flush_all();
+    }
+
+    fn write(&mut self, side: Side, len: u16, real: bool) {
+        let end = self.end(side);
+        let at = end.ledger.written;
+        let len = u64::from(len).min(MAX_WRITTEN - at) as u32;
+        let mut payload = Payload::Synthetic { stream: stream(side), offset: at, len };
+        if real {
+            payload = Payload::Bytes(payload.to_bytes());
+        }
+        let taken = end.endpoint.write(payload) as u64;
+        let open = !end.ledger.closed && end.endpoint.state() != State::Closed;
+        assert_eq!(taken, if open { u64::from(len) } else { 0 }, "{side:?}: octets taken");
+        end.ledger.written += taken;
+    }
+
+    fn close(&mut self, side: Side) {
+        let now = self.now;
+        let end = self.end(side);
+        if !end.connected && end.ledger.written == 0 {
+            // The connection would be forgotten (RFC 9293 §3.10.4), and there were nothing to test.
+            return;
+        }
+        end.ledger.closed = true;
+        end.endpoint.close(now);
+    }
+
+    fn fate(&mut self, from: Side, fate: Fate, n: u8) {
+        self.end(from).fates.extend(std::iter::repeat_n(fate, usize::from(n)));
+    }
+
+    /// Whether both ends have heard from each other lately. Only then the wire does harm, so that what kills a connection is
+    /// one outage and no series of mishaps.
+    fn may_harm(&self) -> bool {
+        self.ends.iter().all(|e| self.now.since(e.progress) <= self.limits.grace)
+    }
+
+    fn outage(&mut self, span: Duration, hold: bool, way: Way) {
+        self.note_progress();
+        if self.may_harm() && self.outages.last().is_none_or(|o| o.to <= self.now) {
+            self.outages.push(Gone { from: self.now, to: self.now + span, hold, way });
+        }
+    }
+
+    fn note_progress(&mut self) {
+        for side in Side::BOTH {
+            let end = &mut self.ends[side as usize];
+            let (una, _, max) = end.endpoint.send_positions();
+            let idle = una == max && end.endpoint.unsent() == 0;
+            if idle || matches!(end.endpoint.state(), State::Listen | State::TimeWait | State::Closed) {
+                end.progress = self.now;
+            }
+        }
+    }
+
+    pub fn run_until(&mut self, until: Instant) {
+        while let Some(at) = self.next_moment().filter(|&at| at <= until) {
+            assert!(at >= self.now, "time runs backwards");
+            self.now = at;
+            self.step();
+        }
+        self.now = until;
+        self.note_progress();
+    }
+
+    pub fn next_moment(&self) -> Option<Instant> {
+        let arrival = self.wire.keys().next().map(|&(at, _)| at);
+        self.ends.iter().map(|e| e.endpoint.deadline()).chain([arrival]).flatten().min()
+    }
+
+    /// One arrival or one timer.
+    fn step(&mut self) {
+        let now = self.now;
+        if let Some(entry) = self.wire.first_entry().filter(|e| e.key().0 <= now) {
+            let flight = entry.remove();
+            self.deliver(&flight);
+            return;
+        }
+        for side in Side::BOTH {
+            let endpoint = &mut self.end(side).endpoint;
+            if endpoint.deadline().is_some_and(|at| at <= now) {
+                endpoint.on_timer(now);
+                let next = endpoint.deadline();
+                assert!(next.is_none_or(|at| at > now), "{side:?}: the deadline {next:?} is not after {now}");
+                self.settle(side, None);
+            }
+        }
+    }
+
+    fn deliver(&mut self, flight: &Flight) {
+        if hop::is_refused(&flight.segment, flight.corrupted) {
+            return;
+        }
+        let now = self.now;
+        let segment = &flight.segment;
+        self.say(flight.to, "<", segment);
+        let end = self.end(flight.to);
+        let next = end.ledger.next_expected(&end.endpoint);
+        let was_open = is_open(end.endpoint.state());
+        let edge_before = end.ledger.window_edge();
+        end.endpoint.on_segment(now, segment);
+        end.ledger.received(segment, &end.endpoint, next, was_open);
+        if segment.flags.contains(Flags::ACK) && segment.window == 0 {
+            end.progress = now;
+        }
+        let moved = end.ledger.window_edge() > edge_before;
+        self.settle(flight.to, (is_bare(segment) && !moved).then_some(flight.echo));
+    }
+
+    fn flush_all(&mut self) {
+        for side in Side::BOTH {
+            self.settle(side, None);
+        }
+    }
+
+    /// After anything that happened to `side`: its events, its reads, what it sends, and what must hold then. `echo`: it
+    /// has been handed a bare acknowledgement that says nothing new about the window.
+    fn settle(&mut self, side: Side, echo: Option<u32>) {
+        let mut echo = echo;
+        self.collect(side);
+        if self.observe(side) {
+            echo = None;
+        }
+        if self.end(side).reading {
+            self.read(side, usize::MAX);
+        }
+        let now = self.now;
+        while let Some(segment) = self.end(side).endpoint.poll_transmit(now, Bytes(u64::MAX)) {
+            self.send(side, segment, echo);
+        }
+        self.collect(side);
+        self.observe(side);
+        self.check_alive(side);
+    }
+
+    fn send(&mut self, from: Side, segment: Segment, echo: Option<u32>) {
+        self.segments += 1;
+        assert!(self.segments < MAX_SEGMENTS, "{from:?}: segments without end, now {segment:?}");
+        let echo = if is_bare(&segment) { echo.map_or(0, |n| n + 1) } else { 0 };
+        assert!(
+            echo < MAX_ECHO,
+            "{from:?}: acknowledgements answer acknowledgements without end: {segment:?}"
+        );
+        let end = self.end(from);
+        end.ledger.sent(&segment, &end.endpoint);
+        hop::check(&segment);
+        let fate = end.fates.pop_front().unwrap_or(Fate::Pass);
+        let fate = if self.may_harm() { fate } else { Fate::Pass };
+        self.say(from, ">", &(fate, &segment));
+        let mut at = self.now + self.delay;
+        if let Some(gone) = self.outages.last().filter(|o| self.now < o.to && o.cuts(from)) {
+            if !gone.hold {
+                return;
+            }
+            at = gone.to + self.delay;
+        }
+        // The wire itself prolongs a chain where it copies or delays its links.
+        let echo = if matches!(fate, Fate::Pass) { echo } else { 0 };
+        let flight = |corrupted| Flight { to: from.other(), segment: segment.clone(), corrupted, echo };
+        match fate {
+            Fate::Pass => self.put(at, flight(false)),
+            Fate::Drop => {}
+            Fate::Corrupt => self.put(at, flight(true)),
+            Fate::Late(by) => self.put(at + by, flight(false)),
+            Fate::Twice(by) => {
+                self.put(at, flight(false));
+                self.put(at + by, flight(false));
+            }
+        }
+    }
+
+    fn put(&mut self, at: Instant, flight: Flight) {
+        let number = self.segments * 2 + u64::from(self.wire.contains_key(&(at, self.segments * 2)));
+        self.wire.insert((at, number), flight);
+    }
+
+    fn read(&mut self, side: Side, most: usize) {
+        let mut left = most;
+        let end = &mut self.ends[side as usize];
+        while left > 0
+            && let Some(payload) = end.endpoint.read(left)
+        {
+            assert!(payload.len() <= left && !payload.is_empty(), "{side:?}: read {}", payload.len());
+            assert!(holds(&payload, side.other(), end.ledger.read), "{side:?}: reads the wrong octets");
+            end.ledger.read += payload.len() as u64;
+            left -= payload.len();
+        }
+    }
+
+    fn collect(&mut self, side: Side) {
+        while let Some(event) = self.end(side).endpoint.poll_event() {
+            self.say(side, "!", &event);
+            match event {
+                Event::Connected => self.end(side).connected = true,
+                Event::PeerClosed => self.end(side).ledger.peer_closed = true,
+                // This peer never takes anything back, so the report alone is a mistake.
+                Event::Reneged => panic!("{side:?}: reports reneging that did not happen"),
+                Event::Died(death) => self.judge_death(side, death),
+                _ => {}
+            }
+        }
+    }
+
+    /// Dead only if the operations hold an outage beyond the stated limit, or the other end had died of one.
+    fn judge_death(&mut self, side: Side, death: Death) {
+        let excused = match death {
+            Death::Reset => false,
+            Death::HandshakeTimeout => self.limits.excuses_handshake(self, side),
+            Death::Timeout => self.limits.excuses(self, side),
+            Death::Aborted => panic!("{side:?}: nobody aborted"),
+        };
+        let other_died = self.end(side.other()).died.is_some();
+        let end = self.end(side);
+        assert!(
+            excused || other_died,
+            "{side:?} died of {death:?}, {} after the last answer",
+            self.now.since(self.ends[side as usize].progress)
+        );
+        end.died = Some(death);
+    }
+
+    /// What holds at every moment; true where SND.UNA has moved.
+    fn observe(&mut self, side: Side) -> bool {
+        let now = self.now;
+        let end = self.end(side);
+        let moved = end.ledger.check_positions(&end.endpoint);
+        if moved {
+            end.progress = now;
+        }
+        let (cwnd, smss) = (end.endpoint.cwnd(), end.endpoint.smss());
+        assert!(cwnd >= smss, "{side:?}: cwnd {cwnd} is below one segment of {smss}");
+        let snapshot = end.endpoint.snapshot(now);
+        assert!(snapshot.rto <= end.config.rto_max, "{side:?}: RTO {}", snapshot.rto);
+        let least = end.config.initial_ssthresh.map_or(2 * smss, |s| s.get().min(2 * smss));
+        assert!(snapshot.ssthresh >= least, "{side:?}: ssthresh {}", snapshot.ssthresh);
+        moved
+    }
+
+    /// Whatever waits to be sent or acknowledged has a timer that will see to it.
+    fn check_alive(&mut self, side: Side) {
+        self.note_progress();
+        let endpoint = &self.end(side).endpoint;
+        let (una, _, max) = endpoint.send_positions();
+        let waits = una < max || endpoint.unsent() > 0;
+        let active = !matches!(endpoint.state(), State::Closed | State::Listen);
+        assert!(
+            !(waits && active) || endpoint.deadline().is_some(),
+            "{side:?}: {:?} with {} unsent and no timer",
+            endpoint.state(),
+            endpoint.unsent()
+        );
+    }
+
+    /// Delivers everything, with no more harm; both ends close.
+    fn finish(&mut self) {
+        for end in &mut self.ends {
+            end.fates.clear();
+        }
+        let gone = self.outages.last().map_or(self.now, |o| o.to);
+        let arrives = self.wire.keys().next_back().map_or(self.now, |k| k.0);
+        self.run_until(gone.max(arrives).max(self.now));
+        for side in Side::BOTH {
+            self.apply(&Op::Read { side });
+        }
+        if !self.run_within(self.limits.to_connect(self), |w| w.ends.iter().all(|e| e.connected)) {
+            return;
+        }
+        for side in Side::BOTH {
+            self.apply(&Op::Close { side });
+        }
+        if !self.run_within(self.limits.to_complete(self), Self::is_complete) {
+            return;
+        }
+        for side in Side::BOTH {
+            let (mine, theirs) = (&self.ends[side as usize], &self.ends[side.other() as usize]);
+            assert_eq!(mine.ledger.read, theirs.ledger.written, "{side:?}: octets read");
+        }
+        let closed = |w: &Self| w.wire.is_empty() && w.ends.iter().all(|e| e.endpoint.deadline().is_none());
+        self.run_within(self.limits.to_close(self), closed);
+    }
+
+    /// Runs until `done`; false where an end has died (excused, or the run would have stopped).
+    fn run_within(&mut self, span: Duration, done: impl Fn(&Self) -> bool) -> bool {
+        let deadline = self.now + span;
+        loop {
+            if self.ends.iter().any(|e| e.died.is_some()) {
+                self.run_until(self.now + Duration::from_secs(3600));
+                return false;
+            }
+            if done(self) {
+                return true;
+            }
+            let next = self.next_moment().filter(|&at| at <= deadline);
+            let Some(at) = next else { panic!("not done within {span}: {}", self.describe()) };
+            self.run_until(at);
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.ends.iter().all(|e| matches!(e.endpoint.state(), State::TimeWait | State::Closed))
+    }
+
+    fn say(&self, side: Side, what: &str, detail: &impl std::fmt::Debug) {
+        if self.trace {
+            eprintln!("{} {side:?} {what} {detail:?}", self.now);
+        }
+    }
+
+    fn describe(&self) -> String {
+        let line = |side: Side| {
+            let end = &self.ends[side as usize];
+            format!(
+                "{side:?} {:?} {:?}, {} of {} octets read, {} unsent, {:?}, deadline {:?}; ",
+                end.endpoint.state(),
+                end.endpoint.send_positions(),
+                end.ledger.read,
+                self.ends[side.other() as usize].ledger.written,
+                end.endpoint.unsent(),
+                end.endpoint.snapshot(self.now),
+                end.endpoint.deadline()
+            )
+        };
+        format!("at {}: {}{}", self.now, line(Side::Client), line(Side::Server))
+    }
+}
+
+impl Gone {
+    fn cuts(&self, from: Side) -> bool {
+        self.way == Way::Both || self.way == Way::From(from)
+    }
+}
+
+fn is_open(state: State) -> bool {
+    !matches!(state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+}
+
+/// An acknowledgement and nothing else.
+fn is_bare(segment: &Segment) -> bool {
+    segment.seq_len() == 0 && !segment.flags.contains(Flags::RST)
+}
