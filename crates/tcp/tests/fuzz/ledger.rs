@@ -258,11 +258,6 @@ impl Ledger {
         }
     }
 
-    /// The endpoint reported that the peer took back its selective acknowledgements (RFC 2018 §8).
-    pub fn reneged(&mut self) {
-        self.sacked.clear();
-    }
-
     /// The order of the send variables; true where SND.UNA has moved.
     pub fn check_positions(&mut self, endpoint: &Endpoint) -> bool {
         let (una, nxt, max) = endpoint.send_positions();

@@ -67,13 +67,13 @@ impl Limits {
 
     /// The retransmission under way, then SYN, SYN-ACK, ACK or the data in its place, each lost once before the link came
     /// back.
-    pub fn to_connect(&self, _world: &World) -> Duration {
+    pub fn until_connected(&self) -> Duration {
         self.rto_max * 3 + self.round * 4
     }
 
     /// Each end's next timer, then at the worst a segment a round; windows below a segment need the override timeout of
     /// RFC 9293 §3.8.6.2.1 for each part.
-    pub fn to_complete(&self, world: &World) -> Duration {
+    pub fn until_complete(&self, world: &World) -> Duration {
         let rounds: u64 = Side::BOTH
             .iter()
             .map(|&side| {
@@ -89,7 +89,7 @@ impl Limits {
     }
 
     /// TIME-WAIT, begun anew by a repeated FIN.
-    pub fn to_close(&self, _world: &World) -> Duration {
+    pub fn until_closed(&self) -> Duration {
         self.time_wait * 2 + self.rto_max * 2
     }
 }

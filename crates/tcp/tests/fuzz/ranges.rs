@@ -29,8 +29,4 @@ impl Ranges {
     pub fn contiguous(&self, from: u64) -> u64 {
         self.0.iter().find(|r| r.0 <= from && from <= r.1).map_or(from, |r| r.1)
     }
-
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
 }

@@ -1,6 +1,6 @@
 //! Cases that failed once, as small as they could be made, named for what was wrong.
 
-use crate::case::{Blind, Case, Choices, Op, Setup, Side, Way};
+use crate::case::{Case, Choices, Op, Setup, Side, Way};
 use crate::world;
 
 fn run(client: Choices, server: Choices, ops: &[Op]) {
@@ -84,4 +84,3 @@ fn acknowledgements_are_acceptable_while_a_probe_is_outstanding() {
         ],
     });
 }
-

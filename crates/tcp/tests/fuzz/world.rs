@@ -75,7 +75,7 @@ pub struct World {
 pub fn run(case: &Case) -> World {
     let mut world = World::new(&case.setup);
     world.flush_all();
-    for op in &case.ops {
+    for &op in &case.ops {
         world.apply(op);
     }
     world.finish();
@@ -120,10 +120,10 @@ impl World {
         &mut self.ends[side as usize]
     }
 
-    fn apply(&mut self, op: &Op) {
-        self.say(Side::Client, "#", op);
+    fn apply(&mut self, op: Op) {
+        self.say(Side::Client, "#", &op);
         let ms = Duration::from_millis;
-        match *op {
+        match op {
             Op::Write { side, len, real } => self.write(side, len, real),
             Op::Close { side } => self.close(side),
             Op::StopReading { side } => self.end(side).reading = false,
@@ -281,27 +281,27 @@ impl World {
         }
         let now = self.now;
         while let Some(segment) = self.end(side).endpoint.poll_transmit(now, Bytes(u64::MAX)) {
-            self.send(side, segment, echo);
+            self.send(side, &segment, echo);
         }
         self.collect(side);
         self.observe(side);
         self.check_alive(side);
     }
 
-    fn send(&mut self, from: Side, segment: Segment, echo: Option<u32>) {
+    fn send(&mut self, from: Side, segment: &Segment, echo: Option<u32>) {
         self.segments += 1;
         assert!(self.segments < MAX_SEGMENTS, "{from:?}: segments without end, now {segment:?}");
-        let echo = if is_bare(&segment) { echo.map_or(0, |n| n + 1) } else { 0 };
+        let echo = if is_bare(segment) { echo.map_or(0, |n| n + 1) } else { 0 };
         assert!(
             echo < MAX_ECHO,
             "{from:?}: acknowledgements answer acknowledgements without end: {segment:?}"
         );
         let end = self.end(from);
-        end.ledger.sent(&segment, &end.endpoint);
-        hop::check(&segment);
+        end.ledger.sent(segment, &end.endpoint);
+        hop::check(segment);
         let fate = end.fates.pop_front().unwrap_or(Fate::Pass);
         let fate = if self.may_harm() { fate } else { Fate::Pass };
-        self.say(from, ">", &(fate, &segment));
+        self.say(from, ">", &(fate, segment));
         let mut at = self.now + self.delay;
         if let Some(gone) = self.outages.last().filter(|o| self.now < o.to && o.cuts(from)) {
             if !gone.hold {
@@ -415,15 +415,15 @@ impl World {
         let arrives = self.wire.keys().next_back().map_or(self.now, |k| k.0);
         self.run_until(gone.max(arrives).max(self.now));
         for side in Side::BOTH {
-            self.apply(&Op::Read { side });
+            self.apply(Op::Read { side });
         }
-        if !self.run_within(self.limits.to_connect(self), |w| w.ends.iter().all(|e| e.connected)) {
+        if !self.run_within(self.limits.until_connected(), |w| w.ends.iter().all(|e| e.connected)) {
             return;
         }
         for side in Side::BOTH {
-            self.apply(&Op::Close { side });
+            self.apply(Op::Close { side });
         }
-        if !self.run_within(self.limits.to_complete(self), Self::is_complete) {
+        if !self.run_within(self.limits.until_complete(self), Self::is_complete) {
             return;
         }
         for side in Side::BOTH {
@@ -431,7 +431,7 @@ impl World {
             assert_eq!(mine.ledger.read, theirs.ledger.written, "{side:?}: octets read");
         }
         let closed = |w: &Self| w.wire.is_empty() && w.ends.iter().all(|e| e.endpoint.deadline().is_none());
-        self.run_within(self.limits.to_close(self), closed);
+        self.run_within(self.limits.until_closed(), closed);
     }
 
     /// Runs until `done`; false where an end has died (excused, or the run would have stopped).
