@@ -118,6 +118,10 @@ fn ethernet_type_and_ip_version_must_agree() {
     frame[12..14].copy_from_slice(&[0x86, 0xdd]);
     let parsed = Packet::parse(LinkType::Ethernet, &frame.clone().into(), Checksums::Verify);
     assert_eq!(parsed, Err(ParseError::IpVersion(4)));
+    let mut version6 = emit(&Packet { ethernet: Some(ethernet), ..v6_packet() });
+    version6[12..14].copy_from_slice(&[0x08, 0x00]);
+    let parsed = Packet::parse(LinkType::Ethernet, &version6.into(), Checksums::Verify);
+    assert_eq!(parsed, Err(ParseError::IpVersion(6)));
     frame[12..14].copy_from_slice(&[0x08, 0x06]);
     let parsed = Packet::parse(LinkType::Ethernet, &frame.into(), Checksums::Verify);
     assert_eq!(parsed, Err(ParseError::EtherType(0x0806)));
