@@ -97,6 +97,7 @@ fn greed_is_an_error() {
     let cases = [
         (nested, "max recursion depth"),
         (format!("{base}{line}switches = 4000000000"), "1 to 99999"),
+        (format!("{base}{line}switches = 5001"), "more than 5000 nodes with several links"),
         (format!("{base}{line}switches = 3\ncount = 4000000000"), "1 to 99999"),
         (base.replace("app = ", "count = 4000000000\napp = "), "1 to 100000"),
         (

@@ -27,6 +27,8 @@ fn wifi_outage_is_what_the_first_issue_asks_for() {
     assert_eq!(scenario.flows[0].app, App::Bulk);
     let outage = Action::Outage { link: 1, gap: Duration::from_secs(3), mode: DownMode::Drop };
     assert_eq!(scenario.events.len(), 1);
+    // The moment varies within one round trip, so that several seeds are several samples.
+    assert_eq!(scenario.events[0].phase, Duration::from_millis(40));
     assert_eq!((scenario.events[0].at, &scenario.events[0].action), (Instant::from_millis(10_000), &outage));
     let schemes: Vec<&str> = scenario.schemes.iter().map(|scheme| scheme.name.as_str()).collect();
     assert_eq!(schemes, ["tahoe", "reno", "newreno", "sack", "cubic"]);

@@ -10,8 +10,11 @@ use super::nodes::Nodes;
 use crate::error::{Checked, Problem};
 use crate::model::{Link, NodeId};
 
+/// At most so many nodes with several links: routes between them are a table with an entry for each pair.
+const MOST_BRANCHING: usize = 5_000;
+
 pub(super) fn check(nodes: &Nodes, links: &Links, flows: &Flows) -> Checked<()> {
-    every_node_is_linked(nodes, links)?;
+    check_degrees(nodes, links)?;
     let islands = Islands::new(nodes, &links.list);
     for (flow, span) in flows.list.iter().zip(&flows.spans) {
         if !islands.connected(flow.from, flow.to) {
@@ -30,16 +33,22 @@ pub(super) fn check(nodes: &Nodes, links: &Links, flows: &Flows) -> Checked<()> 
     Ok(())
 }
 
-fn every_node_is_linked(nodes: &Nodes, links: &Links) -> Checked<()> {
-    let mut linked = vec![false; nodes.list.len()];
+/// Every node has a link, and not too many have several.
+fn check_degrees(nodes: &Nodes, links: &Links) -> Checked<()> {
+    let mut degrees = vec![0u32; nodes.list.len()];
     for end in links.list.iter().flat_map(|link| link.between) {
-        linked[end] = true;
+        degrees[end] += 1;
     }
-    match linked.iter().position(|&linked| !linked) {
-        Some(id) => {
-            let problem =
-                Problem::at(nodes.spans[id].clone(), format!("node `{}` has no link", nodes.list[id].name));
-            Err(problem.expected("expected in the `between` of a link"))
+    if let Some(id) = degrees.iter().position(|&degree| degree == 0) {
+        let problem =
+            Problem::at(nodes.spans[id].clone(), format!("node `{}` has no link", nodes.list[id].name));
+        return Err(problem.expected("expected in the `between` of a link"));
+    }
+    let mut branching = degrees.iter().enumerate().filter(|&(_, &degree)| degree > 1);
+    match branching.nth(MOST_BRANCHING) {
+        Some((id, _)) => {
+            let title = format!("more than {MOST_BRANCHING} nodes with several links");
+            Err(Problem::at(nodes.spans[id].clone(), title))
         }
         None => Ok(()),
     }
