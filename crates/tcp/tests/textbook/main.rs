@@ -7,9 +7,12 @@ mod script;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod arrivals;
 mod losses;
+mod receiver;
 mod reno;
 mod rto;
 mod sack;
 mod slow_start;
 mod spurious;
+mod windows;

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use handfast_core::{Bytes, Duration, Instant};
+use handfast_core::{Bytes, Duration, Instant, SeqNum};
 use handfast_tcp::{Config, Event, InitialWindow, Snapshot};
+use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
 
-use crate::support::{CLIENT_ISS, Fate, Pair, SERVER_ISS, Sent, Side, data_of, plain};
+use crate::support::{CLIENT_ISS, CLIENT_STREAM, Fate, Pair, SERVER_ISS, Sent, Side, data_of, plain};
 
 pub(crate) const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -112,6 +113,19 @@ impl Script {
         self
     }
 
+    /// Hands the server a segment made up by the test; its answers, which are lost.
+    pub(crate) fn give(&mut self, segment: &Segment) -> Vec<Segment> {
+        self.pair.log.clear();
+        self.pair.inject(Side::Server, segment, |_| Fate::Drop);
+        self.replies()
+    }
+
+    /// What the server has sent since the last call.
+    pub(crate) fn replies(&mut self) -> Vec<Segment> {
+        let log = std::mem::take(&mut self.pair.log);
+        log.into_iter().filter(|s| s.from == Side::Server).map(|s| s.segment).collect()
+    }
+
     /// Hands the client an acknowledgement made up by the test; what it sends in answer is lost.
     pub(crate) fn answer(&mut self, octet: u64, sacks: &[(u64, u64)]) -> &mut Self {
         let ack = ack(octet, sacks);
@@ -137,6 +151,26 @@ pub(crate) fn ack(octet: u64, sacks: &[(u64, u64)]) -> Segment {
         sack,
         ..Segment::EMPTY
     }
+}
+
+/// A data segment from the client, made up by the test: `len` octets of its stream from `offset` on.
+pub(crate) fn data(offset: u64, len: u32) -> Segment {
+    Segment {
+        src_port: 4000,
+        dst_port: 80,
+        seq: CLIENT_ISS + 1 + offset as u32,
+        ack: SERVER_ISS + 1,
+        flags: Flags::ACK,
+        window: 46_875,
+        payload: Payload::Synthetic { stream: CLIENT_STREAM, offset, len },
+        ..Segment::EMPTY
+    }
+}
+
+/// What an acknowledgement says of the client's stream: the octet it acknowledges up to, and its SACK blocks.
+pub(crate) fn said(ack: &Segment) -> (i32, Vec<(i32, i32)>) {
+    let octet = |seq: SeqNum| seq.distance(CLIENT_ISS + 1);
+    (octet(ack.ack), ack.sack.as_slice().iter().map(|b| (octet(b.start), octet(b.end))).collect())
 }
 
 /// An outage of the client's direction that loses nothing: what is sent from `from` to `to` arrives after it, in order.
