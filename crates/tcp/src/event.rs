@@ -108,3 +108,14 @@ pub struct Snapshot {
     /// Retransmission timeout in force, backoff included.
     pub rto: Duration,
 }
+
+/// How many things a peer has made an endpoint remember; each takes a few dozen octets beside its payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Ranges of our octets that it has selectively acknowledged.
+    pub sacked_ranges: usize,
+    /// Runs of its octets beyond a hole.
+    pub runs: usize,
+    /// Pieces of payload, in order and beyond holes.
+    pub pieces: usize,
+}

@@ -24,5 +24,5 @@ mod window;
 
 pub use config::{Config, Frto, Growth, InitialWindow, Recovery};
 pub use endpoint::Endpoint;
-pub use event::{Counters, Death, Detector, Event, Snapshot, State};
+pub use event::{Counters, Death, Detector, Event, Footprint, Snapshot, State};
 pub use profile::{PROFILES, Profile, profile};

@@ -55,6 +55,11 @@ impl ReceiveBuffer {
         self.ready_len
     }
 
+    /// How many runs, and how many pieces of payload, it holds.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        (self.runs.len(), self.ready.len() + self.pieces.len())
+    }
+
     /// Whether data lies beyond a hole.
     pub(crate) fn has_holes(&self) -> bool {
         !self.runs.is_empty()
@@ -184,16 +189,24 @@ fn push_merged(ready: &mut VecDeque<Payload>, ready_len: &mut u64, payload: Payl
     }
 }
 
-/// Stores a piece. One that continues its predecessor merges, so that long runs of synthetic data or of small real segments
-/// stay few pieces.
+/// Stores a piece. It merges with the pieces before and after it, so that long runs of synthetic data or of small real
+/// segments stay few pieces, in whatever order they come.
 fn store(pieces: &mut BTreeMap<u64, Payload>, start: u64, payload: Payload) {
+    let mut key = start;
+    let end = start + payload.len() as u64;
     if let Some((&before, last)) = pieces.range_mut(..start).next_back()
         && before + last.len() as u64 == start
         && extend(last, &payload)
     {
-        return;
+        key = before;
+    } else {
+        pieces.insert(start, payload);
     }
-    pieces.insert(start, payload);
+    if let Some(after) = pieces.get(&end).cloned()
+        && pieces.get_mut(&key).is_some_and(|piece| extend(piece, &after))
+    {
+        pieces.remove(&end);
+    }
 }
 
 /// Real pieces are copied together up to this size: otherwise a run of one-byte segments would cost a map entry each.
@@ -295,6 +308,20 @@ mod tests {
         assert_eq!(b.runs.len(), MAX_RUNS);
         // One that touches a run is still taken.
         assert_eq!(b.insert(11, &synthetic(11, 1)), Arrival::OutOfOrder);
+    }
+
+    #[test]
+    fn small_pieces_merge_from_either_side() {
+        let octet = || Payload::Bytes(bytes::Bytes::from_static(b"x"));
+        for backwards in [false, true] {
+            let mut b = ReceiveBuffer::default();
+            for k in 0..5000 {
+                b.insert(if backwards { 5000 - k } else { 1 + k }, &octet());
+            }
+            assert!(b.held().1 <= 5000 / (GATHER / 2) + 1, "{:?}", b.held());
+            b.insert(0, &octet());
+            assert_eq!(b.next(), 5001);
+        }
     }
 
     proptest! {

@@ -33,6 +33,11 @@ impl Scoreboard {
         self.sacked
     }
 
+    /// How many ranges it holds.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
     /// One past the highest SACKed octet.
     pub(crate) fn highest(&self) -> Option<u64> {
         self.ranges.back().map(|r| r.end)

@@ -18,7 +18,7 @@ impl Endpoint {
         // RFC 9293 §3.10.7.4, first: the sequence number.
         let start = self.rx.relative(segment.seq);
         if !self.is_acceptable(start, segment) {
-            self.on_unacceptable(now, segment);
+            self.on_unacceptable(now, segment, start);
             return;
         }
         // Second: RST.
@@ -78,7 +78,7 @@ impl Endpoint {
     }
 
     /// RFC 9293 §3.10.7.4, first: an unacceptable segment is answered with an ACK, unless it is a reset.
-    fn on_unacceptable(&mut self, now: Instant, segment: &Segment) {
+    fn on_unacceptable(&mut self, now: Instant, segment: &Segment, start: i64) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
@@ -90,6 +90,9 @@ impl Endpoint {
             return;
         }
         self.rx.ack_now = true;
+        if start == -1 && segment.seq_len() == 0 {
+            self.on_ack_before_probe(now, segment);
+        }
         if !segment.payload.is_empty() {
             self.counters.data_segments_received += 1;
             self.note_old_payload(segment);
@@ -97,6 +100,16 @@ impl Endpoint {
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
             // RFC 9293 §3.10.7.4, eighth: acknowledge the repeated FIN and restart 2 MSL.
             self.start_time_wait(now);
+        }
+    }
+
+    /// A bare acknowledgement from one octet before RCV.NXT: the peer has sent that octet into a window it thought closed, does
+    /// not know that we took it, and numbers its acknowledgements by the window's edge. Where probes cross, both sides would
+    /// drop each other's acknowledgements and answer them for ever (4.4BSD processes the ACK of any old segment for that).
+    fn on_ack_before_probe(&mut self, now: Instant, segment: &Segment) {
+        let news = self.tx.position(segment.ack).is_some_and(|ack| ack > self.tx.una);
+        if news && segment.flags.contains(Flags::ACK) && self.is_synchronised() && self.on_ack(now, segment) {
+            self.after_ack(now);
         }
     }
 

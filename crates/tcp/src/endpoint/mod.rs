@@ -16,7 +16,7 @@ use handfast_wire::tcp::Segment;
 
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::{Config, Counters, Death, Event, Snapshot, State};
+use crate::{Config, Counters, Death, Event, Footprint, Snapshot, State};
 use timers::{Timer, Timers};
 
 /// Events kept for a driver that does not ask for them; beyond it the oldest is dropped.
@@ -220,6 +220,12 @@ impl Endpoint {
     /// SND.UNA, SND.NXT and SND.MAX as octets of the send stream, the SYN being octet 0: for tests and tracers.
     pub fn send_positions(&self) -> (u64, u64, u64) {
         (self.tx.una, self.tx.nxt, self.tx.max)
+    }
+
+    /// What the peer makes it hold, for tests and for drivers that watch their memory.
+    pub fn footprint(&self) -> Footprint {
+        let (runs, pieces) = self.rx.buffer.held();
+        Footprint { sacked_ranges: self.tx.board.len(), runs, pieces }
     }
 
     fn is_synchronised(&self) -> bool {

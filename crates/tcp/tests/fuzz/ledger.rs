@@ -208,11 +208,11 @@ impl Ledger {
     }
 
     /// A segment of the peer has been handed to us; `next` is what we expected before it, `was_open` whether we were past
-    /// the handshake.
-    pub fn received(&mut self, s: &Segment, endpoint: &Endpoint, next: u64, was_open: bool) {
+    /// the handshake. True if we surely took its acknowledgement.
+    pub fn received(&mut self, s: &Segment, endpoint: &Endpoint, next: u64, was_open: bool) -> bool {
         let syn = s.flags.contains(Flags::SYN);
         if s.flags.contains(Flags::RST) {
-            return;
+            return false;
         }
         let start = offset(s.seq, self.peer_iss);
         let end = start + s.payload.len() as u64;
@@ -229,15 +229,17 @@ impl Ledger {
         if !s.flags.contains(Flags::ACK) {
             // The window of a SYN counts from the first octet.
             self.edge = self.edge.max(1 + u64::from(s.window));
-            return;
+            return false;
         }
         let ack = offset(s.ack, self.iss);
         self.edge = self.edge.max(ack + (u64::from(s.window) << if syn { 0 } else { self.peer_shift }));
         let len = u64::from(s.seq_len());
         let acceptable = if len == 0 { start == next } else { start <= next && next < start + len };
-        if !syn && was_open && fresh && acceptable && ack == endpoint.send_positions().0 {
+        let taken = !syn && was_open && fresh && acceptable && ack == endpoint.send_positions().0;
+        if taken {
             self.note_sacks(s, ack);
         }
+        taken
     }
 
     fn note_timestamp(&mut self, s: &Segment) -> bool {

@@ -4,6 +4,7 @@
 
 mod case;
 mod hop;
+mod hostile;
 mod inject;
 mod ledger;
 mod limits;
@@ -26,5 +27,10 @@ proptest! {
     #[test]
     fn every_octet_arrives_or_the_outage_was_too_long(case in strategy::case()) {
         world::run(&case);
+    }
+
+    #[test]
+    fn forged_segments_do_no_harm(attack in strategy::attack()) {
+        hostile::run(&attack);
     }
 }

@@ -84,3 +84,35 @@ fn acknowledgements_are_acceptable_while_a_probe_is_outstanding() {
         ],
     });
 }
+
+#[test]
+fn crossing_probes_do_not_begin_an_endless_exchange() {
+    world::run(&Case {
+        setup: Setup {
+            client: Choices { mss: 1, cwnd_clamp: 2, ..Choices::default() },
+            server: Choices {
+                delayed_ack: 2,
+                receive_buffer: 3,
+                rto: 1,
+                cwnd_clamp: 2,
+                ..Choices::default()
+            },
+            delay_ms: 17,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::ReadSome { side: Side::Client, len: 0 },
+            Op::Write { side: Side::Client, len: 20001, real: false },
+            Op::Advance { ms: 18 },
+            Op::Write { side: Side::Server, len: 25282, real: false },
+            Op::Outage { cs: 701, hold: false, way: Way::Both },
+            Op::Write { side: Side::Server, len: 22084, real: false },
+            Op::ReadSome { side: Side::Server, len: 0 },
+            Op::Write { side: Side::Server, len: 18170, real: false },
+            Op::Advance { ms: 5519 },
+            Op::Advance { ms: 4922 },
+            Op::Advance { ms: 6201 },
+            Op::Outage { cs: 102, hold: true, way: Way::Both },
+        ],
+    });
+}

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::case::{Blind, Case, Choices, Op, Setup, Side, Way};
+use crate::hostile::{Attack, Deed, Forged, Near, Start};
 
 pub fn case() -> impl Strategy<Value = Case> {
     (setup(), vec(op(), 0..40)).prop_map(|(setup, ops)| Case { setup, ops })
@@ -107,5 +108,65 @@ fn blind() -> impl Strategy<Value = Blind> {
         any::<u8>().prop_map(|len| Blind::Old { len }),
         (any::<u16>(), any::<u8>()).prop_map(|(off, len)| Blind::Beyond { off, len }),
         (any::<u16>(), any::<u8>()).prop_map(|(off, len)| Blind::AckOfUnsent { off, len }),
+    ]
+}
+
+pub fn attack() -> impl Strategy<Value = Attack> {
+    (setup(), prop::sample::select(Start::ALL.as_slice()), vec(deed(), 1..25))
+        .prop_map(|(setup, start, deeds)| Attack { setup, start, deeds })
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        20 => forged().prop_map(Deed::Send),
+        1 => (0u8..4, any::<u8>(), any::<u16>(), any::<bool>())
+            .prop_map(|(step, len, n, backwards)| Deed::Pepper { step, len, n, backwards }),
+        1 => (0u8..4, any::<u16>()).prop_map(|(step, n)| Deed::PepperSacks { step, n }),
+        2 => any::<u16>().prop_map(|len| Deed::Write { len }),
+        1 => any::<u16>().prop_map(|len| Deed::Read { len }),
+        1 => Just(Deed::Close),
+        4 => prop_oneof![0u16..500, any::<u16>()].prop_map(|ms| Deed::Advance { ms }),
+    ]
+}
+
+/// Mostly what gets past the first checks: an acceptable number, an acknowledgement of something sent.
+fn forged() -> impl Strategy<Value = Forged> {
+    let flags = prop_oneof![
+        6 => Just(0x10u8),
+        2 => Just(0x11),
+        1 => Just(0x04),
+        1 => Just(0x14),
+        1 => Just(0x02),
+        1 => Just(0x12),
+        2 => any::<u8>(),
+    ];
+    let len = prop_oneof![3 => Just(0u16), 2 => 1u16..20, 2 => any::<u16>()];
+    let window = prop_oneof![2 => Just(0u16), 2 => 1u16..100, 4 => any::<u16>()];
+    let timestamps = prop::option::weighted(0.8, (-2i8..20, any::<i8>()));
+    let sack = prop::array::uniform4(prop::option::weighted(0.3, (near(), near())));
+    let options = (prop::option::of(any::<u16>()), prop::option::of(any::<u8>()), any::<bool>());
+    (near(), near(), flags, window, timestamps, sack, len, options).prop_map(
+        |(seq, ack, flags, window, timestamps, sack, len, (mss, window_scale, sack_permitted))| Forged {
+            seq,
+            ack,
+            flags,
+            window,
+            timestamps,
+            sack,
+            len,
+            mss,
+            window_scale,
+            sack_permitted,
+        },
+    )
+}
+
+fn near() -> impl Strategy<Value = Near> {
+    prop_oneof![
+        4 => Just(Near::Low(0)),
+        2 => (-3i8..4).prop_map(Near::Low),
+        2 => (-3i8..4).prop_map(Near::High),
+        4 => any::<u16>().prop_map(Near::Within),
+        1 => any::<u32>().prop_map(Near::Any),
     ]
 }

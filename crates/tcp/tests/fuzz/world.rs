@@ -74,10 +74,7 @@ pub struct World {
 /// Runs a case to its end; panics where a promise is broken.
 pub fn run(case: &Case) -> World {
     let mut world = World::new(&case.setup);
-    world.flush_all();
-    for &op in &case.ops {
-        world.apply(op);
-    }
+    world.perform(&case.ops);
     world.finish();
     world
 }
@@ -118,6 +115,14 @@ impl World {
 
     pub fn end(&mut self, side: Side) -> &mut End {
         &mut self.ends[side as usize]
+    }
+
+    /// Lets both ends send what they have, then does one operation after the other.
+    pub fn perform(&mut self, ops: &[Op]) {
+        self.flush_all();
+        for &op in ops {
+            self.apply(op);
+        }
     }
 
     fn apply(&mut self, op: Op) {
@@ -254,8 +259,9 @@ impl World {
         let was_open = is_open(end.endpoint.state());
         let edge_before = end.ledger.window_edge();
         end.endpoint.on_segment(now, segment);
-        end.ledger.received(segment, &end.endpoint, next, was_open);
-        if segment.flags.contains(Flags::ACK) && segment.window == 0 {
+        let taken = end.ledger.received(segment, &end.endpoint, next, was_open);
+        if taken && segment.window == 0 {
+            // RFC 9293 §3.8.6.1: a peer that answers probes with a closed window lives.
             end.progress = now;
         }
         let moved = end.ledger.window_edge() > edge_before;

@@ -1,0 +1,28 @@
+//! Two TCP endpoints and everything that can happen between them: `cargo +nightly fuzz run tcp_operations`. The interpreter
+//! is that of `crates/tcp/tests/fuzz`.
+
+#![no_main]
+
+use arbitrary::{Arbitrary, Unstructured};
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../crates/tcp/tests/fuzz/case.rs"]
+mod case;
+#[path = "../../crates/tcp/tests/fuzz/hop.rs"]
+mod hop;
+#[path = "../../crates/tcp/tests/fuzz/inject.rs"]
+mod inject;
+#[path = "../../crates/tcp/tests/fuzz/ledger.rs"]
+mod ledger;
+#[path = "../../crates/tcp/tests/fuzz/limits.rs"]
+mod limits;
+#[path = "../../crates/tcp/tests/fuzz/ranges.rs"]
+mod ranges;
+#[path = "../../crates/tcp/tests/fuzz/world.rs"]
+mod world;
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(case) = case::Case::arbitrary_take_rest(Unstructured::new(data)) {
+        world::run(&case);
+    }
+});
