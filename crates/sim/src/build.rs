@@ -6,7 +6,7 @@ use handfast_scenario::{App, Flow, FlowId, NodeId, Scenario, Scheme};
 
 use crate::app::{Sink, Source};
 use crate::capture::Taps;
-use crate::network::{Books, Channel, FIRST_PORT, Network, Node, NodeRole, Plugin};
+use crate::network::{Books, Channel, FIRST_PORT, Network, Plugin, Role};
 use crate::packets::{MAX_NODES, Packets, address_of};
 use crate::plugin::Plugins;
 use crate::queue::{EventQueue, Machine, Rank, Timer};
@@ -69,6 +69,7 @@ pub(crate) fn network(
     scenario: &Scenario,
     scheme: &Scheme,
     topology: Topology,
+    paths: &Paths,
     starts: &[Instant],
     options: &Options,
     plugins: &Plugins,
@@ -83,7 +84,9 @@ pub(crate) fn network(
         queue: EventQueue::new(ranks.count as usize),
         packets: Packets::default(),
         channels: channels(scenario, options.seed, &ranks),
-        nodes: roles(scenario, scheme, &topology, options.seed, plugins, &ranks)?,
+        roles: roles(&topology, scenario.nodes.len()),
+        plugins: Vec::new(),
+        ports: Vec::new(),
         sides: Vec::new(),
         books: Books { lost: vec![0; ends.ports.len()], ..Books::default() },
         taps,
@@ -93,17 +96,15 @@ pub(crate) fn network(
         topology,
     };
     for id in 0..ends.ports.len() {
-        let mut side = side(scenario, scheme, starts, options.seed, &ends, ranks.sides[id], id);
+        let timer = Timer::new(ranks.sides[id], Machine::Side(id as u32));
+        let path = ends.path(scenario, paths, id);
+        let mut side = side(scenario, scheme, starts, options.seed, path, timer, id);
         let deadline = side.deadline();
         network.queue.arm(&mut side.timer, deadline);
         network.sides.push(side);
     }
-    for (node, sides) in network.nodes.iter_mut().zip(ends.of_node) {
-        node.sides = sides;
-        if let NodeRole::Dyn(plugin) = &mut node.role {
-            network.queue.arm(&mut plugin.timer, plugin.machine.deadline());
-        }
-    }
+    network.ports = ends.of_node;
+    attach_agents(&mut network, scenario, scheme, options.seed, plugins, &ranks)?;
     Ok(network)
 }
 
@@ -128,6 +129,18 @@ impl Ends {
             ports.push(port);
         }
         Ok(Self { ports, of_node })
+    }
+
+    fn path(&self, scenario: &Scenario, paths: &Paths, id: SideId) -> Path {
+        let flow = &scenario.flows[id / 2];
+        let ways = [(flow.from, &paths.forward[id / 2]), (flow.to, &paths.backward[id / 2])];
+        let [(node, way), (far, _)] = if id.is_multiple_of(2) { ways } else { [ways[1], ways[0]] };
+        Path {
+            node: node as u32,
+            out: way[0],
+            local: (address_of(node), self.ports[id]),
+            remote: (address_of(far), self.ports[id ^ 1]),
+        }
     }
 }
 
@@ -177,34 +190,39 @@ fn channels(scenario: &Scenario, seed: u64, ranks: &Ranks) -> Vec<Channel> {
     channels
 }
 
-fn roles(
+fn roles(topology: &Topology, nodes: usize) -> Vec<Role> {
+    (0..nodes).map(|node| if topology.forwards(node) { Role::Plain } else { Role::Host }).collect()
+}
+
+/// Puts the scheme's agents where they belong.
+fn attach_agents(
+    network: &mut Network,
     scenario: &Scenario,
     scheme: &Scheme,
-    topology: &Topology,
     seed: u64,
     plugins: &Plugins,
     ranks: &Ranks,
-) -> Result<Vec<Node>, RunError> {
-    let role = |node| if topology.forwards(node) { NodeRole::Plain } else { NodeRole::Host };
-    let mut nodes: Vec<_> =
-        (0..scenario.nodes.len()).map(|node| Node { role: role(node), sides: Vec::new() }).collect();
+) -> Result<(), RunError> {
     for agent in &scheme.agents {
         let maker = plugins.maker(&agent.kind).ok_or_else(|| {
             RunError::Scenario(format!("scheme `{}`: no agent of kind `{}`", scheme.name, agent.kind))
         })?;
         for &node in &agent.at {
             let name = &scenario.nodes[node].name;
-            if let NodeRole::Dyn(_) = nodes[node].role {
+            if let Role::Dyn(_) = network.roles[node] {
                 let why = format!("scheme `{}` attaches two agents to node `{name}`", scheme.name);
                 return Err(RunError::Scenario(why));
             }
+            let id = network.plugins.len() as u32;
+            network.roles[node] = Role::Dyn(id);
             let stream = Stream::new(seed, &format!("agent {} {name}", agent.kind));
             let machine = maker(scenario, agent, node, stream);
-            let timer = Timer::new(ranks.agents[node], Machine::Agent(node as u32));
-            nodes[node].role = NodeRole::Dyn(Box::new(Plugin { machine, timer }));
+            let mut timer = Timer::new(ranks.agents[node], Machine::Agent(id));
+            network.queue.arm(&mut timer, machine.deadline());
+            network.plugins.push(Plugin { machine, node, timer });
         }
     }
-    Ok(nodes)
+    Ok(())
 }
 
 fn side(
@@ -212,20 +230,13 @@ fn side(
     scheme: &Scheme,
     starts: &[Instant],
     seed: u64,
-    ends: &Ends,
-    rank: Rank,
+    path: Path,
+    timer: Timer,
     id: SideId,
 ) -> Side {
     let flow_id: FlowId = id / 2;
     let flow = &scenario.flows[flow_id];
-    let timer = Timer::new(rank, Machine::Side(id as u32));
     let iss = SeqNum(Stream::new(seed, &format!("flow {} iss {}", flow.name, id % 2)).bits() as u32);
-    let [near, far] = if id.is_multiple_of(2) { [flow.from, flow.to] } else { [flow.to, flow.from] };
-    let path = Path {
-        node: near as u32,
-        local: (address_of(near), ends.ports[id]),
-        remote: (address_of(far), ends.ports[id ^ 1]),
-    };
     if id.is_multiple_of(2) {
         let source = Source::new(flow, flow_id as u32, starts[flow_id]);
         Side::sender(path, timer, source, starts[flow_id], scheme.sender.clone(), iss)

@@ -30,6 +30,14 @@ pub(crate) fn segment_size(scheme: &Scheme) -> (u64, u64) {
     (mss.saturating_sub(options).max(1), mss.max(options + 1) + HEADERS)
 }
 
+/// What senders that knew everything could deliver, payload bits per second.
+pub(crate) struct Limits {
+    /// Each flow; [`None`]: it is not active at all.
+    pub(crate) flows: Vec<Option<f64>>,
+    /// All flows, from the first start to the last end.
+    pub(crate) together: Option<f64>,
+}
+
 /// One flow as a fluid.
 struct Fluid {
     /// The channels of its forward path.
@@ -52,17 +60,17 @@ enum Step {
     Network(usize),
 }
 
-/// The limit of each flow in payload bits per second; [`None`]: it is not active at all.
+/// The limits of a run, payload bits per second.
 pub(crate) fn limits(
     scenario: &Scenario,
     scheme: &Scheme,
     timeline: &Timeline,
     starts: &[Instant],
     paths: &[Vec<u32>],
-) -> Vec<Option<f64>> {
+) -> Limits {
     let end = Instant::ZERO + scenario.duration;
     let slot = if scenario.flows.len() > MANY_FLOWS { scenario.duration / SLOTS } else { Duration::ZERO };
-    let mut tank = Tank::new(scenario, segment_size(scheme), starts, paths);
+    let mut tank = Tank::new(scenario, segment_size(scheme), paths);
     let mut now = Instant::ZERO;
     for (at, step) in steps(scenario, timeline, starts, slot) {
         tank.run(now, at.min(end), slot);
@@ -73,7 +81,7 @@ pub(crate) fn limits(
         tank.apply(at, &step, timeline);
     }
     tank.run(now, end, slot);
-    tank.fluids.iter().map(|fluid| fluid.limit(end)).collect()
+    Limits::of(&tank.fluids, end)
 }
 
 /// All steps in order of time.
@@ -98,11 +106,20 @@ fn round(at: Instant, slot: Duration) -> Instant {
     Instant::from_nanos(nanos - nanos.checked_rem(slot.as_nanos()).unwrap_or(0))
 }
 
-impl Fluid {
-    fn limit(&self, end: Instant) -> Option<f64> {
-        let seconds = self.ended.unwrap_or(end).since(self.started).as_secs_f64();
-        (seconds > 0.0).then(|| self.done * 8.0 / seconds)
+impl Limits {
+    fn of(fluids: &[Fluid], end: Instant) -> Self {
+        let ended = |fluid: &Fluid| fluid.ended.unwrap_or(end).min(end);
+        let first = fluids.iter().map(|fluid| fluid.started).min().unwrap_or(Instant::MAX);
+        let last = fluids.iter().map(ended).max().unwrap_or(end);
+        Self {
+            flows: fluids.iter().map(|fluid| rate(fluid.done, ended(fluid).since(fluid.started))).collect(),
+            together: rate(fluids.iter().map(|fluid| fluid.done).sum(), last.since(first)),
+        }
     }
+}
+
+fn rate(bytes: f64, time: Duration) -> Option<f64> {
+    (time > Duration::ZERO).then(|| bytes * 8.0 / time.as_secs_f64())
 }
 
 /// Links and flows as pipes and fluids.
@@ -116,18 +133,13 @@ struct Tank {
 }
 
 impl Tank {
-    fn new(
-        scenario: &Scenario,
-        (payload, packet): (u64, u64),
-        starts: &[Instant],
-        paths: &[Vec<u32>],
-    ) -> Self {
+    fn new(scenario: &Scenario, (payload, packet): (u64, u64), paths: &[Vec<u32>]) -> Self {
         let payload_share = payload as f64 / packet as f64;
         let rate = |bps: u64| bps as f64 / 8.0 * payload_share;
         let directions = scenario.links.iter().flat_map(|link| [&link.forward, &link.backward]);
         let pipes = directions.map(|d| (rate(d.rate.as_bps()), 0)).collect();
-        let flows = scenario.flows.iter().zip(starts).zip(paths);
-        let fluids = flows.map(|((flow, &started), path)| Fluid {
+        let flows = scenario.flows.iter().zip(paths);
+        let fluids = flows.map(|(flow, path)| Fluid {
             path: path.clone(),
             demand: match flow.app {
                 App::Paced { size, interval } => size.get() as f64 / interval.as_secs_f64(),
@@ -136,7 +148,7 @@ impl Tank {
             left: if let App::Transfer(size) = flow.app { size.get() as f64 } else { f64::INFINITY },
             done: 0.0,
             active: false,
-            started,
+            started: Instant::MAX,
             ended: flow.stop,
             rate: 0.0,
         });
@@ -146,7 +158,11 @@ impl Tank {
     fn apply(&mut self, at: Instant, step: &Step, timeline: &Timeline) {
         self.stale = true;
         match *step {
-            Step::Start(id) => self.fluids[id].active = self.fluids[id].ended.is_none_or(|ended| at < ended),
+            Step::Start(id) => {
+                let fluid = &mut self.fluids[id];
+                fluid.started = at;
+                fluid.active = fluid.ended.is_none_or(|ended| at < ended);
+            }
             Step::Stop(id) => self.fluids[id].active = false,
             Step::Network(index) => match timeline.change(index) {
                 Change::Rate(id, rate) => self.pipes[id].0 = rate.as_bps() as f64 / 8.0 * self.payload_share,
@@ -254,7 +270,7 @@ mod tests {
         let paths: Vec<_> = scenario.flows.iter().map(|f| topology.path(f.from, f.to).unwrap()).collect();
         let timeline = Timeline::new(scenario, 1);
         let limits = limits(scenario, &scenario.schemes[0], &timeline, &starts, &paths);
-        limits.into_iter().map(|l| l.map(|l| (l / 1000.0).round() as u64)).collect()
+        limits.flows.into_iter().map(|l| l.map(|l| (l / 1000.0).round() as u64)).collect()
     }
 
     /// What 1000 kbit/s come to without the headers of profile `sack`.

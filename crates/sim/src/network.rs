@@ -6,16 +6,18 @@
 use handfast_core::Instant;
 use handfast_net::{Cause, Exit, Forward, Forwarder, Link, Outbox, Port};
 use handfast_scenario::NodeId;
+use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
 
 use crate::RunError;
 use crate::capture::Taps;
 use crate::packets::{Handle, Label, Packets, node_of};
 use crate::queue::{EventQueue, Machine, Timer};
-use crate::side::{Side, SideId};
+use crate::side::{Path, Side, SideId};
 use crate::topology::{ChannelId, Topology};
 
-/// One direction of a link.
+/// One direction of a link. Aligned, so that a hop touches as few cache lines as can be.
+#[repr(align(64))]
 pub(crate) struct Channel {
     pub(crate) link: Link<Handle>,
     pub(crate) timer: Timer,
@@ -23,26 +25,22 @@ pub(crate) struct Channel {
     pub(crate) to: u32,
 }
 
-/// What a node does with packets for others.
-pub(crate) enum NodeRole {
+/// What a node does with packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
     /// Has endpoints; forwards nothing.
     Host,
     /// Forwards by destination address.
     Plain,
-    /// A plug-in sees every packet that arrives or that the node's endpoints send.
-    Dyn(Box<Plugin>),
+    /// A plug-in, by its number, sees every packet that arrives or that the node's endpoints send.
+    Dyn(u32),
 }
 
-/// A plug-in's machine and its entry in the event queue.
+/// A plug-in's machine, where it sits, and its entry in the event queue.
 pub(crate) struct Plugin {
     pub(crate) machine: Box<dyn Forwarder>,
+    pub(crate) node: NodeId,
     pub(crate) timer: Timer,
-}
-
-pub(crate) struct Node {
-    pub(crate) role: NodeRole,
-    /// Local ports in use are [`FIRST_PORT`] and up; which side has which.
-    pub(crate) sides: Vec<u32>,
 }
 
 /// The first of the ports that flows get, one a flow end and node.
@@ -64,7 +62,10 @@ pub(crate) struct Network {
     pub(crate) packets: Packets,
     pub(crate) topology: Topology,
     pub(crate) channels: Vec<Channel>,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) roles: Vec<Role>,
+    pub(crate) plugins: Vec<Plugin>,
+    /// For each node which side has which port, counted from [`FIRST_PORT`].
+    pub(crate) ports: Vec<Vec<u32>>,
     pub(crate) sides: Vec<Side>,
     pub(crate) books: Books,
     pub(crate) taps: Taps,
@@ -81,7 +82,7 @@ impl Network {
         match machine {
             Machine::Channel(id) => self.wake_channel(now, id as usize),
             Machine::Side(id) => self.wake_side(now, id as usize),
-            Machine::Agent(node) => self.wake_agent(now, node as usize),
+            Machine::Agent(id) => self.wake_plugin(now, id as usize),
         }
     }
 
@@ -115,19 +116,18 @@ impl Network {
         self.queue.settle(&mut side.timer, deadline);
     }
 
-    fn wake_agent(&mut self, now: Instant, node: NodeId) {
+    fn wake_plugin(&mut self, now: Instant, id: usize) {
         let mut out = std::mem::take(&mut self.outbox);
-        if let NodeRole::Dyn(plugin) = &mut self.nodes[node].role
-            && plugin.machine.deadline().is_some_and(|due| due <= now)
-        {
+        let plugin = &mut self.plugins[id];
+        if plugin.machine.deadline().is_some_and(|due| due <= now) {
             plugin.machine.on_timer(now, &mut out);
         }
+        let node = plugin.node;
         self.flush(now, node, out);
-        if let NodeRole::Dyn(plugin) = &mut self.nodes[node].role {
-            let deadline = plugin.machine.deadline();
-            assert_later(now, deadline, "an agent");
-            self.queue.settle(&mut plugin.timer, deadline);
-        }
+        let plugin = &mut self.plugins[id];
+        let deadline = plugin.machine.deadline();
+        assert_later(now, deadline, "an agent");
+        self.queue.settle(&mut plugin.timer, deadline);
     }
 
     /// A packet has passed a channel.
@@ -143,9 +143,11 @@ impl Network {
         if !self.taps.is_empty() {
             self.taps.record(now, node, self.topology.arrival_port(id), self.packets.get(handle));
         }
-        match self.nodes[node].role {
-            NodeRole::Dyn(_) => self.consult(now, node, Port(self.topology.arrival_port(id)), handle),
-            _ => self.route(now, node, handle),
+        match self.roles[node] {
+            Role::Dyn(plugin) => {
+                self.consult(now, plugin as usize, Port(self.topology.arrival_port(id)), handle);
+            }
+            role => self.route(now, node, role, handle),
         }
     }
 
@@ -159,30 +161,26 @@ impl Network {
 
     /// Sends a packet on, or delivers it.
     #[inline]
-    fn route(&mut self, now: Instant, node: NodeId, handle: Handle) {
+    fn route(&mut self, now: Instant, node: NodeId, role: Role, handle: Handle) {
         let Label { dst, .. } = self.packets.label(handle);
         if dst as usize == node {
             return self.deliver(now, node, handle);
         }
-        let out = if matches!(self.nodes[node].role, NodeRole::Host) {
-            None
-        } else {
-            self.topology.port(node, dst as usize)
-        };
+        let out = if role == Role::Host { None } else { self.topology.towards(node, dst as usize) };
         match out {
-            Some(port) => self.transmit(now, node, port, handle),
+            Some(channel) => self.transmit(now, channel as usize, handle),
             None => self.lose(handle),
         }
     }
 
-    /// Hands a packet to the link at `port`.
-    fn transmit(&mut self, now: Instant, node: NodeId, port: u32, handle: Handle) {
+    /// Hands a packet to a link.
+    fn transmit(&mut self, now: Instant, id: ChannelId, handle: Handle) {
         if !self.taps.is_empty() {
+            let (node, port) = self.topology.departure(id);
             self.taps.record(now, node, port, self.packets.get(handle));
         }
-        let Some(attachment) = self.topology.ports(node).get(port as usize) else { return self.lose(handle) };
         let label = self.packets.label(handle);
-        let channel = &mut self.channels[attachment.out as usize];
+        let channel = &mut self.channels[id];
         match channel.link.enqueue(now, handle, label.size(), label.has_payload) {
             Ok(()) => self.queue.arm(&mut channel.timer, channel.link.deadline()),
             Err(Cause::QueueFull | Cause::Loss | Cause::Outage) => self.lose(handle),
@@ -192,25 +190,33 @@ impl Network {
     /// A packet has reached the node it is addressed to.
     fn deliver(&mut self, now: Instant, node: NodeId, handle: Handle) {
         let packet = self.packets.get(handle);
-        let side = match &packet.body {
+        let (Body::Tcp(segment), false) = (&packet.body, packet.corrupted) else {
             // A host verifies checksums: a corrupted segment never reaches an endpoint (RFC 9293 §3.1).
-            Body::Tcp(segment) if !packet.corrupted => {
-                let index = segment.dst_port.wrapping_sub(FIRST_PORT);
-                let side = self.nodes[node].sides.get(usize::from(index)).copied();
-                side.filter(|&side| self.sides[side as usize].expects(packet, segment))
-            }
-            _ => None,
+            return self.lose(handle);
         };
-        let Some(side) = side else { return self.lose(handle) };
+        let Some(id) = self.side_for(node, packet, segment, handle) else { return self.lose(handle) };
         self.books.packets += 1;
-        if let Body::Tcp(segment) = &packet.body {
-            self.sides[side as usize].on_segment(now, segment);
-        }
+        self.sides[id].on_segment(now, segment);
         self.packets.free(handle);
-        self.pump(now, side as usize);
-        let side = &mut self.sides[side as usize];
+        self.pump(now, id);
+        let side = &mut self.sides[id];
         let deadline = side.deadline();
         self.queue.arm(&mut side.timer, deadline);
+    }
+
+    /// The side at `node` that a segment is for.
+    #[inline]
+    fn side_for(&self, node: NodeId, packet: &Packet, segment: &Segment, handle: Handle) -> Option<SideId> {
+        let is_for = |id: SideId| {
+            self.sides.get(id).is_some_and(|s| s.path.node as usize == node && s.expects(packet, segment))
+        };
+        // Nearly always the other end of its flow: that spares the look-up.
+        let other_end = self.packets.label(handle).origin as usize ^ 1;
+        if is_for(other_end) {
+            return Some(other_end);
+        }
+        let index = usize::from(segment.dst_port.wrapping_sub(FIRST_PORT));
+        self.ports[node].get(index).map(|&id| id as usize).filter(|&id| is_for(id))
     }
 
     /// Sends all that a side has to send now.
@@ -228,48 +234,43 @@ impl Network {
     /// A packet of one of the node's own endpoints.
     #[inline]
     fn originate(&mut self, now: Instant, id: SideId, packet: Packet) {
-        let node = self.sides[id].path.node as usize;
+        let Path { node, out, .. } = self.sides[id].path;
         let handle = self.packets.insert(packet, id as u32);
-        if let NodeRole::Dyn(_) = self.nodes[node].role {
-            return self.consult(now, node, Port::LOCAL, handle);
-        }
-        let dst = self.packets.label(handle).dst as usize;
-        match self.topology.port(node, dst) {
-            Some(port) => self.transmit(now, node, port, handle),
-            None => self.lose(handle),
+        match self.roles[node as usize] {
+            Role::Dyn(plugin) => self.consult(now, plugin as usize, Port::LOCAL, handle),
+            Role::Host | Role::Plain => self.transmit(now, out as usize, handle),
         }
     }
 
-    /// Shows a packet to the node's plug-in and does what that says.
+    /// Shows a packet to a plug-in and does what that says.
     #[cold]
-    fn consult(&mut self, now: Instant, node: NodeId, port: Port, handle: Handle) {
+    fn consult(&mut self, now: Instant, plugin: usize, port: Port, handle: Handle) {
         let packet = self.packets.get(handle).clone();
         self.packets.free(handle);
         let mut out = std::mem::take(&mut self.outbox);
-        if let NodeRole::Dyn(plugin) = &mut self.nodes[node].role {
-            plugin.machine.on_packet(now, port, packet, &mut out);
-            self.queue.arm(&mut plugin.timer, plugin.machine.deadline());
-        }
+        let plugin = &mut self.plugins[plugin];
+        plugin.machine.on_packet(now, port, packet, &mut out);
+        let deadline = plugin.machine.deadline();
+        self.queue.arm(&mut plugin.timer, deadline);
+        let node = plugin.node;
         self.flush(now, node, out);
     }
 
     fn flush(&mut self, now: Instant, node: NodeId, mut out: Outbox) {
         for forward in out.drain() {
+            let (Forward::Routed(packet) | Forward::To(_, packet) | Forward::Dropped(packet)) = &forward;
+            let origin = self.origin_of(packet);
             match forward {
                 Forward::Routed(packet) => {
-                    let handle = self.admit(packet);
-                    self.route(now, node, handle);
+                    let handle = self.packets.insert(packet, origin);
+                    self.route(now, node, self.roles[node], handle);
                 }
-                Forward::To(Port::LOCAL, packet) => {
-                    let handle = self.admit(packet);
-                    self.deliver(now, node, handle);
-                }
-                Forward::To(Port(port), packet) => {
-                    let handle = self.admit(packet);
-                    self.transmit(now, node, port, handle);
+                Forward::To(port, packet) => {
+                    let handle = self.packets.insert(packet, origin);
+                    self.send_by(now, node, port, handle);
                 }
                 Forward::Dropped(packet) => {
-                    let handle = self.admit(packet);
+                    let handle = self.packets.insert(packet, origin);
                     self.lose(handle);
                 }
             }
@@ -277,18 +278,27 @@ impl Network {
         self.outbox = out;
     }
 
-    /// Takes a packet from a plug-in, and finds out by its source whose loss it would be.
-    fn admit(&mut self, packet: Packet) -> Handle {
-        let sides =
-            node_of(packet.src).and_then(|node| self.nodes.get(node as usize)).map(|node| &node.sides);
+    /// Sends a packet by the port that a plug-in has chosen.
+    fn send_by(&mut self, now: Instant, node: NodeId, port: Port, handle: Handle) {
+        if port == Port::LOCAL {
+            return self.deliver(now, node, handle);
+        }
+        match self.topology.ports(node).get(port.0 as usize) {
+            Some(attachment) => self.transmit(now, attachment.out as usize, handle),
+            None => self.lose(handle),
+        }
+    }
+
+    /// Whose loss it would be: the side that has the packet's source address and port.
+    fn origin_of(&self, packet: &Packet) -> u32 {
+        let sides = node_of(packet.src).and_then(|node| self.ports.get(node as usize));
         let origin = match (&packet.body, sides) {
             (Body::Tcp(segment), Some(sides)) => {
                 sides.get(usize::from(segment.src_port.wrapping_sub(FIRST_PORT)))
             }
             _ => None,
         };
-        let origin = origin.copied().unwrap_or(NO_ORIGIN);
-        self.packets.insert(packet, origin)
+        origin.copied().unwrap_or(NO_ORIGIN)
     }
 
     /// Ends a packet's way.

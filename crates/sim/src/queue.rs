@@ -59,17 +59,25 @@ impl Timer {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    at: Instant,
-    rank: Rank,
-    machine: Packed,
-}
+/// (time, rank, machine) as one number: entries compare without branches, which a heap's random order would mispredict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
 
 impl Entry {
-    /// (time, node, sequence) as one number.
-    fn key(&self) -> u128 {
-        u128::from(self.at.as_nanos()) << 32 | u128::from(self.rank)
+    fn new(at: Instant, timer: &Timer) -> Self {
+        Self(u128::from(at.as_nanos()) << 64 | u128::from(timer.rank) << 32 | u128::from(timer.machine.0))
+    }
+
+    fn at(self) -> Instant {
+        Instant::from_nanos((self.0 >> 64) as u64)
+    }
+
+    fn rank(self) -> usize {
+        (self.0 >> 32) as u32 as usize
+    }
+
+    fn machine(self) -> Machine {
+        Packed(self.0 as u32).machine()
     }
 }
 
@@ -96,7 +104,7 @@ impl EventQueue {
     /// The next entry: when, and which machine.
     #[inline]
     pub(crate) fn peek(&self) -> Option<(Instant, Machine)> {
-        self.heap.first().map(|entry| (entry.at, entry.machine.machine()))
+        self.heap.first().map(|entry| (entry.at(), entry.machine()))
     }
 
     /// Sees to it that the machine is woken by `deadline`, perhaps earlier.
@@ -109,7 +117,7 @@ impl EventQueue {
     }
 
     fn wake_by(&mut self, timer: &mut Timer, at: Instant) {
-        let entry = Entry { at, rank: timer.rank, machine: timer.machine };
+        let entry = Entry::new(at, timer);
         let place = if timer.armed == Instant::MAX {
             self.heap.push(entry);
             self.heap.len() - 1
@@ -129,7 +137,7 @@ impl EventQueue {
         let place = self.place[timer.rank as usize] as usize;
         timer.armed = at;
         if at < Instant::MAX {
-            self.sink(place, Entry { at, rank: timer.rank, machine: timer.machine });
+            self.sink(place, Entry::new(at, timer));
         } else {
             self.remove(place);
         }
@@ -140,21 +148,21 @@ impl EventQueue {
         if place < self.heap.len() {
             // The last entry may belong above as well as below the gap, if that is in another branch.
             self.sink(place, last);
-            let settled = self.place[last.rank as usize] as usize;
+            let settled = self.place[last.rank()] as usize;
             self.rise(settled, last);
         }
     }
 
     fn put(&mut self, place: usize, entry: Entry) {
         self.heap[place] = entry;
-        self.place[entry.rank as usize] = place as u32;
+        self.place[entry.rank()] = place as u32;
     }
 
     /// Moves `entry`, which is to stand at `place`, towards the root as far as it belongs.
     fn rise(&mut self, mut place: usize, entry: Entry) {
         while place > 0 {
             let parent = (place - 1) / ARITY;
-            if self.heap[parent].key() <= entry.key() {
+            if self.heap[parent] < entry {
                 break;
             }
             self.put(place, self.heap[parent]);
@@ -166,7 +174,7 @@ impl EventQueue {
     /// Moves `entry`, which is to stand at `place`, towards the leaves as far as it belongs.
     fn sink(&mut self, mut place: usize, entry: Entry) {
         while let Some(child) = self.first_child(place) {
-            if entry.key() <= self.heap[child].key() {
+            if entry < self.heap[child] {
                 break;
             }
             self.put(place, self.heap[child]);
@@ -176,10 +184,15 @@ impl EventQueue {
     }
 
     /// The earliest of the children of `place`.
+    #[inline]
     fn first_child(&self, place: usize) -> Option<usize> {
         let first = place * ARITY + 1;
-        let children = self.heap.get(first..self.heap.len().min(first + ARITY))?;
-        let (offset, _) = children.iter().enumerate().min_by_key(|(_, entry)| entry.key())?;
+        if let Some(&[a, b, c, d]) = self.heap.get(first..first + ARITY) {
+            let (left, right) = (usize::from(b < a), 2 + usize::from(d < c));
+            let last_wins = usize::from(c.min(d) < a.min(b));
+            return Some(first + left + (right - left) * last_wins);
+        }
+        let (offset, _) = self.heap.get(first..)?.iter().enumerate().min_by_key(|(_, entry)| **entry)?;
         Some(first + offset)
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn report(
     let Inputs { scenario, scheme, .. } = inputs;
     let limits = limits(scenario, scheme, inputs.timeline, inputs.starts, &paths.forward);
     let mut flows: Vec<_> =
-        (0..scenario.flows.len()).map(|id| flow(inputs, network, id, limits[id])).collect();
+        (0..scenario.flows.len()).map(|id| flow(inputs, network, id, limits.flows[id])).collect();
     recoveries(&mut flows, trackers);
     let handovers = handovers(scenario, inputs.timeline, trackers);
     RunResult {
@@ -47,7 +47,7 @@ pub(crate) fn report(
         duration_s: scenario.duration.as_secs_f64(),
         packets: network.books.packets,
         packet_hops: network.books.packet_hops,
-        aggregate: Aggregate::of(&flows, &handovers),
+        aggregate: Aggregate::of(&flows, &handovers, limits.together),
         flows,
         handovers,
         environment: None,

@@ -53,9 +53,11 @@ pub struct RunResult {
 /// The flows together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Aggregate {
-    /// Sum over flows; null where no flow has one.
+    /// New bytes that all receiving applications got, from the first to the last byte of any; null with fewer than two
+    /// deliveries.
     pub goodput_bps: Option<f64>,
-    /// Sum over flows: the row "capacity limit" of a table.
+    /// What senders that knew everything could have delivered in all, from the first start to the last end of a flow: the
+    /// row "capacity limit" of a table.
     pub limit_bps: Option<f64>,
     /// Sum over flows.
     pub delivered_bytes: u64,
@@ -196,14 +198,14 @@ fn to_json(value: &impl Serialize) -> String {
 
 impl Aggregate {
     /// The flows and outages together.
-    pub(crate) fn of(flows: &[FlowResult], handovers: &[HandoverResult]) -> Self {
+    pub(crate) fn of(flows: &[FlowResult], handovers: &[HandoverResult], limit_bps: Option<f64>) -> Self {
         let sum = |get: fn(&FlowResult) -> u64| flows.iter().map(get).sum();
         let known = |get: fn(&FlowResult) -> Option<f64>| flows.iter().filter_map(get).collect::<Vec<_>>();
         let goodputs = known(|f| f.goodput_bps);
         let pairs = || handovers.iter().flat_map(|handover| &handover.flows);
         Self {
-            goodput_bps: total(&goodputs),
-            limit_bps: total(&known(|f| f.limit_bps)),
+            goodput_bps: together(flows),
+            limit_bps,
             delivered_bytes: sum(|f| f.delivered_bytes),
             stall_s: mean_if_all_known(pairs().map(|pair| pair.stall_s)),
             time_to_full_rate_s: mean_if_all_known(pairs().map(|pair| pair.time_to_full_rate_s)),
@@ -219,8 +221,12 @@ impl Aggregate {
     }
 }
 
-fn total(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum())
+/// All bytes from the first delivery to the last.
+fn together(flows: &[FlowResult]) -> Option<f64> {
+    let first = flows.iter().filter_map(|flow| flow.first_byte_s).reduce(f64::min)?;
+    let last = flows.iter().filter_map(|flow| flow.last_byte_s).reduce(f64::max)?;
+    let bits = flows.iter().map(|flow| flow.delivered_bytes as f64 * 8.0).sum::<f64>();
+    (last > first).then(|| bits / (last - first))
 }
 
 /// Jain's index; a flow without goodput counts as zero.

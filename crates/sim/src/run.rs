@@ -53,7 +53,7 @@ pub fn run_with(
     let paths = build::paths(scenario, &topology)?;
     let starts = build::starts(scenario, options.seed);
     let timeline = Timeline::new(scenario, options.seed);
-    let network = build::network(scenario, scheme, topology, &starts, options, plugins)?;
+    let network = build::network(scenario, scheme, topology, &paths, &starts, options, plugins)?;
     let sampler = options.series.then(|| {
         Sampler::new(scenario.sample_interval, segment_size(scheme).0, network.channels.len(), sink)
     });

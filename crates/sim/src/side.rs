@@ -29,6 +29,8 @@ pub(crate) enum Role {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     pub(crate) node: u32,
+    /// The channel that its packets leave by.
+    pub(crate) out: u32,
     pub(crate) local: (IpAddr, u16),
     pub(crate) remote: (IpAddr, u16),
 }

@@ -33,13 +33,15 @@ pub(crate) struct Topology {
     first: Vec<u32>,
     /// For each channel, the port at which it arrives.
     arrival_port: Vec<u32>,
+    /// For each channel, the node that it leaves.
+    from: Vec<u32>,
     forwards: Vec<bool>,
     /// For each node its number among those with several links, or [`NONE`].
     core_of: Vec<u32>,
     cores: usize,
-    /// For each node the core node next to it and that node's port; its own number for a core node.
+    /// For each leaf the core node next to it and the channel from there; for a core node itself.
     home: Vec<(u32, u32)>,
-    /// The port from core node `a` towards core node `b`, at `a * cores + b`.
+    /// The channel from core node `a` towards core node `b`, at `a * cores + b`.
     next: Vec<u32>,
 }
 
@@ -53,6 +55,7 @@ impl Topology {
             attachments,
             first,
             arrival_port,
+            from: scenario.links.iter().flat_map(|link| link.between.map(|node| node as u32)).collect(),
             forwards,
             core_of: Vec::new(),
             cores: 0,
@@ -80,22 +83,28 @@ impl Topology {
         self.arrival_port[channel]
     }
 
+    /// The node and port that a channel leaves.
+    pub(crate) fn departure(&self, channel: ChannelId) -> (NodeId, u32) {
+        // The way back, the channel beside it, arrives there.
+        (self.from[channel] as usize, self.arrival_port[channel ^ 1])
+    }
+
     /// Whether packets for others pass the node.
     pub(crate) fn forwards(&self, node: NodeId) -> bool {
         self.forwards[node]
     }
 
-    /// The port of `node` towards `dst`, another node. [`None`]: no way, as far as this node knows; a leaf knows nothing
-    /// and sends everything to its neighbour.
+    /// The channel from `node` towards `dst`, another node. [`None`]: no way, as far as this node knows; a leaf knows
+    /// nothing and sends everything to its neighbour.
     #[inline]
-    pub(crate) fn port(&self, node: NodeId, dst: NodeId) -> Option<u32> {
+    pub(crate) fn towards(&self, node: NodeId, dst: NodeId) -> Option<u32> {
         let core = self.core_of[node];
         if core == NONE {
-            return (!self.ports(node).is_empty()).then_some(0);
+            return self.ports(node).first().map(|attachment| attachment.out);
         }
-        let &(home, port) = self.home.get(dst)?;
+        let &(home, last) = self.home.get(dst)?;
         if home == core {
-            return Some(port);
+            return Some(last);
         }
         let next = *self.next.get(core as usize * self.cores + home as usize)?;
         (next != NONE).then_some(next)
@@ -108,13 +117,13 @@ impl Topology {
             if at != from && !self.forwards[at] {
                 return None;
             }
-            let attachment = self.ports(at)[self.port(at, to)? as usize];
-            path.push(attachment.out);
+            let out = self.towards(at, to)?;
+            path.push(out);
             // Shortest paths have no loops; this one would come from a leaf that sends what it got back.
             if path.len() > self.forwards.len() {
                 return None;
             }
-            at = attachment.neighbour as usize;
+            at = self.from[out as usize ^ 1] as usize;
         }
         Some(path)
     }
@@ -135,9 +144,9 @@ impl Topology {
                 continue;
             }
             self.home[node] = (core, NONE);
-            for (port, attachment) in (0..).zip(self.ports(node).to_vec()) {
-                if self.core_of[attachment.neighbour as usize] == NONE {
-                    self.home[attachment.neighbour as usize] = (core, port);
+            for Attachment { out, neighbour } in self.ports(node).to_vec() {
+                if self.core_of[neighbour as usize] == NONE {
+                    self.home[neighbour as usize] = (core, out);
                 }
             }
         }
@@ -149,23 +158,23 @@ impl Topology {
         self.next = vec![NONE; self.cores * self.cores];
         for dst in 0..self.cores {
             let distance = self.distances(dst, &nodes, &neighbours);
-            for (core, ports) in neighbours.iter().enumerate() {
+            for (core, ways) in neighbours.iter().enumerate() {
                 // A neighbour that does not forward is a way to itself only.
                 let usable = |&&(_, n): &&(u32, usize)| n == dst || self.forwards[nodes[n]];
                 let nearer =
                     |&&(_, n): &&(u32, usize)| distance[n].is_some_and(|d| Some(d + 1) == distance[core]);
-                if let Some(&(port, _)) = ports.iter().filter(usable).find(nearer) {
-                    self.next[core * self.cores + dst] = port;
+                if let Some(&(out, _)) = ways.iter().filter(usable).find(nearer) {
+                    self.next[core * self.cores + dst] = out;
                 }
             }
         }
     }
 
-    /// Ports of a core node that lead to core nodes, and which.
+    /// Channels of a core node that lead to core nodes, and which; by port.
     fn core_neighbours(&self, node: NodeId) -> Vec<(u32, usize)> {
         let core = |a: &Attachment| self.core_of[a.neighbour as usize];
-        let ports = (0..).zip(self.ports(node));
-        ports.filter(|(_, a)| core(a) != NONE).map(|(port, a)| (port, core(a) as usize)).collect()
+        let ways = self.ports(node).iter().filter(|a| core(a) != NONE);
+        ways.map(|a| (a.out, core(a) as usize)).collect()
     }
 
     /// Hops from each core node to `dst`.
