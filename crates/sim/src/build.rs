@@ -1,12 +1,14 @@
 //! From a scenario and a scheme to a network at time 0.
 
+use std::collections::BTreeMap;
+
 use handfast_core::{Duration, Instant, SeqNum, Stream};
 use handfast_net::{Link, Outbox};
 use handfast_scenario::{App, Flow, FlowId, NodeId, Scenario, Scheme};
 
 use crate::app::{Sink, Source};
 use crate::capture::Taps;
-use crate::network::{Books, Channel, FIRST_PORT, Network, Plugin, Role};
+use crate::network::{Books, Channel, FIRST_PORT, Network, Plugin};
 use crate::packets::{MAX_NODES, Packets, address_of};
 use crate::plugin::Plugins;
 use crate::queue::{EventQueue, Machine, Rank, Timer};
@@ -84,8 +86,8 @@ pub(crate) fn network(
         queue: EventQueue::new(ranks.count as usize),
         packets: Packets::default(),
         channels: channels(scenario, options.seed, &ranks),
-        roles: roles(&topology, scenario.nodes.len()),
         plugins: Vec::new(),
+        plugin_of: BTreeMap::new(),
         ports: Vec::new(),
         sides: Vec::new(),
         books: Books { lost: vec![0; ends.ports.len()], ..Books::default() },
@@ -97,7 +99,7 @@ pub(crate) fn network(
     };
     for id in 0..ends.ports.len() {
         let timer = Timer::new(ranks.sides[id], Machine::Side(id as u32));
-        let path = ends.path(scenario, paths, id);
+        let path = ends.path(scenario, &network.topology, paths, id);
         let mut side = side(scenario, scheme, starts, options.seed, path, timer, id);
         let deadline = side.deadline();
         network.queue.arm(&mut side.timer, deadline);
@@ -131,13 +133,14 @@ impl Ends {
         Ok(Self { ports, of_node })
     }
 
-    fn path(&self, scenario: &Scenario, paths: &Paths, id: SideId) -> Path {
+    fn path(&self, scenario: &Scenario, topology: &Topology, paths: &Paths, id: SideId) -> Path {
         let flow = &scenario.flows[id / 2];
         let ways = [(flow.from, &paths.forward[id / 2]), (flow.to, &paths.backward[id / 2])];
         let [(node, way), (far, _)] = if id.is_multiple_of(2) { ways } else { [ways[1], ways[0]] };
         Path {
             node: node as u32,
             out: way[0],
+            goal: topology.goal(far),
             local: (address_of(node), self.ports[id]),
             remote: (address_of(far), self.ports[id ^ 1]),
         }
@@ -190,10 +193,6 @@ fn channels(scenario: &Scenario, seed: u64, ranks: &Ranks) -> Vec<Channel> {
     channels
 }
 
-fn roles(topology: &Topology, nodes: usize) -> Vec<Role> {
-    (0..nodes).map(|node| if topology.forwards(node) { Role::Plain } else { Role::Host }).collect()
-}
-
 /// Puts the scheme's agents where they belong.
 fn attach_agents(
     network: &mut Network,
@@ -209,12 +208,11 @@ fn attach_agents(
         })?;
         for &node in &agent.at {
             let name = &scenario.nodes[node].name;
-            if let Role::Dyn(_) = network.roles[node] {
+            let id = network.plugins.len() as u32;
+            if network.plugin_of.insert(node as u32, id).is_some() {
                 let why = format!("scheme `{}` attaches two agents to node `{name}`", scheme.name);
                 return Err(RunError::Scenario(why));
             }
-            let id = network.plugins.len() as u32;
-            network.roles[node] = Role::Dyn(id);
             let stream = Stream::new(seed, &format!("agent {} {name}", agent.kind));
             let machine = maker(scenario, agent, node, stream);
             let mut timer = Timer::new(ranks.agents[node], Machine::Agent(id));

@@ -3,6 +3,8 @@
 //! A packet crosses a node within the event of its arrival, so a hop costs one event. Nothing here knows a shape of
 //! topology, a number of flows, or who helps.
 
+use std::collections::BTreeMap;
+
 use handfast_core::Instant;
 use handfast_net::{Cause, Exit, Forward, Forwarder, Link, Outbox, Port};
 use handfast_scenario::NodeId;
@@ -14,7 +16,7 @@ use crate::capture::Taps;
 use crate::packets::{Handle, Label, Packets, node_of};
 use crate::queue::{EventQueue, Machine, Timer};
 use crate::side::{Path, Side, SideId};
-use crate::topology::{ChannelId, Topology};
+use crate::topology::{ChannelId, Goal, Topology};
 
 /// One direction of a link. Aligned, so that a hop touches as few cache lines as can be.
 #[repr(align(64))]
@@ -23,17 +25,6 @@ pub(crate) struct Channel {
     pub(crate) timer: Timer,
     /// The node at its far end.
     pub(crate) to: u32,
-}
-
-/// What a node does with packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Has endpoints; forwards nothing.
-    Host,
-    /// Forwards by destination address.
-    Plain,
-    /// A plug-in, by its number, sees every packet that arrives or that the node's endpoints send.
-    Dyn(u32),
 }
 
 /// A plug-in's machine, where it sits, and its entry in the event queue.
@@ -62,8 +53,9 @@ pub(crate) struct Network {
     pub(crate) packets: Packets,
     pub(crate) topology: Topology,
     pub(crate) channels: Vec<Channel>,
-    pub(crate) roles: Vec<Role>,
     pub(crate) plugins: Vec<Plugin>,
+    /// For each node that has one the number of its plug-in.
+    pub(crate) plugin_of: BTreeMap<u32, u32>,
     /// For each node which side has which port, counted from [`FIRST_PORT`].
     pub(crate) ports: Vec<Vec<u32>>,
     pub(crate) sides: Vec<Side>,
@@ -143,12 +135,18 @@ impl Network {
         if !self.taps.is_empty() {
             self.taps.record(now, node, self.topology.arrival_port(id), self.packets.get(handle));
         }
-        match self.roles[node] {
-            Role::Dyn(plugin) => {
-                self.consult(now, plugin as usize, Port(self.topology.arrival_port(id)), handle);
+        match self.plugin_at(node) {
+            Some(plugin) => {
+                self.consult(now, plugin, Port(self.topology.arrival_port(id)), handle);
             }
-            role => self.route(now, node, role, handle),
+            None => self.route(now, node, handle),
         }
+    }
+
+    /// The plug-in that sees every packet which arrives at the node or which its endpoints send.
+    #[inline]
+    fn plugin_at(&self, node: NodeId) -> Option<usize> {
+        self.plugin_of.get(&(node as u32)).map(|&plugin| plugin as usize)
     }
 
     #[cold]
@@ -161,13 +159,12 @@ impl Network {
 
     /// Sends a packet on, or delivers it.
     #[inline]
-    fn route(&mut self, now: Instant, node: NodeId, role: Role, handle: Handle) {
-        let Label { dst, .. } = self.packets.label(handle);
-        if dst as usize == node {
+    fn route(&mut self, now: Instant, node: NodeId, handle: Handle) {
+        let Label { goal, .. } = self.packets.label(handle);
+        if goal.node as usize == node {
             return self.deliver(now, node, handle);
         }
-        let out = if role == Role::Host { None } else { self.topology.towards(node, dst as usize) };
-        match out {
+        match self.topology.pass_on(node, goal) {
             Some(channel) => self.transmit(now, channel as usize, handle),
             None => self.lose(handle),
         }
@@ -234,11 +231,11 @@ impl Network {
     /// A packet of one of the node's own endpoints.
     #[inline]
     fn originate(&mut self, now: Instant, id: SideId, packet: Packet) {
-        let Path { node, out, .. } = self.sides[id].path;
-        let handle = self.packets.insert(packet, id as u32);
-        match self.roles[node as usize] {
-            Role::Dyn(plugin) => self.consult(now, plugin as usize, Port::LOCAL, handle),
-            Role::Host | Role::Plain => self.transmit(now, out as usize, handle),
+        let Path { node, out, goal, .. } = self.sides[id].path;
+        let handle = self.packets.insert(packet, id as u32, goal);
+        match self.plugin_at(node as usize) {
+            Some(plugin) => self.consult(now, plugin, Port::LOCAL, handle),
+            None => self.transmit(now, out as usize, handle),
         }
     }
 
@@ -258,19 +255,17 @@ impl Network {
 
     fn flush(&mut self, now: Instant, node: NodeId, mut out: Outbox) {
         for forward in out.drain() {
-            let (Forward::Routed(packet) | Forward::To(_, packet) | Forward::Dropped(packet)) = &forward;
-            let origin = self.origin_of(packet);
             match forward {
                 Forward::Routed(packet) => {
-                    let handle = self.packets.insert(packet, origin);
-                    self.route(now, node, self.roles[node], handle);
+                    let handle = self.admit(packet);
+                    self.pass(now, node, handle);
                 }
                 Forward::To(port, packet) => {
-                    let handle = self.packets.insert(packet, origin);
+                    let handle = self.admit(packet);
                     self.send_by(now, node, port, handle);
                 }
                 Forward::Dropped(packet) => {
-                    let handle = self.packets.insert(packet, origin);
+                    let handle = self.admit(packet);
                     self.lose(handle);
                 }
             }
@@ -289,8 +284,20 @@ impl Network {
         }
     }
 
-    /// Whose loss it would be: the side that has the packet's source address and port.
-    fn origin_of(&self, packet: &Packet) -> u32 {
+    /// Sends a packet the way its address says. What a host's own plug-in lets through is the host's own.
+    fn pass(&mut self, now: Instant, node: NodeId, handle: Handle) {
+        let Label { goal, .. } = self.packets.label(handle);
+        if goal.node as usize == node {
+            return self.deliver(now, node, handle);
+        }
+        match self.topology.towards(node, goal) {
+            Some(channel) => self.transmit(now, channel as usize, handle),
+            None => self.lose(handle),
+        }
+    }
+
+    /// Takes a packet from a plug-in. Its loss would be that of the side that has its source address and port.
+    fn admit(&mut self, packet: Packet) -> Handle {
         let sides = node_of(packet.src).and_then(|node| self.ports.get(node as usize));
         let origin = match (&packet.body, sides) {
             (Body::Tcp(segment), Some(sides)) => {
@@ -298,7 +305,9 @@ impl Network {
             }
             _ => None,
         };
-        origin.copied().unwrap_or(NO_ORIGIN)
+        let origin = origin.copied().unwrap_or(NO_ORIGIN);
+        let goal = node_of(packet.dst).map_or(Goal::nowhere(), |node| self.topology.goal(node as usize));
+        self.packets.insert(packet, origin, goal)
     }
 
     /// Ends a packet's way.

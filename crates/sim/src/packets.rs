@@ -6,14 +6,17 @@ use handfast_core::Bytes;
 use handfast_scenario::NodeId;
 use handfast_wire::{Body, Packet};
 
+use crate::topology::Goal;
+
 /// A packet in the slab.
 pub(crate) type Handle = u32;
 
-/// What a hop needs to know of a packet: twelve bytes that stay in the cache while the packet itself need not be.
+/// What a hop needs to know of a packet: a few bytes that stay in the cache while the packet itself, and tables by
+/// destination, need not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
-    /// Where it goes; [`Label::NOWHERE`]: to an address that no node has.
-    pub(crate) dst: u32,
+    /// Where it goes.
+    pub(crate) goal: Goal,
     /// Bytes of the IP packet.
     pub(crate) len: u32,
     /// Which end of a flow sent it.
@@ -23,15 +26,12 @@ pub(crate) struct Label {
 }
 
 impl Label {
-    pub(crate) const NOWHERE: u32 = u32::MAX;
-
-    fn of(packet: &Packet, origin: u32) -> Self {
+    fn of(packet: &Packet, origin: u32, goal: Goal) -> Self {
         let has_payload = match &packet.body {
             Body::Tcp(segment) => !segment.payload.is_empty(),
             Body::Other { payload, .. } => !payload.is_empty(),
         };
-        let dst = node_of(packet.dst).unwrap_or(Self::NOWHERE);
-        Self { dst, len: packet.ip_len() as u32, origin, has_payload }
+        Self { goal, len: packet.ip_len() as u32, origin, has_payload }
     }
 
     pub(crate) fn size(self) -> Bytes {
@@ -64,8 +64,10 @@ pub(crate) struct Packets {
 }
 
 impl Packets {
-    pub(crate) fn insert(&mut self, packet: Packet, origin: u32) -> Handle {
-        let label = Label::of(&packet, origin);
+    /// Takes in a packet that side `origin` has sent.
+    #[inline]
+    pub(crate) fn insert(&mut self, packet: Packet, origin: u32, goal: Goal) -> Handle {
+        let label = Label::of(&packet, origin, goal);
         if let Some(handle) = self.free.pop() {
             self.slots[handle as usize] = packet;
             self.labels[handle as usize] = label;
@@ -92,12 +94,14 @@ impl Packets {
     /// A second packet like the first.
     pub(crate) fn duplicate(&mut self, handle: Handle) -> Handle {
         let copy = self.get(handle).clone();
-        self.insert(copy, self.label(handle).origin)
+        let Label { origin, goal, .. } = self.label(handle);
+        self.insert(copy, origin, goal)
     }
 
-    /// Puts another packet in the place of one.
+    /// Puts a packet in the place of one that went the same way.
     pub(crate) fn replace(&mut self, handle: Handle, packet: Packet) {
-        self.labels[handle as usize] = Label::of(&packet, self.labels[handle as usize].origin);
+        let Label { origin, goal, .. } = self.label(handle);
+        self.labels[handle as usize] = Label::of(&packet, origin, goal);
         self.slots[handle as usize] = packet;
     }
 
@@ -119,9 +123,9 @@ mod tests {
     use handfast_wire::Payload;
     use handfast_wire::tcp::Segment;
 
-    fn packet(dst: NodeId, len: u32) -> Packet {
+    fn packet(len: u32) -> Packet {
         let payload = Payload::Synthetic { stream: 0, offset: 0, len };
-        Packet::tcp(address_of(0), address_of(dst), Segment { payload, ..Segment::EMPTY })
+        Packet::tcp(address_of(0), address_of(3), Segment { payload, ..Segment::EMPTY })
     }
 
     #[test]
@@ -137,17 +141,17 @@ mod tests {
 
     #[test]
     fn labels_follow_the_packet() {
-        let mut packets = Packets::default();
-        let handle = packets.insert(packet(3, 100), 5);
-        assert_eq!(packets.label(handle), Label { dst: 3, len: 140, origin: 5, has_payload: true });
-        packets.replace(handle, packet(4, 0));
-        assert_eq!(packets.label(handle), Label { dst: 4, len: 40, origin: 5, has_payload: false });
+        let (mut packets, goal) = (Packets::default(), Goal::nowhere());
+        let handle = packets.insert(packet(100), 5, goal);
+        assert_eq!(packets.label(handle), Label { goal, len: 140, origin: 5, has_payload: true });
+        packets.replace(handle, packet(0));
+        assert_eq!(packets.label(handle), Label { goal, len: 40, origin: 5, has_payload: false });
     }
 
     #[test]
     fn freed_places_are_used_again() {
         let mut packets = Packets::default();
-        let [a, b] = [packets.insert(packet(1, 1), 0), packets.insert(packet(2, 2), 0)];
+        let [a, b] = [1, 2].map(|len| packets.insert(packet(len), 0, Goal::nowhere()));
         packets.free(a);
         let copy = packets.duplicate(b);
         assert_eq!((copy, packets.len()), (a, 2));

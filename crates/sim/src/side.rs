@@ -11,6 +11,7 @@ use handfast_wire::tcp::Segment;
 use crate::app::{Sink, Source};
 use crate::meter::WindowMeter;
 use crate::queue::Timer;
+use crate::topology::Goal;
 
 /// The sender of flow `f` is side `2 * f`, its receiver side `2 * f + 1`.
 pub(crate) type SideId = usize;
@@ -31,6 +32,8 @@ pub(crate) struct Path {
     pub(crate) node: u32,
     /// The channel that its packets leave by.
     pub(crate) out: u32,
+    /// The other end's node.
+    pub(crate) goal: Goal,
     pub(crate) local: (IpAddr, u16),
     pub(crate) remote: (IpAddr, u16),
 }

@@ -39,13 +39,30 @@ pub(crate) struct Topology {
     /// For each node its number among those with several links, or [`NONE`].
     core_of: Vec<u32>,
     cores: usize,
-    /// For each leaf the core node next to it and the channel from there; for a core node itself.
-    home: Vec<(u32, u32)>,
+    goals: Vec<Goal>,
     /// The channel from core node `a` towards core node `b`, at `a * cores + b`.
     next: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
+
+/// A destination, with what routers need to know of it: packets carry it, so that no table by destination is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Goal {
+    /// The node; none has the number of [`Goal::nowhere`].
+    pub(crate) node: u32,
+    /// For a leaf the core node next to it, for a core node itself, by its number among core nodes.
+    home: u32,
+    /// For a leaf the channel to it from there.
+    last: u32,
+}
+
+impl Goal {
+    /// An address that no node has.
+    pub(crate) const fn nowhere() -> Self {
+        Self { node: NONE, home: NONE, last: NONE }
+    }
+}
 
 impl Topology {
     pub(crate) fn new(scenario: &Scenario) -> Self {
@@ -59,11 +76,11 @@ impl Topology {
             forwards,
             core_of: Vec::new(),
             cores: 0,
-            home: Vec::new(),
+            goals: Vec::new(),
             next: Vec::new(),
         };
         this.find_cores();
-        this.find_homes();
+        this.find_goals();
         this.find_routes();
         this
     }
@@ -89,24 +106,34 @@ impl Topology {
         (self.from[channel] as usize, self.arrival_port[channel ^ 1])
     }
 
-    /// Whether packets for others pass the node.
-    pub(crate) fn forwards(&self, node: NodeId) -> bool {
-        self.forwards[node]
+    /// How to get to `dst`, a node or not.
+    pub(crate) fn goal(&self, dst: NodeId) -> Goal {
+        self.goals.get(dst).copied().unwrap_or(Goal::nowhere())
     }
 
-    /// The channel from `node` towards `dst`, another node. [`None`]: no way, as far as this node knows; a leaf knows
+    /// The channel by which `node` sends towards another one. [`None`]: no way, as far as this node knows; a leaf knows
     /// nothing and sends everything to its neighbour.
-    #[inline]
-    pub(crate) fn towards(&self, node: NodeId, dst: NodeId) -> Option<u32> {
-        let core = self.core_of[node];
-        if core == NONE {
+    pub(crate) fn towards(&self, node: NodeId, goal: Goal) -> Option<u32> {
+        if self.core_of[node] == NONE {
             return self.ports(node).first().map(|attachment| attachment.out);
         }
-        let &(home, last) = self.home.get(dst)?;
-        if home == core {
-            return Some(last);
+        self.core_towards(self.core_of[node], goal)
+    }
+
+    /// The channel by which `node` passes on what is for another one. [`None`]: it does not, or there is no way. A leaf
+    /// could only send it back.
+    #[inline]
+    pub(crate) fn pass_on(&self, node: NodeId, goal: Goal) -> Option<u32> {
+        let core = self.core_of[node];
+        if core == NONE || !self.forwards[node] { None } else { self.core_towards(core, goal) }
+    }
+
+    #[inline]
+    fn core_towards(&self, core: u32, goal: Goal) -> Option<u32> {
+        if goal.home == core {
+            return Some(goal.last);
         }
-        let next = *self.next.get(core as usize * self.cores + home as usize)?;
+        let next = *self.next.get(core as usize * self.cores + goal.home as usize)?;
         (next != NONE).then_some(next)
     }
 
@@ -117,7 +144,7 @@ impl Topology {
             if at != from && !self.forwards[at] {
                 return None;
             }
-            let out = self.towards(at, to)?;
+            let out = self.towards(at, self.goals[to])?;
             path.push(out);
             // Shortest paths have no loops; this one would come from a leaf that sends what it got back.
             if path.len() > self.forwards.len() {
@@ -136,17 +163,18 @@ impl Topology {
         }
     }
 
-    fn find_homes(&mut self) {
-        self.home = vec![(NONE, NONE); self.forwards.len()];
+    fn find_goals(&mut self) {
+        self.goals =
+            (0..self.forwards.len()).map(|node| Goal { node: node as u32, ..Goal::nowhere() }).collect();
         for node in 0..self.forwards.len() {
             let core = self.core_of[node];
             if core == NONE {
                 continue;
             }
-            self.home[node] = (core, NONE);
+            self.goals[node].home = core;
             for Attachment { out, neighbour } in self.ports(node).to_vec() {
                 if self.core_of[neighbour as usize] == NONE {
-                    self.home[neighbour as usize] = (core, out);
+                    self.goals[neighbour as usize] = Goal { node: neighbour, home: core, last: out };
                 }
             }
         }
