@@ -6,6 +6,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 use handfast_scenario::Scenario;
 use handfast_sim::series::{FileSink, NoSeries};
@@ -59,7 +60,13 @@ fn simulate(arguments: &Arguments, scenario: &Scenario) -> Result<RunResult, Box
     Ok(result)
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    let Err(error) = go() else { return ExitCode::SUCCESS };
+    let _ = writeln!(std::io::stderr(), "{error}");
+    ExitCode::from(2)
+}
+
+fn go() -> Result<(), Box<dyn Error>> {
     let arguments = arguments(std::env::args().skip(1))?;
     let text = std::fs::read_to_string(Path::new(&arguments.scenario))?;
     let scenario = Scenario::parse(&text, &arguments.scenario, &arguments.overrides)?;

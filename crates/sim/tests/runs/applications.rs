@@ -1,0 +1,130 @@
+//! What applications do, and what an outage does to them.
+
+use crate::support::{OUTAGE, result, scenario, with};
+use handfast_core::Duration;
+use handfast_sim::series::NoSeries;
+use handfast_sim::{Control, Options, RunError, run};
+
+/// Two hosts and one link; flows are added.
+const PAIR: &str = r#"
+duration = "10s"
+[nodes]
+a = {kind = "host"}
+b = {kind = "host"}
+[[links]]
+between = ["a", "b"]
+rate = "8Mbit/s"
+delay = "10ms"
+queue = "100pkt"
+"#;
+
+#[test]
+fn a_transfer_delivers_its_bytes_and_closes() {
+    let scenario = with(PAIR, "[[flows]]\nfrom = \"a\"\nto = \"b\"\napp = {transfer = \"1MB\"}");
+    for scheme in ["tahoe", "reno", "newreno", "sack", "cubic", "linux"] {
+        let flow = &result(&scenario, scheme, 1).flows[0];
+        assert_eq!((flow.delivered_bytes, flow.outcome), (1_000_000, "closed"), "{scheme}");
+        assert!(flow.end_s.unwrap() < 2.0, "{scheme}: {flow:?}");
+        assert!(flow.goodput_bps.unwrap() <= flow.limit_bps.unwrap() * 1.01, "{scheme}: {flow:?}");
+        assert!(flow.idle_s.unwrap() < 0.5, "{scheme}: {flow:?}");
+    }
+}
+
+#[test]
+fn a_paced_flow_delivers_what_is_written_when_it_is_written() {
+    let app = "app = {paced = {size = \"1kB\", interval = \"100ms\"}}\nstop = \"5s\"";
+    let flow =
+        &result(&with(PAIR, &format!("[[flows]]\nfrom = \"a\"\nto = \"b\"\n{app}")), "sack", 1).flows[0];
+    // At 0 s, 100 ms, … up to but not at 5 s.
+    assert_eq!((flow.delivered_bytes, flow.outcome), (50_000, "closed"));
+    assert!((flow.idle_s.unwrap() - 0.1).abs() < 0.02, "{flow:?}");
+    assert_eq!(flow.limit_bps.map(f64::round), Some(80_000.0));
+}
+
+#[test]
+fn a_bulk_flow_that_is_stopped_is_soon_over() {
+    let flow =
+        &result(&with(PAIR, "[[flows]]\nfrom = \"a\"\nto = \"b\"\nstop = \"5s\""), "cubic", 1).flows[0];
+    assert_eq!(flow.outcome, "closed");
+    assert!((5.0..6.0).contains(&flow.end_s.unwrap()), "{flow:?}");
+}
+
+#[test]
+fn a_reader_that_is_slower_than_the_link_sets_the_pace() {
+    let flows =
+        "[tcp]\nreceive_buffer = \"64kB\"\n[[flows]]\nfrom = \"a\"\nto = \"b\"\nread_rate = \"1Mbit/s\"";
+    for scheme in ["reno", "linux"] {
+        let flow = &result(&with(PAIR, flows), scheme, 1).flows[0];
+        let goodput = flow.goodput_bps.unwrap();
+        assert!((0.97e6..1.03e6).contains(&goodput), "{scheme}: {flow:?}");
+        // A closed window is no loss.
+        assert_eq!((flow.lost_segments, flow.timeouts), (0, 0), "{scheme}: {flow:?}");
+    }
+}
+
+#[test]
+fn an_outage_is_seen_by_the_flow_that_crosses_it() {
+    let scenario = scenario(OUTAGE);
+    for scheme in ["tahoe", "reno", "newreno", "sack", "cubic", "linux"] {
+        let run = result(&scenario, scheme, 2);
+        let [handover] = &run.handovers[..] else { panic!("{:?}", run.handovers) };
+        assert_eq!((handover.station.as_str(), handover.link.as_str()), ("phone", "radio"));
+        assert!((4.0..4.5).contains(&handover.down_s));
+        assert!((handover.up_s.unwrap() - handover.down_s - 2.0).abs() < 1e-9);
+        let stall = handover.stall_s.unwrap();
+        // The RTO has been doubled some four times: the next probe comes within two seconds more.
+        assert!((0.02..3.5).contains(&stall), "{scheme}: {stall}");
+        let flow = &run.flows[0];
+        // Nothing arrives from when the air is empty until data comes again.
+        assert!((flow.idle_s.unwrap() - (2.0 + stall)).abs() < 0.05, "{scheme}: {flow:?}");
+        assert!(flow.timeouts >= 2, "{scheme}: {flow:?}");
+        assert_eq!(run.aggregate.stall_s, Some(stall));
+        assert!(run.aggregate.goodput_bps < run.aggregate.limit_bps, "{scheme}: {:?}", run.aggregate);
+    }
+}
+
+#[test]
+fn an_outage_beyond_the_end_has_no_end() {
+    let late = OUTAGE.replace("at = \"4s\"", "at = \"11s\"");
+    let run = result(&scenario(&late), "sack", 1);
+    assert_eq!((run.handovers[0].up_s, run.handovers[0].stall_s), (None, None));
+    assert_eq!(run.aggregate.stall_s, None);
+}
+
+#[test]
+fn what_cannot_be_known_is_null() {
+    let run = result(&with(PAIR, "[[flows]]\nfrom = \"a\"\nto = \"b\"\nstart = \"9.999s\""), "sack", 1);
+    let json = run.to_json();
+    for key in
+        ["goodput_bps", "stall_s", "time_to_full_rate_s", "idle_s", "first_byte_s", "srtt_s", "cwnd_mean_pkt"]
+    {
+        assert!(json.contains(&format!("\"{key}\":null")), "{key} in {json}");
+    }
+    assert!(json.contains("\"environment\":null"));
+}
+
+#[test]
+fn a_flow_without_a_way_is_an_error() {
+    let mut scenario = with(PAIR, "[[flows]]\nfrom = \"a\"\nto = \"b\"");
+    scenario.links.clear();
+    let scheme = scenario.scheme("sack").unwrap();
+    let error = run(&scenario, scheme, &Options::default(), &Control::new(), &mut NoSeries).unwrap_err();
+    assert_eq!(error.to_string(), "flow `a-b`: no way from `a` to `b`");
+}
+
+#[test]
+fn a_run_can_be_cancelled_and_watched() {
+    let mut scenario = with(PAIR, "[[flows]]\nfrom = \"a\"\nto = \"b\"");
+    scenario.duration = Duration::from_secs(1_000_000);
+    let control = Control::new();
+    let scheme = scenario.scheme("sack").unwrap();
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| run(&scenario, scheme, &Options::default(), &control, &mut NoSeries));
+        while control.progress() == 0.0 {
+            std::thread::yield_now();
+        }
+        control.cancel();
+        assert!(matches!(run.join().unwrap(), Err(RunError::Cancelled)));
+    });
+    assert!((0.0..1.0).contains(&control.progress()));
+}

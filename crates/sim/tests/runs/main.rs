@@ -1,0 +1,8 @@
+//! Whole runs, from a scenario to its result.
+
+mod applications;
+mod captures;
+mod determinism;
+mod plugin;
+mod support;
+mod table;

@@ -1,0 +1,61 @@
+//! What the tests of whole runs share.
+
+use handfast_scenario::Scenario;
+use handfast_sim::series::{Collected, NoSeries};
+use handfast_sim::{Control, Options, RunResult, run};
+
+/// A download over two links with an outage, random loss and a random start: everything that draws numbers.
+pub(crate) const OUTAGE: &str = r#"
+duration = "12s"
+[nodes]
+server = {kind = "host"}
+ap = {kind = "ap", role = "base-station"}
+phone = {kind = "station"}
+[[links]]
+between = ["server", "ap"]
+rate = "100Mbit/s"
+delay = "5ms"
+[[links]]
+name = "radio"
+between = ["ap", "phone"]
+rate = "10Mbit/s"
+delay = "15ms"
+queue = "50pkt"
+loss = 1e-3
+[[flows]]
+name = "download"
+from = "server"
+to = "phone"
+jitter = "100ms"
+[[events]]
+at = "4s"
+do = "outage"
+link = "radio"
+gap = "2s"
+phase = "500ms"
+"#;
+
+/// The scenario in `text`.
+pub(crate) fn scenario(text: &str) -> Scenario {
+    Scenario::parse(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// [`OUTAGE`] or another text with lines added at its end.
+pub(crate) fn with(text: &str, more: &str) -> Scenario {
+    scenario(&format!("{text}\n{more}"))
+}
+
+/// Runs it without time series.
+pub(crate) fn result(scenario: &Scenario, scheme: &str, seed: u64) -> RunResult {
+    let options = Options { seed, ..Options::default() };
+    let scheme = scenario.scheme(scheme).expect("a scheme or profile");
+    run(scenario, scheme, &options, &Control::new(), &mut NoSeries).expect("a result")
+}
+
+/// Runs it with those options: the result as JSON, and the time series if there are any.
+pub(crate) fn bytes(scenario: &Scenario, scheme: &str, options: &Options) -> (String, Collected) {
+    let mut series = Collected::default();
+    let scheme = scenario.scheme(scheme).expect("a scheme or profile");
+    let result = run(scenario, scheme, options, &Control::new(), &mut series).expect("a result");
+    (result.to_json(), series)
+}
