@@ -49,7 +49,7 @@ fn the_table_is_as_it_was() {
     }
     let golden = std::fs::read_to_string(Path::new(GOLDEN)).unwrap_or_default();
     for (line, (now, was)) in table.lines().zip(golden.lines()).enumerate() {
-        assert_eq!(now, was, "line {}", line + 1);
+        assert_eq!(now, was, "line {}; if that is meant, set HANDFAST_UPDATE=1", line + 1);
     }
     assert_eq!(table.lines().count(), golden.lines().count());
 }
