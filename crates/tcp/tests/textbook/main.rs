@@ -8,6 +8,8 @@ mod script;
 mod support;
 
 mod arrivals;
+mod cubic;
+mod laws;
 mod losses;
 mod receiver;
 mod reno;

@@ -1,0 +1,54 @@
+//! CUBIC on a connection: RFC 9438.
+
+use handfast_core::Bytes;
+use handfast_tcp::Config;
+
+use crate::script::{bulk, outage, ten};
+use crate::support::{Fate, plain};
+
+#[test]
+fn a_loss_leaves_seven_tenths() {
+    // RFC 9438 §4.6; ten in flight.
+    let mut s = bulk(ten("cubic"), 60);
+    s.lose(250, &[2]);
+    assert_eq!(s.rounds(), ["0: 0-9", "100: 10-11 2 12-15", "200: 16-22"]);
+    assert_eq!(s.window().1, 7000);
+}
+
+#[test]
+fn a_timeout_leaves_one_segment_and_a_threshold_of_seven_tenths() {
+    // RFC 9438 §4.8.
+    let mut s = bulk(ten("cubic"), 60);
+    s.run(310, outage(s.start, 0, 200));
+    assert_eq!(s.window(), (1000, 7000));
+    s.run(750, |_| Fate::Deliver);
+    assert_eq!(s.rounds()[1..], ["300: 0", "400: 1-2", "500: 3-6", "600: 7-13", "700: 14-20"]);
+}
+
+#[test]
+fn the_window_follows_the_cubic_curve() {
+    // RFC 9438 figure 1 and 2: W(t) = 0.4 (t - K)^3 + W_max, K = cbrt (0.3 W_max / 0.4), from the end of recovery on.
+    let config =
+        Config { initial_ssthresh: Some(Bytes(1_000_000)), cwnd_clamp: Some(1200), ..plain("cubic") };
+    let mut s = bulk(config, 400_000);
+    let start = s.start;
+    let mut lost = false;
+    // A loss when the window has reached about a thousand segments.
+    s.run(1500, |sent| {
+        let now = sent.at.since(start).as_millis() >= 1100;
+        let drop = now && !lost && crate::support::data_of(&sent.segment).is_some();
+        lost |= drop;
+        if drop { Fate::Drop } else { Fate::Deliver }
+    });
+    let left = s.events().iter().find(|e| e.1 == handfast_tcp::Event::RecoveryLeft).map(|e| e.0);
+    let left = left.expect("recovery has ended");
+    let w_max = s.window().1 as f64 / 0.7 / 1000.0;
+    let k = libm::cbrt(0.3 * w_max / 0.4);
+    for second in 1..=10 {
+        s.run(left + second * 1000, |_| Fate::Deliver);
+        s.pair.log.clear();
+        let curve = 0.4 * (second as f64 - k) * (second as f64 - k) * (second as f64 - k) + w_max;
+        let cwnd = s.window().0 as f64 / 1000.0;
+        assert!((cwnd / curve - 1.0).abs() < 0.02, "{second} s: {cwnd:.1}, the curve says {curve:.1}");
+    }
+}
