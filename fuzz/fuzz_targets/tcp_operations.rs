@@ -2,6 +2,7 @@
 //! is that of `crates/tcp/tests/fuzz`.
 
 #![no_main]
+#![allow(dead_code, reason = "each target uses its part of the interpreter")]
 
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;

@@ -148,3 +148,25 @@ fn a_refused_syn_ack_leads_back_to_listen_with_what_was_written() {
     pair.run_for(S(5), |_| Fate::Deliver);
     assert_eq!((pair.read_by_client, pair.client.state()), (700, State::CloseWait));
 }
+
+#[test]
+fn the_override_timeout_is_not_put_off_by_a_talkative_peer() {
+    // RFC 9293 §3.8.6.2.1: what silly-window avoidance holds back goes out after the override timeout, here one RTO, though
+    // the peer's own data repeats the narrow window every 100 ms.
+    let narrow = handfast_tcp::Config { mss: 88, receive_buffer: handfast_core::Bytes(300), ..plain("reno") };
+    let mut pair = Pair::connected(plain("reno"), narrow);
+    pair.reading = false;
+    pair.client_writes(0, 400);
+    pair.run_for(Duration::from_millis(150), |_| Fate::Deliver);
+    let before = pair.server.readable();
+    assert!(before < 300, "a part of a segment is held back: {before}");
+    for k in 0..8 {
+        pair.server.write(handfast_wire::Payload::Synthetic {
+            stream: support::SERVER_STREAM,
+            offset: k,
+            len: 1,
+        });
+        pair.run_for(Duration::from_millis(100), |_| Fate::Deliver);
+    }
+    assert_eq!(pair.server.readable(), 300);
+}

@@ -60,16 +60,20 @@ impl Endpoint {
         if ack < self.tx.una || !newer {
             return;
         }
+        let opened = ack + window > self.tx.right_edge();
         self.tx.wnd = window;
         self.tx.max_wnd = self.tx.max_wnd.max(window);
         if self.tx.wl1.before(segment.seq) {
             self.tx.wl1 = segment.seq;
         }
         self.tx.wl2 = ack;
-        if window > 0 && self.timers.is_set(Timer::Persist) {
+        // Only a window that opens ends the probing: the override timeout must not begin anew with each segment that repeats
+        // a window too narrow to use. What was counted belongs to the old window.
+        if opened && self.timers.is_set(Timer::Persist) {
             self.timers.stop(Timer::Persist);
             self.tx.probes = 0;
             self.tx.probe_due = false;
+            self.tx.retries = 0;
         }
     }
 

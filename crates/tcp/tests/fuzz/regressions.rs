@@ -116,3 +116,32 @@ fn crossing_probes_do_not_begin_an_endless_exchange() {
         ],
     });
 }
+
+#[test]
+fn probes_of_one_window_do_not_count_against_the_next() {
+    world::run(&Case {
+        setup: Setup {
+            client: Choices { delayed_ack: 1, cwnd_clamp: 2, ..Choices::default() },
+            server: Choices {
+                initial_window: 1,
+                mss: 3,
+                receive_buffer: 6,
+                cwnd_clamp: 2,
+                ..Choices::default()
+            },
+            delay_ms: 31,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::Write { side: Side::Client, len: 301, real: false },
+            Op::Lose { from: Side::Client, skip: 3, n: 1 },
+            Op::Duplicate { from: Side::Server, n: 2, ms: 65 },
+            Op::StopReading { side: Side::Server },
+            Op::Write { side: Side::Client, len: 1, real: false },
+            Op::Advance { ms: 128 },
+            Op::Outage { cs: 33086, hold: false, way: Way::From(Side::Client) },
+            Op::Advance { ms: 6233 },
+            Op::Write { side: Side::Server, len: 1, real: false },
+        ],
+    });
+}
