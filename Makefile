@@ -35,7 +35,7 @@ lint: $(VENV)/.dev
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --quiet --check
-	$(BIN)/mypy
+	$(BIN)/mypy python tests/python $(wildcard bench)
 	$(BIN)/stubtest handfast._handfast
 
 bench:

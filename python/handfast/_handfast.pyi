@@ -4,6 +4,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
+__all__ = [
+    "Cancelled",
+    "Control",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "__version__",
+    "agents",
+    "document",
+    "load",
+    "profiles",
+    "schema",
+]
+
 __version__: str
 
 class ScenarioError(ValueError):
