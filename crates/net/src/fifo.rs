@@ -1,9 +1,9 @@
 //! The packets of one direction in order, and which of them still wait.
 
 use std::collections::VecDeque;
-use std::collections::vec_deque::IterMut;
+use std::collections::vec_deque::Iter;
 
-use handfast_core::{Bytes, Instant};
+use handfast_core::{Bytes, Duration, Instant};
 
 /// The largest size the FIFO accounts for: 30 bits.
 const SIZE_MASK: u32 = (1 << 30) - 1;
@@ -23,9 +23,10 @@ pub(crate) struct Entry<H> {
 }
 
 impl<H> Entry<H> {
-    pub(crate) fn new(handle: H, size: u32, has_payload: bool) -> Self {
+    #[inline]
+    pub(crate) fn new(handle: H, size: u32, has_payload: bool, departure: Instant, arrival: Instant) -> Self {
         let meta = size | if has_payload { PAYLOAD } else { 0 };
-        Self { departure: Instant::MAX, arrival: Instant::MAX, handle, meta }
+        Self { departure, arrival, handle, meta }
     }
 
     pub(crate) fn size(&self) -> u32 {
@@ -52,6 +53,8 @@ pub(crate) fn clamp(size: Bytes) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Fifo<H> {
     entries: VecDeque<Entry<H>>,
+    /// When the last packet that was ever appended arrives.
+    last_arrival: Instant,
     /// Bytes of the packets behind the border.
     held_bytes: u64,
     /// How many packets were in front of the border when it was last looked up.
@@ -60,7 +63,7 @@ pub(crate) struct Fifo<H> {
 
 impl<H: Copy> Fifo<H> {
     pub(crate) const fn new() -> Self {
-        Self { entries: VecDeque::new(), held_bytes: 0, departed: 0 }
+        Self { entries: VecDeque::new(), last_arrival: Instant::ZERO, held_bytes: 0, departed: 0 }
     }
 
     /// Packets on the link: in the queue or in the air.
@@ -68,26 +71,25 @@ impl<H: Copy> Fifo<H> {
         self.entries.len()
     }
 
-    pub(crate) fn front(&self) -> Option<&Entry<H>> {
-        self.entries.front()
+    /// When the first packet arrives; [`Instant::MAX`]: never.
+    #[inline]
+    pub(crate) fn next_arrival(&self) -> Instant {
+        self.entries.front().map_or(Instant::MAX, |entry| entry.arrival)
     }
 
-    /// Appends a packet. It arrives no earlier than the one before it, whatever became of the delay meanwhile.
+    /// Appends a packet and says when it arrives: no earlier than the one before it, whatever became of the delay meanwhile.
     #[inline]
-    pub(crate) fn push(&mut self, mut entry: Entry<H>) {
-        if let Some(last) = self.entries.back() {
-            entry.arrival = entry.arrival.max(last.arrival);
-        }
+    pub(crate) fn push(&mut self, mut entry: Entry<H>) -> Instant {
+        entry.arrival = entry.arrival.max(self.last_arrival);
+        self.last_arrival = entry.arrival;
         self.held_bytes += u64::from(entry.size());
         self.entries.push_back(entry);
+        entry.arrival
     }
 
-    /// Removes the first packet if it has arrived.
+    /// Removes the first packet, which must have arrived.
     #[inline]
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<Entry<H>> {
-        if self.entries.front()?.arrival > now {
-            return None;
-        }
+    pub(crate) fn pop(&mut self) -> Option<Entry<H>> {
         let entry = self.entries.pop_front()?;
         match self.departed.checked_sub(1) {
             Some(left) => self.departed = left,
@@ -108,12 +110,29 @@ impl<H: Copy> Fifo<H> {
         (self.entries.len() - self.departed as usize, self.held_bytes)
     }
 
-    /// The packets in the queue, first the one in serialisation, and when the last one in the air arrives.
-    pub(crate) fn queue_mut(&mut self, now: Instant) -> (Instant, IterMut<'_, Entry<H>>) {
+    /// The packets in the queue, first the one in serialisation.
+    pub(crate) fn queue(&mut self, now: Instant) -> Iter<'_, Entry<H>> {
+        self.held(now);
+        self.entries.range(self.departed as usize..)
+    }
+
+    /// Gives each packet in the queue, in order, the departure that `departure` computes, and an arrival `delay` later; none
+    /// arrives before the one before it.
+    pub(crate) fn retime(
+        &mut self,
+        now: Instant,
+        delay: Duration,
+        mut departure: impl FnMut(&Entry<H>) -> Instant,
+    ) {
         self.held(now);
         let departed = self.departed as usize;
-        let last = departed.checked_sub(1).map_or(Instant::ZERO, |last| self.entries[last].arrival);
-        (last, self.entries.range_mut(departed..))
+        // What has left the link arrived by now: that is no bound any more.
+        self.last_arrival = departed.checked_sub(1).map_or(Instant::ZERO, |last| self.entries[last].arrival);
+        for entry in self.entries.range_mut(departed..) {
+            entry.departure = departure(entry);
+            entry.arrival = self.last_arrival.max(entry.departure + delay);
+            self.last_arrival = entry.arrival;
+        }
     }
 
     /// Dooms every packet that has not arrived: it leaves the link now, for nowhere.
@@ -123,6 +142,7 @@ impl<H: Copy> Fifo<H> {
             entry.arrival = now;
             entry.meta |= DOOMED;
         }
+        self.last_arrival = self.last_arrival.min(now);
         self.held(now);
     }
 }

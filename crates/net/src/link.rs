@@ -53,12 +53,11 @@ pub struct Link<H> {
     line: Line,
     fifo: Fifo<H>,
     delay: Duration,
+    /// When something comes out next; [`Instant::MAX`]: not while things stay as they are.
+    next: Instant,
     delivered: u64,
-    /// Packets the queue holds; [`u32::MAX`] where only bytes or nothing limits it.
-    max_packets: u32,
-    /// Whether arrivals are lost: down with [`DownMode::Drop`].
-    gone: bool,
-    limited_in_bytes: bool,
+    /// With fewer packets than these on the link, one more is accepted without a look at the queue.
+    unchecked: u32,
     impaired: bool,
     rest: Box<Rest<H>>,
 }
@@ -68,7 +67,7 @@ pub struct Link<H> {
 struct Rest<H> {
     /// The configured rate, also while held.
     rate: BitRate,
-    max_bytes: u64,
+    limit: Option<QueueLimit>,
     /// How many outages of each mode last: [`DownMode::Drop`], [`DownMode::Hold`].
     down: [u32; 2],
     /// Nanobits left of the packet in serialisation when the line stopped; [`None`]: all of it.
@@ -80,24 +79,18 @@ struct Rest<H> {
 impl<H: Copy> Link<H> {
     /// An empty link. Each of its random processes gets a stream of its own, drawn from `stream`.
     pub fn new(direction: &Direction, stream: Stream) -> Self {
-        let (max_packets, max_bytes) = match direction.queue {
-            Some(QueueLimit::Packets(n)) => (n, None),
-            Some(QueueLimit::Bytes(n)) => (u32::MAX, Some(n.get())),
-            None => (u32::MAX, None),
-        };
         let impairments = Impairments::new(direction, stream);
         Self {
             line: Line::new(direction.rate),
             fifo: Fifo::new(),
             delay: direction.delay,
+            next: Instant::MAX,
             delivered: 0,
-            max_packets,
-            gone: false,
-            limited_in_bytes: max_bytes.is_some(),
+            unchecked: unchecked(direction.queue),
             impaired: impairments.is_some(),
             rest: Box::new(Rest {
                 rate: direction.rate,
-                max_bytes: max_bytes.unwrap_or(u64::MAX),
+                limit: direction.queue,
                 down: [0; 2],
                 left: None,
                 counters: Counters::default(),
@@ -114,40 +107,43 @@ impl<H: Copy> Link<H> {
     #[inline]
     pub fn enqueue(&mut self, now: Instant, handle: H, size: Bytes, has_payload: bool) -> Result<(), Cause> {
         let size = clamp(size);
-        if self.gone {
-            return Err(self.refuse(Cause::Outage));
+        if self.fifo.len() >= self.unchecked as usize {
+            self.admit(now, size)?;
         }
-        // While everything on the link would fit the queue, there is no need to know what has left it.
-        if (self.limited_in_bytes || self.fifo.len() >= self.max_packets as usize)
-            && !self.has_room(now, size)
-        {
-            return Err(self.refuse(Cause::QueueFull));
-        }
-        let mut entry = Entry::new(handle, size, has_payload);
-        entry.departure = self.line.serve(now, size);
-        entry.arrival = entry.departure + self.delay;
-        self.fifo.push(entry);
+        let departure = self.line.serve(now, size);
+        let entry = Entry::new(handle, size, has_payload, departure, departure + self.delay);
+        let arrival = self.fifo.push(entry);
+        self.next = self.next.min(arrival);
         Ok(())
     }
 
-    fn has_room(&mut self, now: Instant, size: u32) -> bool {
+    /// Whether there is room, now that it must be known what has left the queue.
+    fn admit(&mut self, now: Instant, size: u32) -> Result<(), Cause> {
         let (packets, bytes) = self.fifo.held(now);
-        packets < self.max_packets as usize && bytes.saturating_add(u64::from(size)) <= self.rest.max_bytes
-    }
-
-    #[cold]
-    fn refuse(&mut self, cause: Cause) -> Cause {
-        self.rest.counters.count(cause);
-        cause
+        let full = match self.rest.limit {
+            None => false,
+            Some(QueueLimit::Packets(most)) => packets >= most as usize,
+            Some(QueueLimit::Bytes(most)) => bytes.saturating_add(u64::from(size)) > most.get(),
+        };
+        let gone = self.rest.down[DownMode::Drop as usize] > 0;
+        let cause = if gone { Some(Cause::Outage) } else { full.then_some(Cause::QueueFull) };
+        cause.map_or(Ok(()), |cause| {
+            self.rest.counters.count(cause);
+            Err(cause)
+        })
     }
 
     /// The next packet that has come out by `now`, in the order in which they came.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Exit<H>> {
+        if now < self.next {
+            return None;
+        }
         if self.impaired {
             return self.poll_impaired(now);
         }
-        let entry = self.fifo.pop(now)?;
+        let entry = self.fifo.pop()?;
+        self.next = self.fifo.next_arrival();
         if entry.is_doomed() {
             return Some(self.lost_in_outage(entry.handle));
         }
@@ -156,13 +152,22 @@ impl<H: Copy> Link<H> {
     }
 
     fn poll_impaired(&mut self, now: Instant) -> Option<Exit<H>> {
+        let exit = self.pass_one(now);
+        self.next = self.next_exit();
+        exit
+    }
+
+    fn pass_one(&mut self, now: Instant) -> Option<Exit<H>> {
         loop {
             let Rest { impairments: Some(impairments), counters, .. } = &mut *self.rest else { return None };
-            let turn = self.fifo.front().map_or(Instant::MAX, |entry| entry.arrival);
+            let turn = self.fifo.next_arrival();
             if impairments.next_due().is_some_and(|due| due <= turn) {
                 return impairments.pop_late(now, counters);
             }
-            let entry = self.fifo.pop(now)?;
+            if turn > now {
+                return None;
+            }
+            let entry = self.fifo.pop()?;
             if entry.is_doomed() {
                 return Some(self.lost_in_outage(entry.handle));
             }
@@ -170,6 +175,11 @@ impl<H: Copy> Link<H> {
                 return Some(exit);
             }
         }
+    }
+
+    fn next_exit(&self) -> Instant {
+        let late = self.rest.impairments.as_ref().and_then(|impairments| impairments.next_due());
+        late.map_or(Instant::MAX, |due| due).min(self.fifo.next_arrival())
     }
 
     #[cold]
@@ -182,12 +192,7 @@ impl<H: Copy> Link<H> {
     /// there was.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
-        let turn = self.fifo.front().map(|entry| entry.arrival).filter(|&arrival| arrival < Instant::MAX);
-        if !self.impaired {
-            return turn;
-        }
-        let late = self.rest.impairments.as_ref().and_then(|impairments| impairments.next_due());
-        turn.into_iter().chain(late).min()
+        (self.next < Instant::MAX).then_some(self.next)
     }
 
     /// The serialisation rate from now on. What is left of the packet in serialisation goes on at the new rate; at rate
@@ -212,7 +217,8 @@ impl<H: Copy> Link<H> {
         let count = &mut self.rest.down[mode as usize];
         *count = count.saturating_add(1);
         if mode == DownMode::Drop {
-            self.gone = true;
+            // From now on every arrival is looked at.
+            self.unchecked = 0;
             self.fifo.doom(now);
             if let Some(impairments) = &mut self.rest.impairments {
                 impairments.doom(now);
@@ -225,7 +231,9 @@ impl<H: Copy> Link<H> {
     pub fn up(&mut self, now: Instant, mode: DownMode) {
         let count = &mut self.rest.down[mode as usize];
         *count = count.saturating_sub(1);
-        self.gone = self.rest.down[DownMode::Drop as usize] > 0;
+        if self.rest.down[DownMode::Drop as usize] == 0 {
+            self.unchecked = unchecked(self.rest.limit);
+        }
         self.retime(now, false);
     }
 
@@ -235,16 +243,12 @@ impl<H: Copy> Link<H> {
         let held = self.rest.down[DownMode::Hold as usize] > 0;
         self.line.restart(now, if held { BitRate::default() } else { self.rest.rate });
         self.rest.left = left.filter(|_| self.line.is_stopped());
-        let (mut last_arrival, queue) = self.fifo.queue_mut(now);
-        let mut left = left;
-        for entry in queue {
-            entry.departure = match left.take() {
-                Some(work) => self.line.resume(now, work),
-                None => self.line.serve(now, entry.size()),
-            };
-            entry.arrival = last_arrival.max(entry.departure + self.delay);
-            last_arrival = entry.arrival;
-        }
+        let (line, mut left) = (&mut self.line, left);
+        self.fifo.retime(now, self.delay, |entry| match left.take() {
+            Some(work) => line.resume(now, work),
+            None => line.serve(now, entry.size()),
+        });
+        self.next = self.next_exit();
     }
 
     /// Nanobits left of the packet in serialisation; [`None`]: all of it, or there is none.
@@ -252,8 +256,7 @@ impl<H: Copy> Link<H> {
         if self.line.is_stopped() {
             return self.rest.left;
         }
-        let (_, queue) = self.fifo.queue_mut(now);
-        let behind: u64 = queue.skip(1).map(|entry| u64::from(entry.size())).sum();
+        let behind: u64 = self.fifo.queue(now).skip(1).map(|entry| u64::from(entry.size())).sum();
         let behind = u128::from(behind) * u128::from(NANOBITS_PER_BYTE);
         let left = self.line.backlog(now).checked_sub(behind)?;
         u64::try_from(left).ok().filter(|&left| left > 0)
@@ -272,5 +275,14 @@ impl<H: Copy> Link<H> {
         let delivered = rest.delivered + self.delivered;
         let on_the_link = (self.fifo.len() + aside) as u64;
         Counters { offered: delivered + rest.lost() + on_the_link, delivered, ..*rest }
+    }
+}
+
+/// How many packets on the link can be there without a look at the queue: as many as the queue holds.
+fn unchecked(limit: Option<QueueLimit>) -> u32 {
+    match limit {
+        None => u32::MAX,
+        Some(QueueLimit::Packets(most)) => most,
+        Some(QueueLimit::Bytes(_)) => 0,
     }
 }
