@@ -37,7 +37,7 @@ impl Algorithm for Sack {
     fn retransmission(&self, s: &Sender, new_data: bool) -> Option<Retransmission> {
         let smss = s.window.smss;
         let from = s.progress.high_rxt.max(s.una);
-        let hole = s.board.hole(from).map(|h| Range { start: h.start, end: h.end.min(h.start + smss) });
+        let hole = s.board.hole(from);
         // Rule (1): above HighRxt, below the highest SACKed octet, lost.
         if let Some(range) = hole.filter(|h| h.start < s.board.lost_below(smss)) {
             return Some(Retransmission { range, rescue: false });

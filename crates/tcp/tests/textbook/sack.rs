@@ -167,3 +167,35 @@ fn blocks_that_make_no_sense_change_nothing() {
     s.answer(1000, &[(0, 5000), (1000, 5000)]);
     assert_eq!((entered(&s), s.news(), s.window().0), (0, String::new(), 10_000));
 }
+
+#[test]
+fn every_partial_acknowledgement_restarts_the_timer() {
+    // RFC 6298 §5.3: the impatient variant is RFC 6582's, not SACK's.
+    let expiry = |name: &str, sacks: [&[(u64, u64)]; 3]| {
+        let mut s = bulk(ten(name), 60);
+        s.in_flight();
+        for _ in 0..3 {
+            s.answer(0, sacks[0]);
+        }
+        s.run(100, |_| Fate::Drop).answer(2000, sacks[1]);
+        s.run(200, |_| Fate::Drop).answer(4000, sacks[2]);
+        assert_eq!(entered(&s), 1, "{name}");
+        s.run(600, |_| Fate::Drop);
+        s.timeouts()[0]
+    };
+    assert_eq!(
+        expiry("sack", [&[(1000, 2000), (3000, 4000), (5000, 6000)], &[(5000, 6000)], &[(5000, 6000)]]),
+        500
+    );
+    assert_eq!(expiry("newreno", [&[]; 3]), 400);
+}
+
+#[test]
+fn without_the_peers_consent_it_is_newreno() {
+    // RFC 2018 §2: no blocks will come; RFC 6582 §1.
+    let mut s = crate::script::bulk_to(ten("sack"), crate::support::plain("newreno"), 60);
+    s.lose(400, &[2, 4, 6]);
+    let mut newreno = bulk(ten("newreno"), 60);
+    newreno.lose(400, &[2, 4, 6]);
+    assert_eq!(s.rounds(), newreno.rounds());
+}

@@ -78,6 +78,18 @@ fn without_new_data_frto_gives_up() {
 }
 
 #[test]
+fn frto_does_not_come_back_when_new_data_appears() {
+    for variant in [Frto::Basic, Frto::Sack] {
+        let mut s = bulk(frto(variant), 10);
+        s.run(310, |_| Fate::Drop).answer(1000, &[]);
+        s.news();
+        s.pair.client_writes(10_000, 5000);
+        s.answer(2000, &[]);
+        assert_eq!(s.news(), "3-4", "{variant:?}");
+    }
+}
+
+#[test]
 fn a_duplicate_ends_the_basic_rule_and_not_the_sack_one() {
     // RFC 5682 §2.1 step 2a.
     let mut s = timed_out(frto(Frto::Basic));
@@ -234,6 +246,22 @@ fn lost_acknowledgements_are_no_spurious_timeout() {
         });
         assert_eq!(s.timeouts(), [300], "{name}");
         assert_eq!((spurious(&s).len(), s.window().1), (0, 5000), "{name}");
+    }
+}
+
+#[test]
+fn a_peer_that_reports_duplicates_is_believed_when_it_does_not() {
+    // RFC 3522 step 5: once a DSACK has come, its absence on an acknowledgement of everything says that the original
+    // arrived before the retransmission.
+    for (twice, found) in [(true, 1), (false, 0)] {
+        let mut s = bulk(eifel("sack"), 1);
+        s.run(
+            200,
+            |sent| if twice && sent.from == Side::Client { Fate::Twice(MS(1)) } else { Fate::Deliver },
+        );
+        s.pair.client_writes(1000, 1000);
+        s.run(1000, held(s.start, 200, 700));
+        assert_eq!((s.timeouts().len(), spurious(&s).len()), (1, found));
     }
 }
 
