@@ -183,7 +183,10 @@ impl Endpoint {
         let used = self.tx.validation.cwnd_limited || (window.in_slow_start() && window.cwnd < 2 * flight);
         if used || !self.config.cwnd_validation {
             let acked = Acked { now, octets, srtt: self.tx.rtt.srtt() };
-            self.tx.growth.on_ack(window, acked, u64::from(self.config.slow_start_segments));
+            // RFC 3465 §2.3: after a timeout L is 1.
+            let recovering = self.tx.progress.phase == Phase::Loss;
+            let segments = if recovering { 1 } else { u64::from(self.config.slow_start_segments) };
+            self.tx.growth.on_ack(window, acked, segments);
         }
     }
 

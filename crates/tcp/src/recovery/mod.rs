@@ -104,8 +104,8 @@ pub(crate) trait Algorithm: Sync {
         s.flight_size()
     }
 
-    /// What to retransmit during recovery, one segment or more; the caller sends the first segment of it. Called while a full segment fits into cwnd. `new_data`: there is new data and the peer's
-    /// window takes it.
+    /// What to retransmit during recovery; the caller sends the first segment of it. Called while a full segment fits into
+    /// cwnd. `new_data`: there is new data and the peer's window takes it.
     fn retransmission(&self, _s: &Sender, _new_data: bool) -> Option<Retransmission> {
         None
     }

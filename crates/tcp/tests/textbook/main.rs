@@ -9,6 +9,7 @@ mod support;
 
 mod arrivals;
 mod cubic;
+mod handshake;
 mod laws;
 mod losses;
 mod receiver;

@@ -54,6 +54,15 @@ fn slow_start_counts_acknowledgements_not_octets() {
 }
 
 #[test]
+fn after_a_timeout_an_acknowledgement_adds_one_segment_only() {
+    // RFC 3465 §2.3: L = 2 is for the first slow start.
+    let config = Config { slow_start_segments: 2, ..slow(InitialWindow::Ten) };
+    let mut s = bulk(config, 100);
+    s.run(310, |_| Fate::Drop).answer(4000, &[]);
+    assert_eq!(s.window().0, 2000);
+}
+
+#[test]
 fn divided_acknowledgements_gain_nothing() {
     // RFC 5681 §3.1: "robust against misbehaving receivers that attempt to induce the sender to artificially inflate cwnd".
     let mut s = bulk(slow(InitialWindow::Rfc3390), 100);

@@ -114,6 +114,17 @@ fn a_sender_waits_for_a_segment_or_half_the_buffer() {
 }
 
 #[test]
+fn a_narrow_window_repeated_does_not_hold_the_sender_up() {
+    // The override timeout runs on while the peer's own data brings the same narrow window again and again.
+    let mut s = narrow(ten("sack"), 2500, 10);
+    for k in 0..50 {
+        s.pair.server.write(Payload::Synthetic { stream: 2, offset: k * 10, len: 10 });
+        s.run(k * 20, |_| Fate::Deliver);
+    }
+    assert_eq!(s.rounds(), ["0: 0-1", "350: [2000+500]", "700: [2500+1]"]);
+}
+
+#[test]
 fn a_receiver_opens_its_window_by_a_segment_or_half_the_buffer() {
     // RFC 9293 §3.8.6.2.2, and no update below two segments.
     let mut s = narrow(ten("sack"), 4000, 4);
