@@ -3,6 +3,7 @@
 # make test     cargo test and pytest; the reason for everything skipped is printed
 # make lint     rustfmt, clippy, ruff, mypy, stubtest
 # make bench    the speed comparison; writes out/bench.json
+# make picture  draws README's picture again
 # make clean    removes what the others made
 
 PYTHON ?= python3
@@ -18,7 +19,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo build test lint bench clean
+.PHONY: demo build test lint bench picture clean
 .DELETE_ON_ERROR:
 
 demo: build
@@ -40,6 +41,11 @@ lint: $(VENV)/.dev
 
 bench:
 	$(PYTHON) bench/bench.py
+
+# The picture in README.md.
+picture: build
+	$(BIN)/handfast compare scenarios/wifi-outage.toml --out out/picture --figures out/picture/figures
+	cp out/picture/figures/overview.svg docs/img/wifi-outage.svg
 
 clean:
 	rm -rf $(VENV) out target python/handfast/*.so

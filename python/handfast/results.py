@@ -22,9 +22,9 @@ class Measures:
     stall_s: float | None = None
     """From a link's return to the first new data at the receiving application, seconds; the mean over outages."""
     goodput_bps: float | None = None
-    """New bytes delivered from the first to the last one, bits per second; the sum over flows."""
+    """New bytes delivered, from the first to the last one (of any flow), bits per second."""
     limit_bps: float | None = None
-    """What a sender that knew everything could have delivered, bits per second; the sum over flows."""
+    """What senders that knew everything could have delivered, bits per second."""
     time_to_full_rate_s: float | None = None
     """From a link's return to 90 % of the rate before, seconds; the mean over outages."""
     retransmitted_segments: int | None = None

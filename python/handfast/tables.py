@@ -27,6 +27,11 @@ class Column:
     scale: float = 1.0
     """Factor from the measure's unit to the shown one."""
 
+    @property
+    def narrow(self) -> tuple[str, int]:
+        """The header for a narrow column, and how narrow the column may be."""
+        return f"{self.short}\n{self.unit}", max(map(len, [*self.short.split(), self.unit]))
+
     def show(self, value: float) -> str:
         """The value in the shown unit."""
         return f"{value * self.scale:.{self.digits}f}"

@@ -56,7 +56,7 @@ def test_it_opens_offline(made: Path) -> None:
 
 def test_it_shows_what_was_run(made: Path) -> None:
     text = Page((made / "report.html").read_text()).text
-    for expected in (*SCHEMES, "capacity limit", "Congestion window", "10.000 s to 13.000 s", "scenario hash"):
+    for expected in (*SCHEMES, "capacity limit", "Congestion window", "Link gone (shaded in the charts): radio: 10.0", "scenario hash"):
         assert expected in text
     for line in OUTAGE.read_text().splitlines():
         assert line in text

@@ -31,8 +31,10 @@ def _handovers(handovers: Sequence[Handover]) -> Table:
 
 
 def _flows(result: Result) -> Table:
-    heads = [f"{column.short}, {column.unit}" if column.unit else column.short for column in tables.COLUMNS]
-    table = _table("flows", "flow", "outcome", *heads)
+    table = _table("flows", "flow", "outcome")
+    for column in tables.COLUMNS:
+        head, width = column.narrow
+        table.add_column(head, justify="right", min_width=width)
     for flow in result.flows[:MAX_ROWS]:
         cells = (tables.cell(column, [getattr(flow.measures, column.measure)]) for column in tables.COLUMNS)
         table.add_row(flow.flow, flow.outcome, *cells)

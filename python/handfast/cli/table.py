@@ -24,10 +24,8 @@ def build(results: Sequence[Result]) -> Table:
     )
     table.add_column("scheme", no_wrap=True, vertical="top")
     for column in tables.COLUMNS:
-        words = [*column.short.split(), column.unit]
-        table.add_column(
-            f"{column.short}\n{column.unit}", justify="right", vertical="top", min_width=max(map(len, words))
-        )
+        head, width = column.narrow
+        table.add_column(head, justify="right", vertical="top", min_width=width)
     for row in tables.rows(results):
         if row[0] == tables.LIMIT:
             table.add_section()
