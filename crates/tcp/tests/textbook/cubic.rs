@@ -1,7 +1,7 @@
 //! CUBIC on a connection: RFC 9438.
 
 use handfast_core::Bytes;
-use handfast_tcp::Config;
+use handfast_tcp::{Config, InitialWindow};
 
 use crate::script::{bulk, outage, ten};
 use crate::support::{Fate, plain};
@@ -51,4 +51,42 @@ fn the_window_follows_the_cubic_curve() {
         let cwnd = s.window().0 as f64 / 1000.0;
         assert!((cwnd / curve - 1.0).abs() < 0.02, "{second} s: {cwnd:.1}, the curve says {curve:.1}");
     }
+}
+
+/// A connection in congestion avoidance at a hundred segments, 750 ms old.
+fn hundred(config: Config) -> crate::script::Script {
+    let config = Config { initial_ssthresh: Some(Bytes(100_000)), ..config };
+    let mut s = bulk(config, 1_000_000);
+    s.run(750, |_| Fate::Deliver);
+    s
+}
+
+#[test]
+fn after_a_timeout_the_curve_starts_from_where_slow_start_ends() {
+    // RFC 9438 §4.8: K = 0 and W_max = cwnd in the first congestion avoidance stage; with the W_max of before it would be back
+    // at 87 segments within a second.
+    let mut s = hundred(plain("cubic"));
+    let start = s.start;
+    s.run(1150, outage(start, 750, 1000));
+    assert_eq!(s.timeouts().len(), 1);
+    let ssthresh = s.window().1;
+    assert!((70_000..75_000).contains(&ssthresh), "{ssthresh}");
+    // One segment to 70 takes seven round trips; ten more in the Reno-friendly region add half a segment each.
+    s.run(3000, |_| Fate::Deliver);
+    let cwnd = s.window().0;
+    assert!((ssthresh..ssthresh + 10_000).contains(&cwnd), "{cwnd} {ssthresh}");
+}
+
+#[test]
+fn silence_is_no_time_on_the_curve() {
+    // RFC 9438 §5.8: after half a minute without data the window is what it was, not half a minute further.
+    let config = Config { cwnd_validation: true, initial_window: InitialWindow::Ten, ..ten("cubic") };
+    let mut s = bulk(config, 100);
+    s.run(1000, |_| Fate::Deliver);
+    let before = s.window().0;
+    s.run(31_000, |_| Fate::Deliver);
+    s.pair.client_writes(100_000, 1_000_000);
+    s.run(31_450, |_| Fate::Deliver);
+    let after = s.window().0;
+    assert!(after < before + 4000, "{before} {after}");
 }

@@ -125,6 +125,21 @@ fn newreno_does_not_take_its_own_repetitions_for_a_loss() {
 }
 
 #[test]
+fn newreno_guards_the_end_of_a_recovery_too() {
+    // RFC 6582 §3.2 step 2: the acknowledgement must cover more than `recover`; here it covers exactly that.
+    let mut s = one_acknowledged(ten("newreno"), 60);
+    for acked in [1000, 1000, 1000, 11_000, 11_000, 11_000, 11_000] {
+        s.answer(acked, &[]);
+    }
+    assert_eq!(s.pair.client.counters().fast_retransmits, 1);
+    s.answer(12_000, &[]);
+    for _ in 0..3 {
+        s.answer(12_000, &[]);
+    }
+    assert_eq!(s.pair.client.counters().fast_retransmits, 2);
+}
+
+#[test]
 fn duplicates_during_slow_start_after_a_timeout_begin_nothing() {
     let mut s = bulk(ten("newreno"), 60);
     s.run(400, |_| Fate::Drop);

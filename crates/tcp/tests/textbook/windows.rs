@@ -142,6 +142,29 @@ fn a_receiver_opens_its_window_by_a_segment_or_half_the_buffer() {
 }
 
 #[test]
+fn half_the_buffer_read_is_worth_an_update() {
+    // Where two segments are more than that.
+    let mut s = narrow(ten("sack"), 3000, 3);
+    s.run(200, |_| Fate::Deliver);
+    s.replies();
+    for (octets, update) in [(1499, None), (1, Some(1500))] {
+        s.pair.server.read(octets);
+        let now = s.ms(s.pair.now);
+        s.run(now + 1, |_| Fate::Deliver);
+        assert_eq!(s.replies().last().map(|r| r.window), update, "{octets}");
+    }
+}
+
+#[test]
+fn a_buffer_smaller_than_a_segment_opens_by_halves() {
+    let mut s = narrow(ten("sack"), 800, 3);
+    s.pair.reading = true;
+    s.run(600, |_| Fate::Deliver);
+    assert_eq!(s.rounds()[..3], ["0: [0+800]", "100: [800+800]", "200: [1600+800]"]);
+    assert_eq!(s.pair.read_by_server, 3000);
+}
+
+#[test]
 fn scaling_needs_both_sides() {
     // RFC 7323 §2.2 and §2.3; the window of a SYN is never scaled.
     let with = Config { receive_buffer: Bytes(1_000_000), ..plain("sack") };
