@@ -180,6 +180,15 @@ mod tests {
     }
 
     #[test]
+    fn ranges_that_touch_are_one() {
+        // RFC 6675 §4: IsLost counts discontiguous sequences.
+        for ranges in [[(10, 20), (20, 30)], [(20, 30), (10, 20)], [(10, 25), (15, 30)]] {
+            assert_eq!(board(&ranges).ranges, [Range { start: 10, end: 30 }], "{ranges:?}");
+        }
+        assert_eq!(board(&[(10, 20), (21, 30)]).ranges.len(), 2);
+    }
+
+    #[test]
     fn pipe_counts_what_is_not_lost_and_what_was_sent_again() {
         let b = board(&[(10, 40)]);
         // una 0, 100 sent: 0..10 lost, 40..100 in flight.

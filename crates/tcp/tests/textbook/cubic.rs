@@ -3,7 +3,7 @@
 use handfast_core::Bytes;
 use handfast_tcp::{Config, InitialWindow};
 
-use crate::script::{bulk, outage, ten};
+use crate::script::{Script, bulk, outage, ten};
 use crate::support::{Fate, plain};
 
 #[test]
@@ -54,8 +54,8 @@ fn the_window_follows_the_cubic_curve() {
 }
 
 /// A connection in congestion avoidance at a hundred segments, 750 ms old.
-fn hundred(config: Config) -> crate::script::Script {
-    let config = Config { initial_ssthresh: Some(Bytes(100_000)), ..config };
+fn hundred() -> Script {
+    let config = Config { initial_ssthresh: Some(Bytes(100_000)), ..plain("cubic") };
     let mut s = bulk(config, 1_000_000);
     s.run(750, |_| Fate::Deliver);
     s
@@ -65,7 +65,7 @@ fn hundred(config: Config) -> crate::script::Script {
 fn after_a_timeout_the_curve_starts_from_where_slow_start_ends() {
     // RFC 9438 §4.8: K = 0 and W_max = cwnd in the first congestion avoidance stage; with the W_max of before it would be back
     // at 87 segments within a second.
-    let mut s = hundred(plain("cubic"));
+    let mut s = hundred();
     let start = s.start;
     s.run(1150, outage(start, 750, 1000));
     assert_eq!(s.timeouts().len(), 1);
