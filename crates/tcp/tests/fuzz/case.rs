@@ -75,6 +75,10 @@ pub enum Blind {
     Beyond { off: u16, len: u8 },
     /// An acceptable sequence number, but an acknowledgement of what was never sent.
     AckOfUnsent { off: u16, len: u8 },
+    /// Payload at the window's left edge with a timestamp from before the connection (RFC 7323 §5.3).
+    Stale { off: u16, len: u8 },
+    /// The same without the timestamps that were agreed on (RFC 7323 §3.2).
+    Untimed { len: u8 },
 }
 
 /// Both ends and the wire between them.

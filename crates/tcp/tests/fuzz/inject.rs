@@ -18,6 +18,9 @@ impl World {
         ) {
             return;
         }
+        if matches!(what, Blind::Stale { .. } | Blind::Untimed { .. }) && end.ledger.first_ts().is_none() {
+            return;
+        }
         let segment = forge(end, what);
         let facts =
             |end: &End| (end.endpoint.state(), end.endpoint.send_positions(), end.endpoint.readable());
@@ -64,5 +67,11 @@ fn forge(end: &End, what: Blind) -> Segment {
             payload: garbage(len),
             ..at(next, Flags::ACK)
         },
+        Blind::Stale { off, len } => {
+            let val = ledger.first_ts().unwrap_or(0).wrapping_sub(1 + u32::from(off));
+            let timestamps = Some(Timestamps { val, ecr: 0 });
+            Segment { timestamps, payload: garbage(len), ..at(next, Flags::ACK) }
+        }
+        Blind::Untimed { len } => Segment { timestamps: None, payload: garbage(len), ..at(next, Flags::ACK) },
     }
 }

@@ -3,7 +3,7 @@
 //! Positions are octets of a send stream: 0 is the SYN, 1 the first octet of payload, the FIN follows the last.
 
 use handfast_core::SeqNum;
-use handfast_tcp::{Config, Endpoint, State};
+use handfast_tcp::{Config, Endpoint, Frto, State};
 use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, Segment};
 
@@ -55,7 +55,12 @@ pub struct Ledger {
     /// The peer's octets that have reached us, and where its FIN stands.
     delivered: Ranges,
     fin: Option<u64>,
+    /// The peer's first timestamp and its newest, where both sides use them.
+    first_ts: Option<u32>,
     newest_ts: Option<u32>,
+    /// cwnd alone says how much may be in flight: no SACK, whose pipe is less than that, and no F-RTO, which sends two
+    /// segments whatever cwnd says (RFC 5682 §2.1 step 2b).
+    plain_flight: bool,
     /// What we last acknowledged and offered.
     acked: u64,
     pub offered: u64,
@@ -82,7 +87,9 @@ impl Ledger {
             shift: 0,
             delivered: Ranges::default(),
             fin: None,
+            first_ts: None,
             newest_ts: None,
+            plain_flight: !agreed.sack && config.frto == Frto::Off,
             acked: 0,
             offered: 0,
             capacity: if agreed.scaling { capacity } else { capacity.min(65_535) },
@@ -101,6 +108,10 @@ impl Ledger {
 
     pub fn newest_ts(&self) -> Option<u32> {
         self.newest_ts
+    }
+
+    pub fn first_ts(&self) -> Option<u32> {
+        self.first_ts
     }
 
     pub fn shift(&self) -> u8 {
@@ -135,6 +146,9 @@ impl Ledger {
                 assert_eq!(end, self.written + 1, "{:?}: the FIN follows the last octet", self.side);
             }
             assert!(start >= self.una || end == start, "{:?}: sends what is acknowledged", self.side);
+            if end > self.max {
+                self.check_flight(endpoint);
+            }
         }
         if s.flags.contains(Flags::ACK) {
             self.check_acknowledgement(s, endpoint);
@@ -175,6 +189,18 @@ impl Ledger {
             end <= self.edge || probe,
             "{side:?}: {start}..{end} lies beyond the window's edge {}",
             self.edge
+        );
+    }
+
+    /// New data goes out within cwnd, and two segments beyond it by limited transmit (RFC 5681 §3.1, RFC 3042 §2).
+    fn check_flight(&self, endpoint: &Endpoint) {
+        let (una, nxt, _) = endpoint.send_positions();
+        let (cwnd, smss) = (endpoint.cwnd(), endpoint.smss());
+        assert!(
+            !self.plain_flight || nxt - una <= cwnd + 2 * smss + 1,
+            "{:?}: {} in flight, cwnd {cwnd}, SMSS {smss}",
+            self.side,
+            nxt - una
         );
     }
 
@@ -243,7 +269,8 @@ impl Ledger {
     }
 
     fn note_timestamp(&mut self, s: &Segment) -> bool {
-        let Some(ts) = s.timestamps else { return true };
+        let Some(ts) = s.timestamps.filter(|_| self.agreed.timestamps) else { return true };
+        self.first_ts.get_or_insert(ts.val);
         let fresh = self.newest_ts.is_none_or(|newest| !SeqNum(ts.val).before(SeqNum(newest)));
         if fresh {
             self.newest_ts = Some(ts.val);

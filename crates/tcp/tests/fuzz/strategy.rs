@@ -108,6 +108,8 @@ fn blind() -> impl Strategy<Value = Blind> {
         any::<u8>().prop_map(|len| Blind::Old { len }),
         (any::<u16>(), any::<u8>()).prop_map(|(off, len)| Blind::Beyond { off, len }),
         (any::<u16>(), any::<u8>()).prop_map(|(off, len)| Blind::AckOfUnsent { off, len }),
+        (any::<u16>(), any::<u8>()).prop_map(|(off, len)| Blind::Stale { off, len }),
+        any::<u8>().prop_map(|len| Blind::Untimed { len }),
     ]
 }
 
