@@ -13,7 +13,9 @@ PROFILE ?= wheel
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-MATURIN := PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --profile $(PROFILE) 2>&1
+MATURIN := PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile $(PROFILE)
+# maturin has much to say; it matters when it fails.
+QUIETLY := > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 SHELL := /bin/bash
@@ -57,10 +59,11 @@ $(VENV)/.made: tools/make-venv
 
 # An editable install: changes to the Python files need no rebuild.
 $(VENV)/.built: $(VENV)/.made pyproject.toml $(RUST)
-	$(MATURIN)
+	@echo "compiling; the first time takes a minute or two"
+	@$(MATURIN) $(QUIETLY)
 	@touch $@
 
 # With the tools of `make test` and `make lint`.
 $(VENV)/.dev: $(VENV)/.built
-	$(MATURIN) --extras dev
+	@$(MATURIN) --extras dev $(QUIETLY)
 	@touch $@

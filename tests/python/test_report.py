@@ -56,7 +56,8 @@ def test_it_opens_offline(made: Path) -> None:
 
 def test_it_shows_what_was_run(made: Path) -> None:
     text = Page((made / "report.html").read_text()).text
-    for expected in (*SCHEMES, "capacity limit", "Congestion window", "Link gone (shaded in the charts): radio: 10.0", "scenario hash"):
+    shaded = "Link gone (shaded in the charts): radio: 10.0"
+    for expected in (*SCHEMES, "capacity limit", "Congestion window", shaded, "scenario hash"):
         assert expected in text
     for line in OUTAGE.read_text().splitlines():
         assert line in text

@@ -61,9 +61,10 @@ def about(
     handfast compare wifi-outage           one table, and a report with the curves
     handfast run wifi-outage --scheme sack --pcap --out out/sack
     handfast sweep wifi-outage --set links.radio.loss=0.001,0.01 --seeds 1..10
-    handfast list                          scenarios, schemes and profiles to start from
+    handfast list                          what there is to start from
 
-    Exit codes: 0 done, 1 a comparison failed, 2 wrong input or missing requirement, 130 interrupted.
+    Exit codes: 0 done, 1 a comparison failed, 2 wrong input or a missing
+    requirement, 130 interrupted.
     """
 
 

@@ -37,8 +37,8 @@ def compare(
     handfast compare wifi-outage --set links.radio.delay=80ms --out out/far
     handfast compare wifi-outage --json > result.json
 
-    Several seeds give medians with their 95 % intervals. Results go to out/NAME, or to --out DIR; with --json
-    alone nothing is written.
+    Several seeds give medians with their 95 % intervals. Results go to DIR
+    (--out, else out/NAME); with --json alone nothing is written.
     """
     if backend != "sim":
         raise MissingRequirementError(f"--backend {backend}: this version runs in sim only")

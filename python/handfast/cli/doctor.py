@@ -25,7 +25,8 @@ def doctor(json: options.JsonOption = False) -> None:
     \b
     handfast doctor
 
-    Exits with 2 where something required is missing; what is optional only costs the named feature.
+    Exits with 2 where something required is missing; what is optional only
+    costs the named feature.
     """
     found = doctors.checks()
     if json:

@@ -40,7 +40,7 @@ def run(
     handfast run wifi-outage                         the first scheme, seed 1
     handfast run wifi-outage --scheme cubic --seed 1..5
     handfast run mine.toml --scheme sack --pcap --out out/sack
-    handfast run mine.toml --set links.radio.delay=80ms --json | jq .runs[0].aggregate
+    handfast run wifi-outage --set links.radio.delay=80ms --json | jq .runs
 
     With --out DIR: result.json, time series as Parquet, captures and report.html.
     """

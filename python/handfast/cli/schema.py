@@ -20,7 +20,8 @@ def schema() -> None:
     \b
     handfast schema > scenario.schema.json
 
-    Editors that know TOML schemas (Even Better TOML, taplo) then complete and check as you type; start the file with
+    Editors that know TOML schemas (taplo, Even Better TOML) then complete and
+    check as you type; the file's first line tells them:
     #:schema ./scenario.schema.json
     """
     sys.stdout.write(_handfast.schema().rstrip() + "\n")

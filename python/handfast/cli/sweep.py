@@ -34,10 +34,12 @@ def sweep(
 
     \b
     handfast sweep wifi-outage --set links.radio.loss=0.001,0.01 --seeds 1..10
-    handfast sweep wifi-outage --set links.radio.delay=10ms,40ms --set events.0.gap=1s,3s,9s --schemes sack,cubic
+    handfast sweep wifi-outage --set events.0.gap=1s,3s,9s --schemes sack,cubic
 
-    Every finished run is kept in DIR/runs (DIR is --out, else out/NAME-sweep). After Ctrl-C, or with more values or
-    seeds, the same command does only what is missing. At the end DIR holds runs.parquet and runs.csv, a row a run.
+    Several --set make a grid. Every finished run is kept in DIR/runs (DIR is
+    --out, else out/NAME-sweep): after Ctrl-C, or with more values or seeds, the
+    same command does only what is missing. At the end DIR holds runs.parquet
+    and runs.csv, a row a run.
     """
     loaded = options.load(scenario, None)
     directory = out if out is not None else Path("out") / f"{loaded.name}-sweep"
