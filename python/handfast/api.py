@@ -27,6 +27,8 @@ class Scenario:
     """The Rust core's view."""
     text: str
     """The file's text."""
+    origin: str
+    """What errors call the file."""
     overrides: tuple[tuple[str, str], ...] = ()
     """What replaces the file's values."""
 
@@ -57,13 +59,14 @@ class Scenario:
 
     def with_overrides(self, overrides: Overrides) -> Scenario:
         """The same scenario with further values replaced."""
-        return parse(self.text, self.name, (*self.overrides, *overrides))
+        return parse(self.text, self.origin, (*self.overrides, *overrides))
 
     def choose(self, schemes: Sequence[str] | None) -> list[str]:
-        """Check the names of schemes; None means all, in file order."""
+        """Check the names of schemes and profiles; None means all schemes, in file order."""
+        names = [*self.schemes, *(name for name, _ in _handfast.profiles() if name not in self.schemes)]
         for name in schemes or ():
-            if name not in self.schemes:
-                raise InputError(f"scenario {self.name} has no scheme {name!r}; it has: {', '.join(self.schemes)}")
+            if name not in names:
+                raise InputError(f"there is no scheme and no profile called {name!r}; there are: {', '.join(names)}")
         return list(dict.fromkeys(schemes)) if schemes else self.schemes
 
     def run(self, scheme: str | None = None, seed: int = 1, *, series_dir: Path | None = None) -> Result:
@@ -92,8 +95,8 @@ class Scenario:
 
 
 def parse(text: str, name: str, overrides: Overrides = ()) -> Scenario:
-    """Validate a scenario's text; raises `ScenarioError` with the line and what was expected."""
-    return Scenario(_handfast.load(text, name, list(overrides)), text, tuple(overrides))
+    """Validate a scenario's text, called `name`; raises `ScenarioError` with the line and what was expected."""
+    return Scenario(_handfast.load(text, name, list(overrides)), text, name, tuple(overrides))
 
 
 def load(path: str | Path, overrides: Overrides = ()) -> Scenario:
@@ -105,4 +108,4 @@ def load(path: str | Path, overrides: Overrides = ()) -> Scenario:
         raise InputError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from error
-    return parse(text, path.stem, overrides)
+    return parse(text, str(path), overrides)

@@ -108,3 +108,8 @@ def test_running_again_replaces_the_results(handfast: Command, tmp_path: Path) -
     handfast("compare", OUTAGE, *TWO, "--out", "made")
     handfast("compare", OUTAGE, "--schemes", "reno", "--out", "made")
     assert {p.name.split("-")[0] for p in (tmp_path / "made" / "series").iterdir()} == {"reno"}
+
+
+def test_a_profile_stands_in_for_a_scheme(handfast: Command) -> None:
+    runs = json.loads(handfast("compare", OUTAGE, "--schemes", "sack,linux", "--json").stdout)["runs"]
+    assert [run["scheme"] for run in runs] == ["sack", "linux"]

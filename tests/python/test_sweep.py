@@ -108,5 +108,5 @@ def test_ctrl_c_stops_a_run_that_would_take_minutes(tmp_path: Path) -> None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=10)
-    assert (process.returncode, stderr) == (130, "handfast: interrupted\n")
+    assert (process.returncode, stderr) == (130, "interrupted\n")
     assert list(tmp_path.iterdir()) == []

@@ -23,13 +23,13 @@ class Commands(TyperGroup):
         except ScenarioError as error:
             _fail(str(error), WRONG_INPUT)
         except HandfastError as error:
-            _fail(str(error), error.exit_code)
+            _fail(f"error: {error}", error.exit_code)
         except (KeyboardInterrupt, Cancelled):
             _fail("interrupted", INTERRUPTED)
 
 
 def _fail(message: str, code: int) -> None:
-    sys.stderr.write(f"handfast: {message}\n")
+    sys.stderr.write(message.rstrip() + "\n")
     raise typer.Exit(code)
 
 

@@ -23,7 +23,7 @@ SetOption = Annotated[
 ]
 SchemesOption = Annotated[
     str | None,
-    typer.Option("--schemes", metavar="A,B", help="Only these schemes (default: all of the file)."),
+    typer.Option("--schemes", metavar="A,B", help="Only these schemes, or profiles (default: all schemes)."),
 ]
 SeedsOption = Annotated[
     str, typer.Option("--seeds", "--seed", metavar="SEEDS", help="One seed, a list 1,5,9 or a range 1..10.")

@@ -18,7 +18,8 @@ def register(app: typer.Typer) -> None:
 def run(
     scenario: options.ScenarioArgument,
     scheme: Annotated[
-        str | None, typer.Option("--scheme", metavar="NAME", help="The scheme (default: the file's first).")
+        str | None,
+        typer.Option("--scheme", metavar="NAME", help="A scheme of the file, or a profile (default: its first)."),
     ] = None,
     seeds: options.SeedsOption = "1",
     settings: options.SetOption = None,
