@@ -5,8 +5,8 @@ use handfast_tcp::{Config, Death, Event, State};
 use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 
-use crate::script::{MS, Script, ack, bulk_to, data, said};
-use crate::support::{Fate, Pair, SERVER_ISS, Side, plain};
+use crate::script::{MS, Script, ack, bulk, bulk_to, data, said, ten};
+use crate::support::{CLIENT_STREAM, Fate, Pair, SERVER_ISS, Side, plain};
 
 fn server(timestamps: bool) -> Script {
     let config = Config { timestamps, delayed_ack: MS(40), ..plain("sack") };
@@ -136,6 +136,57 @@ fn an_acknowledgement_out_of_range_takes_the_data_with_it() {
         let answers = s.give(&forged).len();
         assert_eq!((answers, s.pair.read_by_server), (usize::from(taken == 0), taken), "{beyond}");
     }
+}
+
+#[test]
+fn an_acknowledgement_is_too_old_by_the_largest_window() {
+    // RFC 5961 §5.2: SND.UNA - MAX.SND.WND <= SEG.ACK.
+    for (behind, taken) in [(60_000u32, 100), (60_001, 0)] {
+        let small = Config { receive_buffer: handfast_core::Bytes(60_000), ..plain("sack") };
+        let mut s = bulk_to(plain("sack"), small, 1000);
+        s.run(10_000, |_| Fate::Deliver);
+        assert_eq!(s.pair.read_by_server, 1_000_000);
+        let payload = Payload::Synthetic { stream: 2, offset: 0, len: 100 };
+        let ack = ack(1_000_000, &[]);
+        let old = Segment { ack: ack.ack + 0u32.wrapping_sub(behind), window: 60_000, payload, ..ack };
+        s.pair.inject(Side::Client, &old, |_| Fate::Drop);
+        assert_eq!(s.pair.read_by_client, taken, "{behind}");
+    }
+}
+
+#[test]
+fn only_echoes_of_what_was_sent_are_samples() {
+    // RFC 7323 §4.1: ten segments in flight, and an echo from this very tick counts half a tick. Appendix G: with
+    // ceiling (10 / 2) samples expected a round trip, SRTT = 100 - (100 - 0.5) / (8 * 5).
+    let mut s = bulk(crate::script::stamped(&ten("newreno")), 60);
+    s.run(0, |_| Fate::Drop);
+    let sent = s.pair.log.iter().filter_map(|l| l.segment.timestamps).next_back().map_or(0, |ts| ts.val);
+    let echoing = |acked: u64, ecr: u32| Segment {
+        timestamps: Some(Timestamps { val: 1_000_000, ecr }),
+        ..ack(acked, &[])
+    };
+    s.pair.inject(Side::Client, &echoing(1000, sent.wrapping_add(1)), |_| Fate::Drop);
+    assert_eq!((s.snapshot().srtt, s.window().0), (MS(100), 10_000), "an echo from the future");
+    assert_eq!(s.pair.client.send_positions().0, 1001);
+    s.pair.inject(Side::Client, &echoing(2000, sent), |_| Fate::Drop);
+    assert_eq!(s.snapshot().srtt, Duration::from_nanos(97_512_500));
+}
+
+#[test]
+fn a_segment_holds_one_kind_of_payload() {
+    // Real and synthetic data do not mix in a segment; nothing is lost where they meet, nor when it is sent again.
+    let mut s = bulk_to(plain("sack"), plain("sack"), 0);
+    s.pair.client.write(Payload::Bytes(bytes::Bytes::from_static(&[7; 10])));
+    s.pair.client.write(Payload::Synthetic { stream: CLIENT_STREAM, offset: 10, len: 2000 });
+    let mut n = 0;
+    s.run(5000, |sent| {
+        n += u32::from(!sent.segment.payload.is_empty());
+        if n == 1 || n == 2 { Fate::Drop } else { Fate::Deliver }
+    });
+    let lens: Vec<usize> =
+        s.pair.log.iter().map(|l| l.segment.payload.len()).filter(|&len| len > 0).collect();
+    assert_eq!(lens, [10, 1000, 1000, 10, 1000]);
+    assert_eq!(s.pair.read_by_server, 2010);
 }
 
 #[test]

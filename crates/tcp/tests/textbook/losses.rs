@@ -91,7 +91,10 @@ fn tahoe_repeats_what_arrived_and_the_others_do_not() {
     for (name, repeated) in [("tahoe", 6), ("newreno", 3), ("sack", 3)] {
         let mut s = bulk(ten(name), 60);
         s.lose(2000, &[2, 4, 6]);
-        assert_eq!(s.pair.client.counters().retransmitted_segments, repeated, "{name}");
+        let counters = s.pair.client.counters();
+        assert_eq!(counters.retransmitted_segments, repeated, "{name}");
+        assert_eq!(counters.retransmitted_bytes, 1000 * repeated, "{name}");
+        assert_eq!(counters.data_segments_sent, 60 + repeated, "{name}");
         assert_eq!(s.pair.server.counters().duplicate_segments_received, repeated - 3, "{name}");
         assert_eq!(s.pair.read_by_server, 60_000, "{name}");
     }

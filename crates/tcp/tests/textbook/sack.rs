@@ -1,9 +1,10 @@
 //! SACK-based loss recovery, acknowledgement by acknowledgement: RFC 6675.
 
 use handfast_tcp::Event;
+use handfast_wire::tcp::Segment;
 
-use crate::script::{Script, bulk, ten};
-use crate::support::Fate;
+use crate::script::{Script, ack, bulk, bulk_to, ten};
+use crate::support::{Fate, Side, plain};
 
 /// 1 to 10 in flight of `segments`, cwnd 10.
 fn ten_in_flight(segments: u32) -> Script {
@@ -94,6 +95,32 @@ fn without_new_data_a_hole_not_yet_lost_goes() {
     s.answer(1000, &[(10_000, 11_000), (6000, 9000), (2000, 5000)]);
     // Rule (4) waits: HighACK has not passed RescueRxt, which step 4.3 set.
     assert_eq!(s.news(), "5 9");
+}
+
+#[test]
+fn without_room_at_the_receiver_a_hole_not_yet_lost_goes() {
+    // NextSeg rules (2) and (3): there is new data, but "the receiver's advertised window" does not allow it.
+    let mut s = ten_in_flight(60);
+    for sacks in [&[(2000, 5000)][..], &[(10_000, 11_000), (6000, 9000), (2000, 5000)]] {
+        // 78 * 128 = 9984 octets from 1000 on: the edge lies within 10.
+        let ack = Segment { window: 78, ..ack(1000, sacks) };
+        s.pair.inject(Side::Client, &ack, |_| Fate::Drop);
+    }
+    assert_eq!(s.news(), "1 5 9");
+}
+
+#[test]
+fn a_retransmission_ends_where_sacked_data_begins() {
+    // In recovery, and in slow start after a timeout.
+    let mut s = ten_in_flight(60);
+    s.answer(1000, &[(1500, 5000)]);
+    assert_eq!(s.news(), "[1000+500]");
+    let mut s = ten_in_flight(60);
+    s.answer(1000, &[(1500, 2000), (3500, 4000)]);
+    s.run(600, |_| Fate::Drop);
+    assert_eq!(s.news(), "[1000+500]");
+    s.answer(3000, &[(3500, 4000)]);
+    assert_eq!(s.news(), "[3000+500] 4");
 }
 
 #[test]
@@ -193,7 +220,7 @@ fn every_partial_acknowledgement_restarts_the_timer() {
 #[test]
 fn without_the_peers_consent_it_is_newreno() {
     // RFC 2018 §2: no blocks will come; RFC 6582 §1.
-    let mut s = crate::script::bulk_to(ten("sack"), crate::support::plain("newreno"), 60);
+    let mut s = bulk_to(ten("sack"), plain("newreno"), 60);
     s.lose(400, &[2, 4, 6]);
     let mut newreno = bulk(ten("newreno"), 60);
     newreno.lose(400, &[2, 4, 6]);

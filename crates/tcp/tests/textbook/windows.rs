@@ -106,6 +106,9 @@ fn a_sender_waits_for_a_segment_or_half_the_buffer() {
     let mut s = narrow(ten("sack"), 800, 10);
     s.run(0, |_| Fate::Deliver);
     assert_eq!(s.rounds(), ["0: [0+800]"]);
+    let mut s = narrow(ten("sack"), 1990, 10);
+    s.run(400, |_| Fate::Deliver);
+    assert_eq!(s.rounds(), ["0: 0", "350: [1000+990]"], "990 octets are less than half of 1990");
     // All there is goes.
     let mut s = narrow(ten("sack"), 9000, 1);
     s.pair.client_writes(1000, 500);
