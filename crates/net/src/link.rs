@@ -118,6 +118,7 @@ impl<H: Copy> Link<H> {
     }
 
     /// Whether there is room, now that it must be known what has left the queue.
+    #[inline(never)]
     fn admit(&mut self, now: Instant, size: u32) -> Result<(), Cause> {
         let (packets, bytes) = self.fifo.held(now);
         let full = match self.rest.limit {
@@ -151,6 +152,8 @@ impl<H: Copy> Link<H> {
         Some(Exit::Delivered { handle: entry.handle, corrupted: false })
     }
 
+    // Not inlined: the plain way must stay short.
+    #[inline(never)]
     fn poll_impaired(&mut self, now: Instant) -> Option<Exit<H>> {
         let exit = self.pass_one(now);
         self.next = self.next_exit();
