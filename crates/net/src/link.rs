@@ -191,6 +191,12 @@ impl<H: Copy> Link<H> {
         Exit::Lost { handle, cause: Cause::Outage }
     }
 
+    /// The packet in front of the others, for a driver that wants to get things ready. It may yet be lost, or be overtaken.
+    #[inline]
+    pub fn front(&self) -> Option<H> {
+        self.fifo.front().map(|entry| entry.handle)
+    }
+
     /// When [`Link::poll`] has something next; [`None`]: not before the next call. In the future once `poll` has given all
     /// there was.
     #[inline]

@@ -42,6 +42,10 @@ impl Packed {
         Self(kind << Self::KIND_SHIFT | index)
     }
 
+    fn is_link(self) -> bool {
+        self.0 >> Self::KIND_SHIFT == 0
+    }
+
     fn machine(self) -> Machine {
         let index = self.0 & ((1 << Self::KIND_SHIFT) - 1);
         match self.0 >> Self::KIND_SHIFT {
@@ -57,6 +61,11 @@ impl Timer {
     pub(crate) fn new(rank: Rank, machine: Machine) -> Self {
         Self { rank, machine: Packed::new(machine), armed: Instant::MAX }
     }
+
+    /// Whether the queue will wake the machine.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.armed < Instant::MAX
+    }
 }
 
 /// (time, rank, machine) as one number: entries compare without branches, which a heap's random order would mispredict.
@@ -64,6 +73,9 @@ impl Timer {
 struct Entry(u128);
 
 impl Entry {
+    /// After every entry that there can be.
+    const NEVER: Self = Self(u128::MAX);
+
     fn new(at: Instant, timer: &Timer) -> Self {
         Self(u128::from(at.as_nanos()) << 64 | u128::from(timer.rank) << 32 | u128::from(timer.machine.0))
     }
@@ -81,30 +93,31 @@ impl Entry {
     }
 }
 
-/// A 4-ary heap with at most one entry a machine.
+/// When does which machine act next? At most one entry a machine.
 ///
 /// Arming is lazy: a deadline that moves later leaves the entry where it is. The driver compares with the machine's real
 /// deadline when the entry comes up ([`EventQueue::settle`]), so that a retransmission timer that every acknowledgement
 /// restarts costs one comparison a segment.
+///
+/// Links have a heap of their own: they act all the time, and few of them are under way at once, while each endpoint keeps
+/// an entry for a timer that hardly ever comes up. Apart, the busy heap stays small.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
-    heap: Vec<Entry>,
-    /// Where in `heap` the entry of each rank stands; meaningless without one.
-    place: Vec<u32>,
+    links: Heap,
+    others: Heap,
 }
-
-const ARITY: usize = 4;
 
 impl EventQueue {
     /// A queue for machines of ranks below `machines`.
     pub(crate) fn new(machines: usize) -> Self {
-        Self { heap: Vec::new(), place: vec![0; machines] }
+        Self { links: Heap::new(machines), others: Heap::new(machines) }
     }
 
     /// The next entry: when, and which machine.
     #[inline]
     pub(crate) fn peek(&self) -> Option<(Instant, Machine)> {
-        self.heap.first().map(|entry| (entry.at(), entry.machine()))
+        let first = self.links.first().min(self.others.first());
+        (first < Entry::NEVER).then(|| (first.at(), first.machine()))
     }
 
     /// Sees to it that the machine is woken by `deadline`, perhaps earlier.
@@ -112,8 +125,38 @@ impl EventQueue {
     pub(crate) fn arm(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
         let at = deadline.unwrap_or(Instant::MAX);
         if at < timer.armed {
-            self.wake_by(timer, at);
+            self.heap_of(timer).wake_by(timer, at);
         }
+    }
+
+    /// Puts the machine's entry exactly at `deadline`, or takes it out.
+    #[inline]
+    pub(crate) fn settle(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
+        self.heap_of(timer).settle(timer, deadline.unwrap_or(Instant::MAX));
+    }
+
+    fn heap_of(&mut self, timer: &Timer) -> &mut Heap {
+        if timer.machine.is_link() { &mut self.links } else { &mut self.others }
+    }
+}
+
+/// A 4-ary heap that knows where its entries stand.
+#[derive(Debug, Default)]
+struct Heap {
+    heap: Vec<Entry>,
+    /// Where in `heap` the entry of each rank stands; meaningless without one.
+    place: Vec<u32>,
+}
+
+const ARITY: usize = 4;
+
+impl Heap {
+    fn new(machines: usize) -> Self {
+        Self { heap: Vec::new(), place: vec![0; machines] }
+    }
+
+    fn first(&self) -> Entry {
+        self.heap.first().copied().unwrap_or(Entry::NEVER)
     }
 
     fn wake_by(&mut self, timer: &mut Timer, at: Instant) {
@@ -128,11 +171,12 @@ impl EventQueue {
         self.rise(place, entry);
     }
 
-    /// Puts the machine's entry exactly at `deadline`, or takes it out.
-    pub(crate) fn settle(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
-        let at = deadline.unwrap_or(Instant::MAX);
-        if timer.armed == Instant::MAX || at < timer.armed {
-            return self.arm(timer, deadline);
+    fn settle(&mut self, timer: &mut Timer, at: Instant) {
+        if at < timer.armed {
+            return self.wake_by(timer, at);
+        }
+        if timer.armed == Instant::MAX {
+            return;
         }
         let place = self.place[timer.rank as usize] as usize;
         timer.armed = at;
@@ -202,13 +246,19 @@ mod tests {
     use super::*;
     use handfast_core::{Duration, Stream};
 
+    /// Machines of all kinds, each with its number as its rank.
     fn timers(n: u32) -> Vec<Timer> {
-        (0..n).map(|i| Timer::new(i, Machine::Side(i))).collect()
+        let machine = |i| match i % 3 {
+            0 => Machine::Side(i),
+            1 => Machine::Channel(i),
+            _ => Machine::Agent(i),
+        };
+        (0..n).map(|i| Timer::new(i, machine(i))).collect()
     }
 
     fn pop(queue: &mut EventQueue, timers: &mut [Timer]) -> Option<(u64, u32)> {
         let (at, machine) = queue.peek()?;
-        let Machine::Side(index) = machine else { unreachable!("only sides here") };
+        let (Machine::Side(index) | Machine::Channel(index) | Machine::Agent(index)) = machine;
         queue.settle(&mut timers[index as usize], None);
         Some((at.as_nanos(), index))
     }
@@ -234,7 +284,7 @@ mod tests {
         assert_eq!(queue.peek(), Some((Instant::from_nanos(50), Machine::Side(0))));
         queue.arm(&mut timers[0], Some(Instant::from_nanos(20)));
         assert_eq!(queue.peek(), Some((Instant::from_nanos(20), Machine::Side(0))));
-        assert_eq!(queue.heap.len(), 1);
+        assert_eq!(queue.others.heap.len(), 1);
     }
 
     #[test]

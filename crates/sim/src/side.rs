@@ -145,6 +145,16 @@ impl Side {
         }
     }
 
+    /// Something out of each part that the next segment will touch.
+    #[inline]
+    pub(crate) fn touch(&self) -> (bool, u32, Option<Instant>, u64, u64) {
+        let endpoint = self.endpoint.as_ref();
+        let deadline = endpoint.and_then(Endpoint::deadline);
+        let buffers = endpoint.map_or(0, |endpoint| endpoint.unsent() + endpoint.readable());
+        let window = endpoint.map_or(0, |e| e.cwnd() + e.counters().segments_received);
+        (self.timer.is_armed(), self.path.node, deadline, buffers, window)
+    }
+
     /// The next packet to send now.
     #[inline]
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
