@@ -71,6 +71,12 @@ impl<H: Copy> Fifo<H> {
         self.entries.len()
     }
 
+    /// The first packet.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&Entry<H>> {
+        self.entries.front()
+    }
+
     /// When the first packet arrives; [`Instant::MAX`]: never.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Instant {

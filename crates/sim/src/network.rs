@@ -4,13 +4,13 @@
 //! topology, a number of flows, or who helps.
 
 use std::collections::BTreeMap;
-use std::hint::black_box;
 
 use handfast_core::Instant;
 use handfast_net::{Cause, Exit, Forward, Forwarder, Link, Outbox, Port};
 use handfast_scenario::NodeId;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
+use prefetch_index::prefetch_index;
 
 use crate::RunError;
 use crate::capture::Taps;
@@ -20,10 +20,10 @@ use crate::side::{Path, Side, SideId};
 use crate::topology::{ChannelId, Goal, Topology};
 
 /// One direction of a link. Aligned, so that a hop touches as few cache lines as can be.
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(crate) struct Channel {
-    pub(crate) link: Link<Handle>,
     pub(crate) timer: Timer,
+    pub(crate) link: Link<Handle>,
     /// The node at its far end.
     pub(crate) to: u32,
 }
@@ -95,23 +95,23 @@ impl Network {
         let deadline = channel.link.deadline();
         assert_later(now, deadline, "a link");
         self.queue.settle(&mut channel.timer, deadline);
-        self.get_ready(id);
+        if let Some(handle) = channel.link.front() {
+            self.get_ready(id, handle);
+        }
     }
 
-    /// Looks at what the packet in front of a channel will need where it arrives, so that it is in the cache by then. With
-    /// thousands of flows nearly all of that is not; and what is looked at here nothing has to wait for.
+    /// Asks for what the packet in front of a channel will need where it arrives, so that it is in the cache by then. With
+    /// thousands of flows nearly all of that is not.
     #[inline]
-    fn get_ready(&self, id: ChannelId) {
+    fn get_ready(&self, id: ChannelId, handle: Handle) {
         let channel = &self.channels[id];
-        let Some(handle) = channel.link.front() else { return };
         let Label { goal, origin, .. } = self.packets.label(handle);
         if goal.node == channel.to {
-            if let Some(side) = self.sides.get(origin as usize ^ 1) {
-                black_box(side.touch());
-            }
+            prefetch::<SIDE_LINES, _>(self.sides.get(origin as usize ^ 1).map(|side| &side.timer));
+            // The answer goes back by the same link.
+            prefetch::<CHANNEL_LINES, _>(Some(&self.channels[id ^ 1].timer));
         } else if let Some(next) = self.topology.pass_on(channel.to as usize, goal) {
-            let Channel { link, timer, .. } = &self.channels[next as usize];
-            black_box((link.front(), timer.is_armed()));
+            prefetch::<CHANNEL_LINES, _>(Some(&self.channels[next as usize].timer));
         }
     }
 
@@ -197,11 +197,12 @@ impl Network {
         }
         let label = self.packets.label(handle);
         let channel = &mut self.channels[id];
+        let was_idle = channel.link.deadline().is_none();
         match channel.link.enqueue(now, handle, label.size(), label.has_payload) {
             Ok(()) => {
                 self.queue.arm(&mut channel.timer, channel.link.deadline());
-                if channel.link.front() == Some(handle) {
-                    self.get_ready(id);
+                if was_idle {
+                    self.get_ready(id, handle);
                 }
             }
             Err(Cause::QueueFull | Cause::Loss | Cause::Outage) => self.lose(handle),
@@ -341,6 +342,20 @@ impl Network {
             *lost += u64::from(has_payload);
         }
         self.packets.free(handle);
+    }
+}
+
+/// Cache lines of a side and of a channel.
+const SIDE_LINES: usize = size_of::<Side>().div_ceil(LINE);
+const CHANNEL_LINES: usize = size_of::<Channel>().div_ceil(LINE);
+const LINE: usize = 64;
+
+/// Fetches so many cache lines from where the first field of something stands.
+#[inline]
+fn prefetch<const LINES: usize, T>(first: Option<&T>) {
+    let Some(first) = first else { return };
+    for line in 0..LINES {
+        prefetch_index(std::slice::from_ref(first), line * LINE / size_of::<T>());
     }
 }
 

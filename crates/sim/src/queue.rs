@@ -61,11 +61,6 @@ impl Timer {
     pub(crate) fn new(rank: Rank, machine: Machine) -> Self {
         Self { rank, machine: Packed::new(machine), armed: Instant::MAX }
     }
-
-    /// Whether the queue will wake the machine.
-    pub(crate) fn is_armed(&self) -> bool {
-        self.armed < Instant::MAX
-    }
 }
 
 /// (time, rank, machine) as one number: entries compare without branches, which a heap's random order would mispredict.

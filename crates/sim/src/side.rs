@@ -62,6 +62,8 @@ struct Opening {
     iss: SeqNum,
 }
 
+/// In the order of the fields, so that whoever fetches it knows where it begins.
+#[repr(C, align(64))]
 pub(crate) struct Side {
     pub(crate) timer: Timer,
     pub(crate) path: Path,
@@ -143,16 +145,6 @@ impl Side {
             let ports = (self.path.local.1, self.path.remote.1);
             self.endpoint = Some(Endpoint::connect(config, ports.0, ports.1, iss, now));
         }
-    }
-
-    /// Something out of each part that the next segment will touch.
-    #[inline]
-    pub(crate) fn touch(&self) -> (bool, u32, Option<Instant>, u64, u64) {
-        let endpoint = self.endpoint.as_ref();
-        let deadline = endpoint.and_then(Endpoint::deadline);
-        let buffers = endpoint.map_or(0, |endpoint| endpoint.unsent() + endpoint.readable());
-        let window = endpoint.map_or(0, |e| e.cwnd() + e.counters().segments_received);
-        (self.timer.is_armed(), self.path.node, deadline, buffers, window)
     }
 
     /// The next packet to send now.
