@@ -48,6 +48,8 @@ def read(path: Path) -> Bundle:
     document = results.read_document(file)
     if not document.runs:
         raise InputError(f"{file}: holds no runs")
+    if len({run.scenario_hash for run in document.runs}) > 1:
+        raise InputError(f"{file}: holds runs of several scenarios (a sweep): compare them with runs.parquet beside it")
     scenario = file.parent / SCENARIO
     text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else None
     return Bundle(file.parent, document, text)

@@ -64,6 +64,13 @@ def test_json_is_one_document(handfast: Command) -> None:
     assert len(json.loads(handfast(*SHORT, "--json").stdout)["runs"]) == 2
 
 
+def test_a_sweep_is_not_one_comparison(handfast: Command) -> None:
+    handfast(*SHORT, "--set", "events.0.gap=1s,2s", "--out", "made")
+    result = handfast("report", "made")
+    assert result.exit_code == 2
+    assert "runs.parquet" in result.stderr
+
+
 def test_a_value_given_twice_is_refused(handfast: Command) -> None:
     result = handfast(*SHORT, "--set", "duration=20s")
     assert (result.exit_code, result.stdout) == (2, "")

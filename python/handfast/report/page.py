@@ -16,6 +16,9 @@ from handfast.results import Result
 # Nothing may be fetched: the page must open offline, and a result from elsewhere must not call home.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
+MAX_LISTED = 20
+"""More seeds or outages are not spelled out."""
+
 
 def build(bundle: Bundle) -> str:
     """The report as one HTML document."""
@@ -60,7 +63,7 @@ def _facts(bundle: Bundle) -> str:
     facts = {
         "handfast": bundle.document.version,
         "backend": ", ".join(dict.fromkeys(run.backend for run in runs)),
-        "seeds": ", ".join(map(str, seeds)) if len(seeds) <= 20 else f"{seeds[0]} … {seeds[-1]} ({len(seeds)})",
+        "seeds": ", ".join(map(str, seeds)) if len(seeds) <= MAX_LISTED else f"{seeds[0]} … {seeds[-1]} ({len(seeds)})",
         "scenario hash": ", ".join(dict.fromkeys(run.scenario_hash for run in runs)),
     }
     items = "".join(f"<div><dt>{escape(key)}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items())
@@ -84,8 +87,9 @@ def _heads() -> list[str]:
 
 
 def _handovers(runs: Sequence[Result]) -> str:
-    spans = {(one.link, one.down_s, one.up_s) for run in runs for one in run.handovers}
-    if not spans or len(spans) > 20:
+    seed = runs[0].seed  # the one that the charts show
+    spans = {(one.link, one.down_s, one.up_s) for run in runs if run.seed == seed for one in run.handovers}
+    if not spans or len(spans) > MAX_LISTED:
         return ""
     ordered = sorted(spans, key=lambda span: (span[1], span[0]))
     text = "; ".join(
