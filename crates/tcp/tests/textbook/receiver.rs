@@ -76,6 +76,11 @@ fn a_fin_is_acknowledged_at_once() {
     let mut s = server(MS(40));
     let fin = Segment { flags: Flags::FIN | Flags::ACK, ..data(0, 100) };
     assert_eq!(s.give(&fin).iter().map(said).collect::<Vec<_>>(), [(101, vec![])]);
+    assert_eq!(s.pair.server.counters().data_segments_received, 1);
+    let mut s = server(MS(40));
+    let bare = Segment { flags: Flags::FIN | Flags::ACK, payload: Payload::EMPTY, ..data(0, 0) };
+    assert_eq!(s.give(&bare).iter().map(said).collect::<Vec<_>>(), [(1, vec![])]);
+    assert_eq!(s.pair.server.counters().data_segments_received, 0);
 }
 
 #[test]
@@ -140,6 +145,18 @@ fn a_duplicate_below_the_acknowledgement_is_reported_once() {
     answers(&mut s, 3000, 1000);
     assert_eq!(answers(&mut s, 0, 500), [(2000, vec![(0, 500), (3000, 4000)])]);
     assert_eq!(s.pair.server.counters().duplicate_segments_received, 2);
+}
+
+#[test]
+fn a_duplicate_waits_for_the_next_acknowledgement() {
+    // RFC 2883 §4 (2): where the driver sends late, news that comes in between does not hide it.
+    let mut s = server(Duration::ZERO);
+    answers(&mut s, 0, 1000);
+    let now = s.pair.now;
+    s.pair.server.on_segment(now, &data(0, 500));
+    s.pair.server.on_segment(now, &data(1000, 500));
+    s.run(0, |_| Fate::Drop);
+    assert_eq!(s.replies().iter().map(said).collect::<Vec<_>>(), [(1500, vec![(0, 500)])]);
 }
 
 #[test]
