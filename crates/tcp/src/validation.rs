@@ -124,4 +124,21 @@ mod tests {
         v.on_send(&mut w, Instant::from_millis(600), 10_000, RTO, true);
         assert_eq!(w.cwnd, 40_000, "the window was full 100 ms ago");
     }
+
+    #[test]
+    fn a_window_with_room_for_one_segment_is_not_full() {
+        for (in_flight, cwnd) in [(39_000, 39_500), (39_001, 40_000)] {
+            let mut v = Validation::default();
+            let mut w = window(40);
+            v.on_send(&mut w, Instant::from_millis(500), in_flight, RTO, true);
+            assert_eq!(w.cwnd, cwnd, "{in_flight}");
+        }
+    }
+
+    #[test]
+    fn a_retransmission_ends_a_pause() {
+        let mut v = Validation::default();
+        v.touch(Instant::from_millis(900));
+        assert_eq!(v.after_idle(&mut window(40), Instant::from_millis(1000), RTO, 4_000), None);
+    }
 }

@@ -220,6 +220,13 @@ fn an_idle_sender_halves_its_window_each_rto() {
         // ssthresh remembers three quarters of it; it was never set before.
         assert_eq!(s.window().1, u64::MAX);
     }
+    // Switched off, it does nothing: 32 after three round trips of slow start.
+    let mut s = bulk(plain("sack"), 28);
+    s.run(10_000, |_| Fate::Deliver);
+    s.pair.client_writes(28_000, 40_000);
+    s.news();
+    s.run(10_000, |_| Fate::Deliver);
+    assert_eq!(s.news(), "28-59");
 }
 
 #[test]
