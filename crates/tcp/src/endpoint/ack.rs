@@ -323,3 +323,34 @@ fn is_dsack(segment: &Segment) -> bool {
     first.start.before(segment.ack)
         || blocks.get(1).is_some_and(|run| !first.start.before(run.start) && !first.end.after(run.end))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use handfast_core::SeqNum;
+    use handfast_wire::tcp::{SackBlock, SackBlocks};
+
+    #[test]
+    fn a_first_block_below_the_acknowledgement_or_within_the_second_is_a_duplicates() {
+        for (blocks, duplicate) in [
+            (&[][..], false),
+            (&[(2000, 3000)], false),
+            (&[(1000, 1500)], false),
+            (&[(999, 1000)], true),
+            (&[(0, 500), (2000, 3000)], true),
+            (&[(2000, 3000), (2000, 4000)], true),
+            (&[(2500, 3000), (2000, 3000)], true),
+            (&[(2000, 3000), (2000, 3000)], true),
+            (&[(2000, 3000), (2001, 4000)], false),
+            (&[(2000, 4000), (2000, 3999)], false),
+            (&[(5000, 6000), (2000, 3000)], false),
+        ] {
+            let mut sack = SackBlocks::NONE;
+            for &(start, end) in blocks {
+                sack.push(SackBlock { start: SeqNum(start), end: SeqNum(end) });
+            }
+            let segment = Segment { ack: SeqNum(1000), sack, ..Segment::EMPTY };
+            assert_eq!(is_dsack(&segment), duplicate, "{blocks:?}");
+        }
+    }
+}

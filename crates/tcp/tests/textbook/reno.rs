@@ -74,6 +74,25 @@ fn an_acknowledgement_with_data_or_another_window_is_no_duplicate() {
 }
 
 #[test]
+fn duplicates_count_in_a_row_and_while_data_is_outstanding() {
+    // RFC 5681 §3.2: an acknowledgement of new data begins the count anew, and what limited transmit had sent counts again.
+    let mut s = one_acknowledged(Config { limited_transmit: true, ..ten("newreno") }, 60);
+    s.answer(1000, &[]).answer(1000, &[]).answer(2000, &[]).answer(2000, &[]).answer(2000, &[]);
+    assert_eq!(s.pair.client.counters().fast_retransmits, 0);
+    assert_eq!(s.news(), "11-13", "two beyond cwnd, and no more than two again");
+    s.answer(2000, &[]);
+    // 2 to 13 in flight, one of them beyond cwnd by limited transmit since the last new acknowledgement.
+    assert_eq!((s.news().as_str(), s.window().1), ("2", 5500));
+    // RFC 5681 §2 (a): with nothing outstanding there is no duplicate.
+    let mut s = bulk(ten("newreno"), 10);
+    s.in_flight().answer(10_000, &[]);
+    for _ in 0..5 {
+        s.answer(10_000, &[]);
+    }
+    assert_eq!((s.pair.client.counters().fast_retransmits, s.window().0), (0, 11_000));
+}
+
+#[test]
 fn newreno_deflates_by_what_a_partial_acknowledgement_covers() {
     let mut s = one_acknowledged(ten("newreno"), 60);
     for _ in 0..3 {

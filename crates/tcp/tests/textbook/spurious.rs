@@ -148,6 +148,14 @@ fn the_sack_rule_looks_at_where_the_news_lies() {
     assert_eq!(s.news(), "10-11");
     s.answer(1000, &[(5000, 6000)]);
     assert_eq!(spurious(&s), [(310, Detector::Frto)]);
+    // Up to the last of them.
+    let mut s = timed_out(frto(Frto::Sack));
+    s.answer(1000, &[]).answer(1000, &[(9000, 10_000)]);
+    assert_eq!(spurious(&s).len(), 1);
+    // What was SACKed before says nothing again.
+    let mut s = timed_out(frto(Frto::Sack));
+    s.answer(0, &[(5000, 6000)]).answer(1000, &[(5000, 6000)]).answer(1000, &[(5000, 6000)]);
+    assert_eq!((s.news().as_str(), spurious(&s).len()), ("10-11 1-2", 0));
     // Step 3a: octets sent after it; cwnd of no more than three segments, from SND.UNA on.
     let mut s = timed_out(frto(Frto::Sack));
     s.answer(1000, &[]).answer(1000, &[(10_000, 11_000)]);
