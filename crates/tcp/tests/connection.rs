@@ -170,3 +170,29 @@ fn the_override_timeout_is_not_put_off_by_a_talkative_peer() {
     }
     assert_eq!(pair.server.readable(), 300);
 }
+
+#[test]
+fn probes_that_cross_and_are_both_taken_end_in_silence() {
+    // RFC 9293 §3.8.6.1: each side probes the other's closed window with one octet, and both applications read while the
+    // probes are under way. Neither side can then know whether its probe was taken.
+    let narrow = || handfast_tcp::Config { receive_buffer: handfast_core::Bytes(1000), ..plain("reno") };
+    let mut pair = Pair::connected(narrow(), narrow());
+    pair.reading = false;
+    pair.client_writes(0, 1500);
+    pair.server.write(handfast_wire::Payload::Synthetic {
+        stream: support::SERVER_STREAM,
+        offset: 0,
+        len: 1500,
+    });
+    let is_probe = |s: &support::Sent| support::data_of(&s.segment) == Some((1000, 1));
+    while pair.log.iter().filter(|s| is_probe(s)).count() < 2 {
+        pair.run_for(Duration::from_millis(1), |_| Fate::Deliver);
+    }
+    let (last, before) = (pair.log.len() - 1, pair.log.len() - 2);
+    assert!(is_probe(&pair.log[last]) && is_probe(&pair.log[before]), "both are under way");
+    pair.reading = true;
+    pair.read_all();
+    pair.run_for(S(5), |_| Fate::Deliver);
+    assert_eq!((pair.read_by_client, pair.read_by_server), (1500, 1500));
+    assert!(pair.log.len() - last < 20, "{} segments", pair.log.len() - last);
+}

@@ -13,12 +13,19 @@ mod regressions;
 mod strategy;
 mod world;
 
+use std::fs;
+use std::path::Path;
+
+use arbitrary::{Arbitrary as _, Unstructured};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
+use crate::case::Case;
+use crate::hostile::Attack;
+
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 300,
+        cases: 1000,
         // Seeds of failures stay beside the code; the smallest case of each becomes a test in `regressions`.
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/fuzz/seeds.txt"))),
         ..ProptestConfig::default()
@@ -33,4 +40,27 @@ proptest! {
     fn forged_segments_do_no_harm(attack in strategy::attack()) {
         hostile::run(&attack);
     }
+}
+
+/// What cargo-fuzz has found worth keeping: inputs that reach what others do not.
+#[test]
+fn the_fuzzer_s_corpora_are_survived() {
+    let each = |target: &str, run: &dyn Fn(Unstructured)| {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+        let inputs: Vec<_> = fs::read_dir(&corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(!inputs.is_empty(), "{} is empty", corpus.display());
+        for input in inputs {
+            run(Unstructured::new(&fs::read(input).unwrap()));
+        }
+    };
+    each("tcp_operations", &|input| {
+        if let Ok(case) = Case::arbitrary_take_rest(input) {
+            world::run(&case);
+        }
+    });
+    each("tcp_forgeries", &|input| {
+        if let Ok(attack) = Attack::arbitrary_take_rest(input) {
+            hostile::run(&attack);
+        }
+    });
 }

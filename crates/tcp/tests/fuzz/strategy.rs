@@ -31,7 +31,9 @@ fn iss() -> impl Strategy<Value = u32> {
 fn choices() -> impl Strategy<Value = Choices> {
     let features = (any::<bool>(), weighted(), weighted(), weighted(), any::<bool>(), any::<bool>(), 0u8..3);
     let numbers = (0u8..3, 0u8..3, 0u8..6, 0u8..7, 0u8..4, 0u8..3, 0u8..4, 0u8..3);
-    (0u8..4, 0u8..2, features, numbers, 0u8..2).prop_map(
+    // SACK has the most rules to break.
+    let recovery = prop_oneof![0u8..3, Just(3)];
+    (recovery, 0u8..2, features, numbers, 0u8..2).prop_map(
         |(recovery, growth, features, numbers, slow_start_segments)| {
             let (eifel, timestamps, sack, window_scaling, limited_transmit, cwnd_validation, frto) = features;
             let (

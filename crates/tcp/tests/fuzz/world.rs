@@ -436,8 +436,10 @@ impl World {
             let (mine, theirs) = (&self.ends[side as usize], &self.ends[side.other() as usize]);
             assert_eq!(mine.ledger.read, theirs.ledger.written, "{side:?}: octets read");
         }
-        let closed = |w: &Self| w.wire.is_empty() && w.ends.iter().all(|e| e.endpoint.deadline().is_none());
+        let closed = |w: &Self| w.ends.iter().all(|e| e.endpoint.state() == State::Closed);
         self.run_within(self.limits.until_closed(), closed);
+        self.run_until(self.now + self.limits.until_closed());
+        assert!(self.next_moment().is_none(), "something is left to happen: {}", self.describe());
     }
 
     /// Runs until `done`; false where an end has died (excused, or the run would have stopped).
