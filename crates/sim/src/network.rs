@@ -10,11 +10,11 @@ use handfast_net::{Cause, Exit, Forward, Forwarder, Link, Outbox, Port};
 use handfast_scenario::NodeId;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
-use prefetch_index::prefetch_index;
 
 use crate::RunError;
 use crate::capture::Taps;
 use crate::packets::{Handle, Label, Packets, node_of};
+use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::queue::{EventQueue, Machine, Timer};
 use crate::side::{Path, Side, SideId};
 use crate::topology::{ChannelId, Goal, Topology};
@@ -107,6 +107,7 @@ impl Network {
         let channel = &self.channels[id];
         let Label { goal, origin, .. } = self.packets.label(handle);
         if goal.node == channel.to {
+            self.packets.prefetch(handle);
             prefetch::<SIDE_LINES, _>(self.sides.get(origin as usize ^ 1).map(|side| &side.timer));
             // The answer goes back by the same link.
             prefetch::<CHANNEL_LINES, _>(Some(&self.channels[id ^ 1].timer));
@@ -346,18 +347,8 @@ impl Network {
 }
 
 /// Cache lines of a side and of a channel.
-const SIDE_LINES: usize = size_of::<Side>().div_ceil(LINE);
-const CHANNEL_LINES: usize = size_of::<Channel>().div_ceil(LINE);
-const LINE: usize = 64;
-
-/// Fetches so many cache lines from where the first field of something stands.
-#[inline]
-fn prefetch<const LINES: usize, T>(first: Option<&T>) {
-    let Some(first) = first else { return };
-    for line in 0..LINES {
-        prefetch_index(std::slice::from_ref(first), line * LINE / size_of::<T>());
-    }
-}
+const SIDE_LINES: usize = size_of::<Side>().div_ceil(CACHE_LINE);
+const CHANNEL_LINES: usize = size_of::<Channel>().div_ceil(CACHE_LINE);
 
 /// The origin of packets from no flow's address.
 const NO_ORIGIN: u32 = u32::MAX;

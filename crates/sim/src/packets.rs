@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use handfast_core::Bytes;
 use handfast_scenario::NodeId;
 use handfast_wire::{Body, Packet};
+use prefetch_index::prefetch_index;
 
 use crate::topology::Goal;
 
@@ -84,6 +85,12 @@ impl Packets {
 
     pub(crate) fn label(&self, handle: Handle) -> Label {
         self.labels[handle as usize]
+    }
+
+    /// Asks for the packet, which will be looked at soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, handle: Handle) {
+        prefetch_index(&self.slots, handle as usize);
     }
 
     /// Marks bit errors.

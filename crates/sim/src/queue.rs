@@ -2,6 +2,9 @@
 
 use handfast_core::Instant;
 
+use crate::heap::Heap;
+use crate::wheel::Wheel;
+
 /// A machine's place in the order of events at equal times: first by node, then by the machine's number in that node.
 pub(crate) type Rank = u32;
 
@@ -65,21 +68,21 @@ impl Timer {
 
 /// (time, rank, machine) as one number: entries compare without branches, which a heap's random order would mispredict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u128);
+pub(crate) struct Entry(u128);
 
 impl Entry {
     /// After every entry that there can be.
-    const NEVER: Self = Self(u128::MAX);
+    pub(crate) const NEVER: Self = Self(u128::MAX);
 
-    fn new(at: Instant, timer: &Timer) -> Self {
+    pub(crate) fn new(at: Instant, timer: &Timer) -> Self {
         Self(u128::from(at.as_nanos()) << 64 | u128::from(timer.rank) << 32 | u128::from(timer.machine.0))
     }
 
-    fn at(self) -> Instant {
+    pub(crate) fn at(self) -> Instant {
         Instant::from_nanos((self.0 >> 64) as u64)
     }
 
-    fn rank(self) -> usize {
+    pub(crate) fn rank(self) -> usize {
         (self.0 >> 32) as u32 as usize
     }
 
@@ -94,145 +97,68 @@ impl Entry {
 /// deadline when the entry comes up ([`EventQueue::settle`]), so that a retransmission timer that every acknowledgement
 /// restarts costs one comparison a segment.
 ///
-/// Links have a heap of their own: they act all the time, and few of them are under way at once, while each endpoint keeps
-/// an entry for a timer that hardly ever comes up. Apart, the busy heap stays small.
-#[derive(Debug, Default)]
+/// Links act all the time and soon: they are kept in a wheel, as far as that reaches. Endpoints keep an entry each for a
+/// timer that hardly ever comes up: those are in a heap.
+#[derive(Debug)]
 pub(crate) struct EventQueue {
-    links: Heap,
-    others: Heap,
+    wheel: Wheel,
+    heap: Heap,
 }
 
 impl EventQueue {
     /// A queue for machines of ranks below `machines`.
     pub(crate) fn new(machines: usize) -> Self {
-        Self { links: Heap::new(machines), others: Heap::new(machines) }
+        Self { wheel: Wheel::default(), heap: Heap::new(machines) }
     }
 
     /// The next entry: when, and which machine.
     #[inline]
     pub(crate) fn peek(&self) -> Option<(Instant, Machine)> {
-        let first = self.links.first().min(self.others.first());
+        let first = self.wheel.first().min(self.heap.first());
         (first < Entry::NEVER).then(|| (first.at(), first.machine()))
     }
 
     /// Sees to it that the machine is woken by `deadline`, perhaps earlier.
     #[inline]
     pub(crate) fn arm(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
-        let at = deadline.unwrap_or(Instant::MAX);
-        if at < timer.armed {
-            self.heap_of(timer).wake_by(timer, at);
+        if deadline.is_some_and(|at| at < timer.armed) {
+            self.settle(timer, deadline);
         }
     }
 
     /// Puts the machine's entry exactly at `deadline`, or takes it out.
-    #[inline]
     pub(crate) fn settle(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
-        self.heap_of(timer).settle(timer, deadline.unwrap_or(Instant::MAX));
-    }
-
-    fn heap_of(&mut self, timer: &Timer) -> &mut Heap {
-        if timer.machine.is_link() { &mut self.links } else { &mut self.others }
-    }
-}
-
-/// A 4-ary heap that knows where its entries stand.
-#[derive(Debug, Default)]
-struct Heap {
-    heap: Vec<Entry>,
-    /// Where in `heap` the entry of each rank stands; meaningless without one.
-    place: Vec<u32>,
-}
-
-const ARITY: usize = 4;
-
-impl Heap {
-    fn new(machines: usize) -> Self {
-        Self { heap: Vec::new(), place: vec![0; machines] }
-    }
-
-    fn first(&self) -> Entry {
-        self.heap.first().copied().unwrap_or(Entry::NEVER)
-    }
-
-    fn wake_by(&mut self, timer: &mut Timer, at: Instant) {
-        let entry = Entry::new(at, timer);
-        let place = if timer.armed == Instant::MAX {
-            self.heap.push(entry);
-            self.heap.len() - 1
-        } else {
-            self.place[timer.rank as usize] as usize
-        };
+        let at = deadline.unwrap_or(Instant::MAX);
+        let (old, new) = (Entry::new(timer.armed, timer), Entry::new(at, timer));
+        let (was, is) = (timer.armed < Instant::MAX, at < Instant::MAX);
         timer.armed = at;
-        self.rise(place, entry);
-    }
-
-    fn settle(&mut self, timer: &mut Timer, at: Instant) {
-        if at < timer.armed {
-            return self.wake_by(timer, at);
-        }
-        if timer.armed == Instant::MAX {
-            return;
-        }
-        let place = self.place[timer.rank as usize] as usize;
-        timer.armed = at;
-        if at < Instant::MAX {
-            self.sink(place, Entry::new(at, timer));
+        if timer.machine.is_link() {
+            self.settle_link(was.then_some(old), is.then_some(new));
         } else {
-            self.remove(place);
+            self.settle_other(was.then_some(old), is.then_some(new));
         }
     }
 
-    fn remove(&mut self, place: usize) {
-        let Some(last) = self.heap.pop() else { return };
-        if place < self.heap.len() {
-            // The last entry may belong above as well as below the gap, if that is in another branch.
-            self.sink(place, last);
-            let settled = self.place[last.rank()] as usize;
-            self.rise(settled, last);
-        }
-    }
-
-    fn put(&mut self, place: usize, entry: Entry) {
-        self.heap[place] = entry;
-        self.place[entry.rank()] = place as u32;
-    }
-
-    /// Moves `entry`, which is to stand at `place`, towards the root as far as it belongs.
-    fn rise(&mut self, mut place: usize, entry: Entry) {
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            if self.heap[parent] < entry {
-                break;
-            }
-            self.put(place, self.heap[parent]);
-            place = parent;
-        }
-        self.put(place, entry);
-    }
-
-    /// Moves `entry`, which is to stand at `place`, towards the leaves as far as it belongs.
-    fn sink(&mut self, mut place: usize, entry: Entry) {
-        while let Some(child) = self.first_child(place) {
-            if entry < self.heap[child] {
-                break;
-            }
-            self.put(place, self.heap[child]);
-            place = child;
-        }
-        self.put(place, entry);
-    }
-
-    /// The earliest of the children of `place`.
     #[inline]
-    fn first_child(&self, place: usize) -> Option<usize> {
-        let first = place * ARITY + 1;
-        if let Some(&[a, b, c, d]) = self.heap.get(first..first + ARITY) {
-            let (left, right) = (usize::from(b < a), 2 + usize::from(d < c));
-            let last_wins = usize::from(c.min(d) < a.min(b));
-            return Some(first + left + (right - left) * last_wins);
+    fn settle_link(&mut self, old: Option<Entry>, new: Option<Entry>) {
+        if let Some(old) = old.filter(|&old| !self.wheel.remove(old)) {
+            self.heap.remove(old);
         }
-        let (offset, _) = self.heap.get(first..)?.iter().enumerate().min_by_key(|(_, entry)| **entry)?;
-        Some(first + offset)
+        if let Some(new) = new.filter(|&new| !self.wheel.insert(new)) {
+            self.heap.insert(new);
+        }
+        for entry in self.wheel.turn() {
+            self.heap.insert(entry);
+        }
+    }
+
+    fn settle_other(&mut self, old: Option<Entry>, new: Option<Entry>) {
+        match (old, new) {
+            (Some(old), Some(new)) => self.heap.replace(old, new),
+            (None, Some(new)) => self.heap.insert(new),
+            (Some(old), None) => self.heap.remove(old),
+            (None, None) => {}
+        }
     }
 }
 
@@ -279,7 +205,8 @@ mod tests {
         assert_eq!(queue.peek(), Some((Instant::from_nanos(50), Machine::Side(0))));
         queue.arm(&mut timers[0], Some(Instant::from_nanos(20)));
         assert_eq!(queue.peek(), Some((Instant::from_nanos(20), Machine::Side(0))));
-        assert_eq!(queue.others.heap.len(), 1);
+        assert_eq!(pop(&mut queue, &mut timers), Some((20, 0)));
+        assert_eq!(queue.peek(), None);
     }
 
     #[test]
@@ -289,11 +216,13 @@ mod tests {
         let mut model = std::collections::BTreeSet::new();
         let mut random = Stream::new(7, "queue");
         let mut now = Instant::ZERO;
-        for _ in 0..20_000 {
+        for _ in 0..200_000 {
             let index = random.below(u64::from(MACHINES)) as u32;
             let timer = &mut timers[index as usize];
             let old = timer.armed;
-            let at = now + Duration::from_nanos(random.below(1000));
+            // From one slot of the wheel to far beyond its end.
+            let scale = 1 << random.below(34);
+            let at = now + Duration::from_nanos(random.below(scale));
             let settle = random.chance(0.5);
             let wanted = (!random.chance(0.1)).then_some(at);
             if settle {

@@ -1,0 +1,293 @@
+//! A timing wheel: the near future in slots of equal width.
+
+use crate::queue::Entry;
+
+const SLOTS: usize = 1 << SLOT_BITS;
+const SLOT_BITS: u32 = 12;
+const WORD: usize = u64::BITS as usize;
+/// Slots are 2^11 ns wide at first.
+const FIRST_SHIFT: u32 = 11;
+/// And 2^0 to 2^30 ns later.
+const MAX_SHIFT: u32 = 30;
+/// How many times the earliest entry is looked for between two judgements of the width.
+const SPELL: u32 = 4096;
+const NONE: u32 = u32::MAX;
+
+/// An entry in a slot's list.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    entry: Entry,
+    next: u32,
+}
+
+/// What happened since the width was last judged.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spell {
+    searches: u32,
+    /// Entries that were compared in those searches.
+    compared: u32,
+    inserted: u32,
+    /// Entries that lay beyond the end.
+    beyond: u32,
+}
+
+/// Entries of the next [`SLOTS`] slots of time; which slot is the first moves with time. Entries that do not fit are for
+/// the caller to keep. The width follows what happens, and never what order entries come out in.
+#[derive(Debug)]
+pub(crate) struct Wheel {
+    shift: u32,
+    /// The first slot, counted from time 0. No entry stands before it.
+    start: u64,
+    /// The first node of each slot's list; slots are reused modulo their number.
+    heads: Vec<u32>,
+    /// A bit for each slot with entries.
+    occupied: [u64; SLOTS / WORD],
+    nodes: Vec<Node>,
+    free: u32,
+    len: usize,
+    first: Entry,
+    spell: Spell,
+}
+
+impl Default for Wheel {
+    fn default() -> Self {
+        Self {
+            shift: FIRST_SHIFT,
+            start: 0,
+            heads: vec![NONE; SLOTS],
+            occupied: [0; SLOTS / WORD],
+            nodes: Vec::new(),
+            free: NONE,
+            len: 0,
+            first: Entry::NEVER,
+            spell: Spell::default(),
+        }
+    }
+}
+
+impl Wheel {
+    /// The earliest entry, or [`Entry::NEVER`].
+    #[inline]
+    pub(crate) fn first(&self) -> Entry {
+        self.first
+    }
+
+    /// Adds an entry; false where it does not fit.
+    #[inline]
+    pub(crate) fn insert(&mut self, entry: Entry) -> bool {
+        let slot = self.slot(entry);
+        if self.len == 0 {
+            // Room for later entries, and some for earlier ones.
+            self.start = slot.saturating_sub(SLOTS as u64 / 4);
+        }
+        self.spell.inserted += 1;
+        if slot.wrapping_sub(self.start) >= SLOTS as u64 {
+            self.spell.beyond += 1;
+            return false;
+        }
+        let head = slot as usize % SLOTS;
+        let node = self.allocate(Node { entry, next: self.heads[head] });
+        self.heads[head] = node;
+        self.occupied[head / WORD] |= 1 << (head % WORD);
+        self.len += 1;
+        self.first = self.first.min(entry);
+        true
+    }
+
+    /// Takes an entry out; false where it is not here.
+    #[inline]
+    pub(crate) fn remove(&mut self, entry: Entry) -> bool {
+        let slot = self.slot(entry);
+        if slot.wrapping_sub(self.start) >= SLOTS as u64 || !self.unlink(slot as usize % SLOTS, entry) {
+            return false;
+        }
+        self.len -= 1;
+        if entry == self.first {
+            self.start = slot;
+            self.first = self.earliest();
+        }
+        true
+    }
+
+    /// Judges the width now and then. What no longer fits is handed out.
+    #[inline]
+    pub(crate) fn turn(&mut self) -> Vec<Entry> {
+        if self.spell.searches < SPELL { Vec::new() } else { self.judge() }
+    }
+
+    #[cold]
+    fn judge(&mut self) -> Vec<Entry> {
+        let Spell { searches, compared, inserted, beyond } = std::mem::take(&mut self.spell);
+        let crowded = compared > 3 * searches;
+        let short = beyond > inserted / 4 && compared < searches + searches / 4;
+        if crowded && self.shift > 0 {
+            self.resize(self.shift - 1)
+        } else if short && self.shift < MAX_SHIFT {
+            self.resize(self.shift + 1)
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn resize(&mut self, shift: u32) -> Vec<Entry> {
+        let mut entries = Vec::with_capacity(self.len);
+        for &head in &self.heads {
+            let mut at = head;
+            while let Some(node) = self.nodes.get(at as usize) {
+                entries.push(node.entry);
+                at = node.next;
+            }
+        }
+        let start = self.start << self.shift >> shift;
+        *self = Self { shift, start, ..Self::default() };
+        entries.retain(|&entry| !self.insert(entry));
+        entries
+    }
+
+    fn slot(&self, entry: Entry) -> u64 {
+        entry.at().as_nanos() >> self.shift
+    }
+
+    fn allocate(&mut self, node: Node) -> u32 {
+        let Some(place) = self.nodes.get_mut(self.free as usize) else {
+            self.nodes.push(node);
+            return self.nodes.len() as u32 - 1;
+        };
+        let index = self.free;
+        self.free = place.next;
+        *place = node;
+        index
+    }
+
+    /// Takes an entry out of a slot's list.
+    #[inline]
+    fn unlink(&mut self, head: usize, entry: Entry) -> bool {
+        let (mut before, mut at) = (NONE, self.heads[head]);
+        while let Some(&Node { entry: found, next }) = self.nodes.get(at as usize) {
+            if found == entry {
+                match self.nodes.get_mut(before as usize) {
+                    Some(before) => before.next = next,
+                    None => self.set_head(head, next),
+                }
+                self.nodes[at as usize].next = self.free;
+                self.free = at;
+                return true;
+            }
+            (before, at) = (at, next);
+        }
+        false
+    }
+
+    fn set_head(&mut self, head: usize, node: u32) {
+        self.heads[head] = node;
+        if node == NONE {
+            self.occupied[head / WORD] &= !(1 << (head % WORD));
+        }
+    }
+
+    /// Looks for the earliest entry.
+    #[inline]
+    fn earliest(&mut self) -> Entry {
+        self.spell.searches += 1;
+        if self.len == 0 {
+            return Entry::NEVER;
+        }
+        let mut first = Entry::NEVER;
+        let mut at = self.heads[self.first_occupied()];
+        while let Some(node) = self.nodes.get(at as usize) {
+            self.spell.compared += 1;
+            first = first.min(node.entry);
+            at = node.next;
+        }
+        first
+    }
+
+    /// The first slot with entries, from the start of the wheel around. There is one.
+    #[inline]
+    fn first_occupied(&self) -> usize {
+        let start = self.start as usize % SLOTS;
+        let (word, bit) = (start / WORD, start % WORD);
+        let ahead = self.occupied[word] & (u64::MAX << bit);
+        if ahead != 0 {
+            return word * WORD + ahead.trailing_zeros() as usize;
+        }
+        // Around once; the first word comes again for the bits before the start.
+        let words = SLOTS / WORD;
+        let found = (1..=words).map(|i| (word + i) % words).find(|&word| self.occupied[word] != 0);
+        found.map_or(start, |word| word * WORD + self.occupied[word].trailing_zeros() as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Machine, Timer};
+    use handfast_core::Instant;
+
+    fn entry(nanos: u64, rank: u32) -> Entry {
+        Entry::new(Instant::from_nanos(nanos), &Timer::new(rank, Machine::Channel(rank)))
+    }
+
+    fn drain(wheel: &mut Wheel) -> Vec<u64> {
+        let mut times = Vec::new();
+        while wheel.first() < Entry::NEVER {
+            times.push(wheel.first().at().as_nanos());
+            assert!(wheel.remove(wheel.first()));
+        }
+        times
+    }
+
+    #[test]
+    fn entries_come_out_in_order_around_the_wheel() {
+        let mut wheel = Wheel::default();
+        let width = 1 << FIRST_SHIFT;
+        let mut times = Vec::new();
+        for step in 0..3 * SLOTS as u64 {
+            let at = step * width + step % 7;
+            assert!(wheel.insert(entry(at, 0)));
+            assert!(wheel.insert(entry(at + 100 * width, 1)));
+            while wheel.len > 150 {
+                times.push(wheel.first().at().as_nanos());
+                assert!(wheel.remove(wheel.first()));
+            }
+        }
+        times.extend(drain(&mut wheel));
+        assert!(times.is_sorted());
+        assert_eq!(times.len(), 6 * SLOTS);
+    }
+
+    #[test]
+    fn what_lies_before_or_beyond_is_not_taken() {
+        let mut wheel = Wheel::default();
+        let span = (SLOTS as u64) << FIRST_SHIFT;
+        assert!(wheel.insert(entry(10 * span, 0)));
+        assert!(!wheel.insert(entry(8 * span, 1)));
+        assert!(!wheel.insert(entry(12 * span, 2)));
+        assert!(!wheel.remove(entry(8 * span, 1)));
+        assert_eq!(drain(&mut wheel), [10 * span]);
+    }
+
+    #[test]
+    fn crowded_slots_become_narrower_and_a_short_wheel_wider() {
+        for (gap, together) in [(1, 64), (1 << 20, 2)] {
+            let (mut wheel, mut next) = (Wheel::default(), 0);
+            let mut kept = Vec::new();
+            for _ in 0..20 * SPELL {
+                while wheel.len < together {
+                    next += gap;
+                    if !wheel.insert(entry(next, (next / gap) as u32)) {
+                        kept.push(next);
+                    }
+                }
+                assert!(wheel.remove(wheel.first()));
+                // In turn a far one, so that there is something beyond the end.
+                wheel.insert(entry(next + (SLOTS as u64) * gap, 0));
+                wheel.remove(entry(next + (SLOTS as u64) * gap, 0));
+                kept.extend(wheel.turn().iter().map(|entry| entry.at().as_nanos()));
+            }
+            let narrower = gap == 1;
+            assert_eq!(wheel.shift < FIRST_SHIFT, narrower, "{gap}: {}", wheel.shift);
+            assert_eq!(wheel.shift > FIRST_SHIFT, !narrower, "{gap}: {}", wheel.shift);
+        }
+    }
+}
