@@ -86,6 +86,9 @@ pub struct Config {
     pub rto_initial: Duration,
     /// Lower bound of the RTO (RFC 6298 §2.4 says 1 s; kernels use 200 ms).
     pub rto_min: Duration,
+    /// Lower bound of the variance term of the RTO (Linux: its 200 ms bound 4*RTTVAR, so the RTO stays that far above
+    /// SRTT); zero is RFC 6298 as written.
+    pub rto_variance_min: Duration,
     /// Upper bound of the RTO, backoff included (RFC 6298 §2.5).
     pub rto_max: Duration,
     /// Clock granularity G of RFC 6298, and the tick of the timestamp clock.
@@ -123,6 +126,7 @@ impl Default for Config {
             delayed_ack: Duration::from_millis(40),
             rto_initial: Duration::from_secs(1),
             rto_min: Duration::from_millis(200),
+            rto_variance_min: Duration::from_millis(200),
             rto_max: Duration::from_secs(120),
             clock_granularity: Duration::from_millis(1),
             syn_retries: 6,

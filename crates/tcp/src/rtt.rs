@@ -39,7 +39,8 @@ impl RttEstimator {
 
     fn restart(&mut self, config: &Config) {
         // RFC 6298 §2.3: RTO = SRTT + max (G, K*RTTVAR), K = 4; §2.4 and §2.5 bound it.
-        let rto = self.srtt + (self.rttvar * 4).max(config.clock_granularity);
+        let variance = (self.rttvar * 4).max(config.clock_granularity).max(config.rto_variance_min);
+        let rto = self.srtt + variance;
         self.base = rto.max(config.rto_min).min(config.rto_max);
         // RFC 6298 §5: a new sample collapses the backoff.
         self.backoff = 0;
@@ -91,8 +92,13 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
+    /// No floor under the variance term.
+    fn rfc6298() -> Config {
+        Config { rto_variance_min: Duration::ZERO, ..Config::default() }
+    }
+
     fn estimator(samples: &[u64]) -> RttEstimator {
-        let config = Config::default();
+        let config = rfc6298();
         let mut e = RttEstimator::new(&config);
         for &s in samples {
             e.sample(&config, MS(s), 1);
@@ -102,14 +108,14 @@ mod tests {
 
     #[test]
     fn before_a_sample_the_initial_rto_holds() {
-        assert_eq!(estimator(&[]).rto(&Config::default()), MS(1000));
+        assert_eq!(estimator(&[]).rto(&rfc6298()), MS(1000));
     }
 
     #[test]
     fn the_first_sample_sets_srtt_and_half_as_rttvar() {
         let e = estimator(&[100]);
         assert_eq!((e.srtt(), e.rttvar()), (MS(100), MS(50)));
-        assert_eq!(e.rto(&Config::default()), MS(300));
+        assert_eq!(e.rto(&rfc6298()), MS(300));
     }
 
     #[test]
@@ -123,7 +129,7 @@ mod tests {
 
     #[test]
     fn bounds_hold_with_and_without_backoff() {
-        let config = Config::default();
+        let config = rfc6298();
         let mut e = estimator(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
         assert_eq!(e.rto(&config), config.rto_min);
         e.back_off();
@@ -138,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_granularity_is_a_floor_of_the_variance_term() {
-        let config = Config { rto_min: Duration::ZERO, clock_granularity: MS(10), ..Config::default() };
+        let config = Config { rto_min: Duration::ZERO, clock_granularity: MS(10), ..rfc6298() };
         let mut e = RttEstimator::new(&config);
         for _ in 0..100 {
             e.sample(&config, MS(100), 1);
@@ -148,7 +154,7 @@ mod tests {
 
     #[test]
     fn many_samples_a_window_weigh_less_each() {
-        let config = Config::default();
+        let config = rfc6298();
         let mut e = estimator(&[100]);
         e.sample(&config, MS(180), 10);
         assert_eq!(e.srtt(), MS(101));
@@ -156,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_lost_syn_leaves_three_seconds() {
-        let config = Config::default();
+        let config = rfc6298();
         let mut e = RttEstimator::new(&config);
         e.back_off();
         e.after_lost_syn(&config);
@@ -168,11 +174,24 @@ mod tests {
 
     #[test]
     fn a_spurious_timeout_takes_the_larger_of_before_and_after() {
-        let config = Config::default();
+        let config = rfc6298();
         let mut e = estimator(&[100]);
         e.after_spurious(&config, (MS(102), MS(50)), MS(3000));
         assert_eq!((e.srtt(), e.rttvar()), (MS(3000), MS(1500)));
         e.after_spurious(&config, (MS(102), MS(50)), MS(40));
         assert_eq!((e.srtt(), e.rttvar()), (MS(102), MS(50)));
+    }
+
+    #[test]
+    fn linux_keeps_the_rto_a_fixed_span_above_srtt() {
+        let config = Config::default();
+        let mut e = RttEstimator::new(&config);
+        for _ in 0..100 {
+            e.sample(&config, MS(80), 1);
+        }
+        assert_eq!(e.rto(&config), MS(280));
+        e.sample(&config, MS(480), 1);
+        // RTTVAR = 400 / 4: the measured variance counts where it is larger; SRTT = 80 + 400 / 8.
+        assert_eq!(e.rto(&config), MS(130 + 400));
     }
 }

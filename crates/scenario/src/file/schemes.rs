@@ -190,6 +190,8 @@ tcp_settings! {
     rto_initial: Span,
     /// Lower bound of the retransmission timeout.
     rto_min: Span,
+    /// Lower bound of the timeout's variance term, as in Linux: the timeout stays that far above SRTT. "0s": RFC 6298.
+    rto_variance_min: Span,
     /// Upper bound of the retransmission timeout, backoff included.
     rto_max: Span,
     /// Clock granularity G of RFC 6298, and the tick of the timestamp clock.

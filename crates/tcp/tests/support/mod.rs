@@ -244,5 +244,12 @@ fn check(payload: &Payload, stream: u32, at: u64) -> u64 {
 /// Profile `name`, with segments of 1000 octets of payload and no timestamps, so that sequence numbers are easy to read.
 pub fn plain(name: &str) -> Config {
     let config = handfast_tcp::profile(name).expect("the profile exists").config();
-    Config { mss: 1000, timestamps: false, delayed_ack: Duration::ZERO, cwnd_validation: false, ..config }
+    Config {
+        mss: 1000,
+        timestamps: false,
+        delayed_ack: Duration::ZERO,
+        cwnd_validation: false,
+        rto_variance_min: Duration::ZERO,
+        ..config
+    }
 }
