@@ -155,7 +155,13 @@ impl Sender {
         self.spurious.before_timeout(config, &SpuriousInput::of(self), first);
         if first {
             // RFC 5681 §3.1: ssthresh falls at the first expiry for a segment, not at its repetitions.
+            let before = self.window.ssthresh;
             self.reduce();
+            if self.progress.phase == Phase::Recovery {
+                // FlightSize counts what arrived behind the holes, and a long recovery makes it many windows: half of it
+                // would be a rise. The loss has been answered once; what that set stands (as in Linux).
+                self.window.ssthresh = self.window.ssthresh.min(before);
+            }
             self.growth.on_timeout();
         }
         // RFC 5681 §3.1: LW, one full-sized segment.

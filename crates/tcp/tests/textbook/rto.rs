@@ -1,7 +1,7 @@
 //! The retransmission timer: RFC 6298, and what RFC 5681 §3.1 does at its expiry. The handshake gave a sample of 100 ms: the first
 //! RTO is 100 + 4 * 50 = 300 ms, after another sample of 100 ms 100 + 4 * 37.5 = 250 ms.
 
-use handfast_core::Duration;
+use handfast_core::{Bytes, Duration};
 use handfast_tcp::{Config, Death, Event, InitialWindow, State};
 use handfast_wire::tcp::Flags;
 
@@ -141,4 +141,39 @@ fn the_fin_is_retransmitted_like_data() {
         (vec![300, 900], vec!["0: 0".into(), "300: 0".into(), "900: 0".into()])
     );
     assert_eq!((s.pair.read_by_server, s.pair.server.state()), (1000, State::CloseWait));
+}
+
+/// A NewReno sender repairs a hole a round trip; each duplicate meanwhile lets a new segment out, so FlightSize becomes many
+/// windows. A timeout then must not take half of that for a window that the path has carried.
+#[test]
+fn a_timeout_during_fast_recovery_never_raises_ssthresh() {
+    let config = Config { initial_ssthresh: Some(Bytes(20_000)), ..plain("newreno") };
+    let mut pair = Pair::connected(config, plain("newreno"));
+    pair.client_writes(0, 10_000_000);
+    // Eight holes in one window, and the eighth's repair is lost as well.
+    let holes: Vec<u64> = (0..8).map(|k| 60_000 + 2_000 * k).collect();
+    let last = holes[7];
+    let mut seen = std::collections::BTreeMap::new();
+    let mut before = None;
+    for _ in 0..400 {
+        pair.run_for(Duration::from_millis(10), |s| {
+            let Some((offset, _)) = data_of(&s.segment).filter(|_| s.from == Side::Client) else {
+                return Fate::Deliver;
+            };
+            let times = seen.entry(offset).or_insert(0);
+            *times += 1;
+            let lost = *times == 1 && holes.contains(&offset) || *times <= 2 && offset == last;
+            if lost { Fate::Drop } else { Fate::Deliver }
+        });
+        let now = pair.client.snapshot(pair.now);
+        if pair.client.counters().timeouts == 0 {
+            before = Some(now);
+        } else {
+            let before = before.expect("the timeout is not the first thing that happens");
+            assert!(before.flight_size > 2 * before.ssthresh, "{before:?}");
+            assert_eq!(now.ssthresh, before.ssthresh);
+            return;
+        }
+    }
+    panic!("the timer never expired");
 }
