@@ -124,7 +124,8 @@ impl Endpoint {
         if tx.in_flight() + tx.window.smss > tx.window.cwnd {
             return None;
         }
-        let new_data = tx.stream_end() > tx.max && tx.right_edge() > tx.max;
+        let unsent = tx.stream_end().saturating_sub(tx.max);
+        let new_data = unsent > 0 && tx.max + unsent.min(room) <= tx.right_edge();
         let r = tx.algorithm.retransmission(tx, new_data)?;
         let why = if r.rescue { Why::Rescue } else { Why::Hole };
         Some(Piece { start: r.range.start, end: r.range.end.min(r.range.start + room), why })

@@ -1,6 +1,6 @@
 //! SACK-based loss recovery, acknowledgement by acknowledgement: RFC 6675.
 
-use handfast_tcp::Event;
+use handfast_tcp::{Config, Event};
 use handfast_wire::tcp::Segment;
 
 use crate::script::{Script, ack, bulk, bulk_to, ten};
@@ -100,13 +100,17 @@ fn without_new_data_a_hole_not_yet_lost_goes() {
 #[test]
 fn without_room_at_the_receiver_a_hole_not_yet_lost_goes() {
     // NextSeg rules (2) and (3): there is new data, but "the receiver's advertised window" does not allow it.
-    let mut s = ten_in_flight(60);
-    for sacks in [&[(2000, 5000)][..], &[(10_000, 11_000), (6000, 9000), (2000, 5000)]] {
-        // 78 * 128 = 9984 octets from 1000 on: the edge lies within 10.
-        let ack = Segment { window: 78, ..ack(1000, sacks) };
-        s.pair.inject(Side::Client, &ack, |_| Fate::Drop);
+    // 10 ends at 11000; 11 would need a window of 11000 from 1000 on.
+    for (window, sent) in [(9990, "1 5 9"), (10_000, "1 5 9"), (10_999, "1 5 9"), (11_000, "1 5 11 9")] {
+        let unscaled = Config { window_scaling: false, ..plain("sack") };
+        let mut s = bulk_to(ten("sack"), unscaled, 60);
+        s.in_flight();
+        for sacks in [&[][..], &[(2000, 5000)], &[(10_000, 11_000), (6000, 9000), (2000, 5000)]] {
+            let window = if sacks.is_empty() { 10_000 } else { window };
+            s.pair.inject(Side::Client, &Segment { window, ..ack(1000, sacks) }, |_| Fate::Drop);
+        }
+        assert_eq!(s.news(), format!("10 {sent}"), "{window}");
     }
-    assert_eq!(s.news(), "1 5 9");
 }
 
 #[test]

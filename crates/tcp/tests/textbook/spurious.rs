@@ -152,6 +152,10 @@ fn the_sack_rule_looks_at_where_the_news_lies() {
     let mut s = timed_out(frto(Frto::Sack));
     s.answer(1000, &[]).answer(1000, &[(9000, 10_000)]);
     assert_eq!(spurious(&s).len(), 1);
+    // Step 3a comes first where an acknowledgement holds both.
+    let mut s = timed_out(frto(Frto::Sack));
+    s.answer(1000, &[]).answer(1000, &[(10_000, 11_000), (5000, 6000)]);
+    assert_eq!(spurious(&s).len(), 0);
     // What was SACKed before says nothing again.
     let mut s = timed_out(frto(Frto::Sack));
     s.answer(0, &[(5000, 6000)]).answer(1000, &[(5000, 6000)]).answer(1000, &[(5000, 6000)]);
