@@ -226,6 +226,9 @@ mod tests {
         assert_eq!(board(&[(10, 20), (25, 30)]).last_unsacked(0, 30), Some(Range { start: 20, end: 25 }));
         assert_eq!(board(&[(10, 30)]).last_unsacked(0, 30), Some(Range { start: 0, end: 10 }));
         assert_eq!(board(&[(0, 30)]).last_unsacked(0, 30), None);
+        // Nothing SACKed: everything outstanding.
+        assert_eq!(board(&[]).last_unsacked(10, 30), Some(Range { start: 10, end: 30 }));
+        assert_eq!(board(&[]).last_unsacked(30, 30), None);
     }
 
     proptest! {
