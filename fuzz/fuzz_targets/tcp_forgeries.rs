@@ -21,6 +21,10 @@ mod ledger;
 mod limits;
 #[path = "../../crates/tcp/tests/fuzz/ranges.rs"]
 mod ranges;
+#[path = "../../crates/tcp/tests/fuzz/reach.rs"]
+mod reach;
+#[path = "../../crates/tcp/tests/fuzz/verdict.rs"]
+mod verdict;
 #[path = "../../crates/tcp/tests/fuzz/world.rs"]
 mod world;
 

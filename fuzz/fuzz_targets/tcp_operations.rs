@@ -19,6 +19,8 @@ mod ledger;
 mod limits;
 #[path = "../../crates/tcp/tests/fuzz/ranges.rs"]
 mod ranges;
+#[path = "../../crates/tcp/tests/fuzz/verdict.rs"]
+mod verdict;
 #[path = "../../crates/tcp/tests/fuzz/world.rs"]
 mod world;
 

@@ -9,8 +9,10 @@ mod inject;
 mod ledger;
 mod limits;
 mod ranges;
+mod reach;
 mod regressions;
 mod strategy;
+mod verdict;
 mod world;
 
 use std::fs;

@@ -4,7 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::case::{Blind, Case, Choices, Op, Setup, Side, Way};
-use crate::hostile::{Attack, Deed, Forged, Near, Start};
+use crate::hostile::{Attack, Deed, Forged, Near};
+use crate::reach::Start;
 
 pub fn case() -> impl Strategy<Value = Case> {
     (setup(), vec(op(), 0..40)).prop_map(|(setup, ops)| Case { setup, ops })
