@@ -143,7 +143,7 @@ fn the_fin_is_retransmitted_like_data() {
     assert_eq!((s.pair.read_by_server, s.pair.server.state()), (1000, State::CloseWait));
 }
 
-/// A NewReno sender repairs a hole a round trip; each duplicate meanwhile lets a new segment out, so FlightSize becomes many
+/// A NewReno sender repairs a hole a round trip; each duplicate meanwhile lets a new segment out, so `FlightSize` becomes many
 /// windows. A timeout then must not take half of that for a window that the path has carried.
 #[test]
 fn a_timeout_during_fast_recovery_never_raises_ssthresh() {
