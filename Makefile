@@ -30,7 +30,7 @@ demo: build
 build: $(VENV)/.built
 
 test: $(VENV)/.dev
-	cargo test 2>&1 | { grep -v -e ' \.\.\. ok$$' -e '^$$' -e '^running ' || true; }
+	cargo test 2>&1 | { grep --line-buffered -v -e ' \.\.\. ok$$' -e '^$$' -e '^running ' || true; }
 	$(BIN)/pytest
 
 lint: $(VENV)/.dev
