@@ -108,12 +108,17 @@ impl Network {
         let Label { goal, origin, .. } = self.packets.label(handle);
         if goal.node == channel.to {
             self.packets.prefetch(handle);
-            prefetch::<SIDE_LINES, _>(self.sides.get(origin as usize ^ 1).map(|side| &side.timer));
+            self.prefetch_side(origin ^ 1);
             // The answer goes back by the same link.
             prefetch::<CHANNEL_LINES, _>(Some(&self.channels[id ^ 1].timer));
         } else if let Some(next) = self.topology.pass_on(channel.to as usize, goal) {
             prefetch::<CHANNEL_LINES, _>(Some(&self.channels[next as usize].timer));
         }
+    }
+
+    #[inline]
+    fn prefetch_side(&self, id: u32) {
+        prefetch::<SIDE_LINES, _>(self.sides.get(id as usize).map(|side| &side.timer));
     }
 
     fn wake_side(&mut self, now: Instant, id: SideId) {
@@ -126,6 +131,9 @@ impl Network {
         let deadline = side.deadline();
         assert_later(now, deadline, "an endpoint or application");
         self.queue.settle(&mut side.timer, deadline);
+        if let Some(Machine::Side(next)) = self.queue.next_timer() {
+            self.prefetch_side(next);
+        }
     }
 
     fn wake_plugin(&mut self, now: Instant, id: usize) {

@@ -87,10 +87,12 @@ impl Packets {
         self.labels[handle as usize]
     }
 
-    /// Asks for the packet, which will be looked at soon.
+    /// Asks for the packet, which will be looked at soon: its first, middle and last cache line.
     #[inline]
     pub(crate) fn prefetch(&self, handle: Handle) {
         prefetch_index(&self.slots, handle as usize);
+        prefetch_index(std::slice::from_ref(&self.slots[handle as usize].body), 0);
+        prefetch_index(&self.slots, handle as usize + 1);
     }
 
     /// Marks bit errors.

@@ -118,6 +118,13 @@ impl EventQueue {
         (first < Entry::NEVER).then(|| (first.at(), first.machine()))
     }
 
+    /// The machine other than a link that is likely to be woken next.
+    #[inline]
+    pub(crate) fn next_timer(&self) -> Option<Machine> {
+        let first = self.heap.first();
+        (first < Entry::NEVER).then(|| first.machine())
+    }
+
     /// Sees to it that the machine is woken by `deadline`, perhaps earlier.
     #[inline]
     pub(crate) fn arm(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
