@@ -17,7 +17,7 @@ array set cfg {
     -minrto   0.2
     -delack   0.1
     -beta     717
-    -friendly 1
+    -friendly 0
     -headers  needed
     -sched    Splay
     -count    1

@@ -68,6 +68,8 @@ pub struct Config {
     pub cwnd_clamp: Option<u32>,
     /// What CUBIC keeps of the window at a congestion event, in thousandths (RFC 9438 §4.6: 700).
     pub cubic_beta_permille: u16,
+    /// Whether CUBIC grows at least as fast as Reno would (RFC 9438 §4.3).
+    pub cubic_reno_friendly: bool,
     /// Segments that one ACK may add to cwnd in slow start: L of RFC 3465 §2.2. RFC 5681 allows 1.
     pub slow_start_segments: u8,
     /// Offer timestamps (RFC 7323).
@@ -117,6 +119,7 @@ impl Default for Config {
             initial_ssthresh: None,
             cwnd_clamp: None,
             cubic_beta_permille: 700,
+            cubic_reno_friendly: true,
             slow_start_segments: 1,
             timestamps: true,
             sack: true,

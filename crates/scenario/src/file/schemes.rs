@@ -172,6 +172,8 @@ tcp_settings! {
     cwnd_clamp: Packets,
     /// What CUBIC keeps of the window at a congestion event, in thousandths (RFC 9438 §4.6: 700).
     cubic_beta_permille: Permille,
+    /// Whether CUBIC grows at least as fast as Reno would (RFC 9438 §4.3).
+    cubic_reno_friendly: bool,
     /// Segments that one ACK may add to cwnd in slow start: L of RFC 3465 §2.2.
     slow_start_segments: Segments,
     /// Offer timestamps (RFC 7323).

@@ -17,6 +17,8 @@ const C: f64 = 0.4;
 pub(crate) struct Cubic {
     /// Beta of the multiplicative decrease (RFC 9438 §4.6).
     beta: f64,
+    /// Whether there is a Reno-friendly region (RFC 9438 §4.3).
+    reno_friendly: bool,
     /// `W_max`, segments.
     w_max: f64,
     /// `cwnd` just before the last congestion event, segments: where the Reno-friendly slope changes.
@@ -37,6 +39,7 @@ impl Cubic {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             beta: f64::from(config.cubic_beta_permille) / 1000.0,
+            reno_friendly: config.cubic_reno_friendly,
             w_max: 0.0,
             cwnd_prior: 0.0,
             epoch: None,
@@ -86,7 +89,7 @@ impl Algorithm for Cubic {
         let segments = acked.octets as f64 / smss;
         // Figure 4: W_est += alpha * segments_acked / cwnd
         self.w_est += self.alpha() * segments / cwnd;
-        let step = if self.w_cubic(t) < self.w_est {
+        let step = if self.reno_friendly && self.w_cubic(t) < self.w_est {
             // §4.3: the Reno-friendly region.
             (self.w_est - cwnd).max(0.0)
         } else {
@@ -187,6 +190,10 @@ mod tests {
         let reached = curve.iter().position(|&c| c == 10).unwrap();
         assert!((5..=6).contains(&reached), "{curve:?}");
         assert!((13..=15).contains(&curve[reached + 5]), "{curve:?}");
+        // Without the region the cubic alone counts: 3 segments take K = cbrt(3 / 0.4) = 1.96 s.
+        let (mut cubic, mut w) = after_loss(10);
+        cubic.reno_friendly = false;
+        assert_eq!(grow(&mut cubic, &mut w, 10, 14, 0)[13], 7);
     }
 
     #[test]
