@@ -38,6 +38,9 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), RunError> {
         if matches!(flow.app, App::Paced { interval: Duration::ZERO, .. }) {
             return refuse(format!("flow `{}` writes without pause: its interval is zero", flow.name));
         }
+        if matches!(flow.app, App::Paced { size, .. } if size.get() > u64::from(u32::MAX)) {
+            return refuse(format!("flow `{}` writes more than {} bytes at once", flow.name, u32::MAX));
+        }
     }
     Ok(())
 }

@@ -162,8 +162,10 @@ impl Side {
     #[inline]
     pub(crate) fn take_stock(&mut self, now: Instant) -> bool {
         let Some(endpoint) = &mut self.endpoint else { return false };
-        if let (Role::Sender { source, window: Some(window) }, None) = (&mut self.role, self.ending) {
-            window.set(now, endpoint.cwnd());
+        if let (Role::Sender { source, window }, None) = (&mut self.role, self.ending) {
+            if let Some(window) = window {
+                window.set(now, endpoint.cwnd());
+            }
             // From FIN-WAIT-1 the acknowledgement of our FIN leads to one of these (RFC 9293 §3.3.2).
             let acknowledged = matches!(endpoint.state(), State::FinWait2 | State::TimeWait | State::Closed);
             if source.is_closed() && acknowledged {

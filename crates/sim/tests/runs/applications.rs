@@ -128,3 +128,54 @@ fn a_run_can_be_cancelled_and_watched() {
     });
     assert!((0.0..1.0).contains(&control.progress()));
 }
+
+#[test]
+fn odd_scenarios_have_results() {
+    let flow = |more: &str| format!("[[flows]]\nfrom = \"a\"\nto = \"b\"\n{more}");
+    let event = |more: &str| format!("{}\n[[events]]\nlink = \"a-b\"\nat = \"1s\"\n{more}", flow(""));
+    let mut odd: Vec<_> = [
+        "read_rate = \"1bit/s\"",
+        "app = {transfer = \"1B\"}",
+        "app = {paced = {size = \"1B\", interval = \"1us\"}}\nstop = \"50ms\"",
+        "app = {paced = {size = \"4GB\", interval = \"1s\"}}",
+        "start = \"9.99s\"",
+        "start = \"1s\"\nstop = \"1000000001ns\"",
+    ]
+    .map(|more| with(PAIR, &flow(more)))
+    .into();
+    odd.extend(
+        [
+            "do = \"rate\"\nrate = \"1bit/s\"",
+            "do = \"rate\"\nrate = \"1000Gbit/s\"",
+            "do = \"delay\"\ndelay = \"0s\"",
+            "do = \"outage\"\ngap = \"1ns\"",
+            "do = \"outage\"\ngap = \"100s\"\nmode = \"hold\"",
+        ]
+        .map(|more| with(PAIR, &event(more))),
+    );
+    for link in ["rate = \"1bit/s\"", "queue = \"1pkt\"", "queue = \"1500B\"", "delay = \"0s\"", "loss = 1.0"]
+    {
+        let key = link.split(' ').next().unwrap();
+        let lines: Vec<_> =
+            PAIR.lines().map(|line| if line.starts_with(key) { link } else { line }).collect();
+        let loss = if key == "loss" { link } else { "" };
+        odd.push(with(&lines.join("\n"), &format!("{loss}\n{}", flow(""))));
+    }
+    for scenario in &odd {
+        for scheme in ["tahoe", "linux"] {
+            let run = result(scenario, scheme, 1);
+            let flow = &run.flows[0];
+            let most = flow.limit_bps.unwrap() * 10.0 / 8.0;
+            assert!(run.valid && flow.delivered_bytes as f64 <= most + 1500.0, "{flow:?}");
+            assert!(flow.lost_segments <= flow.data_segments_sent, "{flow:?}");
+        }
+    }
+}
+
+#[test]
+fn a_transfer_of_nothing_is_done_at_once() {
+    let mut scenario = with(PAIR, "[[flows]]\nfrom = \"a\"\nto = \"b\"\napp = {transfer = \"1B\"}");
+    scenario.flows[0].app = handfast_scenario::App::Transfer(handfast_core::Bytes(0));
+    let flow = &result(&scenario, "sack", 1).flows[0];
+    assert_eq!((flow.outcome, flow.delivered_bytes, flow.goodput_bps), ("closed", 0, None));
+}
