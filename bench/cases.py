@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,6 @@ from measure import RUNNER, Sample, measure
 HERE = Path(__file__).resolve().parent
 
 Tool = Sequence[str | Path]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference from ns-2 that is understood, and so voids nothing up to a bound."""
-
-    most: float
-    """Relative, mean over the pairs."""
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +32,6 @@ class Case:
     """What makes ns-2 fastest; without it ns-2 runs as it comes: all packet headers, its default scheduler."""
     stagger_ms: float | None = None
     """Nothing in the case is random: the pairs differ in the time between the starts of flows, around this."""
-    explained: dict[str, Difference] = field(default_factory=dict)
-    """By what differs."""
     gate: float | None = None
     """How many times as many packets per second of processor time as ns-2 there must be."""
 
@@ -104,11 +93,6 @@ DUMBBELL = Case(
     fastest=("-headers", "needed", "-sched", "Splay"),
     gate=6.0,
     stagger_ms=10,
-    explained={
-        "retransmitted_segments": Difference(
-            0.1, "ns-2's CUBIC, that of Linux 2.6.22, counts ACKs and windows in integers: see bench/README.md"
-        )
-    },
 )
 DUMBBELL_10000 = Case("dumbbell, 10,000 flows", "dumbbell-10000.toml", "cubic", 100, 4)
 
