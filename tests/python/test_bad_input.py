@@ -90,6 +90,7 @@ def test_an_unreadable_file(handfast: Command, tmp_path: Path) -> None:
         (["--set", "no.such.key=1"], "no"),
         (["--set", "duration=-1s"], "duration"),
         (["--pcap"], "--out"),
+        (["--pcap", "--out", "made"], "capture = "),
         (["--no-such-option"], "--no-such-option"),
     ],
 )

@@ -59,7 +59,7 @@ def about(
 
     \b
     handfast compare wifi-outage           one table, and a report with the curves
-    handfast run wifi-outage --scheme sack --pcap --out out/sack
+    handfast run wifi-outage --scheme sack --out out/sack
     handfast sweep wifi-outage --set links.radio.loss=0.001,0.01 --seeds 1..10
     handfast list                          what there is to start from
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import Annotated
 
 import typer
@@ -48,6 +49,11 @@ def run(
     if pcap and out is None:
         raise InputError("--pcap needs --out DIR, where the captures go")
     loaded = options.load(scenario, settings)
+    if pcap and not _names_captures(loaded.text, settings or []):
+        raise InputError(
+            '--pcap: the scenario names no node to capture at; add `capture = ["NODE"]` to it, '
+            "or --set 'capture=[\"NODE\"]'"
+        )
     chosen = loaded.choose([scheme] if scheme is not None else None)[:1]
     perform.carry_out(
         perform.Order(
@@ -61,3 +67,7 @@ def run(
             jobs=jobs,
         )
     )
+
+
+def _names_captures(text: str, settings: list[str]) -> bool:
+    return "capture" in tomllib.loads(text) or any(setting.partition("=")[0] == "capture" for setting in settings)
