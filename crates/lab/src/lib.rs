@@ -1,0 +1,15 @@
+//! Real time: the machines of the simulator between real kernels.
+//!
+//! A lab's hosts are network namespaces. Each thread that acts for one of them enters it ([`Netns::enter`]); frames are
+//! taken and given back by packet sockets ([`PacketSocket`]). Linux only, and mostly for root.
+#![cfg(target_os = "linux")]
+
+mod clock;
+mod netns;
+mod sys;
+
+pub use clock::Clock;
+pub use netns::{Entered, Netns};
+pub use sys::offload::offloads_off;
+pub use sys::packet_socket::{Arrival, BATCH, Inbox, Interface, MAX_FRAME, PacketSocket, Sent};
+pub use sys::priority::real_time;
