@@ -1,11 +1,10 @@
 //! The applications at both ends of a flow.
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
+use handfast_measure::meter::DeliveryMeter;
 use handfast_scenario::{App, Flow};
 use handfast_tcp::Endpoint;
 use handfast_wire::Payload;
-
-use crate::meter::DeliveryMeter;
 
 /// A source with much to send sees to it that at least so many bytes wait in its endpoint: more than any window opens at
 /// once, little enough that a flow that is stopped is soon over.
@@ -155,7 +154,7 @@ impl Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+    use handfast_measure::testing;
 
     fn sink() -> Sink {
         Sink::new(&testing::bulk(0, 1), 4)

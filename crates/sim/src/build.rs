@@ -2,72 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use handfast_core::{Duration, Instant, SeqNum, Stream};
+use handfast_core::{Instant, SeqNum, Stream};
+use handfast_measure::address::address_of;
+use handfast_measure::plan::Paths;
+use handfast_measure::topology::{Topology, channel};
 use handfast_net::{Link, Outbox};
-use handfast_scenario::{App, Flow, FlowId, NodeId, Scenario, Scheme};
+use handfast_scenario::{FlowId, Scenario, Scheme};
 
 use crate::app::{Sink, Source};
 use crate::capture::Taps;
 use crate::network::{Books, Channel, FIRST_PORT, Network, Plugin};
-use crate::packets::{MAX_NODES, Packets, address_of};
+use crate::packets::Packets;
 use crate::plugin::Plugins;
 use crate::queue::{EventQueue, Machine, Rank, Timer};
 use crate::side::{Path, Side, SideId};
-use crate::topology::{Topology, channel};
 use crate::{Options, RunError};
-
-/// A flow's forward and backward path, as channels.
-pub(crate) struct Paths {
-    pub(crate) forward: Vec<Vec<u32>>,
-    pub(crate) backward: Vec<Vec<u32>>,
-}
-
-/// Refuses what cannot be simulated.
-pub(crate) fn check(scenario: &Scenario) -> Result<(), RunError> {
-    let refuse = |why: String| Err(RunError::Scenario(why));
-    if scenario.nodes.len() > MAX_NODES {
-        return refuse(format!("{} nodes: there are addresses for {MAX_NODES}", scenario.nodes.len()));
-    }
-    if scenario.sample_interval == Duration::ZERO {
-        return refuse("the sample interval is zero".to_owned());
-    }
-    for flow in &scenario.flows {
-        if flow.from == flow.to {
-            return refuse(format!("flow `{}` goes from a node to itself", flow.name));
-        }
-        if matches!(flow.app, App::Paced { interval: Duration::ZERO, .. }) {
-            return refuse(format!("flow `{}` writes without pause: its interval is zero", flow.name));
-        }
-        if matches!(flow.app, App::Paced { size, .. } if size.get() > u64::from(u32::MAX)) {
-            return refuse(format!("flow `{}` writes more than {} bytes at once", flow.name, u32::MAX));
-        }
-    }
-    Ok(())
-}
-
-/// Finds each flow's way, there and back.
-pub(crate) fn paths(scenario: &Scenario, topology: &Topology) -> Result<Paths, RunError> {
-    let name = |node: NodeId| &scenario.nodes[node].name;
-    let way = |flow: &Flow, from, to| {
-        topology.path(from, to).ok_or_else(|| {
-            let why = format!("flow `{}`: no way from `{}` to `{}`", flow.name, name(from), name(to));
-            RunError::Scenario(why)
-        })
-    };
-    let forward = scenario.flows.iter().map(|f| way(f, f.from, f.to)).collect::<Result<_, _>>()?;
-    let backward = scenario.flows.iter().map(|f| way(f, f.to, f.from)).collect::<Result<_, _>>()?;
-    Ok(Paths { forward, backward })
-}
-
-/// When each flow opens its connection, jitter drawn.
-pub(crate) fn starts(scenario: &Scenario, seed: u64) -> Vec<Instant> {
-    let start = |flow: &Flow| {
-        let jitter =
-            Stream::new(seed, &format!("flow {} start", flow.name)).below(flow.start_jitter.as_nanos());
-        flow.start + Duration::from_nanos(jitter)
-    };
-    scenario.flows.iter().map(start).collect()
-}
 
 /// The network at time 0.
 pub(crate) fn network(

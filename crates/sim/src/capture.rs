@@ -5,12 +5,12 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use handfast_core::Instant;
+use handfast_measure::topology::Topology;
 use handfast_scenario::{NodeId, Scenario};
 use handfast_wire::pcapng::{Interface, PcapngError, PcapngWriter};
 use handfast_wire::{LinkType, Packet};
 
 use crate::RunError;
-use crate::topology::Topology;
 
 /// Bytes kept of a packet: all headers (20 of IPv4, at most 60 of TCP) and little of the synthetic payload.
 const SNAP_LEN: u32 = 128;

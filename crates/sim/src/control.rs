@@ -1,11 +1,9 @@
-//! How a run is asked for, watched and stopped, and how it fails.
+//! How a run is asked for, and how it fails.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use handfast_core::Duration;
 use handfast_wire::ThroughWireError;
 use handfast_wire::pcapng::PcapngError;
 
@@ -23,48 +21,10 @@ pub struct Options {
     pub capture_dir: Option<PathBuf>,
 }
 
-/// Shared with a run by whoever waits for it.
-#[derive(Debug, Default)]
-pub struct Control {
-    cancel: AtomicBool,
-    /// Virtual nanoseconds done.
-    done: AtomicU64,
-    /// Virtual nanoseconds in all.
-    total: AtomicU64,
-}
-
-impl Control {
-    /// Nobody has cancelled, nothing is done.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Asks the run to end soon with [`RunError::Cancelled`].
-    pub fn cancel(&self) {
-        self.cancel.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether [`Control::cancel`] was called.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancel.load(Ordering::Relaxed)
-    }
-
-    /// The part of the scenario's duration that is simulated, 0 to 1.
-    pub fn progress(&self) -> f64 {
-        let total = self.total.load(Ordering::Relaxed);
-        if total == 0 { 0.0 } else { self.done.load(Ordering::Relaxed) as f64 / total as f64 }
-    }
-
-    pub(crate) fn report(&self, done: Duration, total: Duration) {
-        self.done.store(done.as_nanos(), Ordering::Relaxed);
-        self.total.store(total.as_nanos(), Ordering::Relaxed);
-    }
-}
-
 /// Why there is no result.
 #[derive(Debug)]
 pub enum RunError {
-    /// [`Control::cancel`].
+    /// [`handfast_measure::Control::cancel`].
     Cancelled,
     /// The scenario asks for what cannot be run: one sentence.
     Scenario(String),

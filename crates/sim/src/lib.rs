@@ -8,28 +8,22 @@ mod app;
 mod build;
 mod capture;
 mod control;
-mod handover;
 mod heap;
-mod limit;
-mod meter;
 mod network;
 mod packets;
 mod plugin;
 mod prefetch;
 mod queue;
 mod report;
-mod result;
 mod run;
-mod sampler;
-pub mod series;
 mod side;
-#[cfg(test)]
-mod testing;
-mod timeline;
-mod topology;
 mod wheel;
 
-pub use control::{Control, Options, RunError};
+pub use control::{Options, RunError};
+pub use handfast_measure::Control;
+pub use handfast_measure::result::{
+    Aggregate, Document, FlowHandover, FlowResult, HandoverResult, RunResult, SCHEMA,
+};
+pub use handfast_measure::series;
 pub use plugin::{Maker, Plugins};
-pub use result::{Aggregate, Document, FlowHandover, FlowResult, HandoverResult, RunResult, SCHEMA};
 pub use run::{run, run_with};

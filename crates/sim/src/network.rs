@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 
 use handfast_core::Instant;
+use handfast_measure::address::node_of;
+use handfast_measure::topology::{ChannelId, Goal, Topology};
 use handfast_net::{Cause, Exit, Forward, Forwarder, Link, Outbox, Port};
 use handfast_scenario::NodeId;
 use handfast_wire::tcp::Segment;
@@ -13,11 +15,10 @@ use handfast_wire::{Body, Packet};
 
 use crate::RunError;
 use crate::capture::Taps;
-use crate::packets::{Handle, Label, Packets, node_of};
+use crate::packets::{Handle, Label, Packets};
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::queue::{EventQueue, Machine, Timer};
 use crate::side::{Path, Side, SideId};
-use crate::topology::{ChannelId, Goal, Topology};
 
 /// One direction of a link. Aligned, so that a hop touches as few cache lines as can be.
 #[repr(C, align(64))]

@@ -1,13 +1,9 @@
 //! The packets under way: a slab, and beside it the few bytes of each that a hop looks at.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use handfast_core::Bytes;
-use handfast_scenario::NodeId;
+use handfast_measure::topology::Goal;
 use handfast_wire::{Body, Packet};
 use prefetch_index::prefetch_index;
-
-use crate::topology::Goal;
 
 /// A packet in the slab.
 pub(crate) type Handle = u32;
@@ -38,22 +34,6 @@ impl Label {
     pub(crate) fn size(self) -> Bytes {
         Bytes(u64::from(self.len))
     }
-}
-
-/// Nodes that have an address: 10.0.0.1 to 10.255.255.254.
-pub(crate) const MAX_NODES: usize = (1 << 24) - 2;
-
-/// The address of a node: 10.0.0.0/8, counted up from 10.0.0.1.
-pub(crate) fn address_of(node: NodeId) -> IpAddr {
-    let [_, a, b, c] = (node as u32 + 1).to_be_bytes();
-    Ipv4Addr::new(10, a, b, c).into()
-}
-
-/// The node with that address. Whether the scenario has so many nodes is for the caller to say.
-pub(crate) fn node_of(address: IpAddr) -> Option<u32> {
-    let IpAddr::V4(address) = address else { return None };
-    let [10, a, b, c] = address.octets() else { return None };
-    u32::from_be_bytes([0, a, b, c]).checked_sub(1)
 }
 
 /// A slab of packets. The slot freed last is used first: it is still in the cache.
@@ -129,23 +109,13 @@ impl Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use handfast_measure::address::address_of;
     use handfast_wire::Payload;
     use handfast_wire::tcp::Segment;
 
     fn packet(len: u32) -> Packet {
         let payload = Payload::Synthetic { stream: 0, offset: 0, len };
         Packet::tcp(address_of(0), address_of(3), Segment { payload, ..Segment::EMPTY })
-    }
-
-    #[test]
-    fn addresses_and_nodes_map_both_ways() {
-        for node in [0, 254, 255, 70_000, MAX_NODES - 1] {
-            assert_eq!(node_of(address_of(node)), Some(node as u32), "{}", address_of(node));
-        }
-        assert_eq!(address_of(0).to_string(), "10.0.0.1");
-        assert_eq!(node_of("10.0.0.0".parse().unwrap()), None);
-        assert_eq!(node_of("11.0.0.1".parse().unwrap()), None);
-        assert_eq!(node_of("::1".parse().unwrap()), None);
     }
 
     #[test]

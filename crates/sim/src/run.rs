@@ -1,23 +1,29 @@
 //! The run: virtual time from 0 to the scenario's end.
 
 use handfast_core::{Duration, Instant};
-use handfast_scenario::{Scenario, Scheme};
+use handfast_measure::Control;
+use handfast_measure::handover::Tracker;
+use handfast_measure::limit::segment_size;
+use handfast_measure::meter::DeliveryMeter;
+use handfast_measure::outages::{Flows, Outages};
+use handfast_measure::plan;
+use handfast_measure::report::Inputs;
+use handfast_measure::result::RunResult;
+use handfast_measure::sampler::{FlowSample, Sampler};
+use handfast_measure::series::SeriesSink;
+use handfast_measure::timeline::{Change, Outage, Timeline};
+use handfast_measure::topology::{ChannelId, Topology, channel};
+use handfast_net::{DownMode, Link};
+use handfast_scenario::{FlowId, Scenario, Scheme};
 use handfast_tcp::State;
 
-use crate::build::{self, Paths};
-use crate::control::{Control, Options, RunError};
-use crate::handover::{LOOK_EVERY, Tracker};
-use crate::limit::segment_size;
-use crate::meter::DeliveryMeter;
+use crate::build;
+use crate::control::{Options, RunError};
 use crate::network::Network;
+use crate::packets::Handle;
 use crate::plugin::Plugins;
 use crate::report;
-use crate::result::RunResult;
-use crate::sampler::Sampler;
-use crate::series::SeriesSink;
-use crate::side::Role;
-use crate::timeline::{Change, Timeline};
-use crate::topology::{Topology, channel};
+use crate::side::{Role, Side};
 
 /// Events between two looks at [`Control`].
 const EVENTS_A_LOOK: u32 = 4096;
@@ -48,21 +54,20 @@ pub fn run_with(
     control: &Control,
     sink: &mut dyn SeriesSink,
 ) -> Result<RunResult, RunError> {
-    build::check(scenario)?;
+    plan::check(scenario).map_err(RunError::Scenario)?;
     let topology = Topology::new(scenario);
-    let paths = build::paths(scenario, &topology)?;
-    let starts = build::starts(scenario, options.seed);
+    let paths = plan::paths(scenario, &topology).map_err(RunError::Scenario)?;
+    let starts = plan::starts(scenario, options.seed);
     let timeline = Timeline::new(scenario, options.seed);
     let network = build::network(scenario, scheme, topology, &paths, &starts, options, plugins)?;
-    let sampler = options.series.then(|| {
-        Sampler::new(scenario.sample_interval, segment_size(scheme).0, network.channels.len(), sink)
-    });
-    let mut simulation = Simulation::new(scenario, &timeline, &paths, network, sampler);
+    let sampler = options.series.then(|| Sampler::new(segment_size(scheme).0, network.channels.len(), sink));
+    let outages = Outages::new(&timeline, &paths);
+    let mut simulation = Simulation::new(scenario, &timeline, outages, network, sampler);
     simulation.go(control)?;
     let (network, trackers) = simulation.finish(control)?;
-    let inputs =
-        report::Inputs { scenario, scheme, seed: options.seed, starts: &starts, timeline: &timeline };
-    Ok(report::report(&inputs, &paths, &network, &trackers))
+    let (starts, timeline, paths) = (&starts[..], &timeline, &paths);
+    let inputs = Inputs { scenario, scheme, seed: options.seed, starts, timeline, paths };
+    Ok(report::report(&inputs, &network, &trackers))
 }
 
 /// Everything that moves while time does.
@@ -73,23 +78,19 @@ struct Simulation<'a> {
     scenario: &'a Scenario,
     network: Network,
     sampler: Option<Sampler<'a>>,
-    /// For each outage, the flows whose path crosses its link.
-    trackers: Vec<Vec<Tracker>>,
+    outages: Outages,
     next_change: usize,
     next_sample: Instant,
-    /// Outages with trackers that want looks, and when the next look is due.
-    looks: Vec<(Instant, usize)>,
 }
 
 impl<'a> Simulation<'a> {
     fn new(
         scenario: &'a Scenario,
         timeline: &'a Timeline,
-        paths: &Paths,
+        outages: Outages,
         network: Network,
         sampler: Option<Sampler<'a>>,
     ) -> Self {
-        let links = timeline.outages.iter().map(|outage| outage.link);
         let next_sample = if sampler.is_some() { Instant::ZERO } else { Instant::MAX };
         Self {
             end: Instant::ZERO + scenario.duration,
@@ -98,10 +99,9 @@ impl<'a> Simulation<'a> {
             scenario,
             network,
             sampler,
-            trackers: links.map(|link| trackers_of(link, paths)).collect(),
+            outages,
             next_change: 0,
             next_sample,
-            looks: Vec::new(),
         }
     }
 
@@ -120,7 +120,7 @@ impl<'a> Simulation<'a> {
     /// When something happens that is not a machine's doing.
     fn border(&self) -> Instant {
         let change = self.timeline.due(self.next_change).unwrap_or(Instant::MAX);
-        let look = self.looks.iter().map(|&(at, _)| at).min().unwrap_or(Instant::MAX);
+        let look = self.outages.next_look().unwrap_or(Instant::MAX);
         change.min(look).min(self.next_sample).min(self.end)
     }
 
@@ -152,101 +152,58 @@ impl<'a> Simulation<'a> {
             self.apply(now, self.timeline.change(self.next_change));
             self.next_change += 1;
         }
-        while let Some(index) = self.looks.iter().position(|&(at, _)| at == now) {
-            let (_, outage) = self.looks.swap_remove(index);
-            self.look_at(now, outage);
-        }
+        self.outages.look(now, &mut self.network);
         self.sample(now)
     }
 
     fn sample(&mut self, now: Instant) -> Result<(), RunError> {
-        if let Some(sampler) = self.sampler.as_mut().filter(|_| self.next_sample == now) {
-            self.next_sample = sampler.sample(now, &mut self.network)?;
+        let Some(sampler) = self.sampler.as_mut().filter(|_| self.next_sample == now) else { return Ok(()) };
+        for (flow, pair) in (0..).zip(self.network.sides.chunks_exact(2)) {
+            if let Some(sample) = sample_of(now, &pair[0], &pair[1]) {
+                sampler.flow(now, flow, &sample);
+            }
         }
-        Ok(())
+        for (id, channel) in self.network.channels.iter_mut().enumerate() {
+            sampler.queue(now, id, channel.link.queue(now));
+        }
+        self.next_sample = now + self.scenario.sample_interval;
+        sampler.hand_out(false).map_err(RunError::Series)
     }
 
     fn apply(&mut self, now: Instant, change: Change) {
         match change {
-            Change::Rate(id, rate) => {
-                self.network.channels[id].link.set_rate(now, rate);
-                self.network.wake_channel(now, id);
+            Change::Rate(id, rate) => self.on_link(now, id, |link| link.set_rate(now, rate)),
+            Change::Delay(id, delay) => self.on_link(now, id, |link| link.set_delay(now, delay)),
+            Change::Probe(_) => self.outages.on_change(now, change, &mut self.network),
+            Change::Down(outage) => {
+                self.outages.on_change(now, change, &mut self.network);
+                self.both_ways(now, outage, |link, mode| link.down(now, mode));
             }
-            Change::Delay(id, delay) => {
-                self.network.channels[id].link.set_delay(now, delay);
-                self.network.wake_channel(now, id);
+            Change::Up(outage) => {
+                self.both_ways(now, outage, |link, mode| link.up(now, mode));
+                self.outages.on_change(now, change, &mut self.network);
             }
-            Change::Probe(outage) => {
-                for tracker in &mut self.trackers[outage] {
-                    tracker.on_probe(now, meter(&self.network, tracker.flow));
-                }
-            }
-            Change::Down(outage) => self.down(now, outage),
-            Change::Up(outage) => self.up(now, outage),
         }
     }
 
-    fn down(&mut self, now: Instant, outage: usize) {
-        self.supersede(outage);
-        for tracker in &mut self.trackers[outage] {
-            tracker.on_down(now, meter(&self.network, tracker.flow));
-        }
-        let mode = self.timeline.outages[outage].mode;
+    fn both_ways(&mut self, now: Instant, outage: usize, act: impl Fn(&mut Link<Handle>, DownMode)) {
+        let Outage { link, mode, .. } = self.timeline.outages[outage];
         for end in [0, 1] {
-            let id = channel(self.timeline.outages[outage].link, end);
-            self.network.channels[id].link.down(now, mode);
-            self.network.wake_channel(now, id);
+            self.on_link(now, channel(link, end), |link| act(link, mode));
         }
     }
 
-    /// What a flow makes of an earlier outage is no longer to be seen when the next one hits it.
-    fn supersede(&mut self, outage: usize) {
-        let hit: Vec<_> = self.trackers[outage].iter().map(|tracker| tracker.flow).collect();
-        for &(_, earlier) in &self.looks {
-            for tracker in self.trackers[earlier].iter_mut().filter(|t| hit.binary_search(&t.flow).is_ok()) {
-                tracker.close(meter(&self.network, tracker.flow));
-            }
-        }
-    }
-
-    fn up(&mut self, now: Instant, outage: usize) {
-        let mode = self.timeline.outages[outage].mode;
-        for end in [0, 1] {
-            let id = channel(self.timeline.outages[outage].link, end);
-            self.network.channels[id].link.up(now, mode);
-            self.network.wake_channel(now, id);
-        }
-        for tracker in &mut self.trackers[outage] {
-            let active = is_active(&self.network, tracker.flow);
-            if let Role::Receiver(sink) = &mut self.network.sides[2 * tracker.flow + 1].role {
-                tracker.on_up(now, &mut sink.meter, active);
-            }
-        }
-        self.looks.push((now + LOOK_EVERY, outage));
-    }
-
-    fn look_at(&mut self, now: Instant, outage: usize) {
-        let mut wanted = false;
-        for tracker in self.trackers[outage].iter_mut().filter(|t| t.is_watching()) {
-            tracker.on_look(now, meter(&self.network, tracker.flow));
-            if !is_active(&self.network, tracker.flow) {
-                tracker.close(meter(&self.network, tracker.flow));
-            }
-            wanted |= tracker.is_watching();
-        }
-        if wanted {
-            self.looks.push((now + LOOK_EVERY, outage));
-        }
+    fn on_link(&mut self, now: Instant, id: ChannelId, act: impl FnOnce(&mut Link<Handle>)) {
+        act(&mut self.network.channels[id].link);
+        self.network.wake_channel(now, id);
     }
 
     /// Closes the books.
     fn finish(mut self, control: &Control) -> Result<(Network, Vec<Vec<Tracker>>), RunError> {
         self.sample(self.end)?;
-        for tracker in self.trackers.iter_mut().flatten() {
-            tracker.close(meter(&self.network, tracker.flow));
-        }
+        let trackers = self.outages.finish(&mut self.network);
         if let Some(sampler) = self.sampler {
-            sampler.finish()?;
+            sampler.finish().map_err(RunError::Series)?;
         }
         std::mem::take(&mut self.network.taps).finish()?;
         control.report(self.duration, self.duration);
@@ -255,29 +212,36 @@ impl<'a> Simulation<'a> {
                 return Err(RunError::WrongByte { flow: flow.name.clone(), position });
             }
         }
-        Ok((self.network, self.trackers))
+        Ok((self.network, trackers))
     }
 }
 
-/// A tracker for each flow whose path crosses `link`, in either direction; in order of flow.
-fn trackers_of(link: usize, paths: &Paths) -> Vec<Tracker> {
-    let crosses = |path: &[u32]| path.iter().any(|&id| id as usize / 2 == link);
-    let both = paths.forward.iter().zip(&paths.backward).enumerate();
-    both.filter(|(_, (there, back))| crosses(there) || crosses(back))
-        .map(|(flow, _)| Tracker::new(flow))
-        .collect()
-}
+impl Flows for Network {
+    fn meter(&mut self, flow: FlowId) -> &mut DeliveryMeter {
+        match &mut self.sides[2 * flow + 1].role {
+            Role::Receiver(sink) => &mut sink.meter,
+            Role::Sender { .. } => unreachable!("odd sides receive"),
+        }
+    }
 
-fn meter(network: &Network, flow: usize) -> &DeliveryMeter {
-    match &network.sides[2 * flow + 1].role {
-        Role::Receiver(sink) => &sink.meter,
-        Role::Sender { .. } => unreachable!("odd sides receive"),
+    fn is_active(&self, flow: FlowId) -> bool {
+        let over = |state| matches!(state, State::FinWait2 | State::TimeWait | State::Closed);
+        self.sides[2 * flow].endpoint().is_some_and(|endpoint| !over(endpoint.state()))
     }
 }
 
-/// Whether the sender has opened the connection and still has something to get across.
-fn is_active(network: &Network, flow: usize) -> bool {
-    let sender = &network.sides[2 * flow];
-    let over = |state| matches!(state, State::FinWait2 | State::TimeWait | State::Closed);
-    sender.endpoint().is_some_and(|endpoint| !over(endpoint.state()))
+/// What is seen of a flow that has begun and not ended.
+fn sample_of(now: Instant, sender: &Side, receiver: &Side) -> Option<FlowSample> {
+    let (Some(endpoint), None, Role::Receiver(sink)) = (sender.endpoint(), sender.ending, &receiver.role)
+    else {
+        return None;
+    };
+    let seen = endpoint.snapshot(now);
+    Some(FlowSample {
+        cwnd: seen.cwnd,
+        ssthresh: (seen.ssthresh < u64::MAX).then_some(seen.ssthresh),
+        srtt: (seen.srtt > Duration::ZERO).then_some(seen.srtt),
+        rto: seen.rto,
+        delivered: sink.meter.bytes,
+    })
 }

@@ -4,14 +4,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Instant, SeqNum};
+use handfast_measure::meter::WindowMeter;
+use handfast_measure::topology::Goal;
 use handfast_tcp::{Config, Death, Endpoint, Event, State};
 use handfast_wire::Packet;
 use handfast_wire::tcp::Segment;
 
 use crate::app::{Sink, Source};
-use crate::meter::WindowMeter;
 use crate::queue::Timer;
-use crate::topology::Goal;
 
 /// The sender of flow `f` is side `2 * f`, its receiver side `2 * f + 1`.
 pub(crate) type SideId = usize;

@@ -22,14 +22,15 @@ fn table() -> String {
                     .replace("queue = \"50pkt\"", &format!("queue = \"{queue}pkt\""));
                 let run = crate::support::result(&crate::support::scenario(&text), profile.name, 1);
                 let (all, millis) = (&run.aggregate, |s: Option<f64>| s.map_or(-1, |s| (s * 1000.0) as i64));
+                let known = |n: Option<u64>| n.expect("a simulation knows");
                 writeln!(
                     table,
                     "{:<8} {loss:>9} {queue:>5} {:>13} {:>13} {:>8} {:>4} {:>9} {:>12} {:>18}",
                     profile.name,
                     all.delivered_bytes / 1000,
-                    all.retransmitted_segments,
-                    all.timeouts,
-                    all.lost_segments,
+                    known(all.retransmitted_segments),
+                    known(all.timeouts),
+                    known(all.lost_segments),
                     millis(all.stall_s),
                     millis(all.time_to_full_rate_s),
                     millis(all.cwnd_mean_pkt),

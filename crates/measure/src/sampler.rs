@@ -1,12 +1,11 @@
-//! Looks at flows and queues at regular times and hands out what it saw.
+//! Makes time series of what a backend sees of flows and queues at regular times.
+
+use std::io;
 
 use handfast_core::{Duration, Instant};
 use handfast_net::Occupancy;
 
-use crate::RunError;
-use crate::network::Network;
 use crate::series::{FLOWS, QUEUES, Rows, SeriesSink, Value};
-use crate::side::{Role, Side};
 
 /// The last two samples of one direction of a link.
 #[derive(Clone, Copy)]
@@ -17,8 +16,23 @@ struct Seen {
     left_out: bool,
 }
 
-pub(crate) struct Sampler<'a> {
-    interval: Duration,
+/// What is seen of an open flow. Bytes of payload; [`None`]: not known.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowSample {
+    /// The congestion window.
+    pub cwnd: u64,
+    /// The slow-start threshold; [`None`]: there was no reduction yet.
+    pub ssthresh: Option<u64>,
+    /// The smoothed round-trip time; [`None`]: there is no sample yet.
+    pub srtt: Option<Duration>,
+    /// The retransmission timeout.
+    pub rto: Duration,
+    /// New bytes at the receiving application.
+    pub delivered: u64,
+}
+
+/// Rows of both tables on their way to a sink.
+pub struct Sampler<'a> {
     /// Payload bytes of a full segment.
     segment: f32,
     seen: Vec<Option<Seen>>,
@@ -28,50 +42,28 @@ pub(crate) struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    pub(crate) fn new(
-        interval: Duration,
-        segment: u64,
-        channels: usize,
-        sink: &'a mut dyn SeriesSink,
-    ) -> Self {
+    /// `segment`: payload bytes of a full segment; `channels`: directions of links.
+    pub fn new(segment: u64, channels: usize, sink: &'a mut dyn SeriesSink) -> Self {
         let (flows, queues) = (Rows::new(FLOWS), Rows::new(QUEUES));
-        Self { interval, segment: segment as f32, seen: vec![None; channels], flows, queues, sink }
+        Self { segment: segment as f32, seen: vec![None; channels], flows, queues, sink }
     }
 
-    /// Samples everything; returns when to sample next.
-    pub(crate) fn sample(&mut self, now: Instant, network: &mut Network) -> Result<Instant, RunError> {
-        for (flow, pair) in (0..).zip(network.sides.chunks_exact(2)) {
-            self.sample_flow(now, flow, &pair[0], &pair[1]);
-        }
-        for (id, channel) in network.channels.iter_mut().enumerate() {
-            let queue = channel.link.queue(now);
-            self.sample_queue(now, id, queue);
-        }
-        self.hand_out(false)?;
-        Ok(now + self.interval)
-    }
-
-    fn sample_flow(&mut self, now: Instant, flow: u32, sender: &Side, receiver: &Side) {
-        let (Some(endpoint), None, Role::Receiver(sink)) = (sender.endpoint(), sender.ending, &receiver.role)
-        else {
-            return;
-        };
-        let snapshot = endpoint.snapshot(now);
+    /// A flow that is open.
+    pub fn flow(&mut self, now: Instant, flow: u32, sample: &FlowSample) {
         let packets = |bytes: u64| bytes as f32 / self.segment;
-        let ssthresh = if snapshot.ssthresh == u64::MAX { f32::NAN } else { packets(snapshot.ssthresh) };
-        let srtt = if snapshot.srtt == Duration::ZERO { f32::NAN } else { seconds(snapshot.srtt) };
         self.flows.push([
             Value::F64(now.as_secs_f64()),
             Value::U32(flow),
-            Value::F32(packets(snapshot.cwnd)),
-            Value::F32(ssthresh),
-            Value::F32(srtt),
-            Value::F32(seconds(snapshot.rto)),
-            Value::U64(sink.meter.bytes),
+            Value::F32(packets(sample.cwnd)),
+            Value::F32(sample.ssthresh.map_or(f32::NAN, packets)),
+            Value::F32(sample.srtt.map_or(f32::NAN, seconds)),
+            Value::F32(seconds(sample.rto)),
+            Value::U64(sample.delivered),
         ]);
     }
 
-    fn sample_queue(&mut self, now: Instant, id: usize, queue: Occupancy) {
+    /// One direction of a link.
+    pub fn queue(&mut self, now: Instant, id: usize, queue: Occupancy) {
         let before = self.seen[id];
         let same = before.is_some_and(|before| before.queue == queue);
         if !same {
@@ -92,15 +84,22 @@ impl<'a> Sampler<'a> {
         ]);
     }
 
-    fn hand_out(&mut self, last: bool) -> Result<(), RunError> {
+    /// Hands out what has gathered, if it is much, or `last`.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn hand_out(&mut self, last: bool) -> io::Result<()> {
         for rows in [&mut self.flows, &mut self.queues] {
-            rows.hand_out(self.sink, last).map_err(RunError::Series)?;
+            rows.hand_out(self.sink, last)?;
         }
         Ok(())
     }
 
     /// Hands out what is left.
-    pub(crate) fn finish(mut self) -> Result<(), RunError> {
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn finish(mut self) -> io::Result<()> {
         for id in 0..self.seen.len() {
             if let Some(last) = self.seen[id].filter(|seen| seen.left_out) {
                 self.push_queue(last.at, id, last.queue);
@@ -123,10 +122,10 @@ mod tests {
     #[test]
     fn a_queue_has_rows_where_its_line_bends() {
         let mut sink = Collected::default();
-        let mut sampler = Sampler::new(Duration::from_millis(1), 1448, 1, &mut sink);
+        let mut sampler = Sampler::new(1448, 1, &mut sink);
         for (ms, packets) in (0..).zip([0, 0, 0, 2, 3, 3, 1, 1, 1]) {
             let queue = Occupancy { packets, bytes: Bytes(packets as u64) };
-            sampler.sample_queue(Instant::from_millis(ms), 0, queue);
+            sampler.queue(Instant::from_millis(ms), 0, queue);
         }
         sampler.finish().unwrap();
         let (_, columns) = sink.tables().nth(1).unwrap();

@@ -5,20 +5,20 @@ use std::collections::VecDeque;
 use handfast_scenario::{LinkId, NodeId, NodeKind, Scenario};
 
 /// One direction of a link: `2 * link`, plus one for the way from `between[1]` to `between[0]`.
-pub(crate) type ChannelId = usize;
+pub type ChannelId = usize;
 
 /// The channel of `link` that leaves `between[end]`.
-pub(crate) const fn channel(link: LinkId, end: usize) -> ChannelId {
+pub const fn channel(link: LinkId, end: usize) -> ChannelId {
     2 * link + end
 }
 
 /// A node's end of a link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Attachment {
+pub struct Attachment {
     /// The direction that leaves the node here.
-    pub(crate) out: u32,
+    pub out: u32,
     /// The node at the other end.
-    pub(crate) neighbour: u32,
+    pub neighbour: u32,
 }
 
 /// Nodes, links, and static shortest paths by number of hops; of equal ones, the one over the link listed first.
@@ -26,7 +26,7 @@ pub(crate) struct Attachment {
 /// A node with one link (a leaf) needs no table: all it sends goes out there, and to reach it is to reach its neighbour.
 /// Tables are kept between the other nodes only, so 20,000 hosts on two routers cost two entries each.
 #[derive(Debug)]
-pub(crate) struct Topology {
+pub struct Topology {
     /// All nodes' attachments, node by node.
     attachments: Vec<Attachment>,
     /// Where each node's attachments begin; one more at the end.
@@ -48,9 +48,9 @@ const NONE: u32 = u32::MAX;
 
 /// A destination, with what routers need to know of it: packets carry it, so that no table by destination is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Goal {
+pub struct Goal {
     /// The node; none has the number of [`Goal::nowhere`].
-    pub(crate) node: u32,
+    pub node: u32,
     /// For a leaf the core node next to it, for a core node itself, by its number among core nodes.
     home: u32,
     /// For a leaf the channel to it from there.
@@ -59,13 +59,14 @@ pub(crate) struct Goal {
 
 impl Goal {
     /// An address that no node has.
-    pub(crate) const fn nowhere() -> Self {
+    pub const fn nowhere() -> Self {
         Self { node: NONE, home: NONE, last: NONE }
     }
 }
 
 impl Topology {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
+    /// The network of a scenario, and every shortest path in it.
+    pub fn new(scenario: &Scenario) -> Self {
         let (attachments, first, arrival_port) = attach(scenario);
         let forwards = scenario.nodes.iter().map(|n| forwards(n.kind)).collect();
         let mut this = Self {
@@ -86,34 +87,38 @@ impl Topology {
     }
 
     /// The ends of links at `node`, by port.
-    pub(crate) fn ports(&self, node: NodeId) -> &[Attachment] {
+    #[inline]
+    pub fn ports(&self, node: NodeId) -> &[Attachment] {
         &self.attachments[self.first[node] as usize..self.first[node + 1] as usize]
     }
 
     /// How many channels there are.
-    pub(crate) fn channels(&self) -> usize {
+    pub fn channels(&self) -> usize {
         self.attachments.len()
     }
 
     /// The port at which a channel arrives.
-    pub(crate) fn arrival_port(&self, channel: ChannelId) -> u32 {
+    #[inline]
+    pub fn arrival_port(&self, channel: ChannelId) -> u32 {
         self.arrival_port[channel]
     }
 
     /// The node and port that a channel leaves.
-    pub(crate) fn departure(&self, channel: ChannelId) -> (NodeId, u32) {
+    #[inline]
+    pub fn departure(&self, channel: ChannelId) -> (NodeId, u32) {
         // The way back, the channel beside it, arrives there.
         (self.from[channel] as usize, self.arrival_port[channel ^ 1])
     }
 
     /// How to get to `dst`, a node or not.
-    pub(crate) fn goal(&self, dst: NodeId) -> Goal {
+    pub fn goal(&self, dst: NodeId) -> Goal {
         self.goals.get(dst).copied().unwrap_or(Goal::nowhere())
     }
 
     /// The channel by which `node` sends towards another one. [`None`]: no way, as far as this node knows; a leaf knows
     /// nothing and sends everything to its neighbour.
-    pub(crate) fn towards(&self, node: NodeId, goal: Goal) -> Option<u32> {
+    #[inline]
+    pub fn towards(&self, node: NodeId, goal: Goal) -> Option<u32> {
         if self.core_of[node] == NONE {
             return self.ports(node).first().map(|attachment| attachment.out);
         }
@@ -123,7 +128,7 @@ impl Topology {
     /// The channel by which `node` passes on what is for another one. [`None`]: it does not, or there is no way. A leaf
     /// could only send it back.
     #[inline]
-    pub(crate) fn pass_on(&self, node: NodeId, goal: Goal) -> Option<u32> {
+    pub fn pass_on(&self, node: NodeId, goal: Goal) -> Option<u32> {
         let core = self.core_of[node];
         if core == NONE || !self.forwards[node] { None } else { self.core_towards(core, goal) }
     }
@@ -138,7 +143,7 @@ impl Topology {
     }
 
     /// The channels from one node to another; [`None`]: there is no way.
-    pub(crate) fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
+    pub fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
         let (mut at, mut path) = (from, Vec::new());
         while at != to {
             if at != from && !self.forwards[at] {

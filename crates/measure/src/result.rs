@@ -1,7 +1,7 @@
 //! The result of a run as JSON. This is the single definition of its keys and what they mean.
 //!
-//! Names carry their unit. What is not known is `null`, never 0. Nothing here depends on the machine or the time of day:
-//! the same scenario, scheme and seed give the same bytes.
+//! Names carry their unit. What is not known is `null`, never 0. In a simulation's result nothing depends on the machine or
+//! the time of day: the same scenario, scheme and seed give the same bytes.
 
 use serde::Serialize;
 
@@ -28,26 +28,49 @@ pub struct RunResult {
     pub scenario_hash: String,
     /// The scheme's name.
     pub scheme: String,
-    /// "sim".
+    /// "sim" or "lab".
     pub backend: &'static str,
     /// The run's seed.
     pub seed: u64,
-    /// Whether the run counts. A simulation that is not valid is an error, so this is true.
+    /// Whether the run counts. Always true of a simulation; a run in the lab whose packet loop was late does not count.
     pub valid: bool,
-    /// How long the run lasted, virtual time.
+    /// How long the run lasted, in the scenario's time.
     pub duration_s: f64,
     /// Segments and acknowledgements, counted once on arrival at their destination endpoint.
-    pub packets: u64,
+    pub packets: Option<u64>,
     /// Links that packets passed, packets that were lost later included.
-    pub packet_hops: u64,
+    pub packet_hops: Option<u64>,
     /// The flows together.
     pub aggregate: Aggregate,
     /// Each flow, in the scenario's order.
     pub flows: Vec<FlowResult>,
     /// Each outage that began within the run, in order of time.
     pub handovers: Vec<HandoverResult>,
-    /// Kernel, processor, lateness: only in the lab, so null.
-    pub environment: Option<()>,
+    /// Kernel, processor, lateness: only in the lab; null in a simulation.
+    pub environment: Option<Environment>,
+}
+
+/// The machine that a run in the lab ran on, and how well it kept time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Environment {
+    /// Name and release of the kernel, as `uname -sr` prints it.
+    pub kernel: String,
+    /// The processor's model name.
+    pub processor: String,
+    /// Processors online.
+    pub cores: u32,
+    /// The machine's load over the last minute when the run began.
+    pub load_1min: Option<f64>,
+    /// Whether the packet loop had real-time priority.
+    pub realtime: bool,
+    /// How late the packet loop put packets onto the wire, half of them at most.
+    pub lateness_p50_s: Option<f64>,
+    /// How late it put 99 % of them at most: above 1 ms the run is not valid.
+    pub lateness_p99_s: Option<f64>,
+    /// How late the latest of all was.
+    pub lateness_max_s: Option<f64>,
+    /// Why the run does not count, one sentence each.
+    pub problems: Vec<String>,
 }
 
 /// The flows together.
@@ -68,13 +91,13 @@ pub struct Aggregate {
     /// The longest of all flows.
     pub idle_s: Option<f64>,
     /// Sum over flows.
-    pub retransmitted_segments: u64,
+    pub retransmitted_segments: Option<u64>,
     /// Sum over flows.
-    pub timeouts: u64,
+    pub timeouts: Option<u64>,
     /// Sum over flows.
-    pub spurious_timeouts: u64,
+    pub spurious_timeouts: Option<u64>,
     /// Sum over flows.
-    pub lost_segments: u64,
+    pub lost_segments: Option<u64>,
     /// Mean over flows.
     pub cwnd_mean_pkt: Option<f64>,
     /// The smallest of all flows.
@@ -117,18 +140,18 @@ pub struct FlowResult {
     /// The longest time without a delivery, from the first one to the end of the flow or the run.
     pub idle_s: Option<f64>,
     /// Segments with payload that the sender repeated.
-    pub retransmitted_segments: u64,
+    pub retransmitted_segments: Option<u64>,
     /// Expiries of the sender's retransmission timer.
-    pub timeouts: u64,
+    pub timeouts: Option<u64>,
     /// Timeouts that the sender found spurious.
-    pub spurious_timeouts: u64,
+    pub spurious_timeouts: Option<u64>,
     /// Entries into fast retransmit.
-    pub fast_retransmits: u64,
+    pub fast_retransmits: Option<u64>,
     /// Segments with payload that the sender sent, retransmissions included.
-    pub data_segments_sent: u64,
+    pub data_segments_sent: Option<u64>,
     /// Segments of the sender with payload that the network lost or corrupted: full queues, loss processes, outages,
     /// agents.
-    pub lost_segments: u64,
+    pub lost_segments: Option<u64>,
     /// The sender's congestion window in full segments, weighted by time from the handshake to the end of the flow.
     pub cwnd_mean_pkt: Option<f64>,
     /// Its smallest value.
@@ -198,22 +221,22 @@ fn to_json(value: &impl Serialize) -> String {
 
 impl Aggregate {
     /// The flows and outages together.
-    pub(crate) fn of(flows: &[FlowResult], handovers: &[HandoverResult], limit_bps: Option<f64>) -> Self {
-        let sum = |get: fn(&FlowResult) -> u64| flows.iter().map(get).sum();
+    pub fn of(flows: &[FlowResult], handovers: &[HandoverResult], limit_bps: Option<f64>) -> Self {
+        let sum_known = |get: fn(&FlowResult) -> Option<u64>| flows.iter().map(get).sum();
         let known = |get: fn(&FlowResult) -> Option<f64>| flows.iter().filter_map(get).collect::<Vec<_>>();
         let goodputs = known(|f| f.goodput_bps);
         let pairs = || handovers.iter().flat_map(|handover| &handover.flows);
         Self {
             goodput_bps: together(flows),
             limit_bps,
-            delivered_bytes: sum(|f| f.delivered_bytes),
+            delivered_bytes: flows.iter().map(|f| f.delivered_bytes).sum(),
             stall_s: mean_if_all_known(pairs().map(|pair| pair.stall_s)),
             time_to_full_rate_s: mean_if_all_known(pairs().map(|pair| pair.time_to_full_rate_s)),
             idle_s: known(|f| f.idle_s).into_iter().reduce(f64::max),
-            retransmitted_segments: sum(|f| f.retransmitted_segments),
-            timeouts: sum(|f| f.timeouts),
-            spurious_timeouts: sum(|f| f.spurious_timeouts),
-            lost_segments: sum(|f| f.lost_segments),
+            retransmitted_segments: sum_known(|f| f.retransmitted_segments),
+            timeouts: sum_known(|f| f.timeouts),
+            spurious_timeouts: sum_known(|f| f.spurious_timeouts),
+            lost_segments: sum_known(|f| f.lost_segments),
             cwnd_mean_pkt: mean_if_all_known(known(|f| f.cwnd_mean_pkt).into_iter().map(Some)),
             cwnd_min_pkt: known(|f| f.cwnd_min_pkt).into_iter().reduce(f64::min),
             fairness: fairness(&goodputs, flows.len()),
@@ -237,13 +260,13 @@ fn fairness(goodputs: &[f64], flows: usize) -> Option<f64> {
 }
 
 /// The mean; [`None`] for no values, or where one is not known: leaving out those that never recovered would flatter.
-pub(crate) fn mean_if_all_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+pub fn mean_if_all_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let values: Vec<f64> = values.collect::<Option<_>>()?;
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// The largest; [`None`] for no values, or where one is not known.
-pub(crate) fn max_if_all_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+pub fn max_if_all_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     values.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
 }
 

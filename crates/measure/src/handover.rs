@@ -9,18 +9,19 @@ use crate::meter::DeliveryMeter;
 
 /// "The rate before" is the mean rate of delivery over this long before the link went down, or since the flow's first
 /// byte if that came later.
-pub(crate) const RATE_BEFORE: Duration = Duration::from_secs(5);
+pub const RATE_BEFORE: Duration = Duration::from_secs(5);
 /// A flow is at the full rate again when it delivers at 90 % of the rate before for this long: long enough that a
 /// burst out of the reassembly queue does not count.
-pub(crate) const FULL_RATE_FOR: Duration = Duration::from_secs(1);
+pub const FULL_RATE_FOR: Duration = Duration::from_secs(1);
 /// How finely the beginning of that time is found.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(10);
+pub const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LOOKS: usize = (FULL_RATE_FOR.as_nanos() / LOOK_EVERY.as_nanos()) as usize;
 
 /// One flow through one outage.
 #[derive(Debug)]
-pub(crate) struct Tracker {
-    pub(crate) flow: FlowId,
+pub struct Tracker {
+    /// Which flow.
+    pub flow: FlowId,
     /// When the window of the rate before began, and the bytes delivered by then.
     probed: Option<(Instant, u64)>,
     /// Bytes per second before.
@@ -34,7 +35,8 @@ pub(crate) struct Tracker {
 }
 
 impl Tracker {
-    pub(crate) fn new(flow: FlowId) -> Self {
+    /// Nothing is known yet.
+    pub fn new(flow: FlowId) -> Self {
         Self {
             flow,
             probed: None,
@@ -48,12 +50,12 @@ impl Tracker {
     }
 
     /// The window of the rate before begins.
-    pub(crate) fn on_probe(&mut self, now: Instant, meter: &DeliveryMeter) {
+    pub fn on_probe(&mut self, now: Instant, meter: &DeliveryMeter) {
         self.probed = Some((now, meter.bytes));
     }
 
     /// The link goes down.
-    pub(crate) fn on_down(&mut self, now: Instant, meter: &DeliveryMeter) {
+    pub fn on_down(&mut self, now: Instant, meter: &DeliveryMeter) {
         let (Some((probed, bytes)), Some((first, _))) = (self.probed, meter.span) else { return };
         let seconds = now.since(probed.max(first)).as_secs_f64();
         let delivered = meter.bytes - bytes;
@@ -61,7 +63,7 @@ impl Tracker {
     }
 
     /// The link is back; `active`: the flow has begun and not ended.
-    pub(crate) fn on_up(&mut self, now: Instant, meter: &mut DeliveryMeter, active: bool) {
+    pub fn on_up(&mut self, now: Instant, meter: &mut DeliveryMeter, active: bool) {
         if active {
             meter.watch();
             self.up = Some(now);
@@ -71,7 +73,7 @@ impl Tracker {
     }
 
     /// [`LOOK_EVERY`] has passed since the last look.
-    pub(crate) fn on_look(&mut self, now: Instant, meter: &DeliveryMeter) {
+    pub fn on_look(&mut self, now: Instant, meter: &DeliveryMeter) {
         self.resumed = meter.resumed();
         self.looks.push_back(meter.bytes);
         if self.looks.len() > LOOKS {
@@ -88,13 +90,13 @@ impl Tracker {
     }
 
     /// Nothing more will be learnt: the flow has ended, the run has, or the next outage has begun.
-    pub(crate) fn give_up(&mut self) {
+    pub fn give_up(&mut self) {
         self.watching = false;
         self.looks = VecDeque::new();
     }
 
     /// The end of what can be learnt, with a last look at the meter.
-    pub(crate) fn close(&mut self, meter: &DeliveryMeter) {
+    pub fn close(&mut self, meter: &DeliveryMeter) {
         if self.watching {
             self.resumed = meter.resumed();
             self.give_up();
@@ -102,22 +104,22 @@ impl Tracker {
     }
 
     /// Whether it wants looks.
-    pub(crate) fn is_watching(&self) -> bool {
+    pub fn is_watching(&self) -> bool {
         self.watching
     }
 
     /// Whether the flow was there when the link came back.
-    pub(crate) fn concerned(&self) -> bool {
+    pub fn concerned(&self) -> bool {
         self.up.is_some()
     }
 
     /// From link back to the first new data at the receiving application.
-    pub(crate) fn stall(&self) -> Option<Duration> {
+    pub fn stall(&self) -> Option<Duration> {
         Some(self.resumed?.since(self.up?))
     }
 
     /// From link back to 90 % of the rate before.
-    pub(crate) fn time_to_full_rate(&self) -> Option<Duration> {
+    pub fn time_to_full_rate(&self) -> Option<Duration> {
         Some(self.full?.since(self.up?))
     }
 }

@@ -8,35 +8,43 @@ use crate::topology::{ChannelId, channel};
 
 /// A change at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Change {
+pub enum Change {
     /// The window over which "the rate before" an outage is measured begins.
     Probe(usize),
     /// An outage begins: index into [`Timeline::outages`].
     Down(usize),
     /// It ends.
     Up(usize),
+    /// One direction of a link gets another rate.
     Rate(ChannelId, BitRate),
+    /// One direction of a link gets another propagation delay.
     Delay(ChannelId, Duration),
 }
 
 /// An outage of one link.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Outage {
-    pub(crate) link: LinkId,
-    pub(crate) mode: DownMode,
-    pub(crate) down: Instant,
-    pub(crate) up: Instant,
+pub struct Outage {
+    /// Which.
+    pub link: LinkId,
+    /// What becomes of its packets.
+    pub mode: DownMode,
+    /// When it is gone.
+    pub down: Instant,
+    /// When it is back.
+    pub up: Instant,
 }
 
 /// All changes in order of time, file order where equal.
 #[derive(Debug, Default)]
-pub(crate) struct Timeline {
-    pub(crate) outages: Vec<Outage>,
+pub struct Timeline {
+    /// All outages, in file order.
+    pub outages: Vec<Outage>,
     changes: Vec<(Instant, Change)>,
 }
 
 impl Timeline {
-    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
+    /// The events of a scenario, their phases drawn by the seed.
+    pub fn new(scenario: &Scenario, seed: u64) -> Self {
         let mut this = Self::default();
         for (index, event) in scenario.events.iter().enumerate() {
             let phase = Stream::new(seed, &format!("event {index} phase")).below(event.phase.as_nanos());
@@ -67,16 +75,18 @@ impl Timeline {
         }
     }
 
-    pub(crate) fn changes(&self) -> impl Iterator<Item = (Instant, Change)> {
+    /// Each change and when it is due, in order.
+    pub fn changes(&self) -> impl Iterator<Item = (Instant, Change)> {
         self.changes.iter().copied()
     }
 
-    pub(crate) fn change(&self, index: usize) -> Change {
+    /// Change number `index`.
+    pub fn change(&self, index: usize) -> Change {
         self.changes[index].1
     }
 
     /// When change number `index` is due.
-    pub(crate) fn due(&self, index: usize) -> Option<Instant> {
+    pub fn due(&self, index: usize) -> Option<Instant> {
         self.changes.get(index).map(|&(at, _)| at)
     }
 }

@@ -8,10 +8,12 @@ use handfast_scenario::{App, Flow, Link, Node, NodeId, NodeKind, Scenario, Schem
 use handfast_tcp::profile;
 
 /// A network in the making. Nodes are `h`osts and `s`witches, named by kind and number.
-pub(crate) struct Net(Scenario);
+#[must_use]
+pub struct Net(Scenario);
 
 impl Net {
-    pub(crate) fn new(kinds: &str) -> Self {
+    /// So many nodes, and no links yet.
+    pub fn new(kinds: &str) -> Self {
         let nodes = kinds.chars().enumerate().map(|(i, kind)| Node {
             name: format!("{kind}{i}"),
             kind: if kind == 'h' { NodeKind::Host } else { NodeKind::Switch },
@@ -34,35 +36,36 @@ impl Net {
     }
 
     /// A link of 10 Mbit/s and 1 ms.
-    pub(crate) fn link(self, a: NodeId, b: NodeId) -> Self {
+    pub fn link(self, a: NodeId, b: NodeId) -> Self {
         self.rate(a, b, 10_000_000)
     }
 
     /// A link of that rate and 1 ms.
-    pub(crate) fn rate(self, a: NodeId, b: NodeId, bps: u64) -> Self {
+    pub fn rate(self, a: NodeId, b: NodeId, bps: u64) -> Self {
         self.wire(a, b, Direction::plain(BitRate::from_bps(bps), Duration::from_millis(1)))
     }
 
     /// A link with that direction both ways.
-    pub(crate) fn wire(mut self, a: NodeId, b: NodeId, direction: Direction) -> Self {
+    pub fn wire(mut self, a: NodeId, b: NodeId, direction: Direction) -> Self {
         let name = format!("{a}-{b}");
         self.0.links.push(Link { name, between: [a, b], forward: direction.clone(), backward: direction });
         self
     }
 
     /// A bulk flow from the beginning.
-    pub(crate) fn bulk(mut self, from: NodeId, to: NodeId) -> Self {
+    pub fn bulk(mut self, from: NodeId, to: NodeId) -> Self {
         self.0.flows.push(bulk(from, to));
         self
     }
 
-    pub(crate) fn build(self) -> Scenario {
+    /// The scenario.
+    pub fn build(self) -> Scenario {
         self.0
     }
 }
 
 /// A bulk flow from the beginning.
-pub(crate) fn bulk(from: NodeId, to: NodeId) -> Flow {
+pub fn bulk(from: NodeId, to: NodeId) -> Flow {
     Flow {
         name: format!("{from}-{to}"),
         from,
@@ -76,13 +79,13 @@ pub(crate) fn bulk(from: NodeId, to: NodeId) -> Flow {
 }
 
 /// A scheme whose sender is that profile, the receiver likewise.
-pub(crate) fn scheme(name: &str) -> Scheme {
+pub fn scheme(name: &str) -> Scheme {
     let config = Arc::new(profile(name).expect("a profile").config());
     Scheme { name: name.into(), sender: config.clone(), receiver: config, agents: Vec::new() }
 }
 
 /// Two routers, nodes 0 and 1, with 100 Mbit/s and 10 ms between them, and so many flows, each with hosts of its own.
-pub(crate) fn dumbbell(flows: usize) -> Scenario {
+pub fn dumbbell(flows: usize) -> Scenario {
     let bottleneck = Direction {
         queue: Some(QueueLimit::Packets(100)),
         ..Direction::plain(BitRate::from_bps(100_000_000), Duration::from_millis(10))

@@ -4,11 +4,11 @@ use handfast_core::{Duration, Instant};
 
 /// Delivery to the receiving application.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DeliveryMeter {
+pub struct DeliveryMeter {
     /// New bytes delivered.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// The first and the last delivery.
-    pub(crate) span: Option<(Instant, Instant)>,
+    pub span: Option<(Instant, Instant)>,
     longest_gap: Duration,
     /// The first delivery after the last [`DeliveryMeter::watch`].
     resumed: Option<Instant>,
@@ -16,8 +16,9 @@ pub(crate) struct DeliveryMeter {
 }
 
 impl DeliveryMeter {
+    /// The application got `bytes` new bytes.
     #[inline]
-    pub(crate) fn add(&mut self, now: Instant, bytes: u64) {
+    pub fn add(&mut self, now: Instant, bytes: u64) {
         self.bytes += bytes;
         let (first, last) = self.span.unwrap_or((now, now));
         self.longest_gap = self.longest_gap.max(now.since(last));
@@ -29,32 +30,32 @@ impl DeliveryMeter {
     }
 
     /// The longest time without a delivery, from the first delivery to `end`; [`None`]: nothing was delivered.
-    pub(crate) fn idle(&self, end: Instant) -> Option<Duration> {
+    pub fn idle(&self, end: Instant) -> Option<Duration> {
         self.span.map(|(_, last)| self.longest_gap.max(end.since(last)))
     }
 
     /// Bits per second from the first to the last delivery; [`None`] where there are not two.
-    pub(crate) fn rate(&self) -> Option<f64> {
+    pub fn rate(&self) -> Option<f64> {
         let (first, last) = self.span?;
         let seconds = last.since(first).as_secs_f64();
         (seconds > 0.0).then(|| self.bytes as f64 * 8.0 / seconds)
     }
 
     /// Notes the next delivery.
-    pub(crate) fn watch(&mut self) {
+    pub fn watch(&mut self) {
         self.watching = true;
         self.resumed = None;
     }
 
     /// The delivery that was noted.
-    pub(crate) fn resumed(&self) -> Option<Instant> {
+    pub fn resumed(&self) -> Option<Instant> {
         self.resumed
     }
 }
 
 /// The congestion window over time, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WindowMeter {
+pub struct WindowMeter {
     start: Instant,
     since: Instant,
     cwnd: u64,
@@ -64,24 +65,27 @@ pub(crate) struct WindowMeter {
 }
 
 impl WindowMeter {
-    pub(crate) fn new(now: Instant, cwnd: u64) -> Self {
+    /// It is `cwnd` from `now`.
+    pub fn new(now: Instant, cwnd: u64) -> Self {
         Self { start: now, since: now, cwnd, min: cwnd, area: 0 }
     }
 
+    /// It is `cwnd` from `now`.
     #[inline]
-    pub(crate) fn set(&mut self, now: Instant, cwnd: u64) {
+    pub fn set(&mut self, now: Instant, cwnd: u64) {
         if cwnd != self.cwnd {
             self.area += u128::from(self.cwnd) * u128::from(now.since(self.since).as_nanos());
             (self.since, self.cwnd, self.min) = (now, cwnd, self.min.min(cwnd));
         }
     }
 
-    pub(crate) fn min(&self) -> u64 {
+    /// Its smallest value.
+    pub fn min(&self) -> u64 {
         self.min
     }
 
     /// Time-weighted mean up to `end`, bytes; [`None`] where no time has passed.
-    pub(crate) fn mean(&self, end: Instant) -> Option<f64> {
+    pub fn mean(&self, end: Instant) -> Option<f64> {
         let rest = u128::from(self.cwnd) * u128::from(end.since(self.since).as_nanos());
         let nanos = end.since(self.start).as_nanos();
         (nanos > 0).then(|| (self.area + rest) as f64 / nanos as f64)

@@ -23,7 +23,7 @@ const MANY_FLOWS: usize = 1000;
 const SLOTS: u64 = 256;
 
 /// Payload bytes of a full segment, and the IP bytes it takes.
-pub(crate) fn segment_size(scheme: &Scheme) -> (u64, u64) {
+pub fn segment_size(scheme: &Scheme) -> (u64, u64) {
     let options = if scheme.sender.timestamps && scheme.receiver.timestamps { TIMESTAMPS } else { 0 };
     let mss = u64::from(scheme.sender.mss.min(scheme.receiver.mss));
     // RFC 6691: options shrink the payload, the packet stays as large.
@@ -31,11 +31,11 @@ pub(crate) fn segment_size(scheme: &Scheme) -> (u64, u64) {
 }
 
 /// What senders that knew everything could deliver, payload bits per second.
-pub(crate) struct Limits {
+pub struct Limits {
     /// Each flow; [`None`]: it is not active at all.
-    pub(crate) flows: Vec<Option<f64>>,
+    pub flows: Vec<Option<f64>>,
     /// All flows, from the first start to the last end.
-    pub(crate) together: Option<f64>,
+    pub together: Option<f64>,
 }
 
 /// One flow as a fluid.
@@ -61,7 +61,7 @@ enum Step {
 }
 
 /// The limits of a run, payload bits per second.
-pub(crate) fn limits(
+pub fn limits(
     scenario: &Scenario,
     scheme: &Scheme,
     timeline: &Timeline,
