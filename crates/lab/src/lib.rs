@@ -5,11 +5,15 @@
 #![cfg(target_os = "linux")]
 
 mod clock;
+mod lateness;
 mod netns;
+mod packet_loop;
 mod sys;
 
 pub use clock::Clock;
+pub use lateness::{BOUND as LATENESS_BOUND, Lateness};
 pub use netns::{Entered, Netns};
+pub use packet_loop::{Ends, Faults, FlowKey, LoopOptions, LoopReport, PacketLoop, QueueSample};
 pub use sys::offload::offloads_off;
 pub use sys::packet_socket::{Arrival, BATCH, Inbox, Interface, MAX_FRAME, PacketSocket, Sent};
 pub use sys::priority::real_time;

@@ -1,6 +1,8 @@
-//! What is settled before a run begins: whether it can be run, which way flows go, when they start.
+//! What is settled before a run begins: whether it can be run, the machines of its links, which way
+//! flows go, when they start.
 
 use handfast_core::{Duration, Instant, Stream};
+use handfast_net::Link;
 use handfast_scenario::{App, Flow, NodeId, Scenario};
 
 use crate::address::MAX_NODES;
@@ -53,6 +55,15 @@ pub fn paths(scenario: &Scenario, topology: &Topology) -> Result<Paths, String> 
     let forward = scenario.flows.iter().map(|f| way(f, f.from, f.to)).collect::<Result<_, _>>()?;
     let backward = scenario.flows.iter().map(|f| way(f, f.to, f.from)).collect::<Result<_, _>>()?;
     Ok(Paths { forward, backward })
+}
+
+/// The machine of every channel, each with its random numbers: the same seed makes the same decisions in both backends.
+pub fn links<H: Copy>(scenario: &Scenario, seed: u64) -> Vec<Link<H>> {
+    let ways = scenario.links.iter().flat_map(|link| [(link, 0, &link.forward), (link, 1, &link.backward)]);
+    ways.map(|(link, end, direction)| {
+        Link::new(direction, Stream::new(seed, &format!("link {} {end}", link.name)))
+    })
+    .collect()
 }
 
 /// When each flow opens its connection, jitter drawn.

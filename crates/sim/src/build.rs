@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use handfast_core::{Instant, SeqNum, Stream};
 use handfast_measure::address::address_of;
-use handfast_measure::plan::Paths;
-use handfast_measure::topology::{Topology, channel};
-use handfast_net::{Link, Outbox};
-use handfast_scenario::{FlowId, Scenario, Scheme};
+use handfast_measure::plan::{self, Paths};
+use handfast_measure::topology::{ChannelId, Topology};
+use handfast_net::Outbox;
+use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
 
 use crate::app::{Sink, Source};
 use crate::capture::Taps;
@@ -132,17 +132,13 @@ fn next(count: &mut Rank) -> Rank {
 }
 
 fn channels(scenario: &Scenario, seed: u64, ranks: &Ranks) -> Vec<Channel> {
-    let mut channels = Vec::with_capacity(scenario.links.len() * 2);
-    for (id, link) in scenario.links.iter().enumerate() {
-        for (end, direction) in [&link.forward, &link.backward].into_iter().enumerate() {
-            let id = channel(id, end);
-            let stream = Stream::new(seed, &format!("link {} {end}", link.name));
-            let timer = Timer::new(ranks.channels[id], Machine::Channel(id as u32));
-            let to = link.between[1 - end] as u32;
-            channels.push(Channel { link: Link::new(direction, stream), timer, to });
-        }
-    }
-    channels
+    let ends = scenario.links.iter().flat_map(|link| [link.between[1], link.between[0]]);
+    let machines = plan::links(scenario, seed).into_iter().zip(ends).enumerate();
+    let channel = |(id, (link, to)): (ChannelId, (_, NodeId))| {
+        let timer = Timer::new(ranks.channels[id], Machine::Channel(id as u32));
+        Channel { link, timer, to: to as u32 }
+    };
+    machines.map(channel).collect()
 }
 
 /// Puts the scheme's agents where they belong.

@@ -94,6 +94,20 @@ impl PacketSocket {
         check(unsafe { libc::setsockopt(self.0.as_raw_fd(), level, option, pointer, len) }).map(|_| ())
     }
 
+    /// Frames that the kernel had no room to keep for us, since the last call.
+    ///
+    /// # Errors
+    /// What getsockopt(2) says.
+    pub fn dropped(&self) -> io::Result<u64> {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut len = size_of::<libc::tpacket_stats>() as u32;
+        let pointer = (&raw mut statistics).cast::<c_void>();
+        let (fd, option) = (self.0.as_raw_fd(), libc::PACKET_STATISTICS);
+        // SAFETY: `statistics` is what this option writes, and `len` its size.
+        check(unsafe { libc::getsockopt(fd, libc::SOL_PACKET, option, pointer, &raw mut len) })?;
+        Ok(u64::from(statistics.tp_drops))
+    }
+
     fn bind(&self, interface: Interface) -> io::Result<()> {
         let address = address(interface);
         let len = size_of::<sockaddr_ll>() as u32;

@@ -12,7 +12,7 @@ use handfast_core::SeqNum;
 use crate::Payload;
 
 pub(crate) use emit::{check, emit};
-pub(crate) use parse::parse;
+pub(crate) use parse::{header_len_of, parse};
 
 /// Bytes of a TCP header without options.
 pub const HEADER_LEN: usize = 20;

@@ -5,6 +5,9 @@ use handfast_core::SeqNum;
 use super::{Flags, HEADER_LEN, Segment, options};
 use crate::error::{Header, ParseError};
 
+/// The byte with the data offset (RFC 9293 §3.1).
+const DATA_OFFSET_AT: usize = 12;
+
 /// The segment without its payload, and the payload's bytes.
 pub(crate) fn parse(data: &[u8]) -> Result<(Segment, &[u8]), ParseError> {
     let Some(fixed) = data.first_chunk::<HEADER_LEN>() else {
@@ -24,6 +27,11 @@ pub(crate) fn parse(data: &[u8]) -> Result<(Segment, &[u8]), ParseError> {
     };
     options::parse(&mut segment, &header[HEADER_LEN..])?;
     Ok((segment, payload))
+}
+
+/// Bytes of the header that `data` begins with; [`None`] where it does not hold one.
+pub(crate) fn header_len_of(data: &[u8]) -> Option<usize> {
+    header_len(data.get(DATA_OFFSET_AT).copied()?, data.len()).ok()
 }
 
 /// RFC 9293 §3.1: the data offset counts 32-bit words.

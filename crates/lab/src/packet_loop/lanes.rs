@@ -1,0 +1,241 @@
+//! All directions of all links, in the lab's time: frames go in and come out. No sockets here.
+//!
+//! The machines are driven at nominal times, as in the simulator: a frame enters at the moment the kernel got it, however
+//! late it is read, and what comes out carries the moment at which it should have. Only the sending is late.
+
+use std::collections::VecDeque;
+
+use handfast_core::{Bytes, Duration, Instant};
+use handfast_measure::plan;
+use handfast_measure::timeline::{Change, Outage, Timeline};
+use handfast_measure::topology::{ChannelId, channel};
+use handfast_net::{Cause, Counters, Direction, DownMode, Exit, Link, Occupancy};
+use handfast_scenario::Scenario;
+use handfast_wire::Glance;
+
+use super::books::Books;
+use super::frames::{Frames, Handle};
+
+/// A frame that has crossed a link and is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Departure {
+    /// When it should leave.
+    pub(super) due: Instant,
+    pub(super) channel: ChannelId,
+    pub(super) handle: Handle,
+}
+
+/// One direction of a link.
+struct Lane {
+    link: Link<Handle>,
+    /// What carries no IP packet (ARP, LLDP) passes beside the link: late, but neither queued nor counted nor impaired, so
+    /// that it changes no result.
+    beside: VecDeque<(Instant, Handle)>,
+    delay: Duration,
+    /// How many outages of mode [`DownMode::Drop`] last.
+    down: u32,
+    /// How far the link has been driven: its time never goes back.
+    driven: Instant,
+}
+
+impl Lane {
+    fn due(&self) -> Instant {
+        let beside = self.beside.front().map_or(Instant::MAX, |&(due, _)| due);
+        self.link.deadline().unwrap_or(Instant::MAX).min(beside)
+    }
+}
+
+pub(super) struct Lanes {
+    pub(super) frames: Frames,
+    all: Vec<Lane>,
+    /// For each lane when something comes out of it next.
+    due: Vec<Instant>,
+    timeline: Timeline,
+    /// The first change that has not happened yet.
+    next_change: usize,
+    pub(super) departures: Vec<Departure>,
+    pub(super) books: Books,
+}
+
+impl Lanes {
+    pub(super) fn new(scenario: &Scenario, timeline: Timeline, seed: u64) -> Self {
+        let directions = scenario.links.iter().flat_map(|link| [&link.forward, &link.backward]);
+        let lane = |(link, direction): (_, &Direction)| Lane {
+            link,
+            beside: VecDeque::new(),
+            delay: direction.delay,
+            down: 0,
+            driven: Instant::ZERO,
+        };
+        let all: Vec<_> = plan::links(scenario, seed).into_iter().zip(directions).map(lane).collect();
+        let due = vec![Instant::MAX; all.len()];
+        let (frames, books) = (Frames::default(), Books::default());
+        Self { frames, all, due, timeline, next_change: 0, departures: Vec::new(), books }
+    }
+
+    /// When [`Lanes::advance`] has something to do next.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let change = self.timeline.due(self.next_change).unwrap_or(Instant::MAX);
+        let next = self.due.iter().copied().fold(change, Instant::min);
+        (next < Instant::MAX).then_some(next)
+    }
+
+    /// A frame has come to the near end of a channel, at `at` or, if that was before what the link has been through, then.
+    pub(super) fn arrive(&mut self, at: Instant, channel: ChannelId, bytes: &[u8]) {
+        if self.change_due().is_some_and(|due| due <= at) {
+            self.advance(at);
+        }
+        self.drain(channel, at);
+        let glance = Glance::at(bytes);
+        let Some(handle) = self.frames.insert(bytes, glance.map_or(0, |glance| glance.end)) else {
+            self.books.faults.no_room += 1;
+            return;
+        };
+        let lane = &mut self.all[channel];
+        lane.driven = lane.driven.max(at);
+        match glance {
+            Some(glance) => self.enter(channel, handle, glance),
+            None => self.pass_beside(channel, handle),
+        }
+        self.due[channel] = self.all[channel].due();
+    }
+
+    fn enter(&mut self, channel: ChannelId, handle: Handle, glance: Glance) {
+        let lane = &mut self.all[channel];
+        let size = Bytes(glance.ip_len as u64);
+        let accepted = lane.link.enqueue(lane.driven, handle, size, glance.has_tcp_payload);
+        if let Err(Cause::QueueFull | Cause::Outage | Cause::Loss) = accepted {
+            self.lose(handle);
+        }
+    }
+
+    fn pass_beside(&mut self, channel: ChannelId, handle: Handle) {
+        let lane = &mut self.all[channel];
+        if lane.down > 0 {
+            return self.frames.free(handle);
+        }
+        // After a delay was shortened, not before the one in front.
+        let earliest = lane.beside.back().map_or(Instant::ZERO, |&(due, _)| due);
+        lane.beside.push_back(((lane.driven + lane.delay).max(earliest), handle));
+    }
+
+    /// Does all that is due by `to`, in order of time; what comes out is in `departures`.
+    pub(super) fn advance(&mut self, to: Instant) {
+        while let Some(due) = self.change_due().filter(|&due| due <= to) {
+            self.drain_all(due);
+            self.change(due);
+            self.next_change += 1;
+        }
+        self.drain_all(to);
+    }
+
+    fn change_due(&self) -> Option<Instant> {
+        self.timeline.due(self.next_change)
+    }
+
+    fn drain_all(&mut self, to: Instant) {
+        for channel in 0..self.all.len() {
+            if self.due[channel] <= to {
+                self.drain(channel, to);
+            }
+        }
+    }
+
+    /// Takes out of a lane all that is due by `to`, each at its moment.
+    fn drain(&mut self, channel: ChannelId, to: Instant) {
+        while self.due[channel] <= to {
+            // A link that was just cut has lost frames due at once, and so in its past.
+            let at = self.due[channel].max(self.all[channel].driven);
+            self.all[channel].driven = at;
+            while let Some(exit) = self.all[channel].link.poll(at) {
+                self.exit(at, channel, exit);
+            }
+            while let Some(&(due, handle)) = self.all[channel].beside.front().filter(|&&(due, _)| due <= at) {
+                self.all[channel].beside.pop_front();
+                self.departures.push(Departure { due, channel, handle });
+            }
+            self.due[channel] = self.all[channel].due();
+        }
+    }
+
+    fn exit(&mut self, due: Instant, channel: ChannelId, exit: Exit<Handle>) {
+        let (handle, corrupted) = match exit {
+            Exit::Lost { handle, .. } => return self.lose(handle),
+            Exit::Delivered { handle, corrupted } => (handle, corrupted),
+            Exit::Duplicated { handle, corrupted } => match self.frames.duplicate(handle) {
+                Some(copy) => (copy, corrupted),
+                None => return self.books.faults.no_room += 1,
+            },
+        };
+        if corrupted {
+            self.corrupt(channel, handle);
+        }
+        self.departures.push(Departure { due, channel, handle });
+    }
+
+    /// Makes the checksum wrong, and nothing that a switch looks at.
+    fn corrupt(&mut self, channel: ChannelId, handle: Handle) {
+        // A host that verifies checksums will not take it: it is as good as lost.
+        self.books.note_lost(&self.frames.get(handle).bytes);
+        let frame = self.frames.get_mut(handle);
+        // The last six bytes are payload, options, or the window, checksum and urgent pointer: whatever stands there, it is
+        // still a segment. Each link inverts a bit of its own, so that two links do not cancel out.
+        let (byte, bit) = (1 + channel / 8 % 6, channel % 8);
+        if let Some(byte) = frame.ip_end.checked_sub(byte).and_then(|at| frame.bytes.get_mut(at)) {
+            *byte ^= 1 << bit;
+        }
+    }
+
+    fn lose(&mut self, handle: Handle) {
+        self.books.note_lost(&self.frames.get(handle).bytes);
+        self.frames.free(handle);
+    }
+
+    fn change(&mut self, at: Instant) {
+        match self.timeline.change(self.next_change) {
+            Change::Probe(_) => {}
+            Change::Down(outage) => self.each_way(at, outage, |lane, mode| {
+                lane.link.down(at, mode);
+                lane.down += u32::from(mode == DownMode::Drop);
+            }),
+            Change::Up(outage) => self.each_way(at, outage, |lane, mode| {
+                lane.link.up(at, mode);
+                lane.down -= u32::from(mode == DownMode::Drop);
+            }),
+            Change::Rate(channel, rate) => self.touch(at, channel, |lane| lane.link.set_rate(at, rate)),
+            Change::Delay(channel, delay) => self.touch(at, channel, |lane| {
+                lane.link.set_delay(at, delay);
+                lane.delay = delay;
+            }),
+        }
+    }
+
+    fn each_way(&mut self, at: Instant, outage: usize, change: impl Fn(&mut Lane, DownMode)) {
+        let Outage { link, mode, .. } = self.timeline.outages[outage];
+        for end in [0, 1] {
+            self.touch(at, channel(link, end), |lane| change(lane, mode));
+        }
+    }
+
+    fn touch(&mut self, at: Instant, channel: ChannelId, change: impl FnOnce(&mut Lane)) {
+        let lane = &mut self.all[channel];
+        lane.driven = at;
+        change(lane);
+        self.due[channel] = lane.due();
+    }
+
+    /// What a channel's queue holds at `at`, and what became of its packets so far.
+    pub(super) fn look(&mut self, channel: ChannelId, at: Instant) -> (Occupancy, Counters) {
+        let lane = &mut self.all[channel];
+        lane.driven = lane.driven.max(at);
+        (lane.link.queue(lane.driven), lane.link.counters())
+    }
+
+    /// How many channels there are.
+    pub(super) fn channels(&self) -> usize {
+        self.all.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;
