@@ -9,6 +9,8 @@ mod lateness;
 mod netns;
 mod packet_loop;
 mod sys;
+mod wait;
+mod wire_endpoint;
 
 pub use clock::Clock;
 pub use lateness::{BOUND as LATENESS_BOUND, Lateness};
@@ -17,3 +19,5 @@ pub use packet_loop::{Ends, Faults, FlowKey, LoopOptions, LoopReport, PacketLoop
 pub use sys::offload::offloads_off;
 pub use sys::packet_socket::{Arrival, BATCH, Inbox, Interface, MAX_FRAME, PacketSocket, Sent};
 pub use sys::priority::real_time;
+pub use wait::Watch;
+pub use wire_endpoint::{ConnectionId, Dropped, Identity, Stack, WireHost};

@@ -13,6 +13,7 @@ mod ipv6;
 mod packet;
 mod payload;
 pub mod pcapng;
+mod solicitation;
 pub mod tcp;
 
 pub use checksum::Checksums;
@@ -21,3 +22,4 @@ pub use frame::LinkType;
 pub use glance::Glance;
 pub use packet::{Body, Ethernet, Packet, Vlan};
 pub use payload::Payload;
+pub use solicitation::Solicitation;

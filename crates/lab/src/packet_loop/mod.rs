@@ -14,14 +14,12 @@ use handfast_measure::timeline::Timeline;
 use handfast_measure::topology::{ChannelId, channel};
 use handfast_net::{Counters, Occupancy};
 use handfast_scenario::Scenario;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 
 pub use books::{Faults, FlowKey};
 use lanes::{Departure, Lanes};
 
 use crate::sys::packet_socket::index_of;
+use crate::wait::wait;
 use crate::{Arrival, BATCH, Clock, Inbox, Interface, Lateness, PacketSocket, real_time};
 
 /// How long the loop sleeps at most: it looks at the stop flag that often.
@@ -237,12 +235,6 @@ impl PacketLoop {
     fn sleep(&self, clock: Clock) -> io::Result<()> {
         let next = self.lanes.deadline().unwrap_or(Instant::MAX);
         let next = if self.samples.every.is_some() { next.min(self.samples.next) } else { next };
-        let wait = next.since(clock.now()).min(NAP);
-        let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(wait.as_nanos()));
-        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        match ppoll(&mut fds, Some(timeout), None) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        wait(self.socket.as_fd(), &mut [], next.since(clock.now()).min(NAP))
     }
 }

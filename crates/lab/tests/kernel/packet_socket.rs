@@ -1,13 +1,12 @@
 //! Packet sockets on veths.
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use handfast_lab::{Clock, Inbox, Netns, PacketSocket, Sent};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::spaces::{ip, spaces};
 
 /// An Ethernet frame of an experimental type (IEEE 802 §9.2.3) with a number in it.
 fn frame(number: u8, len: usize) -> Vec<u8> {
@@ -41,7 +40,7 @@ fn collect(socket: &PacketSocket, count: usize) -> Vec<(u8, u32)> {
 
 #[test]
 fn frames_cross_in_order_and_are_not_seen_by_their_sender() {
-    let Some(mut spaces) = common::spaces() else { return };
+    let Some(mut spaces) = spaces() else { return };
     let host = spaces.add("h");
     for (name, mac) in [("a", "02:00:00:00:00:01"), ("b", "02:00:00:00:00:02")] {
         spaces.wire(&host, name, mac);
@@ -79,14 +78,14 @@ fn frames_cross_in_order_and_are_not_seen_by_their_sender() {
 
 #[test]
 fn a_frame_too_long_is_told_from_others_and_a_dead_interface_refuses() {
-    let Some(mut spaces) = common::spaces() else { return };
+    let Some(mut spaces) = spaces() else { return };
     let host = spaces.add("h");
     spaces.wire(&host, "a", "02:00:00:00:00:01");
     let there = Netns::open(&host).unwrap();
     let hub = Netns::open(&spaces.hub()).unwrap();
     let receiver = hub.enter().map(|_here| PacketSocket::on("a").unwrap()).unwrap();
     for space in [host.clone(), spaces.hub()] {
-        common::ip(&format!("-n {space} link set dev a mtu 20000")).unwrap();
+        ip(&format!("-n {space} link set dev a mtu 20000")).unwrap();
     }
     let _there = there.enter().unwrap();
     let (sender, interface) = (PacketSocket::on("a").unwrap(), nix::net::if_::if_nametoindex("a").unwrap());
@@ -100,7 +99,7 @@ fn a_frame_too_long_is_told_from_others_and_a_dead_interface_refuses() {
     receiver.receive(&mut inbox).unwrap();
     let frames: Vec<_> = inbox.arrivals().map(|a| a.frame.map(<[u8]>::len)).collect();
     assert_eq!(frames, [None, Some(60)]);
-    common::ip(&format!("-n {host} link set dev a down")).unwrap();
+    ip(&format!("-n {host} link set dev a down")).unwrap();
     assert_eq!(sender.send(&[(interface, &frame(9, 60))]), Sent { frames: 0, refused: 1 });
     assert!(PacketSocket::on("none").unwrap_err().to_string().contains("`none`"));
 }

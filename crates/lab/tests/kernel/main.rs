@@ -1,0 +1,8 @@
+//! What only a kernel can show. Needs root and network namespaces; says so and passes where it has neither.
+#![cfg(target_os = "linux")]
+
+mod bench;
+mod packet_loop;
+mod packet_socket;
+mod spaces;
+mod wire_endpoint;
