@@ -4,6 +4,7 @@
 //! taken and given back by packet sockets ([`PacketSocket`]). Linux only, and mostly for root.
 #![cfg(target_os = "linux")]
 
+pub mod capacity;
 mod clock;
 mod lateness;
 mod netns;

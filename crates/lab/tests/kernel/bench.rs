@@ -59,7 +59,7 @@ impl Bench {
 }
 
 /// Gives the kernel of host `n` 10.0.0.1 or 2 and `fd00::1` or 2, and tells it where the other one is.
-fn set_up_kernel(space: &str, n: usize) {
+pub(crate) fn set_up_kernel(space: &str, n: usize) {
     let veth = VETHS[n];
     let (own, other) = (n + 1, 2 - n);
     for command in [

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod bench;
+mod capacity;
 mod packet_loop;
 mod packet_socket;
 mod spaces;

@@ -1,0 +1,130 @@
+//! How much a scenario would ask of the packet loop.
+
+use handfast_measure::plan::Paths;
+use handfast_measure::timeline::{Change, Timeline};
+use handfast_scenario::{App, Flow, Scenario};
+
+/// Frames a second that the loop would move at the most in a run of `scenario`, whose flows send segments of `mss` octets.
+/// Every link that a frame crosses counts.
+///
+/// A bulk flow fills the slowest link of its way; a paced one writes what it writes; flows that share a link share its rate.
+/// Receivers acknowledge every second segment (RFC 9293 §3.8.6.3). What comes from other nodes is not known here.
+pub fn estimate(scenario: &Scenario, timeline: &Timeline, paths: &Paths, mss: u16) -> f64 {
+    let most = highest_rates(scenario, timeline);
+    // An acknowledgement is 40 bytes of headers and 12 of timestamps.
+    let (data, ack) = (f64::from(mss) + 40.0, 52.0);
+    let mut loads = vec![0.0; most.len()];
+    for (flow, (there, back)) in scenario.flows.iter().zip(paths.forward.iter().zip(&paths.backward)) {
+        let segments = segments_per_s(flow, there, &most, mss, data);
+        for &channel in there {
+            loads[channel as usize] += segments * data;
+        }
+        for &channel in back {
+            loads[channel as usize] += segments / 2.0 * ack;
+        }
+    }
+    // In bytes, so that what shares a link is cut to its rate; then back to frames, in each flow's own proportion.
+    let share = |channel: u32| (most[channel as usize] / 8.0 / loads[channel as usize].max(1.0)).min(1.0);
+    let flows = scenario.flows.iter().zip(paths.forward.iter().zip(&paths.backward));
+    flows
+        .map(|(flow, (there, back))| {
+            let segments = segments_per_s(flow, there, &most, mss, data);
+            let narrowest = there.iter().chain(back).map(|&channel| share(channel)).fold(1.0, f64::min);
+            segments * narrowest * (there.len() as f64 + back.len() as f64 / 2.0)
+        })
+        .sum()
+}
+
+fn segments_per_s(flow: &Flow, way: &[u32], most: &[f64], mss: u16, size: f64) -> f64 {
+    let slowest = way.iter().map(|&channel| most[channel as usize]).fold(f64::INFINITY, f64::min);
+    let full = slowest / 8.0 / size;
+    match flow.app {
+        App::Bulk | App::Transfer(_) => full,
+        App::Paced { size, interval } => {
+            let segments = size.get().div_ceil(u64::from(mss.max(1))).max(1);
+            (segments as f64 / interval.as_secs_f64()).min(full)
+        }
+    }
+}
+
+/// For each channel the highest rate it ever has, in bit/s.
+fn highest_rates(scenario: &Scenario, timeline: &Timeline) -> Vec<f64> {
+    let directions = scenario.links.iter().flat_map(|link| [&link.forward, &link.backward]);
+    let mut most: Vec<_> = directions.map(|direction| direction.rate.as_bps()).collect();
+    for (_, change) in timeline.changes() {
+        if let Change::Rate(channel, rate) = change {
+            most[channel] = most[channel].max(rate.as_bps());
+        }
+    }
+    most.into_iter().map(|bps| bps as f64).collect()
+}
+
+/// Whether the machine carries the scenario.
+///
+/// # Errors
+/// One sentence that says what to do.
+pub fn check_load(estimate: f64, capacity_frames_per_s: f64) -> Result<(), String> {
+    if estimate <= capacity_frames_per_s {
+        return Ok(());
+    }
+    Err(format!(
+        "this scenario would move about {estimate:.0} frames a second through the packet loop, and this machine carries \
+         {capacity_frames_per_s:.0} (`handfast lab measure` measures again): lower the rates of its links, or run it with \
+         `--backend sim`"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use handfast_core::{BitRate, Bytes, Duration};
+    use handfast_measure::plan;
+    use handfast_measure::testing::{self, Net};
+    use handfast_measure::topology::Topology;
+
+    fn load(scenario: &Scenario) -> f64 {
+        let paths = plan::paths(scenario, &Topology::new(scenario)).unwrap();
+        estimate(scenario, &Timeline::new(scenario, 1), &paths, 1460)
+    }
+
+    #[test]
+    fn a_bulk_flow_fills_its_slowest_link_on_every_hop() {
+        // 12 Mbit/s are 1,000 packets of 1,500 bytes; on two hops, and half as many acknowledgements back.
+        let net = Net::new("hsh").rate(0, 1, 12_000_000).rate(1, 2, 100_000_000).bulk(0, 2);
+        assert!((load(&net.build()) - 3_000.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn flows_share_a_link() {
+        let scenario = testing::dumbbell(4);
+        let alone = 100e6 / 8.0 / 1500.0 * 4.5;
+        let load = load(&scenario);
+        assert!((load - alone).abs() < 0.01 * alone, "{load} {alone}");
+    }
+
+    #[test]
+    fn a_paced_flow_moves_what_it_writes_and_a_later_rate_counts() {
+        let mut scenario = Net::new("hh").rate(0, 1, 12_000_000).bulk(0, 1).build();
+        let interval = Duration::from_millis(10);
+        scenario.flows[0].app = App::Paced { size: Bytes(3_000), interval };
+        assert!((load(&scenario) - 450.0).abs() < 1.0, "three segments 100 times a second");
+        scenario.flows[0].app = App::Bulk;
+        let rate = BitRate::from_bps(120_000_000);
+        scenario.events = vec![handfast_scenario::Event {
+            at: handfast_core::Instant::ZERO,
+            phase: Duration::ZERO,
+            action: handfast_scenario::Action::SetRate { link: 0, way: handfast_scenario::Way::Both, rate },
+        }];
+        assert!((load(&scenario) - 15_000.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn too_much_is_refused_with_a_way_out() {
+        assert_eq!(check_load(1_000.0, 1_000.0), Ok(()));
+        let why = check_load(120_000.4, 50_000.0).unwrap_err();
+        assert!(
+            why.contains("120000 frames") && why.contains("50000") && why.contains("lab measure"),
+            "{why}"
+        );
+    }
+}
