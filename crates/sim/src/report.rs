@@ -65,6 +65,8 @@ fn outcome(sender: &Side) -> &'static str {
             Death::Reset => "reset",
             Death::HandshakeTimeout => "handshake-timeout",
             Death::Timeout => "timeout",
+            Death::UserTimeout => "user-timeout",
+            Death::KeepAlive => "keep-alive",
             Death::Aborted => "aborted",
         },
     }

@@ -22,6 +22,39 @@ pub enum Growth {
     Reno,
     /// RFC 9438.
     Cubic,
+    /// The kernel's `tcp_cong.c`: counts acknowledged segments, half the window on loss.
+    LinuxReno,
+    /// The kernel's `tcp_cubic.c`, in its integer arithmetic.
+    LinuxCubic,
+}
+
+/// When small segments wait (RFC 9293 §3.7.4). [`Nagle::Off`] is `TCP_NODELAY`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nagle {
+    /// Never.
+    Off,
+    /// While anything is unacknowledged (RFC 896).
+    Rfc896,
+    /// While an earlier small segment is unacknowledged (Minshall's variant; Linux's `tcp_nagle_check`).
+    Minshall,
+}
+
+/// When received segments are acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acks {
+    /// Every second segment, or after `delayed_ack` (RFC 5681 §4.2).
+    Rfc5681,
+    /// Quick ACKs first, then every two full-sized segments or an adaptive delay of at least `delayed_ack`, as Linux.
+    Linux,
+}
+
+/// How the retransmission timeout follows from round-trip samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttEstimation {
+    /// RFC 6298 §2, with the gains of RFC 7323 appendix G.
+    Rfc6298,
+    /// The kernel's `tcp_rtt_estimator`: the variance is the largest of a round trip, and decays once a round trip.
+    Linux,
 }
 
 /// How F-RTO decides that a timeout was spurious (RFC 5682).
@@ -70,6 +103,9 @@ pub struct Config {
     pub cubic_beta_permille: u16,
     /// Whether CUBIC grows at least as fast as Reno would (RFC 9438 §4.3).
     pub cubic_reno_friendly: bool,
+    /// Leave slow start before the queue overflows: `HyStart`, by ACK trains and by delay (Ha and Rhee 2011; Linux's
+    /// `hystart_update`).
+    pub hystart: bool,
     /// Segments that one ACK may add to cwnd in slow start: L of RFC 3465 §2.2. RFC 5681 allows 1.
     pub slow_start_segments: u8,
     /// Offer timestamps (RFC 7323).
@@ -82,8 +118,14 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Let cwnd decay after idle times and while the application limits the flow (RFC 2861 §3).
     pub cwnd_validation: bool,
+    /// Small segments.
+    pub nagle: Nagle,
+    /// Which segments are acknowledged at once.
+    pub acks: Acks,
     /// The longest an ACK is delayed; zero: every segment is acknowledged at once (RFC 5681 §4.2).
     pub delayed_ack: Duration,
+    /// How round-trip samples become the RTO.
+    pub rtt_estimation: RttEstimation,
     /// RTO before the first sample (RFC 6298 §2.1).
     pub rto_initial: Duration,
     /// Lower bound of the RTO (RFC 6298 §2.4 says 1 s; kernels use 200 ms).
@@ -95,16 +137,32 @@ pub struct Config {
     pub rto_max: Duration,
     /// Clock granularity G of RFC 6298, and the tick of the timestamp clock.
     pub clock_granularity: Duration,
+    /// The tick of the timers that retransmit, probe and delay ACKs: expiries are rounded up to the granularity of the
+    /// kernel's timer wheel (`calc_index`), coarser the farther they are. Zero: exact.
+    pub timer_tick: Duration,
+    /// Timeouts of a SYN before its RTO begins to double (Linux's `tcp_syn_linear_timeouts`).
+    pub syn_linear_timeouts: u8,
     /// Retransmissions of a SYN or SYN-ACK before the connection is given up.
     pub syn_retries: u8,
     /// Timeouts in a row without an acknowledgement before the connection is given up (R2 of RFC 9293 §3.8.3).
     pub data_retries: u8,
+    /// How long data, or a SYN, may stay unacknowledged before the connection is given up (RFC 9293 §3.9.1 `OPEN`, RFC 5482
+    /// §3.1: the local limit). [`None`]: the retries alone decide.
+    pub user_timeout: Option<Duration>,
+    /// Silence after which an idle connection is probed (RFC 9293 §3.8.4); [`None`]: never, the default there.
+    pub keepalive_idle: Option<Duration>,
+    /// Time between two such probes.
+    pub keepalive_interval: Duration,
+    /// Probes without an answer before the connection is given up.
+    pub keepalive_probes: u8,
     /// How long a closed connection lingers: 2 MSL.
     pub time_wait: Duration,
     /// Real bytes the send buffer holds; synthetic payload takes no memory and is not bounded by it.
     pub send_buffer: Bytes,
     /// What the receive window offers at most.
     pub receive_buffer: Bytes,
+    /// Begin with a window of 64 KiB and open it as data arrives, as Linux does (`tcp_grow_window`, `tcp_rcv_space_adjust`).
+    pub receive_autotuning: bool,
 }
 
 impl Default for Config {
@@ -120,23 +178,34 @@ impl Default for Config {
             cwnd_clamp: None,
             cubic_beta_permille: 700,
             cubic_reno_friendly: true,
+            hystart: false,
             slow_start_segments: 1,
             timestamps: true,
             sack: true,
             window_scaling: true,
             limited_transmit: true,
             cwnd_validation: true,
+            nagle: Nagle::Off,
+            acks: Acks::Rfc5681,
             delayed_ack: Duration::from_millis(40),
+            rtt_estimation: RttEstimation::Rfc6298,
             rto_initial: Duration::from_secs(1),
             rto_min: Duration::from_millis(200),
             rto_variance_min: Duration::from_millis(200),
             rto_max: Duration::from_secs(120),
             clock_granularity: Duration::from_millis(1),
+            timer_tick: Duration::ZERO,
+            syn_linear_timeouts: 0,
             syn_retries: 6,
             data_retries: 15,
+            user_timeout: None,
+            keepalive_idle: None,
+            keepalive_interval: Duration::from_secs(75),
+            keepalive_probes: 9,
             time_wait: Duration::from_secs(60),
             send_buffer: Bytes(4_000_000),
             receive_buffer: Bytes(6_000_000),
+            receive_autotuning: false,
         }
     }
 }

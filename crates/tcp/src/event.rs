@@ -28,6 +28,10 @@ pub enum Death {
     HandshakeTimeout,
     /// No acknowledgement within the configured retries.
     Timeout,
+    /// Data or a SYN stayed unacknowledged for longer than the user timeout (RFC 9293 §3.9.1).
+    UserTimeout,
+    /// No answer to keep-alive probes (RFC 9293 §3.8.4).
+    KeepAlive,
     /// We aborted it.
     Aborted,
 }

@@ -6,11 +6,14 @@
 //! on_segment(now, &Segment)   on_timer(now)   poll_transmit(now, budget) -> Option<Segment>   deadline() -> Option<Instant>
 //! ```
 
+mod autotune;
 mod config;
 mod endpoint;
 mod event;
 mod growth;
+mod linux_rtt;
 mod profile;
+mod quick_ack;
 mod receive_buffer;
 mod receiver;
 mod recovery;
@@ -19,10 +22,11 @@ mod scoreboard;
 mod send_buffer;
 mod sender;
 mod spurious;
+mod timer_wheel;
 mod validation;
 mod window;
 
-pub use config::{Config, Frto, Growth, InitialWindow, Recovery};
+pub use config::{Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation};
 pub use endpoint::Endpoint;
 pub use event::{Counters, Death, Detector, Event, Footprint, Snapshot, State};
 pub use profile::{PROFILES, Profile, profile};

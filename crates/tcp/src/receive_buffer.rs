@@ -55,6 +55,11 @@ impl ReceiveBuffer {
         self.ready_len
     }
 
+    /// How far the highest run reaches beyond the next octet.
+    pub(crate) fn beyond(&self) -> u64 {
+        self.runs.last().map_or(0, |run| run.end - self.next)
+    }
+
     /// How many runs, and how many pieces of payload, it holds.
     pub(crate) fn held(&self) -> (usize, usize) {
         (self.runs.len(), self.ready.len() + self.pieces.len())

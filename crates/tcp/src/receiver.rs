@@ -1,9 +1,11 @@
 //! The data receiver's state: RFC 9293 §3.3.1's receive variables, the window we offer, acknowledgements owed.
 
-use handfast_core::{Instant, SeqNum};
+use handfast_core::{Duration, Instant, SeqNum};
 
-use crate::Config;
+use crate::autotune::Autotune;
+use crate::quick_ack::QuickAck;
 use crate::receive_buffer::ReceiveBuffer;
+use crate::{Acks, Config};
 
 /// Everything about the direction in which we receive. Positions count payload octets from 0.
 #[derive(Clone)]
@@ -32,13 +34,19 @@ pub(crate) struct Receiver {
     pub(crate) unacknowledged: u8,
     /// Octets received twice, to be reported once (RFC 2883).
     pub(crate) dsack: Option<(u64, u64)>,
+    /// Linux's rules for acknowledgements, where they hold.
+    pub(crate) quick_ack: Option<Box<QuickAck>>,
+    /// Linux's window, where it is on; `capacity` follows it.
+    autotune: Option<Box<Autotune>>,
 }
 
 impl Receiver {
     pub(crate) fn new(config: &Config) -> Self {
-        let capacity = config.receive_buffer.get();
+        let most = config.receive_buffer.get();
         // RFC 7323 §2.3: the smallest shift (14 at most) whose window field holds the buffer.
-        let shift = (0..14).find(|&s| u16::try_from(capacity >> s).is_ok()).unwrap_or(14);
+        let shift = (0..14).find(|&s| u16::try_from(most >> s).is_ok()).unwrap_or(14);
+        let most = most.min(u64::from(u16::MAX) << shift);
+        let autotune = config.receive_autotuning.then(|| Autotune::new(most, u64::from(config.mss)));
         Self {
             irs: SeqNum(0),
             buffer: ReceiveBuffer::default(),
@@ -46,13 +54,15 @@ impl Receiver {
             finished: false,
             edge: 0,
             shift,
-            capacity: capacity.min(u64::from(u16::MAX) << shift),
+            capacity: autotune.map_or(most, |(_, space)| space),
             ts_recent: 0,
             ts_recent_at: Instant::ZERO,
             last_ack_sent: SeqNum(0),
             ack_now: false,
             unacknowledged: 0,
             dsack: None,
+            quick_ack: (config.acks == Acks::Linux).then(|| Box::new(QuickAck::new(config.delayed_ack))),
+            autotune: autotune.map(|(tune, _)| Box::new(tune)),
         }
     }
 
@@ -61,13 +71,16 @@ impl Receiver {
         self.irs = irs;
         self.last_ack_sent = irs + 1;
         // The window of our SYN is never scaled (RFC 7323 §2.2).
-        self.edge = self.capacity.min(u64::from(u16::MAX));
+        self.edge = u64::from(self.offer_on_syn());
     }
 
     /// Window scaling is off: the peer did not offer it.
     pub(crate) fn without_scaling(&mut self) {
         self.shift = 0;
         self.capacity = self.capacity.min(u64::from(u16::MAX));
+        if let Some(tune) = &mut self.autotune {
+            tune.bound(self.capacity);
+        }
     }
 
     /// RCV.NXT as a position, the FIN included.
@@ -91,7 +104,13 @@ impl Receiver {
 
     /// How far the window could move to the right.
     fn slack(&self) -> u64 {
-        (self.buffer.next() - self.buffer.readable() + self.capacity).saturating_sub(self.edge)
+        let right = self.buffer.next() - self.buffer.readable() + self.capacity;
+        let right = match &self.autotune {
+            // __tcp_select_window
+            Some(tune) => right.min(self.buffer.next() + tune.ssthresh()),
+            None => right,
+        };
+        right.saturating_sub(self.edge)
     }
 
     /// The window field of the next segment; moves the right edge, never to the left (RFC 9293 §3.8.6).
@@ -106,13 +125,45 @@ impl Receiver {
 
     /// The window field of a SYN: not scaled.
     pub(crate) fn offer_on_syn(&self) -> u16 {
-        u16::try_from(self.capacity).unwrap_or(u16::MAX)
+        let window = self.autotune.as_ref().map_or(self.capacity, |tune| tune.ssthresh());
+        u16::try_from(window).unwrap_or(u16::MAX)
     }
 
     /// Whether reading has opened the window far enough to tell the peer without waiting for data: by two segments or half
-    /// the buffer, as 4.4BSD does.
+    /// the buffer, as 4.4BSD does; where Linux's rules hold, if it is half closed and doubles (`tcp_cleanup_rbuf`).
     pub(crate) fn owes_window_update(&self, mss: u64) -> bool {
+        if self.autotune.is_some() {
+            let window = self.window();
+            return !self.finished
+                && 2 * window <= self.capacity
+                && self.slack() >= window.max(mss.min(self.capacity / 2));
+        }
         !self.finished && self.slack() >= (2 * mss).min(self.capacity / 2).max(1)
+    }
+
+    /// A segment with `len` octets of payload was taken.
+    pub(crate) fn after_segment(&mut self, now: Instant, len: u64, echoed: Option<Duration>) {
+        let free = self.capacity.saturating_sub(self.buffer.readable());
+        if let Some(tune) = &mut self.autotune {
+            tune.on_segment(now, len, self.buffer.next(), free, echoed);
+        }
+    }
+
+    /// The application has read something.
+    pub(crate) fn after_read(&mut self) {
+        let (next, waiting, beyond) = (self.buffer.next(), self.buffer.readable(), self.buffer.beyond());
+        if let Some(tune) = &mut self.autotune
+            && let Some(space) = tune.on_read(next - waiting, waiting, beyond)
+        {
+            self.capacity = self.capacity.max(space);
+        }
+        if let Some(engine) = &self.quick_ack
+            && self.unacknowledged > 0
+            && self.buffer.readable() == 0
+            && engine.on_drained()
+        {
+            self.ack_now = true;
+        }
     }
 
     /// The position of a sequence number relative to RCV.NXT.

@@ -2,13 +2,25 @@
 
 use handfast_core::Duration;
 
-use crate::Config;
+use crate::linux_rtt::Deviation;
+use crate::{Config, RttEstimation};
+
+/// Where the connection stands when a sample is taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Position {
+    /// SND.UNA.
+    pub(crate) una: u64,
+    /// SND.NXT.
+    pub(crate) nxt: u64,
+}
 
 /// Round-trip time estimate and the timeout that follows from it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RttEstimator {
     srtt: Duration,
     rttvar: Duration,
+    /// What Linux keeps besides.
+    deviation: Deviation,
     /// Timeout before backoff.
     base: Duration,
     /// Doublings since the last valid sample (RFC 6298 §5.5).
@@ -18,13 +30,21 @@ pub(crate) struct RttEstimator {
 impl RttEstimator {
     pub(crate) fn new(config: &Config) -> Self {
         // RFC 6298 §2.1: until a sample is there, RTO is a constant.
-        Self { srtt: Duration::ZERO, rttvar: Duration::ZERO, base: config.rto_initial, backoff: 0 }
+        Self {
+            srtt: Duration::ZERO,
+            rttvar: Duration::ZERO,
+            deviation: Deviation::default(),
+            base: config.rto_initial,
+            backoff: 0,
+        }
     }
 
     /// Takes a sample. `expected` is how many samples a window of data yields: with timestamps every ACK gives one, and
     /// the gains shrink so that the memory of the filter is a number of round trips (RFC 7323 appendix G).
-    pub(crate) fn sample(&mut self, config: &Config, r: Duration, expected: u64) {
-        if self.srtt == Duration::ZERO {
+    pub(crate) fn sample(&mut self, config: &Config, r: Duration, expected: u64, at: Position) {
+        if config.rtt_estimation == RttEstimation::Linux {
+            self.deviation.sample(config.rto_variance_min, &mut self.srtt, &mut self.rttvar, r, at);
+        } else if self.srtt == Duration::ZERO {
             // RFC 6298 §2.2
             self.srtt = r;
             self.rttvar = r / 2;
@@ -39,7 +59,9 @@ impl RttEstimator {
 
     fn restart(&mut self, config: &Config) {
         // RFC 6298 §2.3: RTO = SRTT + max (G, K*RTTVAR), K = 4; §2.4 and §2.5 bound it.
-        let variance = (self.rttvar * 4).max(config.clock_granularity).max(config.rto_variance_min);
+        // Linux keeps 4*RTTVAR as its variance, with the same bound.
+        let factor = if config.rtt_estimation == RttEstimation::Linux { 1 } else { 4 };
+        let variance = (self.rttvar * factor).max(config.clock_granularity).max(config.rto_variance_min);
         let rto = self.srtt + variance;
         self.base = rto.max(config.rto_min).min(config.rto_max);
         // RFC 6298 §5: a new sample collapses the backoff.
@@ -101,7 +123,7 @@ mod tests {
         let config = rfc6298();
         let mut e = RttEstimator::new(&config);
         for &s in samples {
-            e.sample(&config, MS(s), 1);
+            e.sample(&config, MS(s), 1, Position::default());
         }
         e
     }
@@ -138,7 +160,7 @@ mod tests {
             e.back_off();
         }
         assert_eq!(e.rto(&config), config.rto_max);
-        e.sample(&config, MS(1), 1);
+        e.sample(&config, MS(1), 1, Position::default());
         assert_eq!(e.rto(&config), config.rto_min);
     }
 
@@ -147,7 +169,7 @@ mod tests {
         let config = Config { rto_min: Duration::ZERO, clock_granularity: MS(10), ..rfc6298() };
         let mut e = RttEstimator::new(&config);
         for _ in 0..100 {
-            e.sample(&config, MS(100), 1);
+            e.sample(&config, MS(100), 1, Position::default());
         }
         assert_eq!(e.rto(&config), MS(110));
     }
@@ -156,7 +178,7 @@ mod tests {
     fn many_samples_a_window_weigh_less_each() {
         let config = rfc6298();
         let mut e = estimator(&[100]);
-        e.sample(&config, MS(180), 10);
+        e.sample(&config, MS(180), 10, Position::default());
         assert_eq!(e.srtt(), MS(101));
     }
 
@@ -187,10 +209,10 @@ mod tests {
         let config = Config::default();
         let mut e = RttEstimator::new(&config);
         for _ in 0..100 {
-            e.sample(&config, MS(80), 1);
+            e.sample(&config, MS(80), 1, Position::default());
         }
         assert_eq!(e.rto(&config), MS(280));
-        e.sample(&config, MS(480), 1);
+        e.sample(&config, MS(480), 1, Position::default());
         // RTTVAR = 400 / 4: the measured variance counts where it is larger; SRTT = 80 + 400 / 8.
         assert_eq!(e.rto(&config).as_millis(), 130 + 400);
     }

@@ -3,9 +3,9 @@
 //! Positions are octets of the send stream as 64-bit numbers that never wrap: 0 is the SYN, 1 the first payload octet, and
 //! the FIN follows the last. They become 32-bit sequence numbers where a segment is built.
 
-use handfast_core::{Instant, SeqNum};
+use handfast_core::{Duration, Instant, SeqNum};
 
-use crate::growth;
+use crate::growth::{self, HyStart, Sample};
 use crate::recovery::{self, Phase, Progress};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -33,11 +33,14 @@ pub(crate) struct Sender {
     pub(crate) wl1: SeqNum,
     /// SND.WL2: and its acknowledgement.
     pub(crate) wl2: u64,
+    /// One past the last small segment sent (Minshall; Linux's `snd_sml`).
+    pub(crate) small_end: SeqNum,
     pub(crate) buffer: SendBuffer,
     /// The application has closed: a FIN follows the data.
     pub(crate) closing: bool,
     pub(crate) window: Window,
     pub(crate) growth: growth::State,
+    pub(crate) hystart: Option<Box<HyStart>>,
     pub(crate) algorithm: &'static dyn recovery::Algorithm,
     pub(crate) progress: Progress,
     pub(crate) board: Scoreboard,
@@ -68,10 +71,12 @@ impl Sender {
             max_wnd: 0,
             wl1: SeqNum(0),
             wl2: 0,
+            small_end: iss,
             buffer: SendBuffer::default(),
             closing: false,
             window: Window::new(config, smss),
             growth: growth::build(config),
+            hystart: config.hystart.then(Box::default),
             algorithm: recovery::build(config.recovery, config.sack),
             progress: Progress::default(),
             board: Scoreboard::default(),
@@ -119,6 +124,23 @@ impl Sender {
         }
     }
 
+    /// A round-trip time was measured.
+    pub(crate) fn measured(&mut self, now: Instant, delay: Duration) {
+        self.growth.on_rtt(delay);
+        let Some(hystart) = &mut self.hystart else { return };
+        let sample = Sample {
+            now,
+            delay,
+            una: self.una,
+            nxt: self.nxt,
+            cwnd: self.window.cwnd / self.window.smss,
+            in_slow_start: self.window.in_slow_start(),
+        };
+        if hystart.on_sample(&sample) {
+            self.window.ssthresh = self.window.cwnd;
+        }
+    }
+
     /// The right edge of the peer's window.
     pub(crate) fn right_edge(&self) -> u64 {
         self.una + self.wnd
@@ -163,6 +185,9 @@ impl Sender {
                 self.window.ssthresh = self.window.ssthresh.min(before);
             }
             self.growth.on_timeout();
+            if let Some(hystart) = &mut self.hystart {
+                **hystart = HyStart::default();
+            }
         }
         // RFC 5681 §3.1: LW, one full-sized segment.
         self.window.set_cwnd(self.window.smss);

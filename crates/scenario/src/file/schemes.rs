@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use handfast_core::{Bytes, Duration};
-use handfast_tcp::{Config, Frto, Growth, InitialWindow, PROFILES, Recovery};
+use handfast_tcp::{Acks, Config, Frto, Growth, InitialWindow, Nagle, PROFILES, Recovery, RttEstimation};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -174,6 +174,8 @@ tcp_settings! {
     cubic_beta_permille: Permille,
     /// Whether CUBIC grows at least as fast as Reno would (RFC 9438 §4.3).
     cubic_reno_friendly: bool,
+    /// Leave slow start before the queue overflows, by ACK trains and by delay, as Linux's CUBIC does.
+    hystart: bool,
     /// Segments that one ACK may add to cwnd in slow start: L of RFC 3465 §2.2.
     slow_start_segments: Segments,
     /// Offer timestamps (RFC 7323).
@@ -186,8 +188,14 @@ tcp_settings! {
     limited_transmit: bool,
     /// Let cwnd decay after idle times (RFC 2861 §3).
     cwnd_validation: bool,
+    /// When small segments wait (RFC 9293 §3.7.4); "off" is `TCP_NODELAY`.
+    nagle: Word<Nagle>,
+    /// Which segments are acknowledged at once.
+    acks: Word<Acks>,
     /// The longest an ACK is delayed; "0s": every segment is acknowledged at once.
     delayed_ack: Span,
+    /// How round-trip samples become the retransmission timeout.
+    rtt_estimation: Word<RttEstimation>,
     /// Retransmission timeout before the first round-trip sample (RFC 6298 §2.1).
     rto_initial: Span,
     /// Lower bound of the retransmission timeout.
@@ -198,16 +206,30 @@ tcp_settings! {
     rto_max: Span,
     /// Clock granularity G of RFC 6298, and the tick of the timestamp clock.
     clock_granularity: Span,
+    /// Tick of the kernel's timer wheel, to which the expiries of timers are rounded up; "0s": exact.
+    timer_tick: Span,
+    /// Timeouts of a SYN before its timeout begins to double, as in Linux.
+    syn_linear_timeouts: u8,
     /// Retransmissions of a SYN before the connection is given up.
     syn_retries: u8,
     /// Timeouts in a row before the connection is given up.
     data_retries: u8,
+    /// How long data may stay unacknowledged before the connection is given up. Default: the retries alone decide.
+    user_timeout: Span,
+    /// Silence after which an idle connection is probed (RFC 9293 §3.8.4). Default: never.
+    keepalive_idle: Span,
+    /// Time between two such probes.
+    keepalive_interval: Span,
+    /// Probes without an answer before the connection is given up.
+    keepalive_probes: u8,
     /// How long a closed connection lingers: 2 MSL.
     time_wait: Span,
     /// Real bytes the send buffer holds.
     send_buffer: Size,
     /// What the receive window offers at most.
     receive_buffer: Size,
+    /// Begin with a window of 64 KiB and open it as data arrives, as Linux does.
+    receive_autotuning: bool,
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use handfast_net::DownMode;
-use handfast_tcp::{Frto, Growth, InitialWindow, Recovery};
+use handfast_tcp::{Acks, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
@@ -128,8 +128,45 @@ impl Vocabulary for Recovery {
 
 impl Vocabulary for Growth {
     const WHAT: &'static str = "a growth algorithm";
-    const WORDS: &'static [(&'static str, Self, &'static str)] =
-        &[("reno", Self::Reno, "RFC 5681"), ("cubic", Self::Cubic, "RFC 9438")];
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("reno", Self::Reno, "RFC 5681"),
+        ("cubic", Self::Cubic, "RFC 9438"),
+        ("linux-reno", Self::LinuxReno, "the kernel's Reno, which counts acknowledged segments"),
+        ("linux-cubic", Self::LinuxCubic, "the kernel's CUBIC, in its integer arithmetic"),
+    ];
+}
+
+impl Vocabulary for Nagle {
+    const WHAT: &'static str = "what makes a small segment wait";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("off", Self::Off, "nothing: TCP_NODELAY"),
+        ("rfc896", Self::Rfc896, "anything unacknowledged (RFC 896)"),
+        ("minshall", Self::Minshall, "an unacknowledged small segment (Linux)"),
+    ];
+}
+
+impl Vocabulary for Acks {
+    const WHAT: &'static str = "a rule for acknowledgements";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("rfc5681", Self::Rfc5681, "every second segment, or after `delayed_ack` (RFC 5681 §4.2)"),
+        (
+            "linux",
+            Self::Linux,
+            "quick ACKs first, then two full segments or an adaptive delay of at least `delayed_ack`",
+        ),
+    ];
+}
+
+impl Vocabulary for RttEstimation {
+    const WHAT: &'static str = "a round-trip time estimator";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("rfc6298", Self::Rfc6298, "RFC 6298 §2, with the gains of RFC 7323 appendix G"),
+        (
+            "linux",
+            Self::Linux,
+            "the kernel's: the largest variance of a round trip, which decays once a round trip",
+        ),
+    ];
 }
 
 impl Vocabulary for Frto {

@@ -7,6 +7,7 @@ use super::{Endpoint, Timer};
 use crate::Event;
 use crate::growth::Acked;
 use crate::recovery::Phase;
+use crate::rtt::Position;
 use crate::spurious::{self, AckView, Verdict};
 
 /// What an ACK's SACK blocks say that was not known.
@@ -43,6 +44,7 @@ impl Endpoint {
         if ack == self.tx.una {
             if probing {
                 self.tx.retries = 0;
+                self.note_answer(now);
             }
             let news = self.take_sacks(segment);
             self.on_old_ack(now, segment, repeats, news);
@@ -105,8 +107,11 @@ impl Endpoint {
         let octets = ack - self.tx.una;
         let flight = self.tx.flight_size();
         self.advance(ack);
+        self.note_answer(now);
         let news = self.take_sacks(segment);
-        self.sample_rtt(now, segment, flight);
+        if let Some(delay) = self.sample_rtt(now, segment, flight) {
+            self.tx.measured(now, delay);
+        }
         let recovering = self.tx.progress.phase == Phase::Recovery;
         let partial_before = self.tx.progress.partial_seen;
         let verdict = self.judge_timeout(segment, true, false, news);
@@ -146,7 +151,7 @@ impl Endpoint {
         if self.tx.una == self.tx.max {
             self.timers.stop(Timer::Retransmit);
         } else if self.timers.is_set(Timer::Retransmit) {
-            self.timers.set(Timer::Retransmit, now + self.rto());
+            self.timers.set(Timer::Retransmit, self.expiry(now, self.rto()));
         }
     }
 
@@ -284,22 +289,24 @@ impl Endpoint {
     }
 
     /// RFC 7323 §4.1 with timestamps, Karn's algorithm without (RFC 6298 §3).
-    pub(super) fn sample_rtt(&mut self, now: Instant, segment: &Segment, flight: u64) {
+    pub(super) fn sample_rtt(&mut self, now: Instant, segment: &Segment, flight: u64) -> Option<Duration> {
         let sample = match segment.timestamps.filter(|_| self.timestamps) {
             Some(ts) => self.echoed_rtt(now, ts.ecr),
             None => self.timed_rtt(now),
         };
-        let Some(sample) = sample else { return };
+        let sample = sample?;
         if let Some(before) = self.tx.spurious.rto_before(self.tx.una) {
             self.tx.rtt.after_spurious(&self.config, before, sample);
-            return;
+            return Some(sample);
         }
         // RFC 7323 appendix G: ExpectedSamples = ceiling (FlightSize / (SMSS * 2))
         let expected = if self.timestamps { flight.div_ceil(2 * self.tx.window.smss) } else { 1 };
-        self.tx.rtt.sample(&self.config, sample, expected);
+        let at = Position { una: self.tx.una, nxt: self.tx.nxt };
+        self.tx.rtt.sample(&self.config, sample, expected, at);
+        Some(sample)
     }
 
-    fn echoed_rtt(&self, now: Instant, ecr: u32) -> Option<Duration> {
+    pub(super) fn echoed_rtt(&self, now: Instant, ecr: u32) -> Option<Duration> {
         let ticks = self.tsval(now).wrapping_sub(ecr);
         // An echo from the future, or of more than 2^31 ticks ago, is not ours. One from this tick is half a tick old.
         let tick = self.config.clock_granularity;

@@ -21,6 +21,7 @@ impl Endpoint {
             self.on_unacceptable(now, segment, start);
             return;
         }
+        self.heard(now);
         // Second: RST.
         if segment.flags.contains(Flags::RST) {
             self.on_reset(start);
@@ -89,6 +90,7 @@ impl Endpoint {
             self.on_repeated_syn(now, segment);
             return;
         }
+        self.heard(now);
         self.rx.ack_now = true;
         if start == -1 && segment.seq_len() == 0 {
             self.on_ack_before_probe(now, segment);

@@ -1,6 +1,7 @@
 //! The connection: what the driver and the application call.
 
 mod ack;
+mod alive;
 mod arrival;
 mod open;
 mod text;
@@ -16,7 +17,9 @@ use handfast_wire::tcp::Segment;
 
 use crate::receiver::Receiver;
 use crate::sender::Sender;
+use crate::timer_wheel;
 use crate::{Config, Counters, Death, Event, Footprint, Snapshot, State};
+use alive::Alive;
 use timers::{Timer, Timers};
 
 /// Events kept for a driver that does not ask for them; beyond it the oldest is dropped.
@@ -63,6 +66,8 @@ pub struct Endpoint {
     tx: Sender,
     rx: Receiver,
     timers: Timers,
+    /// User timeout and keep-alive.
+    alive: Option<Box<Alive>>,
     /// A reset to send: SEG.SEQ, and SEG.ACK if it carries one.
     reset_due: Option<(SeqNum, Option<SeqNum>)>,
     events: VecDeque<Event>,
@@ -104,6 +109,7 @@ impl Endpoint {
             tx: Sender::new(&config, iss),
             rx: Receiver::new(&config),
             timers: Timers::default(),
+            alive: Alive::new(&config),
             reset_due: None,
             events: VecDeque::new(),
             counters: Counters::default(),
@@ -143,7 +149,11 @@ impl Endpoint {
 
     /// The next in-order bytes, at most `max`; merged as far as they are contiguous. Opens the receive window.
     pub fn read(&mut self, max: usize) -> Option<Payload> {
-        self.rx.buffer.read(max)
+        let payload = self.rx.buffer.read(max);
+        if payload.is_some() {
+            self.rx.after_read();
+        }
+        payload
     }
 
     /// Bytes that wait to be read.
@@ -248,6 +258,11 @@ impl Endpoint {
 
     fn rto(&self) -> Duration {
         self.tx.rtt.rto(&self.config)
+    }
+
+    /// When a timer set now for `delay` expires.
+    fn expiry(&self, now: Instant, delay: Duration) -> Instant {
+        timer_wheel::expiry(now, delay, self.config.timer_tick)
     }
 
     /// The timestamp clock (RFC 7323 §5.4), from a per-connection offset (RFC 7323 §7.1).

@@ -107,9 +107,14 @@ impl Endpoint {
         self.tx.wl2 = 1;
         self.state = State::Established;
         self.timers = Timers::default();
-        if self.tx.retries == 0 {
-            self.sample_rtt(now, segment, 1);
-        } else {
+        if self.tx.retries == 0 || self.timestamps {
+            // RFC 7323 §4.1: the echo tells which SYN it answers, so Karn's rule need not discard it.
+            let sample = self.sample_rtt(now, segment, 1);
+            if let Some(delay) = sample {
+                self.tx.measured(now, delay);
+            }
+        }
+        if self.tx.retries > 0 {
             self.tx.rtt.after_lost_syn(&self.config);
             // RFC 5681 §3.1: after a lost SYN or SYN-ACK the initial window is one segment.
             self.tx.window.set_cwnd(self.tx.window.smss);
@@ -117,6 +122,8 @@ impl Endpoint {
         }
         self.tx.retries = 0;
         self.tx.validation.begin(now);
+        self.note_answer(now);
+        self.heard(now);
         self.emit(Event::Connected);
     }
 
@@ -149,7 +156,8 @@ impl Endpoint {
         self.tx.timed = (self.tx.max == 0).then_some((1, now));
         self.tx.nxt = 1;
         self.tx.max = self.tx.max.max(1);
-        self.timers.set(Timer::Retransmit, now + self.rto());
+        self.timers.set(Timer::Retransmit, self.expiry(now, self.rto()));
+        self.begin_waiting(now);
         segment
     }
 }

@@ -4,6 +4,7 @@ use handfast_core::{Duration, Instant};
 use handfast_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
 
 use super::{Endpoint, Timer};
+use crate::quick_ack::{InOrder, Owed};
 use crate::receive_buffer::Arrival;
 use crate::{Event, State};
 
@@ -29,7 +30,12 @@ impl Endpoint {
             let arrival =
                 if kept == 0 { Arrival::Dropped } else { self.rx.buffer.insert(position, &payload) };
             self.note_arrival(arrival, repeated);
-            self.delay_ack(now, arrival);
+            let pushed = segment.flags.contains(Flags::PSH);
+            self.delay_ack(now, arrival, offered, pushed);
+            if self.config.receive_autotuning {
+                let echoed = segment.timestamps.and_then(|ts| self.echoed_rtt(now, ts.ecr));
+                self.rx.after_segment(now, offered, echoed);
+            }
         }
         if segment.flags.contains(Flags::FIN) && kept == offered {
             // A second FIN elsewhere would be a lie: the first stands.
@@ -45,6 +51,10 @@ impl Endpoint {
     pub(super) fn note_arrival(&mut self, arrival: Arrival, repeated: Option<(u64, u64)>) {
         if arrival == Arrival::Duplicate {
             self.counters.duplicate_segments_received += 1;
+            let window = self.rx.window();
+            if let Some(engine) = &mut self.rx.quick_ack {
+                engine.on_duplicate(window);
+            }
         }
         if repeated.is_some() && self.sack {
             // RFC 2883 §4: each duplicate is reported once, in the next ACK.
@@ -53,7 +63,11 @@ impl Endpoint {
     }
 
     /// RFC 5681 §4.2: at least every second segment, within the delay; at once out of order and when a hole fills.
-    fn delay_ack(&mut self, now: Instant, arrival: Arrival) {
+    fn delay_ack(&mut self, now: Instant, arrival: Arrival, len: u64, pushed: bool) {
+        if self.rx.quick_ack.is_some() {
+            self.delay_ack_as_linux(now, arrival, len, pushed);
+            return;
+        }
         if arrival != Arrival::InOrder || self.config.delayed_ack == Duration::ZERO {
             self.rx.ack_now = true;
             return;
@@ -63,6 +77,53 @@ impl Endpoint {
             self.rx.ack_now = true;
         } else {
             self.timers.set_if_off(Timer::DelayedAck, now + self.config.delayed_ack);
+        }
+    }
+
+    /// The kernel's rules: see [`crate::quick_ack`].
+    fn delay_ack_as_linux(&mut self, now: Instant, arrival: Arrival, len: u64, pushed: bool) {
+        let (rto, srtt, window) = (self.rto(), self.tx.rtt.srtt(), self.rx.window());
+        let unacknowledged = self.rx.rcv_nxt().distance(self.rx.last_ack_sent).max(0) as u64;
+        let sack = self.sack;
+        self.rx.unacknowledged = self.rx.unacknowledged.saturating_add(1);
+        let holes = self.rx.buffer.has_holes();
+        let Some(engine) = &mut self.rx.quick_ack else { return };
+        // The window as it was last offered.
+        let window = window + unacknowledged;
+        let arrived = InOrder { len, pushed, unacknowledged, window, rto, srtt };
+        let owed = match arrival {
+            Arrival::InOrder => engine.on_in_order(now, &arrived),
+            // RFC 5681 §4.2: a hole that closes is acknowledged at once.
+            Arrival::FilledHole if !holes => {
+                engine.on_in_order(now, &arrived);
+                Owed::Now
+            }
+            Arrival::FilledHole => engine.on_hole(srtt, true, sack),
+            Arrival::OutOfOrder => engine.on_hole(srtt, false, sack),
+            Arrival::Duplicate | Arrival::Dropped => Owed::Now,
+        };
+        match owed {
+            Owed::Now => self.rx.ack_now = true,
+            Owed::Compressed(by) => self.timers.set_if_off(Timer::DelayedAck, now + by),
+            Owed::Within(by) => self.set_delayed_ack(now, by),
+        }
+    }
+
+    /// `tcp_send_delayed_ack`: an expiry that is near already is not waited for, a later one moves forward.
+    fn set_delayed_ack(&mut self, now: Instant, by: Duration) {
+        let (at, soon) = (self.expiry(now, by), self.expiry(now, by / 4));
+        match self.timers.get(Timer::DelayedAck) {
+            Some(set) if set <= soon => self.rx.ack_now = true,
+            Some(set) => self.timers.set(Timer::DelayedAck, set.min(at)),
+            None => self.timers.set(Timer::DelayedAck, at),
+        }
+    }
+
+    pub(super) fn on_delayed_ack_timeout(&mut self) {
+        self.rx.ack_now = true;
+        let rto = self.rto();
+        if let Some(engine) = &mut self.rx.quick_ack {
+            engine.on_expiry(rto);
         }
     }
 
@@ -109,6 +170,9 @@ impl Endpoint {
 
     /// A segment with an up-to-date acknowledgement leaves.
     pub(super) fn acknowledged(&mut self) {
+        if let Some(engine) = &mut self.rx.quick_ack {
+            engine.on_ack_sent(self.rx.ack_now || self.rx.unacknowledged > 0);
+        }
         self.rx.ack_now = false;
         self.rx.unacknowledged = 0;
         self.rx.dsack = None;

@@ -14,12 +14,12 @@ pub(super) enum Timer {
     Persist,
     /// RFC 9293 §3.8.6.3.
     DelayedAck,
-    /// 2 MSL in TIME-WAIT.
-    TimeWait,
+    /// User timeout and keep-alive; 2 MSL in TIME-WAIT, which knows neither.
+    Life,
 }
 
 impl Timer {
-    pub(super) const ALL: [Self; 4] = [Self::Retransmit, Self::Persist, Self::DelayedAck, Self::TimeWait];
+    pub(super) const ALL: [Self; 4] = [Self::Retransmit, Self::Persist, Self::DelayedAck, Self::Life];
 }
 
 /// When each timer expires; [`Instant::MAX`] where it is off.
@@ -43,6 +43,11 @@ impl Timers {
 
     pub(super) fn is_set(&self, timer: Timer) -> bool {
         self.0[timer as usize] != Instant::MAX
+    }
+
+    /// When it expires, if it is on.
+    pub(super) fn get(&self, timer: Timer) -> Option<Instant> {
+        self.is_set(timer).then_some(self.0[timer as usize])
     }
 
     pub(super) fn set_if_off(&mut self, timer: Timer, at: Instant) {
@@ -70,20 +75,26 @@ impl Endpoint {
             Timer::Retransmit if self.tx.una == 0 => self.on_handshake_timeout(),
             Timer::Retransmit => self.on_retransmission_timeout(),
             Timer::Persist => self.on_persist_timeout(now),
-            Timer::DelayedAck => self.rx.ack_now = true,
-            Timer::TimeWait => self.end(Event::Closed),
+            Timer::DelayedAck => self.on_delayed_ack_timeout(),
+            Timer::Life if self.state == State::TimeWait => self.end(Event::Closed),
+            Timer::Life => self.on_alive_timeout(now),
         }
     }
 
     /// SYN or SYN-ACK was not acknowledged in time.
     fn on_handshake_timeout(&mut self) {
-        if self.tx.retries >= self.config.syn_retries {
+        // RFC 6298 §5.5 doubles from the first; Linux's tcp_syn_linear_timeouts keeps an active open's first ones apart by
+        // the same RTO, and adds them to the retries.
+        let linear = if self.state == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
+        if self.tx.retries >= self.config.syn_retries.saturating_add(linear) {
             self.end(Event::Died(Death::HandshakeTimeout));
             return;
         }
         self.report_timeout();
         self.tx.retries += 1;
-        self.tx.rtt.back_off();
+        if self.tx.retries > linear {
+            self.tx.rtt.back_off();
+        }
         self.tx.nxt = 0;
     }
 
@@ -126,12 +137,13 @@ impl Endpoint {
     /// RFC 9293 §3.8.6.1: the first probe after one RTO, then at exponentially growing intervals.
     pub(super) fn set_persist(&mut self, now: Instant) {
         let interval = self.rto().saturating_mul(1 << self.tx.probes.min(32)).min(self.config.rto_max);
-        self.timers.set_if_off(Timer::Persist, now + interval);
+        let expiry = self.expiry(now, interval);
+        self.timers.set_if_off(Timer::Persist, expiry);
     }
 
     pub(super) fn start_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.timers = Timers::default();
-        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+        self.timers.set(Timer::Life, now + self.config.time_wait);
     }
 }

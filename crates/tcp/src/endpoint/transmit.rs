@@ -5,8 +5,8 @@ use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 
 use super::{Endpoint, Timer};
-use crate::State;
 use crate::recovery::Phase;
+use crate::{Nagle, State};
 
 /// Octets of the send stream to go out in one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,9 @@ impl Endpoint {
             if let Some(piece) = self.choose(now) {
                 return Some(self.send(now, piece));
             }
+        }
+        if let Some(probe) = self.keepalive_probe(now) {
+            return Some(probe);
         }
         let owed = self.rx.ack_now || self.rx.owes_window_update(u64::from(self.config.mss));
         owed.then(|| {
@@ -164,6 +167,10 @@ impl Endpoint {
         let len = wanted.min(usable);
         // RFC 9293 §3.8.6.2.1: a full segment, all there is, or half of the peer's buffer. A lone FIN needs no window.
         let all = len == wanted;
+        if len < room && self.nagle_waits(start, len) {
+            self.tx.validation.cwnd_limited = false;
+            return None;
+        }
         if all || len >= room || (len > 0 && len >= self.tx.max_wnd / 2) {
             return Some(len);
         }
@@ -173,6 +180,24 @@ impl Endpoint {
             self.set_persist(now);
         }
         None
+    }
+
+    /// RFC 9293 §3.7.4: whether a segment that is not full-sized must wait for an acknowledgement.
+    fn nagle_waits(&self, start: u64, len: u64) -> bool {
+        let tx = &self.tx;
+        // What was sent before goes again as it is, and the final FIN never waits.
+        if len == 0 || start < tx.max || (tx.closing && start + len == tx.data_end()) {
+            return false;
+        }
+        match self.config.nagle {
+            Nagle::Off => false,
+            Nagle::Rfc896 => tx.una < tx.max,
+            // Linux's tcp_minshall_check: a small segment is outstanding.
+            Nagle::Minshall => {
+                let (small, una) = (tx.small_end, tx.seq(tx.una));
+                small.after(una) && !small.after(tx.seq(tx.max))
+            }
+        }
     }
 
     fn fits_cwnd(&mut self, start: u64, len: u64) -> bool {
@@ -206,6 +231,14 @@ impl Endpoint {
         let end = if (payload.len() as u64) < len { piece.start + payload.len() as u64 } else { piece.end };
         let fin = end > data_end;
         self.count(piece, &payload);
+        if self.config.nagle == Nagle::Minshall && (payload.len() as u64) < self.room() {
+            self.tx.small_end = self.tx.seq(end);
+        }
+        if let Some(engine) = &mut self.rx.quick_ack
+            && !payload.is_empty()
+        {
+            engine.on_data_sent(now);
+        }
         self.note_sent(now, piece, end);
         let mut flags = Flags::ACK;
         if fin {
@@ -239,6 +272,7 @@ impl Endpoint {
         if piece.why == Why::Probe {
             self.tx.probe_due = false;
             self.tx.probed = Some(piece.start);
+            self.begin_waiting(now);
             return;
         }
         if fresh && self.tx.timed.is_none() && !self.timestamps {
@@ -248,8 +282,9 @@ impl Endpoint {
         }
         self.timers.stop(Timer::Persist);
         // RFC 6298 §5.1
-        let expiry = now + self.rto();
+        let expiry = self.expiry(now, self.rto());
         self.timers.set_if_off(Timer::Retransmit, expiry);
+        self.begin_waiting(now);
         self.note_use(now, fresh);
     }
 
@@ -292,7 +327,7 @@ impl Endpoint {
         }
     }
 
-    fn build(&mut self, now: Instant, position: u64, payload: Payload, flags: Flags) -> Segment {
+    pub(super) fn build(&mut self, now: Instant, position: u64, payload: Payload, flags: Flags) -> Segment {
         let window = self.rx.offer(u64::from(self.config.mss));
         let segment = Segment {
             src_port: self.local_port,

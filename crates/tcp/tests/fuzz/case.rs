@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use handfast_core::{Bytes, Duration};
-use handfast_tcp::{Config, Frto, Growth, InitialWindow, Recovery};
+use handfast_tcp::{Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation};
 
 /// Which end.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub struct Setup {
 pub struct Choices {
     /// Tahoe, Reno, NewReno, SACK.
     pub recovery: u8,
-    /// Reno, CUBIC.
+    /// Reno, CUBIC, Linux's Reno, Linux's CUBIC.
     pub growth: u8,
     pub eifel: bool,
     /// Off, basic, SACK.
@@ -127,6 +127,12 @@ pub struct Choices {
     pub initial_ssthresh: u8,
     /// 1, 2.
     pub slow_start_segments: u8,
+    /// Off, RFC 896, Minshall.
+    pub nagle: u8,
+    /// RFC 5681, Linux: acknowledgements, RTT estimation, autotuning of the window, `HyStart`, the timer wheel, linear SYNs.
+    pub linux: u8,
+    /// None; 30 s of silence and 3 probes 10 s apart; a user timeout of 60 s; both.
+    pub life: u8,
 }
 
 fn pick<T: Copy>(list: &[T], index: u8) -> T {
@@ -145,7 +151,7 @@ impl Choices {
                 &[Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack],
                 self.recovery,
             ),
-            growth: pick(&[Growth::Reno, Growth::Cubic], self.growth),
+            growth: pick(&[Growth::Reno, Growth::Cubic, Growth::LinuxReno, Growth::LinuxCubic], self.growth),
             eifel: self.eifel,
             frto: pick(&[Frto::Off, Frto::Basic, Frto::Sack], self.frto),
             initial_window: pick(
@@ -160,6 +166,17 @@ impl Choices {
             window_scaling: self.window_scaling,
             limited_transmit: self.limited_transmit,
             cwnd_validation: self.cwnd_validation,
+            nagle: pick(&[Nagle::Off, Nagle::Rfc896, Nagle::Minshall], self.nagle),
+            acks: if self.linux & 1 != 0 { Acks::Linux } else { Acks::Rfc5681 },
+            rtt_estimation: if self.linux & 2 != 0 { RttEstimation::Linux } else { RttEstimation::Rfc6298 },
+            receive_autotuning: self.linux & 4 != 0,
+            hystart: self.linux & 8 != 0,
+            timer_tick: ms(if self.linux & 16 != 0 { 4 } else { 0 }),
+            syn_linear_timeouts: if self.linux & 32 != 0 { 4 } else { 0 },
+            keepalive_idle: (self.life & 1 != 0).then(|| ms(30_000)),
+            keepalive_interval: ms(10_000),
+            keepalive_probes: 3,
+            user_timeout: (self.life & 2 != 0).then(|| ms(60_000)),
             delayed_ack: ms(pick(&[0, 40, 200], self.delayed_ack)),
             rto_initial: ms(rto_initial),
             rto_min: ms(rto_min),

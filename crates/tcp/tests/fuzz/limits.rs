@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::Duration;
-use handfast_tcp::Config;
+use handfast_tcp::{Acks, Config};
 
 use crate::case::Side;
 use crate::world::World;
@@ -15,6 +15,9 @@ pub struct Limits {
     /// leaves does not kill.
     handshake: [Duration; 2],
     data: [Duration; 2],
+    /// The user timeout, and keep-alive's probes: shorter limits that some configurations set.
+    user: [Duration; 2],
+    probes: [Duration; 2],
     /// For how long after the last answer the wire loses, corrupts and delays segments.
     pub grace: Duration,
     delay: Duration,
@@ -28,26 +31,46 @@ impl Limits {
     pub fn of(configs: &[Arc<Config>; 2], delay: Duration) -> Self {
         let handshake =
             [0, 1].map(|i: usize| sum_of_rtos(&configs[i], configs[i].rto_initial, configs[i].syn_retries));
+        let user = [0, 1].map(|i: usize| user_limit(&configs[i]));
+        let probes = [0, 1].map(|i: usize| probes_limit(&configs[i]));
         let data = [0, 1].map(|i: usize| {
             // RFC 6298 §2.2 and §2.3: never below the round-trip time.
             let least = configs[i].rto_min.max(delay * 2).min(configs[i].rto_max);
             sum_of_rtos(&configs[i], least, configs[i].data_retries)
         });
-        let least = handshake.into_iter().chain(data).min().unwrap_or(Duration::ZERO);
+        let least =
+            handshake.into_iter().chain(data).chain(user).chain(probes).min().unwrap_or(Duration::ZERO);
         let max = |of: fn(&Config) -> Duration| of(&configs[0]).max(of(&configs[1]));
         Self {
             handshake,
             data,
+            user,
+            probes,
             grace: least / 8,
             delay,
-            rto_max: max(|c| c.rto_max),
+            rto_max: max(|c| c.rto_max + late(c, c.rto_max)),
             time_wait: max(|c| c.time_wait),
-            round: delay * 2 + max(|c| c.delayed_ack),
+            round: delay * 2 + max(longest_ack_delay),
         }
     }
 
     pub fn excuses_handshake(&self, world: &World, side: Side) -> bool {
         self.has_outage(world, side, self.handshake[side as usize])
+    }
+
+    pub fn excuses_user_timeout(&self, world: &World, side: Side) -> bool {
+        self.has_outage(world, side, self.user[side as usize])
+    }
+
+    /// An idle end counts as making progress; its probes need an answer all the same.
+    pub fn excuses_keepalive(&self, world: &World, side: Side) -> bool {
+        let limit = self.probes[side as usize].saturating_sub(self.harm());
+        world.outages.iter().any(|o| o.to.min(world.now).since(o.from) >= limit)
+    }
+
+    /// What the wire did within the grace before an outage, and to the last segments on their way.
+    fn harm(&self) -> Duration {
+        self.grace * 3 + self.delay * 2
     }
 
     pub fn excuses(&self, world: &World, side: Side) -> bool {
@@ -58,7 +81,7 @@ impl Limits {
     /// last segments on their way, goes off the limit.
     fn has_outage(&self, world: &World, side: Side, limit: Duration) -> bool {
         let since = world.ends[side as usize].progress;
-        let harm = self.grace * 3 + self.delay * 2;
+        let harm = self.harm();
         world.outages.iter().any(|o| {
             let span: Duration = o.to.min(world.now).since(o.from.max(since));
             span >= limit.saturating_sub(harm)
@@ -97,4 +120,27 @@ impl Limits {
 /// From the first transmission to the last retransmission: RTO, doubled each time (RFC 6298 §5.5), up to its bound.
 fn sum_of_rtos(config: &Config, first: Duration, retries: u8) -> Duration {
     (0..retries).map(|k| first.saturating_mul(1 << k.min(31)).min(config.rto_max)).sum()
+}
+
+/// How late the timer wheel may fire: an eighth, and two ticks.
+fn late(config: &Config, span: Duration) -> Duration {
+    if config.timer_tick == Duration::ZERO { Duration::ZERO } else { span / 8 + config.timer_tick * 2 }
+}
+
+fn longest_ack_delay(config: &Config) -> Duration {
+    // TCP_DELACK_MAX.
+    let most = if config.acks == Acks::Linux { Duration::from_millis(200) } else { Duration::ZERO };
+    let span = config.delayed_ack.max(most);
+    span + late(config, span)
+}
+
+/// A retransmission that backs off past the end of an outage may double the time without an answer, and then it takes a round
+/// trip; a third is what an outage must have had at least.
+fn user_limit(config: &Config) -> Duration {
+    config.user_timeout.map_or(Duration::MAX, |limit| limit / 3)
+}
+
+fn probes_limit(config: &Config) -> Duration {
+    let probes = config.keepalive_interval * u64::from(config.keepalive_probes);
+    config.keepalive_idle.map_or(Duration::MAX, |_| probes)
 }

@@ -34,8 +34,10 @@ fn choices() -> impl Strategy<Value = Choices> {
     let numbers = (0u8..3, 0u8..3, 0u8..6, 0u8..7, 0u8..4, 0u8..3, 0u8..4, 0u8..3);
     // SACK has the most rules to break.
     let recovery = prop_oneof![0u8..3, Just(3)];
-    (recovery, 0u8..2, features, numbers, 0u8..2).prop_map(
-        |(recovery, growth, features, numbers, slow_start_segments)| {
+    let linux = prop_oneof![2 => Just(0u8), 1 => Just(63), 2 => 0u8..64];
+    let life = prop_oneof![3 => Just(0u8), 1 => 1u8..4];
+    (recovery, 0u8..4, features, numbers, (0u8..2, 0u8..3, linux, life)).prop_map(
+        |(recovery, growth, features, numbers, (slow_start_segments, nagle, linux, life))| {
             let (eifel, timestamps, sack, window_scaling, limited_transmit, cwnd_validation, frto) = features;
             let (
                 delayed_ack,
@@ -66,6 +68,9 @@ fn choices() -> impl Strategy<Value = Choices> {
                 cwnd_clamp,
                 initial_ssthresh,
                 slow_start_segments,
+                nagle,
+                linux,
+                life,
             }
         },
     )

@@ -13,6 +13,8 @@ impl World {
             Death::Reset => false,
             Death::HandshakeTimeout => self.limits.excuses_handshake(self, side),
             Death::Timeout => self.limits.excuses(self, side),
+            Death::UserTimeout => self.limits.excuses_user_timeout(self, side),
+            Death::KeepAlive => self.limits.excuses_keepalive(self, side),
             Death::Aborted => panic!("{side:?}: nobody aborted"),
         };
         let other_died = self.end(side.other()).died.is_some();

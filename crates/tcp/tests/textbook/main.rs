@@ -7,11 +7,15 @@ mod script;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod alive;
 mod arrivals;
+mod autotuning;
 mod cubic;
 mod handshake;
 mod laws;
 mod losses;
+mod nagle;
+mod quick_acks;
 mod receiver;
 mod reno;
 mod rto;

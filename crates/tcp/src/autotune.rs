@@ -1,0 +1,188 @@
+//! How far Linux opens its receive window (`tcp_input.c`: `tcp_grow_window`, dynamic right-sizing in `tcp_rcv_space_adjust`; names
+//! as there).
+//!
+//! The window begins at 64 KiB. It follows what arrives at twice its size, up to a clamp; the clamp follows what the
+//! application reads in a round trip. So a sender whose application keeps up never meets it, and one whose application is slow
+//! meets a window of a few round trips' reading, not the whole buffer.
+
+use handfast_core::{Duration, Instant};
+
+/// `TCP_INIT_CWND`, segments: what a sender is expected to send in its first round trip.
+const FIRST_ROUND: u64 = 10;
+
+/// Segments smaller than this do not open the window (`tcp_event_data_recv`).
+const LEAST: u64 = 128;
+
+/// Half of `tcp_rmem[1]`, 131,072.
+const INITIAL_SPACE: u64 = 65_535;
+
+/// The window's state besides the buffer's size, which it changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Autotune {
+    /// `tcp_rmem[2]` as window space.
+    most: u64,
+    mss: u64,
+    /// `rcv_ssthresh`: the largest window to offer now.
+    ssthresh: u64,
+    /// `rcvq_space.space`: octets read in the best round trip.
+    space: u64,
+    /// `rcvq_space.seq` and `.time`: where and when the measurement began.
+    read_from: u64,
+    since: Instant,
+    /// `rcv_rtt_est`: zero before an estimate.
+    rtt: Duration,
+    /// Without timestamps, the time a window of data takes: it ends at this position.
+    window_end: u64,
+    window_start: Option<Instant>,
+    /// When the last segment arrived: `read` has no clock of its own.
+    now: Instant,
+}
+
+impl Autotune {
+    /// For a buffer of at most `most` octets; returns the space to begin with too.
+    pub(crate) fn new(most: u64, mss: u64) -> (Self, u64) {
+        let space = INITIAL_SPACE.min(most);
+        // tcp_select_initial_window: whole segments.
+        let ssthresh = if space > mss { space / mss * mss } else { space };
+        let tune = Self {
+            most,
+            mss,
+            ssthresh,
+            space: ssthresh.min(FIRST_ROUND * mss),
+            read_from: 0,
+            since: Instant::ZERO,
+            rtt: Duration::ZERO,
+            window_end: 0,
+            window_start: None,
+            now: Instant::ZERO,
+        };
+        (tune, space)
+    }
+
+    /// The buffer can never be larger than this: the peer does not scale windows.
+    pub(crate) fn bound(&mut self, most: u64) {
+        self.most = self.most.min(most);
+    }
+
+    /// The largest window to offer.
+    pub(crate) fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    /// A segment of `len` octets has arrived; the buffer now holds data up to `next`, and has `free` octets left.
+    /// `echoed`: the round-trip time that its timestamp shows, if it has one.
+    pub(crate) fn on_segment(
+        &mut self,
+        now: Instant,
+        len: u64,
+        next: u64,
+        free: u64,
+        echoed: Option<Duration>,
+    ) {
+        self.now = now;
+        match echoed {
+            Some(rtt) if len >= self.mss / 2 => self.note_rtt(rtt, false),
+            Some(_) => {}
+            None => self.measure_window(now, next, free),
+        }
+        // tcp_grow_window
+        if len >= LEAST {
+            self.ssthresh += (2 * self.mss.max(len)).min(free.saturating_sub(self.ssthresh));
+        }
+    }
+
+    /// `tcp_rcv_rtt_measure`: a window of data takes at least a round trip.
+    fn measure_window(&mut self, now: Instant, next: u64, free: u64) {
+        if let Some(start) = self.window_start {
+            if next < self.window_end {
+                return;
+            }
+            self.note_rtt(now.since(start), true);
+        }
+        self.window_start = Some(now);
+        self.window_end = next + free.min(self.ssthresh);
+    }
+
+    /// `tcp_rcv_rtt_update`: smoothed, except that a lower bound by the window only ever lowers it.
+    fn note_rtt(&mut self, sample: Duration, window_dependent: bool) {
+        if self.rtt == Duration::ZERO || sample < self.rtt {
+            self.rtt = sample.max(Duration::from_nanos(1));
+        } else if !window_dependent {
+            self.rtt = self.rtt.saturating_sub(self.rtt / 8) + sample / 8;
+        }
+    }
+
+    /// The application has read up to position `copied`; `waiting` octets are left, `beyond` lie behind holes. Returns the
+    /// buffer's size if it is to be at least that (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`).
+    pub(crate) fn on_read(&mut self, copied: u64, waiting: u64, beyond: u64) -> Option<u64> {
+        if self.rtt == Duration::ZERO || self.now.since(self.since) < self.rtt {
+            return None;
+        }
+        let read = (copied - self.read_from).saturating_sub(waiting);
+        self.read_from = copied;
+        self.since = self.now;
+        if read <= self.space {
+            return None;
+        }
+        // "DRS is always one RTT late"; "slow start: allow the sender to double its rate".
+        let twice = 2 * read;
+        let growth = u128::from(twice) * u128::from(read - self.space) / u128::from(self.space.max(1));
+        self.space = read;
+        let window = u128::from(twice) + 2 * growth + u128::from(beyond);
+        Some(u64::try_from(window).unwrap_or(u64::MAX).min(self.most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    #[test]
+    fn it_begins_with_whole_segments_of_64_kib() {
+        let (tune, space) = Autotune::new(20_000_000, 1460);
+        assert_eq!((tune.ssthresh(), space), (64_240, 65_535));
+        let (tune, space) = Autotune::new(1000, 1460);
+        assert_eq!((tune.ssthresh(), space), (1000, 1000));
+    }
+
+    #[test]
+    fn each_segment_opens_it_by_two_up_to_what_is_free() {
+        let (mut tune, _) = Autotune::new(20_000_000, 1000);
+        tune.on_segment(Instant::ZERO, 1000, 1000, 70_000, Some(RTT));
+        assert_eq!(tune.ssthresh(), 67_000);
+        tune.on_segment(Instant::ZERO, 100, 1100, 70_000, Some(RTT));
+        assert_eq!(tune.ssthresh(), 67_000, "too small to count");
+        for _ in 0..5 {
+            tune.on_segment(Instant::ZERO, 1000, 2000, 70_000, Some(RTT));
+        }
+        assert_eq!(tune.ssthresh(), 70_000);
+    }
+
+    #[test]
+    fn the_buffer_follows_what_is_read_in_a_round_trip() {
+        let (mut tune, _) = Autotune::new(1_000_000, 1000);
+        tune.on_segment(Instant::from_millis(200), 1000, 1000, 70_000, Some(RTT));
+        assert_eq!(tune.on_read(10_000, 0, 0), None, "no more than the first window");
+        tune.on_segment(Instant::from_millis(250), 1000, 1000, 70_000, Some(RTT));
+        assert_eq!(tune.on_read(90_000, 0, 0), None, "not a round trip yet");
+        tune.on_segment(Instant::from_millis(300), 1000, 1000, 70_000, Some(RTT));
+        // 20 kB after 10: twice that, and twice the same again.
+        assert_eq!(tune.on_read(30_000, 0, 500), Some(40_000 + 2 * 40_000 + 500));
+        tune.on_segment(Instant::from_millis(400), 1000, 1000, 70_000, Some(RTT));
+        assert_eq!(tune.on_read(2_000_000, 0, 0), Some(1_000_000));
+    }
+
+    #[test]
+    fn without_timestamps_a_window_of_data_bounds_the_round_trip() {
+        let (mut tune, _) = Autotune::new(1_000_000, 1000);
+        tune.on_segment(Instant::from_millis(100), 1000, 1000, 5000, None);
+        tune.on_segment(Instant::from_millis(150), 1000, 5000, 5000, None);
+        assert_eq!(tune.rtt, Duration::ZERO);
+        tune.on_segment(Instant::from_millis(180), 1000, 6000, 5000, None);
+        assert_eq!(tune.rtt, Duration::from_millis(80));
+        tune.on_segment(Instant::from_millis(980), 1000, 20_000, 5000, None);
+        assert_eq!(tune.rtt, Duration::from_millis(80), "a pause raises nothing");
+    }
+}

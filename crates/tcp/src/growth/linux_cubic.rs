@@ -1,0 +1,276 @@
+//! CUBIC as the kernel has it (Linux, `net/ipv4/tcp_cubic.c`; names as there): segments, integer arithmetic, one evaluation of
+//! the curve a jiffy. It differs from RFC 9438 in where the target lies (one minimum RTT ahead, not one SRTT), in the first
+//! epoch (at least one segment for twenty acknowledged), and in counting time without transmission out.
+
+use handfast_core::{Duration, Instant};
+
+use super::linux_reno::{Credit, cwnd, segments, slow_start};
+use super::{Acked, Algorithm};
+use crate::window::Window;
+
+/// `BICTCP_BETA_SCALE`, and `beta`: 717/1024.
+const BETA_SCALE: u64 = 1024;
+const BETA: u64 = 717;
+
+/// `beta_scale`: 8 * (`BICTCP_BETA_SCALE` + beta) / 3 / (`BICTCP_BETA_SCALE` - beta).
+const FRIENDLY_SCALE: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
+
+/// `BICTCP_HZ`: time in the curve is in 2^-10 s.
+const TIME_SHIFT: u32 = 10;
+
+/// `cube_rtt_scale`: `bic_scale` (41) * 10, so that C = 410 / 1024 = 0.4.
+const CUBE_SCALE: u64 = 410;
+
+/// `cube_factor`: 2^(10 + 3 * `BICTCP_HZ`) / `cube_rtt_scale`.
+const CUBE_FACTOR: u64 = (1 << (10 + 3 * TIME_SHIFT)) / CUBE_SCALE;
+
+/// HZ / 32: the curve is evaluated no more often while cwnd stays.
+const UPDATE_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
+
+/// `struct bictcp`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LinuxCubic {
+    credit: Credit,
+    /// Segments to acknowledge for one more of cwnd.
+    cnt: u32,
+    last_max_cwnd: u32,
+    last_cwnd: u32,
+    origin_point: u32,
+    /// K, 2^-10 s.
+    k: u32,
+    ack_cnt: u32,
+    tcp_cwnd: u32,
+    /// Microseconds; 0: none yet.
+    delay_min: u32,
+    last_time: Instant,
+    /// `epoch_start`; [`Instant::ZERO`]: none.
+    epoch: Instant,
+}
+
+impl LinuxCubic {
+    /// `bictcp_update`.
+    fn update(&mut self, now: Instant, cwnd: u32, acked: u32) {
+        self.ack_cnt = self.ack_cnt.saturating_add(acked);
+        if self.last_cwnd == cwnd && now.since(self.last_time) <= UPDATE_INTERVAL {
+            return;
+        }
+        self.last_cwnd = cwnd;
+        self.last_time = now;
+        if self.epoch == Instant::ZERO {
+            self.begin_epoch(now, cwnd, acked);
+        }
+        self.follow_curve(now, cwnd);
+        self.be_friendly(cwnd);
+        // "The maximum rate of cwnd increase CUBIC allows is 1 packet per 2 packets ACKed".
+        self.cnt = self.cnt.max(2);
+    }
+
+    fn begin_epoch(&mut self, now: Instant, cwnd: u32, acked: u32) {
+        // A zero would mean no epoch.
+        self.epoch = now.max(Instant::from_nanos(1));
+        self.ack_cnt = acked;
+        self.tcp_cwnd = cwnd;
+        if self.last_max_cwnd <= cwnd {
+            self.k = 0;
+            self.origin_point = cwnd;
+        } else {
+            self.k = cubic_root(CUBE_FACTOR * u64::from(self.last_max_cwnd - cwnd));
+            self.origin_point = self.last_max_cwnd;
+        }
+    }
+
+    fn follow_curve(&mut self, now: Instant, cwnd: u32) {
+        let elapsed = now.since(self.epoch) + Duration::from_micros(u64::from(self.delay_min));
+        // Seconds in units of 2^-10, without overflow for any elapsed time.
+        let t = (u128::from(elapsed.as_nanos()) << TIME_SHIFT) / 1_000_000_000;
+        let offset = t.abs_diff(u128::from(self.k)).min(u128::from(u32::MAX));
+        let delta = (u128::from(CUBE_SCALE) * offset * offset * offset) >> (10 + 3 * TIME_SHIFT);
+        let origin = u128::from(self.origin_point);
+        let target = if t < u128::from(self.k) { origin.saturating_sub(delta) } else { origin + delta };
+        let above = target.saturating_sub(u128::from(cwnd));
+        self.cnt = u128::from(cwnd).checked_div(above).map_or(cwnd.saturating_mul(100), |cnt| cnt as u32);
+        // "The initial growth of cubic function may be too conservative when the available bandwidth is still unknown."
+        if self.last_max_cwnd == 0 {
+            self.cnt = self.cnt.min(20);
+        }
+    }
+
+    /// `tcp_friendliness`: never slower than Reno with the same beta.
+    fn be_friendly(&mut self, cwnd: u32) {
+        let per = ((u64::from(cwnd) * FRIENDLY_SCALE) >> 3).max(1) as u32;
+        // One subtraction a segment in the kernel: `while (ca->ack_cnt > delta)`.
+        let grown = self.ack_cnt.saturating_sub(1) / per;
+        self.ack_cnt -= grown * per;
+        self.tcp_cwnd = self.tcp_cwnd.saturating_add(grown);
+        if self.tcp_cwnd > cwnd {
+            self.cnt = self.cnt.min(cwnd / (self.tcp_cwnd - cwnd));
+        }
+    }
+}
+
+impl Algorithm for LinuxCubic {
+    /// `cubictcp_cong_avoid`.
+    fn on_ack(&mut self, window: &mut Window, acked: Acked, _limit: u64) {
+        let mut left = segments(acked.octets, window);
+        if window.in_slow_start() {
+            left = slow_start(window, left);
+        }
+        if left > 0 {
+            self.update(acked.now, cwnd(window) as u32, left as u32);
+            self.credit.avoid_congestion(window, u64::from(self.cnt), left);
+        }
+    }
+
+    fn avoid_congestion(&mut self, window: &mut Window, acked: Acked) {
+        let left = segments(acked.octets, window);
+        self.update(acked.now, cwnd(window) as u32, left as u32);
+        self.credit.avoid_congestion(window, u64::from(self.cnt), left);
+    }
+
+    /// `cubictcp_recalc_ssthresh`, with fast convergence.
+    fn on_congestion(&mut self, window: &Window, _flight_size: u64) -> u64 {
+        let segments = cwnd(window);
+        self.epoch = Instant::ZERO;
+        self.last_max_cwnd = if segments < u64::from(self.last_max_cwnd) {
+            segments * (BETA_SCALE + BETA) / (2 * BETA_SCALE)
+        } else {
+            segments
+        } as u32;
+        (segments * BETA / BETA_SCALE).max(2) * window.smss
+    }
+
+    /// `cubictcp_state (TCP_CA_Loss)`: `bictcp_reset`.
+    fn on_timeout(&mut self) {
+        *self = Self::default();
+    }
+
+    /// `cubictcp_cwnd_event (CA_EVENT_TX_START)`: "shift `epoch_start` to keep cwnd growth to cubic curve".
+    fn after_idle(&mut self, now: Instant, idle: Duration) {
+        if self.epoch != Instant::ZERO {
+            self.epoch = (self.epoch + idle).min(now);
+        }
+    }
+
+    /// `cubictcp_acked`.
+    fn on_rtt(&mut self, delay: Duration) {
+        let micros = u32::try_from(delay.as_nanos() / 1000).unwrap_or(u32::MAX).max(1);
+        if self.delay_min == 0 || micros < self.delay_min {
+            self.delay_min = micros;
+        }
+    }
+}
+
+/// The integer below the cube root. The kernel's table and one Newton step are within 0.2 % of it.
+fn cubic_root(a: u64) -> u32 {
+    let mut root = libm::cbrt(a as f64) as u64;
+    while root.pow(3) > a {
+        root -= 1;
+    }
+    root as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn window(segments: u64) -> Window {
+        let mut w = Window::new(&Config::default(), 1000);
+        w.set_cwnd(segments * 1000);
+        w.ssthresh = 0;
+        w
+    }
+
+    fn after_loss(segments: u64) -> (LinuxCubic, Window) {
+        let mut cubic = LinuxCubic::default();
+        cubic.on_rtt(RTT);
+        let mut w = window(segments);
+        let ssthresh = cubic.on_congestion(&w, 0);
+        w.set_cwnd(ssthresh);
+        w.ssthresh = ssthresh;
+        (cubic, w)
+    }
+
+    /// Acknowledges a window every 100 ms, each segment by itself and spread over the round trip; the cwnd after each round.
+    fn grow(cubic: &mut LinuxCubic, w: &mut Window, rounds: u64) -> Vec<u64> {
+        let start = 1_000_000_000;
+        (0..rounds)
+            .map(|round| {
+                let n = w.cwnd / 1000;
+                for k in 0..n {
+                    let now = Instant::from_nanos(start + round * 100_000_000 + k * 100_000_000 / n);
+                    cubic.on_ack(w, Acked { now, octets: 1000, srtt: RTT }, 1);
+                }
+                w.cwnd / 1000
+            })
+            .collect()
+    }
+
+    #[test]
+    fn constants_are_the_kernels() {
+        assert_eq!((FRIENDLY_SCALE, CUBE_FACTOR), (15, 2_681_735_677));
+        // 717/1024 of 100, rounded down.
+        assert_eq!(after_loss(100).1.cwnd, 70_000);
+    }
+
+    #[test]
+    fn the_plateau_is_reached_after_k() {
+        let (mut cubic, mut w) = after_loss(1000);
+        let curve = grow(&mut cubic, &mut w, 120);
+        // K = cbrt (300 / 0.4) = 9.09 s; one minimum RTT ahead.
+        assert!((9300..9320).contains(&cubic.k), "{}", cubic.k);
+        assert!(curve[85..97].iter().all(|&c| c == 1000), "{curve:?}");
+        assert!(
+            curve[20] - curve[10] > curve[60] - curve[50] && curve[60] <= 990,
+            "concave before: {curve:?}"
+        );
+        assert!(curve[119] - curve[109] > curve[99] - curve[89], "convex after");
+    }
+
+    #[test]
+    fn small_windows_grow_at_least_as_renos_do() {
+        let (mut cubic, mut w) = after_loss(10);
+        // 15/8 of a window for each segment: about one in two rounds, far ahead of the curve's K of 2 s.
+        let curve = grow(&mut cubic, &mut w, 10);
+        assert!((11..=13).contains(&curve[9]), "{curve:?}");
+    }
+
+    #[test]
+    fn fast_convergence_gives_room() {
+        let (mut cubic, _) = after_loss(100);
+        cubic.on_congestion(&window(80), 0);
+        assert_eq!(cubic.last_max_cwnd, 68, "80 * 1741 / 2048");
+    }
+
+    #[test]
+    fn without_a_maximum_twenty_acknowledgements_bring_one_segment() {
+        let mut cubic = LinuxCubic::default();
+        let mut w = window(100);
+        grow(&mut cubic, &mut w, 1);
+        assert_eq!(w.cwnd, 105_000);
+        cubic.on_congestion(&w, 0);
+        cubic.on_timeout();
+        assert_eq!((cubic.last_max_cwnd, cubic.delay_min), (0, 0), "a timeout forgets all");
+    }
+
+    #[test]
+    fn time_without_transmission_does_not_count() {
+        let (mut cubic, mut w) = after_loss(1000);
+        grow(&mut cubic, &mut w, 1);
+        let before = cubic.epoch;
+        cubic.after_idle(Instant::from_millis(61_000), Duration::from_secs(59));
+        assert_eq!(cubic.epoch.since(before), Duration::from_secs(59));
+    }
+
+    #[test]
+    fn the_growth_is_bounded_however_late() {
+        let (mut cubic, mut w) = after_loss(100);
+        grow(&mut cubic, &mut w, 1);
+        let now = Instant::from_nanos(u64::MAX - 1);
+        let before = w.cwnd;
+        cubic.on_ack(&mut w, Acked { now, octets: before, srtt: RTT }, 1);
+        assert!(w.cwnd <= before * 3 / 2 + 1000, "one segment for two acknowledged: {}", w.cwnd);
+    }
+}

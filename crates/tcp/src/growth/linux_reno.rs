@@ -1,0 +1,128 @@
+//! Reno as the kernel has it (Linux, `net/ipv4/tcp_cong.c`): windows and acknowledgements count in segments.
+
+use super::{Acked, Algorithm};
+use crate::window::Window;
+
+/// `TCP_INFINITE_SSTHRESH`, segments.
+const INFINITE: u64 = 0x7fff_ffff;
+
+/// Segments that an acknowledgement of `octets` stands for: the kernel counts packets, whatever their size.
+pub(super) fn segments(octets: u64, window: &Window) -> u64 {
+    octets.div_ceil(window.smss)
+}
+
+/// cwnd in segments.
+pub(super) fn cwnd(window: &Window) -> u64 {
+    window.cwnd / window.smss
+}
+
+/// `tcp_slow_start`: a segment for each acknowledged, however many an ACK covers; returns those left over at ssthresh.
+pub(super) fn slow_start(window: &mut Window, acked: u64) -> u64 {
+    let before = cwnd(window);
+    let ssthresh = (window.ssthresh / window.smss).min(INFINITE);
+    let after = (before + acked).min(ssthresh.max(before));
+    window.set_cwnd(after * window.smss);
+    acked - (after - before)
+}
+
+/// `snd_cwnd_cnt`: what `tcp_cong_avoid_ai` has counted towards the next segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Credit(u64);
+
+impl Credit {
+    /// `tcp_cong_avoid_ai`: one segment more for every `per` acknowledged.
+    pub(super) fn avoid_congestion(&mut self, window: &mut Window, per: u64, acked: u64) {
+        let per = per.max(1);
+        let mut grown = cwnd(window);
+        // "If credits accumulated at a higher w, apply them gently now."
+        if self.0 >= per {
+            self.0 = 0;
+            grown += 1;
+        }
+        self.0 += acked;
+        grown += self.0 / per;
+        self.0 %= per;
+        window.set_cwnd(grown * window.smss);
+    }
+}
+
+/// `tcp_reno`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LinuxReno {
+    credit: Credit,
+}
+
+impl Algorithm for LinuxReno {
+    /// `tcp_reno_cong_avoid`.
+    fn on_ack(&mut self, window: &mut Window, acked: Acked, _limit: u64) {
+        let mut left = segments(acked.octets, window);
+        if window.in_slow_start() {
+            left = slow_start(window, left);
+        }
+        if left > 0 {
+            self.credit.avoid_congestion(window, cwnd(window), left);
+        }
+    }
+
+    fn avoid_congestion(&mut self, window: &mut Window, acked: Acked) {
+        self.credit.avoid_congestion(window, cwnd(window), segments(acked.octets, window));
+    }
+
+    /// `tcp_reno_ssthresh`: half of cwnd, not of what is in flight.
+    fn on_congestion(&mut self, window: &Window, _flight_size: u64) -> u64 {
+        self.credit = Credit::default();
+        (cwnd(window) / 2).max(2) * window.smss
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use handfast_core::{Duration, Instant};
+
+    fn acked(segments: u64) -> Acked {
+        Acked { now: Instant::ZERO, octets: segments * 1000, srtt: Duration::ZERO }
+    }
+
+    fn window(segments: u64, ssthresh: u64) -> Window {
+        let mut w = Window::new(&Config::default(), 1000);
+        w.set_cwnd(segments * 1000);
+        w.ssthresh = ssthresh * 1000;
+        w
+    }
+
+    #[test]
+    fn an_ack_of_many_segments_opens_the_window_by_as_many() {
+        let mut w = window(10, 100);
+        LinuxReno::default().on_ack(&mut w, acked(7), 1);
+        assert_eq!(w.cwnd, 17_000);
+    }
+
+    #[test]
+    fn what_slow_start_leaves_over_goes_into_congestion_avoidance() {
+        let mut w = window(8, 10);
+        let mut reno = LinuxReno::default();
+        reno.on_ack(&mut w, acked(11), 1);
+        // 2 to ssthresh; the other 9 count towards 10.
+        assert_eq!(w.cwnd, 10_000);
+        reno.on_ack(&mut w, acked(1), 1);
+        assert_eq!(w.cwnd, 11_000);
+    }
+
+    #[test]
+    fn half_of_the_window_whatever_is_in_flight() {
+        assert_eq!(LinuxReno::default().on_congestion(&window(21, 100), 3000), 10_000);
+        assert_eq!(LinuxReno::default().on_congestion(&window(3, 100), 30_000), 2000);
+    }
+
+    #[test]
+    fn credit_from_a_larger_window_is_applied_gently() {
+        let mut w = window(20, 0);
+        let mut credit = Credit::default();
+        credit.avoid_congestion(&mut w, 20, 19);
+        assert_eq!(w.cwnd, 20_000);
+        credit.avoid_congestion(&mut w, 4, 1);
+        assert_eq!(w.cwnd, 21_000, "one segment, not four");
+    }
+}

@@ -1,0 +1,206 @@
+//! When Linux acknowledges what it receives: quick ACKs, the adaptive delay, ping-pong mode, compressed SACKs
+//! (`tcp_input.c`, `tcp_output.c`, `tcp_timer.c`; names as there).
+
+use handfast_core::{Duration, Instant};
+
+/// `TCP_MAX_QUICKACKS`.
+const MAX_QUICK_ACKS: u8 = 16;
+
+/// `TCP_DELACK_MAX`: HZ / 5.
+const DELACK_MAX: Duration = Duration::from_millis(200);
+
+/// The bound of the delay while neither ping-pong mode nor a pushed segment asks for more patience: HZ / 2.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// `TCP_MSS_DEFAULT`: what `tcp_initialize_rcv_mss` takes at first; the first full segment corrects it.
+const INITIAL_RCV_MSS: u64 = 536;
+
+/// `TCP_FASTRETRANS_THRESH`: duplicate ACKs that are not compressed.
+const UNCOMPRESSED: u8 = 3;
+
+/// `tcp_comp_sack_nr` and `tcp_comp_sack_delay_ns`.
+const COMPRESSED_MAX: u8 = 44;
+const COMPRESSION_MAX: Duration = Duration::from_millis(1);
+
+/// What is owed for a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owed {
+    /// An acknowledgement at once.
+    Now,
+    /// One after this span, unless one leaves earlier.
+    Within(Duration),
+    /// One of compressed SACKs (an exact timer): after this span.
+    Compressed(Duration),
+}
+
+/// What a segment in order looks like to the engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InOrder {
+    /// Payload octets of the segment.
+    pub(crate) len: u64,
+    /// PSH.
+    pub(crate) pushed: bool,
+    /// Octets received in order since the last acknowledgement left, these included.
+    pub(crate) unacknowledged: u64,
+    /// The window we offer.
+    pub(crate) window: u64,
+    /// The sender's estimates, which bound the delay.
+    pub(crate) rto: Duration,
+    pub(crate) srtt: Duration,
+}
+
+/// `icsk_ack`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QuickAck {
+    /// `TCP_ATO_MIN`, which is `TCP_DELACK_MIN`: 40 ms.
+    ato_min: Duration,
+    /// Quick ACKs left.
+    quick: u8,
+    /// The delay of the next delayed ACK; zero before the first segment.
+    ato: Duration,
+    /// `lrcvtime`.
+    received_at: Instant,
+    /// `rcv_mss`: the size of a full segment.
+    rcv_mss: u64,
+    /// `ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`: how many small or pushed segments wait for an ACK, two at most.
+    pushed: u8,
+    /// We answer what we receive: data will carry the ACKs.
+    pingpong: bool,
+    /// Duplicate ACKs sent since RCV.NXT last moved, and ACKs swallowed by compression since the last one that left.
+    duplicates: u8,
+    compressed: u8,
+}
+
+impl QuickAck {
+    pub(crate) fn new(ato_min: Duration) -> Self {
+        Self {
+            ato_min,
+            quick: 0,
+            ato: Duration::ZERO,
+            received_at: Instant::ZERO,
+            rcv_mss: INITIAL_RCV_MSS,
+            pushed: 0,
+            pingpong: false,
+            duplicates: 0,
+            compressed: 0,
+        }
+    }
+
+    /// `tcp_event_data_recv`, then `__tcp_ack_snd_check`: a segment extended the in-order data, and no hole is left.
+    pub(crate) fn on_in_order(&mut self, now: Instant, arrived: &InOrder) -> Owed {
+        self.measure_rcv_mss(arrived);
+        self.adapt(now, arrived);
+        self.duplicates = 0;
+        // "More than one full frame received", or quick-ACK mode.
+        if arrived.unacknowledged > self.rcv_mss || (self.quick > 0 && !self.pingpong) {
+            return Owed::Now;
+        }
+        Owed::Within(self.delay(arrived.srtt))
+    }
+
+    /// `tcp_measure_rcv_mss`: small segments, and pushed ones, end an application's write.
+    fn measure_rcv_mss(&mut self, arrived: &InOrder) {
+        if arrived.len >= self.rcv_mss {
+            self.rcv_mss = arrived.len;
+            self.pushed = self.pushed.max(u8::from(arrived.pushed));
+        } else {
+            self.pushed = (self.pushed + 1).min(2);
+        }
+    }
+
+    /// The delay follows the time between segments.
+    fn adapt(&mut self, now: Instant, arrived: &InOrder) {
+        let gap = now.since(self.received_at);
+        self.received_at = now;
+        let half = self.ato_min / 2;
+        if self.ato == Duration::ZERO {
+            // "The _first_ data packet received, initialize delayed ACK engine."
+            self.grant_quick(arrived.window);
+            self.ato = self.ato_min;
+        } else if gap <= half {
+            self.ato = self.ato / 2 + half;
+        } else if gap < self.ato {
+            self.ato = (self.ato / 2 + gap).min(arrived.rto);
+        } else if gap > arrived.rto {
+            // "Too long gap. Apparently sender failed to restart window, so that we will send ACKs quickly."
+            self.grant_quick(arrived.window);
+        }
+    }
+
+    /// `tcp_incr_quickack`: ACKs for half a window of segments, 2 to 16.
+    fn grant_quick(&mut self, window: u64) {
+        let acks = (window / (2 * self.rcv_mss)).max(2).min(u64::from(MAX_QUICK_ACKS)) as u8;
+        self.quick = self.quick.max(acks);
+    }
+
+    /// `tcp_send_delayed_ack`.
+    fn delay(&self, srtt: Duration) -> Duration {
+        let mut ato = self.ato;
+        if ato > self.ato_min {
+            let mut most = if self.pingpong || self.pushed > 0 { DELACK_MAX } else { PATIENCE };
+            if srtt > Duration::ZERO {
+                most = most.min(srtt.max(self.ato_min));
+            }
+            ato = ato.min(most);
+        }
+        ato.min(DELACK_MAX)
+    }
+
+    /// `tcp_enter_quickack_mode`: old data came again; an ACK of ours was lost, or the sender timed out early.
+    pub(crate) fn on_duplicate(&mut self, window: u64) {
+        self.grant_quick(window);
+        self.pingpong = false;
+        self.ato = self.ato_min;
+    }
+
+    /// `__tcp_ack_snd_check` while holes are left. `srtt` bounds the time SACKs are compressed for.
+    pub(crate) fn on_hole(&mut self, srtt: Duration, moved: bool, sack: bool) -> Owed {
+        if moved {
+            self.duplicates = 0;
+        }
+        let window = COMPRESSION_MAX.min(srtt / 20);
+        if !sack || self.duplicates < UNCOMPRESSED || window == Duration::ZERO {
+            self.duplicates = self.duplicates.saturating_add(1);
+            return Owed::Now;
+        }
+        self.compressed += 1;
+        if self.compressed >= COMPRESSED_MAX { Owed::Now } else { Owed::Compressed(window) }
+    }
+
+    /// `tcp_delack_timer_handler`: the delay passed without data to carry the ACK.
+    pub(crate) fn on_expiry(&mut self, rto: Duration) {
+        if self.compressed > 0 {
+            return;
+        }
+        if self.pingpong {
+            self.pingpong = false;
+            self.ato = self.ato_min;
+        } else {
+            self.ato = (self.ato * 2).min(rto);
+        }
+    }
+
+    /// `tcp_cleanup_rbuf`: the application has read all there was. Whether the ACK that is owed leaves now.
+    pub(crate) fn on_drained(&self) -> bool {
+        self.pushed == 2 || (self.pushed == 1 && !self.pingpong)
+    }
+
+    /// `tcp_event_ack_sent`; `owed`: one was scheduled.
+    pub(crate) fn on_ack_sent(&mut self, owed: bool) {
+        self.pushed = 0;
+        self.compressed = 0;
+        if owed && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = self.ato_min;
+            }
+        }
+    }
+
+    /// `tcp_event_data_sent`: data that follows what was received within the delay is an answer (`tcp_pingpong_thresh` 1).
+    pub(crate) fn on_data_sent(&mut self, now: Instant) {
+        if now.since(self.received_at) < self.ato {
+            self.pingpong = true;
+        }
+    }
+}
