@@ -13,8 +13,20 @@ const FIRST_ROUND: u64 = 10;
 /// Segments smaller than this do not open the window (`tcp_event_data_recv`).
 const LEAST: u64 = 128;
 
-/// Half of `tcp_rmem[1]`, 131,072.
-const INITIAL_SPACE: u64 = 65_535;
+/// What of a buffer counts as window, in 256ths: `scaling_ratio`, the payload of a full segment in the memory it takes.
+const SCALING_RATIO: u64 = 158;
+
+/// `tcp_rmem[1]`.
+const INITIAL_BUFFER: u64 = 131_072;
+
+/// What a timestamp shows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Echo {
+    /// `TSecr`.
+    pub(crate) ecr: u32,
+    /// The time since we sent it.
+    pub(crate) rtt: Duration,
+}
 
 /// The window's state besides the buffer's size, which it changes.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +43,8 @@ pub(crate) struct Autotune {
     since: Instant,
     /// `rcv_rtt_est`: zero before an estimate.
     rtt: Duration,
+    /// `rcv_rtt_last_tsecr`: of several segments with one echo the first counts.
+    echo: Option<u32>,
     /// Without timestamps, the time a window of data takes: it ends at this position.
     window_end: u64,
     window_start: Option<Instant>,
@@ -41,9 +55,10 @@ pub(crate) struct Autotune {
 impl Autotune {
     /// For a buffer of at most `most` octets; returns the space to begin with too.
     pub(crate) fn new(most: u64, mss: u64) -> (Self, u64) {
-        let space = INITIAL_SPACE.min(most);
-        // tcp_select_initial_window: whole segments.
-        let ssthresh = if space > mss { space / mss * mss } else { space };
+        let space = (INITIAL_BUFFER * SCALING_RATIO / 256).min(most);
+        // tcp_select_initial_window: whole segments, and the window of a SYN is not scaled.
+        let first = space.min(u64::from(u16::MAX));
+        let ssthresh = if first > mss { first / mss * mss } else { first };
         let tune = Self {
             most,
             mss,
@@ -52,6 +67,7 @@ impl Autotune {
             read_from: 0,
             since: Instant::ZERO,
             rtt: Duration::ZERO,
+            echo: None,
             window_end: 0,
             window_start: None,
             now: Instant::ZERO,
@@ -70,24 +86,34 @@ impl Autotune {
     }
 
     /// A segment of `len` octets has arrived; the buffer now holds data up to `next`, and has `free` octets left.
-    /// `echoed`: the round-trip time that its timestamp shows, if it has one.
+    /// `echoed`: the timestamp that it echoes and the round-trip time that shows, if it has one. Whether the window has opened.
     pub(crate) fn on_segment(
         &mut self,
         now: Instant,
         len: u64,
         next: u64,
         free: u64,
-        echoed: Option<Duration>,
-    ) {
+        echoed: Option<Echo>,
+    ) -> bool {
         self.now = now;
         match echoed {
-            Some(rtt) if len >= self.mss / 2 => self.note_rtt(rtt, false),
-            Some(_) => {}
+            Some(echo) => self.measure_echo(len, echo),
             None => self.measure_window(now, next, free),
         }
         // tcp_grow_window
-        if len >= LEAST {
-            self.ssthresh += (2 * self.mss.max(len)).min(free.saturating_sub(self.ssthresh));
+        let room = if len >= LEAST { free.saturating_sub(self.ssthresh) } else { 0 };
+        self.ssthresh += (2 * self.mss.max(len)).min(room);
+        room > 0
+    }
+
+    /// `tcp_rcv_rtt_measure_ts`.
+    fn measure_echo(&mut self, len: u64, echo: Echo) {
+        if self.echo == Some(echo.ecr) {
+            return;
+        }
+        self.echo = Some(echo.ecr);
+        if len >= self.mss / 2 {
+            self.note_rtt(echo.rtt, false);
         }
     }
 
@@ -137,12 +163,15 @@ impl Autotune {
 mod tests {
     use super::*;
 
-    const RTT: Duration = Duration::from_millis(100);
+    /// An echo of 100 ms; each number is another timestamp.
+    fn echo(ecr: u32) -> Echo {
+        Echo { ecr, rtt: Duration::from_millis(100) }
+    }
 
     #[test]
     fn it_begins_with_whole_segments_of_64_kib() {
         let (tune, space) = Autotune::new(20_000_000, 1460);
-        assert_eq!((tune.ssthresh(), space), (64_240, 65_535));
+        assert_eq!((tune.ssthresh(), space), (64_240, 80_896));
         let (tune, space) = Autotune::new(1000, 1460);
         assert_eq!((tune.ssthresh(), space), (1000, 1000));
     }
@@ -150,12 +179,12 @@ mod tests {
     #[test]
     fn each_segment_opens_it_by_two_up_to_what_is_free() {
         let (mut tune, _) = Autotune::new(20_000_000, 1000);
-        tune.on_segment(Instant::ZERO, 1000, 1000, 70_000, Some(RTT));
+        tune.on_segment(Instant::ZERO, 1000, 1000, 70_000, Some(echo(1)));
         assert_eq!(tune.ssthresh(), 67_000);
-        tune.on_segment(Instant::ZERO, 100, 1100, 70_000, Some(RTT));
+        tune.on_segment(Instant::ZERO, 100, 1100, 70_000, Some(echo(1)));
         assert_eq!(tune.ssthresh(), 67_000, "too small to count");
         for _ in 0..5 {
-            tune.on_segment(Instant::ZERO, 1000, 2000, 70_000, Some(RTT));
+            tune.on_segment(Instant::ZERO, 1000, 2000, 70_000, Some(echo(1)));
         }
         assert_eq!(tune.ssthresh(), 70_000);
     }
@@ -163,14 +192,18 @@ mod tests {
     #[test]
     fn the_buffer_follows_what_is_read_in_a_round_trip() {
         let (mut tune, _) = Autotune::new(1_000_000, 1000);
-        tune.on_segment(Instant::from_millis(200), 1000, 1000, 70_000, Some(RTT));
+        tune.on_segment(Instant::from_millis(200), 1000, 1000, 70_000, Some(echo(1)));
         assert_eq!(tune.on_read(10_000, 0, 0), None, "no more than the first window");
-        tune.on_segment(Instant::from_millis(250), 1000, 1000, 70_000, Some(RTT));
+        tune.on_segment(Instant::from_millis(250), 1000, 1000, 70_000, Some(echo(1)));
         assert_eq!(tune.on_read(90_000, 0, 0), None, "not a round trip yet");
-        tune.on_segment(Instant::from_millis(300), 1000, 1000, 70_000, Some(RTT));
+        tune.on_segment(Instant::from_millis(300), 1000, 1000, 70_000, Some(echo(1)));
         // 20 kB after 10: twice that, and twice the same again.
         assert_eq!(tune.on_read(30_000, 0, 500), Some(40_000 + 2 * 40_000 + 500));
-        tune.on_segment(Instant::from_millis(400), 1000, 1000, 70_000, Some(RTT));
+        // A second segment with the same echo waited behind the first, and says nothing about the round trip.
+        let late = Some(Echo { ecr: 1, rtt: Duration::from_millis(900) });
+        tune.on_segment(Instant::from_millis(300), 1000, 1000, 70_000, late);
+        assert_eq!(tune.rtt, Duration::from_millis(100));
+        tune.on_segment(Instant::from_millis(400), 1000, 1000, 70_000, Some(echo(1)));
         assert_eq!(tune.on_read(2_000_000, 0, 0), Some(1_000_000));
     }
 

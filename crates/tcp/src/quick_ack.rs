@@ -42,8 +42,9 @@ pub(crate) struct InOrder {
     pub(crate) pushed: bool,
     /// Octets received in order since the last acknowledgement left, these included.
     pub(crate) unacknowledged: u64,
-    /// The window we offer.
+    /// The window we offer, and whether this segment has opened it.
     pub(crate) window: u64,
+    pub(crate) opened: bool,
     /// The sender's estimates, which bound the delay.
     pub(crate) rto: Duration,
     pub(crate) srtt: Duration,
@@ -90,6 +91,9 @@ impl QuickAck {
     pub(crate) fn on_in_order(&mut self, now: Instant, arrived: &InOrder) -> Owed {
         self.measure_rcv_mss(arrived);
         self.adapt(now, arrived);
+        if arrived.opened {
+            self.on_opened();
+        }
         self.duplicates = 0;
         // "More than one full frame received", or quick-ACK mode.
         if arrived.unacknowledged > self.rcv_mss || (self.quick > 0 && !self.pingpong) {
@@ -125,6 +129,11 @@ impl QuickAck {
             // "Too long gap. Apparently sender failed to restart window, so that we will send ACKs quickly."
             self.grant_quick(arrived.window);
         }
+    }
+
+    /// `tcp_grow_window`: "`icsk_ack.quick |= 1`". While the window opens, each segment is acknowledged.
+    pub(crate) fn on_opened(&mut self) {
+        self.quick |= 1;
     }
 
     /// `tcp_incr_quickack`: ACKs for half a window of segments, 2 to 16.

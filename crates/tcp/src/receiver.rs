@@ -1,8 +1,8 @@
 //! The data receiver's state: RFC 9293 §3.3.1's receive variables, the window we offer, acknowledgements owed.
 
-use handfast_core::{Duration, Instant, SeqNum};
+use handfast_core::{Instant, SeqNum};
 
-use crate::autotune::Autotune;
+use crate::autotune::{Autotune, Echo};
 use crate::quick_ack::QuickAck;
 use crate::receive_buffer::ReceiveBuffer;
 use crate::{Acks, Config};
@@ -141,12 +141,11 @@ impl Receiver {
         !self.finished && self.slack() >= (2 * mss).min(self.capacity / 2).max(1)
     }
 
-    /// A segment with `len` octets of payload was taken.
-    pub(crate) fn after_segment(&mut self, now: Instant, len: u64, echoed: Option<Duration>) {
+    /// A segment with `len` octets of payload was taken; whether the window has opened.
+    pub(crate) fn after_segment(&mut self, now: Instant, len: u64, echoed: Option<Echo>) -> bool {
         let free = self.capacity.saturating_sub(self.buffer.readable());
-        if let Some(tune) = &mut self.autotune {
-            tune.on_segment(now, len, self.buffer.next(), free, echoed);
-        }
+        let next = self.buffer.next();
+        self.autotune.as_mut().is_some_and(|tune| tune.on_segment(now, len, next, free, echoed))
     }
 
     /// The application has read something.

@@ -3,6 +3,7 @@
 use handfast_core::Duration;
 
 use crate::linux_rtt::Deviation;
+use crate::timer_wheel;
 use crate::{Config, RttEstimation};
 
 /// Where the connection stands when a sample is taken.
@@ -63,7 +64,9 @@ impl RttEstimator {
         let factor = if config.rtt_estimation == RttEstimation::Linux { 1 } else { 4 };
         let variance = (self.rttvar * factor).max(config.clock_granularity).max(config.rto_variance_min);
         let rto = self.srtt + variance;
-        self.base = rto.max(config.rto_min).min(config.rto_max);
+        // Linux keeps the RTO in jiffies, and doubles those.
+        let rto = timer_wheel::in_ticks(rto.max(config.rto_min), config.timer_tick);
+        self.base = rto.min(config.rto_max);
         // RFC 6298 §5: a new sample collapses the backoff.
         self.backoff = 0;
     }

@@ -29,6 +29,12 @@ pub(crate) fn expiry(now: Instant, delay: Duration, tick: Duration) -> Instant {
     Instant::from_nanos((bucket << shift).saturating_mul(tick))
 }
 
+/// `span` in whole ticks, rounded up (`usecs_to_jiffies`); with an exact clock, as it is.
+pub(crate) fn in_ticks(span: Duration, tick: Duration) -> Duration {
+    let tick = tick.as_nanos().max(1);
+    Duration::from_nanos(span.as_nanos().div_ceil(tick).saturating_mul(tick))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

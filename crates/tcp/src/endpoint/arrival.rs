@@ -87,6 +87,8 @@ impl Endpoint {
             && segment.flags.contains(Flags::SYN)
             && segment.seq == self.rx.irs
         {
+            // RFC 7323 §4.3 (2): the answer echoes the SYN that it answers.
+            self.note_timestamp(now, segment, start);
             self.on_repeated_syn(now, segment);
             return;
         }

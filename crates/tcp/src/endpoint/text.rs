@@ -4,6 +4,7 @@ use handfast_core::{Duration, Instant};
 use handfast_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
 
 use super::{Endpoint, Timer};
+use crate::autotune::Echo;
 use crate::quick_ack::{InOrder, Owed};
 use crate::receive_buffer::Arrival;
 use crate::{Event, State};
@@ -30,12 +31,8 @@ impl Endpoint {
             let arrival =
                 if kept == 0 { Arrival::Dropped } else { self.rx.buffer.insert(position, &payload) };
             self.note_arrival(arrival, repeated);
-            let pushed = segment.flags.contains(Flags::PSH);
-            self.delay_ack(now, arrival, offered, pushed);
-            if self.config.receive_autotuning {
-                let echoed = segment.timestamps.and_then(|ts| self.echoed_rtt(now, ts.ecr));
-                self.rx.after_segment(now, offered, echoed);
-            }
+            let opened = self.open_window(now, segment);
+            self.delay_ack(now, arrival, segment, opened);
         }
         if segment.flags.contains(Flags::FIN) && kept == offered {
             // A second FIN elsewhere would be a lie: the first stands.
@@ -63,9 +60,9 @@ impl Endpoint {
     }
 
     /// RFC 5681 §4.2: at least every second segment, within the delay; at once out of order and when a hole fills.
-    fn delay_ack(&mut self, now: Instant, arrival: Arrival, len: u64, pushed: bool) {
+    fn delay_ack(&mut self, now: Instant, arrival: Arrival, segment: &Segment, opened: bool) {
         if self.rx.quick_ack.is_some() {
-            self.delay_ack_as_linux(now, arrival, len, pushed);
+            self.delay_ack_as_linux(now, arrival, segment, opened);
             return;
         }
         if arrival != Arrival::InOrder || self.config.delayed_ack == Duration::ZERO {
@@ -80,8 +77,18 @@ impl Endpoint {
         }
     }
 
+    /// Linux's window follows what arrives; whether it has opened.
+    fn open_window(&mut self, now: Instant, segment: &Segment) -> bool {
+        if !self.config.receive_autotuning {
+            return false;
+        }
+        let echo = segment.timestamps.filter(|_| self.timestamps);
+        let echoed = echo.and_then(|ts| self.echoed_rtt(now, ts.ecr).map(|rtt| Echo { ecr: ts.ecr, rtt }));
+        self.rx.after_segment(now, segment.payload.len() as u64, echoed)
+    }
+
     /// The kernel's rules: see [`crate::quick_ack`].
-    fn delay_ack_as_linux(&mut self, now: Instant, arrival: Arrival, len: u64, pushed: bool) {
+    fn delay_ack_as_linux(&mut self, now: Instant, arrival: Arrival, segment: &Segment, opened: bool) {
         let (rto, srtt, window) = (self.rto(), self.tx.rtt.srtt(), self.rx.window());
         let unacknowledged = self.rx.rcv_nxt().distance(self.rx.last_ack_sent).max(0) as u64;
         let sack = self.sack;
@@ -90,7 +97,8 @@ impl Endpoint {
         let Some(engine) = &mut self.rx.quick_ack else { return };
         // The window as it was last offered.
         let window = window + unacknowledged;
-        let arrived = InOrder { len, pushed, unacknowledged, window, rto, srtt };
+        let (len, pushed) = (segment.payload.len() as u64, segment.flags.contains(Flags::PSH));
+        let arrived = InOrder { len, pushed, unacknowledged, window, opened, rto, srtt };
         let owed = match arrival {
             Arrival::InOrder => engine.on_in_order(now, &arrived),
             // RFC 5681 §4.2: a hole that closes is acknowledged at once.

@@ -172,3 +172,14 @@ fn timers_are_the_wheels() {
     assert_eq!(delay(&mut s), 44);
     assert_eq!(Duration::ZERO, config().timer_tick);
 }
+
+#[test]
+fn while_the_window_opens_each_segment_is_acknowledged() {
+    // tcp_grow_window: "icsk_ack.quick |= 1". 64 KiB grow to 79 in six or seven steps; the quick ACKs last as many segments longer.
+    let tuned = Config { receive_autotuning: true, ..config() };
+    let mut s = bulk_to(config(), tuned, 0);
+    let quick = stream(&mut s, 0, 40);
+    // 65 kB, two segments of 1000 octets a step, up to 80,896: eight steps, then sixteen.
+    assert_eq!(quick[..24], (0..24).collect::<Vec<_>>());
+    assert_eq!(quick[24..], [25, 27, 29, 31, 33, 35, 37, 39]);
+}
