@@ -9,6 +9,7 @@ mod clock;
 mod lateness;
 mod netns;
 mod packet_loop;
+pub mod relay;
 mod sys;
 mod wait;
 mod wire_endpoint;

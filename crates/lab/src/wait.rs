@@ -38,13 +38,15 @@ impl<'fd> Watch<'fd> {
 
 /// Until `socket` can be read, one of `others` is ready, or `longest` has passed; perhaps earlier.
 pub(crate) fn wait(socket: BorrowedFd<'_>, others: &mut [Watch<'_>], longest: Duration) -> io::Result<()> {
+    // poll(2) reports a hang-up even to those who want nothing, again and again.
+    let mut wanting: Vec<_> = others.iter_mut().filter(|watch| !watch.wanted.is_empty()).collect();
     let first = PollFd::new(socket, PollFlags::POLLIN);
-    let rest = others.iter().map(|watch| PollFd::new(watch.fd, watch.wanted));
+    let rest = wanting.iter().map(|watch| PollFd::new(watch.fd, watch.wanted));
     let mut fds: Vec<_> = std::iter::once(first).chain(rest).collect();
     let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(longest.as_nanos()));
     match ppoll(&mut fds, Some(timeout), None) {
         Ok(_) => {
-            for (watch, fd) in others.iter_mut().zip(&fds[1..]) {
+            for (watch, fd) in wanting.iter_mut().zip(&fds[1..]) {
                 watch.ready = fd.revents().unwrap_or(PollFlags::empty());
             }
             Ok(())

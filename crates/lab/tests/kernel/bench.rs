@@ -1,18 +1,19 @@
 //! Two hosts and the packet loop between them.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration as Wait, Instant as Now};
 
 use handfast_core::{BitRate, Duration};
-use handfast_lab::{Clock, LoopOptions, LoopReport, Netns, PacketLoop};
+use handfast_lab::{Clock, Identity, LoopOptions, LoopReport, Netns, PacketLoop, Stack, WireHost};
 use handfast_measure::testing::Net;
 use handfast_measure::timeline::Timeline;
 use handfast_net::Direction;
 use handfast_scenario::Scenario;
+use handfast_tcp::{Config, profile};
 
 use crate::spaces::{Spaces, ip};
 
@@ -72,6 +73,20 @@ pub(crate) fn set_up_kernel(space: &str, n: usize) {
     ] {
         ip(&command).unwrap();
     }
+}
+
+/// Host `a` with our endpoint.
+pub(crate) fn our_host(bench: &Bench) -> WireHost {
+    let addresses: Vec<IpAddr> = ["10.0.0.1", "fd00::1"].map(|ip| ip.parse().unwrap()).into();
+    let neighbours = ["10.0.0.2", "fd00::2"].map(|ip| (ip.parse().unwrap(), MACS[1]));
+    let stack = Stack::new(Identity { mac: MACS[0], addresses }, neighbours);
+    let _there = Netns::open(&bench.hosts[0]).unwrap().enter().unwrap();
+    WireHost::new(VETHS[0], stack, bench.clock).unwrap()
+}
+
+/// The profile of that name.
+pub(crate) fn config(name: &str) -> Arc<Config> {
+    Arc::new(profile(name).unwrap().config())
 }
 
 /// One link between two hosts.

@@ -5,5 +5,6 @@ mod bench;
 mod capacity;
 mod packet_loop;
 mod packet_socket;
+mod relay;
 mod spaces;
 mod wire_endpoint;

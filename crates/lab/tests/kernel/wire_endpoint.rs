@@ -1,31 +1,17 @@
 //! Our endpoint on a wire against the kernel's TCP, both ways, both families, over a bad link: every byte compared.
 
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::net::SocketAddr;
 
 use bytes::Bytes;
 use handfast_core::{Duration, Instant};
-use handfast_lab::{ConnectionId, Identity, LoopReport, Netns, Stack, WireHost};
+use handfast_lab::{ConnectionId, LoopReport, WireHost};
 use handfast_net::{Direction, DownMode, Loss};
 use handfast_scenario::{Action, Event, Scenario};
-use handfast_tcp::{Config, Endpoint, Event as TcpEvent, profile};
+use handfast_tcp::{Endpoint, Event as TcpEvent};
 use handfast_wire::Payload;
 
-use crate::bench::{Bench, MACS, VETHS, kernel_client, kernel_server, link, noise, plain};
+use crate::bench::{Bench, config, kernel_client, kernel_server, link, noise, our_host, plain};
 use crate::spaces::spaces;
-
-/// Host `a`: our endpoint.
-fn our_host(bench: &Bench) -> WireHost {
-    let addresses: Vec<IpAddr> = ["10.0.0.1", "fd00::1"].map(|ip| ip.parse().unwrap()).into();
-    let neighbours = ["10.0.0.2", "fd00::2"].map(|ip| (ip.parse().unwrap(), MACS[1]));
-    let stack = Stack::new(Identity { mac: MACS[0], addresses }, neighbours);
-    let _there = Netns::open(&bench.hosts[0]).unwrap().enter().unwrap();
-    WireHost::new(VETHS[0], stack, bench.clock).unwrap()
-}
-
-fn config(name: &str) -> Arc<Config> {
-    Arc::new(profile(name).unwrap().config())
-}
 
 /// What one connection of ours did.
 struct Done {
