@@ -13,6 +13,8 @@ pub enum Recovery {
     NewReno,
     /// Selective acknowledgements (RFC 6675).
     Sack,
+    /// Transmission times and tail loss probes (RFC 8985), with proportional rate reduction (RFC 6937).
+    Rack,
 }
 
 /// How the congestion window grows and by how much it falls.
@@ -68,6 +70,16 @@ pub enum Frto {
     Sack,
 }
 
+/// How a reduction of the window that was not needed is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// After a spurious timeout only, found by `eifel` and `frto`: the response of RFC 4015.
+    Rfc4015,
+    /// As the kernel does, with [`Recovery::Rack`] only: after fast recoveries too, found by DSACK (RFC 3708), by timestamps if
+    /// `eifel` is on, after timeouts by the kernel's F-RTO if `frto` is on; cwnd and ssthresh become what they were.
+    Linux,
+}
+
 /// The initial window (IW).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialWindow {
@@ -93,6 +105,8 @@ pub struct Config {
     pub eifel: bool,
     /// Spurious timeouts by the order of acknowledgements (RFC 5682).
     pub frto: Frto,
+    /// What follows from it.
+    pub undo: Undo,
     /// The window at the start.
     pub initial_window: InitialWindow,
     /// ssthresh at the start, in bytes; [`None`]: as high as can be (RFC 5681 §3.1).
@@ -173,6 +187,7 @@ impl Default for Config {
             growth: Growth::Reno,
             eifel: false,
             frto: Frto::Off,
+            undo: Undo::Rfc4015,
             initial_window: InitialWindow::Rfc3390,
             initial_ssthresh: None,
             cwnd_clamp: None,

@@ -36,13 +36,15 @@ pub enum Death {
     Aborted,
 }
 
-/// Which rule found a timeout spurious.
+/// Which rule found a timeout or a fast recovery spurious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detector {
     /// RFC 3522.
     Eifel,
     /// RFC 5682.
     Frto,
+    /// RFC 3708: every retransmission was reported a duplicate.
+    Dsack,
 }
 
 /// Something an endpoint reports; rare ones only, never one a segment.
@@ -67,8 +69,12 @@ pub enum Event {
     RecoveryEntered,
     /// Everything outstanding when recovery began is acknowledged.
     RecoveryLeft,
-    /// A timeout was spurious; the response of RFC 4015 restored the window.
+    /// A timeout was spurious; the window is restored, by the response of RFC 4015 or the kernel's.
     SpuriousTimeout(Detector),
+    /// A fast recovery was spurious; the window is restored.
+    SpuriousRecovery(Detector),
+    /// Nothing came back for two round trips: a tail loss probe leaves (RFC 8985 §7.3).
+    LossProbe,
     /// The peer dropped data that it had selectively acknowledged.
     Reneged,
 }
@@ -98,6 +104,25 @@ pub struct Counters {
     pub duplicate_segments_received: u64,
 }
 
+/// What a sender with RACK-TLP counts, under the kernel's names (`TcpExt` in `nstat`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LossCounters {
+    /// Tail loss probes sent (`TCPLossProbes`).
+    pub loss_probes: u64,
+    /// Probes that repaired a loss nobody had noticed (`TCPLossProbeRecovery`).
+    pub loss_probe_recoveries: u64,
+    /// Fast recoveries undone at their end (`TCPFullUndo`).
+    pub full_undos: u64,
+    /// Fast recoveries undone in their middle (`TCPPartialUndo`).
+    pub partial_undos: u64,
+    /// Reductions undone because every retransmission was a duplicate (`TCPDSACKUndo`).
+    pub dsack_undos: u64,
+    /// Timeouts undone (`TCPLossUndo`).
+    pub loss_undos: u64,
+    /// Of those, the ones that F-RTO found (`TCPSpuriousRTOs`).
+    pub spurious_rtos: u64,
+}
+
 /// The sender's variables at one moment, for time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
@@ -122,4 +147,6 @@ pub struct Footprint {
     pub runs: usize,
     /// Pieces of payload, in order and beyond holes.
     pub pieces: usize,
+    /// Runs of our octets whose transmission time is kept (RFC 8985).
+    pub sent_runs: usize,
 }

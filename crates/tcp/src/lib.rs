@@ -14,6 +14,7 @@ mod growth;
 mod linux_rtt;
 mod profile;
 mod quick_ack;
+mod rack;
 mod receive_buffer;
 mod receiver;
 mod recovery;
@@ -26,7 +27,7 @@ mod timer_wheel;
 mod validation;
 mod window;
 
-pub use config::{Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation};
+pub use config::{Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo};
 pub use endpoint::Endpoint;
-pub use event::{Counters, Death, Detector, Event, Footprint, Snapshot, State};
+pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
 pub use profile::{PROFILES, Profile, profile};

@@ -32,6 +32,11 @@ pub const PROFILES: &[Profile] = &[
         make: || plain(Recovery::NewReno),
     },
     Profile { name: "sack", summary: "SACK-based recovery (RFC 6675)", make: || plain(Recovery::Sack) },
+    Profile {
+        name: "rack",
+        summary: "RACK-TLP (RFC 8985) with proportional rate reduction (RFC 6937)",
+        make: || plain(Recovery::Rack),
+    },
     Profile { name: "cubic", summary: "CUBIC growth (RFC 9438) over SACK", make: cubic },
     Profile { name: "linux", summary: "our imitation of the kernel's defaults", make: linux },
 ];
@@ -42,7 +47,7 @@ pub fn profile(name: &str) -> Option<&'static Profile> {
 }
 
 fn plain(recovery: Recovery) -> Config {
-    Config { recovery, sack: recovery == Recovery::Sack, ..Config::default() }
+    Config { recovery, sack: matches!(recovery, Recovery::Sack | Recovery::Rack), ..Config::default() }
 }
 
 fn cubic() -> Config {

@@ -33,6 +33,11 @@ impl Scoreboard {
         self.sacked
     }
 
+    /// `RACK.segs_sacked` (RFC 8985 §5.3), as far as octets tell: at least so many segments are SACKed.
+    pub(crate) fn segments(&self, smss: u64) -> u64 {
+        self.sacked.div_ceil(smss).max(self.ranges.len() as u64)
+    }
+
     /// How many ranges it holds.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
@@ -98,6 +103,13 @@ impl Scoreboard {
     pub(crate) fn next_start(&self, at: u64) -> Option<u64> {
         let i = self.ranges.partition_point(|r| r.start < at);
         self.ranges.get(i).map(|r| r.start)
+    }
+
+    /// The first part of `start .. end` that is not SACKed, if there is one.
+    pub(crate) fn gap(&self, start: u64, end: u64) -> Option<Range> {
+        let start = self.holding(start).map_or(start, |r| r.end);
+        let end = self.next_start(start).map_or(end, |sacked| sacked.min(end));
+        (start < end).then_some(Range { start, end })
     }
 
     /// SACKed octets in `.. upto`.

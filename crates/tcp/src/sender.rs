@@ -6,6 +6,7 @@
 use handfast_core::{Duration, Instant, SeqNum};
 
 use crate::growth::{self, HyStart, Sample};
+use crate::rack::Rack;
 use crate::recovery::{self, Phase, Progress};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -13,7 +14,7 @@ use crate::send_buffer::SendBuffer;
 use crate::spurious::Spurious;
 use crate::validation::Validation;
 use crate::window::Window;
-use crate::{Config, Frto};
+use crate::{Config, Frto, Recovery, Undo};
 
 /// Everything about the direction in which we send.
 #[derive(Clone)]
@@ -44,6 +45,8 @@ pub(crate) struct Sender {
     pub(crate) algorithm: &'static dyn recovery::Algorithm,
     pub(crate) progress: Progress,
     pub(crate) board: Scoreboard,
+    /// What only RACK-TLP needs; [`None`] with the others.
+    pub(crate) rack: Option<Box<Rack>>,
     pub(crate) rtt: RttEstimator,
     /// One segment is timed where timestamps are off: the position that must be acknowledged, and when it left.
     pub(crate) timed: Option<(u64, Instant)>,
@@ -80,6 +83,7 @@ impl Sender {
             algorithm: recovery::build(config.recovery, config.sack),
             progress: Progress::default(),
             board: Scoreboard::default(),
+            rack: None,
             rtt: RttEstimator::new(config),
             timed: None,
             spurious: Spurious::new(config.eifel, config.frto),
@@ -98,6 +102,11 @@ impl Sender {
         // The SACK-enhanced rule needs SACK; without it the basic one serves.
         let frto = if config.frto == Frto::Sack && !sack { Frto::Basic } else { config.frto };
         self.spurious = Spurious::new(config.eifel && timestamps, frto);
+        self.rack = (config.recovery == Recovery::Rack && sack).then(|| Box::new(Rack::new(1)));
+        if self.rack.is_some() && config.undo == Undo::Linux {
+            // The kernel's rules judge instead.
+            self.spurious = Spurious::new(false, Frto::Off);
+        }
     }
 
     /// One past the last payload octet written.
@@ -119,6 +128,7 @@ impl Sender {
     pub(crate) fn in_flight(&self) -> u64 {
         match self.progress.phase {
             Phase::Recovery => self.algorithm.in_flight(self),
+            Phase::Loss if self.rack.is_some() => self.algorithm.in_flight(self),
             // SACKed octets have left the network (RFC 6675 §3); for the others it is the flight.
             _ => self.flight_size() - self.board.sacked_below(self.nxt),
         }
@@ -172,9 +182,13 @@ impl Sender {
     }
 
     /// RFC 5681 §3.1 and RFC 6298 §5.4-5.6: the retransmission timer has expired.
-    pub(crate) fn on_timeout(&mut self, config: &Config) {
+    pub(crate) fn on_timeout(&mut self, now: Instant, config: &Config) {
         let first = self.retries == 0;
         self.spurious.before_timeout(config, &SpuriousInput::of(self), first);
+        if self.rack.is_some() {
+            self.on_rack_timeout(now, config, first);
+            return;
+        }
         if first {
             // RFC 5681 §3.1: ssthresh falls at the first expiry for a segment, not at its repetitions.
             let before = self.window.ssthresh;

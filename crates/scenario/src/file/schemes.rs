@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use handfast_core::{Bytes, Duration};
-use handfast_tcp::{Acks, Config, Frto, Growth, InitialWindow, Nagle, PROFILES, Recovery, RttEstimation};
+use handfast_tcp::{
+    Acks, Config, Frto, Growth, InitialWindow, Nagle, PROFILES, Recovery, RttEstimation, Undo,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -164,6 +166,8 @@ tcp_settings! {
     eifel: bool,
     /// Detect spurious timeouts by the order of acknowledgements (RFC 5682).
     frto: Word<Frto>,
+    /// How a reduction of the window that was not needed is taken back.
+    undo: Word<Undo>,
     /// The congestion window at the start.
     initial_window: Word<InitialWindow>,
     /// The slow-start threshold at the start. Default: as high as can be.

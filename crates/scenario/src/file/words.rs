@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use handfast_net::DownMode;
-use handfast_tcp::{Acks, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation};
+use handfast_tcp::{Acks, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
@@ -123,6 +123,7 @@ impl Vocabulary for Recovery {
         ("reno", Self::Reno, "fast recovery, left on the first ACK of new data (RFC 5681)"),
         ("newreno", Self::NewReno, "fast recovery with partial ACKs (RFC 6582)"),
         ("sack", Self::Sack, "SACK-based recovery (RFC 6675)"),
+        ("rack", Self::Rack, "RACK-TLP (RFC 8985) with proportional rate reduction (RFC 6937)"),
     ];
 }
 
@@ -175,6 +176,18 @@ impl Vocabulary for Frto {
         ("off", Self::Off, "no detection by F-RTO"),
         ("basic", Self::Basic, "cumulative acknowledgements only (RFC 5682 §2.1)"),
         ("sack", Self::Sack, "with SACK (RFC 5682 §3.1)"),
+    ];
+}
+
+impl Vocabulary for Undo {
+    const WHAT: &'static str = "a way to take a reduction back";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("rfc4015", Self::Rfc4015, "after spurious timeouts only (RFC 4015)"),
+        (
+            "linux",
+            Self::Linux,
+            "as the kernel does, with `recovery = \"rack\"`: after fast recoveries too, and by DSACK",
+        ),
     ];
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::Duration;
-use handfast_tcp::{Config, PROFILES, Recovery, profile};
+use handfast_tcp::{Config, PROFILES, Recovery, Undo, profile};
 
 use super::agents;
 use super::nodes::Nodes;
@@ -38,9 +38,13 @@ pub(super) fn resolve(file: &File, nodes: &Nodes) -> Checked<(Vec<Scheme>, Vec<S
 
 fn sender_of(table: &SchemeTable, tcp: &TcpTable) -> Checked<Config> {
     let config = end(&table.sender, tcp)?;
-    if config.recovery == Recovery::Sack && !config.sack {
+    if matches!(config.recovery, Recovery::Sack | Recovery::Rack) && !config.sack {
         let problem = Problem::at(table.sender.span.clone(), "SACK-based recovery without SACK");
         return Err(problem.help("`recovery = \"newreno\"` is recovery for `sack = false`"));
+    }
+    if config.undo == Undo::Linux && config.recovery != Recovery::Rack {
+        let problem = Problem::at(table.sender.span.clone(), "the kernel's undo without RACK-TLP");
+        return Err(problem.help("`undo = \"linux\"` goes with `recovery = \"rack\"`"));
     }
     Ok(config)
 }

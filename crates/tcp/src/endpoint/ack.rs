@@ -12,15 +12,15 @@ use crate::spurious::{self, AckView, Verdict};
 
 /// What an ACK's SACK blocks say that was not known.
 #[derive(Clone, Copy, Default)]
-struct SackNews {
+pub(super) struct SackNews {
     /// Octets SACKed for the first time.
-    fresh: u64,
+    pub(super) fresh: u64,
     /// Some of them lie below `recover`.
-    below: bool,
+    pub(super) below: bool,
     /// Some of them lie at or above it.
-    above: bool,
+    pub(super) above: bool,
     /// The first block reports octets that arrived twice (RFC 2883).
-    duplicate: bool,
+    pub(super) duplicate: bool,
 }
 
 impl Endpoint {
@@ -37,15 +37,19 @@ impl Endpoint {
         let window = u64::from(segment.window) << self.send_shift;
         let repeats = ack == self.tx.una && window == self.tx.wnd;
         self.update_window(segment, ack, window);
+        if probing && ack == self.tx.una {
+            self.tx.retries = 0;
+            self.note_answer(now);
+        }
+        if ack >= self.tx.una && self.tx.rack.is_some() {
+            self.on_rack_ack(now, segment, ack, repeats);
+            return true;
+        }
         if ack > self.tx.una {
             self.on_new_ack(now, segment, ack);
             return true;
         }
         if ack == self.tx.una {
-            if probing {
-                self.tx.retries = 0;
-                self.note_answer(now);
-            }
             let news = self.take_sacks(segment);
             self.on_old_ack(now, segment, repeats, news);
         }
@@ -128,9 +132,12 @@ impl Endpoint {
         }
     }
 
-    fn advance(&mut self, ack: u64) {
+    pub(super) fn advance(&mut self, ack: u64) {
         self.tx.una = ack;
         self.tx.nxt = self.tx.nxt.max(ack);
+        if let Some(rack) = &mut self.tx.rack {
+            rack.log.advance(ack);
+        }
         self.tx.retries = 0;
         self.tx.probes = 0;
         self.tx.progress.head_due = false;
@@ -142,6 +149,9 @@ impl Endpoint {
         if !self.tx.board.advance(ack) {
             // RFC 2018 §8: the receiver has dropped what it had SACKed; nothing it said holds.
             self.tx.board.clear();
+            if let Some(rack) = &mut self.tx.rack {
+                rack.log.start_over(ack);
+            }
             self.emit(Event::Reneged);
         }
     }
@@ -182,14 +192,14 @@ impl Endpoint {
     }
 
     /// Growth, where the window was used: otherwise it would grow without a test of the path (RFC 2861 §3, RFC 7661 §1).
-    fn grow(&mut self, now: Instant, octets: u64, flight: u64) {
+    pub(super) fn grow(&mut self, now: Instant, octets: u64, flight: u64) {
         let window = &mut self.tx.window;
         // In slow start a window half used counts: cwnd doubles faster than the application's writes come.
         let used = self.tx.validation.cwnd_limited || (window.in_slow_start() && window.cwnd < 2 * flight);
         if used || !self.config.cwnd_validation {
             let acked = Acked { now, octets, srtt: self.tx.rtt.srtt() };
-            // RFC 3465 §2.3: after a timeout L is 1.
-            let recovering = self.tx.progress.phase == Phase::Loss;
+            // RFC 3465 §2.3: after a timeout L is 1; RACK repairs only what is lost, and Linux knows no such bound.
+            let recovering = self.tx.progress.phase == Phase::Loss && self.tx.rack.is_none();
             let segments = if recovering { 1 } else { u64::from(self.config.slow_start_segments) };
             self.tx.growth.on_ack(window, acked, segments);
         }
@@ -229,7 +239,7 @@ impl Endpoint {
         }
     }
 
-    fn judge_timeout(
+    pub(super) fn judge_timeout(
         &mut self,
         segment: &Segment,
         advanced: bool,
@@ -249,7 +259,7 @@ impl Endpoint {
     }
 
     /// Carries out a verdict; false where the ACK's usual effects must not follow.
-    fn apply(&mut self, verdict: Verdict, octets: u64) -> bool {
+    pub(super) fn apply(&mut self, verdict: Verdict, octets: u64) -> bool {
         match verdict {
             Verdict::Undecided => true,
             Verdict::SendNew => {
@@ -262,7 +272,7 @@ impl Endpoint {
                 window.set_cwnd(window.cwnd.min(3 * window.smss));
                 // With the SACK-enhanced rule everything from before the timeout may be acknowledged: then only the new
                 // segments are outstanding, and on their way.
-                if self.tx.una < self.tx.progress.recover {
+                if self.tx.una < self.tx.progress.recover && self.tx.rack.is_none() {
                     self.tx.nxt = self.tx.una;
                 }
                 true
@@ -324,7 +334,7 @@ impl Endpoint {
 }
 
 /// RFC 2883 §4: the first block lies below the cumulative acknowledgement, or within the second block.
-fn is_dsack(segment: &Segment) -> bool {
+pub(super) fn is_dsack(segment: &Segment) -> bool {
     let blocks = segment.sack.as_slice();
     let Some(first) = blocks.first() else { return false };
     first.start.before(segment.ack)

@@ -4,9 +4,11 @@ mod ack;
 mod alive;
 mod arrival;
 mod open;
+mod rack;
 mod text;
 mod timers;
 mod transmit;
+mod undo;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use handfast_wire::tcp::Segment;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::timer_wheel;
-use crate::{Config, Counters, Death, Event, Footprint, Snapshot, State};
+use crate::{Config, Counters, Death, Event, Footprint, LossCounters, Snapshot, State};
 use alive::Alive;
 use timers::{Timer, Timers};
 
@@ -196,6 +198,11 @@ impl Endpoint {
         &self.counters
     }
 
+    /// What RACK-TLP has counted; zeros where another algorithm repairs losses.
+    pub fn loss_counters(&self) -> LossCounters {
+        self.tx.rack.as_ref().map_or_else(LossCounters::default, |rack| rack.counters)
+    }
+
     /// The local port.
     pub fn local_port(&self) -> u16 {
         self.local_port
@@ -235,7 +242,8 @@ impl Endpoint {
     /// What the peer makes it hold, for tests and for drivers that watch their memory.
     pub fn footprint(&self) -> Footprint {
         let (runs, pieces) = self.rx.buffer.held();
-        Footprint { sacked_ranges: self.tx.board.len(), runs, pieces }
+        let sent_runs = self.tx.rack.as_ref().map_or(0, |rack| rack.log.len());
+        Footprint { sacked_ranges: self.tx.board.len(), runs, pieces, sent_runs }
     }
 
     fn is_synchronised(&self) -> bool {
@@ -267,8 +275,7 @@ impl Endpoint {
 
     /// The timestamp clock (RFC 7323 §5.4), from a per-connection offset (RFC 7323 §7.1).
     fn tsval(&self, now: Instant) -> u32 {
-        let ticks = now.as_nanos() / self.config.clock_granularity.as_nanos().max(1);
-        (ticks as u32).wrapping_add(self.tx.iss.0)
+        timestamp(&self.config, self.tx.iss, now)
     }
 
     /// The next segment to send now, or [`None`]. `budget`: octets of TCP segment that the driver can take; less than a
@@ -289,4 +296,10 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// The timestamp clock of a connection that began with `iss`.
+fn timestamp(config: &Config, iss: SeqNum, now: Instant) -> u32 {
+    let ticks = now.as_nanos() / config.clock_granularity.as_nanos().max(1);
+    (ticks as u32).wrapping_add(iss.0)
 }

@@ -73,7 +73,7 @@ impl Endpoint {
     pub(super) fn on_expiry(&mut self, now: Instant, timer: Timer) {
         match timer {
             Timer::Retransmit if self.tx.una == 0 => self.on_handshake_timeout(),
-            Timer::Retransmit => self.on_retransmission_timeout(),
+            Timer::Retransmit => self.on_loss_timer(now),
             Timer::Persist => self.on_persist_timeout(now),
             Timer::DelayedAck => self.on_delayed_ack_timeout(),
             Timer::Life if self.state == State::TimeWait => self.end(Event::Closed),
@@ -98,7 +98,7 @@ impl Endpoint {
         self.tx.nxt = 0;
     }
 
-    fn on_retransmission_timeout(&mut self) {
+    pub(super) fn on_retransmission_timeout(&mut self, now: Instant) {
         if self.tx.una == self.tx.max {
             return;
         }
@@ -106,7 +106,7 @@ impl Endpoint {
             return;
         }
         self.report_timeout();
-        self.tx.on_timeout(&self.config);
+        self.tx.on_timeout(now, &self.config);
     }
 
     fn report_timeout(&mut self) {

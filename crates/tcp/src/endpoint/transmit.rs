@@ -10,15 +10,15 @@ use crate::{Nagle, State};
 
 /// Octets of the send stream to go out in one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
-    start: u64,
+pub(super) struct Piece {
+    pub(super) start: u64,
     /// One past the last; the FIN counts as an octet.
-    end: u64,
-    why: Why,
+    pub(super) end: u64,
+    pub(super) why: Why,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
+pub(super) enum Why {
     /// The first octets outstanding: fast retransmit, a partial acknowledgement, or a timeout.
     Head,
     /// `NextSeg` rules 1 and 3.
@@ -29,6 +29,8 @@ enum Why {
     Next,
     /// A zero-window probe.
     Probe,
+    /// A tail loss probe (RFC 8985 §7.3).
+    LossProbe,
 }
 
 impl Endpoint {
@@ -90,6 +92,9 @@ impl Endpoint {
         if self.tx.probe_due {
             return Some(self.probe(room));
         }
+        if self.tx.rack.is_some() {
+            return self.choose_by_rack(now, room);
+        }
         if self.tx.progress.phase == Phase::Recovery
             && let Some(piece) = self.repair(room)
         {
@@ -122,7 +127,7 @@ impl Endpoint {
     }
 
     /// Retransmissions within fast recovery, as far as cwnd lets them (RFC 6675 §5 step C).
-    fn repair(&self, room: u64) -> Option<Piece> {
+    pub(super) fn repair(&self, room: u64) -> Option<Piece> {
         let tx = &self.tx;
         if tx.in_flight() + tx.window.smss > tx.window.cwnd {
             return None;
@@ -135,7 +140,7 @@ impl Endpoint {
     }
 
     /// From SND.NXT on: new data, or after a timeout what has to go again.
-    fn next(&mut self, now: Instant, room: u64) -> Option<Piece> {
+    pub(super) fn next(&mut self, now: Instant, room: u64) -> Option<Piece> {
         let start = self.skip_sacked();
         let data_end = self.tx.data_end();
         if start >= self.tx.stream_end() {
@@ -268,6 +273,9 @@ impl Endpoint {
     fn note_sent(&mut self, now: Instant, piece: Piece, end: u64) {
         let fresh = piece.start >= self.tx.max;
         self.note_progress(now, piece, end);
+        if self.tx.rack.is_some() {
+            self.log_sent(now, piece, end);
+        }
         self.tx.max = self.tx.max.max(end);
         if piece.why == Why::Probe {
             self.tx.probe_due = false;
@@ -282,8 +290,12 @@ impl Endpoint {
         }
         self.timers.stop(Timer::Persist);
         // RFC 6298 §5.1
-        let expiry = self.expiry(now, self.rto());
-        self.timers.set_if_off(Timer::Retransmit, expiry);
+        if self.tx.rack.is_some() {
+            self.set_rack_timer_on_sending(now, piece, fresh);
+        } else {
+            let expiry = self.expiry(now, self.rto());
+            self.timers.set_if_off(Timer::Retransmit, expiry);
+        }
         self.begin_waiting(now);
         self.note_use(now, fresh);
     }
@@ -303,6 +315,7 @@ impl Endpoint {
             // RFC 6675 §4 rule (4): RescueRxt becomes RecoveryPoint.
             Why::Rescue => self.tx.progress.rescue_rxt = Some(self.tx.progress.recover),
             Why::Next => self.tx.nxt = end,
+            Why::LossProbe => self.tx.nxt = self.tx.nxt.max(end),
             Why::Probe => {}
         }
     }

@@ -1,6 +1,7 @@
 //! How losses are found and repaired. One algorithm a file; the registry is [`build`].
 
 mod newreno;
+mod rack;
 mod reno;
 mod sack;
 mod tahoe;
@@ -125,6 +126,7 @@ pub(crate) fn build(recovery: Recovery, sack: bool) -> &'static dyn Algorithm {
         Recovery::Tahoe => &tahoe::Tahoe,
         Recovery::Reno => &reno::Reno,
         Recovery::Sack if sack => &sack::Sack,
-        Recovery::NewReno | Recovery::Sack => &newreno::NewReno,
+        Recovery::Rack if sack => &rack::Rack,
+        Recovery::NewReno | Recovery::Sack | Recovery::Rack => &newreno::NewReno,
     }
 }

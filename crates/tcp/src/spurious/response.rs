@@ -38,6 +38,9 @@ pub(crate) fn respond(s: &mut Sender, config: &Config, acked: u64) {
     // Step 7: resume with data that was never sent.
     s.nxt = s.max;
     s.progress.head_due = false;
+    if let Some(rack) = &mut s.rack {
+        rack.log.unmark(s.una);
+    }
     s.progress.leave();
     // RFC 5682 §2.1 step 3b: `recover` falls back to SND.UNA, so that losses in what is outstanding meet fast retransmit again.
     s.progress.forget_timeout(s.una);

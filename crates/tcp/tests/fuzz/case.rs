@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use handfast_core::{Bytes, Duration};
-use handfast_tcp::{Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation};
+use handfast_tcp::{Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo};
 
 /// Which end.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub struct Setup {
 /// A configuration, as indices into the lists of [`Choices::config`]: 0 is the first, lists wrap around.
 #[derive(Arbitrary, Clone, Copy, Debug, Default)]
 pub struct Choices {
-    /// Tahoe, Reno, NewReno, SACK.
+    /// Tahoe, Reno, NewReno, SACK, RACK, RACK with the kernel's undo.
     pub recovery: u8,
     /// Reno, CUBIC, Linux's Reno, Linux's CUBIC.
     pub growth: u8,
@@ -145,12 +145,21 @@ impl Choices {
         let (rto_initial, rto_min, rto_max) =
             pick(&[(1000, 200, 120_000), (1000, 1000, 60_000), (3000, 200, 4000), (600, 50, 1000)], self.rto);
         let (data_retries, syn_retries) = pick(&[(15, 6), (5, 4), (3, 2)], self.retries);
+        let (recovery, undo) = pick(
+            &[
+                (Recovery::Tahoe, Undo::Rfc4015),
+                (Recovery::Reno, Undo::Rfc4015),
+                (Recovery::NewReno, Undo::Rfc4015),
+                (Recovery::Sack, Undo::Rfc4015),
+                (Recovery::Rack, Undo::Rfc4015),
+                (Recovery::Rack, Undo::Linux),
+            ],
+            self.recovery,
+        );
         Config {
             mss: pick(&[1460, 536, 1000, 88, 200, 9000], self.mss),
-            recovery: pick(
-                &[Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack],
-                self.recovery,
-            ),
+            recovery,
+            undo,
             growth: pick(&[Growth::Reno, Growth::Cubic, Growth::LinuxReno, Growth::LinuxCubic], self.growth),
             eifel: self.eifel,
             frto: pick(&[Frto::Off, Frto::Basic, Frto::Sack], self.frto),

@@ -1,0 +1,129 @@
+//! RACK-TLP (RFC 8985) with proportional rate reduction (RFC 6937): what a sender keeps beside the scoreboard. Other recovery
+//! algorithms have none of it.
+
+mod probe;
+mod prr;
+mod transmissions;
+mod undo;
+mod window;
+
+use handfast_core::{Duration, Instant};
+
+pub(crate) use probe::{Answer, deadline, pto};
+pub(crate) use prr::{Delivery, Prr};
+pub(crate) use transmissions::{Criterion, Found, Stamp};
+
+use crate::event::LossCounters;
+use crate::scoreboard::{Range, Scoreboard};
+use probe::Probe;
+use transmissions::Transmissions;
+use undo::Undo;
+use window::ReorderingWindow;
+
+/// What the one timer of a connection waits for (RFC 8985 §8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Pending {
+    #[default]
+    Rto,
+    /// What was sent before the newest delivered has waited for the reordering window.
+    Reordering,
+    /// The probe timeout.
+    Probe,
+}
+
+/// What the reordering window depends on, beside its own state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub(crate) recovering: bool,
+    /// `RACK.segs_sacked` has reached `DupThresh`.
+    pub(crate) dup_thresh: bool,
+    pub(crate) srtt: Duration,
+}
+
+/// RFC 8985 §5.3, and what goes with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Rack {
+    pub(crate) log: Transmissions,
+    pub(crate) window: ReorderingWindow,
+    pub(crate) probe: Probe,
+    pub(crate) prr: Prr,
+    pub(crate) undo: Undo,
+    pub(crate) pending: Pending,
+    pub(crate) counters: LossCounters,
+    /// `RACK.xmit_ts` and `RACK.end_seq`.
+    newest: Option<Stamp>,
+    /// `RACK.rtt`.
+    rtt: Duration,
+    /// `RACK.fack`: one past the highest octet delivered.
+    fack: u64,
+    /// DSACKs taken for those of our own retransmissions.
+    pub(crate) dsacks: u64,
+}
+
+impl Rack {
+    /// Nothing is in flight; the first octet will be `una`.
+    pub(crate) fn new(una: u64) -> Self {
+        Self {
+            log: Transmissions::new(una),
+            window: ReorderingWindow::default(),
+            probe: Probe::default(),
+            prr: Prr::default(),
+            undo: Undo::default(),
+            pending: Pending::Rto,
+            counters: LossCounters::default(),
+            newest: None,
+            rtt: Duration::ZERO,
+            fack: una,
+            dsacks: 0,
+        }
+    }
+
+    /// RFC 8985 §6.2 steps 1 to 3 for octets that have arrived, which had neither been acknowledged nor SACKed. `is_older`: whether the
+    /// acknowledgement echoes a timestamp from before that moment. True where some of them were sent once only.
+    pub(crate) fn delivered(
+        &mut self,
+        now: Instant,
+        range: Range,
+        is_older: impl Fn(Instant) -> bool,
+    ) -> bool {
+        let Self { log, window, newest, rtt, fack, .. } = self;
+        let mut once = false;
+        log.delivered(range, |stamp, again| {
+            let sample = now.since(stamp.at);
+            if again {
+                // Step 2: the original may have arrived instead, if the answer is too early for the retransmission.
+                if is_older(stamp.at) || sample < window.min_rtt() {
+                    return;
+                }
+            } else {
+                once = true;
+                window.sample(now, sample);
+                // Step 3.
+                if stamp.end < *fack {
+                    window.reordered();
+                }
+            }
+            *rtt = sample;
+            *newest = (*newest).max(Some(stamp));
+        });
+        *fack = (*fack).max(range.end);
+        once
+    }
+
+    /// Step 5.
+    pub(crate) fn detect(&mut self, now: Instant, una: u64, board: &Scoreboard, facts: &Facts) -> Found {
+        let Some(newest) = self.newest else { return Found::default() };
+        let patience = self.rtt + self.window.size(facts);
+        self.log.detect(una, board, &Criterion { newest, patience, now })
+    }
+
+    /// RFC 8985 §6.3: the timer has expired; `head` is one past the first segment.
+    pub(crate) fn on_timeout(&mut self, now: Instant, una: u64, head: u64, board: &Scoreboard) {
+        // Linux: without the reordering window.
+        let patience = self.newest.map(|_| self.rtt);
+        self.log.lose_on_timeout(una, head, board, patience, now);
+        self.probe.forget();
+        self.pending = Pending::Rto;
+        self.undo.new_first = false;
+    }
+}

@@ -1,0 +1,388 @@
+//! When what is in flight was last sent, and what of it is lost (RFC 8985 §5.2: `Segment.xmit_ts`, `.retransmitted`, `.lost`).
+//!
+//! No record a segment, but runs of octets that left at one moment. First transmissions leave in the order of their octets, so
+//! what RACK finds lost among them is all that lies below one position; a record of its own is for what was sent again.
+
+use std::collections::VecDeque;
+
+use handfast_core::{Duration, Instant};
+
+use crate::scoreboard::{Range, Scoreboard};
+
+/// Runs of first transmissions kept at most: a window of that many segments. Beyond it, the last run grows, and counts as sent
+/// when its newest part was: found lost later, never too early.
+const MAX_FIRSTS: usize = 1 << 16;
+
+/// Runs sent again kept at most. While they are that many, nothing more is repaired before some of it has arrived or the timer
+/// expired: a peer that SACKs every other octet cannot make us hold more.
+const MAX_AGAIN: usize = 1 << 13;
+
+/// A transmission: when it left, and one past its last octet. Later ones are greater (RFC 8985 §6.1 `RACK_sent_after`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stamp {
+    pub(crate) at: Instant,
+    pub(crate) end: u64,
+}
+
+/// The last transmission of octets sent more than once.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    start: u64,
+    end: u64,
+    at: Instant,
+    /// It is lost as well.
+    lost: bool,
+}
+
+/// What RACK looks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Criterion {
+    /// `RACK.xmit_ts` and `RACK.end_seq`: only what was sent before it is judged.
+    pub(crate) newest: Stamp,
+    /// `RACK.rtt` + `RACK.reo_wnd`.
+    pub(crate) patience: Duration,
+    pub(crate) now: Instant,
+}
+
+/// What it has found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found {
+    /// Octets newly lost.
+    pub(crate) octets: u64,
+    /// Some of them had been sent again.
+    pub(crate) again: bool,
+    /// When all that was sent before the newest delivered will have waited long enough.
+    pub(crate) recheck: Option<Instant>,
+}
+
+impl Criterion {
+    fn due(&self, at: Instant) -> Instant {
+        at + self.patience
+    }
+
+    fn is_lost(&self, at: Instant) -> bool {
+        self.due(at) <= self.now
+    }
+}
+
+/// The transmissions of everything above SND.UNA.
+#[derive(Clone, Debug)]
+pub(crate) struct Transmissions {
+    /// First transmissions: ascending ends, ascending times.
+    firsts: VecDeque<Stamp>,
+    /// Sorted, disjoint.
+    again: VecDeque<Again>,
+    /// Every octet below that is neither SACKed nor under way again is lost.
+    lost_below: u64,
+    /// Octets below `lost_below` that are under way again.
+    under_way: u64,
+    /// Nothing below waits to be sent again.
+    from: u64,
+    /// When the last segment left, and whether it had been sent before.
+    last: (Instant, bool),
+}
+
+impl Transmissions {
+    /// Nothing is in flight; the next octet is `una`.
+    pub(crate) fn new(una: u64) -> Self {
+        Self {
+            firsts: VecDeque::new(),
+            again: VecDeque::new(),
+            lost_below: una,
+            under_way: 0,
+            from: una,
+            last: (Instant::ZERO, false),
+        }
+    }
+
+    /// How many runs it holds.
+    pub(crate) fn len(&self) -> usize {
+        self.firsts.len() + self.again.len()
+    }
+
+    /// The time to note for a segment that leaves `now`. `RACK_sent_after` goes by the octets where times are equal, which says
+    /// which of two new segments left first, not whether a new one or a repeated one did: those get different times.
+    fn stamp(&mut self, now: Instant, again: bool) -> Instant {
+        let (at, was_again) = self.last;
+        let step = Duration::from_nanos(u64::from(again != was_again));
+        self.last = (now.max(at + step), again);
+        self.last.0
+    }
+
+    /// New octets up to `end` leave.
+    pub(crate) fn sent(&mut self, end: u64, now: Instant) {
+        let at = self.stamp(now, false);
+        let full = self.firsts.len() >= MAX_FIRSTS;
+        match self.firsts.back_mut() {
+            Some(last) if last.at == at || full => *last = Stamp { at, end },
+            _ => self.firsts.push_back(Stamp { at, end }),
+        }
+    }
+
+    /// Octets that had been sent before leave again.
+    pub(crate) fn resent(&mut self, range: Range, now: Instant) {
+        let at = self.stamp(now, true);
+        self.remove(range, |_| ());
+        if range.start < self.lost_below {
+            // What is lost goes in order, so nothing waits below.
+            self.from = self.from.max(range.end);
+        }
+        if self.again.len() >= MAX_AGAIN {
+            return;
+        }
+        self.under_way += self.below(range.start, range.end);
+        let i = self.again.partition_point(|r| r.end <= range.start);
+        if let Some(last) = i.checked_sub(1).and_then(|i| self.again.get_mut(i))
+            && (last.end, last.at, last.lost) == (range.start, at, false)
+        {
+            last.end = range.end;
+        } else {
+            self.again.insert(i, Again { start: range.start, end: range.end, at, lost: false });
+        }
+    }
+
+    /// Octets of `start .. end` below `lost_below`.
+    fn below(&self, start: u64, end: u64) -> u64 {
+        end.min(self.lost_below).saturating_sub(start)
+    }
+
+    /// Forgets retransmissions of `range`, telling each.
+    fn remove(&mut self, range: Range, mut each: impl FnMut(Again)) {
+        let mut i = self.again.partition_point(|r| r.end <= range.start);
+        while let Some(&run) = self.again.get(i).filter(|r| r.start < range.end) {
+            let cut = Again { start: run.start.max(range.start), end: run.end.min(range.end), ..run };
+            each(cut);
+            if !run.lost {
+                self.under_way -= self.below(cut.start, cut.end);
+            }
+            self.again.remove(i);
+            for rest in [Again { end: cut.start, ..run }, Again { start: cut.end, ..run }] {
+                if rest.start < rest.end {
+                    self.again.insert(i, rest);
+                    i += 1;
+                }
+            }
+        }
+    }
+
+    /// `range` has arrived, which had neither been acknowledged nor SACKed. Tells the last transmission of each part and whether it
+    /// was a repetition; of what was sent once, that of the last octet only.
+    pub(crate) fn delivered(&mut self, range: Range, mut each: impl FnMut(Stamp, bool)) {
+        let mut upto = range.start;
+        let mut original = None;
+        if !self.again.is_empty() {
+            self.remove(range, |run| {
+                if upto < run.start {
+                    original = Some(run.start);
+                }
+                upto = run.end;
+                each(Stamp { at: run.at, end: run.end }, true);
+            });
+        }
+        if upto < range.end {
+            original = Some(range.end);
+        }
+        if let Some(end) = original
+            && let Some(at) = self.first_sent(end - 1)
+        {
+            each(Stamp { at, end }, false);
+        }
+    }
+
+    /// When an octet was first sent.
+    pub(crate) fn first_sent(&self, octet: u64) -> Option<Instant> {
+        if let Some(oldest) = self.firsts.front().filter(|r| octet < r.end) {
+            return Some(oldest.at);
+        }
+        let i = self.firsts.partition_point(|r| r.end <= octet);
+        self.firsts.get(i).map(|r| r.at)
+    }
+
+    /// When an octet was last sent.
+    pub(crate) fn last_sent(&self, octet: u64) -> Option<Instant> {
+        let i = self.again.partition_point(|r| r.end <= octet);
+        match self.again.get(i) {
+            Some(run) if run.start <= octet => Some(run.at),
+            _ => self.first_sent(octet),
+        }
+    }
+
+    /// The cumulative acknowledgement has reached `una`; what it covers was handed to [`Self::delivered`], where it was not SACKed.
+    pub(crate) fn advance(&mut self, una: u64) {
+        while self.firsts.front().is_some_and(|r| r.end <= una) {
+            self.firsts.pop_front();
+        }
+        self.lost_below = self.lost_below.max(una);
+        self.from = self.from.max(una);
+    }
+
+    /// The receiver has dropped what it had SACKed: it may wait below what was repaired.
+    pub(crate) fn start_over(&mut self, una: u64) {
+        self.from = una;
+    }
+
+    /// RFC 8985 §6.2 step 5, `RACK_detect_loss`.
+    pub(crate) fn detect(&mut self, una: u64, board: &Scoreboard, c: &Criterion) -> Found {
+        let mut found = Found::default();
+        self.detect_firsts(una, board, c, &mut found);
+        self.detect_again(c, &mut found);
+        found
+    }
+
+    fn detect_firsts(&mut self, una: u64, board: &Scoreboard, c: &Criterion, found: &mut Found) {
+        let i = self.firsts.partition_point(|r| r.end <= self.lost_below);
+        let mut lost_below = self.lost_below;
+        let mut start = lost_below;
+        for run in self.firsts.range(i..) {
+            // RACK_sent_after: of what left with the newest delivered, the octets before it.
+            let end = if run.at == c.newest.at { run.end.min(c.newest.end) } else { run.end };
+            if run.at > c.newest.at || end <= start {
+                break;
+            }
+            if c.is_lost(run.at) {
+                lost_below = end;
+            } else if self.is_single(Range { start, end }, board) {
+                found.recheck = found.recheck.max(Some(c.due(run.at)));
+            }
+            start = end;
+        }
+        found.octets += self.lose_below(lost_below, una, board);
+    }
+
+    /// Whether some octet of `range` has been sent once only and not arrived.
+    fn is_single(&self, range: Range, board: &Scoreboard) -> bool {
+        let mut at = range.start;
+        while let Some(gap) = board.gap(at, range.end) {
+            let i = self.again.partition_point(|r| r.end <= gap.start);
+            match self.again.get(i).filter(|r| r.start <= gap.start) {
+                Some(run) => at = run.end,
+                None => return true,
+            }
+        }
+        false
+    }
+
+    /// Moves `lost_below`; returns the octets that are lost by it.
+    fn lose_below(&mut self, position: u64, una: u64, board: &Scoreboard) -> u64 {
+        if position <= self.lost_below {
+            return 0;
+        }
+        let before = self.waiting(una, board);
+        self.from = self.from.min(self.lost_below).max(una);
+        self.lost_below = position;
+        self.recount();
+        self.waiting(una, board) - before
+    }
+
+    fn recount(&mut self) {
+        let end = self.again.partition_point(|r| r.start < self.lost_below);
+        self.under_way =
+            self.again.range(..end).filter(|r| !r.lost).map(|r| self.below(r.start, r.end)).sum();
+    }
+
+    fn detect_again(&mut self, c: &Criterion, found: &mut Found) {
+        for run in &mut self.again {
+            if run.lost || (Stamp { at: run.at, end: run.end }) >= c.newest {
+                continue;
+            }
+            if !c.is_lost(run.at) {
+                found.recheck = found.recheck.max(Some(c.due(run.at)));
+                continue;
+            }
+            run.lost = true;
+            let octets = run.end.min(self.lost_below).saturating_sub(run.start);
+            self.under_way -= octets;
+            self.from = self.from.min(run.start);
+            found.octets += octets;
+            found.again = true;
+        }
+    }
+
+    /// RFC 8985 §6.3, `RACK_mark_losses_on_RTO`: the first segment is lost, and what has waited long enough. `head` is one past the
+    /// first segment.
+    pub(crate) fn lose_on_timeout(
+        &mut self,
+        una: u64,
+        head: u64,
+        board: &Scoreboard,
+        patience: Option<Duration>,
+        now: Instant,
+    ) {
+        let is_lost = |at: Instant| patience.is_none_or(|p| at + p <= now);
+        let due = self.firsts.iter().take_while(|r| is_lost(r.at)).last().map_or(una, |r| r.end);
+        for run in &mut self.again {
+            run.lost |= run.start < head || is_lost(run.at);
+        }
+        self.merge_lost();
+        self.lost_below = self.lost_below.max(due).max(head);
+        self.from = una;
+        self.recount();
+        debug_assert!(self.waiting(una, board) > 0, "the first segment is lost");
+    }
+
+    /// Lost runs that touch become one, as if all had left with the later.
+    fn merge_lost(&mut self) {
+        let runs = std::mem::take(&mut self.again);
+        for run in runs {
+            match self.again.back_mut() {
+                Some(last) if last.lost && run.lost && last.end == run.start => {
+                    last.end = run.end;
+                    last.at = last.at.max(run.at);
+                }
+                _ => self.again.push_back(run),
+            }
+        }
+    }
+
+    /// Nothing is lost after all.
+    pub(crate) fn unmark(&mut self, una: u64) {
+        for run in &mut self.again {
+            run.lost = false;
+        }
+        self.lost_below = una;
+        self.from = una;
+        self.under_way = 0;
+    }
+
+    /// Octets lost that are not under way again.
+    pub(crate) fn waiting(&self, una: u64, board: &Scoreboard) -> u64 {
+        let lost = self.lost_below.max(una);
+        (lost - una) - board.sacked_below(lost) - self.under_way
+    }
+
+    /// Octets in flight up to SND.MAX `max`: neither delivered nor lost.
+    pub(crate) fn in_flight(&self, una: u64, max: u64, board: &Scoreboard) -> u64 {
+        let lost = self.lost_below.max(una);
+        (max - lost) - (board.sacked_below(max) - board.sacked_below(lost)) + self.under_way
+    }
+
+    /// The first octets that are lost and not under way again.
+    pub(crate) fn next_lost(&self, una: u64, board: &Scoreboard) -> Option<Range> {
+        if self.again.len() >= MAX_AGAIN {
+            return None;
+        }
+        let mut at = self.from.max(una);
+        while let Some(gap) = board.gap(at, self.lost_below) {
+            let i = self.again.partition_point(|r| r.end <= gap.start);
+            match self.again.get(i) {
+                Some(run) if run.start <= gap.start && !run.lost => at = run.end,
+                Some(run) if run.start <= gap.start => {
+                    return Some(Range { end: gap.end.min(run.end), ..gap });
+                }
+                Some(run) => return Some(Range { end: gap.end.min(run.start), ..gap }),
+                None => return Some(gap),
+            }
+        }
+        None
+    }
+
+    /// Octets found lost and under way again.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.under_way
+    }
+
+    /// Whether a retransmission is in the network.
+    pub(crate) fn is_repairing(&self) -> bool {
+        self.again.iter().any(|r| !r.lost)
+    }
+}

@@ -1,0 +1,42 @@
+//! RACK-TLP (RFC 8985) with proportional rate reduction (RFC 6937). Its state is in [`crate::rack`].
+
+use super::{Algorithm, Phase, Retransmission};
+use crate::rack::Prr;
+use crate::sender::Sender;
+
+pub(crate) struct Rack;
+
+impl Algorithm for Rack {
+    fn is_loss(&self, s: &Sender) -> bool {
+        s.rack.as_ref().is_some_and(|rack| rack.log.waiting(s.una, &s.board) > 0)
+    }
+
+    fn enter(&self, s: &mut Sender) {
+        let Some(rack) = &mut s.rack else { return };
+        rack.undo.begin(s.una, &s.window, s.growth, rack.log.under_way());
+        rack.prr = Prr::begin(s.window.cwnd);
+        rack.probe.forget();
+        // RFC 6937 §3: ssthresh = CongCtrlAlg(); as in Linux, of cwnd. cwnd follows from the acknowledgements.
+        s.window.ssthresh = s.growth.on_congestion(&s.window, s.window.cwnd);
+        s.progress.begin(Phase::Recovery, s.una, s.max);
+        s.timed = None;
+    }
+
+    fn on_new_ack(&self, s: &mut Sender, _octets: u64) {
+        if s.una >= s.progress.recover {
+            // RFC 6937 §3: "At the end of recovery, cwnd is set to ssthresh".
+            s.window.set_cwnd(s.window.ssthresh);
+            s.progress.leave();
+        }
+    }
+
+    fn in_flight(&self, s: &Sender) -> u64 {
+        s.rack.as_ref().map_or(0, |rack| rack.log.in_flight(s.una, s.max, &s.board))
+    }
+
+    fn retransmission(&self, s: &Sender, _new_data: bool) -> Option<Retransmission> {
+        // RFC 8985 §6.2: what is marked lost is what may go again, the lowest first.
+        let range = s.rack.as_ref()?.log.next_lost(s.una, &s.board)?;
+        Some(Retransmission { range, rescue: false })
+    }
+}

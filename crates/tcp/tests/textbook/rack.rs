@@ -1,0 +1,128 @@
+//! RACK (RFC 8985 §6) and proportional rate reduction (RFC 6937), acknowledgement by acknowledgement.
+
+use handfast_tcp::Event;
+
+use crate::script::{Script, bulk, ten};
+use crate::support::Fate;
+
+/// 0 to 9 left at 0, and nothing has come back; it is 100 ms, a round trip later.
+fn after_a_round_trip(segments: u32) -> Script {
+    let mut s = bulk(ten("rack"), segments);
+    s.run(100, |_| Fate::Drop);
+    assert_eq!(s.news(), "0-9");
+    s
+}
+
+/// What goes out until `ms`.
+fn until(s: &mut Script, ms: u64) -> String {
+    s.run(ms, |_| Fate::Drop);
+    s.news()
+}
+
+#[test]
+fn a_hole_is_lost_once_the_reordering_window_has_passed() {
+    // RFC 8985 §6.2 steps 2, 4 and 5: 2, sent at 0, took 100 ms; 0 and 1, sent before it, have as long and a quarter of it.
+    let mut s = after_a_round_trip(10);
+    s.answer(0, &[(2000, 3000)]);
+    assert_eq!((s.news().as_str(), s.pair.client.deadline()), ("", Some(s.start + crate::script::MS(125))));
+    assert_eq!(until(&mut s, 124), "");
+    // PRR: one segment, to begin with.
+    assert_eq!(until(&mut s, 125), "0");
+    assert!(s.events().contains(&(125, Event::RecoveryEntered)));
+}
+
+#[test]
+fn what_was_sent_after_the_newest_delivered_is_not_judged() {
+    // RACK_sent_after: of segments that left at one moment, the octets decide.
+    let mut s = after_a_round_trip(10);
+    s.answer(0, &[(1000, 2000)]);
+    until(&mut s, 150);
+    s.answer(0, &[(1000, 2000)]);
+    assert_eq!(s.pair.client.snapshot(s.pair.now).cwnd, 9000, "0 is under way again, 2 to 9 are in flight");
+}
+
+#[test]
+fn three_segments_sacked_end_the_wait() {
+    // Step 4: "RACK.segs_sacked >= RACK.dupthresh": no reordering window.
+    let mut s = after_a_round_trip(10);
+    s.answer(1000, &[(2000, 4000)]);
+    assert_eq!(s.news(), "");
+    s.answer(1000, &[(2000, 5000)]);
+    assert_eq!(s.news(), "1");
+}
+
+#[test]
+fn in_recovery_nothing_waits() {
+    // Step 4: "If in Fast or RTO recovery: return 0".
+    let mut s = after_a_round_trip(10);
+    s.answer(1000, &[(2000, 5000)]);
+    s.news();
+    s.answer(1000, &[(6000, 9000), (2000, 5000)]);
+    assert_eq!(s.news(), "5");
+    s.answer(2000, &[]);
+}
+
+#[test]
+fn where_reordering_was_seen_the_window_stands() {
+    // Step 3: 2, sent once, arrives after 3. Step 4: then three segments, and recovery, no longer end the wait.
+    let mut s = after_a_round_trip(10);
+    s.answer(1000, &[(3000, 4000)]).answer(1000, &[(2000, 4000)]).answer(1000, &[(2000, 9000)]);
+    assert_eq!((s.news().as_str(), until(&mut s, 124).as_str()), ("", ""));
+    assert_eq!(until(&mut s, 125), "1");
+}
+
+#[test]
+fn a_repeated_segment_that_arrives_late_is_no_reordering() {
+    // Step 3: only "if Segment.retransmitted is FALSE".
+    let mut s = after_a_round_trip(15);
+    s.answer(1000, &[(2000, 5000)]);
+    assert_eq!(s.news(), "1");
+    until(&mut s, 200);
+    s.answer(10_000, &[]);
+    assert_eq!(s.news(), "10-14");
+    until(&mut s, 300);
+    s.answer(11_000, &[(12_000, 15_000)]);
+    assert_eq!(s.news(), "11", "no window");
+}
+
+#[test]
+fn a_lost_retransmission_is_found() {
+    // The advantage over RFC 6675: 2 goes again as soon as something sent after its repetition has arrived.
+    let mut s = bulk(ten("rack"), 60);
+    s.lose(300, &[2, 2]);
+    assert_eq!(s.rounds(), ["0: 0-9", "100: 10-13 2 14-15", "200: 16-17 2 18-19", "300: 20-24"]);
+    assert_eq!(s.timeouts(), []);
+}
+
+#[test]
+fn an_answer_too_early_for_the_retransmission_is_the_original_s() {
+    // Step 2: less than RACK.min_RTT after the repetition of 1, it says nothing about what was sent between.
+    let mut s = after_a_round_trip(10);
+    s.answer(1000, &[(2000, 5000)]);
+    assert_eq!(s.news(), "1");
+    assert_eq!(until(&mut s, 130), "");
+    s.answer(5000, &[]);
+    assert_eq!(s.news(), "");
+    assert_eq!(until(&mut s, 230), "");
+}
+
+#[test]
+fn the_window_falls_in_proportion() {
+    // RFC 6937: of every two segments that arrive one goes out, until half the window is in flight; then one for one.
+    let mut s = bulk(ten("rack"), 60);
+    s.lose(100, &[2]);
+    assert_eq!(s.rounds(), ["0: 0-9", "100: 10-13 2 14-15"]);
+    assert_eq!(s.window().1, 5000);
+    // At the end cwnd is ssthresh.
+    s.lose(200, &[]);
+    assert_eq!((s.rounds()[2].as_str(), s.window()), ("200: 16-20", (5000, 5000)));
+}
+
+#[test]
+fn many_losses_are_repaired_in_slow_start() {
+    // RFC 6937 with the slow-start reduction bound: below ssthresh, and as long as nothing more is lost, one segment more than
+    // arrives.
+    let mut s = bulk(ten("rack"), 10);
+    s.lose(700, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(s.rounds(), ["0: 0-9", "200: 9", "300: 0", "400: 1-2", "500: 3-6", "600: 7-8"]);
+}
