@@ -1,4 +1,4 @@
-//! Units as types and seeded random streams: what every machine of handfast shares.
+//! Units as types, seeded random streams and a queue: what every machine of handfast shares.
 //!
 //! Nothing here knows a protocol. A quantity that crosses a public boundary carries its unit in its type, so that
 //! a duration cannot be passed where a byte count is meant, and text has one format per unit ([`units`]).
@@ -6,10 +6,12 @@
 mod quantity;
 mod random;
 mod seq;
+mod short_queue;
 mod time;
 pub mod units;
 
 pub use quantity::{BitRate, Bytes};
 pub use random::Stream;
 pub use seq::SeqNum;
+pub use short_queue::ShortQueue;
 pub use time::{Duration, Instant};

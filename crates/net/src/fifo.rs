@@ -1,9 +1,6 @@
 //! The packets of one direction in order, and which of them still wait.
 
-use std::collections::VecDeque;
-use std::collections::vec_deque::Iter;
-
-use handfast_core::{Bytes, Duration, Instant};
+use handfast_core::{Bytes, Duration, Instant, ShortQueue};
 
 /// The largest size the FIFO accounts for: 30 bits.
 const SIZE_MASK: u32 = (1 << 30) - 1;
@@ -52,7 +49,7 @@ pub(crate) fn clamp(size: Bytes) -> u32 {
 /// border moves with time and is looked up only when somebody asks.
 #[derive(Debug)]
 pub(crate) struct Fifo<H> {
-    entries: VecDeque<Entry<H>>,
+    entries: ShortQueue<Entry<H>>,
     /// When the last packet that was ever appended arrives.
     last_arrival: Instant,
     /// Bytes of the packets behind the border.
@@ -63,7 +60,7 @@ pub(crate) struct Fifo<H> {
 
 impl<H: Copy> Fifo<H> {
     pub(crate) const fn new() -> Self {
-        Self { entries: VecDeque::new(), last_arrival: Instant::ZERO, held_bytes: 0, departed: 0 }
+        Self { entries: ShortQueue::new(), last_arrival: Instant::ZERO, held_bytes: 0, departed: 0 }
     }
 
     /// Packets on the link: in the queue or in the air.
@@ -117,9 +114,9 @@ impl<H: Copy> Fifo<H> {
     }
 
     /// The packets in the queue, first the one in serialisation.
-    pub(crate) fn queue(&mut self, now: Instant) -> Iter<'_, Entry<H>> {
+    pub(crate) fn queue(&mut self, now: Instant) -> impl Iterator<Item = &Entry<H>> {
         self.held(now);
-        self.entries.range(self.departed as usize..)
+        self.entries.iter().skip(self.departed as usize)
     }
 
     /// Gives each packet in the queue, in order, the departure that `departure` computes, and an arrival `delay` later; none
@@ -133,8 +130,8 @@ impl<H: Copy> Fifo<H> {
         self.held(now);
         let departed = self.departed as usize;
         // What has left the link arrived by now: that is no bound any more.
-        self.last_arrival = departed.checked_sub(1).map_or(Instant::ZERO, |last| self.entries[last].arrival);
-        for entry in self.entries.range_mut(departed..) {
+        self.last_arrival = departed.checked_sub(1).and_then(|last| self.entries.get(last)).map_or(Instant::ZERO, |last| last.arrival);
+        for entry in self.entries.iter_mut().skip(departed) {
             entry.departure = departure(entry);
             entry.arrival = self.last_arrival.max(entry.departure + delay);
             self.last_arrival = entry.arrival;

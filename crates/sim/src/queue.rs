@@ -134,6 +134,7 @@ impl EventQueue {
     }
 
     /// Puts the machine's entry exactly at `deadline`, or takes it out.
+    #[inline]
     pub(crate) fn settle(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
         let at = deadline.unwrap_or(Instant::MAX);
         let (old, new) = (Entry::new(timer.armed, timer), Entry::new(at, timer));
@@ -146,7 +147,6 @@ impl EventQueue {
         }
     }
 
-    #[inline]
     fn settle_link(&mut self, old: Option<Entry>, new: Option<Entry>) {
         if let Some(old) = old.filter(|&old| !self.wheel.remove(old)) {
             self.heap.remove(old);

@@ -4,21 +4,22 @@ use crate::queue::Entry;
 
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 12;
+/// A bit of `words` stands for each word of `occupied`.
+const WORDS: usize = SLOTS / WORD;
 const WORD: usize = u64::BITS as usize;
+/// Entries that a slot holds: a cache line of them. Slots are so narrow that more are rare.
+const WAYS: usize = 4;
 /// Slots are 2^11 ns wide at first.
 const FIRST_SHIFT: u32 = 11;
 /// And 2^0 to 2^30 ns later.
 const MAX_SHIFT: u32 = 30;
 /// How many times the earliest entry is looked for between two judgements of the width.
 const SPELL: u32 = 4096;
-const NONE: u32 = u32::MAX;
 
-/// An entry in a slot's list.
+/// Entries that come at about the same time, in no order.
 #[derive(Clone, Copy, Debug)]
-struct Node {
-    entry: Entry,
-    next: u32,
-}
+#[repr(align(64))]
+struct Slot([Entry; WAYS]);
 
 /// What happened since the width was last judged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,37 +30,42 @@ struct Spell {
     inserted: u32,
     /// Entries that lay beyond the end.
     beyond: u32,
+    /// Entries that found their slot full.
+    full: u32,
 }
 
 /// Entries of the next [`SLOTS`] slots of time; which slot is the first moves with time. Entries that do not fit are for
 /// the caller to keep. The width follows what happens, and never what order entries come out in.
 #[derive(Debug)]
 pub(crate) struct Wheel {
+    first: Entry,
     shift: u32,
+    len: u32,
     /// The first slot, counted from time 0. No entry stands before it.
     start: u64,
-    /// The first node of each slot's list; slots are reused modulo their number.
-    heads: Vec<u32>,
+    /// Slots are reused modulo their number. What lies behind the number of entries in `lens` is left from before.
+    slots: Box<[Slot]>,
+    lens: [u8; SLOTS],
     /// A bit for each slot with entries.
-    occupied: [u64; SLOTS / WORD],
-    nodes: Vec<Node>,
-    free: u32,
-    len: usize,
-    first: Entry,
+    occupied: [u64; WORDS],
+    /// A bit for each word of `occupied` that is not zero.
+    words: u64,
     spell: Spell,
 }
+
+const _: () = assert!(WORDS == WORD, "`words` has a bit for each word");
 
 impl Default for Wheel {
     fn default() -> Self {
         Self {
-            shift: FIRST_SHIFT,
-            start: 0,
-            heads: vec![NONE; SLOTS],
-            occupied: [0; SLOTS / WORD],
-            nodes: Vec::new(),
-            free: NONE,
-            len: 0,
             first: Entry::NEVER,
+            shift: FIRST_SHIFT,
+            len: 0,
+            start: 0,
+            slots: vec![Slot([Entry::NEVER; WAYS]); SLOTS].into_boxed_slice(),
+            lens: [0; SLOTS],
+            occupied: [0; WORDS],
+            words: 0,
             spell: Spell::default(),
         }
     }
@@ -85,10 +91,15 @@ impl Wheel {
             self.spell.beyond += 1;
             return false;
         }
-        let head = slot as usize % SLOTS;
-        let node = self.allocate(Node { entry, next: self.heads[head] });
-        self.heads[head] = node;
-        self.occupied[head / WORD] |= 1 << (head % WORD);
+        let index = slot as usize % SLOTS;
+        let Some(place) = self.slots[index].0.get_mut(usize::from(self.lens[index])) else {
+            self.spell.full += 1;
+            return false;
+        };
+        *place = entry;
+        self.lens[index] += 1;
+        self.occupied[index / WORD] |= 1 << (index % WORD);
+        self.words |= 1 << (index / WORD);
         self.len += 1;
         self.first = self.first.min(entry);
         true
@@ -98,13 +109,29 @@ impl Wheel {
     #[inline]
     pub(crate) fn remove(&mut self, entry: Entry) -> bool {
         let slot = self.slot(entry);
-        if slot.wrapping_sub(self.start) >= SLOTS as u64 || !self.unlink(slot as usize % SLOTS, entry) {
+        if slot.wrapping_sub(self.start) >= SLOTS as u64 || !self.take(slot as usize % SLOTS, entry) {
             return false;
         }
         self.len -= 1;
         if entry == self.first {
             self.start = slot;
             self.first = self.earliest();
+        }
+        true
+    }
+
+    /// Takes an entry out of a slot; the last one there fills the gap.
+    #[inline]
+    fn take(&mut self, index: usize, entry: Entry) -> bool {
+        let Slot(ways) = &mut self.slots[index];
+        let Some(held) = ways.get_mut(..usize::from(self.lens[index])) else { return false };
+        let Some(place) = held.iter().position(|&found| found == entry) else { return false };
+        held[place] = held[held.len() - 1];
+        self.lens[index] -= 1;
+        if self.lens[index] == 0 {
+            let word = &mut self.occupied[index / WORD];
+            *word &= !(1 << (index % WORD));
+            self.words &= !(u64::from(*word == 0) << (index / WORD));
         }
         true
     }
@@ -117,8 +144,8 @@ impl Wheel {
 
     #[cold]
     fn judge(&mut self) -> Vec<Entry> {
-        let Spell { searches, compared, inserted, beyond } = std::mem::take(&mut self.spell);
-        let crowded = compared > 3 * searches;
+        let Spell { searches, compared, inserted, beyond, full } = std::mem::take(&mut self.spell);
+        let crowded = full > inserted / 64 || compared > 2 * searches;
         let short = beyond > inserted / 4 && compared < searches + searches / 4;
         if crowded && self.shift > 0 {
             self.resize(self.shift - 1)
@@ -130,59 +157,18 @@ impl Wheel {
     }
 
     fn resize(&mut self, shift: u32) -> Vec<Entry> {
-        let mut entries = Vec::with_capacity(self.len);
-        for &head in &self.heads {
-            let mut at = head;
-            while let Some(node) = self.nodes.get(at as usize) {
-                entries.push(node.entry);
-                at = node.next;
-            }
-        }
+        let held = |(Slot(ways), &len): (&Slot, &u8)| ways[..usize::from(len)].to_vec();
+        let mut entries: Vec<Entry> = self.slots.iter().zip(&self.lens).flat_map(held).collect();
         let start = self.start << self.shift >> shift;
-        *self = Self { shift, start, ..Self::default() };
+        let slots = std::mem::take(&mut self.slots);
+        *self = Self { shift, start, slots, ..Self::default() };
         entries.retain(|&entry| !self.insert(entry));
         entries
     }
 
+    #[inline]
     fn slot(&self, entry: Entry) -> u64 {
         entry.at().as_nanos() >> self.shift
-    }
-
-    fn allocate(&mut self, node: Node) -> u32 {
-        let Some(place) = self.nodes.get_mut(self.free as usize) else {
-            self.nodes.push(node);
-            return self.nodes.len() as u32 - 1;
-        };
-        let index = self.free;
-        self.free = place.next;
-        *place = node;
-        index
-    }
-
-    /// Takes an entry out of a slot's list.
-    #[inline]
-    fn unlink(&mut self, head: usize, entry: Entry) -> bool {
-        let (mut before, mut at) = (NONE, self.heads[head]);
-        while let Some(&Node { entry: found, next }) = self.nodes.get(at as usize) {
-            if found == entry {
-                match self.nodes.get_mut(before as usize) {
-                    Some(before) => before.next = next,
-                    None => self.set_head(head, next),
-                }
-                self.nodes[at as usize].next = self.free;
-                self.free = at;
-                return true;
-            }
-            (before, at) = (at, next);
-        }
-        false
-    }
-
-    fn set_head(&mut self, head: usize, node: u32) {
-        self.heads[head] = node;
-        if node == NONE {
-            self.occupied[head / WORD] &= !(1 << (head % WORD));
-        }
     }
 
     /// Looks for the earliest entry.
@@ -192,12 +178,13 @@ impl Wheel {
         if self.len == 0 {
             return Entry::NEVER;
         }
-        let mut first = Entry::NEVER;
-        let mut at = self.heads[self.first_occupied()];
-        while let Some(node) = self.nodes.get(at as usize) {
-            self.spell.compared += 1;
-            first = first.min(node.entry);
-            at = node.next;
+        let index = self.first_occupied();
+        let len = usize::from(self.lens[index]);
+        self.spell.compared += len as u32;
+        let Slot(ways) = &self.slots[index];
+        let mut first = ways[0];
+        for &entry in ways.iter().take(len).skip(1) {
+            first = first.min(entry);
         }
         first
     }
@@ -212,9 +199,10 @@ impl Wheel {
             return word * WORD + ahead.trailing_zeros() as usize;
         }
         // Around once; the first word comes again for the bits before the start.
-        let words = SLOTS / WORD;
-        let found = (1..=words).map(|i| (word + i) % words).find(|&word| self.occupied[word] != 0);
-        found.map_or(start, |word| word * WORD + self.occupied[word].trailing_zeros() as usize)
+        let after = self.words & (u64::MAX << word << 1);
+        let words = if after == 0 { self.words } else { after };
+        let word = words.trailing_zeros() as usize % WORDS;
+        word * WORD + self.occupied[word].trailing_zeros() as usize % WORD
     }
 }
 

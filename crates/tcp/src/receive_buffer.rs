@@ -1,8 +1,9 @@
 //! What has arrived: in-order data that waits to be read, and runs beyond a hole.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use bytes::BytesMut;
+use handfast_core::ShortQueue;
 use handfast_wire::Payload;
 
 /// Runs beyond holes kept at most. A peer that sends every other byte must not make us hold more; what does not fit is
@@ -38,7 +39,7 @@ pub(crate) enum Arrival {
 pub(crate) struct ReceiveBuffer {
     /// Position of the next in-order octet.
     next: u64,
-    ready: VecDeque<Payload>,
+    ready: ShortQueue<Payload>,
     ready_len: u64,
     runs: Vec<Run>,
     pieces: BTreeMap<u64, Payload>,
@@ -187,7 +188,7 @@ impl ReceiveBuffer {
 }
 
 /// Appends in-order data. Synthetic data that continues the last piece merges into it.
-fn push_merged(ready: &mut VecDeque<Payload>, ready_len: &mut u64, payload: Payload) {
+fn push_merged(ready: &mut ShortQueue<Payload>, ready_len: &mut u64, payload: Payload) {
     *ready_len += payload.len() as u64;
     if !ready.back_mut().is_some_and(|last| extend(last, &payload)) {
         ready.push_back(payload);

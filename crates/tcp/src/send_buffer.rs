@@ -1,8 +1,7 @@
 //! What the application has written and the peer has not yet acknowledged.
 
-use std::collections::VecDeque;
-
 use bytes::{Bytes, BytesMut};
+use handfast_core::ShortQueue;
 use handfast_wire::Payload;
 
 /// A run of written data. Synthetic runs are as long as they like: they take no memory.
@@ -28,7 +27,7 @@ pub(crate) struct SendBuffer {
     end: u64,
     /// Real bytes held: what the configured limit bounds.
     real: u64,
-    chunks: VecDeque<Chunk>,
+    chunks: ShortQueue<Chunk>,
 }
 
 impl SendBuffer {
