@@ -7,7 +7,10 @@ use std::collections::VecDeque;
 pub struct ShortQueue<T> {
     front: Option<T>,
     /// What stands behind it. Empty where there is no first element; kept when it runs empty, for the next time.
-    #[expect(clippy::box_collection, reason = "a pointer in place of the four words that short queues do not use")]
+    #[expect(
+        clippy::box_collection,
+        reason = "a pointer in place of the four words that short queues do not use"
+    )]
     rest: Option<Box<VecDeque<T>>>,
 }
 

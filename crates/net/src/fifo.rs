@@ -130,7 +130,10 @@ impl<H: Copy> Fifo<H> {
         self.held(now);
         let departed = self.departed as usize;
         // What has left the link arrived by now: that is no bound any more.
-        self.last_arrival = departed.checked_sub(1).and_then(|last| self.entries.get(last)).map_or(Instant::ZERO, |last| last.arrival);
+        self.last_arrival = departed
+            .checked_sub(1)
+            .and_then(|last| self.entries.get(last))
+            .map_or(Instant::ZERO, |last| last.arrival);
         for entry in self.entries.iter_mut().skip(departed) {
             entry.departure = departure(entry);
             entry.arrival = self.last_arrival.max(entry.departure + delay);

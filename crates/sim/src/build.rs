@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use handfast_core::{Instant, SeqNum, Stream};
-use handfast_measure::address::address_of;
 use handfast_measure::plan::{self, Paths};
 use handfast_measure::topology::{ChannelId, Topology};
 use handfast_net::Outbox;
@@ -93,8 +92,8 @@ impl Ends {
             node: node as u32,
             out: way[0],
             goal: topology.goal(far),
-            local: (address_of(node), self.ports[id]),
-            remote: (address_of(far), self.ports[id ^ 1]),
+            local_port: self.ports[id],
+            remote_port: self.ports[id ^ 1],
         }
     }
 }

@@ -4,6 +4,7 @@
 //! topology, a number of flows, or who helps.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 
 use handfast_core::Instant;
 use handfast_measure::address::node_of;
@@ -162,7 +163,8 @@ impl Network {
             self.rewire(handle);
         }
         if !self.taps.is_empty() {
-            self.taps.record(now, node, self.topology.arrival_port(id), self.packets.get(handle));
+            let packet = self.packet(handle);
+            self.taps.record(now, node, self.topology.arrival_port(id), &packet);
         }
         match self.plugin_at(node) {
             Some(plugin) => {
@@ -180,7 +182,7 @@ impl Network {
 
     #[cold]
     fn rewire(&mut self, handle: Handle) {
-        match self.packets.get(handle).through_wire() {
+        match self.packet(handle).through_wire() {
             Ok(packet) => self.packets.replace(handle, packet),
             Err(error) => self.failed = Some(error.into()),
         }
@@ -203,7 +205,8 @@ impl Network {
     fn transmit(&mut self, now: Instant, id: ChannelId, handle: Handle) {
         if !self.taps.is_empty() {
             let (node, port) = self.topology.departure(id);
-            self.taps.record(now, node, port, self.packets.get(handle));
+            let packet = self.packet(handle);
+            self.taps.record(now, node, port, &packet);
         }
         let label = self.packets.label(handle);
         let channel = &mut self.channels[id];
@@ -221,14 +224,38 @@ impl Network {
 
     /// A packet has reached the node it is addressed to.
     fn deliver(&mut self, now: Instant, node: NodeId, handle: Handle) {
-        let packet = self.packets.get(handle);
-        let (Body::Tcp(segment), false) = (&packet.body, packet.corrupted) else {
+        let label = self.packets.label(handle);
+        if label.corrupted {
             // A host verifies checksums: a corrupted segment never reaches an endpoint (RFC 9293 §3.1).
             return self.lose(handle);
+        }
+        if label.whole {
+            return self.deliver_whole(now, node, handle);
+        }
+        let id = label.origin as usize ^ 1;
+        self.sides[id].on_segment(now, self.packets.segment(handle));
+        self.delivered(now, id, handle);
+    }
+
+    /// A packet of which only the packet itself says whom it is for.
+    #[cold]
+    fn deliver_whole(&mut self, now: Instant, node: NodeId, handle: Handle) {
+        let Some(Packet { src, body: Body::Tcp(segment), .. }) = self.packets.whole(handle) else {
+            return self.lose(handle);
         };
-        let Some(id) = self.side_for(node, packet, segment, handle) else { return self.lose(handle) };
-        self.books.packets += 1;
+        let index = usize::from(segment.dst_port.wrapping_sub(FIRST_PORT));
+        let id = self.ports[node].get(index).map(|&id| id as usize);
+        let Some(id) = id.filter(|&id| self.sides[id].expects(*src, segment)) else {
+            return self.lose(handle);
+        };
         self.sides[id].on_segment(now, segment);
+        self.delivered(now, id, handle);
+    }
+
+    /// A side has taken its segment in, and answers.
+    #[inline]
+    fn delivered(&mut self, now: Instant, id: SideId, handle: Handle) {
+        self.books.packets += 1;
         self.packets.free(handle);
         self.pump(now, id);
         let side = &mut self.sides[id];
@@ -236,26 +263,11 @@ impl Network {
         self.queue.arm(&mut side.timer, deadline);
     }
 
-    /// The side at `node` that a segment is for.
-    #[inline]
-    fn side_for(&self, node: NodeId, packet: &Packet, segment: &Segment, handle: Handle) -> Option<SideId> {
-        let is_for = |id: SideId| {
-            self.sides.get(id).is_some_and(|s| s.path.node as usize == node && s.expects(packet, segment))
-        };
-        // Nearly always the other end of its flow: that spares the look-up.
-        let other_end = self.packets.label(handle).origin as usize ^ 1;
-        if is_for(other_end) {
-            return Some(other_end);
-        }
-        let index = usize::from(segment.dst_port.wrapping_sub(FIRST_PORT));
-        self.ports[node].get(index).map(|&id| id as usize).filter(|&id| is_for(id))
-    }
-
     /// Sends all that a side has to send now.
     fn pump(&mut self, now: Instant, id: SideId) {
         loop {
-            while let Some(packet) = self.sides[id].poll_transmit(now) {
-                self.originate(now, id, packet);
+            while let Some(segment) = self.sides[id].poll_transmit(now) {
+                self.originate(now, id, segment);
             }
             if !self.sides[id].take_stock(now) {
                 return;
@@ -263,11 +275,18 @@ impl Network {
         }
     }
 
-    /// A packet of one of the node's own endpoints.
+    /// A segment of one of the node's own endpoints.
     #[inline]
-    fn originate(&mut self, now: Instant, id: SideId, packet: Packet) {
-        let Path { node, out, goal, .. } = self.sides[id].path;
-        let handle = self.packets.insert(packet, id as u32, goal);
+    fn originate(&mut self, now: Instant, id: SideId, segment: Segment) {
+        let side = &self.sides[id];
+        let Path { node, out, goal, .. } = side.path;
+        let handle = if side.addresses(&segment) {
+            let len = Packet::tcp_len(ANY_ADDRESS, &segment);
+            self.packets.insert(segment, len, id as u32, goal)
+        } else {
+            // The ports that its endpoint was told by an agent in the path.
+            self.packets.insert_whole(side.packet(segment), id as u32, goal)
+        };
         match self.plugin_at(node as usize) {
             Some(plugin) => self.consult(now, plugin, Port::LOCAL, handle),
             None => self.transmit(now, out as usize, handle),
@@ -277,7 +296,7 @@ impl Network {
     /// Shows a packet to a plug-in and does what that says.
     #[cold]
     fn consult(&mut self, now: Instant, plugin: usize, port: Port, handle: Handle) {
-        let packet = self.packets.get(handle).clone();
+        let packet = self.packet(handle);
         self.packets.free(handle);
         let mut out = std::mem::take(&mut self.outbox);
         let plugin = &mut self.plugins[plugin];
@@ -331,8 +350,18 @@ impl Network {
         }
     }
 
+    /// The packet with all that stands around its segment.
+    #[cold]
+    fn packet(&self, handle: Handle) -> Packet {
+        self.packets.whole(handle).cloned().unwrap_or_else(|| {
+            let Label { origin, corrupted, .. } = self.packets.label(handle);
+            let segment = self.packets.segment(handle).clone();
+            Packet { corrupted, ..self.sides[origin as usize].packet(segment) }
+        })
+    }
+
     /// Takes a packet from a plug-in. Its loss would be that of the side that has its source address and port.
-    fn admit(&mut self, packet: Packet) -> Handle {
+    fn admit(&mut self, mut packet: Packet) -> Handle {
         let sides = node_of(packet.src).and_then(|node| self.ports.get(node as usize));
         let origin = match (&packet.body, sides) {
             (Body::Tcp(segment), Some(sides)) => {
@@ -342,7 +371,18 @@ impl Network {
         };
         let origin = origin.copied().unwrap_or(NO_ORIGIN);
         let goal = node_of(packet.dst).map_or(Goal::nowhere(), |node| self.topology.goal(node as usize));
-        self.packets.insert(packet, origin, goal)
+        let len = packet.ip_len();
+        match (
+            self.sides.get(origin as usize),
+            std::mem::replace(&mut packet.body, Body::Tcp(Segment::EMPTY)),
+        ) {
+            (Some(side), Body::Tcp(segment))
+                if side.addresses(&segment) && packet == side.packet(Segment::EMPTY) =>
+            {
+                self.packets.insert(segment, len, origin, goal)
+            }
+            (_, body) => self.packets.insert_whole(Packet { body, ..packet }, origin, goal),
+        }
     }
 
     /// Ends a packet's way.
@@ -358,6 +398,9 @@ impl Network {
 /// Cache lines of a side and of a channel.
 const SIDE_LINES: usize = size_of::<Side>().div_ceil(CACHE_LINE);
 const CHANNEL_LINES: usize = size_of::<Channel>().div_ceil(CACHE_LINE);
+
+/// All simulated nodes have addresses of one kind.
+const ANY_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// The origin of packets from no flow's address.
 const NO_ORIGIN: u32 = u32::MAX;

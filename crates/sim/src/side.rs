@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Instant, SeqNum};
+use handfast_measure::address::{address_of, node_of};
 use handfast_measure::meter::WindowMeter;
 use handfast_measure::topology::Goal;
 use handfast_tcp::{Config, Death, Endpoint, Event, State};
@@ -34,8 +35,8 @@ pub(crate) struct Path {
     pub(crate) out: u32,
     /// The other end's node.
     pub(crate) goal: Goal,
-    pub(crate) local: (IpAddr, u16),
-    pub(crate) remote: (IpAddr, u16),
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
 }
 
 /// How a side's connection ended, and when.
@@ -91,7 +92,7 @@ impl Side {
 
     /// The end that waits for it.
     pub(crate) fn receiver(path: Path, timer: Timer, sink: Sink, tcp: Arc<Config>, iss: SeqNum) -> Self {
-        let endpoint = Some(Endpoint::listen(tcp, path.local.1, iss));
+        let endpoint = Some(Endpoint::listen(tcp, path.local_port, iss));
         Self { timer, path, role: Role::Receiver(sink), ending: None, opening: None, endpoint }
     }
 
@@ -100,10 +101,21 @@ impl Side {
         self.endpoint.as_ref()
     }
 
-    /// Whether the packet is from the other end.
+    /// Whether a segment that comes from `src` is from the other end.
+    pub(crate) fn expects(&self, src: IpAddr, segment: &Segment) -> bool {
+        let Path { goal, local_port, remote_port, .. } = self.path;
+        node_of(src) == Some(goal.node) && (segment.src_port, segment.dst_port) == (remote_port, local_port)
+    }
+
+    /// Whether it goes to the other end, as far as its ports say.
     #[inline]
-    pub(crate) fn expects(&self, packet: &Packet, segment: &Segment) -> bool {
-        (packet.src, segment.src_port) == self.path.remote && segment.dst_port == self.path.local.1
+    pub(crate) fn addresses(&self, segment: &Segment) -> bool {
+        (segment.src_port, segment.dst_port) == (self.path.local_port, self.path.remote_port)
+    }
+
+    /// The packet in which a segment goes to the other end.
+    pub(crate) fn packet(&self, segment: Segment) -> Packet {
+        Packet::tcp(address_of(self.path.node as usize), address_of(self.path.goal.node as usize), segment)
     }
 
     #[inline]
@@ -142,20 +154,19 @@ impl Side {
 
     fn open_if_due(&mut self, now: Instant) {
         if let Some(Opening { config, iss, .. }) = self.opening.take_if(|o| o.at <= now).map(|o| *o) {
-            let ports = (self.path.local.1, self.path.remote.1);
+            let ports = (self.path.local_port, self.path.remote_port);
             self.endpoint = Some(Endpoint::connect(config, ports.0, ports.1, iss, now));
         }
     }
 
-    /// The next packet to send now.
+    /// The next segment to send now.
     #[inline]
-    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         let endpoint = self.endpoint.as_mut()?;
         if let Role::Sender { source, .. } = &mut self.role {
             source.fill(now, endpoint);
         }
-        let segment = endpoint.poll_transmit(now, NO_LIMIT)?;
-        Some(Packet::tcp(self.path.local.0, self.path.remote.0, segment))
+        endpoint.poll_transmit(now, NO_LIMIT)
     }
 
     /// Takes note of what has changed. True where the endpoint may have something new to send.

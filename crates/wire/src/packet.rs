@@ -97,13 +97,22 @@ impl Packet {
     /// Bytes of the IP packet: what a link's rate and a queue's byte limit count. A frame's header does not count, as in
     /// the papers' settings and in ns-2.
     pub fn ip_len(&self) -> usize {
-        let header = if self.src.is_ipv4() { 20 } else { 40 };
-        header
-            + match &self.body {
-                Body::Tcp(segment) => segment.header_len() + segment.payload.len(),
-                Body::Other { payload, .. } => payload.len(),
-            }
+        match &self.body {
+            Body::Tcp(segment) => Self::tcp_len(self.src, segment),
+            Body::Other { payload, .. } => header_len(self.src) + payload.len(),
+        }
     }
+
+    /// [`Packet::ip_len`] of the packet in which `src` sends a segment.
+    #[inline]
+    pub fn tcp_len(src: IpAddr, segment: &Segment) -> usize {
+        header_len(src) + segment.header_len() + segment.payload.len()
+    }
+}
+
+/// Bytes of the IP header that a packet from `src` has.
+fn header_len(src: IpAddr) -> usize {
+    if src.is_ipv4() { crate::ipv4::HEADER_LEN } else { crate::ipv6::HEADER_LEN }
 }
 
 // Simulations copy packets on every hop: a larger one is a decision, not an accident.
