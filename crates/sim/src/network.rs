@@ -75,14 +75,34 @@ impl Network {
     #[inline]
     pub(crate) fn wake(&mut self, now: Instant, machine: Machine) {
         match machine {
-            Machine::Channel(id) => self.wake_channel(now, id as usize),
+            Machine::Channel(id) => {
+                let id = id as usize;
+                self.queue.pop_link(&mut self.channels[id].timer);
+                self.empty_channel(now, id);
+                let channel = &mut self.channels[id];
+                let deadline = channel.link.deadline();
+                assert_later(now, deadline, "a link");
+                // What came out may have led to something new on this very link.
+                self.queue.arm(&mut channel.timer, deadline);
+                self.get_front_ready(id);
+            }
             Machine::Side(id) => self.wake_side(now, id as usize),
             Machine::Agent(id) => self.wake_plugin(now, id as usize),
         }
     }
 
-    /// Takes from a channel what has come out, and enters its deadline anew. Also after an outage began.
+    /// Takes from a channel what has come out, and enters its deadline anew: after something was done to the link.
     pub(crate) fn wake_channel(&mut self, now: Instant, id: ChannelId) {
+        self.empty_channel(now, id);
+        let channel = &mut self.channels[id];
+        let deadline = channel.link.deadline();
+        assert_later(now, deadline, "a link");
+        self.queue.settle(&mut channel.timer, deadline);
+        self.get_front_ready(id);
+    }
+
+    #[inline]
+    fn empty_channel(&mut self, now: Instant, id: ChannelId) {
         while let Some(exit) = self.channels[id].link.poll(now) {
             match exit {
                 Exit::Delivered { handle, corrupted } => self.arrive(now, id, handle, corrupted),
@@ -93,11 +113,11 @@ impl Network {
                 Exit::Lost { handle, .. } => self.lose(handle),
             }
         }
-        let channel = &mut self.channels[id];
-        let deadline = channel.link.deadline();
-        assert_later(now, deadline, "a link");
-        self.queue.settle(&mut channel.timer, deadline);
-        if let Some(handle) = channel.link.front() {
+    }
+
+    #[inline]
+    fn get_front_ready(&self, id: ChannelId) {
+        if let Some(handle) = self.channels[id].link.front() {
             self.get_ready(id, handle);
         }
     }
@@ -153,6 +173,7 @@ impl Network {
     }
 
     /// A packet has passed a channel.
+    #[inline]
     fn arrive(&mut self, now: Instant, id: ChannelId, handle: Handle, corrupted: bool) {
         self.books.packet_hops += 1;
         let node = self.channels[id].to as usize;
@@ -191,24 +212,24 @@ impl Network {
     /// Sends a packet on, or delivers it.
     #[inline]
     fn route(&mut self, now: Instant, node: NodeId, handle: Handle) {
-        let Label { goal, .. } = self.packets.label(handle);
-        if goal.node as usize == node {
-            return self.deliver(now, node, handle);
+        let label = self.packets.label(handle);
+        if label.goal.node as usize == node {
+            return self.deliver(now, node, handle, label);
         }
-        match self.topology.pass_on(node, goal) {
-            Some(channel) => self.transmit(now, channel as usize, handle),
+        match self.topology.pass_on(node, label.goal) {
+            Some(channel) => self.transmit(now, channel as usize, handle, label),
             None => self.lose(handle),
         }
     }
 
     /// Hands a packet to a link.
-    fn transmit(&mut self, now: Instant, id: ChannelId, handle: Handle) {
+    #[inline]
+    fn transmit(&mut self, now: Instant, id: ChannelId, handle: Handle, label: Label) {
         if !self.taps.is_empty() {
             let (node, port) = self.topology.departure(id);
             let packet = self.packet(handle);
             self.taps.record(now, node, port, &packet);
         }
-        let label = self.packets.label(handle);
         let channel = &mut self.channels[id];
         let was_idle = channel.link.deadline().is_none();
         match channel.link.enqueue(now, handle, label.size(), label.has_payload) {
@@ -223,8 +244,7 @@ impl Network {
     }
 
     /// A packet has reached the node it is addressed to.
-    fn deliver(&mut self, now: Instant, node: NodeId, handle: Handle) {
-        let label = self.packets.label(handle);
+    fn deliver(&mut self, now: Instant, node: NodeId, handle: Handle, label: Label) {
         if label.corrupted {
             // A host verifies checksums: a corrupted segment never reaches an endpoint (RFC 9293 §3.1).
             return self.lose(handle);
@@ -289,7 +309,7 @@ impl Network {
         };
         match self.plugin_at(node as usize) {
             Some(plugin) => self.consult(now, plugin, Port::LOCAL, handle),
-            None => self.transmit(now, out as usize, handle),
+            None => self.transmit(now, out as usize, handle, self.packets.label(handle)),
         }
     }
 
@@ -329,23 +349,24 @@ impl Network {
 
     /// Sends a packet by the port that a plug-in has chosen.
     fn send_by(&mut self, now: Instant, node: NodeId, port: Port, handle: Handle) {
+        let label = self.packets.label(handle);
         if port == Port::LOCAL {
-            return self.deliver(now, node, handle);
+            return self.deliver(now, node, handle, label);
         }
         match self.topology.ports(node).get(port.0 as usize) {
-            Some(attachment) => self.transmit(now, attachment.out as usize, handle),
+            Some(attachment) => self.transmit(now, attachment.out as usize, handle, label),
             None => self.lose(handle),
         }
     }
 
     /// Sends a packet the way its address says. What a host's own plug-in lets through is the host's own.
     fn pass(&mut self, now: Instant, node: NodeId, handle: Handle) {
-        let Label { goal, .. } = self.packets.label(handle);
-        if goal.node as usize == node {
-            return self.deliver(now, node, handle);
+        let label = self.packets.label(handle);
+        if label.goal.node as usize == node {
+            return self.deliver(now, node, handle, label);
         }
-        match self.topology.towards(node, goal) {
-            Some(channel) => self.transmit(now, channel as usize, handle),
+        match self.topology.towards(node, label.goal) {
+            Some(channel) => self.transmit(now, channel as usize, handle, label),
             None => self.lose(handle),
         }
     }

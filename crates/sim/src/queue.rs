@@ -118,6 +118,39 @@ impl EventQueue {
         (first < Entry::NEVER).then(|| (first.at(), first.machine()))
     }
 
+    /// Takes out the next entry, which is this link's: it has been woken.
+    #[inline]
+    pub(crate) fn pop_link(&mut self, timer: &mut Timer) {
+        let entry = Entry::new(timer.armed, timer);
+        timer.armed = Instant::MAX;
+        if entry == self.wheel.first() {
+            self.wheel.pop();
+        } else {
+            self.heap.remove(entry);
+        }
+    }
+
+    /// As [`EventQueue::settle`], for a link that has no entry.
+    #[inline]
+    pub(crate) fn arm_link(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
+        let Some(at) = deadline else { return };
+        timer.armed = at;
+        let entry = Entry::new(at, timer);
+        if !self.wheel.insert(entry) {
+            self.heap.insert(entry);
+        }
+        if self.wheel.is_due() {
+            self.judge_wheel();
+        }
+    }
+
+    #[cold]
+    fn judge_wheel(&mut self) {
+        for entry in self.wheel.judge() {
+            self.heap.insert(entry);
+        }
+    }
+
     /// The machine other than a link that is likely to be woken next.
     #[inline]
     pub(crate) fn next_timer(&self) -> Option<Machine> {
@@ -129,12 +162,15 @@ impl EventQueue {
     #[inline]
     pub(crate) fn arm(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
         if deadline.is_some_and(|at| at < timer.armed) {
-            self.settle(timer, deadline);
+            if timer.machine.is_link() && timer.armed == Instant::MAX {
+                self.arm_link(timer, deadline);
+            } else {
+                self.settle(timer, deadline);
+            }
         }
     }
 
     /// Puts the machine's entry exactly at `deadline`, or takes it out.
-    #[inline]
     pub(crate) fn settle(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
         let at = deadline.unwrap_or(Instant::MAX);
         let (old, new) = (Entry::new(timer.armed, timer), Entry::new(at, timer));
@@ -154,8 +190,8 @@ impl EventQueue {
         if let Some(new) = new.filter(|&new| !self.wheel.insert(new)) {
             self.heap.insert(new);
         }
-        for entry in self.wheel.turn() {
-            self.heap.insert(entry);
+        if self.wheel.is_due() {
+            self.judge_wheel();
         }
     }
 
@@ -187,7 +223,12 @@ mod tests {
     fn pop(queue: &mut EventQueue, timers: &mut [Timer]) -> Option<(u64, u32)> {
         let (at, machine) = queue.peek()?;
         let (Machine::Side(index) | Machine::Channel(index) | Machine::Agent(index)) = machine;
-        queue.settle(&mut timers[index as usize], None);
+        let timer = &mut timers[index as usize];
+        if timer.machine.is_link() {
+            queue.pop_link(timer);
+        } else {
+            queue.settle(timer, None);
+        }
         Some((at.as_nanos(), index))
     }
 
@@ -245,6 +286,10 @@ mod tests {
             let first = queue.peek().map(|(at, _)| at);
             assert_eq!(first, model.first().map(|&(at, _)| at));
             now = first.unwrap_or(now).max(now);
+            if random.chance(0.3) {
+                let expected = model.pop_first().map(|(at, index)| (at.as_nanos(), index));
+                assert_eq!(pop(&mut queue, &mut timers), expected);
+            }
         }
         let drained: Vec<_> = std::iter::from_fn(|| pop(&mut queue, &mut timers)).collect();
         let expected: Vec<_> = model.iter().map(|&(at, index)| (at.as_nanos(), index)).collect();

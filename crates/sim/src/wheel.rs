@@ -27,7 +27,6 @@ struct Spell {
     searches: u32,
     /// Entries that were compared in those searches.
     compared: u32,
-    inserted: u32,
     /// Entries that lay beyond the end.
     beyond: u32,
     /// Entries that found their slot full.
@@ -86,7 +85,6 @@ impl Wheel {
             // Room for later entries, and some for earlier ones.
             self.start = slot.saturating_sub(SLOTS as u64 / 4);
         }
-        self.spell.inserted += 1;
         if slot.wrapping_sub(self.start) >= SLOTS as u64 {
             self.spell.beyond += 1;
             return false;
@@ -105,8 +103,21 @@ impl Wheel {
         true
     }
 
-    /// Takes an entry out; false where it is not here.
+    /// Takes the earliest entry out. There is one.
     #[inline]
+    pub(crate) fn pop(&mut self) {
+        self.start = self.slot(self.first);
+        let index = self.start as usize % SLOTS;
+        if self.lens[index] == 1 {
+            self.clear(index);
+        } else {
+            self.take(index, self.first);
+        }
+        self.len -= 1;
+        self.first = self.earliest();
+    }
+
+    /// Takes an entry out; false where it is not here.
     pub(crate) fn remove(&mut self, entry: Entry) -> bool {
         let slot = self.slot(entry);
         if slot.wrapping_sub(self.start) >= SLOTS as u64 || !self.take(slot as usize % SLOTS, entry) {
@@ -121,32 +132,41 @@ impl Wheel {
     }
 
     /// Takes an entry out of a slot; the last one there fills the gap.
-    #[inline]
     fn take(&mut self, index: usize, entry: Entry) -> bool {
         let Slot(ways) = &mut self.slots[index];
         let Some(held) = ways.get_mut(..usize::from(self.lens[index])) else { return false };
         let Some(place) = held.iter().position(|&found| found == entry) else { return false };
         held[place] = held[held.len() - 1];
-        self.lens[index] -= 1;
-        if self.lens[index] == 0 {
-            let word = &mut self.occupied[index / WORD];
-            *word &= !(1 << (index % WORD));
-            self.words &= !(u64::from(*word == 0) << (index / WORD));
+        if self.lens[index] == 1 {
+            self.clear(index);
+        } else {
+            self.lens[index] -= 1;
         }
         true
     }
 
-    /// Judges the width now and then. What no longer fits is handed out.
+    /// Empties a slot.
     #[inline]
-    pub(crate) fn turn(&mut self) -> Vec<Entry> {
-        if self.spell.searches < SPELL { Vec::new() } else { self.judge() }
+    fn clear(&mut self, index: usize) {
+        self.lens[index] = 0;
+        let word = &mut self.occupied[index / WORD];
+        *word &= !(1 << (index % WORD));
+        self.words &= !(u64::from(*word == 0) << (index / WORD));
     }
 
+    /// Whether the width should be judged again.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.spell.searches >= SPELL
+    }
+
+    /// Judges the width, and changes it. What no longer fits is handed out.
     #[cold]
-    fn judge(&mut self) -> Vec<Entry> {
-        let Spell { searches, compared, inserted, beyond, full } = std::mem::take(&mut self.spell);
-        let crowded = full > inserted / 64 || compared > 2 * searches;
-        let short = beyond > inserted / 4 && compared < searches + searches / 4;
+    pub(crate) fn judge(&mut self) -> Vec<Entry> {
+        // An entry goes in for each that comes out.
+        let Spell { searches, compared, beyond, full } = std::mem::take(&mut self.spell);
+        let crowded = full > searches / 64 || compared > 2 * searches;
+        let short = beyond > searches / 4 && compared < searches + searches / 4;
         if crowded && self.shift > 0 {
             self.resize(self.shift - 1)
         } else if short && self.shift < MAX_SHIFT {
@@ -179,11 +199,11 @@ impl Wheel {
             return Entry::NEVER;
         }
         let index = self.first_occupied();
-        let len = usize::from(self.lens[index]);
-        self.spell.compared += len as u32;
+        let len = self.lens[index];
+        self.spell.compared += u32::from(len);
         let Slot(ways) = &self.slots[index];
         let mut first = ways[0];
-        for &entry in ways.iter().take(len).skip(1) {
+        for &entry in ways.get(1..usize::from(len)).unwrap_or_default() {
             first = first.min(entry);
         }
         first
@@ -271,7 +291,9 @@ mod tests {
                 // In turn a far one, so that there is something beyond the end.
                 wheel.insert(entry(next + (SLOTS as u64) * gap, 0));
                 wheel.remove(entry(next + (SLOTS as u64) * gap, 0));
-                kept.extend(wheel.turn().iter().map(|entry| entry.at().as_nanos()));
+                if wheel.is_due() {
+                    kept.extend(wheel.judge().iter().map(|entry| entry.at().as_nanos()));
+                }
             }
             let narrower = gap == 1;
             assert_eq!(wheel.shift < FIRST_SHIFT, narrower, "{gap}: {}", wheel.shift);

@@ -117,7 +117,13 @@ impl Scoreboard {
         if self.highest().is_none_or(|h| h <= upto) {
             return self.sacked;
         }
-        self.ranges.iter().take_while(|r| r.start < upto).map(|r| r.end.min(upto) - r.start).sum()
+        let below = self.ranges.partition_point(|r| r.start < upto);
+        if below <= self.ranges.len() / 2 {
+            return self.ranges.range(..below).map(|r| r.end.min(upto) - r.start).sum();
+        }
+        // Counted from the nearer end: the edge of what is lost lies at most three ranges from the top.
+        let cut = self.ranges.get(below - 1).map_or(0, |r| r.end.saturating_sub(upto));
+        self.sacked - cut - self.ranges.range(below..).map(|r| r.end - r.start).sum::<u64>()
     }
 
     /// RFC 6675 §4 `IsLost`: every octet below the returned position that is not SACKed is lost. Above it, nothing is:

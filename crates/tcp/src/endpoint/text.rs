@@ -150,11 +150,18 @@ impl Endpoint {
     }
 
     /// The blocks of the next ACK: a duplicate first (RFC 2883 §4), then the runs, most recent first (RFC 2018 §4).
+    #[inline]
     pub(super) fn sack_blocks(&self) -> SackBlocks {
-        let mut blocks = SackBlocks::NONE;
         if !self.sack || (self.rx.dsack.is_none() && !self.rx.buffer.has_holes()) {
-            return blocks;
+            return SackBlocks::NONE;
         }
+        self.some_sack_blocks()
+    }
+
+    // Not inlined: most segments have none.
+    #[inline(never)]
+    fn some_sack_blocks(&self) -> SackBlocks {
+        let mut blocks = SackBlocks::NONE;
         // 40 octets of options hold three blocks beside timestamps, four without (RFC 2018 §3).
         let most = if self.timestamps { 3 } else { 4 };
         let block = |start: u64, end: u64| SackBlock { start: self.rx.seq(start), end: self.rx.seq(end) };
