@@ -157,12 +157,20 @@ impl Transmissions {
             }
             self.again.remove(i);
             for rest in [Again { end: cut.start, ..run }, Again { start: cut.end, ..run }] {
-                if rest.start < rest.end {
-                    self.again.insert(i, rest);
-                    i += 1;
-                }
+                i += usize::from(self.put_back(i, rest));
             }
         }
+    }
+
+    /// What is left of a run that was cut; forgotten where too many are: then it waits to be sent again.
+    fn put_back(&mut self, i: usize, rest: Again) -> bool {
+        let kept = rest.start < rest.end && self.again.len() < MAX_AGAIN;
+        if kept {
+            self.again.insert(i, rest);
+        } else if !rest.lost {
+            self.under_way -= self.below(rest.start, rest.end);
+        }
+        kept
     }
 
     /// `range` has arrived, which had neither been acknowledged nor SACKed. Tells the last transmission of each part and whether it

@@ -26,4 +26,5 @@ mod sack;
 mod slow_start;
 mod spurious;
 mod timestamps;
+mod undo;
 mod windows;

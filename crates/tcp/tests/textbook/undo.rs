@@ -1,0 +1,212 @@
+//! Reductions taken back as the kernel does (`undo = "linux"`): fast recoveries and timeouts, by DSACK, by timestamps, by F-RTO.
+
+use handfast_tcp::{Config, Detector, Event, Frto, LossCounters, Undo};
+
+use crate::script::{MS, Script, bulk, held, stamped, ten};
+use crate::support::{Fate, Sent, Side, data_of};
+
+fn kernel() -> Config {
+    Config { undo: Undo::Linux, ..ten("rack") }
+}
+
+/// By timestamps too.
+fn timed() -> Config {
+    stamped(&Config { eifel: true, ..kernel() })
+}
+
+fn counted(s: &Script) -> LossCounters {
+    s.pair.client.loss_counters()
+}
+
+fn spurious(s: &Script) -> Vec<(u64, Event)> {
+    let mut events = s.events();
+    events.retain(|e| matches!(e.1, Event::SpuriousRecovery(_) | Event::SpuriousTimeout(_)));
+    events
+}
+
+/// The originals of these segments arrive so many milliseconds late.
+fn late(segments: &[(u64, u64)]) -> impl FnMut(&Sent) -> Fate + use<> {
+    let mut left = segments.to_vec();
+    move |sent| {
+        let number = data_of(&sent.segment).filter(|_| sent.from == Side::Client).map(|d| d.0 / 1000);
+        match left.iter().position(|&(n, _)| Some(n) == number) {
+            Some(i) => Fate::Late(MS(left.remove(i).1)),
+            None => Fate::Deliver,
+        }
+    }
+}
+
+/// 1 is lost, as it seems, and went again at 100; it is 150 ms.
+fn recovering(config: Config) -> Script {
+    let mut s = bulk(config, 10);
+    s.run(100, |_| Fate::Drop);
+    s.news();
+    s.answer(1000, &[(2000, 5000)]);
+    assert_eq!((s.news().as_str(), s.window().1), ("1", 5000));
+    s.run(150, |_| Fate::Drop);
+    s
+}
+
+#[test]
+fn a_recovery_whose_repetitions_were_duplicates_is_undone() {
+    // RFC 3708 §3; the window becomes what it was, ssthresh 3/4 of it, as Linux keeps it.
+    let mut s = recovering(kernel());
+    s.answer(5000, &[]);
+    assert_eq!(spurious(&s), []);
+    s.answer(5000, &[(1000, 2000)]);
+    assert_eq!((counted(&s).dsack_undos, s.window()), (1, (10_000, 7500)));
+    assert_eq!(spurious(&s), [(150, Event::SpuriousRecovery(Detector::Dsack))]);
+}
+
+#[test]
+fn without_the_kernel_s_undo_nothing_is_taken_back() {
+    let mut s = recovering(ten("rack"));
+    s.answer(5000, &[]).answer(5000, &[(1000, 2000)]);
+    assert_eq!((counted(&s), s.window().1), (LossCounters::default(), 5000));
+}
+
+#[test]
+fn every_repetition_must_have_been_a_duplicate() {
+    let mut s = recovering(kernel());
+    s.answer(1000, &[(6000, 9000), (2000, 5000)]);
+    assert_eq!(s.news(), "5");
+    s.answer(5000, &[(1000, 2000), (6000, 9000)]);
+    assert_eq!(counted(&s), LossCounters::default());
+    s.answer(10_000, &[(5000, 6000)]);
+    assert_eq!(counted(&s).full_undos, 1, "at the end of the recovery");
+}
+
+#[test]
+fn the_duplicate_may_come_after_the_recovery() {
+    let mut s = bulk(kernel(), 60);
+    s.run(190, late(&[(2, 60)]));
+    assert_eq!(s.window().1, 5000);
+    s.run(205, |_| Fate::Deliver);
+    assert_eq!((counted(&s).dsack_undos, spurious(&s).len()), (1, 1));
+    assert!(s.window().0 >= 10_000, "{:?}", s.window());
+}
+
+#[test]
+fn a_recovery_that_the_original_ended_is_undone() {
+    // RFC 3522 for fast retransmits: the acknowledgement at 160 echoes what left before the repetition.
+    let mut s = bulk(timed(), 10);
+    s.run(165, late(&[(2, 60)]));
+    assert_eq!(counted(&s).full_undos, 1);
+    assert_eq!(spurious(&s), [(160, Event::SpuriousRecovery(Detector::Eifel))]);
+    assert_eq!(s.window(), (10_000, 7500));
+    let mut s = bulk(Config { eifel: false, ..timed() }, 10);
+    s.run(165, late(&[(2, 60)]));
+    assert_eq!((counted(&s).full_undos, s.window().1), (0, 5000));
+}
+
+#[test]
+fn a_recovery_is_undone_in_its_middle_once_no_repetition_is_under_way() {
+    // With more data in flight the acknowledgement at 160 is a partial one.
+    let mut s = bulk(timed(), 60);
+    s.run(165, late(&[(2, 60)]));
+    assert_eq!((counted(&s).partial_undos, s.window().1), (1, 7500));
+    // While 4 is under way again, nothing is undone and nothing more is found lost.
+    let mut s = bulk(timed(), 60);
+    s.run(165, late(&[(2, 60), (4, 80)]));
+    assert_eq!(counted(&s).partial_undos, 0);
+    s.run(185, |_| Fate::Deliver);
+    assert_eq!((counted(&s).partial_undos, s.window().1), (1, 7500));
+}
+
+#[test]
+fn a_repetition_that_was_needed_is_not_undone() {
+    let mut s = bulk(timed(), 60);
+    s.lose(1000, &[2, 4]);
+    assert_eq!((spurious(&s), s.window().1), (vec![], 5000));
+}
+
+/// Nothing has come back for `ms`: a probe at 200, a timeout at 500, perhaps more.
+fn timed_out(config: Config, segments: u32, ms: u64) -> Script {
+    let mut s = bulk(config, segments);
+    s.run(ms, |_| Fate::Drop);
+    s.news();
+    assert_eq!(s.timeouts()[0], 500);
+    s
+}
+
+#[test]
+fn a_timeout_is_undone_by_timestamps() {
+    // What was held from 0 to 500 arrives, and with it the echo of what left at 0.
+    let mut s = bulk(timed(), 60);
+    s.run(605, held(s.start, 0, 500));
+    assert_eq!(spurious(&s), [(600, Event::SpuriousTimeout(Detector::Eifel))]);
+    assert_eq!(s.pair.client.counters().retransmitted_segments, 1);
+    let c = counted(&s);
+    assert_eq!((c.loss_undos, c.spurious_rtos, s.window().1), (1, 0, 7500));
+    assert!(s.window().0 >= 10_000, "{:?}", s.window());
+}
+
+#[test]
+fn a_timeout_is_undone_by_what_was_sent_once() {
+    // RFC 5682 §3.1 step 3b: 1 arrives, which was never repeated.
+    let mut s = bulk(Config { frto: Frto::Sack, ..kernel() }, 60);
+    s.run(605, held(s.start, 0, 500));
+    assert_eq!(spurious(&s), [(600, Event::SpuriousTimeout(Detector::Frto))]);
+    assert_eq!((counted(&s).loss_undos, counted(&s).spurious_rtos), (1, 1));
+    assert_eq!(s.pair.client.counters().retransmitted_segments, 1);
+}
+
+#[test]
+fn a_timeout_is_undone_by_its_duplicate() {
+    let mut s = timed_out(kernel(), 60, 510);
+    s.answer(2000, &[(0, 1000)]);
+    assert_eq!(spurious(&s), [(510, Event::SpuriousTimeout(Detector::Dsack))]);
+    let mut s = timed_out(kernel(), 60, 510);
+    s.answer(2000, &[]);
+    assert_eq!(spurious(&s), []);
+}
+
+#[test]
+fn frto_tries_new_data_first() {
+    // Step 2b, then 3a: the new data arrives, and what was sent before it has not.
+    let mut s = timed_out(Config { frto: Frto::Sack, ..kernel() }, 60, 510);
+    s.answer(1000, &[]);
+    assert_eq!(s.news(), "11-12");
+    s.answer(1000, &[(11_000, 12_000)]);
+    assert_eq!((s.news().as_str(), spurious(&s).len()), ("1", 0));
+    // Without F-RTO at once.
+    let mut s = timed_out(kernel(), 60, 510);
+    s.answer(1000, &[]);
+    assert_eq!(s.news(), "1-2");
+    // And without new data, or without room for it.
+    let mut s = timed_out(Config { frto: Frto::Sack, ..kernel() }, 10, 610);
+    s.answer(1000, &[]);
+    assert_eq!(s.news(), "1-2");
+}
+
+#[test]
+fn the_kernel_s_frto_judges_repeated_timeouts_too() {
+    // RFC 5682 §3.2, which the textbook rule leaves out.
+    let mut s = timed_out(Config { frto: Frto::Sack, ..kernel() }, 60, 1110);
+    assert_eq!(s.timeouts(), [500, 1100]);
+    s.answer(1000, &[]);
+    assert_eq!(s.news(), "11-12");
+    s.answer(2000, &[]);
+    assert_eq!(spurious(&s), [(1110, Event::SpuriousTimeout(Detector::Frto))]);
+}
+
+#[test]
+fn a_timeout_in_recovery_reduces_nothing_more() {
+    // Linux's `tcp_enter_loss`: the loss has been answered.
+    let mut s = recovering(kernel());
+    s.run(800, |_| Fate::Drop);
+    assert_eq!((s.timeouts().len(), s.window().1), (1, 5000));
+}
+
+#[test]
+fn a_timeout_leaves_alone_what_was_just_sent() {
+    // RFC 8985 §6.3: 3 is lost at 600; 4 to 6 left 40 ms before, less than a round trip. They stay in flight beside it.
+    let mut s = bulk(ten("rack"), 3);
+    s.run(100, |_| Fate::Deliver);
+    s.pair.client_writes(3000, 1000);
+    s.run(560, |_| Fate::Drop);
+    s.news();
+    s.pair.client_writes(4000, 3000);
+    s.run(610, |_| Fate::Drop);
+    assert_eq!((s.timeouts(), s.news().as_str(), s.window().0), (vec![600], "4-6 3", 4000));
+}
