@@ -80,8 +80,16 @@ pub fn bulk(from: NodeId, to: NodeId) -> Flow {
 
 /// A scheme whose sender is that profile, the receiver likewise.
 pub fn scheme(name: &str) -> Scheme {
-    let config = Arc::new(profile(name).expect("a profile").config());
-    Scheme { name: name.into(), sender: config.clone(), receiver: config, agents: Vec::new() }
+    let profile = profile(name).expect("a profile");
+    let config = Arc::new(profile.config());
+    Scheme {
+        name: name.into(),
+        sender: config.clone(),
+        sender_profile: profile.name,
+        receiver: config,
+        receiver_profile: profile.name,
+        agents: Vec::new(),
+    }
 }
 
 /// Two routers, nodes 0 and 1, with 100 Mbit/s and 10 ms between them, and so many flows, each with hosts of its own.

@@ -188,8 +188,12 @@ pub struct Scheme {
     pub name: String,
     /// The data sender's TCP.
     pub sender: Arc<Config>,
+    /// The profile that it is, or was changed from.
+    pub sender_profile: &'static str,
     /// The data receiver's TCP.
     pub receiver: Arc<Config>,
+    /// The profile that it is, or was changed from.
+    pub receiver_profile: &'static str,
     /// Help in the path.
     pub agents: Vec<Agent>,
 }

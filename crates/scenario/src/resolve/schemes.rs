@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::Duration;
-use handfast_tcp::{Config, PROFILES, Recovery, Undo, profile};
+use handfast_tcp::{Config, PROFILES, Profile, Recovery, Undo, profile};
 
 use super::agents;
 use super::nodes::Nodes;
@@ -21,7 +21,12 @@ pub(super) fn resolve(file: &File, nodes: &Nodes) -> Checked<(Vec<Scheme>, Vec<S
         Ok(Scheme {
             name: name.to_string(),
             sender: Arc::new(sender_of(table, &file.tcp)?),
+            sender_profile: profile_of(&table.sender)?.name,
             receiver: receiver_of(table, &file.tcp, &receiver)?,
+            receiver_profile: match &table.receiver {
+                Some(receiver) => profile_of(receiver)?.name,
+                None => RECEIVER,
+            },
             agents: agents::resolve(&table.agents, nodes)?,
         })
     });
@@ -29,7 +34,9 @@ pub(super) fn resolve(file: &File, nodes: &Nodes) -> Checked<(Vec<Scheme>, Vec<S
         Ok(Scheme {
             name: profile.name.to_owned(),
             sender: Arc::new(checked(common(profile.name, &file.tcp), &file.tcp.span)?),
+            sender_profile: profile.name,
             receiver: Arc::clone(&receiver),
+            receiver_profile: RECEIVER,
             agents: Vec::new(),
         })
     });
@@ -64,19 +71,23 @@ fn common(name: &str, tcp: &TcpTable) -> Config {
 }
 
 fn end(given: &Located<End>, tcp: &TcpTable) -> Checked<Config> {
+    let mut config = common(profile_of(given)?.name, tcp);
+    if let End::Changed(table) = &given.value {
+        table.shape().apply(&mut config);
+    }
+    checked(config, &given.span)
+}
+
+fn profile_of(given: &Located<End>) -> Checked<&'static Profile> {
     match &given.value {
-        End::Profile(name) => checked(common(known(name, &given.span)?, tcp), &given.span),
-        End::Changed(table) => {
-            let mut config = common(known(&table.profile.value, &table.profile.span)?, tcp);
-            table.shape().apply(&mut config);
-            checked(config, &given.span)
-        }
+        End::Profile(name) => known(name, &given.span),
+        End::Changed(table) => known(&table.profile.value, &table.profile.span),
     }
 }
 
-fn known<'n>(name: &'n str, span: &Span) -> Checked<&'n str> {
-    if profile(name).is_some() {
-        return Ok(name);
+fn known(name: &str, span: &Span) -> Checked<&'static Profile> {
+    if let Some(profile) = profile(name) {
+        return Ok(profile);
     }
     let problem = Problem::at(span.clone(), format!("there is no profile called `{}`", name.escape_debug()));
     Err(problem
