@@ -6,18 +6,28 @@
 
 pub mod capacity;
 mod clock;
+mod environment;
+mod error;
+mod facts;
+mod kernel;
 mod lateness;
 mod netns;
 mod packet_loop;
+mod plan;
 pub mod relay;
+mod run;
 mod sys;
+mod traffic;
 mod wait;
 mod wire_endpoint;
 
 pub use clock::Clock;
+pub use error::LabError;
 pub use lateness::{BOUND as LATENESS_BOUND, Lateness};
 pub use netns::{Entered, Netns};
 pub use packet_loop::{Ends, Faults, FlowKey, LoopOptions, LoopReport, PacketLoop, QueueSample};
+pub use plan::{Forwarding, Node, Peer, Plan, Wire};
+pub use run::{LabOptions, Spaces, run};
 pub use sys::offload::offloads_off;
 pub use sys::packet_socket::{Arrival, BATCH, Inbox, Interface, MAX_FRAME, PacketSocket, Sent};
 pub use sys::priority::real_time;

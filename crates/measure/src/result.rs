@@ -3,6 +3,8 @@
 //! Names carry their unit. What is not known is `null`, never 0. In a simulation's result nothing depends on the machine or
 //! the time of day: the same scenario, scheme and seed give the same bytes.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 /// What `--json` prints: runs and how to read them.
@@ -69,6 +71,8 @@ pub struct Environment {
     pub lateness_p99_s: Option<f64>,
     /// How late the latest of all was.
     pub lateness_max_s: Option<f64>,
+    /// By node what its kernel counted during the run, with the names of nstat(8); what stood still is left out.
+    pub counters: BTreeMap<String, BTreeMap<String, u64>>,
     /// Why the run does not count, one sentence each.
     pub problems: Vec<String>,
 }

@@ -35,7 +35,7 @@ pub struct Outage {
 }
 
 /// All changes in order of time, file order where equal.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Timeline {
     /// All outages, in file order.
     pub outages: Vec<Outage>,

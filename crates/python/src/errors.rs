@@ -46,3 +46,16 @@ pub(crate) fn run(error: &RunError) -> PyErr {
         }
     }
 }
+
+/// Why a run in the lab gave no result, as an exception.
+#[cfg(target_os = "linux")]
+pub(crate) fn lab(error: &handfast_lab::LabError) -> PyErr {
+    use handfast_lab::LabError;
+    let text = error.to_string();
+    match error {
+        LabError::Cancelled => Cancelled::new_err(text),
+        LabError::Scenario(_) => ScenarioError::new_err(text),
+        LabError::System { .. } | LabError::Series(_) => PyOSError::new_err(text),
+        LabError::WrongByte { .. } => PyRuntimeError::new_err(text),
+    }
+}

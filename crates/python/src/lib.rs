@@ -12,8 +12,9 @@ use pyo3::prelude::*;
 /// The Rust core: scenarios, the simulator, the vocabulary.
 #[pymodule]
 mod _handfast {
+    use handfast_measure::result::Document;
     use handfast_scenario::Scenario as Core;
-    use handfast_sim::{Document, Plugins};
+    use handfast_sim::Plugins;
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use serde_json::value::RawValue;

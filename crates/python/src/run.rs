@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use handfast_sim::Control as Core;
+use handfast_measure::Control as Core;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -25,7 +25,7 @@ impl Control {
         self.core.cancel();
     }
 
-    /// Virtual time done, 0 to 1.
+    /// The scenario's time done, 0 to 1.
     #[getter]
     fn progress(&self) -> f64 {
         self.core.progress()

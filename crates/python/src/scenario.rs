@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use handfast_measure::Control as CoreControl;
+use handfast_measure::result::RunResult;
+use handfast_measure::series::{Collected, NoSeries, SeriesSink};
 use handfast_scenario::Scenario as Core;
-use handfast_sim::series::{Collected, NoSeries, SeriesSink};
-use handfast_sim::{Control as CoreControl, Options, RunError, RunResult};
+use handfast_sim::{Options, RunError};
 use pyo3::prelude::*;
 
+use crate::errors::ScenarioError;
 use crate::run::{Control, Run};
 use crate::{errors, series};
 
@@ -81,6 +84,50 @@ impl Scenario {
         let series = series::tables(py, &self.core, &collected)?;
         Ok(Run { json: result.to_json(), series })
     }
+
+    /// What a run in the lab needs of the machine, as JSON.
+    #[cfg(target_os = "linux")]
+    fn lab_plan(&self, py: Python<'_>, scheme: &str) -> PyResult<String> {
+        let scheme = self.core.scheme(scheme).map_err(|error| errors::scenario(py, &error))?;
+        let plan = handfast_lab::Plan::new(&self.core, scheme);
+        plan.map(|plan| plan.to_json()).map_err(ScenarioError::new_err)
+    }
+
+    /// Run once in real time, in namespaces made after `lab_plan`. The interpreter lock is released meanwhile.
+    #[cfg(target_os = "linux")]
+    #[pyo3(signature = (scheme, seed, hub, nodes, *, series = false, control = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords on the Python side")]
+    fn run_lab(
+        &self,
+        py: Python<'_>,
+        scheme: &str,
+        seed: u64,
+        hub: String,
+        nodes: Vec<String>,
+        series: bool,
+        control: Option<&Control>,
+    ) -> PyResult<Run> {
+        let scheme = self.core.scheme(scheme).map_err(|error| errors::scenario(py, &error))?;
+        let (spaces, options) =
+            (handfast_lab::Spaces { hub, nodes }, handfast_lab::LabOptions { seed, series });
+        let control = control.map_or_else(Arc::default, |control| control.core.clone());
+        let done = py.detach(|| {
+            collecting(series, |sink| handfast_lab::run(&self.core, scheme, &spaces, options, &control, sink))
+        });
+        let (result, collected) = done.map_err(|error| errors::lab(&error))?;
+        let series = series::tables(py, &self.core, &collected)?;
+        Ok(Run { json: result.to_json(), series })
+    }
+}
+
+/// Does a run with a sink that keeps what it is given, if that is wanted.
+fn collecting<T, E>(
+    series: bool,
+    run: impl FnOnce(&mut dyn SeriesSink) -> Result<T, E>,
+) -> Result<(T, Collected), E> {
+    let (mut collected, mut none) = (Collected::default(), NoSeries);
+    let result = run(if series { &mut collected } else { &mut none })?;
+    Ok((result, collected))
 }
 
 fn simulate(
@@ -89,8 +136,5 @@ fn simulate(
     options: &Options,
     control: &CoreControl,
 ) -> Result<(RunResult, Collected), RunError> {
-    let (mut collected, mut none) = (Collected::default(), NoSeries);
-    let sink: &mut dyn SeriesSink = if options.series { &mut collected } else { &mut none };
-    let result = handfast_sim::run(scenario, scheme, options, control, sink)?;
-    Ok((result, collected))
+    collecting(options.series, |sink| handfast_sim::run(scenario, scheme, options, control, sink))
 }

@@ -1,7 +1,7 @@
 //! Time series as Python objects, without a copy of every number.
 
+use handfast_measure::series::{Collected, DType, queue_names};
 use handfast_scenario::Scenario;
-use handfast_sim::series::{Collected, DType, queue_names};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 

@@ -4,6 +4,7 @@
 pub(crate) mod offload;
 pub(crate) mod packet_socket;
 pub(crate) mod priority;
+pub(crate) mod tcp_info;
 
 use std::io;
 

@@ -1,0 +1,110 @@
+//! What the kernel and the packet loop know of a run, in the words of `measure`.
+
+use std::net::SocketAddr;
+
+use handfast_core::{Duration, Instant};
+use handfast_measure::address::address_of;
+use handfast_measure::report::{FlowFacts, Inputs, RunFacts};
+use handfast_scenario::{FlowId, NodeId};
+
+use crate::environment::environment;
+use crate::plan::port_of;
+use crate::run::Moved;
+use crate::sys::tcp_info::TcpInfo;
+use crate::traffic::counters::Counters;
+use crate::traffic::sender::{Cause, End, Sent};
+
+/// A run that has come to its end.
+pub(crate) struct Outcome {
+    /// For each node what its kernel counted.
+    pub(crate) counters: Vec<Counters>,
+    pub(crate) moved: Moved,
+}
+
+/// The run as a whole.
+pub(crate) fn run(inputs: &Inputs<'_>, outcome: &Outcome) -> RunFacts {
+    let looped = &outcome.moved.looped;
+    let seconds = |percent| looped.lateness.percentile(percent).as_secs_f64();
+    let mut environment = environment();
+    environment.realtime = looped.real_time;
+    if looped.lateness.frames() > 0 {
+        environment.lateness_p50_s = Some(seconds(50.0));
+        environment.lateness_p99_s = Some(seconds(99.0));
+        environment.lateness_max_s = Some(looped.lateness.max().as_secs_f64());
+    }
+    environment.problems.extend(looped.verdict().err());
+    let nodes = inputs.scenario.nodes.iter().zip(&outcome.counters);
+    let counted = nodes.filter(|(_, counters)| !counters.is_empty());
+    environment.counters = counted.map(|(node, counters)| (node.name.clone(), counters.clone())).collect();
+    RunFacts {
+        backend: "lab",
+        valid: environment.problems.is_empty(),
+        packets: None,
+        packet_hops: Some(looped.channels.iter().map(|counters| counters.delivered + counters.lost()).sum()),
+        environment: Some(environment),
+    }
+}
+
+/// Its flows.
+pub(crate) fn flows(inputs: &Inputs<'_>, outcome: &Outcome) -> Vec<FlowFacts> {
+    (0..inputs.scenario.flows.len()).map(|id| flow(inputs, outcome, id)).collect()
+}
+
+fn flow(inputs: &Inputs<'_>, outcome: &Outcome, id: FlowId) -> FlowFacts {
+    let (flow, sent) = (&inputs.scenario.flows[id], &outcome.moved.sent[id]);
+    let end = Instant::ZERO + inputs.scenario.duration;
+    let info = sent.info.as_ref();
+    let count = |get: fn(&TcpInfo) -> Option<u64>| info.map_or((!sent.opened).then_some(0), get);
+    let alone = counters_if_alone(inputs, outcome, flow.from);
+    let over = sent.ended.map_or(end, |(at, _)| at);
+    FlowFacts {
+        opened: sent.opened,
+        ended: sent.ended.map(|(at, _)| at),
+        outcome: outcome_of(sent),
+        finished: matches!(sent.ended, Some((_, End::Done))),
+        meter: outcome.moved.received.meters[id],
+        retransmitted_segments: count(|info| Some(u64::from(info.retransmitted))),
+        timeouts: count(|info| info.timeouts.map(u64::from)),
+        // Undone in the state Loss: both by timestamps or DSACK and by F-RTO (`tcp_try_undo_loss`).
+        spurious_timeouts: alone.map(|counters| counted(counters, "TcpExtTCPLossUndo")),
+        fast_retransmits: alone.map(|counters| {
+            counted(counters, "TcpExtTCPSackRecovery") + counted(counters, "TcpExtTCPRenoRecovery")
+        }),
+        data_segments_sent: count(|info| Some(u64::from(info.data_segments))),
+        lost_segments: Some(lost(outcome, flow.from, flow.to, id)),
+        cwnd_mean_pkt: sent.window.and_then(|window| window.mean(over)),
+        cwnd_min_pkt: sent.window.map(|window| window.min() as f64),
+        srtt: info.and_then(|info| info.srtt).filter(|&srtt| srtt > Duration::ZERO),
+    }
+}
+
+/// The counters of a host, if only one flow can have moved them.
+fn counters_if_alone<'a>(inputs: &Inputs<'_>, outcome: &'a Outcome, host: NodeId) -> Option<&'a Counters> {
+    let flows = inputs.scenario.flows.iter().filter(|flow| flow.from == host || flow.to == host);
+    (flows.count() == 1).then(|| &outcome.counters[host])
+}
+
+fn counted(counters: &Counters, name: &str) -> u64 {
+    counters.get(name).copied().unwrap_or(0)
+}
+
+/// Segments with payload on the way to the flow's port that never arrived whole.
+fn lost(outcome: &Outcome, from: NodeId, to: NodeId, id: FlowId) -> u64 {
+    let (from, to) = (address_of(from), SocketAddr::new(address_of(to), port_of(id)));
+    let keys = outcome.moved.looped.lost.iter();
+    keys.filter(|((source, goal), _)| source.ip() == from && *goal == to).map(|(_, lost)| lost).sum()
+}
+
+fn outcome_of(sent: &Sent) -> &'static str {
+    match (sent.opened, sent.ended) {
+        (false, _) => "not-started",
+        (true, None) => "open",
+        (true, Some((_, End::Done))) => "closed",
+        (true, Some((_, End::Died(cause)))) => match cause {
+            Cause::Reset => "reset",
+            Cause::HandshakeTimeout => "handshake-timeout",
+            Cause::Timeout => "timeout",
+            Cause::Aborted => "aborted",
+        },
+    }
+}

@@ -1,0 +1,214 @@
+//! What the kernel's own TCP is told, so that it is the profile it stands for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use handfast_core::{Bytes, Duration};
+use handfast_scenario::Scheme;
+use handfast_tcp::{Config, Frto, Growth, InitialWindow, profile};
+
+/// Profiles that are the kernel itself in the lab, and the congestion control each means.
+const KERNEL_PROFILES: [(&str, &str); 3] = [("linux", "cubic"), ("linux-reno", "reno"), ("rto-max", "cubic")];
+
+/// What a kernel makes of Ethernet's 1500 bytes; another size is set socket by socket.
+pub(crate) const USUAL_MSS: u16 = 1460;
+
+/// What one end's kernel is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Path below `/proc/sys`, value.
+    pub(crate) sysctls: BTreeMap<&'static str, String>,
+    /// Metrics of routes, as in ip-route(8).
+    pub(crate) route_metrics: BTreeMap<&'static str, u32>,
+}
+
+const CONGESTION_CONTROL: &str = "net/ipv4/tcp_congestion_control";
+
+impl Settings {
+    /// A sender and a receiver may differ in it: it is set flow by flow as well.
+    pub(crate) fn same_but_for_congestion_control(&self, other: &Self) -> bool {
+        let rest = |settings: &Self| {
+            let mut rest = settings.clone();
+            rest.sysctls.remove(CONGESTION_CONTROL);
+            rest
+        };
+        rest(self) == rest(other)
+    }
+
+    /// The congestion control of flows that begin here.
+    pub(crate) fn congestion_control(&self) -> Option<&str> {
+        self.sysctls.get(CONGESTION_CONTROL).map(String::as_str)
+    }
+}
+
+/// What the kernels of senders and receivers are told under a scheme.
+///
+/// # Errors
+/// Where an end is no kernel, or is to do what a kernel cannot be told: one sentence.
+pub(crate) fn settings(scheme: &Scheme) -> Result<[Settings; 2], String> {
+    let ends = [
+        ("sender", &scheme.sender, scheme.sender_profile),
+        ("receiver", &scheme.receiver, scheme.receiver_profile),
+    ];
+    let [sender, receiver] = ends.map(|(role, config, name)| {
+        end(config, name).map_err(|why| format!("scheme `{}`: {role}: {why}", scheme.name))
+    });
+    Ok([sender?, receiver?])
+}
+
+fn end(config: &Arc<Config>, name: &str) -> Result<Settings, String> {
+    let Some((_, congestion_control)) = KERNEL_PROFILES.iter().find(|(kernel, _)| *kernel == name) else {
+        let names = KERNEL_PROFILES.map(|(name, _)| format!("`{name}`")).join(", ");
+        return Err(format!("profile `{name}` is not available in the lab yet; there are {names}"));
+    };
+    let base = profile(name).map(handfast_tcp::Profile::config).unwrap_or_default();
+    if let Some(key) = beyond_the_kernel(config, &base) {
+        return Err(format!("no setting of the kernel stands for `{key}`"));
+    }
+    let congestion_control = match config.growth {
+        same if same == base.growth => congestion_control,
+        Growth::Reno => "reno",
+        Growth::Cubic => "cubic",
+    };
+    let mut settings = Settings { sysctls: common(), route_metrics: BTreeMap::new() };
+    settings.sysctls.insert(CONGESTION_CONTROL, (*congestion_control).to_owned());
+    tcp(config, &base, &mut settings);
+    Ok(settings)
+}
+
+/// The same for all profiles: this kernel's defaults, written down so that the machine's own settings change no result.
+fn common() -> BTreeMap<&'static str, String> {
+    let fixed = [
+        // What one run learns of a path must not help the next.
+        ("net/ipv4/tcp_no_metrics_save", "1"),
+        ("net/ipv4/tcp_mtu_probing", "0"),
+        ("net/ipv4/tcp_ecn", "0"),
+        ("net/ipv4/tcp_fastopen", "0"),
+        ("net/ipv4/tcp_recovery", "1"),
+        ("net/ipv4/tcp_early_retrans", "3"),
+        ("net/ipv4/tcp_reordering", "3"),
+        ("net/ipv4/tcp_moderate_rcvbuf", "1"),
+        ("net/ipv4/tcp_autocorking", "1"),
+        ("net/ipv4/tcp_thin_linear_timeouts", "0"),
+    ];
+    fixed.into_iter().map(|(path, value)| (path, value.to_owned())).collect()
+}
+
+/// Clears what [`tcp`] sets; the name of what still differs from the profile.
+fn beyond_the_kernel(config: &Config, base: &Config) -> Option<String> {
+    let told = Config {
+        mss: base.mss,
+        growth: base.growth,
+        eifel: base.eifel,
+        frto: base.frto,
+        initial_window: base.initial_window,
+        timestamps: base.timestamps,
+        sack: base.sack,
+        window_scaling: base.window_scaling,
+        cwnd_validation: base.cwnd_validation,
+        rto_min: base.rto_min,
+        rto_variance_min: base.rto_variance_min,
+        rto_max: base.rto_max,
+        syn_retries: base.syn_retries,
+        data_retries: base.data_retries,
+        send_buffer: base.send_buffer,
+        receive_buffer: base.receive_buffer,
+        ..config.clone()
+    };
+    let [told, base] = [format!("{told:#?}"), format!("{base:#?}")];
+    let differing = told.lines().zip(base.lines()).find(|(a, b)| a != b);
+    differing.map(|(line, _)| line.trim().split(':').next().unwrap_or_default().to_owned())
+}
+
+fn tcp(config: &Config, base: &Config, settings: &mut Settings) {
+    let flag = |on: bool| u8::from(on).to_string();
+    let retries = |n: u8| n.to_string();
+    let sysctls = [
+        ("net/ipv4/tcp_timestamps", flag(config.timestamps)),
+        ("net/ipv4/tcp_sack", flag(config.sack)),
+        ("net/ipv4/tcp_dsack", flag(config.sack)),
+        ("net/ipv4/tcp_window_scaling", flag(config.window_scaling)),
+        ("net/ipv4/tcp_frto", if config.frto == Frto::Off { "0" } else { "2" }.to_owned()),
+        ("net/ipv4/tcp_slow_start_after_idle", flag(config.cwnd_validation)),
+        ("net/ipv4/tcp_syn_retries", retries(config.syn_retries)),
+        ("net/ipv4/tcp_synack_retries", retries(config.syn_retries.min(5))),
+        ("net/ipv4/tcp_retries2", retries(config.data_retries)),
+        ("net/ipv4/tcp_rto_min_us", (config.rto_min.as_nanos() / 1_000).to_string()),
+        ("net/ipv4/tcp_rto_max_ms", rto_max(config.rto_max)),
+        ("net/ipv4/tcp_rmem", memory(131_072, config.receive_buffer, base.receive_buffer, 6_291_456)),
+        ("net/ipv4/tcp_wmem", memory(16_384, config.send_buffer, base.send_buffer, 4_194_304)),
+    ];
+    settings.sysctls.extend(sysctls);
+    let route = &mut settings.route_metrics;
+    if config.initial_window != base.initial_window {
+        route.insert("initcwnd", initial_window(config));
+    }
+}
+
+/// The kernel takes 1 to 120 s.
+fn rto_max(longest: Duration) -> String {
+    longest.as_millis().clamp(1_000, 120_000).to_string()
+}
+
+/// Least, initial and greatest size of a buffer: the kernel's own greatest for a profile as it is; otherwise twice what the
+/// file says, because half of a buffer is for the kernel's book-keeping.
+fn memory(initial: u64, wanted: Bytes, usual: Bytes, kernels: u64) -> String {
+    let most = if wanted == usual { kernels } else { wanted.get().saturating_mul(2).clamp(4_096, 1 << 30) };
+    format!("4096 {} {most}", initial.min(most))
+}
+
+fn initial_window(config: &Config) -> u32 {
+    match config.initial_window {
+        InitialWindow::One => 1,
+        // RFC 3390 §1: min(4 * MSS, max(2 * MSS, 4380 bytes)).
+        InitialWindow::Rfc3390 => (4380 / u32::from(config.mss).max(1)).clamp(2, 4),
+        InitialWindow::Ten => 10,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use handfast_measure::testing;
+
+    fn with(change: impl FnOnce(&mut Config)) -> Result<[Settings; 2], String> {
+        let mut scheme = testing::scheme("linux");
+        change(Arc::make_mut(&mut scheme.sender));
+        settings(&scheme)
+    }
+
+    #[test]
+    fn a_profile_as_it_is_gets_the_kernels_defaults() {
+        let [sender, receiver] = with(|_| ()).unwrap();
+        assert_eq!(sender, receiver);
+        assert_eq!(sender.congestion_control(), Some("cubic"));
+        let value = |path| sender.sysctls[path].as_str();
+        assert_eq!(value("net/ipv4/tcp_rmem"), "4096 131072 6291456");
+        assert_eq!(value("net/ipv4/tcp_rto_max_ms"), "120000");
+        assert_eq!(value("net/ipv4/tcp_rto_min_us"), "200000");
+        assert!(sender.route_metrics.is_empty());
+    }
+
+    #[test]
+    fn changes_become_settings() {
+        let changed = with(|config| {
+            config.timestamps = false;
+            config.rto_max = Duration::from_secs(1);
+            config.receive_buffer = Bytes(50_000);
+            config.initial_window = InitialWindow::Rfc3390;
+        });
+        let [sender, receiver] = changed.unwrap();
+        let value = |path| sender.sysctls[path].as_str();
+        assert_eq!(value("net/ipv4/tcp_timestamps"), "0");
+        assert_eq!(value("net/ipv4/tcp_rto_max_ms"), "1000");
+        assert_eq!(value("net/ipv4/tcp_rmem"), "4096 100000 100000");
+        assert_eq!(sender.route_metrics["initcwnd"], 3);
+        assert!(!sender.same_but_for_congestion_control(&receiver));
+    }
+
+    #[test]
+    fn what_a_kernel_cannot_be_told_is_named() {
+        let error = with(|config| config.limited_transmit = !config.limited_transmit).unwrap_err();
+        assert!(error.contains("`limited_transmit`") && error.contains("sender"), "{error}");
+    }
+}

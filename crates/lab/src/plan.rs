@@ -1,0 +1,262 @@
+//! What a run needs of the machine: namespaces, interfaces, addresses, routes and settings. `python/handfast/lab` makes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use handfast_core::Instant;
+use handfast_measure::address::address_of;
+use handfast_measure::plan::{self, Paths};
+use handfast_measure::topology::Topology;
+use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
+use serde::Serialize;
+
+use crate::kernel::{self, Settings};
+
+/// Nodes at most: each is a namespace, and a kernel makes some twenty of them a second while it cleans up as many.
+const MOST_NODES: usize = 200;
+/// The first port that flows get at their receivers, one a flow; as in the simulator.
+const FIRST_PORT: u16 = 5001;
+
+/// What a run needs of the machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// A namespace each, in the scenario's order.
+    pub nodes: Vec<Node>,
+    /// A veth pair each: two a link, ends in the order of `between`, links in the scenario's order.
+    pub wires: Vec<Wire>,
+}
+
+/// One node's namespace.
+#[derive(Clone, Debug, Serialize)]
+pub struct Node {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Whether it forwards: a bridge without learning, or else a host.
+    pub forwards: bool,
+    /// Its address.
+    pub address: String,
+    /// The Ethernet address of all its interfaces.
+    pub mac: String,
+    /// Whom it talks to.
+    pub peers: Vec<Peer>,
+    /// For a bridge: by which interface an Ethernet address is reached.
+    pub forwarding: Vec<Forwarding>,
+    /// Kernel settings of its namespace: path below `/proc/sys`, value.
+    pub settings: BTreeMap<&'static str, String>,
+    /// Metrics of its routes, as in ip-route(8).
+    pub metrics: BTreeMap<&'static str, u32>,
+}
+
+/// The other end of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Peer {
+    /// Its address.
+    pub address: String,
+    /// Its Ethernet address: no ARP crosses the links.
+    pub mac: String,
+    /// The interface on the way to it.
+    pub interface: String,
+}
+
+/// An entry of a bridge's table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Forwarding {
+    /// An Ethernet address.
+    pub mac: String,
+    /// The interface on the way to it.
+    pub interface: String,
+}
+
+/// One end of a link: from a node to the loop's namespace.
+#[derive(Clone, Debug, Serialize)]
+pub struct Wire {
+    /// Index into [`Plan::nodes`].
+    pub node: NodeId,
+    /// The interface's name in the node's namespace.
+    pub interface: String,
+    /// The interface's name in the loop's namespace.
+    pub loop_interface: String,
+}
+
+/// A scenario under a scheme, ready to be run.
+pub(crate) struct Layout {
+    pub(crate) topology: Topology,
+    pub(crate) paths: Paths,
+    pub(crate) starts: Vec<Instant>,
+}
+
+impl Layout {
+    /// Finds ways and starts.
+    ///
+    /// # Errors
+    /// What the lab cannot do, in one sentence.
+    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Result<Self, String> {
+        plan::check(scenario)?;
+        let topology = Topology::new(scenario);
+        let paths = plan::paths(scenario, &topology)?;
+        Ok(Self { topology, paths, starts: plan::starts(scenario, seed) })
+    }
+}
+
+/// The port at which a flow's receiver listens.
+pub(crate) fn port_of(flow: FlowId) -> u16 {
+    FIRST_PORT + flow as u16
+}
+
+/// The interface of a link in a node's namespace.
+pub(crate) fn interface_of(link: usize) -> String {
+    format!("link{link}")
+}
+
+/// The interface of a link's end in the loop's namespace.
+pub(crate) fn loop_interface_of(link: usize, end: usize) -> String {
+    format!("link{link}.{end}")
+}
+
+impl Plan {
+    /// What `scenario` under `scheme` needs.
+    ///
+    /// # Errors
+    /// What the lab cannot do, in one sentence.
+    pub fn new(scenario: &Scenario, scheme: &Scheme) -> Result<Self, String> {
+        if scenario.nodes.len() > MOST_NODES {
+            let count = scenario.nodes.len();
+            return Err(format!("{count} nodes: the lab makes a namespace for each, {MOST_NODES} at most"));
+        }
+        if scenario.flows.len() > usize::from(u16::MAX - FIRST_PORT) {
+            return Err(format!("{} flows: the lab has no port for each", scenario.flows.len()));
+        }
+        if let Some(agent) = scheme.agents.first() {
+            return Err(format!("scheme `{}`: the lab has no agent `{}` yet", scheme.name, agent.kind));
+        }
+        let layout = Layout::new(scenario, 0)?;
+        let settings = settings_of(scenario, scheme)?;
+        let node = |(id, settings)| Node::new(scenario, &layout.topology, id, settings);
+        let nodes = settings.into_iter().enumerate().map(node).collect();
+        Ok(Self { nodes, wires: wires(scenario) })
+    }
+
+    /// As text.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_else(|_| unreachable!("its keys are strings"))
+    }
+}
+
+fn wires(scenario: &Scenario) -> Vec<Wire> {
+    let wire = |link, end, node| Wire {
+        node,
+        interface: interface_of(link),
+        loop_interface: loop_interface_of(link, end),
+    };
+    let links = scenario.links.iter().enumerate();
+    links.flat_map(|(id, link)| [0, 1].map(|end| wire(id, end, link.between[end]))).collect()
+}
+
+/// What each node's kernel is told: as a sender, as a receiver, or nothing if no flow ends there.
+fn settings_of(scenario: &Scenario, scheme: &Scheme) -> Result<Vec<Settings>, String> {
+    let [sender, receiver] = kernel::settings(scheme)?;
+    let mut all = vec![Settings::default(); scenario.nodes.len()];
+    for flow in &scenario.flows {
+        all[flow.from] = sender.clone();
+    }
+    for flow in &scenario.flows {
+        let sends = scenario.flows.iter().any(|other| other.from == flow.to);
+        if sends && !sender.same_but_for_congestion_control(&receiver) {
+            let (name, node) = (&scheme.name, &scenario.nodes[flow.to].name);
+            return Err(format!(
+                "scheme `{name}`: `{node}` sends and receives, and one kernel cannot have the settings of both ends"
+            ));
+        }
+        if !sends {
+            all[flow.to] = receiver.clone();
+        }
+    }
+    Ok(all)
+}
+
+impl Node {
+    fn new(scenario: &Scenario, topology: &Topology, id: NodeId, settings: Settings) -> Self {
+        let node = &scenario.nodes[id];
+        let forwards = matches!(node.kind, NodeKind::Switch | NodeKind::AccessPoint);
+        Self {
+            name: node.name.clone(),
+            forwards,
+            address: address_of(id).to_string(),
+            mac: mac_of(id),
+            peers: peers(scenario, topology, id),
+            forwarding: if forwards { forwarding(scenario, topology, id) } else { Vec::new() },
+            settings: settings.sysctls,
+            metrics: settings.route_metrics,
+        }
+    }
+}
+
+/// A locally administered address with the last three bytes of the IP address.
+fn mac_of(node: NodeId) -> String {
+    let [_, a, b, c] = (node as u32 + 1).to_be_bytes();
+    format!("02:00:0a:{a:02x}:{b:02x}:{c:02x}")
+}
+
+fn peers(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Peer> {
+    let others = scenario.flows.iter().filter_map(|flow| match id {
+        id if id == flow.from => Some(flow.to),
+        id if id == flow.to => Some(flow.from),
+        _ => None,
+    });
+    let peer = |other: NodeId| {
+        let out = topology.towards(id, topology.goal(other))?;
+        let interface = interface_of(out as usize / 2);
+        Some(Peer { address: address_of(other).to_string(), mac: mac_of(other), interface })
+    };
+    others.filter_map(peer).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The simulator's routes: the ends of flows, by the shortest way.
+fn forwarding(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Forwarding> {
+    let ends: BTreeSet<NodeId> = scenario.flows.iter().flat_map(|flow| [flow.from, flow.to]).collect();
+    let entry = |end: NodeId| {
+        let out = topology.towards(id, topology.goal(end)).filter(|_| end != id)?;
+        Some(Forwarding { mac: mac_of(end), interface: interface_of(out as usize / 2) })
+    };
+    ends.into_iter().filter_map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use handfast_measure::testing::{self, Net};
+
+    fn linux() -> Scheme {
+        testing::scheme("linux")
+    }
+
+    #[test]
+    fn hosts_know_their_peers_and_bridges_the_way_to_hosts() {
+        let scenario = Net::new("hshh").link(0, 1).link(1, 2).link(1, 3).bulk(0, 2).build();
+        let plan = Plan::new(&scenario, &linux()).unwrap();
+        let [server, switch, client, idle] = &plan.nodes[..] else { panic!("{plan:?}") };
+        let peer = Peer {
+            address: "10.0.0.3".to_owned(),
+            mac: "02:00:0a:00:00:03".to_owned(),
+            interface: "link0".to_owned(),
+        };
+        assert_eq!((&server.peers, server.forwards), (&vec![peer], false));
+        assert_eq!(client.peers[0].interface, "link1");
+        assert!(idle.peers.is_empty() && idle.settings.is_empty());
+        let ways: Vec<_> = switch.forwarding.iter().map(|f| (f.mac.as_str(), f.interface.as_str())).collect();
+        assert_eq!(ways, [("02:00:0a:00:00:01", "link0"), ("02:00:0a:00:00:03", "link1")]);
+        let ends: Vec<_> = plan.wires.iter().map(|w| (w.node, w.loop_interface.as_str())).collect();
+        assert_eq!(
+            ends,
+            [(0, "link0.0"), (1, "link0.1"), (1, "link1.0"), (2, "link1.1"), (1, "link2.0"), (3, "link2.1")]
+        );
+    }
+
+    #[test]
+    fn what_the_lab_cannot_do_is_said() {
+        let scenario = testing::dumbbell(100);
+        assert!(Plan::new(&scenario, &linux()).unwrap_err().starts_with("202 nodes"));
+        let scenario = Net::new("hh").link(0, 1).bulk(0, 1).build();
+        let error = Plan::new(&scenario, &testing::scheme("sack")).unwrap_err();
+        assert!(error.contains("`sack`"), "{error}");
+    }
+}

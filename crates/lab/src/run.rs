@@ -1,0 +1,275 @@
+//! One run: the packet loop, the senders and the receivers, from the scenario's start to its end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+
+use handfast_core::{Duration, Instant};
+use handfast_measure::Control;
+use handfast_measure::address::address_of;
+use handfast_measure::limit::segment_size;
+use handfast_measure::outages::Outages;
+use handfast_measure::report::{Inputs, report};
+use handfast_measure::result::RunResult;
+use handfast_measure::sampler::Sampler;
+use handfast_measure::series::SeriesSink;
+use handfast_measure::timeline::Timeline;
+use handfast_scenario::{Scenario, Scheme};
+use handfast_tcp::Config;
+
+use crate::error::Tried;
+use crate::facts::{self, Outcome};
+use crate::kernel;
+use crate::plan::{Layout, interface_of, loop_interface_of, port_of};
+use crate::traffic::counters::{self, Counters};
+use crate::traffic::receiver::{self, Received, Receiver};
+use crate::traffic::sender::{self, Job, Sent};
+use crate::traffic::{Board, Goal};
+use crate::{Clock, LabError, LoopOptions, LoopReport, Netns, PacketLoop, offloads_off, real_time};
+
+/// From when the threads are started to the scenario's start: time for all of them to be ready.
+const LEAD: Duration = Duration::from_millis(100);
+/// How often whoever waits looks whether the run was cancelled.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// Where a run finds what was made for it after its [`crate::Plan`].
+#[derive(Clone, Debug)]
+pub struct Spaces {
+    /// The packet loop's namespace.
+    pub hub: String,
+    /// Each node's, in the scenario's order.
+    pub nodes: Vec<String>,
+}
+
+/// What a run does besides running.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LabOptions {
+    /// Seeds what is random: phases, jitter, losses.
+    pub seed: u64,
+    /// Whether time series are handed to the sink.
+    pub series: bool,
+}
+
+/// Runs a scenario under a scheme in real time. `sink` receives the time series if [`LabOptions::series`] asks for them.
+///
+/// # Errors
+/// See [`LabError`].
+pub fn run(
+    scenario: &Scenario,
+    scheme: &Scheme,
+    spaces: &Spaces,
+    options: LabOptions,
+    control: &Control,
+    sink: &mut dyn SeriesSink,
+) -> Result<RunResult, LabError> {
+    let layout = Layout::new(scenario, options.seed).map_err(LabError::Scenario)?;
+    let timeline = Timeline::new(scenario, options.seed);
+    let lab = Lab::open(scenario, scheme, spaces)?;
+    let before = lab.counters()?;
+    let moved = lab.go(&layout, &timeline, options, control)?;
+    let outcome = Outcome { counters: lab.counters_since(&before)?, moved };
+    if let Some((flow, position)) = outcome.moved.received.wrong {
+        return Err(LabError::WrongByte { flow: scenario.flows[flow].name.clone(), position });
+    }
+    if options.series {
+        write_series(scenario, scheme, &outcome.moved, sink).map_err(LabError::Series)?;
+    }
+    let (starts, timeline, paths) = (&layout.starts[..], &timeline, &layout.paths);
+    let inputs = Inputs { scenario, scheme, seed: options.seed, starts, timeline, paths };
+    let flows = facts::flows(&inputs, &outcome);
+    Ok(report(&inputs, facts::run(&inputs, &outcome), &flows, &outcome.moved.received.trackers))
+}
+
+/// What the threads of a run brought back.
+pub(crate) struct Moved {
+    pub(crate) sent: Vec<Sent>,
+    pub(crate) received: Received,
+    pub(crate) looped: LoopReport,
+}
+
+/// The namespaces of a run, entered by name once.
+struct Lab<'a> {
+    scenario: &'a Scenario,
+    scheme: &'a Scheme,
+    congestion_control: String,
+    hub: Netns,
+    nodes: Vec<Netns>,
+}
+
+impl<'a> Lab<'a> {
+    fn open(scenario: &'a Scenario, scheme: &'a Scheme, spaces: &Spaces) -> Result<Self, LabError> {
+        if spaces.nodes.len() != scenario.nodes.len() {
+            let (found, wanted) = (spaces.nodes.len(), scenario.nodes.len());
+            return Err(LabError::Scenario(format!("{found} namespaces for {wanted} nodes")));
+        }
+        let [sender, _] = kernel::settings(scheme).map_err(LabError::Scenario)?;
+        let open = |name: &String| Netns::open(name).tried(|| format!("namespace {name}"));
+        let nodes = spaces.nodes.iter().map(open).collect::<Result<_, _>>()?;
+        let congestion_control = sender.congestion_control().unwrap_or("cubic").to_owned();
+        let lab = Self { scenario, scheme, congestion_control, hub: open(&spaces.hub)?, nodes };
+        lab.turn_offloads_off()?;
+        Ok(lab)
+    }
+
+    /// At every interface, so that what crosses a link is what would cross a wire.
+    fn turn_offloads_off(&self) -> Result<(), LabError> {
+        for (link, of) in self.scenario.links.iter().enumerate() {
+            for (end, &node) in of.between.iter().enumerate() {
+                let ways =
+                    [(&self.nodes[node], interface_of(link)), (&self.hub, loop_interface_of(link, end))];
+                for (space, interface) in ways {
+                    let done = space.enter().and_then(|_there| offloads_off(&interface));
+                    done.tried(|| "turning offloads off".to_owned())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Each node's counters.
+    fn counters(&self) -> Result<Vec<Counters>, LabError> {
+        let read = |space: &Netns| space.enter().and_then(|_there| counters::read());
+        self.nodes.iter().map(read).collect::<Result<_, _>>().tried(|| "the kernel's counters".to_owned())
+    }
+
+    fn counters_since(&self, before: &[Counters]) -> Result<Vec<Counters>, LabError> {
+        let after = self.counters()?;
+        Ok(before.iter().zip(&after).map(|(before, after)| counters::difference(before, after)).collect())
+    }
+
+    /// From the start to the end.
+    fn go(
+        &self,
+        layout: &Layout,
+        timeline: &Timeline,
+        options: LabOptions,
+        control: &Control,
+    ) -> Result<Moved, LabError> {
+        let packet_loop = self.packet_loop(timeline, options)?;
+        let receivers = self.receivers()?;
+        let epoch = Clock::from_monotonic(0).now() + LEAD;
+        let clock = Clock::from_monotonic(epoch.as_nanos());
+        let end = Instant::ZERO + self.scenario.duration;
+        let (board, loop_stop) = (Board::new(self.scenario.flows.len()), AtomicBool::new(false));
+        let outages = Outages::new(timeline, &layout.paths);
+        let jobs = self.jobs(layout);
+        thread::scope(|scope| {
+            let (board, loop_stop) = (&board, &loop_stop);
+            let looping = scope.spawn(move || packet_loop.run(clock, loop_stop));
+            let receiving = scope.spawn(move || {
+                be_punctual(clock);
+                receiver::run(receivers, timeline, outages, clock, end, board)
+            });
+            let sending = scope.spawn(move || {
+                be_punctual(clock);
+                sender::run(jobs, clock, end, board, options.series)
+            });
+            let cancelled = watch(control, clock, self.scenario.duration, || {
+                looping.is_finished() || sending.is_finished()
+            });
+            if cancelled || clock.now() < end {
+                board.stop();
+            }
+            let (sent, received) = (joined(sending), joined(receiving));
+            loop_stop.store(true, Ordering::Relaxed);
+            let looped = joined(looping).tried(|| "the packet loop".to_owned());
+            if cancelled {
+                return Err(LabError::Cancelled);
+            }
+            let sent = sent.tried(|| "the senders".to_owned())?;
+            Ok(Moved { sent, received, looped: looped? })
+        })
+    }
+
+    fn packet_loop(&self, timeline: &Timeline, options: LabOptions) -> Result<PacketLoop, LabError> {
+        let links = 0..self.scenario.links.len();
+        let ends: Vec<_> = links.map(|link| [0, 1].map(|end| loop_interface_of(link, end))).collect();
+        let sample_every = options.series.then_some(self.scenario.sample_interval);
+        let loop_options = LoopOptions { seed: options.seed, sample_every };
+        let made = self
+            .hub
+            .enter()
+            .and_then(|_there| PacketLoop::new(self.scenario, timeline.clone(), &ends, &loop_options));
+        made.tried(|| "the packet loop".to_owned())
+    }
+
+    fn receivers(&self) -> Result<Vec<Receiver>, LabError> {
+        let flows = self.scenario.flows.iter().enumerate();
+        let listen = |(id, flow): (usize, &handfast_scenario::Flow)| {
+            let goal = self.goal(id, &self.scheme.receiver);
+            Receiver::listen(id, &self.nodes[flow.to], &goal, flow.read_rate)
+                .tried(|| format!("the receiver of flow `{}`", flow.name))
+        };
+        flows.map(listen).collect()
+    }
+
+    fn jobs(&self, layout: &Layout) -> Vec<Job<'_>> {
+        let flows = self.scenario.flows.iter().enumerate();
+        flows
+            .map(|(id, flow)| Job {
+                flow,
+                from: &self.nodes[flow.from],
+                start: layout.starts[id],
+                goal: self.goal(id, &self.scheme.sender),
+                congestion_control: &self.congestion_control,
+            })
+            .collect()
+    }
+
+    fn goal(&self, flow: usize, config: &Config) -> Goal {
+        let address = (address_of(self.scenario.flows[flow].to), port_of(flow)).into();
+        let mss = (config.mss != kernel::USUAL_MSS).then_some(config.mss);
+        Goal { address, mss }
+    }
+}
+
+/// A thread that measures has the loop's priority, if that is allowed, and begins at the scenario's start.
+fn be_punctual(clock: Clock) {
+    // Without the priority the lateness that is measured says so.
+    let _ = real_time();
+    let start = Instant::from_nanos(clock.to_monotonic(Instant::ZERO));
+    let left = start.since(Clock::from_monotonic(0).now());
+    thread::sleep(std::time::Duration::from_nanos(left.as_nanos()));
+}
+
+/// Until the run is over, cancelled, or a thread has ended early; whether it was cancelled.
+fn watch(control: &Control, clock: Clock, duration: Duration, ended: impl Fn() -> bool) -> bool {
+    loop {
+        let done = clock.now().since(Instant::ZERO).min(duration);
+        control.report(done, duration);
+        if control.is_cancelled() {
+            return true;
+        }
+        if done == duration || ended() {
+            return false;
+        }
+        let left = std::time::Duration::from_nanos((duration.saturating_sub(done)).as_nanos());
+        thread::sleep(LOOK_EVERY.min(left));
+    }
+}
+
+/// What a thread brought back; its panic is ours.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn write_series(
+    scenario: &Scenario,
+    scheme: &Scheme,
+    moved: &Moved,
+    sink: &mut dyn SeriesSink,
+) -> std::io::Result<()> {
+    let mut sampler = Sampler::new(segment_size(scheme).0, 2 * scenario.links.len(), sink);
+    let flows = (0_u32..).zip(&moved.sent);
+    let mut samples: Vec<_> =
+        flows.flat_map(|(id, sent)| sent.samples.iter().map(move |(at, sample)| (*at, id, sample))).collect();
+    samples.sort_by_key(|&(at, id, _)| (at, id));
+    for (at, id, sample) in samples {
+        sampler.flow(at, id, sample);
+        sampler.hand_out(false)?;
+    }
+    for seen in &moved.looped.queues {
+        sampler.queue(seen.at, seen.channel, seen.occupancy);
+        sampler.hand_out(false)?;
+    }
+    sampler.finish()
+}

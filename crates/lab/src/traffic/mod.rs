@@ -1,0 +1,93 @@
+//! The traffic tool: the flows of a scenario over the kernel's TCP, measured as the simulator measures its own.
+//!
+//! Two threads, whatever the number of flows: one sends and looks at `TCP_INFO`, one receives, checks every byte and
+//! feeds the meters. A socket stays in the namespace in which it was opened.
+
+pub(crate) mod counters;
+pub(crate) mod receiver;
+pub(crate) mod sender;
+mod source;
+
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use handfast_core::{Duration, Instant};
+use handfast_scenario::FlowId;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use crate::Clock;
+
+/// A thread sleeps no longer than this, and then looks whether the run was stopped.
+const NAP: Duration = Duration::from_millis(20);
+/// Bytes written or read at a time.
+const CHUNK: usize = 1 << 16;
+
+/// What the threads of a run tell each other.
+#[derive(Debug)]
+pub(crate) struct Board {
+    stop: AtomicBool,
+    flows: Vec<Notes>,
+}
+
+#[derive(Debug, Default)]
+struct Notes {
+    delivered: AtomicU64,
+    /// The connection was opened, and there is something to get across.
+    active: AtomicBool,
+}
+
+impl Board {
+    pub(crate) fn new(flows: usize) -> Self {
+        Self {
+            stop: AtomicBool::new(false),
+            flows: std::iter::repeat_with(Notes::default).take(flows).collect(),
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn set_active(&self, flow: FlowId, active: bool) {
+        self.flows[flow].active.store(active, Ordering::Relaxed);
+    }
+
+    fn is_active(&self, flow: FlowId) -> bool {
+        self.flows[flow].active.load(Ordering::Relaxed)
+    }
+
+    fn set_delivered(&self, flow: FlowId, bytes: u64) {
+        self.flows[flow].delivered.store(bytes, Ordering::Relaxed);
+    }
+
+    fn delivered(&self, flow: FlowId) -> u64 {
+        self.flows[flow].delivered.load(Ordering::Relaxed)
+    }
+}
+
+/// Where a flow's receiver is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goal {
+    pub(crate) address: SocketAddr,
+    /// The largest segment, where it is not the usual one.
+    pub(crate) mss: Option<u16>,
+}
+
+/// Sleeps until a socket is ready or `until` has come, and not for long; which sockets are ready.
+fn wait(clock: Clock, until: Instant, sockets: &[(BorrowedFd<'_>, PollFlags)]) -> Vec<bool> {
+    let mut fds: Vec<PollFd<'_>> = sockets.iter().map(|&(fd, events)| PollFd::new(fd, events)).collect();
+    let nap = until.since(clock.now()).min(NAP);
+    let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(nap.as_nanos()));
+    match ppoll(&mut fds, Some(timeout), None) {
+        Ok(_) => fds.iter().map(|fd| fd.any().unwrap_or(true)).collect(),
+        // A signal, or no memory: looking at all of them is never wrong.
+        Err(Errno::EINTR | _) => vec![true; sockets.len()],
+    }
+}

@@ -1,0 +1,197 @@
+//! The receivers of all flows, and what is measured of them: one thread.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use handfast_core::{BitRate, Bytes, Duration, Instant};
+use handfast_measure::handover::Tracker;
+use handfast_measure::meter::DeliveryMeter;
+use handfast_measure::outages::{Flows, Outages};
+use handfast_measure::timeline::Timeline;
+use handfast_scenario::FlowId;
+use handfast_wire::Payload;
+use nix::poll::PollFlags;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::{Board, CHUNK, Goal, wait};
+use crate::{Clock, Netns};
+
+/// What an application with a read rate reads at a time, in bytes; as in the simulator.
+const READ_SIZE: usize = 4096;
+/// Connections that wait to be accepted: a flow has one.
+const BACKLOG: i32 = 1;
+
+/// What was received.
+pub(crate) struct Received {
+    /// For each flow its meter.
+    pub(crate) meters: Vec<DeliveryMeter>,
+    /// For each outage its trackers.
+    pub(crate) trackers: Vec<Vec<Tracker>>,
+    /// The first flow that got a wrong byte, and where.
+    pub(crate) wrong: Option<(FlowId, u64)>,
+}
+
+/// One flow's receiver.
+pub(crate) struct Receiver {
+    id: FlowId,
+    listener: Socket,
+    stream: Option<Socket>,
+    rate: Option<BitRate>,
+    /// With a read rate: when it may read again.
+    next_read: Instant,
+    wrong_at: Option<u64>,
+}
+
+impl Receiver {
+    /// Listens in its host's namespace.
+    ///
+    /// # Errors
+    /// Where the address is not there, or taken.
+    pub(crate) fn listen(id: FlowId, host: &Netns, goal: &Goal, rate: Option<BitRate>) -> io::Result<Self> {
+        let listener = {
+            let _there = host.enter()?;
+            Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))?
+        };
+        if let Some(mss) = goal.mss {
+            listener.set_tcp_mss(u32::from(mss))?;
+        }
+        listener.bind(&goal.address.into())?;
+        listener.listen(BACKLOG)?;
+        Ok(Self { id, listener, stream: None, rate, next_read: Instant::ZERO, wrong_at: None })
+    }
+
+    /// What it waits for.
+    fn socket(&self, now: Instant) -> Option<BorrowedFd<'_>> {
+        match &self.stream {
+            None => Some(self.listener.as_fd()),
+            Some(stream) => (self.next_read <= now).then(|| stream.as_fd()),
+        }
+    }
+
+    fn deadline(&self, now: Instant) -> Instant {
+        if self.stream.is_some() && self.next_read > now { self.next_read } else { Instant::MAX }
+    }
+
+    fn on_ready(&mut self, clock: Clock, meter: &mut DeliveryMeter, buffer: &mut [u8]) {
+        let Some(stream) = &self.stream else {
+            // Whatever is wrong with a connection before it is accepted, its sender sees it.
+            let accepted = self.listener.accept().ok().map(|(stream, _)| stream);
+            self.stream = accepted.filter(|stream| stream.set_nonblocking(true).is_ok());
+            return;
+        };
+        let most = if self.rate.is_some() { READ_SIZE } else { buffer.len() };
+        let Ok(len @ 1..) = (&*stream).read(&mut buffer[..most]) else {
+            return self.pause_or_close(stream_is_over(stream));
+        };
+        let now = clock.now();
+        self.check(meter.bytes, &buffer[..len]);
+        meter.add(now, len as u64);
+        if let Some(rate) = self.rate {
+            // At rate zero it never reads again.
+            let pause = rate.serialisation(Bytes(len as u64)).map_or(Duration::MAX, |(time, _)| time);
+            self.next_read = now + pause;
+        }
+    }
+
+    /// Nothing could be read: nothing is there yet, or the stream has ended.
+    fn pause_or_close(&mut self, over: bool) {
+        if over {
+            self.stream = None;
+            self.next_read = Instant::MAX;
+        }
+    }
+
+    fn check(&mut self, position: u64, bytes: &[u8]) {
+        let expected =
+            Payload::Synthetic { stream: self.id as u32, offset: position, len: bytes.len() as u32 };
+        if self.wrong_at.is_none() && expected.to_bytes() != bytes {
+            self.wrong_at = Some(position);
+        }
+    }
+}
+
+/// Whether the end of a stream, or an error, is what there is to read.
+fn stream_is_over(stream: &Socket) -> bool {
+    let mut byte = [std::mem::MaybeUninit::new(0)];
+    match stream.peek(&mut byte) {
+        Ok(len) => len == 0,
+        Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
+    }
+}
+
+/// What flows are measured by, in order of time.
+struct Measures<'a> {
+    meters: Vec<DeliveryMeter>,
+    board: &'a Board,
+}
+
+impl Flows for Measures<'_> {
+    fn meter(&mut self, flow: FlowId) -> &mut DeliveryMeter {
+        &mut self.meters[flow]
+    }
+
+    fn is_active(&self, flow: FlowId) -> bool {
+        self.board.is_active(flow)
+    }
+}
+
+/// What happens to the network, told to the trackers at its time.
+struct Watch<'a> {
+    timeline: &'a Timeline,
+    next_change: usize,
+    outages: Outages,
+}
+
+impl Watch<'_> {
+    fn deadline(&self) -> Instant {
+        let change = self.timeline.due(self.next_change).unwrap_or(Instant::MAX);
+        self.outages.next_look().unwrap_or(Instant::MAX).min(change)
+    }
+
+    /// Goes through all that is due by `now`: changes first where times are equal, as in the simulator.
+    fn advance(&mut self, now: Instant, flows: &mut Measures<'_>) {
+        while self.deadline() <= now {
+            let at = self.deadline();
+            while self.timeline.due(self.next_change) == Some(at) {
+                self.outages.on_change(at, self.timeline.change(self.next_change), flows);
+                self.next_change += 1;
+            }
+            self.outages.look(at, flows);
+        }
+    }
+}
+
+/// Receives all flows until `end` or a stop.
+pub(crate) fn run(
+    mut receivers: Vec<Receiver>,
+    timeline: &Timeline,
+    outages: Outages,
+    clock: Clock,
+    end: Instant,
+    board: &Board,
+) -> Received {
+    let mut flows = Measures { meters: vec![DeliveryMeter::default(); receivers.len()], board };
+    let mut watch = Watch { timeline, next_change: 0, outages };
+    let mut buffer = vec![0; CHUNK];
+    while clock.now() < end && !board.is_stopped() {
+        let now = clock.now();
+        watch.advance(now, &mut flows);
+        let until = receivers.iter().map(|r| r.deadline(now)).fold(watch.deadline().min(end), Instant::min);
+        let (waiting, sockets): (Vec<_>, Vec<_>) = receivers
+            .iter()
+            .filter(|receiver| receiver.next_read < Instant::MAX)
+            .filter_map(|receiver| Some((receiver.id, (receiver.socket(now)?, PollFlags::POLLIN))))
+            .unzip();
+        let ready = wait(clock, until, &sockets);
+        // What has happened by now came before what is read now.
+        watch.advance(clock.now().min(end), &mut flows);
+        for (id, _) in waiting.into_iter().zip(ready).filter(|&(_, ready)| ready) {
+            receivers[id].on_ready(clock, &mut flows.meters[id], &mut buffer);
+            board.set_delivered(id, flows.meters[id].bytes);
+        }
+    }
+    watch.advance(end, &mut flows);
+    let wrong = receivers.iter().find_map(|receiver| Some((receiver.id, receiver.wrong_at?)));
+    let trackers = watch.outages.finish(&mut flows);
+    Received { meters: flows.meters, trackers, wrong }
+}
