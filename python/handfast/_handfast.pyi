@@ -38,7 +38,7 @@ class Control:
         """Ask the run to stop soon; it then raises `Cancelled`."""
     @property
     def progress(self) -> float:
-        """Virtual time done, 0 to 1."""
+        """The scenario's time done, 0 to 1."""
 
 @final
 class Run:
@@ -85,6 +85,19 @@ class Scenario:
         control: Control | None = None,
     ) -> Run:
         """Simulate once. The interpreter lock is released meanwhile."""
+    def lab_plan(self, scheme: str) -> str:
+        """What a run in the lab needs of the machine, as JSON."""
+    def run_lab(
+        self,
+        scheme: str,
+        seed: int,
+        hub: str,
+        nodes: Sequence[str],
+        *,
+        series: bool = False,
+        control: Control | None = None,
+    ) -> Run:
+        """Run once in real time, in namespaces made after `lab_plan`. The interpreter lock is released meanwhile."""
 
 def load(text: str, name: str, overrides: Sequence[tuple[str, str]] = ...) -> Scenario:
     """Parse and validate a scenario file's text."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handfast import _handfast, sweeps
-from handfast.engine import Task, execute
+from handfast import _handfast, sweeps, tasks
+from handfast.engine import execute
 from handfast.errors import InputError
-from handfast.results import Result
+from handfast.results import SIM, Result
 
 if TYPE_CHECKING:
     from handfast.sweeps import Sweep
@@ -69,17 +69,29 @@ class Scenario:
                 raise InputError(f"there is no scheme and no profile called {name!r}; there are: {', '.join(names)}")
         return list(dict.fromkeys(schemes)) if schemes else self.schemes
 
-    def run(self, scheme: str | None = None, seed: int = 1, *, series_dir: Path | None = None) -> Result:
-        """Simulate one scheme (default: the first) with one seed; `series_dir` receives the time series."""
-        chosen = self.choose([scheme] if scheme is not None else None)[0]
-        return execute([Task(self.core, chosen, seed, series_dir)])[0]
+    def run(
+        self, scheme: str | None = None, seed: int = 1, *, series_dir: Path | None = None, backend: str = SIM
+    ) -> Result:
+        """Run one scheme (default: the first) with one seed; `series_dir` receives the time series."""
+        chosen = self.choose([scheme] if scheme is not None else None)[:1]
+        tasks.check([backend], [self], chosen)
+        return execute([tasks.task(backend, self.core, chosen[0], seed, series_dir)])[0]
 
     def compare(
-        self, schemes: Sequence[str] | None = None, seeds: Sequence[int] = (1,), *, jobs: int | None = None
+        self,
+        schemes: Sequence[str] | None = None,
+        seeds: Sequence[int] = (1,),
+        *,
+        backends: Sequence[str] = (SIM,),
+        jobs: int | None = None,
     ) -> list[Result]:
-        """Simulate every scheme (default: all of the file) with every seed; schemes first, then seeds."""
+        """Run every scheme (default: all of the file) on every backend with every seed, in that order."""
         chosen = self.choose(schemes)
-        return execute([Task(self.core, scheme, seed) for scheme in chosen for seed in seeds], jobs=jobs)
+        tasks.check(backends, [self], chosen)
+        todo = [
+            tasks.task(backend, self.core, scheme, seed) for scheme in chosen for backend in backends for seed in seeds
+        ]
+        return execute(todo, jobs=jobs)
 
     def sweep(
         self,
@@ -88,10 +100,11 @@ class Scenario:
         out: Path,
         schemes: Sequence[str] | None = None,
         seeds: Sequence[int] = (1,),
+        backends: Sequence[str] = (SIM,),
         jobs: int | None = None,
     ) -> Sweep:
-        """Simulate every combination of `values` (by path), schemes and seeds; runs already in `out` are kept."""
-        return sweeps.sweep(self, values, out=out, schemes=schemes, seeds=seeds, jobs=jobs)
+        """Run every combination of `values` (by path), schemes, backends and seeds; runs in `out` are kept."""
+        return sweeps.sweep(self, values, out=out, schemes=schemes, seeds=seeds, backends=backends, jobs=jobs)
 
 
 def parse(text: str, name: str, overrides: Overrides = ()) -> Scenario:

@@ -49,6 +49,7 @@ class Line:
     """One line of a chart."""
 
     scheme: str
+    """What it is called: `Result.row`."""
     name: str
     """The flow or queue."""
     x: list[float]
@@ -90,7 +91,7 @@ def draw(bundle: Bundle, points: int) -> Drawing:
     return Drawing(
         seed,
         [chart for chart in charts if chart.lines],
-        list(dict.fromkeys(run.scheme for run in bundle.document.runs)),
+        list(dict.fromkeys(run.row for run in bundle.document.runs)),
         _absences(runs),
     )
 
@@ -101,18 +102,18 @@ def _absences(runs: Sequence[Result]) -> list[tuple[float, float]]:
 
 def _flow_lines(directory: Path, runs: Sequence[Result], kind: Kind, points: int) -> Iterator[Line]:
     for run in runs:
-        frame = series.read(directory, run.scheme, run.seed, "flows")
+        frame = series.read(directory, run, "flows")
         if frame is None:
             continue
         for flow in run.flows[:MAX_LINES]:
             picked = frame.filter(frame["flow"] == flow.flow)
             values = [None if value is None else value * kind.scale for value in picked[kind.column].to_list()]
             if any(value is not None for value in values):
-                yield Line(run.scheme, flow.flow, *thin(picked["time_s"].to_list(), values, points))
+                yield Line(run.row, flow.flow, *thin(picked["time_s"].to_list(), values, points))
 
 
 def _queue_chart(directory: Path, runs: Sequence[Result], points: int) -> Chart:
-    read = ((run.scheme, series.read(directory, run.scheme, run.seed, "queues")) for run in runs)
+    read = ((run.row, series.read(directory, run, "queues")) for run in runs)
     frames = {scheme: frame for scheme, frame in read if frame is not None}
     peaks = [(peak, queue) for frame in frames.values() for queue, peak in _peaks(frame).items()]
     if not peaks:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-from handfast import _handfast, shipped
+from handfast import _handfast, lab, shipped
 from handfast.engine import default_jobs
 from handfast.store import build_id
 
@@ -33,7 +33,7 @@ class Check:
 
 def checks() -> list[Check]:
     """Look at everything, required things first."""
-    return [*_required(), *_libraries(), *_tools()]
+    return [*_required(), *_libraries(), *_lab(), *_tools()]
 
 
 def _required() -> Iterator[Check]:
@@ -60,6 +60,14 @@ def _libraries() -> Iterator[Check]:
             yield Check(name, True, True, version(name))
         except PackageNotFoundError:
             yield Check(name, False, True, "missing", f"pip install {name}")
+
+
+def _lab() -> Iterator[Check]:
+    for need in lab.needs():
+        advice = "" if need.ok else f"only for `--backend lab`: {need.advice}"
+        yield Check(need.name, need.ok, False, need.found, advice)
+    orphans = sum(1 for _ in lab.leftovers())
+    yield Check("lab: leftovers", not orphans, False, str(orphans), "handfast lab clean" if orphans else "")
 
 
 @dataclass(frozen=True, slots=True)

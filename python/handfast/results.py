@@ -11,6 +11,10 @@ from typing import Any, Self
 from handfast import _handfast
 from handfast.errors import InputError
 
+SIM, LAB = "sim", "lab"
+"""The backends."""
+BACKENDS = (SIM, LAB)
+
 SCHEMA = 1
 """The version of `result.json` this package reads and writes."""
 
@@ -116,8 +120,15 @@ class Result:
     aggregate: Measures
     flows: tuple[Flow, ...]
     handovers: tuple[Handover, ...]
+    problems: tuple[str, ...]
+    """Why the run does not count, a sentence each."""
     raw: str = field(repr=False)
     """The run object as it came, JSON."""
+
+    @property
+    def row(self) -> str:
+        """What tables and charts call it: the scheme, and where it ran if that was not the simulator."""
+        return self.scheme if self.backend == SIM else f"{self.scheme} · {self.backend}"
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -134,6 +145,7 @@ class Result:
             aggregate=Measures.from_json(data["aggregate"]),
             flows=tuple(map(Flow.from_json, data["flows"])),
             handovers=tuple(map(Handover.from_json, data["handovers"])),
+            problems=tuple((data.get("environment") or {}).get("problems", ())),
             raw=text,
         )
 
@@ -172,9 +184,9 @@ def read_document(path: Path) -> Document:
     return parse_document(text, str(path))
 
 
-def by_scheme(results: Sequence[Result]) -> dict[str, list[Result]]:
-    """The results of each scheme, schemes in the order in which they first appear."""
+def by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """The results of each scheme on each backend, in the order in which they first appear."""
     groups: dict[str, list[Result]] = {}
     for result in results:
-        groups.setdefault(result.scheme, []).append(result)
+        groups.setdefault(result.row, []).append(result)
     return groups

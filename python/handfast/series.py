@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handfast.errors import InputError
+from handfast.results import SIM, Result
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,16 +19,17 @@ DIRECTORY = "series"
 """Where a result directory keeps them."""
 
 
-def file_name(scheme: str, seed: int, table: str) -> str:
+def file_name(run: Result, table: str) -> str:
     """The name of a run's series file."""
-    return f"{scheme}-{seed}.{table}.parquet"
+    place = "" if run.backend == SIM else f"{run.backend}."
+    return f"{run.scheme}-{run.seed}.{place}{table}.parquet"
 
 
-def write(directory: Path, scheme: str, seed: int, tables: Mapping[str, Table]) -> None:
+def write(directory: Path, run: Result, tables: Mapping[str, Table]) -> None:
     """Write a run's tables into `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
     for table, columns in tables.items():
-        _frame(columns).write_parquet(directory / file_name(scheme, seed, table), compression="zstd")
+        _frame(columns).write_parquet(directory / file_name(run, table), compression="zstd")
 
 
 def _frame(columns: Table) -> pl.DataFrame:
@@ -42,11 +44,11 @@ def _frame(columns: Table) -> pl.DataFrame:
     return pl.DataFrame(values).with_columns(cs.float().fill_nan(None))
 
 
-def read(directory: Path, scheme: str, seed: int, table: str) -> pl.DataFrame | None:
+def read(directory: Path, run: Result, table: str) -> pl.DataFrame | None:
     """Read a run's table; None where the directory has none."""
     import polars as pl
 
-    path = directory / file_name(scheme, seed, table)
+    path = directory / file_name(run, table)
     if not path.is_file():
         return None
     try:

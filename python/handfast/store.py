@@ -12,7 +12,7 @@ from pathlib import Path
 
 from handfast import _handfast
 from handfast.errors import InputError
-from handfast.results import Result
+from handfast.results import SIM, Result
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -79,18 +79,21 @@ class RunStore:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def load(self, scenario_hash: str, scheme: str, seed: int) -> Result | None:
+    def load(self, scenario_hash: str, scheme: str, seed: int, backend: str = SIM) -> Result | None:
         """The stored run, or None where there is none that can be read."""
         try:
-            return Result.from_json(self._path(scenario_hash, scheme, seed).read_text(encoding="utf-8"))
+            return Result.from_json(self._path(scenario_hash, scheme, seed, backend).read_text(encoding="utf-8"))
         except (OSError, ValueError, KeyError, TypeError):
             # Truncated by a full disk or edited: running again is always right.
             return None
 
     def save(self, result: Result) -> None:
-        """Keep a finished run."""
-        write_whole(self._path(result.scenario_hash, result.scheme, result.seed), result.raw + "\n")
+        """Keep a finished run, if it counts: one that does not is to be done again."""
+        if result.valid:
+            write_whole(self._path(result.scenario_hash, result.scheme, result.seed, result.backend), result.raw + "\n")
 
-    def _path(self, scenario_hash: str, scheme: str, seed: int) -> Path:
+    def _path(self, scenario_hash: str, scheme: str, seed: int, backend: str) -> Path:
         key = "\0".join([scenario_hash, scheme, str(seed), _handfast.__version__, build_id()])
+        if backend != SIM:
+            key += f"\0{backend}"
         return self._directory / f"{sha256(key.encode()).hexdigest()[:32]}.json"

@@ -8,8 +8,9 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handfast.engine import Progress, Task, execute
-from handfast.results import MEASURES, Result
+from handfast import tasks
+from handfast.engine import Progress, Runnable, execute
+from handfast.results import MEASURES, SIM, Result
 from handfast.store import RunStore
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Sweep:
 
 
 def _row(point: Point, result: Result) -> dict[str, object]:
-    what = {name: getattr(result, name) for name in ("scenario", "scenario_hash", "scheme", "seed", "valid")}
+    what = {name: getattr(result, name) for name in ("scenario", "scenario_hash", "scheme", "backend", "seed", "valid")}
     figures = {name: getattr(result.aggregate, name) for name in MEASURES}
     return {**dict(point), **what, **figures}
 
@@ -56,6 +57,10 @@ class _Cell:
     scenario: Scenario
     scheme: str
     seed: int
+    backend: str
+
+    def task(self) -> Runnable:
+        return tasks.task(self.backend, self.scenario.core, self.scheme, self.seed)
 
 
 def sweep(
@@ -65,6 +70,7 @@ def sweep(
     out: Path,
     schemes: Sequence[str] | None = None,
     seeds: Sequence[int] = (1,),
+    backends: Sequence[str] = (SIM,),
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
@@ -72,13 +78,13 @@ def sweep(
 
     The grid is validated as a whole before the first run, so that a mistake in its last value costs nothing.
     """
-    cells = _grid(scenario, values, schemes, seeds)
+    cells = _grid(scenario, values, schemes, seeds, backends)
     store = RunStore(out / RUNS)
     known = {index: found for index, cell in enumerate(cells) if (found := _stored(store, cell)) is not None}
     missing = [index for index in range(len(cells)) if index not in known]
-    tasks = [Task(cells[index].scenario.core, cells[index].scheme, cells[index].seed) for index in missing]
-    if tasks:
-        results = execute(tasks, jobs=jobs, progress=progress, finished=store.save)
+    todo = [cells[index].task() for index in missing]
+    if todo:
+        results = execute(todo, jobs=jobs, progress=progress, finished=store.save)
         known.update(zip(missing, results, strict=True))
     rows = tuple((cell.point, known[index]) for index, cell in enumerate(cells))
     return Sweep(rows, reused=len(cells) - len(missing))
@@ -89,16 +95,19 @@ def _grid(
     values: Mapping[str, Sequence[str]],
     schemes: Sequence[str] | None,
     seeds: Sequence[int],
+    backends: Sequence[str],
 ) -> list[_Cell]:
     axes = [[(path, value) for value in choices] for path, choices in values.items()]
     variants = [(point, scenario.with_overrides(point)) for point in product(*axes)]
+    tasks.check(backends, [variant for _, variant in variants], schemes)
     return [
-        _Cell(point, variant, scheme, seed)
+        _Cell(point, variant, scheme, seed, backend)
         for point, variant in variants
         for scheme in variant.choose(schemes)
+        for backend in backends
         for seed in seeds
     ]
 
 
 def _stored(store: RunStore, cell: _Cell) -> Result | None:
-    return store.load(cell.scenario.hash, cell.scheme, cell.seed)
+    return store.load(cell.scenario.hash, cell.scheme, cell.seed, cell.backend)

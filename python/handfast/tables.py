@@ -1,4 +1,4 @@
-"""The comparison as cells of text, for terminal and report: a row a scheme, the capacity limit last."""
+"""The comparison as cells of text, for terminal and report: a row a scheme and backend, the capacity limit last."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from handfast import stats
-from handfast.results import Result, by_scheme
+from handfast.results import Result, by_row
 
 UNKNOWN = "–"
 LIMIT = "capacity limit"
@@ -54,7 +54,8 @@ def heading(results: Sequence[Result]) -> str:
     """What was run, in one line."""
     seeds = list(dict.fromkeys(result.seed for result in results))
     what = f"seed {seeds[0]}" if len(seeds) == 1 else f"median of {len(seeds)} seeds"
-    return f"{results[0].scenario} · {results[0].backend} · {what}"
+    backends = ", ".join(dict.fromkeys(result.backend for result in results))
+    return f"{results[0].scenario} · {backends} · {what}"
 
 
 def footnote(results: Sequence[Result]) -> str:
@@ -70,8 +71,8 @@ def footnote(results: Sequence[Result]) -> str:
 
 
 def rows(results: Sequence[Result]) -> list[list[str]]:
-    """The table's cells as text: the scheme's name, then a cell for each of COLUMNS."""
-    table = [[_name(scheme, runs), *cells(runs)] for scheme, runs in by_scheme(results).items()]
+    """The table's cells as text: the row's name, then a cell for each of COLUMNS."""
+    table = [[_name(row, runs), *cells(runs)] for row, runs in by_row(results).items()]
     limit = stats.summarise([result.aggregate.limit_bps for result in results if result.valid])
     if limit is not None:
         blank = [UNKNOWN] * len(COLUMNS)
@@ -80,8 +81,8 @@ def rows(results: Sequence[Result]) -> list[list[str]]:
     return table
 
 
-def _name(scheme: str, runs: Sequence[Result]) -> str:
-    return scheme if all(run.valid for run in runs) else f"{scheme} !"
+def _name(row: str, runs: Sequence[Result]) -> str:
+    return row if all(run.valid for run in runs) else f"{row} !"
 
 
 def cells(runs: Sequence[Result]) -> list[str]:

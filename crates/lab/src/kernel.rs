@@ -16,28 +16,18 @@ pub(crate) const USUAL_MSS: u16 = 1460;
 /// What one end's kernel is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
+    /// Of every socket: a namespace's default may not be set to one that the machine's administrator did not allow.
+    pub(crate) congestion_control: &'static str,
     /// Path below `/proc/sys`, value.
     pub(crate) sysctls: BTreeMap<&'static str, String>,
     /// Metrics of routes, as in ip-route(8).
     pub(crate) route_metrics: BTreeMap<&'static str, u32>,
 }
 
-const CONGESTION_CONTROL: &str = "net/ipv4/tcp_congestion_control";
-
 impl Settings {
-    /// A sender and a receiver may differ in it: it is set flow by flow as well.
-    pub(crate) fn same_but_for_congestion_control(&self, other: &Self) -> bool {
-        let rest = |settings: &Self| {
-            let mut rest = settings.clone();
-            rest.sysctls.remove(CONGESTION_CONTROL);
-            rest
-        };
-        rest(self) == rest(other)
-    }
-
-    /// The congestion control of flows that begin here.
-    pub(crate) fn congestion_control(&self) -> Option<&str> {
-        self.sysctls.get(CONGESTION_CONTROL).map(String::as_str)
+    /// A kernel can be told both: congestion control is a matter of each flow.
+    pub(crate) fn agree_with(&self, other: &Self) -> bool {
+        (&self.sysctls, &self.route_metrics) == (&other.sysctls, &other.route_metrics)
     }
 }
 
@@ -70,8 +60,7 @@ fn end(config: &Arc<Config>, name: &str) -> Result<Settings, String> {
         Growth::Reno => "reno",
         Growth::Cubic => "cubic",
     };
-    let mut settings = Settings { sysctls: common(), route_metrics: BTreeMap::new() };
-    settings.sysctls.insert(CONGESTION_CONTROL, (*congestion_control).to_owned());
+    let mut settings = Settings { congestion_control, sysctls: common(), route_metrics: BTreeMap::new() };
     tcp(config, &base, &mut settings);
     Ok(settings)
 }
@@ -181,7 +170,7 @@ mod tests {
     fn a_profile_as_it_is_gets_the_kernels_defaults() {
         let [sender, receiver] = with(|_| ()).unwrap();
         assert_eq!(sender, receiver);
-        assert_eq!(sender.congestion_control(), Some("cubic"));
+        assert_eq!(sender.congestion_control, "cubic");
         let value = |path| sender.sysctls[path].as_str();
         assert_eq!(value("net/ipv4/tcp_rmem"), "4096 131072 6291456");
         assert_eq!(value("net/ipv4/tcp_rto_max_ms"), "120000");
@@ -203,7 +192,7 @@ mod tests {
         assert_eq!(value("net/ipv4/tcp_rto_max_ms"), "1000");
         assert_eq!(value("net/ipv4/tcp_rmem"), "4096 100000 100000");
         assert_eq!(sender.route_metrics["initcwnd"], 3);
-        assert!(!sender.same_but_for_congestion_control(&receiver));
+        assert!(!sender.agree_with(&receiver));
     }
 
     #[test]

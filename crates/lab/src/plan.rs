@@ -160,7 +160,7 @@ fn settings_of(scenario: &Scenario, scheme: &Scheme) -> Result<Vec<Settings>, St
     }
     for flow in &scenario.flows {
         let sends = scenario.flows.iter().any(|other| other.from == flow.to);
-        if sends && !sender.same_but_for_congestion_control(&receiver) {
+        if sends && !sender.agree_with(&receiver) {
             let (name, node) = (&scheme.name, &scenario.nodes[flow.to].name);
             return Err(format!(
                 "scheme `{name}`: `{node}` sends and receives, and one kernel cannot have the settings of both ends"

@@ -14,11 +14,10 @@ use handfast_measure::sampler::Sampler;
 use handfast_measure::series::SeriesSink;
 use handfast_measure::timeline::Timeline;
 use handfast_scenario::{Scenario, Scheme};
-use handfast_tcp::Config;
 
 use crate::error::Tried;
 use crate::facts::{self, Outcome};
-use crate::kernel;
+use crate::kernel::{self, Settings};
 use crate::plan::{Layout, interface_of, loop_interface_of, port_of};
 use crate::traffic::counters::{self, Counters};
 use crate::traffic::receiver::{self, Received, Receiver};
@@ -90,7 +89,7 @@ pub(crate) struct Moved {
 struct Lab<'a> {
     scenario: &'a Scenario,
     scheme: &'a Scheme,
-    congestion_control: String,
+    kernels: [Settings; 2],
     hub: Netns,
     nodes: Vec<Netns>,
 }
@@ -101,11 +100,10 @@ impl<'a> Lab<'a> {
             let (found, wanted) = (spaces.nodes.len(), scenario.nodes.len());
             return Err(LabError::Scenario(format!("{found} namespaces for {wanted} nodes")));
         }
-        let [sender, _] = kernel::settings(scheme).map_err(LabError::Scenario)?;
+        let kernels = kernel::settings(scheme).map_err(LabError::Scenario)?;
         let open = |name: &String| Netns::open(name).tried(|| format!("namespace {name}"));
         let nodes = spaces.nodes.iter().map(open).collect::<Result<_, _>>()?;
-        let congestion_control = sender.congestion_control().unwrap_or("cubic").to_owned();
-        let lab = Self { scenario, scheme, congestion_control, hub: open(&spaces.hub)?, nodes };
+        let lab = Self { scenario, scheme, kernels, hub: open(&spaces.hub)?, nodes };
         lab.turn_offloads_off()?;
         Ok(lab)
     }
@@ -195,7 +193,7 @@ impl<'a> Lab<'a> {
     fn receivers(&self) -> Result<Vec<Receiver>, LabError> {
         let flows = self.scenario.flows.iter().enumerate();
         let listen = |(id, flow): (usize, &handfast_scenario::Flow)| {
-            let goal = self.goal(id, &self.scheme.receiver);
+            let goal = self.goal(id, 1);
             Receiver::listen(id, &self.nodes[flow.to], &goal, flow.read_rate)
                 .tried(|| format!("the receiver of flow `{}`", flow.name))
         };
@@ -209,16 +207,17 @@ impl<'a> Lab<'a> {
                 flow,
                 from: &self.nodes[flow.from],
                 start: layout.starts[id],
-                goal: self.goal(id, &self.scheme.sender),
-                congestion_control: &self.congestion_control,
+                goal: self.goal(id, 0),
             })
             .collect()
     }
 
-    fn goal(&self, flow: usize, config: &Config) -> Goal {
+    /// `end`: 0 is the sender's, 1 the receiver's.
+    fn goal(&self, flow: usize, end: usize) -> Goal {
         let address = (address_of(self.scenario.flows[flow].to), port_of(flow)).into();
-        let mss = (config.mss != kernel::USUAL_MSS).then_some(config.mss);
-        Goal { address, mss }
+        let mss = [&self.scheme.sender, &self.scheme.receiver][end].mss;
+        let mss = (mss != kernel::USUAL_MSS).then_some(mss);
+        Goal { address, mss, congestion_control: self.kernels[end].congestion_control }
     }
 }
 

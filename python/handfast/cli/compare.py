@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from handfast.cli import options, perform
-from handfast.errors import MissingRequirementError
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +24,7 @@ def compare(
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="DIR", help="Also PNG and SVG figures for a paper.")
     ] = None,
-    backend: Annotated[str, typer.Option("--backend", metavar="NAME", help="Where it runs: sim.")] = "sim",
+    backend: options.BackendOption = "sim",
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -35,13 +34,12 @@ def compare(
     handfast compare wifi-outage                     all schemes, seed 1
     handfast compare wifi-outage --schemes reno,sack --seeds 1..20
     handfast compare wifi-outage --set links.radio.delay=80ms --out out/far
+    handfast compare wifi-outage --schemes linux,rto-max --backend sim,lab
     handfast compare wifi-outage --json > result.json
 
     Several seeds give medians with their 95 % intervals. Results go to DIR
     (--out, else out/NAME); with --json alone nothing is written.
     """
-    if backend != "sim":
-        raise MissingRequirementError(f"--backend {backend}: this version runs in sim only")
     loaded = options.load(scenario, settings)
     wanted = out if out is not None or (json and figures is None) else Path("out") / loaded.name
     perform.carry_out(
@@ -49,6 +47,7 @@ def compare(
             loaded,
             loaded.choose(options.names(schemes)),
             options.seeds(seeds),
+            options.backends(backend),
             wanted,
             json=json,
             figures=figures,

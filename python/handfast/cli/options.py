@@ -30,6 +30,9 @@ SeedsOption = Annotated[
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where results go.", file_okay=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+BackendOption = Annotated[
+    str, typer.Option("--backend", metavar="A,B", help="Where it runs: sim, lab (real kernels; root), or sim,lab.")
+]
 JobsOption = Annotated[
     int | None,
     typer.Option("--jobs", "--cores", "-j", metavar="N", min=1, help="Runs at a time (default: all cores)."),
@@ -81,6 +84,14 @@ def names(text: str | None) -> list[str] | None:
     if not found:
         raise InputError("--schemes: names no scheme")
     return found
+
+
+def backends(text: str) -> list[str]:
+    """Read A,B."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise InputError("--backend: names no backend")
+    return list(dict.fromkeys(found))
 
 
 def seeds(text: str) -> list[int]:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import typer
 
-from handfast import bundle, figures, report, results, series
+from handfast import bundle, figures, report, results, series, tasks
 from handfast.api import Scenario
 from handfast.cli import console, detail, table
-from handfast.engine import Task, execute
+from handfast.engine import Runnable, execute
 from handfast.errors import FAILED
-from handfast.results import Result
+from handfast.results import SIM, Result
 from handfast.store import staged, write_whole
 
 
@@ -26,6 +26,7 @@ class Order:
     scenario: Scenario
     schemes: Sequence[str]
     seeds: Sequence[int]
+    backends: Sequence[str]
     out: Path | None
     """The result directory; None writes none."""
     json: bool = False
@@ -37,8 +38,9 @@ class Order:
 
 def carry_out(order: Order) -> None:
     """Run, write, print; the exit code says whether every run counts."""
+    tasks.check(order.backends, [order.scenario], order.schemes)
     with staged(order.out) if order.out is not None else nullcontext() as stage:
-        runs = _simulate(order, stage)
+        runs = _run(order, stage)
         if stage is not None:
             _write(order, stage, runs)
     _print(order, runs)
@@ -46,18 +48,25 @@ def carry_out(order: Order) -> None:
         raise typer.Exit(FAILED)
 
 
-def _simulate(order: Order, stage: Path | None) -> list[Result]:
-    tasks = [_task(order, stage, scheme, seed) for scheme in order.schemes for seed in order.seeds]
+def _run(order: Order, stage: Path | None) -> list[Result]:
+    todo = [
+        _task(order, stage, scheme, backend, seed)
+        for scheme in order.schemes
+        for backend in order.backends
+        for seed in order.seeds
+    ]
     with console.progress(order.scenario.name) as progress:
-        return execute(tasks, jobs=order.jobs, progress=progress)
+        return execute(todo, jobs=order.jobs, progress=progress)
 
 
-def _task(order: Order, stage: Path | None, scheme: str, seed: int) -> Task:
+def _task(order: Order, stage: Path | None, scheme: str, backend: str, seed: int) -> Runnable:
     captures = None
     if stage is not None and order.pcap:
-        captures = stage / bundle.CAPTURES / f"{scheme}-{seed}"
+        place = "" if backend == SIM else f".{backend}"
+        captures = stage / bundle.CAPTURES / f"{scheme}-{seed}{place}"
         captures.mkdir(parents=True)
-    return Task(
+    return tasks.task(
+        backend,
         order.scenario.core,
         scheme,
         seed,
@@ -83,6 +92,9 @@ def _print(order: Order, runs: list[Result]) -> None:
     screen.print(table.build(runs))
     for part in detail.build(runs[0]) if len(runs) == 1 else ():
         screen.print(part)
+    for run in runs:
+        for problem in run.problems:
+            console.note(f"{run.row}, seed {run.seed}, does not count: {problem}")
     if order.out is not None:
         console.note(f"report: {order.out / bundle.REPORT}")
     if order.figures is not None:

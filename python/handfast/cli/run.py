@@ -33,6 +33,7 @@ def run(
         bool,
         typer.Option("--verify-wire", help="Emit and parse every packet at every hop; results must not change."),
     ] = False,
+    backend: options.BackendOption = "sim",
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -42,6 +43,7 @@ def run(
     handfast run wifi-outage                         the first scheme, seed 1
     handfast run wifi-outage --scheme cubic --seed 1..5
     handfast run mine.toml --scheme sack --pcap --out out/sack
+    handfast run wifi-outage --scheme linux --backend lab
     handfast run wifi-outage --set links.radio.delay=80ms --json | jq .runs
 
     With --out DIR: result.json, time series as Parquet, captures and report.html.
@@ -60,6 +62,7 @@ def run(
             loaded,
             chosen,
             options.seeds(seeds),
+            options.backends(backend),
             out,
             json=json,
             pcap=pcap,

@@ -26,6 +26,7 @@ def sweep(
     settings: options.SetOption = None,
     schemes: options.SchemesOption = None,
     seeds: options.SeedsOption = "1",
+    backend: options.BackendOption = "sim",
     out: options.OutOption = None,
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
@@ -46,7 +47,16 @@ def sweep(
     axes = _axes(settings)
     chosen, numbers = options.names(schemes), options.seeds(seeds)
     with _explained(directory), console.progress(loaded.name) as progress:
-        done = sweeps.sweep(loaded, axes, out=directory, schemes=chosen, seeds=numbers, jobs=jobs, progress=progress)
+        done = sweeps.sweep(
+            loaded,
+            axes,
+            out=directory,
+            schemes=chosen,
+            seeds=numbers,
+            backends=options.backends(backend),
+            jobs=jobs,
+            progress=progress,
+        )
     _write(directory, done)
     _print(directory, done, json)
     if not all(result.valid for result in done.results):

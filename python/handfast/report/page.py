@@ -120,7 +120,7 @@ def _runs(runs: Sequence[Result]) -> str:
     if len({run.seed for run in runs}) == 1:
         return ""
     heads = ["scheme", "seed", *_heads()]
-    rows = [[run.scheme, str(run.seed), *tables.cells([run])] for run in runs]
+    rows = [[run.row, str(run.seed), *tables.cells([run])] for run in runs]
     return f"<details><summary>All {len(runs)} runs</summary>{_table(heads, rows)}</details>"
 
 

@@ -8,6 +8,7 @@ pub(crate) mod receiver;
 pub(crate) mod sender;
 mod source;
 
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,8 +18,9 @@ use handfast_scenario::FlowId;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::Clock;
+use crate::{Clock, Netns};
 
 /// A thread sleeps no longer than this, and then looks whether the run was stopped.
 const NAP: Duration = Duration::from_millis(20);
@@ -72,12 +74,28 @@ impl Board {
     }
 }
 
-/// Where a flow's receiver is.
+/// Where a flow's receiver is, and what the socket of one end is told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Goal {
     pub(crate) address: SocketAddr,
     /// The largest segment, where it is not the usual one.
     pub(crate) mss: Option<u16>,
+    pub(crate) congestion_control: &'static str,
+}
+
+impl Goal {
+    /// A socket in a host's namespace, as its scheme has it.
+    fn socket(&self, host: &Netns) -> io::Result<Socket> {
+        let socket = {
+            let _there = host.enter()?;
+            Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))?
+        };
+        socket.set_tcp_congestion(self.congestion_control.as_bytes())?;
+        if let Some(mss) = self.mss {
+            socket.set_tcp_mss(u32::from(mss))?;
+        }
+        Ok(socket)
+    }
 }
 
 /// Sleeps until a socket is ready or `until` has come, and not for long; which sockets are ready.

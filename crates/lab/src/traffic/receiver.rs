@@ -11,7 +11,7 @@ use handfast_measure::timeline::Timeline;
 use handfast_scenario::FlowId;
 use handfast_wire::Payload;
 use nix::poll::PollFlags;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::Socket;
 
 use super::{Board, CHUNK, Goal, wait};
 use crate::{Clock, Netns};
@@ -48,13 +48,7 @@ impl Receiver {
     /// # Errors
     /// Where the address is not there, or taken.
     pub(crate) fn listen(id: FlowId, host: &Netns, goal: &Goal, rate: Option<BitRate>) -> io::Result<Self> {
-        let listener = {
-            let _there = host.enter()?;
-            Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))?
-        };
-        if let Some(mss) = goal.mss {
-            listener.set_tcp_mss(u32::from(mss))?;
-        }
+        let listener = goal.socket(host)?;
         listener.bind(&goal.address.into())?;
         listener.listen(BACKLOG)?;
         Ok(Self { id, listener, stream: None, rate, next_read: Instant::ZERO, wrong_at: None })

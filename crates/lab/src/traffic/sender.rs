@@ -9,7 +9,7 @@ use handfast_measure::sampler::FlowSample;
 use handfast_scenario::{Flow, FlowId};
 use handfast_wire::Payload;
 use nix::poll::PollFlags;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::Socket;
 
 use super::source::Source;
 use super::{Board, CHUNK, Goal, wait};
@@ -29,7 +29,6 @@ pub(crate) struct Job<'a> {
     pub(crate) from: &'a Netns,
     pub(crate) start: Instant,
     pub(crate) goal: Goal,
-    pub(crate) congestion_control: &'a str,
 }
 
 /// What became of a flow, as its sender saw it.
@@ -129,17 +128,10 @@ fn sleep(senders: &mut [Sender<'_>], clock: Clock, until: Instant, board: &Board
 
 impl<'a> Sender<'a> {
     fn new(id: FlowId, job: Job<'a>) -> io::Result<Self> {
-        let socket = {
-            let _there = job.from.enter()?;
-            Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))?
-        };
-        socket.set_tcp_congestion(job.congestion_control.as_bytes())?;
+        let socket = job.goal.socket(job.from)?;
         socket.set_tcp_notsent_lowat(LOW_WATER)?;
         // As the simulator's application: what is written is to be sent.
         socket.set_tcp_nodelay(true)?;
-        if let Some(mss) = job.goal.mss {
-            socket.set_tcp_mss(u32::from(mss))?;
-        }
         let source = Source::new(job.flow, job.start);
         let sent = Sent { opened: false, ended: None, window: None, info: None, samples: Vec::new() };
         Ok(Self { id, job, source, socket, stage: Stage::Waiting, sent })

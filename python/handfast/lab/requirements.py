@@ -1,0 +1,77 @@
+"""What the lab needs of the machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from handfast.errors import MissingRequirementError
+
+CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}
+"""linux/capability.h: interfaces, packet sockets, namespaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing the lab needs."""
+
+    name: str
+    ok: bool
+    found: str
+    advice: str
+    """How to get it."""
+
+
+def needs() -> Iterator[Need]:
+    """Look at everything."""
+    linux = sys.platform == "linux"
+    yield Need("lab: Linux", linux, sys.platform, "the lab runs real Linux kernels: use a Linux machine or guest")
+    if not linux:
+        return
+    library = find_spec("pyroute2") is not None
+    yield Need("lab: pyroute2", library, "found" if library else "missing", "pip install pyroute2")
+    lacking = _lacking()
+    yield Need("lab: rights", not lacking, "all" if not lacking else f"no {', '.join(lacking)}", "run as root (sudo)")
+    controls = _congestion_controls()
+    for name in ("reno", "cubic"):
+        yield Need(f"lab: {name}", name in controls, _yes(name in controls), f"modprobe tcp_{name}")
+    capped = Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists()
+    yield Need("lab: tcp_rto_max_ms", capped, _yes(capped), "only for scheme rto-max: Linux 6.15 or later")
+
+
+OPTIONAL = frozenset({"lab: tcp_rto_max_ms"})
+"""What only some schemes need."""
+
+
+def missing() -> list[Need]:
+    """What every run in the lab needs and this machine lacks."""
+    return [need for need in needs() if not need.ok and need.name not in OPTIONAL]
+
+
+def require() -> None:
+    """Raise where the lab cannot run."""
+    if lacking := missing():
+        what = "; ".join(f"{need.name.removeprefix('lab: ')}: {need.found} ({need.advice})" for need in lacking)
+        raise MissingRequirementError(f"the lab cannot run here: {what}. `--backend sim` works without")
+
+
+def _yes(there: bool) -> str:
+    return "found" if there else "missing"
+
+
+def _lacking() -> list[str]:
+    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+        if line.startswith("CapEff:"):
+            effective = int(line.split()[1], 16)
+            return [name for name, bit in CAPABILITIES.items() if not effective >> bit & 1]
+    return list(CAPABILITIES)
+
+
+def _congestion_controls() -> list[str]:
+    try:
+        return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+    except OSError:
+        return []

@@ -1,0 +1,44 @@
+"""One run in the lab."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from handfast import _handfast, series
+from handfast.lab.plan import Plan
+from handfast.lab.plumbing import spaces
+from handfast.results import Result
+
+
+@dataclass(frozen=True, slots=True)
+class LabTask:
+    """One run to be done in real time."""
+
+    scenario: _handfast.Scenario
+    scheme: str
+    seed: int
+    series_dir: Path | None = None
+    """Where the time series go; None: not recorded."""
+    capture_dir: Path | None = None
+    """Where the packet captures go; None: not captured."""
+    control: _handfast.Control = field(default_factory=_handfast.Control)
+    alone: ClassVar[bool] = True
+    """Nothing else may run meanwhile: it would be late."""
+
+    def run(self) -> Result:
+        """Make the namespaces, run, remove them, and write what is to be written."""
+        with spaces(Plan.of(self.scenario, self.scheme)) as made:
+            run = self.scenario.run_lab(
+                self.scheme,
+                self.seed,
+                made.hub.name,
+                [space.name for space in made.nodes],
+                series=self.series_dir is not None,
+                control=self.control,
+            )
+        result = Result.from_json(run.json)
+        if self.series_dir is not None:
+            series.write(self.series_dir, result, run.series)
+        return result
