@@ -99,7 +99,7 @@ def test_wrong_options(handfast: Command, tmp_path: Path, arguments: list[str], 
 
 
 def test_a_backend_that_is_not_there(handfast: Command, tmp_path: Path) -> None:
-    assert "sim only" in refused(handfast, tmp_path, "compare", OUTAGE, "--backend", "lab")
+    assert "sim, lab" in refused(handfast, tmp_path, "compare", OUTAGE, "--backend", "field")
 
 
 def test_results_go_nowhere_if_the_place_is_a_file(handfast: Command, tmp_path: Path) -> None:

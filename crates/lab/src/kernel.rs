@@ -7,8 +7,8 @@ use handfast_core::{Bytes, Duration};
 use handfast_scenario::Scheme;
 use handfast_tcp::{Config, Frto, Growth, InitialWindow, profile};
 
-/// Profiles that are the kernel itself in the lab, and the congestion control each means.
-const KERNEL_PROFILES: [(&str, &str); 3] = [("linux", "cubic"), ("linux-reno", "reno"), ("rto-max", "cubic")];
+/// Profiles that are the kernel itself in the lab.
+const KERNEL_PROFILES: [&str; 3] = ["linux", "linux-reno", "rto-max"];
 
 /// What a kernel makes of Ethernet's 1500 bytes; another size is set socket by socket.
 pub(crate) const USUAL_MSS: u16 = 1460;
@@ -47,18 +47,17 @@ pub(crate) fn settings(scheme: &Scheme) -> Result<[Settings; 2], String> {
 }
 
 fn end(config: &Arc<Config>, name: &str) -> Result<Settings, String> {
-    let Some((_, congestion_control)) = KERNEL_PROFILES.iter().find(|(kernel, _)| *kernel == name) else {
-        let names = KERNEL_PROFILES.map(|(name, _)| format!("`{name}`")).join(", ");
+    if !KERNEL_PROFILES.contains(&name) {
+        let names = KERNEL_PROFILES.map(|name| format!("`{name}`")).join(", ");
         return Err(format!("profile `{name}` is not available in the lab yet; there are {names}"));
-    };
+    }
     let base = profile(name).map(handfast_tcp::Profile::config).unwrap_or_default();
     if let Some(key) = beyond_the_kernel(config, &base) {
         return Err(format!("no setting of the kernel stands for `{key}`"));
     }
     let congestion_control = match config.growth {
-        same if same == base.growth => congestion_control,
-        Growth::Reno => "reno",
-        Growth::Cubic => "cubic",
+        Growth::Reno | Growth::LinuxReno => "reno",
+        Growth::Cubic | Growth::LinuxCubic => "cubic",
     };
     let mut settings = Settings { congestion_control, sysctls: common(), route_metrics: BTreeMap::new() };
     tcp(config, &base, &mut settings);

@@ -36,7 +36,7 @@ class Namespace:
     def parse(cls, name: str) -> Self | None:
         """Read a name; None: it is not one of ours."""
         found = _PATTERN.fullmatch(name)
-        return cls(*(int(part) for part in found.groups()[:3]), found.group(4)) if found else None
+        return cls(int(found[1]), int(found[2]), int(found[3]), found[4]) if found else None
 
     @property
     def name(self) -> str:

@@ -66,7 +66,7 @@ impl Receiver {
         if self.stream.is_some() && self.next_read > now { self.next_read } else { Instant::MAX }
     }
 
-    fn on_ready(&mut self, clock: Clock, meter: &mut DeliveryMeter, buffer: &mut [u8]) {
+    fn on_ready(&mut self, clock: Clock, end: Instant, meter: &mut DeliveryMeter, buffer: &mut [u8]) {
         let Some(stream) = &self.stream else {
             // Whatever is wrong with a connection before it is accepted, its sender sees it.
             let accepted = self.listener.accept().ok().map(|(stream, _)| stream);
@@ -79,7 +79,10 @@ impl Receiver {
         };
         let now = clock.now();
         self.check(meter.bytes, &buffer[..len]);
-        meter.add(now, len as u64);
+        // What came after the run's end is not part of it.
+        if now <= end {
+            meter.add(now, len as u64);
+        }
         if let Some(rate) = self.rate {
             // At rate zero it never reads again.
             let pause = rate.serialisation(Bytes(len as u64)).map_or(Duration::MAX, |(time, _)| time);
@@ -180,7 +183,7 @@ pub(crate) fn run(
         // What has happened by now came before what is read now.
         watch.advance(clock.now().min(end), &mut flows);
         for (id, _) in waiting.into_iter().zip(ready).filter(|&(_, ready)| ready) {
-            receivers[id].on_ready(clock, &mut flows.meters[id], &mut buffer);
+            receivers[id].on_ready(clock, end, &mut flows.meters[id], &mut buffer);
             board.set_delivered(id, flows.meters[id].bytes);
         }
     }

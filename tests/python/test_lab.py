@@ -1,0 +1,185 @@
+"""The lab on this machine's kernel: what it prints, and that nothing is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import handfast as hf
+from conftest import OUTAGE, Command
+from handfast import lab
+from handfast.lab import names, requirements
+
+LACKING = lab.missing()
+real = pytest.mark.skipif(bool(LACKING), reason=f"the lab cannot run here: {[need.name for need in LACKING]}")
+
+PAIR = """
+duration = "2s"
+[nodes]
+a = {kind = "host"}
+s = {kind = "switch"}
+b = {kind = "host"}
+[[links]]
+between = ["a", "s"]
+rate = "100Mbit/s"
+delay = "1ms"
+[[links]]
+name = "slow"
+between = ["s", "b"]
+rate = "10Mbit/s"
+delay = "9ms"
+queue = "50pkt"
+"""
+SHORT = ("--set", "duration=4s", "--set", "events.0.at=1s", "--set", "events.0.gap=1s")
+
+
+def mine() -> list[str]:
+    """Namespaces that this process and its children made."""
+    return [space.name for space in names.existing() if space.pid == os.getpid()]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    before = set(Path("/sys/class/net").iterdir())
+    yield
+    assert mine() == []
+    assert set(Path("/sys/class/net").iterdir()) == before
+
+
+def flow(text: str) -> hf.Scenario:
+    return hf.parse(f'{PAIR}\n[[flows]]\nfrom = "a"\nto = "b"\n{text}\n[schemes.plain]\nsender = "linux"', "pair.toml")
+
+
+@real
+def test_rows_of_both_backends_stand_side_by_side(handfast: Command, tmp_path: Path) -> None:
+    result = handfast("compare", OUTAGE, "--schemes", "linux", "--backend", "sim,lab", *SHORT, "--out", "made")
+    assert result.exit_code in (0, 1), result.stderr
+    assert "linux · lab" in result.stdout
+    sim, real_run = json.loads((tmp_path / "made" / "result.json").read_text())["runs"]
+    assert (sim["backend"], sim["environment"], real_run["backend"]) == ("sim", None, "lab")
+    assert real_run["handovers"][0]["down_s"] == sim["handovers"][0]["down_s"]
+    environment = real_run["environment"]
+    assert real_run["valid"] == (not environment["problems"]) == (result.exit_code == 0)
+    assert environment["kernel"].startswith("Linux ")
+    assert 0 < environment["lateness_p50_s"] <= environment["lateness_p99_s"] <= environment["lateness_max_s"]
+    counters = environment["counters"]["server"]
+    measured = real_run["aggregate"]
+    assert counters["TcpRetransSegs"] == measured["retransmitted_segments"] > 0
+    assert counters["TcpExtTCPTimeouts"] == measured["timeouts"] >= 1
+    assert 0.5 * sim["aggregate"]["goodput_bps"] < measured["goodput_bps"] < measured["limit_bps"]
+    assert real_run["packets"] is None
+    series = {path.name for path in (tmp_path / "made" / "series").iterdir()}
+    assert series == {f"linux-1.{place}{table}.parquet" for place in ("", "lab.") for table in ("flows", "queues")}
+
+
+@real
+def test_a_transfer_arrives_whole_and_closes() -> None:
+    (run,) = flow('app = {transfer = "500kB"}').compare(["plain"], backends=["lab"])
+    (one,) = run.flows
+    assert (one.outcome, one.measures.delivered_bytes) == ("closed", 500_000)
+    assert one.measures.goodput_bps is not None
+    assert 4e6 < one.measures.goodput_bps < 10e6
+
+
+@real
+def test_a_paced_flow_is_delivered_at_its_pace() -> None:
+    run = flow('app = {paced = {size = "1kB", interval = "50ms"}}\nstop = "1s"').run("plain", backend="lab")
+    (one,) = run.flows
+    assert (one.outcome, one.measures.delivered_bytes) == ("closed", 20_000)
+    assert one.measures.idle_s == pytest.approx(0.05, abs=0.02)
+
+
+@real
+def test_a_reader_sets_the_pace() -> None:
+    run = flow('read_rate = "1Mbit/s"').run("plain", backend="lab")
+    assert run.aggregate.goodput_bps == pytest.approx(1e6, rel=0.05)
+
+
+@real
+def test_settings_of_a_scheme_reach_the_kernel() -> None:
+    text = flow("").text + '\n[schemes.bare]\nsender = {profile = "linux", timestamps = false, mss = "1000B"}'
+    run = hf.parse(text, "pair.toml").run("bare", backend="lab")
+    sent = json.loads(run.raw)["flows"][0]["data_segments_sent"]
+    assert run.aggregate.delivered_bytes is not None
+    # Without timestamps a full segment carries all 1000 bytes.
+    assert run.aggregate.delivered_bytes / sent == pytest.approx(1000, rel=0.1)
+
+
+@real
+def test_what_the_lab_cannot_do_is_said_before_anything_runs(handfast: Command) -> None:
+    result = handfast("compare", OUTAGE, "--schemes", "linux,tahoe", "--backend", "sim,lab")
+    assert result.exit_code == 2
+    assert "tahoe" in result.stderr
+    assert result.stdout == ""
+
+
+def test_without_rights_there_is_a_clear_word(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking = requirements.Need("lab: rights", False, "no CAP_NET_ADMIN", "run as root (sudo)")
+    monkeypatch.setattr(requirements, "needs", lambda: iter([lacking]))
+    result = handfast("compare", OUTAGE, "--schemes", "linux", "--backend", "sim,lab")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert all(word in result.stderr for word in ("CAP_NET_ADMIN", "run as root", "--backend sim"))
+
+
+def test_names_say_whose_they_are() -> None:
+    own = names.mine(3, 0, "weird name/ü")
+    assert names.Namespace.parse(own.name) == own
+    assert not own.is_orphan
+    assert names.Namespace(own.pid, own.started + 1, 1, "0-a").is_orphan, "a process that had this number before"
+    for other in ("handfast", "handfast.1.2.x.a", "blue", "handfast.1.2.3."):
+        assert names.Namespace.parse(other) is None
+
+
+def start(tmp_path: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "handfast", "run", str(OUTAGE), "--scheme", "linux", "--backend", "lab", "--json"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path)
+
+
+def spaces_of(pid: int) -> list[names.Namespace]:
+    return [space for space in names.existing() if space.pid == pid]
+
+
+@real
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_interrupted_lab_leaves_nothing(tmp_path: Path, number: signal.Signals, seed: int) -> None:
+    process = start(tmp_path)
+    wait_until_something_is_made(process, random.Random(seed + 10 * number).uniform(0, 0.5))
+    process.send_signal(number)
+    output, error = process.communicate(timeout=20)
+    assert (process.returncode, output) == (130, ""), error
+    assert spaces_of(process.pid) == []
+
+
+@real
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_killed_lab_leaves_can_be_cleaned(handfast: Command, tmp_path: Path, seed: int) -> None:
+    process = start(tmp_path)
+    wait_until_something_is_made(process, random.Random(seed).uniform(0, 0.5))
+    process.kill()
+    process.communicate(timeout=20)
+    left = spaces_of(process.pid)
+    assert left
+    listed = json.loads(handfast("lab", "list", "--json").stdout)["namespaces"]
+    assert {space.name for space in left} <= {entry["name"] for entry in listed if entry["orphan"]}
+    assert handfast("lab", "clean").exit_code == 0
+    assert spaces_of(process.pid) == []
+
+
+def wait_until_something_is_made(process: subprocess.Popen[str], longer: float) -> None:
+    end = time.monotonic() + 30
+    while not spaces_of(process.pid):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.002)
+    time.sleep(longer)
