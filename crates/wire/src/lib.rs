@@ -22,4 +22,4 @@ pub use frame::LinkType;
 pub use glance::Glance;
 pub use packet::{Body, Ethernet, Packet, Vlan};
 pub use payload::Payload;
-pub use solicitation::Solicitation;
+pub use solicitation::{Announcement, Solicitation};

@@ -1,4 +1,4 @@
-//! "Who has this address?": ARP requests (RFC 826) and neighbor solicitations (RFC 4861 §4.3), and their answers.
+//! "Who has this address?": ARP messages (RFC 826) and IPv6 neighbor discovery (RFC 4861 §4.3, §4.4).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -19,8 +19,18 @@ const ICMPV6: u8 = 58;
 const NEIGHBOR_SOLICITATION: u8 = 135;
 const NEIGHBOR_ADVERTISEMENT: u8 = 136;
 /// Solicited, and to override what the asker knew (RFC 4861 §4.4).
-const SOLICITED_OVERRIDE: u32 = 0x6000_0000;
+const SOLICITED_OVERRIDE: u8 = 0x60;
+const SOURCE_LINK_LAYER: u8 = 1;
 const TARGET_LINK_LAYER: u8 = 2;
+
+/// Who has an address: what an answer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    /// The address.
+    pub address: IpAddr,
+    /// Where it is.
+    pub mac: [u8; 6],
+}
 
 /// Somebody asks for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,77 +56,140 @@ impl Solicitation {
     }
 
     fn parse_arp(data: &[u8]) -> Option<Self> {
-        let arp = data.first_chunk::<ARP_LEN>()?;
-        let ip = |at: usize| Ipv4Addr::new(arp[at], arp[at + 1], arp[at + 2], arp[at + 3]);
-        let is_request = arp[..7] == ARP_START && arp[7] == ARP_REQUEST && ip(14) != Ipv4Addr::UNSPECIFIED;
-        is_request.then(|| Self {
-            asker: ip(14).into(),
-            asker_mac: [arp[8], arp[9], arp[10], arp[11], arp[12], arp[13]],
-            target: ip(24).into(),
-        })
+        let (sender, target) = arp(data, ARP_REQUEST)?;
+        let is_answerable = sender.address != IpAddr::from(Ipv4Addr::UNSPECIFIED);
+        is_answerable.then_some(Self { asker: sender.address, asker_mac: sender.mac, target })
     }
 
     fn parse_neighbor(frame: &Bytes, asker_mac: [u8; 6]) -> Option<Self> {
-        let packet = Packet::parse(LinkType::Ethernet, frame, Checksums::Verify).ok()?;
-        let Body::Other { protocol: ICMPV6, payload: Payload::Bytes(message) } = &packet.body else {
-            return None;
-        };
-        let sum = pseudo_header(packet.src, packet.dst, ICMPV6, message.len()).add(message).fold();
-        // RFC 4861 §7.1.1: no router has passed it on, its checksum is right, its code is 0.
-        let is_valid = packet.hop_limit == 255 && sum == 0xffff;
-        let (&[NEIGHBOR_SOLICITATION, 0, _, _, _, _, _, _], rest) = message.split_first_chunk::<8>()? else {
-            return None;
-        };
-        let target = Ipv6Addr::from(*rest.first_chunk::<16>()?).into();
-        let is_answerable = is_valid && !packet.src.is_unspecified();
-        is_answerable.then_some(Self { asker: packet.src, asker_mac, target })
+        let (src, target, _) = neighbor(frame, NEIGHBOR_SOLICITATION)?;
+        (!src.is_unspecified()).then_some(Self { asker: src, asker_mac, target })
+    }
+
+    /// The frame that asks, to everybody (ARP) or to those whose address ends like the one asked for (RFC 4291 §2.7.1).
+    pub fn ask(&self) -> Vec<u8> {
+        let mut frame = Vec::with_capacity(86);
+        match (self.asker, self.target) {
+            (IpAddr::V4(asker), IpAddr::V4(target)) => {
+                frame.put_slice(&[0xff; 6]);
+                put_arp(&mut frame, ARP_REQUEST, (self.asker_mac, asker), ([0; 6], target));
+            }
+            (IpAddr::V6(_), IpAddr::V6(target)) => {
+                let [.., a, b, c] = target.octets();
+                let group =
+                    Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c]));
+                let ends = ((self.asker_mac, self.asker), ([0x33, 0x33, 0xff, a, b, c], group.into()));
+                put_neighbor(&mut frame, [NEIGHBOR_SOLICITATION, 0, SOURCE_LINK_LAYER], target, ends);
+            }
+            // Nobody has an address of another family than the asker's.
+            _ => {}
+        }
+        frame
     }
 
     /// The frame that says: `mac` has it.
     pub fn answer(&self, mac: [u8; 6]) -> Vec<u8> {
         let mut frame = Vec::with_capacity(86);
         match (self.asker, self.target) {
-            (IpAddr::V4(asker), IpAddr::V4(target)) => self.answer_arp(mac, asker, target, &mut frame),
-            _ => self.advertise(mac, &mut frame),
+            (IpAddr::V4(asker), IpAddr::V4(target)) => {
+                frame.put_slice(&self.asker_mac);
+                put_arp(&mut frame, ARP_REPLY, (mac, target), (self.asker_mac, asker));
+            }
+            (IpAddr::V6(_), IpAddr::V6(target)) => {
+                let ends = ((mac, self.target), (self.asker_mac, self.asker));
+                let kind = [NEIGHBOR_ADVERTISEMENT, SOLICITED_OVERRIDE, TARGET_LINK_LAYER];
+                put_neighbor(&mut frame, kind, target, ends);
+            }
+            _ => {}
         }
         frame
     }
+}
 
-    fn answer_arp(&self, mac: [u8; 6], asker: Ipv4Addr, target: Ipv4Addr, frame: &mut Vec<u8>) {
-        frame.put_slice(&self.asker_mac);
-        frame.put_slice(&mac);
-        frame.put_u16(ARP);
-        frame.put_slice(&ARP_START);
-        frame.put_u8(ARP_REPLY);
-        frame.put_slice(&mac);
-        frame.put_slice(&target.octets());
-        frame.put_slice(&self.asker_mac);
-        frame.put_slice(&asker.octets());
+impl Announcement {
+    /// Reads an Ethernet frame; [`None`]: it is anything else. Keeps the contract of [`Packet::parse`].
+    pub fn parse(frame: &Bytes) -> Option<Self> {
+        let (header, ether_type, data) = ethernet::parse(frame).ok()?;
+        match ether_type {
+            ARP => arp(data, ARP_REPLY).map(|(sender, _)| sender),
+            ethernet::IPV6 => {
+                let (_, target, option) = neighbor(frame, NEIGHBOR_ADVERTISEMENT)?;
+                // RFC 4861 §4.4: without the option it is where the frame came from.
+                let mac = match option.as_ref() {
+                    [TARGET_LINK_LAYER, 1, mac @ ..] => *mac.first_chunk::<6>()?,
+                    _ => header.src,
+                };
+                Some(Self { address: target, mac })
+            }
+            _ => None,
+        }
     }
+}
 
-    fn advertise(&self, mac: [u8; 6], frame: &mut Vec<u8>) {
-        let IpAddr::V6(target) = self.target else { return };
-        let mut message = Vec::with_capacity(32);
-        message.put_u32(u32::from(NEIGHBOR_ADVERTISEMENT) << 24);
-        message.put_u32(SOLICITED_OVERRIDE);
-        message.put_slice(&target.octets());
-        message.put_slice(&[TARGET_LINK_LAYER, 1]);
-        message.put_slice(&mac);
-        let sum = pseudo_header(self.target, self.asker, ICMPV6, message.len()).add(&message).checksum();
-        message[2..4].copy_from_slice(&sum.to_be_bytes());
-        let packet = Packet {
-            ethernet: Some(Ethernet { dst: self.asker_mac, src: mac, vlan: None }),
-            src: self.target,
-            dst: self.asker,
-            hop_limit: 255,
-            traffic_class: 0,
-            identification: 0,
-            corrupted: false,
-            body: Body::Other { protocol: ICMPV6, payload: Payload::Bytes(message.into()) },
-        };
-        // An asker that is no IPv6 address cannot come out of `parse`; then there is no answer.
-        let _ = packet.emit(frame);
+/// The sender of an ARP message with that operation, and the address it is about.
+fn arp(data: &[u8], operation: u8) -> Option<(Announcement, IpAddr)> {
+    let arp = data.first_chunk::<ARP_LEN>()?;
+    let ip = |at: usize| Ipv4Addr::new(arp[at], arp[at + 1], arp[at + 2], arp[at + 3]).into();
+    let sender = Announcement { address: ip(14), mac: [arp[8], arp[9], arp[10], arp[11], arp[12], arp[13]] };
+    (arp[..7] == ARP_START && arp[7] == operation).then(|| (sender, ip(24)))
+}
+
+/// Appends an ARP message, and in front of it what a frame lacks after its destination.
+fn put_arp(frame: &mut Vec<u8>, operation: u8, sender: ([u8; 6], Ipv4Addr), target: ([u8; 6], Ipv4Addr)) {
+    frame.put_slice(&sender.0);
+    frame.put_u16(ARP);
+    frame.put_slice(&ARP_START);
+    frame.put_u8(operation);
+    for (mac, ip) in [sender, target] {
+        frame.put_slice(&mac);
+        frame.put_slice(&ip.octets());
     }
+}
+
+/// The source of a neighbor message of that type, its target and its options.
+fn neighbor(frame: &Bytes, kind: u8) -> Option<(IpAddr, IpAddr, Bytes)> {
+    let packet = Packet::parse(LinkType::Ethernet, frame, Checksums::Verify).ok()?;
+    let Body::Other { protocol: ICMPV6, payload: Payload::Bytes(message) } = &packet.body else {
+        return None;
+    };
+    let sum = pseudo_header(packet.src, packet.dst, ICMPV6, message.len()).add(message).fold();
+    let (&[found, code, ..], rest) = message.split_first_chunk::<8>()?;
+    let (target, _) = rest.split_first_chunk::<16>()?;
+    // RFC 4861 §7.1: no router has passed it on, its checksum is right, its code is 0.
+    let is_valid = packet.hop_limit == 255 && sum == 0xffff && (found, code) == (kind, 0);
+    is_valid.then(|| (packet.src, Ipv6Addr::from(*target).into(), message.slice(24..)))
+}
+
+/// An Ethernet and an IP address.
+type End = ([u8; 6], IpAddr);
+
+/// Appends a neighbor message from one end to another: type, first byte of flags, and the option that says where its sender
+/// is.
+fn put_neighbor(
+    frame: &mut Vec<u8>,
+    [kind, flags, option]: [u8; 3],
+    target: Ipv6Addr,
+    (from, to): (End, End),
+) {
+    let mut message = Vec::with_capacity(32);
+    message.put_slice(&[kind, 0, 0, 0, flags, 0, 0, 0]);
+    message.put_slice(&target.octets());
+    message.put_slice(&[option, 1]);
+    message.put_slice(&from.0);
+    let sum = pseudo_header(from.1, to.1, ICMPV6, message.len()).add(&message).checksum();
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let packet = Packet {
+        ethernet: Some(Ethernet { dst: to.0, src: from.0, vlan: None }),
+        src: from.1,
+        dst: to.1,
+        hop_limit: 255,
+        traffic_class: 0,
+        identification: 0,
+        corrupted: false,
+        body: Body::Other { protocol: ICMPV6, payload: Payload::Bytes(message.into()) },
+    };
+    // Both ends are IPv6 addresses, or the callers would have made an ARP message: that has a form on the wire.
+    let _ = packet.emit(frame);
 }
 
 #[cfg(test)]
@@ -157,10 +230,13 @@ mod tests {
         let asked = Solicitation::parse(&arp_request()).unwrap();
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         assert_eq!(asked, Solicitation { asker: ip("10.0.0.1"), asker_mac: ASKER, target: ip("10.0.0.2") });
-        let answer =
+        let bytes_of_answer =
             "aabbccddeeff 020000000009 0806 0001 0800 06 04 0002 020000000009 0a000002 aabbccddeeff 0a000001";
-        assert_eq!(asked.answer(ME), bytes(answer));
-        assert_eq!(Solicitation::parse(&asked.answer(ME).into()), None, "an answer is no question");
+        assert_eq!(asked.answer(ME), bytes(bytes_of_answer));
+        assert_eq!(asked.ask(), arp_request());
+        let answer = asked.answer(ME).into();
+        assert_eq!(Solicitation::parse(&answer), None, "an answer is no question");
+        assert_eq!(Announcement::parse(&answer), Some(Announcement { address: ip("10.0.0.2"), mac: ME }));
     }
 
     #[test]
@@ -174,6 +250,9 @@ mod tests {
         assert_eq!((message[0], message[4], &message[24..]), (136, 0x60, &[2, 1, 2, 0, 0, 0, 0, 9][..]));
         let sum = pseudo_header(packet.src, packet.dst, 58, message.len()).add(&message).fold();
         assert_eq!((sum, packet.hop_limit), (0xffff, 255));
+        assert_eq!(asked.ask(), solicitation());
+        let said = Announcement { address: asked.target, mac: ME };
+        assert_eq!(Announcement::parse(&answer), Some(said));
         let mut frame = solicitation().to_vec();
         frame[ICMP_AT + 2] ^= 1;
         assert_eq!(Solicitation::parse(&frame.into()), None, "a wrong checksum");
@@ -184,6 +263,7 @@ mod tests {
         for whole in [arp_request(), solicitation()] {
             for len in 0..whole.len() {
                 assert_eq!(Solicitation::parse(&whole.slice(..len)), None, "{len}");
+                assert_eq!(Announcement::parse(&whole.slice(..len)), None, "{len}");
             }
         }
     }

@@ -1,15 +1,26 @@
 //! How much a scenario would ask of the packet loop.
 
-use handfast_measure::plan::Paths;
+use handfast_measure::plan::{self, Paths};
 use handfast_measure::timeline::{Change, Timeline};
-use handfast_scenario::{App, Flow, Scenario};
+use handfast_measure::topology::Topology;
+use handfast_scenario::{App, Flow, Scenario, Scheme};
+
+/// The load of a run of `scenario` under `scheme`, as [`estimate`] says.
+///
+/// # Errors
+/// One sentence where the scenario cannot be run.
+pub fn load(scenario: &Scenario, scheme: &Scheme) -> Result<f64, String> {
+    let paths = plan::paths(scenario, &Topology::new(scenario))?;
+    // Seeds draw when things happen, not how fast links are.
+    Ok(estimate(scenario, &Timeline::new(scenario, 0), &paths, scheme.sender.mss))
+}
 
 /// Frames a second that the loop would move at the most in a run of `scenario`, whose flows send segments of `mss` octets.
 /// Every link that a frame crosses counts.
 ///
 /// A bulk flow fills the slowest link of its way; a paced one writes what it writes; flows that share a link share its rate.
 /// Receivers acknowledge every second segment (RFC 9293 §3.8.6.3). What comes from other nodes is not known here.
-pub fn estimate(scenario: &Scenario, timeline: &Timeline, paths: &Paths, mss: u16) -> f64 {
+fn estimate(scenario: &Scenario, timeline: &Timeline, paths: &Paths, mss: u16) -> f64 {
     let most = highest_rates(scenario, timeline);
     // An acknowledgement is 40 bytes of headers and 12 of timestamps.
     let (data, ack) = (f64::from(mss) + 40.0, 52.0);
@@ -78,27 +89,25 @@ pub fn check_load(estimate: f64, capacity_frames_per_s: f64) -> Result<(), Strin
 mod tests {
     use super::*;
     use handfast_core::{BitRate, Bytes, Duration};
-    use handfast_measure::plan;
     use handfast_measure::testing::{self, Net};
-    use handfast_measure::topology::Topology;
 
-    fn load(scenario: &Scenario) -> f64 {
-        let paths = plan::paths(scenario, &Topology::new(scenario)).unwrap();
-        estimate(scenario, &Timeline::new(scenario, 1), &paths, 1460)
+    /// With segments of 1,460 octets.
+    fn load_of(scenario: &Scenario) -> f64 {
+        load(scenario, &scenario.schemes[0]).unwrap()
     }
 
     #[test]
     fn a_bulk_flow_fills_its_slowest_link_on_every_hop() {
         // 12 Mbit/s are 1,000 packets of 1,500 bytes; on two hops, and half as many acknowledgements back.
         let net = Net::new("hsh").rate(0, 1, 12_000_000).rate(1, 2, 100_000_000).bulk(0, 2);
-        assert!((load(&net.build()) - 3_000.0).abs() < 1.0);
+        assert!((load_of(&net.build()) - 3_000.0).abs() < 1.0);
     }
 
     #[test]
     fn flows_share_a_link() {
         let scenario = testing::dumbbell(4);
         let alone = 100e6 / 8.0 / 1500.0 * 4.5;
-        let load = load(&scenario);
+        let load = load_of(&scenario);
         assert!((load - alone).abs() < 0.01 * alone, "{load} {alone}");
     }
 
@@ -107,7 +116,7 @@ mod tests {
         let mut scenario = Net::new("hh").rate(0, 1, 12_000_000).bulk(0, 1).build();
         let interval = Duration::from_millis(10);
         scenario.flows[0].app = App::Paced { size: Bytes(3_000), interval };
-        assert!((load(&scenario) - 450.0).abs() < 1.0, "three segments 100 times a second");
+        assert!((load_of(&scenario) - 450.0).abs() < 1.0, "three segments 100 times a second");
         scenario.flows[0].app = App::Bulk;
         let rate = BitRate::from_bps(120_000_000);
         scenario.events = vec![handfast_scenario::Event {
@@ -115,7 +124,7 @@ mod tests {
             phase: Duration::ZERO,
             action: handfast_scenario::Action::SetRate { link: 0, way: handfast_scenario::Way::Both, rate },
         }];
-        assert!((load(&scenario) - 15_000.0).abs() < 1.0);
+        assert!((load_of(&scenario) - 15_000.0).abs() < 1.0);
     }
 
     #[test]

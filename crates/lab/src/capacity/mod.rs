@@ -14,9 +14,9 @@ use handfast_net::Direction;
 use handfast_scenario::{Link, Node, NodeKind, Scenario};
 use serde::Serialize;
 
-pub use estimate::{check_load, estimate};
+pub use estimate::{check_load, load};
 
-use crate::{Clock, Ends, LoopOptions, LoopReport, Netns, PacketLoop};
+use crate::{Clock, Ends, LoopOptions, LoopReport, Netns, PacketLoop, offloads_off};
 
 /// The rates that a measurement tries, in Mbit/s.
 const RATES: [u64; 12] = [10, 25, 50, 100, 150, 200, 300, 400, 550, 700, 850, 1_000];
@@ -36,6 +36,8 @@ pub struct Site {
     pub ends: Ends,
     /// The hosts' namespaces.
     pub hosts: [String; 2],
+    /// Their interfaces there.
+    pub interfaces: [String; 2],
     /// An address of the second host, with a port that nobody uses.
     pub receiver: SocketAddr,
 }
@@ -72,27 +74,38 @@ pub struct Capacity {
     pub steps: Vec<Step>,
 }
 
-/// Tries transfers of that length at growing rates, until two in a row are too much. `on_step` sees each as it ends.
+/// Tries transfers of that length at growing rates, until two in a row are too much or `go_on`, which sees each as it ends,
+/// says no.
 ///
 /// # Errors
 /// What the kernel says where a namespace, interface or address is missing.
-pub fn measure(site: &Site, length: Duration, mut on_step: impl FnMut(&Step)) -> io::Result<Capacity> {
+pub fn measure(site: &Site, length: Duration, mut go_on: impl FnMut(&Step) -> bool) -> io::Result<Capacity> {
     let mut capacity = Capacity { frames_per_s: 0.0, real_time: true, steps: Vec::new() };
     let mut failures = 0;
+    prepare(site)?;
     for rate in RATES.map(|megabits| BitRate::from_bps(megabits * 1_000_000)) {
         let (step, real_time) = try_rate(site, rate, length)?;
-        on_step(&step);
+        let wanted = go_on(&step);
         capacity.real_time &= real_time;
         failures = if step.sustained { 0 } else { failures + 1 };
         if step.sustained {
             capacity.frames_per_s = capacity.frames_per_s.max(step.frames_per_s);
         }
         capacity.steps.push(step);
-        if failures == 2 {
+        if failures == 2 || !wanted {
             break;
         }
     }
     Ok(capacity)
+}
+
+/// Sees to it that what crosses the link are the frames of a real wire.
+fn prepare(site: &Site) -> io::Result<()> {
+    for (space, interface) in site.hosts.iter().zip(&site.interfaces) {
+        let _there = Netns::open(space)?.enter()?;
+        offloads_off(interface)?;
+    }
+    Ok(())
 }
 
 /// One bulk transfer between the kernels of the two hosts, and whether the loop had real-time priority.

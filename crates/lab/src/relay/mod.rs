@@ -8,7 +8,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use handfast_core::{Duration, Instant};
 use handfast_tcp::Config;
@@ -20,7 +19,7 @@ use pair::Pair;
 
 use crate::{ConnectionId, Watch, WireHost};
 
-/// How long a relay sleeps at most: it looks at the stop flag that often.
+/// How long a relay sleeps at most: it looks that often whether to stop.
 const NAP: Duration = Duration::from_millis(50);
 /// How long a relay that has done its work still answers: the peer's last segments may have been lost, and come again
 /// after an RTO.
@@ -91,24 +90,24 @@ impl Relay {
         }
     }
 
-    /// Relays until `stop` is set, or, with standard input and output, until that one connection is over.
+    /// Relays until `stop` says so, or, with standard input and output, until that one connection is over.
     ///
     /// # Errors
     /// What the kernel says when a socket that all depends on fails, or a connection for standard input cannot be opened.
-    pub fn run(mut self, stop: &AtomicBool) -> io::Result<Carried> {
+    pub fn run(mut self, stop: impl Fn() -> bool) -> io::Result<Carried> {
         let is_single = self.local == Local::Stdio;
         let mut last = None;
         if let (true, Wire::Connect(to)) = (is_single, self.wire) {
             last = Some(self.connect(to, LocalStream::Stdio)?);
         }
-        while !stop.load(Ordering::Relaxed) {
+        while !stop() {
             let ready = self.wait()?;
             self.pump(&ready);
             if !(is_single && last.is_some()) {
                 last = self.welcome(is_single)?.or(last);
             }
             if let Some(id) = last.filter(|_| is_single && self.pairs.is_empty()) {
-                self.linger(id, stop)?;
+                self.linger(id, &stop)?;
                 break;
             }
         }
@@ -184,9 +183,9 @@ impl Relay {
     }
 
     /// The work is done: sees to it that the peer knows.
-    fn linger(&mut self, id: ConnectionId, stop: &AtomicBool) -> io::Result<()> {
+    fn linger(&mut self, id: ConnectionId, stop: impl Fn() -> bool) -> io::Result<()> {
         let mut quiet_since: Option<Instant> = None;
-        while !stop.load(Ordering::Relaxed) && self.host.stack().endpoint(id).is_some() {
+        while !stop() && self.host.stack().endpoint(id).is_some() {
             self.host.turn(&mut [], NAP)?;
             let now = self.host.clock().now();
             if Pair::is_quiet(self.host.stack(), id) {

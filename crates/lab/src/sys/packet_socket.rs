@@ -94,6 +94,19 @@ impl PacketSocket {
         check(unsafe { libc::setsockopt(self.0.as_raw_fd(), level, option, pointer, len) }).map(|_| ())
     }
 
+    /// The Ethernet address of its interface; [`None`]: it is on all interfaces, or on one of another kind.
+    ///
+    /// # Errors
+    /// What getsockname(2) says.
+    pub fn mac(&self) -> io::Result<Option<[u8; 6]>> {
+        let mut address = address(0);
+        let mut len = size_of::<sockaddr_ll>() as u32;
+        // SAFETY: `address` lives through the call and `len` is its size.
+        check(unsafe { libc::getsockname(self.0.as_raw_fd(), (&raw mut address).cast(), &raw mut len) })?;
+        let [mac @ .., _, _] = address.sll_addr;
+        Ok((address.sll_halen == 6).then_some(mac))
+    }
+
     /// Frames that the kernel had no room to keep for us, since the last call.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use handfast_core::{Bytes as Size, Instant, SeqNum};
 use handfast_tcp::{Config, Endpoint, State};
 use handfast_wire::tcp::{Flags, Segment};
-use handfast_wire::{Body, Checksums, Ethernet, LinkType, Packet, Solicitation};
+use handfast_wire::{Announcement, Body, Checksums, Ethernet, LinkType, Packet, Solicitation};
 
 use super::neighbours::Neighbours;
 
@@ -23,7 +23,7 @@ const MTU: u16 = 1500;
 const MOST_CONNECTIONS: usize = 4096;
 /// Connections that wait to be accepted, a listener (as Linux's `somaxconn` was for decades).
 const BACKLOG: usize = 128;
-/// Answers (resets, neighbour answers) that wait to be sent; more are dropped.
+/// Frames besides connections' own (resets, neighbour messages) that wait to be sent; more are dropped.
 const MOST_ANSWERS: usize = 256;
 /// The first dynamic port (RFC 6335 §6).
 const DYNAMIC_PORTS: u16 = 49_152;
@@ -42,7 +42,7 @@ pub struct Identity {
 pub struct Dropped {
     /// Segments whose checksum was wrong.
     pub corrupted: u64,
-    /// Packets whose destination's Ethernet address was not known.
+    /// Packets that came before their destination's Ethernet address was known; the last one of each was sent later.
     pub no_neighbour: u64,
     /// Connections refused for want of room.
     pub no_room: u64,
@@ -205,6 +205,9 @@ impl Stack {
         if let Some(asked) = Solicitation::parse(&frame) {
             return self.on_solicitation(asked);
         }
+        if let Some(Announcement { address, mac }) = Announcement::parse(&frame) {
+            return self.learn(address, mac);
+        }
         let Ok(packet) = Packet::parse(LinkType::Ethernet, &frame, Checksums::Verify) else { return };
         let (Body::Tcp(segment), true) = (&packet.body, self.owns(packet.dst)) else { return };
         if packet.corrupted {
@@ -213,7 +216,7 @@ impl Stack {
             return;
         }
         if let Some(ethernet) = packet.ethernet {
-            self.neighbours.learn(packet.src, ethernet.src);
+            self.learn(packet.src, ethernet.src);
         }
         let local = SocketAddr::new(packet.dst, segment.dst_port);
         self.on_segment(now, (local, SocketAddr::new(packet.src, segment.src_port)), segment);
@@ -225,8 +228,14 @@ impl Stack {
 
     fn on_solicitation(&mut self, asked: Solicitation) {
         if self.owns(asked.target) {
-            self.neighbours.learn(asked.asker, asked.asker_mac);
+            self.learn(asked.asker, asked.asker_mac);
             self.answer(asked.answer(self.identity.mac));
+        }
+    }
+
+    fn learn(&mut self, ip: IpAddr, mac: [u8; 6]) {
+        if let Some(frame) = self.neighbours.learn(ip, mac) {
+            self.answer(frame);
         }
     }
 
@@ -307,9 +316,13 @@ impl Stack {
             };
             let pair = connection.pair;
             match connection.endpoint.poll_transmit(now, NO_LIMIT) {
-                // Where nobody knows where to send it, it is lost; TCP will send it again.
                 Some(segment) => {
                     if self.frame(pair, segment, frame) {
+                        return true;
+                    }
+                    // Not known where to: a question goes out in its place.
+                    if let Some(question) = self.answers.pop_front() {
+                        *frame = question;
                         return true;
                     }
                 }
@@ -335,16 +348,20 @@ impl Stack {
         }
     }
 
-    /// Writes the frame that carries a segment; false: nobody knows where it should go.
+    /// Writes the frame that carries a segment; false: it has to wait until it is known where it should go.
     fn frame(&mut self, (local, remote): Pair, segment: Segment, frame: &mut Vec<u8>) -> bool {
-        let Some(dst) = self.neighbours.of(remote.ip()) else {
-            self.dropped.no_neighbour += 1;
-            return false;
-        };
-        let ethernet = Some(Ethernet { dst, src: self.identity.mac, vlan: None });
+        let known = self.neighbours.of(remote.ip());
+        let ethernet = Some(Ethernet { dst: known.unwrap_or_default(), src: self.identity.mac, vlan: None });
         frame.clear();
         let packet = Packet { ethernet, ..Packet::tcp(local.ip(), remote.ip(), segment) };
-        packet.emit(frame).is_ok()
+        let written = packet.emit(frame).is_ok();
+        if known.is_none() {
+            self.dropped.no_neighbour += 1;
+            self.neighbours.await_answer(remote.ip(), std::mem::take(frame));
+            let (asker, asker_mac) = (local.ip(), self.identity.mac);
+            self.answer(Solicitation { asker, asker_mac, target: remote.ip() }.ask());
+        }
+        written && known.is_some()
     }
 }
 

@@ -15,7 +15,8 @@ fn a_transfer_at_a_modest_rate_uses_it_and_moves_the_frames_that_it_should() {
         set_up_kernel(space, n);
     }
     let receiver = "10.0.0.2:5001".parse().unwrap();
-    let site = Site { hub: spaces.hub(), ends: VETHS.map(str::to_owned), hosts, receiver };
+    let names = || VETHS.map(str::to_owned);
+    let site = Site { hub: spaces.hub(), ends: names(), hosts, interfaces: names(), receiver };
     let (step, _) = try_rate(&site, BitRate::from_bps(12_000_000), Duration::from_millis(700)).unwrap();
     // 1,000 packets a second, and acknowledgements of at least every second one.
     assert!(step.used > 0.8 && step.used < 1.1, "{step:?}");

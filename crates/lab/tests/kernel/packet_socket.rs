@@ -55,6 +55,8 @@ fn frames_cross_in_order_and_are_not_seen_by_their_sender() {
         let _there = Netns::open(&host).unwrap().enter().unwrap();
         nix::net::if_::if_nametoindex(name).unwrap()
     };
+    assert_eq!(senders[1].mac().unwrap(), Some([2, 0, 0, 0, 0, 2]));
+    assert_eq!(everywhere.mac().unwrap(), None);
     for number in 0..40 {
         let (interface, socket) =
             (at(["a", "b"][usize::from(number % 2)]), &senders[usize::from(number % 2)]);

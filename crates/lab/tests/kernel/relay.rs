@@ -58,7 +58,7 @@ impl Relaying {
         let local = relay.local_address();
         let stop = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&stop);
-        let thread = inside(&bench.hosts[0], move || relay.run(&flag).unwrap());
+        let thread = inside(&bench.hosts[0], move || relay.run(|| flag.load(Ordering::Relaxed)).unwrap());
         Self { stop, thread, local }
     }
 

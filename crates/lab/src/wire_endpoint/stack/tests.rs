@@ -134,20 +134,21 @@ fn a_released_connection_is_forgotten_after_time_wait() {
 }
 
 #[test]
-fn without_a_neighbour_the_syn_is_lost_and_comes_again() {
-    let (mut a, mut b) = hosts();
-    let (mut now, config) = (Instant::ZERO, Arc::new(Config::default()));
-    a.listen(80, Arc::clone(&config));
-    let id = b.connect(now, &config, "10.0.0.1:80".parse().unwrap()).unwrap();
-    assert_eq!((settle(now, &mut a, &mut b), b.dropped().no_neighbour), (0, 1));
-    let question =
-        [&[0xff; 6], &A[..], &[8, 6, 0, 1, 8, 0, 6, 4, 0, 1], &A, &[10, 0, 0, 1], &[0; 6], &[10, 0, 0, 2]];
-    b.on_frame(now, &question.concat());
-    assert_eq!(settle(now, &mut a, &mut b), 1, "the answer to A's question");
-    now += Duration::from_secs(1);
-    b.on_timer(now);
-    settle(now, &mut a, &mut b);
-    assert_eq!(b.endpoint(id).unwrap().state(), State::Established);
+fn neighbours_are_asked_for_and_the_syn_follows() {
+    for (listen, ask) in [("10.0.0.1:80", "10.0.0.9:80"), ("[fd00::1]:80", "[fd00::9]:80")] {
+        let (mut a, mut b) = hosts();
+        let (now, config) = (Instant::ZERO, Arc::new(Config::default()));
+        a.listen(80, Arc::clone(&config));
+        let id = b.connect(now, &config, listen.parse().unwrap()).unwrap();
+        // Question and answer, the handshake, and the window now that it can be scaled.
+        assert_eq!(settle(now, &mut a, &mut b), 6);
+        assert_eq!(b.endpoint(id).unwrap().state(), State::Established);
+        let nobody = b.connect(now, &config, ask.parse().unwrap()).unwrap();
+        assert_eq!(settle(now, &mut a, &mut b), 1, "a question that nobody answers");
+        b.on_timer(now + Duration::from_secs(1));
+        assert_eq!(settle(now, &mut a, &mut b), 1, "asked again with the next SYN");
+        assert_eq!(b.endpoint(nobody).unwrap().state(), State::SynSent);
+    }
 }
 
 #[test]
