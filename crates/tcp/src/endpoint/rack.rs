@@ -212,7 +212,7 @@ impl Endpoint {
             self.reduce_in_proportion(self.tx.window.smss, false);
         }
         match found.recheck {
-            Some(at) => self.arm(now, Pending::Reordering, at),
+            Some(at) => self.arm(now, Pending::Reordering, at + self.config.timer_tick * 2),
             None => self.arm(now, Pending::Rto, self.rto_expiry(now)),
         }
     }
@@ -239,7 +239,8 @@ impl Endpoint {
         } else if !self.timers.is_set(Timer::Retransmit) {
             // The persist timer serves.
         } else if let Some(at) = recheck {
-            self.arm(now, Pending::Reordering, at);
+            // Linux adds `TCP_TIMEOUT_MIN`, two jiffies.
+            self.arm(now, Pending::Reordering, at + self.config.timer_tick * 2);
         } else if restart && self.may_probe() {
             let at = deadline(now, self.pto(), now + self.rto());
             self.arm(now, Pending::Probe, at);
@@ -261,8 +262,9 @@ impl Endpoint {
 
     fn pto(&self) -> Duration {
         let single = self.tx.max - self.tx.una <= self.tx.window.smss;
-        // Linux: its least RTO for the longest delay of an acknowledgement.
-        pto(self.tx.rtt.srtt(), single, self.config.rto_min)
+        // Linux: its least RTO for the longest delay of an acknowledgement, and two jiffies at least (`TCP_TIMEOUT_MIN`).
+        let allowance = if single { self.config.rto_min } else { self.config.timer_tick * 2 };
+        pto(self.tx.rtt.srtt(), allowance)
     }
 
     /// A segment leaves; SND.MAX is still what it was.

@@ -1,6 +1,8 @@
 //! RACK-TLP (RFC 8985) with proportional rate reduction (RFC 6937): what a sender keeps beside the scoreboard. Other recovery
 //! algorithms have none of it.
 
+#[cfg(test)]
+mod model;
 mod probe;
 mod prr;
 mod transmissions;

@@ -31,13 +31,10 @@ pub(crate) struct Answer {
     pub(crate) bare_duplicate: bool,
 }
 
-/// RFC 8985 §7.2 `TLP_calc_PTO`: without the bound of the RTO's expiry. `single`: one segment is in flight, so that the peer may
-/// delay its acknowledgement by `allowance`.
-pub(crate) fn pto(srtt: Duration, single: bool, allowance: Duration) -> Duration {
-    if srtt == Duration::ZERO {
-        return INITIAL_PTO;
-    }
-    srtt * 2 + if single { allowance } else { Duration::ZERO }
+/// RFC 8985 §7.2 `TLP_calc_PTO`, without the bound of the RTO's expiry. `allowance`: where one segment is in flight, by how much the
+/// peer may delay its acknowledgement.
+pub(crate) fn pto(srtt: Duration, allowance: Duration) -> Duration {
+    if srtt == Duration::ZERO { INITIAL_PTO } else { srtt * 2 + allowance }
 }
 
 impl Probe {
@@ -113,8 +110,8 @@ mod tests {
     #[test]
     fn twice_the_round_trip_and_an_allowance_for_one_segment() {
         let ms = Duration::from_millis;
-        assert_eq!(pto(ms(100), false, ms(200)), ms(200));
-        assert_eq!(pto(ms(100), true, ms(200)), ms(400));
-        assert_eq!(pto(Duration::ZERO, true, ms(200)), ms(1000));
+        assert_eq!(pto(ms(100), Duration::ZERO), ms(200));
+        assert_eq!(pto(ms(100), ms(200)), ms(400));
+        assert_eq!(pto(Duration::ZERO, ms(200)), ms(1000));
     }
 }

@@ -318,24 +318,37 @@ impl Transmissions {
     ) {
         let is_lost = |at: Instant| patience.is_none_or(|p| at + p <= now);
         let due = self.firsts.iter().take_while(|r| is_lost(r.at)).last().map_or(una, |r| r.end);
+        self.split(head);
         for run in &mut self.again {
             run.lost |= run.start < head || is_lost(run.at);
         }
-        self.merge_lost();
+        if self.again.len() > MAX_AGAIN / 2 {
+            self.merge_lost();
+        }
         self.lost_below = self.lost_below.max(due).max(head);
         self.from = una;
         self.recount();
         debug_assert!(self.waiting(una, board) > 0, "the first segment is lost");
     }
 
-    /// Lost runs that touch become one, as if all had left with the later.
+    /// No run lies on both sides of `position`.
+    fn split(&mut self, position: u64) {
+        let i = self.again.partition_point(|r| r.end <= position);
+        if let Some(run) = self.again.get_mut(i).filter(|r| r.start < position) {
+            let above = Again { start: position, ..*run };
+            run.end = position;
+            self.again.insert(i + 1, above);
+        }
+    }
+
+    /// Lost runs that touch become one, as if all had left with the earlier: should they arrive after all, it says less.
     fn merge_lost(&mut self) {
         let runs = std::mem::take(&mut self.again);
         for run in runs {
             match self.again.back_mut() {
                 Some(last) if last.lost && run.lost && last.end == run.start => {
                     last.end = run.end;
-                    last.at = last.at.max(run.at);
+                    last.at = last.at.min(run.at);
                 }
                 _ => self.again.push_back(run),
             }

@@ -78,3 +78,73 @@ impl ReorderingWindow {
         (self.min_rtt() / 4).saturating_mul(u64::from(self.mult)).min(facts.srtt)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+    const QUIET: Facts = Facts { recovering: false, dup_thresh: false, srtt: Duration::from_millis(200) };
+
+    /// A path of 100 ms on which reordering was seen.
+    fn reordered() -> ReorderingWindow {
+        let mut w = ReorderingWindow::default();
+        w.sample(Instant::ZERO, MS(100));
+        w.reordered();
+        w
+    }
+
+    #[test]
+    fn a_quarter_of_the_smallest_round_trip_and_a_quarter_more_a_round_with_a_duplicate() {
+        let mut w = reordered();
+        assert_eq!(w.size(&QUIET), MS(25));
+        for (una, max, quarters) in [(10, 20, 2), (15, 30, 2), (19, 40, 2), (20, 50, 3), (50, 60, 4)] {
+            w.on_ack(una, max, true);
+            assert_eq!(w.size(&QUIET), MS(25 * quarters), "SND.UNA {una}: once a round");
+        }
+        for round in 1..100 {
+            w.on_ack(100 * round, 100 * round + 50, true);
+        }
+        assert_eq!(w.size(&QUIET), MS(200), "SRTT is the bound");
+    }
+
+    #[test]
+    fn without_reordering_there_is_none_in_recovery_or_with_three_sacked() {
+        let mut w = ReorderingWindow::default();
+        w.sample(Instant::ZERO, MS(100));
+        // A duplicate alone is no reordering.
+        w.on_ack(10, 20, true);
+        assert_eq!(w.size(&QUIET), MS(25));
+        for facts in [Facts { recovering: true, ..QUIET }, Facts { dup_thresh: true, ..QUIET }] {
+            assert_eq!(w.size(&facts), Duration::ZERO);
+            assert_eq!(reordered().size(&facts), MS(25));
+        }
+    }
+
+    #[test]
+    fn sixteen_recoveries_without_a_duplicate_make_it_small_again() {
+        let mut w = reordered();
+        w.on_ack(10, 20, true);
+        for _ in 0..15 {
+            w.recovered();
+        }
+        assert_eq!(w.size(&QUIET), MS(50));
+        // One that was undone does not count.
+        w.undone();
+        w.recovered();
+        assert_eq!(w.size(&QUIET), MS(50));
+        w.recovered();
+        assert_eq!(w.size(&QUIET), MS(25));
+    }
+
+    #[test]
+    fn the_smallest_round_trip_is_forgotten() {
+        let mut w = reordered();
+        w.sample(Instant::from_millis(299_000), MS(160));
+        assert_eq!(w.min_rtt(), MS(100));
+        w.sample(Instant::from_millis(301_000), MS(160));
+        assert_eq!(w.min_rtt(), MS(160));
+        w.sample(Instant::from_millis(301_001), MS(80));
+        assert_eq!(w.min_rtt(), MS(80));
+    }
+}

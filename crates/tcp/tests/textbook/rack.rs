@@ -2,8 +2,10 @@
 
 use handfast_tcp::Event;
 
-use crate::script::{Script, bulk, ten};
-use crate::support::Fate;
+use handfast_wire::tcp::{Segment, Timestamps};
+
+use crate::script::{Script, ack, bulk, stamped, ten};
+use crate::support::{Fate, Side};
 
 /// 0 to 9 left at 0, and nothing has come back; it is 100 ms, a round trip later.
 fn after_a_round_trip(segments: u32) -> Script {
@@ -104,6 +106,28 @@ fn an_answer_too_early_for_the_retransmission_is_the_original_s() {
     s.answer(5000, &[]);
     assert_eq!(s.news(), "");
     assert_eq!(until(&mut s, 230), "");
+}
+
+#[test]
+fn an_answer_to_the_original_says_nothing_of_the_retransmission() {
+    // Step 2 with timestamps: the acknowledgement of 1 to 4 at 210 echoes what left at 0, so RACK.xmit_ts stays there, and 5 to 9
+    // are not judged by the repetition of 1 at 100.
+    for (echoes, lost) in [(0, ""), (100, "5-8")] {
+        let mut s = bulk(stamped(&ten("rack")), 10);
+        s.run(0, |_| Fate::Drop);
+        let first = s.pair.log.iter().find_map(|sent| sent.segment.timestamps).unwrap();
+        s.run(100, |_| Fate::Drop);
+        let answer = |s: &mut Script, octet, sacks: &[(u64, u64)], ticks: u32| {
+            let ts = Timestamps { val: first.ecr, ecr: first.val.wrapping_add(ticks) };
+            let segment = Segment { timestamps: Some(ts), ..ack(octet, sacks) };
+            s.pair.inject(Side::Client, &segment, |_| Fate::Drop);
+        };
+        answer(&mut s, 1000, &[(2000, 5000)], 0);
+        assert_eq!(s.news(), "0-9 1");
+        until(&mut s, 210);
+        answer(&mut s, 5000, &[], echoes);
+        assert_eq!(s.news(), lost, "{echoes}");
+    }
 }
 
 #[test]

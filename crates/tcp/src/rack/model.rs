@@ -1,0 +1,215 @@
+//! The records of transmissions beside a model that has one for every octet, as RFC 8985 §5.2 describes them.
+
+use handfast_core::{Duration, Instant};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::transmissions::{Criterion, Stamp, Transmissions};
+use crate::scoreboard::{Range, Scoreboard};
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Send { len: u64 },
+    Repair { len: u64 },
+    Probe { len: u64 },
+    Sack { from: u64, len: u64 },
+    Acknowledge { len: u64 },
+    Wait { ms: u64 },
+    Detect { patience: u64 },
+    Timeout { head: u64, patience: Option<u64> },
+    Unmark,
+}
+
+/// One octet.
+#[derive(Clone, Copy, Debug)]
+struct Octet {
+    at: Instant,
+    lost: bool,
+    delivered: bool,
+}
+
+struct Both {
+    now: Instant,
+    log: Transmissions,
+    board: Scoreboard,
+    octets: Vec<Octet>,
+    una: usize,
+    newest: Option<Stamp>,
+    /// When the last segment left, and whether it was a repetition: those get times of their own.
+    last: (Instant, bool),
+}
+
+impl Both {
+    fn new() -> Self {
+        Self {
+            now: Instant::from_millis(1000),
+            log: Transmissions::new(0),
+            board: Scoreboard::default(),
+            octets: Vec::new(),
+            una: 0,
+            newest: None,
+            last: (Instant::ZERO, false),
+        }
+    }
+
+    fn una(&self) -> u64 {
+        self.una as u64
+    }
+
+    fn max(&self) -> u64 {
+        self.octets.len() as u64
+    }
+
+    fn leave(&mut self, again: bool) -> Instant {
+        let step = Duration::from_nanos(u64::from(again != self.last.1));
+        self.last = (self.now.max(self.last.0 + step), again);
+        self.last.0
+    }
+
+    fn apply(&mut self, op: Op) {
+        match op {
+            Op::Send { len } => {
+                let at = self.leave(false);
+                let octet = Octet { at, lost: false, delivered: false };
+                self.octets.extend(std::iter::repeat_n(octet, len as usize));
+                self.log.sent(self.max(), self.now);
+            }
+            Op::Repair { len } => {
+                if let Some(lost) = self.log.next_lost(self.una(), &self.board) {
+                    self.resend(Range { start: lost.start, end: lost.end.min(lost.start + len) });
+                }
+            }
+            Op::Probe { len } => {
+                // As the endpoint does: the last octets that have not arrived, and only while nothing is lost.
+                if let Some(last) = self.board.last_unsacked(self.una(), self.max())
+                    && self.log.waiting(self.una(), &self.board) == 0
+                {
+                    self.resend(Range { start: last.end.saturating_sub(len).max(last.start), end: last.end });
+                }
+            }
+            Op::Sack { from, len } => {
+                let start = self.una() + 1 + from;
+                let end = (start + len).min(self.max());
+                if start < end {
+                    self.deliver(Range { start, end });
+                    self.board.insert(start, end);
+                }
+            }
+            Op::Acknowledge { len } => {
+                let una = (self.una() + len).min(self.max());
+                self.deliver(Range { start: self.una(), end: una });
+                // A receiver acknowledges what it has up to the next hole.
+                let una = self.board.holding(una).map_or(una, |r| r.end);
+                self.una = una as usize;
+                self.log.advance(una);
+                assert!(self.board.advance(una));
+            }
+            Op::Wait { ms } => self.now += Duration::from_millis(ms),
+            Op::Detect { patience } => self.detect(Duration::from_millis(patience)),
+            Op::Timeout { head, patience } => self.time_out(head, patience.map(Duration::from_millis)),
+            Op::Unmark => {
+                self.log.unmark(self.una());
+                self.octets.iter_mut().for_each(|o| o.lost = false);
+            }
+        }
+    }
+
+    fn resend(&mut self, range: Range) {
+        let at = self.leave(true);
+        self.log.resent(range, self.now);
+        for o in &mut self.octets[range.start as usize..range.end as usize] {
+            *o = Octet { at, lost: false, delivered: false };
+        }
+    }
+
+    fn deliver(&mut self, range: Range) {
+        let mut at = range.start;
+        let mut newest = self.newest;
+        while let Some(gap) = self.board.gap(at, range.end) {
+            let mut told = None;
+            self.log.delivered(gap, |stamp, _| told = told.max(Some(stamp)));
+            let octets = self.octets.iter_mut().enumerate();
+            let mut seen = None;
+            for (i, o) in octets.skip(gap.start as usize).take((gap.end - gap.start) as usize) {
+                seen = seen.max(Some(Stamp { at: o.at, end: i as u64 + 1 }));
+                o.delivered = true;
+            }
+            assert_eq!(told, seen, "the newest of {gap:?}");
+            newest = newest.max(told);
+            at = gap.end;
+        }
+        self.newest = newest;
+    }
+
+    fn detect(&mut self, patience: Duration) {
+        let Some(newest) = self.newest else { return };
+        let c = Criterion { newest, patience, now: self.now };
+        let found = self.log.detect(self.una(), &self.board, &c);
+        let (mut octets, mut recheck) = (0, None);
+        for (i, o) in self.octets.iter_mut().enumerate().skip(self.una) {
+            let older = Stamp { at: o.at, end: i as u64 + 1 } < newest;
+            if o.delivered || o.lost || !older {
+                continue;
+            }
+            if o.at + patience <= self.now {
+                o.lost = true;
+                octets += 1;
+            } else {
+                recheck = recheck.max(Some(o.at + patience));
+            }
+        }
+        assert_eq!((found.octets, found.recheck), (octets, recheck));
+    }
+
+    fn time_out(&mut self, head: u64, patience: Option<Duration>) {
+        if self.una == self.octets.len() {
+            return;
+        }
+        let head = (self.una() + head).min(self.max());
+        let head = self.board.next_start(self.una()).map_or(head, |s| s.min(head));
+        self.log.lose_on_timeout(self.una(), head, &self.board, patience, self.now);
+        for (i, o) in self.octets.iter_mut().enumerate().skip(self.una) {
+            o.lost |= !o.delivered && ((i as u64) < head || patience.is_none_or(|p| o.at + p <= self.now));
+        }
+    }
+
+    fn check(&self) {
+        let left = self.octets.iter().enumerate().skip(self.una).filter(|(_, o)| !o.delivered);
+        let lost: Vec<u64> = left.clone().filter(|(_, o)| o.lost).map(|(i, _)| i as u64).collect();
+        let in_flight = left.filter(|(_, o)| !o.lost).count() as u64;
+        assert_eq!(self.log.waiting(self.una(), &self.board), lost.len() as u64, "lost: {lost:?}");
+        assert_eq!(self.log.in_flight(self.una(), self.max(), &self.board), in_flight);
+        let next = self.log.next_lost(self.una(), &self.board);
+        assert_eq!(next.map(|r| r.start), lost.first().copied());
+        if let Some(range) = next {
+            assert!((range.start..range.end).all(|i| lost.contains(&i)), "{range:?} of {lost:?}");
+        }
+    }
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => (1u64..20).prop_map(|len| Op::Send { len }),
+        6 => (1u64..10).prop_map(|len| Op::Repair { len }),
+        1 => (1u64..10).prop_map(|len| Op::Probe { len }),
+        4 => (0u64..80, 1u64..15).prop_map(|(from, len)| Op::Sack { from, len }),
+        2 => (1u64..20).prop_map(|len| Op::Acknowledge { len }),
+        4 => (0u64..4).prop_map(|ms| Op::Wait { ms }),
+        4 => (0u64..8).prop_map(|patience| Op::Detect { patience }),
+        1 => (1u64..10, prop::option::of(0u64..8)).prop_map(|(head, patience)| Op::Timeout { head, patience }),
+        1 => Just(Op::Unmark),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn runs_say_what_a_record_an_octet_would(ops in vec(op(), 0..80)) {
+        let mut both = Both::new();
+        for op in ops {
+            both.apply(op);
+            both.check();
+        }
+    }
+}
