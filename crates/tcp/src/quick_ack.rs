@@ -164,6 +164,9 @@ impl QuickAck {
 
     /// `__tcp_ack_snd_check` while holes are left. `srtt` bounds the time SACKs are compressed for.
     pub(crate) fn on_hole(&mut self, srtt: Duration, moved: bool, sack: bool) -> Owed {
+        if self.quick > 0 && !self.pingpong {
+            return Owed::Now;
+        }
         if moved {
             self.duplicates = 0;
         }

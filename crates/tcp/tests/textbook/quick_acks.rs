@@ -183,3 +183,11 @@ fn while_the_window_opens_each_segment_is_acknowledged() {
     assert_eq!(quick[..24], (0..24).collect::<Vec<_>>());
     assert_eq!(quick[24..], [25, 27, 29, 31, 33, 35, 37, 39]);
 }
+
+#[test]
+fn in_quick_ack_mode_nothing_is_compressed() {
+    let mut s = server();
+    stream(&mut s, 0, 2);
+    let beyond = (3..=10).filter(|&k| at_once(&mut s, k * 1000, 1000).is_some()).count();
+    assert_eq!(beyond, 8);
+}
