@@ -1,6 +1,8 @@
 //! Profiles: named combinations of algorithms. One line a profile.
 
-use crate::config::{Config, Frto, Growth, Recovery};
+use handfast_core::{Bytes, Duration};
+
+use crate::config::{Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo};
 
 /// A named combination.
 pub struct Profile {
@@ -38,7 +40,13 @@ pub const PROFILES: &[Profile] = &[
         make: || plain(Recovery::Rack),
     },
     Profile { name: "cubic", summary: "CUBIC growth (RFC 9438) over SACK", make: cubic },
-    Profile { name: "linux", summary: "our imitation of the kernel's defaults", make: linux },
+    Profile { name: "linux", summary: "our imitation of Linux 6.18 with CUBIC", make: linux },
+    Profile { name: "linux-reno", summary: "our imitation of Linux 6.18 with Reno", make: linux_reno },
+    Profile {
+        name: "rto-max",
+        summary: "linux with the timeout capped at 1 s, as tcp_rto_max_ms does",
+        make: || Config { rto_max: Duration::from_secs(1), ..linux() },
+    },
 ];
 
 /// The profile called `name`.
@@ -54,13 +62,37 @@ fn cubic() -> Config {
     Config { growth: Growth::Cubic, ..Config::default() }
 }
 
-/// Timestamps, SACK, CUBIC, IW10 and F-RTO: what the kernel's defaults come to.
+/// What the defaults of Linux 6.18 come to, with CUBIC. Each value's source: docs/linux-profile.md.
 fn linux() -> Config {
     Config {
-        growth: Growth::Cubic,
+        growth: Growth::LinuxCubic,
+        hystart: true,
+        recovery: Recovery::Rack,
+        undo: Undo::Linux,
         eifel: true,
         frto: Frto::Sack,
-        initial_window: crate::config::InitialWindow::Ten,
+        initial_window: InitialWindow::Ten,
+        nagle: Nagle::Minshall,
+        acks: Acks::Linux,
+        delayed_ack: Duration::from_millis(40),
+        rtt_estimation: RttEstimation::Linux,
+        rto_initial: Duration::from_secs(1),
+        rto_min: Duration::from_millis(200),
+        rto_variance_min: Duration::from_millis(200),
+        rto_max: Duration::from_secs(120),
+        clock_granularity: Duration::from_millis(1),
+        timer_tick: Duration::from_millis(4),
+        syn_linear_timeouts: 4,
+        syn_retries: 6,
+        data_retries: 15,
+        send_buffer: Bytes(4_194_304),
+        // tcp_rmem[2], 32 MiB, as far as it counts as window.
+        receive_buffer: Bytes(33_554_432 * 158 / 256),
+        receive_autotuning: true,
         ..Config::default()
     }
+}
+
+fn linux_reno() -> Config {
+    Config { growth: Growth::LinuxReno, hystart: false, ..linux() }
 }

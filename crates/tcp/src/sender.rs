@@ -134,6 +134,14 @@ impl Sender {
         }
     }
 
+    /// What the growth of the window knew of the path belongs to before the timeout.
+    pub(crate) fn forget_growth(&mut self) {
+        self.growth.on_timeout();
+        if let Some(hystart) = &mut self.hystart {
+            **hystart = HyStart::default();
+        }
+    }
+
     /// A round-trip time was measured.
     pub(crate) fn measured(&mut self, now: Instant, delay: Duration) {
         self.growth.on_rtt(delay);
@@ -198,10 +206,7 @@ impl Sender {
                 // would be a rise. The loss has been answered once; what that set stands (as in Linux).
                 self.window.ssthresh = self.window.ssthresh.min(before);
             }
-            self.growth.on_timeout();
-            if let Some(hystart) = &mut self.hystart {
-                **hystart = HyStart::default();
-            }
+            self.forget_growth();
         }
         // RFC 5681 §3.1: LW, one full-sized segment.
         self.window.set_cwnd(self.window.smss);

@@ -305,15 +305,20 @@ impl Endpoint {
             None => self.timed_rtt(now),
         };
         let sample = sample?;
+        self.take_sample(sample, flight);
+        Some(sample)
+    }
+
+    /// `flight`: octets that were outstanding.
+    pub(super) fn take_sample(&mut self, sample: Duration, flight: u64) {
         if let Some(before) = self.tx.spurious.rto_before(self.tx.una) {
             self.tx.rtt.after_spurious(&self.config, before, sample);
-            return Some(sample);
+            return;
         }
         // RFC 7323 appendix G: ExpectedSamples = ceiling (FlightSize / (SMSS * 2))
         let expected = if self.timestamps { flight.div_ceil(2 * self.tx.window.smss) } else { 1 };
         let at = Position { una: self.tx.una, nxt: self.tx.nxt };
         self.tx.rtt.sample(&self.config, sample, expected, at);
-        Some(sample)
     }
 
     pub(super) fn echoed_rtt(&self, now: Instant, ecr: u32) -> Option<Duration> {

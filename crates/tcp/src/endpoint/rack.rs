@@ -6,11 +6,11 @@ use handfast_wire::tcp::{Flags, Segment};
 use super::ack::{SackNews, is_dsack};
 use super::transmit::{Piece, Why};
 use super::{Endpoint, Timer, timestamp};
-use crate::Event;
 use crate::rack::{Answer, Delivery, Facts, Found, Pending, deadline, pto};
 use crate::recovery::Phase;
 use crate::scoreboard::{DUP_THRESH, Range};
 use crate::spurious::Verdict;
+use crate::{Event, RttEstimation};
 
 /// What an acknowledgement has brought.
 #[derive(Clone, Copy, Default)]
@@ -33,13 +33,21 @@ impl Endpoint {
     pub(super) fn on_rack_ack(&mut self, now: Instant, segment: &Segment, ack: u64, repeats: bool) {
         let flight = self.tx.flight_size();
         let outstanding = self.tx.una < self.tx.nxt;
+        let timed = self.timed_by_log(now, ack);
         let mut news = self.take_deliveries(now, segment, ack);
         let advanced = news.octets > 0;
         news.bare = repeats && segment.payload.is_empty() && !segment.flags.contains(Flags::FIN);
         self.note_dsack(&news);
         if advanced {
             self.note_answer(now);
-            if let Some(delay) = self.sample_rtt(now, segment, flight) {
+            let delay = match timed {
+                Some((oldest, newest)) => {
+                    self.take_sample(oldest, flight);
+                    Some(newest)
+                }
+                None => self.sample_rtt(now, segment, flight),
+            };
+            if let Some(delay) = delay {
                 self.tx.measured(now, delay);
             }
         }
@@ -50,6 +58,18 @@ impl Endpoint {
             recheck = self.recover(now, segment, &news, flight);
         }
         self.set_rack_timer(now, advanced || matches!(verdict, Verdict::Spurious(_)), recheck);
+    }
+
+    /// As Linux times it (`tcp_clean_rtx_queue`): by when the oldest and the newest segment that `ack` acknowledges left, where
+    /// none was sent again or SACKed before; finer than timestamps, which count otherwise.
+    fn timed_by_log(&self, now: Instant, ack: u64) -> Option<(Duration, Duration)> {
+        let tx = &self.tx;
+        let log = &tx.rack.as_ref()?.log;
+        let by_log = self.config.rtt_estimation == RttEstimation::Linux && ack > tx.una;
+        if !by_log || tx.board.len() > 0 || !log.sent_once() {
+            return None;
+        }
+        Some((now.since(log.first_sent(tx.una)?), now.since(log.first_sent(ack - 1)?)))
     }
 
     /// Enters what has arrived into the scoreboard and RACK's records, in the order of the octets (RFC 8985 §6.2 step 3).

@@ -182,14 +182,13 @@ impl Sender {
         let answered = phase == Phase::Recovery && self.una < self.progress.recover;
         let head = (self.una + self.window.smss).min(self.max);
         let head = self.board.next_start(self.una).map_or(head, |sacked| sacked.min(head));
+        // Otherwise the loss has been answered once, and what an undo would restore stands.
+        let anew = first && !answered;
         let Some(rack) = &mut self.rack else { return };
-        if !first || answered {
-            // The loss has been answered once, and what an undo would restore stands.
-        } else {
+        if anew {
             rack.undo.begin(self.una, &self.window, self.growth, 0);
             // RFC 5681 §3.1; Linux: of cwnd.
             self.window.ssthresh = self.growth.on_congestion(&self.window, self.window.cwnd);
-            self.growth.on_timeout();
         }
         // RFC 5682 §3.1 step 1, and §3.2: not within another recovery, but after a timeout again.
         rack.undo.frto =
@@ -198,6 +197,10 @@ impl Sender {
         // RFC 5681 §3.1: LW; what is still on its way counts beside it (as in Linux).
         let in_flight = rack.log.in_flight(self.una, self.max, &self.board);
         self.window.set_cwnd(in_flight + self.window.smss);
+        // `tcp_set_ca_state (TCP_CA_Loss)` resets the kernel's modules each time.
+        if anew || self.growth.is_kernels() {
+            self.forget_growth();
+        }
         self.rtt.back_off();
         self.retries = self.retries.saturating_add(1);
         self.progress.after_timeout(self.max);

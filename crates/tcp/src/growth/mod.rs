@@ -90,6 +90,11 @@ impl State {
         self.algorithm().on_congestion(window, flight_size)
     }
 
+    /// Whether it is one of the kernel's modules, which no undo restores.
+    pub(crate) fn is_kernels(&self) -> bool {
+        matches!(self, Self::LinuxReno(_) | Self::LinuxCubic(_))
+    }
+
     pub(crate) fn on_timeout(&mut self) {
         self.algorithm().on_timeout();
     }

@@ -197,6 +197,11 @@ impl Transmissions {
         }
     }
 
+    /// Nothing that was sent again is outstanding.
+    pub(crate) fn sent_once(&self) -> bool {
+        self.again.is_empty()
+    }
+
     /// When an octet was first sent.
     pub(crate) fn first_sent(&self, octet: u64) -> Option<Instant> {
         if let Some(oldest) = self.firsts.front().filter(|r| octet < r.end) {

@@ -78,10 +78,13 @@ impl Undo {
     /// Restores the window; false where there was nothing to restore.
     pub(crate) fn restore(&mut self, window: &mut Window, growth: &mut growth::State) -> bool {
         let Some(e) = self.episode.take() else { return false };
-        // Linux: cwnd = max (cwnd, prior_cwnd), and ssthresh never falls by it; the growth function goes on (RFC 9438 §4.9).
+        // Linux: cwnd = max (cwnd, prior_cwnd), and ssthresh never falls by it; the growth function goes on (RFC 9438 §4.9),
+        // but for the kernel's own, which keep what the episode made of them.
         window.set_cwnd(window.cwnd.max(e.cwnd));
         window.ssthresh = window.ssthresh.max(e.ssthresh);
-        *growth = e.growth;
+        if !growth.is_kernels() {
+            *growth = e.growth;
+        }
         true
     }
 }
