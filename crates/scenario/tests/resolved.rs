@@ -113,7 +113,7 @@ fn schemes_change_profiles_and_tcp_changes_all() {
     let scenario = everything();
     let plain = scenario.scheme("plain").unwrap();
     assert_eq!((plain.sender.mss, plain.sender.recovery), (1000, Recovery::Reno));
-    assert_eq!((plain.receiver.mss, plain.receiver.growth), (1000, Growth::Cubic));
+    assert_eq!((plain.receiver.mss, plain.receiver.growth), (1000, Growth::LinuxCubic));
     assert_eq!(plain.receiver.delayed_ack, Duration::ZERO);
     let tuned = scenario.scheme("tuned").unwrap();
     assert_eq!((tuned.sender.mss, tuned.sender.cwnd_clamp), (1024, Some(50)));

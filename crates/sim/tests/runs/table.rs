@@ -12,7 +12,7 @@ const QUEUES: [u32; 3] = [5, 20, 100];
 
 fn table() -> String {
     let mut table = String::from(
-        "profile  loss/1000 queue  delivered_kB retransmitted timeouts lost  stall_ms full_rate_ms cwnd_mean_millipkt\n",
+        "profile    loss/1000 queue  delivered_kB retransmitted timeouts lost  stall_ms full_rate_ms cwnd_mean_millipkt\n",
     );
     for profile in handfast_tcp::PROFILES {
         for (loss, probability) in LOSSES {
@@ -25,7 +25,7 @@ fn table() -> String {
                 let known = |n: Option<u64>| n.expect("a simulation knows");
                 writeln!(
                     table,
-                    "{:<8} {loss:>9} {queue:>5} {:>13} {:>13} {:>8} {:>4} {:>9} {:>12} {:>18}",
+                    "{:<10} {loss:>9} {queue:>5} {:>13} {:>13} {:>8} {:>4} {:>9} {:>12} {:>18}",
                     profile.name,
                     all.delivered_bytes / 1000,
                     known(all.retransmitted_segments),
