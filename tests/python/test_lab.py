@@ -115,10 +115,23 @@ def test_settings_of_a_scheme_reach_the_kernel() -> None:
 
 
 @real
-def test_what_the_lab_cannot_do_is_said_before_anything_runs(handfast: Command) -> None:
-    result = handfast("compare", OUTAGE, "--schemes", "linux,tahoe", "--backend", "sim,lab")
+def test_our_endpoint_sends_on_the_wire_to_a_kernel() -> None:
+    text = flow('app = {transfer = "500kB"}').text + '\n[schemes.ours]\nsender = "newreno"'
+    sim, real_run = hf.parse(text, "pair.toml").compare(["ours"], backends=["sim", "lab"])
+    (there,) = real_run.flows
+    assert (there.outcome, there.measures.delivered_bytes) == ("closed", 500_000)
+    assert there.measures.goodput_bps == pytest.approx(sim.flows[0].measures.goodput_bps, rel=0.15)
+    counted = json.loads(real_run.raw)["environment"]["counters"]
+    assert counted["b"]["TcpPassiveOpens"] == 1
+    assert "a" not in counted or "TcpOutSegs" not in counted["a"], "the kernel of the sending host has no part in it"
+
+
+@real
+def test_what_the_lab_cannot_do_is_said_before_anything_runs(handfast: Command, tmp_path: Path) -> None:
+    (tmp_path / "odd.toml").write_text(flow("").text + '\n[schemes.odd]\nsender = "sack"\nreceiver = "sack"')
+    result = handfast("compare", tmp_path / "odd.toml", "--backend", "sim,lab")
     assert result.exit_code == 2
-    assert "tahoe" in result.stderr
+    assert "scheme `odd`: receiver" in result.stderr
     assert result.stdout == ""
 
 

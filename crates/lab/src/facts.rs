@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use handfast_core::{Duration, Instant};
 use handfast_measure::address::address_of;
 use handfast_measure::report::{FlowFacts, Inputs, RunFacts};
 use handfast_scenario::{FlowId, NodeId};
@@ -10,9 +9,8 @@ use handfast_scenario::{FlowId, NodeId};
 use crate::environment::environment;
 use crate::plan::port_of;
 use crate::run::Moved;
-use crate::sys::tcp_info::TcpInfo;
 use crate::traffic::counters::Counters;
-use crate::traffic::sender::{Cause, End, Sent};
+use crate::traffic::sender::{End, Sent, Totals};
 
 /// A run that has come to its end.
 pub(crate) struct Outcome {
@@ -52,29 +50,29 @@ pub(crate) fn flows(inputs: &Inputs<'_>, outcome: &Outcome) -> Vec<FlowFacts> {
 
 fn flow(inputs: &Inputs<'_>, outcome: &Outcome, id: FlowId) -> FlowFacts {
     let (flow, sent) = (&inputs.scenario.flows[id], &outcome.moved.sent[id]);
-    let end = Instant::ZERO + inputs.scenario.duration;
-    let info = sent.info.as_ref();
-    let count = |get: fn(&TcpInfo) -> Option<u64>| info.map_or((!sent.opened).then_some(0), get);
-    let alone = counters_if_alone(inputs, outcome, flow.from);
-    let over = sent.ended.map_or(end, |(at, _)| at);
+    let count =
+        |get: fn(&Totals) -> Option<u64>| sent.totals.as_ref().map_or((!sent.opened).then_some(0), get);
+    let alone = |counts: &[&str]| {
+        let counters = counters_if_alone(inputs, outcome, flow.from)?;
+        Some(counts.iter().map(|&name| counted(counters, name)).sum())
+    };
     FlowFacts {
         opened: sent.opened,
         ended: sent.ended.map(|(at, _)| at),
         outcome: outcome_of(sent),
         finished: matches!(sent.ended, Some((_, End::Done))),
         meter: outcome.moved.received.meters[id],
-        retransmitted_segments: count(|info| Some(u64::from(info.retransmitted))),
-        timeouts: count(|info| info.timeouts.map(u64::from)),
+        retransmitted_segments: count(|totals| Some(totals.retransmitted)),
+        timeouts: count(|totals| totals.timeouts),
         // Undone in the state Loss: both by timestamps or DSACK and by F-RTO (`tcp_try_undo_loss`).
-        spurious_timeouts: alone.map(|counters| counted(counters, "TcpExtTCPLossUndo")),
-        fast_retransmits: alone.map(|counters| {
-            counted(counters, "TcpExtTCPSackRecovery") + counted(counters, "TcpExtTCPRenoRecovery")
-        }),
-        data_segments_sent: count(|info| Some(u64::from(info.data_segments))),
+        spurious_timeouts: count(|totals| totals.spurious_timeouts).or_else(|| alone(&["TcpExtTCPLossUndo"])),
+        fast_retransmits: count(|totals| totals.fast_retransmits)
+            .or_else(|| alone(&["TcpExtTCPSackRecovery", "TcpExtTCPRenoRecovery"])),
+        data_segments_sent: count(|totals| Some(totals.data_segments)),
         lost_segments: Some(lost(outcome, flow.from, flow.to, id)),
-        cwnd_mean_pkt: sent.window.and_then(|window| window.mean(over)),
-        cwnd_min_pkt: sent.window.map(|window| window.min() as f64),
-        srtt: info.and_then(|info| info.srtt).filter(|&srtt| srtt > Duration::ZERO),
+        cwnd_mean_pkt: sent.cwnd_mean,
+        cwnd_min_pkt: sent.cwnd_min,
+        srtt: sent.totals.and_then(|totals| totals.srtt),
     }
 }
 
@@ -100,11 +98,6 @@ fn outcome_of(sent: &Sent) -> &'static str {
         (false, _) => "not-started",
         (true, None) => "open",
         (true, Some((_, End::Done))) => "closed",
-        (true, Some((_, End::Died(cause)))) => match cause {
-            Cause::Reset => "reset",
-            Cause::HandshakeTimeout => "handshake-timeout",
-            Cause::Timeout => "timeout",
-            Cause::Aborted => "aborted",
-        },
+        (true, Some((_, End::Died(why)))) => why,
     }
 }

@@ -31,26 +31,32 @@ impl Settings {
     }
 }
 
+/// The two ends of a scheme's flows.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    /// [`None`]: our own endpoint.
+    pub(crate) sender: Option<Settings>,
+    pub(crate) receiver: Settings,
+}
+
 /// What the kernels of senders and receivers are told under a scheme.
 ///
 /// # Errors
-/// Where an end is no kernel, or is to do what a kernel cannot be told: one sentence.
-pub(crate) fn settings(scheme: &Scheme) -> Result<[Settings; 2], String> {
-    let ends = [
-        ("sender", &scheme.sender, scheme.sender_profile),
-        ("receiver", &scheme.receiver, scheme.receiver_profile),
-    ];
-    let [sender, receiver] = ends.map(|(role, config, name)| {
-        end(config, name).map_err(|why| format!("scheme `{}`: {role}: {why}", scheme.name))
-    });
-    Ok([sender?, receiver?])
+/// Where a kernel is to do what it cannot be told, or the receiver is none: one sentence.
+pub(crate) fn ends(scheme: &Scheme) -> Result<Ends, String> {
+    let explain = |role| move |why| format!("scheme `{}`: {role}: {why}", scheme.name);
+    if !KERNEL_PROFILES.contains(&scheme.receiver_profile) {
+        let names = KERNEL_PROFILES.map(|name| format!("`{name}`")).join(", ");
+        let why = format!("receivers in the lab are kernels ({names}), not `{}`", scheme.receiver_profile);
+        return Err(explain("receiver")(why));
+    }
+    let receiver = end(&scheme.receiver, scheme.receiver_profile).map_err(explain("receiver"))?;
+    let is_kernel = KERNEL_PROFILES.contains(&scheme.sender_profile);
+    let sender = is_kernel.then(|| end(&scheme.sender, scheme.sender_profile)).transpose();
+    Ok(Ends { sender: sender.map_err(explain("sender"))?, receiver })
 }
 
 fn end(config: &Arc<Config>, name: &str) -> Result<Settings, String> {
-    if !KERNEL_PROFILES.contains(&name) {
-        let names = KERNEL_PROFILES.map(|name| format!("`{name}`")).join(", ");
-        return Err(format!("profile `{name}` is not available in the lab yet; there are {names}"));
-    }
     let base = profile(name).map(handfast_tcp::Profile::config).unwrap_or_default();
     if let Some(key) = beyond_the_kernel(config, &base) {
         return Err(format!("no setting of the kernel stands for `{key}`"));
@@ -162,7 +168,7 @@ mod tests {
     fn with(change: impl FnOnce(&mut Config)) -> Result<[Settings; 2], String> {
         let mut scheme = testing::scheme("linux");
         change(Arc::make_mut(&mut scheme.sender));
-        settings(&scheme)
+        ends(&scheme).map(|ends| [ends.sender.expect("a kernel"), ends.receiver])
     }
 
     #[test]

@@ -9,7 +9,7 @@ use handfast_measure::topology::Topology;
 use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
 use serde::Serialize;
 
-use crate::kernel::{self, Settings};
+use crate::kernel::{self, Ends, Settings};
 
 /// Nodes at most: each is a namespace, and a kernel makes some twenty of them a second while it cleans up as many.
 const MOST_NODES: usize = 200;
@@ -32,6 +32,8 @@ pub struct Node {
     pub name: String,
     /// Whether it forwards: a bridge without learning, or else a host.
     pub forwards: bool,
+    /// Whether its TCP is the kernel's. Our own endpoint wants an interface without addresses.
+    pub kernel: bool,
     /// Its address.
     pub address: String,
     /// The Ethernet address of all its interfaces.
@@ -129,7 +131,7 @@ impl Plan {
             return Err(format!("scheme `{}`: the lab has no agent `{}` yet", scheme.name, agent.kind));
         }
         let layout = Layout::new(scenario, 0)?;
-        let settings = settings_of(scenario, scheme)?;
+        let settings = settings_of(scenario, scheme, &layout.topology)?;
         let node = |(id, settings)| Node::new(scenario, &layout.topology, id, settings);
         let nodes = settings.into_iter().enumerate().map(node).collect();
         Ok(Self { nodes, wires: wires(scenario) })
@@ -151,35 +153,52 @@ fn wires(scenario: &Scenario) -> Vec<Wire> {
     links.flat_map(|(id, link)| [0, 1].map(|end| wire(id, end, link.between[end]))).collect()
 }
 
-/// What each node's kernel is told: as a sender, as a receiver, or nothing if no flow ends there.
-fn settings_of(scenario: &Scenario, scheme: &Scheme) -> Result<Vec<Settings>, String> {
-    let [sender, receiver] = kernel::settings(scheme)?;
-    let mut all = vec![Settings::default(); scenario.nodes.len()];
+/// What each node's kernel is told: as a sender, as a receiver, or nothing if no flow ends there; [`None`]: its TCP is ours.
+fn settings_of(
+    scenario: &Scenario,
+    scheme: &Scheme,
+    topology: &Topology,
+) -> Result<Vec<Option<Settings>>, String> {
+    let Ends { sender, receiver } = kernel::ends(scheme)?;
+    let refuse = |node: NodeId, why: &str| {
+        Err(format!("scheme `{}`: `{}` {why}", scheme.name, scenario.nodes[node].name))
+    };
+    let mut all = vec![Some(Settings::default()); scenario.nodes.len()];
     for flow in &scenario.flows {
-        all[flow.from] = sender.clone();
+        all[flow.from].clone_from(&sender);
+        let ways: BTreeSet<_> =
+            peers(scenario, topology, flow.from).into_iter().map(|p| p.interface).collect();
+        if sender.is_none() && ways.len() > 1 {
+            return refuse(flow.from, "sends over several links, and our endpoint has one in the lab");
+        }
     }
     for flow in &scenario.flows {
         let sends = scenario.flows.iter().any(|other| other.from == flow.to);
-        if sends && !sender.agree_with(&receiver) {
-            let (name, node) = (&scheme.name, &scenario.nodes[flow.to].name);
-            return Err(format!(
-                "scheme `{name}`: `{node}` sends and receives, and one kernel cannot have the settings of both ends"
-            ));
+        if sends && sender.is_none() {
+            return refuse(flow.to, "sends and receives, and cannot be our endpoint and a kernel at once");
+        }
+        if sends && !sender.as_ref().is_some_and(|sender| sender.agree_with(&receiver)) {
+            return refuse(
+                flow.to,
+                "sends and receives, and one kernel cannot have the settings of both ends",
+            );
         }
         if !sends {
-            all[flow.to] = receiver.clone();
+            all[flow.to] = Some(receiver.clone());
         }
     }
     Ok(all)
 }
 
 impl Node {
-    fn new(scenario: &Scenario, topology: &Topology, id: NodeId, settings: Settings) -> Self {
+    fn new(scenario: &Scenario, topology: &Topology, id: NodeId, settings: Option<Settings>) -> Self {
         let node = &scenario.nodes[id];
         let forwards = matches!(node.kind, NodeKind::Switch | NodeKind::AccessPoint);
+        let (kernel, settings) = (settings.is_some(), settings.unwrap_or_default());
         Self {
             name: node.name.clone(),
             forwards,
+            kernel,
             address: address_of(id).to_string(),
             mac: mac_of(id),
             peers: peers(scenario, topology, id),
@@ -191,9 +210,13 @@ impl Node {
 }
 
 /// A locally administered address with the last three bytes of the IP address.
-fn mac_of(node: NodeId) -> String {
+pub(crate) fn mac_bytes(node: NodeId) -> [u8; 6] {
     let [_, a, b, c] = (node as u32 + 1).to_be_bytes();
-    format!("02:00:0a:{a:02x}:{b:02x}:{c:02x}")
+    [2, 0, 10, a, b, c]
+}
+
+fn mac_of(node: NodeId) -> String {
+    mac_bytes(node).map(|byte| format!("{byte:02x}")).join(":")
 }
 
 fn peers(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Peer> {
@@ -256,7 +279,13 @@ mod tests {
         let scenario = testing::dumbbell(100);
         assert!(Plan::new(&scenario, &linux()).unwrap_err().starts_with("202 nodes"));
         let scenario = Net::new("hh").link(0, 1).bulk(0, 1).build();
+        let ours = Scheme { receiver_profile: "linux", ..testing::scheme("sack") };
+        let plan = Plan::new(&scenario, &ours).unwrap();
+        assert_eq!([plan.nodes[0].kernel, plan.nodes[1].kernel], [false, true]);
         let error = Plan::new(&scenario, &testing::scheme("sack")).unwrap_err();
-        assert!(error.contains("`sack`"), "{error}");
+        assert!(error.contains("receiver") && error.contains("`sack`"), "{error}");
+        let both = Net::new("hh").link(0, 1).bulk(0, 1).bulk(1, 0).build();
+        let error = Plan::new(&both, &ours).unwrap_err();
+        assert!(error.contains("sends and receives"), "{error}");
     }
 }

@@ -1,5 +1,7 @@
 //! One run: the packet loop, the senders and the receivers, from the scenario's start to its end.
 
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
@@ -13,17 +15,18 @@ use handfast_measure::result::RunResult;
 use handfast_measure::sampler::Sampler;
 use handfast_measure::series::SeriesSink;
 use handfast_measure::timeline::Timeline;
-use handfast_scenario::{Scenario, Scheme};
+use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
 
 use crate::error::Tried;
 use crate::facts::{self, Outcome};
-use crate::kernel::{self, Settings};
-use crate::plan::{Layout, interface_of, loop_interface_of, port_of};
+use crate::kernel::{self, Ends, Settings};
+use crate::plan::{Layout, interface_of, loop_interface_of, mac_bytes, port_of};
 use crate::traffic::counters::{self, Counters};
 use crate::traffic::receiver::{self, Received, Receiver};
 use crate::traffic::sender::{self, Job, Sent};
+use crate::traffic::wire_sender::{self, Host, WireJob};
 use crate::traffic::{Board, Goal};
-use crate::{Clock, LabError, LoopOptions, LoopReport, Netns, PacketLoop, offloads_off, real_time};
+use crate::{Clock, Identity, LabError, LoopOptions, LoopReport, Netns, PacketLoop, offloads_off, real_time};
 
 /// From when the threads are started to the scenario's start: time for all of them to be ready.
 const LEAD: Duration = Duration::from_millis(100);
@@ -89,7 +92,7 @@ pub(crate) struct Moved {
 struct Lab<'a> {
     scenario: &'a Scenario,
     scheme: &'a Scheme,
-    kernels: [Settings; 2],
+    ends: Ends,
     hub: Netns,
     nodes: Vec<Netns>,
 }
@@ -100,10 +103,10 @@ impl<'a> Lab<'a> {
             let (found, wanted) = (spaces.nodes.len(), scenario.nodes.len());
             return Err(LabError::Scenario(format!("{found} namespaces for {wanted} nodes")));
         }
-        let kernels = kernel::settings(scheme).map_err(LabError::Scenario)?;
+        let ends = kernel::ends(scheme).map_err(LabError::Scenario)?;
         let open = |name: &String| Netns::open(name).tried(|| format!("namespace {name}"));
         let nodes = spaces.nodes.iter().map(open).collect::<Result<_, _>>()?;
-        let lab = Self { scenario, scheme, kernels, hub: open(&spaces.hub)?, nodes };
+        let lab = Self { scenario, scheme, ends, hub: open(&spaces.hub)?, nodes };
         lab.turn_offloads_off()?;
         Ok(lab)
     }
@@ -149,7 +152,7 @@ impl<'a> Lab<'a> {
         let end = Instant::ZERO + self.scenario.duration;
         let (board, loop_stop) = (Board::new(self.scenario.flows.len()), AtomicBool::new(false));
         let outages = Outages::new(timeline, &layout.paths);
-        let jobs = self.jobs(layout);
+        let (jobs, hosts) = (self.jobs(layout), self.hosts(layout));
         thread::scope(|scope| {
             let (board, loop_stop) = (&board, &loop_stop);
             let looping = scope.spawn(move || packet_loop.run(clock, loop_stop));
@@ -157,23 +160,33 @@ impl<'a> Lab<'a> {
                 be_punctual(clock);
                 receiver::run(receivers, timeline, outages, clock, end, board)
             });
-            let sending = scope.spawn(move || {
+            let kernels = scope.spawn(move || {
                 be_punctual(clock);
                 sender::run(jobs, clock, end, board, options.series)
             });
+            let ours = hosts.into_iter().map(|host| {
+                scope.spawn(move || {
+                    be_punctual(clock);
+                    wire_sender::run(host, clock, end, board, options.series)
+                })
+            });
+            let sending: Vec<_> = std::iter::once(kernels).chain(ours).collect();
             let cancelled = watch(control, clock, self.scenario.duration, || {
-                looping.is_finished() || sending.is_finished()
+                looping.is_finished() || sending.iter().any(ScopedJoinHandle::is_finished)
             });
             if cancelled || clock.now() < end {
                 board.stop();
             }
-            let (sent, received) = (joined(sending), joined(receiving));
+            let sent: std::io::Result<Vec<_>> = sending.into_iter().map(joined).collect();
+            let received = joined(receiving);
             loop_stop.store(true, Ordering::Relaxed);
             let looped = joined(looping).tried(|| "the packet loop".to_owned());
             if cancelled {
                 return Err(LabError::Cancelled);
             }
-            let sent = sent.tried(|| "the senders".to_owned())?;
+            let mut sent = sent.tried(|| "the senders".to_owned())?.into_iter().flatten().collect::<Vec<_>>();
+            sent.sort_by_key(|&(id, _)| id);
+            let sent = sent.into_iter().map(|(_, sent)| sent).collect();
             Ok(Moved { sent, received, looped: looped? })
         })
     }
@@ -193,31 +206,60 @@ impl<'a> Lab<'a> {
     fn receivers(&self) -> Result<Vec<Receiver>, LabError> {
         let flows = self.scenario.flows.iter().enumerate();
         let listen = |(id, flow): (usize, &handfast_scenario::Flow)| {
-            let goal = self.goal(id, 1);
+            let goal = self.goal(id, self.scheme.receiver.mss, &self.ends.receiver);
             Receiver::listen(id, &self.nodes[flow.to], &goal, flow.read_rate)
                 .tried(|| format!("the receiver of flow `{}`", flow.name))
         };
         flows.map(listen).collect()
     }
 
+    /// The flows whose senders are kernels.
     fn jobs(&self, layout: &Layout) -> Vec<Job<'_>> {
+        let Some(settings) = &self.ends.sender else { return Vec::new() };
         let flows = self.scenario.flows.iter().enumerate();
         flows
             .map(|(id, flow)| Job {
+                id,
                 flow,
                 from: &self.nodes[flow.from],
                 start: layout.starts[id],
-                goal: self.goal(id, 0),
+                goal: self.goal(id, self.scheme.sender.mss, settings),
             })
             .collect()
     }
 
-    /// `end`: 0 is the sender's, 1 the receiver's.
-    fn goal(&self, flow: usize, end: usize) -> Goal {
-        let address = (address_of(self.scenario.flows[flow].to), port_of(flow)).into();
-        let mss = [&self.scheme.sender, &self.scheme.receiver][end].mss;
+    /// The hosts whose TCP is ours.
+    fn hosts(&self, layout: &Layout) -> Vec<Host<'_>> {
+        let senders: BTreeSet<NodeId> = self.scenario.flows.iter().map(|flow| flow.from).collect();
+        let ours = senders.into_iter().filter(|_| self.ends.sender.is_none());
+        ours.filter_map(|node| self.host(layout, node)).collect()
+    }
+
+    fn host(&self, layout: &Layout, node: NodeId) -> Option<Host<'_>> {
+        let flows = self.scenario.flows.iter().enumerate().filter(|(_, flow)| flow.from == node);
+        let job =
+            |(id, flow): (FlowId, _)| WireJob { id, flow, start: layout.starts[id], goal: self.address(id) };
+        let jobs: Vec<_> = flows.map(job).collect();
+        let out = layout.paths.forward[jobs.first()?.id].first()?;
+        let peers: BTreeSet<NodeId> = jobs.iter().map(|job| job.flow.to).collect();
+        Some(Host {
+            space: &self.nodes[node],
+            interface: interface_of(*out as usize / 2),
+            identity: Identity { mac: mac_bytes(node), addresses: vec![address_of(node)] },
+            neighbours: peers.into_iter().map(|peer| (address_of(peer), mac_bytes(peer))).collect(),
+            config: &self.scheme.sender,
+            segment: segment_size(self.scheme).0 as f64,
+            jobs,
+        })
+    }
+
+    fn address(&self, flow: FlowId) -> SocketAddr {
+        (address_of(self.scenario.flows[flow].to), port_of(flow)).into()
+    }
+
+    fn goal(&self, flow: FlowId, mss: u16, settings: &Settings) -> Goal {
         let mss = (mss != kernel::USUAL_MSS).then_some(mss);
-        Goal { address, mss, congestion_control: self.kernels[end].congestion_control }
+        Goal { address: self.address(flow), mss, congestion_control: settings.congestion_control }
     }
 }
 

@@ -34,6 +34,8 @@ class Node:
 
     name: str
     forwards: bool
+    kernel: bool
+    """Whether its TCP is the kernel's; our own endpoint wants an interface without addresses."""
     address: str
     mac: str
     peers: tuple[Peer, ...]
@@ -49,6 +51,7 @@ class Node:
         return cls(
             name=data["name"],
             forwards=data["forwards"],
+            kernel=data["kernel"],
             address=data["address"],
             mac=data["mac"],
             peers=tuple(Peer(**peer) for peer in data["peers"]),

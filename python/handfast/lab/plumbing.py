@@ -179,7 +179,7 @@ def _furnish(node: Node, interfaces: list[str]) -> None:
             link.link("set", index=index, state="up")
         if node.forwards:
             _make_bridge(link, node, indices)
-        else:
+        elif node.kernel:
             _make_host(link, node, indices)
 
 

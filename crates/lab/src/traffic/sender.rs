@@ -12,19 +12,18 @@ use nix::poll::PollFlags;
 use socket2::Socket;
 
 use super::source::Source;
-use super::{Board, CHUNK, Goal, wait};
+use super::{Board, CHUNK, Goal, LOW_WATER, wait};
 use crate::sys::tcp_info::TcpInfo;
 use crate::{Clock, Netns};
 
 /// How often the kernel is asked about open connections.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How often about those that have sent their last byte.
 const LOOK_FOR_END_EVERY: Duration = Duration::from_millis(1);
-/// Unsent bytes in a socket above which it is not written to: as in the simulator, a flow that is stopped is soon over.
-const LOW_WATER: u32 = 1 << 16;
 
 /// A flow to be sent.
 pub(crate) struct Job<'a> {
+    pub(crate) id: FlowId,
     pub(crate) flow: &'a Flow,
     pub(crate) from: &'a Netns,
     pub(crate) start: Instant,
@@ -32,16 +31,42 @@ pub(crate) struct Job<'a> {
 }
 
 /// What became of a flow, as its sender saw it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) opened: bool,
     pub(crate) ended: Option<(Instant, End)>,
-    /// The window in segments.
-    pub(crate) window: Option<WindowMeter>,
-    /// The kernel's last word.
-    pub(crate) info: Option<TcpInfo>,
-    /// What the kernel said every [`LOOK_EVERY`], if that was asked for.
+    /// The congestion window in full segments, weighted by time.
+    pub(crate) cwnd_mean: Option<f64>,
+    /// Its smallest value.
+    pub(crate) cwnd_min: Option<f64>,
+    pub(crate) totals: Option<Totals>,
+    /// What was seen every [`LOOK_EVERY`], if that was asked for.
     pub(crate) samples: Vec<(Instant, FlowSample)>,
+}
+
+/// What a connection has counted. [`None`]: it does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) retransmitted: u64,
+    pub(crate) data_segments: u64,
+    pub(crate) timeouts: Option<u64>,
+    pub(crate) spurious_timeouts: Option<u64>,
+    pub(crate) fast_retransmits: Option<u64>,
+    pub(crate) srtt: Option<Duration>,
+}
+
+impl From<&TcpInfo> for Totals {
+    fn from(info: &TcpInfo) -> Self {
+        Self {
+            retransmitted: u64::from(info.retransmitted),
+            data_segments: u64::from(info.data_segments),
+            timeouts: info.timeouts.map(u64::from),
+            // The kernel counts these for all connections of a namespace together.
+            spurious_timeouts: None,
+            fast_retransmits: None,
+            srtt: info.srtt,
+        }
+    }
 }
 
 /// How a connection ended.
@@ -49,16 +74,8 @@ pub(crate) struct Sent {
 pub(crate) enum End {
     /// All that was written is acknowledged.
     Done,
-    Died(Cause),
-}
-
-/// Why a connection died.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    Reset,
-    HandshakeTimeout,
-    Timeout,
-    Aborted,
+    /// Why, as in a result's `outcome`.
+    Died(&'static str),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +94,8 @@ struct Sender<'a> {
     source: Source,
     socket: Socket,
     stage: Stage,
+    /// The window in segments.
+    window: Option<WindowMeter>,
     sent: Sent,
 }
 
@@ -90,8 +109,8 @@ pub(crate) fn run(
     end: Instant,
     board: &Board,
     keep_samples: bool,
-) -> io::Result<Vec<Sent>> {
-    let senders = jobs.into_iter().enumerate().map(|(id, job)| Sender::new(id, job));
+) -> io::Result<Vec<(FlowId, Sent)>> {
+    let senders = jobs.into_iter().map(Sender::new);
     let mut senders = senders.collect::<io::Result<Vec<_>>>()?;
     let mut next_look = Instant::ZERO;
     while clock.now() < end && !board.is_stopped() {
@@ -108,7 +127,7 @@ pub(crate) fn run(
         }
         sleep(&mut senders, clock, next_look.min(end), board);
     }
-    Ok(senders.into_iter().map(|sender| sender.finish(end)).collect())
+    Ok(senders.into_iter().map(|sender| (sender.id, sender.finish(end))).collect())
 }
 
 /// Until something can be written or is due.
@@ -118,23 +137,31 @@ fn sleep(senders: &mut [Sender<'_>], clock: Clock, until: Instant, board: &Board
     let until = senders.iter().map(Sender::deadline).fold(until, Instant::min);
     let (waiting, sockets): (Vec<_>, Vec<_>) = senders
         .iter()
-        .filter_map(|sender| Some((sender.id, (sender.socket.as_fd(), sender.interest()?))))
+        .enumerate()
+        .filter_map(|(index, sender)| Some((index, (sender.socket.as_fd(), sender.interest()?))))
         .unzip();
     let ready = wait(clock, until, &sockets);
-    for (id, _) in waiting.into_iter().zip(ready).filter(|&(_, ready)| ready) {
-        senders[id].on_ready(clock.now(), board);
+    for (index, _) in waiting.into_iter().zip(ready).filter(|&(_, ready)| ready) {
+        senders[index].on_ready(clock.now(), board);
     }
 }
 
 impl<'a> Sender<'a> {
-    fn new(id: FlowId, job: Job<'a>) -> io::Result<Self> {
+    fn new(job: Job<'a>) -> io::Result<Self> {
         let socket = job.goal.socket(job.from)?;
         socket.set_tcp_notsent_lowat(LOW_WATER)?;
         // As the simulator's application: what is written is to be sent.
         socket.set_tcp_nodelay(true)?;
         let source = Source::new(job.flow, job.start);
-        let sent = Sent { opened: false, ended: None, window: None, info: None, samples: Vec::new() };
-        Ok(Self { id, job, source, socket, stage: Stage::Waiting, sent })
+        Ok(Self {
+            id: job.id,
+            job,
+            source,
+            socket,
+            stage: Stage::Waiting,
+            window: None,
+            sent: Sent::default(),
+        })
     }
 
     fn deadline(&self) -> Instant {
@@ -211,10 +238,10 @@ impl<'a> Sender<'a> {
 
     fn die(&mut self, now: Instant, error: &io::Error, board: &Board) {
         let cause = match error.raw_os_error() {
-            Some(libc::ETIMEDOUT) if self.stage == Stage::Connecting => Cause::HandshakeTimeout,
-            Some(libc::ETIMEDOUT) => Cause::Timeout,
-            Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNREFUSED) => Cause::Reset,
-            _ => Cause::Aborted,
+            Some(libc::ETIMEDOUT) if self.stage == Stage::Connecting => "handshake-timeout",
+            Some(libc::ETIMEDOUT) => "timeout",
+            Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNREFUSED) => "reset",
+            _ => "aborted",
         };
         self.end(now, End::Died(cause), board);
     }
@@ -231,7 +258,7 @@ impl<'a> Sender<'a> {
             return;
         }
         let Ok(info) = TcpInfo::of(&self.socket) else { return };
-        self.sent.info = Some(info);
+        self.sent.totals = Some((&info).into());
         if self.stage == Stage::Closing && info.is_finished() {
             return self.end(now, End::Done, board);
         }
@@ -242,7 +269,7 @@ impl<'a> Sender<'a> {
 
     fn note(&mut self, now: Instant, info: &TcpInfo, delivered: u64, keep: bool) {
         let cwnd = u64::from(info.cwnd);
-        self.sent.window.get_or_insert_with(|| WindowMeter::new(now, cwnd)).set(now, cwnd);
+        self.window.get_or_insert_with(|| WindowMeter::new(now, cwnd)).set(now, cwnd);
         if keep {
             let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
             let sample = FlowSample {
@@ -259,9 +286,12 @@ impl<'a> Sender<'a> {
     fn finish(mut self, end: Instant) -> Sent {
         // A connection that is closed is not asked again: its last word was taken when it ended.
         if !matches!(self.stage, Stage::Waiting | Stage::Over) {
-            self.sent.info = TcpInfo::of(&self.socket).ok().or(self.sent.info);
+            let info = TcpInfo::of(&self.socket).ok();
+            self.sent.totals = info.as_ref().map(Totals::from).or(self.sent.totals);
         }
-        self.sent.ended = self.sent.ended.filter(|&(at, _)| at <= end);
+        let over = self.sent.ended.map_or(end, |(at, _)| at);
+        self.sent.cwnd_mean = self.window.and_then(|window| window.mean(over));
+        self.sent.cwnd_min = self.window.map(|window| window.min() as f64);
         self.sent
     }
 }
