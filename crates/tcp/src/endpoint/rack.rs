@@ -317,13 +317,12 @@ impl Endpoint {
     pub(super) fn set_rack_timer_on_sending(&mut self, now: Instant, piece: Piece, fresh: bool) {
         let off = !self.timers.is_set(Timer::Retransmit);
         let settling = self.tx.rack.as_ref().is_some_and(|rack| rack.pending == Pending::Reordering);
-        let probe = piece.why == Why::LossProbe;
         // Linux counts the RTO from the first segment's last transmission.
         let head = !fresh && piece.start == self.tx.una && !settling;
-        if fresh && !probe && self.may_probe() {
+        if fresh && self.may_probe() {
             let at = deadline(now, self.pto(), self.rto_expiry(now));
             self.arm(now, Pending::Probe, at);
-        } else if off || probe || head {
+        } else if off || head {
             self.arm(now, Pending::Rto, now + self.rto());
         }
     }

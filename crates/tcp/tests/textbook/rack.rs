@@ -150,3 +150,97 @@ fn many_losses_are_repaired_in_slow_start() {
     s.lose(700, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert_eq!(s.rounds(), ["0: 0-9", "200: 9", "300: 0", "400: 1-2", "500: 3-6", "600: 7-8"]);
 }
+
+/// What the reordering timer waits for, after `ms`, in milliseconds.
+fn deadline(s: &Script) -> u64 {
+    s.ms(s.pair.client.deadline().expect("a timer runs"))
+}
+
+/// A script whose path reorders: 2 has arrived before 1, and 0 with them; it is 100 ms.
+fn reordering() -> Script {
+    let mut s = after_a_round_trip(10);
+    s.answer(0, &[(2000, 3000)]).answer(0, &[(1000, 3000)]).answer(3000, &[]);
+    s
+}
+
+#[test]
+fn new_data_leaves_the_reordering_timer_alone() {
+    // §7.2: no probe timeout while something is SACKed.
+    let mut s = after_a_round_trip(60);
+    s.answer(0, &[(2000, 3000)]);
+    assert_eq!((s.news().as_str(), deadline(&s)), ("10", 125));
+}
+
+#[test]
+fn a_duplicate_that_nobody_sent_widens_nothing() {
+    let mut s = reordering();
+    s.answer(5000, &[(1000, 2000)]).answer(5000, &[(6000, 7000)]);
+    assert_eq!(deadline(&s), 125);
+}
+
+#[test]
+fn the_duplicate_of_a_probe_widens_nothing() {
+    // As in Linux: the timer sent it, not RACK.
+    let mut s = reordering();
+    s.answer(9000, &[]);
+    assert_eq!(until(&mut s, 450), "9");
+    s.answer(10_000, &[(9000, 10_000)]);
+    s.pair.client_writes(10_000, 3000);
+    until(&mut s, 550);
+    s.answer(10_000, &[(11_000, 12_000)]);
+    assert_eq!(deadline(&s), 575);
+}
+
+#[test]
+fn duplicates_widen_the_window_for_sixteen_recoveries() {
+    // Step 4: "Reset the window after 16 DSACK-free recoveries."
+    let mut s = reordering();
+    let mut end = 10_000;
+    s.answer(end, &[]);
+    let mut waited = Vec::new();
+    for round in 0..19 {
+        s.pair.client_writes(end, 3000);
+        let sent = s.ms(s.pair.now);
+        until(&mut s, sent + 100);
+        s.answer(end, &[(end + 1000, end + 2000)]);
+        waited.push(deadline(&s) - sent - 100);
+        // The hole is lost, and goes again.
+        until(&mut s, sent + 200);
+        // The first repetition was not needed.
+        let dsack = [(end, end + 1000)];
+        s.answer(end + 3000, if round == 0 { &dsack } else { &[] });
+        end += 3000;
+    }
+    let mut expected = vec![25];
+    expected.extend([50; 15]);
+    expected.extend([25; 3]);
+    assert_eq!(waited, expected);
+}
+
+#[test]
+fn after_another_timer_the_timeout_counts_from_the_first_segment() {
+    // Linux's `tcp_rearm_rto`. 1 went again at 125; at 130 the reordering timer waits for 4 and 5, and at 140 they have arrived:
+    // what is left, 7 to 9, left at 0.
+    let mut s = after_a_round_trip(10);
+    s.answer(1000, &[(3000, 4000)]).answer(1000, &[(2000, 4000)]);
+    assert_eq!(until(&mut s, 130), "1");
+    s.answer(1000, &[(6000, 7000), (2000, 4000)]);
+    assert_eq!(deadline(&s), 155);
+    until(&mut s, 140);
+    s.answer(7000, &[]);
+    assert_eq!(deadline(&s), s.snapshot().rto.as_millis());
+}
+
+#[test]
+fn a_repetition_lost_after_a_timeout_begins_a_recovery() {
+    // As in Linux: 1 and 2 went again at 600, and 2 has arrived.
+    let mut s = after_a_round_trip(10);
+    until(&mut s, 600);
+    assert_eq!(s.timeouts(), [500]);
+    s.answer(1000, &[]);
+    assert_eq!(s.news(), "1-2");
+    until(&mut s, 700);
+    s.answer(1000, &[(2000, 3000)]);
+    assert_eq!((s.news().as_str(), s.pair.client.counters().fast_retransmits), ("1", 1));
+    assert_eq!(s.window().1, 2000, "half of two segments, but two at least");
+}

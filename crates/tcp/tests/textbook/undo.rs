@@ -66,6 +66,14 @@ fn without_the_kernel_s_undo_nothing_is_taken_back() {
 }
 
 #[test]
+fn a_duplicate_of_something_older_undoes_nothing() {
+    // 0 was acknowledged before the recovery began.
+    let mut s = recovering(kernel());
+    s.answer(1000, &[(0, 1000), (2000, 5000)]);
+    assert_eq!(counted(&s), LossCounters::default());
+}
+
+#[test]
 fn every_repetition_must_have_been_a_duplicate() {
     let mut s = recovering(kernel());
     s.answer(1000, &[(6000, 9000), (2000, 5000)]);
