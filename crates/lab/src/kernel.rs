@@ -129,7 +129,7 @@ fn tcp(config: &Config, base: &Config, settings: &mut Settings) {
         ("net/ipv4/tcp_retries2", retries(config.data_retries)),
         ("net/ipv4/tcp_rto_min_us", (config.rto_min.as_nanos() / 1_000).to_string()),
         ("net/ipv4/tcp_rto_max_ms", rto_max(config.rto_max)),
-        ("net/ipv4/tcp_rmem", memory(131_072, config.receive_buffer, base.receive_buffer, 6_291_456)),
+        ("net/ipv4/tcp_rmem", memory(131_072, config.receive_buffer, base.receive_buffer, 33_554_432)),
         ("net/ipv4/tcp_wmem", memory(16_384, config.send_buffer, base.send_buffer, 4_194_304)),
     ];
     settings.sysctls.extend(sysctls);
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(sender, receiver);
         assert_eq!(sender.congestion_control, "cubic");
         let value = |path| sender.sysctls[path].as_str();
-        assert_eq!(value("net/ipv4/tcp_rmem"), "4096 131072 6291456");
+        assert_eq!(value("net/ipv4/tcp_rmem"), "4096 131072 33554432");
         assert_eq!(value("net/ipv4/tcp_rto_max_ms"), "120000");
         assert_eq!(value("net/ipv4/tcp_rto_min_us"), "200000");
         assert!(sender.route_metrics.is_empty());
