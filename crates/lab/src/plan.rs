@@ -279,7 +279,8 @@ mod tests {
         let scenario = testing::dumbbell(100);
         assert!(Plan::new(&scenario, &linux()).unwrap_err().starts_with("202 nodes"));
         let scenario = Net::new("hh").link(0, 1).bulk(0, 1).build();
-        let ours = Scheme { receiver_profile: "linux", ..testing::scheme("sack") };
+        let receiver = linux().receiver;
+        let ours = Scheme { receiver, receiver_profile: "linux", ..testing::scheme("sack") };
         let plan = Plan::new(&scenario, &ours).unwrap();
         assert_eq!([plan.nodes[0].kernel, plan.nodes[1].kernel], [false, true]);
         let error = Plan::new(&scenario, &testing::scheme("sack")).unwrap_err();
