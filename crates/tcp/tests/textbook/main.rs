@@ -14,6 +14,7 @@ mod both_open;
 mod cubic;
 mod handshake;
 mod laws;
+mod linux;
 mod losses;
 mod nagle;
 mod probes;
