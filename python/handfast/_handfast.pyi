@@ -95,6 +95,7 @@ class Scenario:
         nodes: Sequence[str],
         *,
         series: bool = False,
+        capture_dir: str | Path | None = None,
         control: Control | None = None,
     ) -> Run:
         """Run once in real time, in namespaces made after `lab_plan`. The interpreter lock is released meanwhile."""

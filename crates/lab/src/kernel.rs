@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use handfast_core::{Bytes, Duration};
 use handfast_scenario::Scheme;
-use handfast_tcp::{Config, Frto, Growth, InitialWindow, profile};
+use handfast_tcp::{Config, Frto, Growth, InitialWindow, Nagle, profile};
 
 /// Profiles that are the kernel itself in the lab.
 const KERNEL_PROFILES: [&str; 3] = ["linux", "linux-reno", "rto-max"];
@@ -18,6 +18,8 @@ pub(crate) const USUAL_MSS: u16 = 1460;
 pub(crate) struct Settings {
     /// Of every socket: a namespace's default may not be set to one that the machine's administrator did not allow.
     pub(crate) congestion_control: &'static str,
+    /// Of every socket: `TCP_NODELAY`.
+    pub(crate) nodelay: bool,
     /// Path below `/proc/sys`, value.
     pub(crate) sysctls: BTreeMap<&'static str, String>,
     /// Metrics of routes, as in ip-route(8).
@@ -65,7 +67,12 @@ fn end(config: &Arc<Config>, name: &str) -> Result<Settings, String> {
         Growth::Reno | Growth::LinuxReno => "reno",
         Growth::Cubic | Growth::LinuxCubic => "cubic",
     };
-    let mut settings = Settings { congestion_control, sysctls: common(), route_metrics: BTreeMap::new() };
+    let mut settings = Settings {
+        congestion_control,
+        nodelay: config.nagle == Nagle::Off,
+        sysctls: common(),
+        route_metrics: BTreeMap::new(),
+    };
     tcp(config, &base, &mut settings);
     Ok(settings)
 }
@@ -95,6 +102,7 @@ fn beyond_the_kernel(config: &Config, base: &Config) -> Option<String> {
         growth: base.growth,
         eifel: base.eifel,
         frto: base.frto,
+        nagle: if config.nagle == Nagle::Off { base.nagle } else { config.nagle },
         initial_window: base.initial_window,
         timestamps: base.timestamps,
         sack: base.sack,
@@ -129,8 +137,8 @@ fn tcp(config: &Config, base: &Config, settings: &mut Settings) {
         ("net/ipv4/tcp_retries2", retries(config.data_retries)),
         ("net/ipv4/tcp_rto_min_us", (config.rto_min.as_nanos() / 1_000).to_string()),
         ("net/ipv4/tcp_rto_max_ms", rto_max(config.rto_max)),
-        ("net/ipv4/tcp_rmem", memory(131_072, config.receive_buffer, base.receive_buffer, 33_554_432)),
-        ("net/ipv4/tcp_wmem", memory(16_384, config.send_buffer, base.send_buffer, 4_194_304)),
+        ("net/ipv4/tcp_rmem", memory(131_072, buffer_for(config.receive_buffer))),
+        ("net/ipv4/tcp_wmem", memory(16_384, config.send_buffer.get())),
     ];
     settings.sysctls.extend(sysctls);
     let route = &mut settings.route_metrics;
@@ -144,11 +152,16 @@ fn rto_max(longest: Duration) -> String {
     longest.as_millis().clamp(1_000, 120_000).to_string()
 }
 
-/// Least, initial and greatest size of a buffer: the kernel's own greatest for a profile as it is; otherwise twice what the
-/// file says, because half of a buffer is for the kernel's book-keeping.
-fn memory(initial: u64, wanted: Bytes, usual: Bytes, kernels: u64) -> String {
-    let most = if wanted == usual { kernels } else { wanted.get().saturating_mul(2).clamp(4_096, 1 << 30) };
+/// Least, initial and greatest size of a buffer.
+fn memory(initial: u64, most: u64) -> String {
+    let most = most.clamp(4_096, 1 << 30);
     format!("4096 {} {most}", initial.min(most))
+}
+
+/// The buffer of which a window takes what the kernel leaves of it: 158 of 256 parts, with full segments over a veth
+/// (docs/linux-profile.md).
+fn buffer_for(window: Bytes) -> u64 {
+    window.get().saturating_mul(256).div_ceil(158)
 }
 
 fn initial_window(config: &Config) -> u32 {
@@ -195,7 +208,7 @@ mod tests {
         let value = |path| sender.sysctls[path].as_str();
         assert_eq!(value("net/ipv4/tcp_timestamps"), "0");
         assert_eq!(value("net/ipv4/tcp_rto_max_ms"), "1000");
-        assert_eq!(value("net/ipv4/tcp_rmem"), "4096 100000 100000");
+        assert_eq!(value("net/ipv4/tcp_rmem"), "4096 81013 81013");
         assert_eq!(sender.route_metrics["initcwnd"], 3);
         assert!(!sender.agree_with(&receiver));
     }

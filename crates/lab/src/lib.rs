@@ -5,6 +5,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod capacity;
+mod capture;
 mod clock;
 mod environment;
 mod error;

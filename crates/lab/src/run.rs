@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
@@ -17,6 +18,7 @@ use handfast_measure::series::SeriesSink;
 use handfast_measure::timeline::Timeline;
 use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
 
+use crate::capture::Captures;
 use crate::error::Tried;
 use crate::facts::{self, Outcome};
 use crate::kernel::{self, Ends, Settings};
@@ -43,12 +45,15 @@ pub struct Spaces {
 }
 
 /// What a run does besides running.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LabOptions {
     /// Seeds what is random: phases, jitter, losses.
     pub seed: u64,
     /// Whether time series are handed to the sink.
     pub series: bool,
+    /// Where captures go, a file a node of the scenario's `captures`; [`None`]: nothing is captured. The directory must
+    /// exist.
+    pub capture_dir: Option<PathBuf>,
 }
 
 /// Runs a scenario under a scheme in real time. `sink` receives the time series if [`LabOptions::series`] asks for them.
@@ -59,7 +64,7 @@ pub fn run(
     scenario: &Scenario,
     scheme: &Scheme,
     spaces: &Spaces,
-    options: LabOptions,
+    options: &LabOptions,
     control: &Control,
     sink: &mut dyn SeriesSink,
 ) -> Result<RunResult, LabError> {
@@ -142,11 +147,12 @@ impl<'a> Lab<'a> {
         &self,
         layout: &Layout,
         timeline: &Timeline,
-        options: LabOptions,
+        options: &LabOptions,
         control: &Control,
     ) -> Result<Moved, LabError> {
         let packet_loop = self.packet_loop(timeline, options)?;
         let receivers = self.receivers()?;
+        let captures = Captures::open(self.scenario, &self.hub, &self.nodes, options.capture_dir.as_deref())?;
         let epoch = Clock::from_monotonic(0).now() + LEAD;
         let clock = Clock::from_monotonic(epoch.as_nanos());
         let end = Instant::ZERO + self.scenario.duration;
@@ -156,6 +162,7 @@ impl<'a> Lab<'a> {
         thread::scope(|scope| {
             let (board, loop_stop) = (&board, &loop_stop);
             let looping = scope.spawn(move || packet_loop.run(clock, loop_stop));
+            let capturing = scope.spawn(move || captures.run(clock, end, board));
             let receiving = scope.spawn(move || {
                 be_punctual(clock);
                 receiver::run(receivers, timeline, outages, clock, end, board)
@@ -181,9 +188,11 @@ impl<'a> Lab<'a> {
             let received = joined(receiving);
             loop_stop.store(true, Ordering::Relaxed);
             let looped = joined(looping).tried(|| "the packet loop".to_owned());
+            let captured = joined(capturing);
             if cancelled {
                 return Err(LabError::Cancelled);
             }
+            captured?;
             let mut sent = sent.tried(|| "the senders".to_owned())?.into_iter().flatten().collect::<Vec<_>>();
             sent.sort_by_key(|&(id, _)| id);
             let sent = sent.into_iter().map(|(_, sent)| sent).collect();
@@ -191,7 +200,7 @@ impl<'a> Lab<'a> {
         })
     }
 
-    fn packet_loop(&self, timeline: &Timeline, options: LabOptions) -> Result<PacketLoop, LabError> {
+    fn packet_loop(&self, timeline: &Timeline, options: &LabOptions) -> Result<PacketLoop, LabError> {
         let links = 0..self.scenario.links.len();
         let ends: Vec<_> = links.map(|link| [0, 1].map(|end| loop_interface_of(link, end))).collect();
         let sample_every = options.series.then_some(self.scenario.sample_interval);
@@ -259,7 +268,8 @@ impl<'a> Lab<'a> {
 
     fn goal(&self, flow: FlowId, mss: u16, settings: &Settings) -> Goal {
         let mss = (mss != kernel::USUAL_MSS).then_some(mss);
-        Goal { address: self.address(flow), mss, congestion_control: settings.congestion_control }
+        let Settings { congestion_control, nodelay, .. } = *settings;
+        Goal { address: self.address(flow), mss, congestion_control, nodelay }
     }
 }
 

@@ -4,6 +4,7 @@
 //! A backend moves the packets, feeds the meters and fills in [`report::FlowFacts`]; every figure is computed here.
 
 pub mod address;
+pub mod capture;
 pub mod control;
 pub mod handover;
 pub mod limit;

@@ -95,7 +95,7 @@ impl Scenario {
 
     /// Run once in real time, in namespaces made after `lab_plan`. The interpreter lock is released meanwhile.
     #[cfg(target_os = "linux")]
-    #[pyo3(signature = (scheme, seed, hub, nodes, *, series = false, control = None))]
+    #[pyo3(signature = (scheme, seed, hub, nodes, *, series = false, capture_dir = None, control = None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords on the Python side")]
     fn run_lab(
         &self,
@@ -105,14 +105,17 @@ impl Scenario {
         hub: String,
         nodes: Vec<String>,
         series: bool,
+        capture_dir: Option<PathBuf>,
         control: Option<&Control>,
     ) -> PyResult<Run> {
         let scheme = self.core.scheme(scheme).map_err(|error| errors::scenario(py, &error))?;
-        let (spaces, options) =
-            (handfast_lab::Spaces { hub, nodes }, handfast_lab::LabOptions { seed, series });
+        let spaces = handfast_lab::Spaces { hub, nodes };
+        let options = handfast_lab::LabOptions { seed, series, capture_dir };
         let control = control.map_or_else(Arc::default, |control| control.core.clone());
         let done = py.detach(|| {
-            collecting(series, |sink| handfast_lab::run(&self.core, scheme, &spaces, options, &control, sink))
+            collecting(series, |sink| {
+                handfast_lab::run(&self.core, scheme, &spaces, &options, &control, sink)
+            })
         });
         let (result, collected) = done.map_err(|error| errors::lab(&error))?;
         let series = series::tables(py, &self.core, &collected)?;

@@ -5,15 +5,13 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use handfast_core::Instant;
+use handfast_measure::capture::{SNAP_LEN, file_name};
 use handfast_measure::topology::Topology;
 use handfast_scenario::{NodeId, Scenario};
 use handfast_wire::pcapng::{Interface, PcapngError, PcapngWriter};
 use handfast_wire::{LinkType, Packet};
 
 use crate::RunError;
-
-/// Bytes kept of a packet: all headers (20 of IPv4, at most 60 of TCP) and little of the synthetic payload.
-const SNAP_LEN: u32 = 128;
 
 /// One node's file: an interface a port. A packet is recorded when it arrives, and when the node hands it to a link (the
 /// link may yet drop it).
@@ -89,10 +87,4 @@ impl Tap {
         }
         Ok(Self { path: path.to_owned(), writer, interfaces })
     }
-}
-
-/// A node's name as a file name: whatever the name, the file is in the directory.
-fn file_name(node: &str) -> String {
-    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-    format!("{}.pcapng", node.chars().map(plain).collect::<String>())
 }

@@ -36,6 +36,7 @@ class LabTask:
                 made.hub.name,
                 [space.name for space in made.nodes],
                 series=self.series_dir is not None,
+                capture_dir=self.capture_dir,
                 control=self.control,
             )
         result = Result.from_json(run.json)

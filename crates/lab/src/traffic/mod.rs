@@ -84,6 +84,7 @@ pub(crate) struct Goal {
     /// The largest segment, where it is not the usual one.
     pub(crate) mss: Option<u16>,
     pub(crate) congestion_control: &'static str,
+    pub(crate) nodelay: bool,
 }
 
 impl Goal {
@@ -94,6 +95,7 @@ impl Goal {
             Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))?
         };
         socket.set_tcp_congestion(self.congestion_control.as_bytes())?;
+        socket.set_tcp_nodelay(self.nodelay)?;
         if let Some(mss) = self.mss {
             socket.set_tcp_mss(u32::from(mss))?;
         }

@@ -150,8 +150,6 @@ impl<'a> Sender<'a> {
     fn new(job: Job<'a>) -> io::Result<Self> {
         let socket = job.goal.socket(job.from)?;
         socket.set_tcp_notsent_lowat(LOW_WATER)?;
-        // As the simulator's application: what is written is to be sent.
-        socket.set_tcp_nodelay(true)?;
         let source = Source::new(job.flow, job.start);
         Ok(Self {
             id: job.id,

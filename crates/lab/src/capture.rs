@@ -1,0 +1,132 @@
+//! Captures: what a node sends and gets, one pcapng file a node.
+//!
+//! A frame is recorded when the packet loop gets it from the node, and when the node gets it from the loop: by a socket at
+//! each end of each of its wires, so that our own endpoint's frames, which bypass the node's kernel, are seen as well.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use handfast_core::Instant;
+use handfast_measure::capture::{SNAP_LEN, file_name};
+use handfast_scenario::{NodeId, Scenario};
+use handfast_wire::LinkType;
+use handfast_wire::pcapng::{Interface, PcapngError, PcapngWriter};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::os::fd::AsFd;
+
+use crate::error::Tried;
+use crate::plan::{interface_of, loop_interface_of};
+use crate::traffic::Board;
+use crate::{Clock, Inbox, LabError, Netns, PacketSocket};
+
+/// An Ethernet header.
+const HEADER: u32 = 14;
+/// The thread looks that often whether the run is over, in milliseconds.
+const NAP_MS: u16 = 20;
+
+struct Tap {
+    path: PathBuf,
+    writer: PcapngWriter<BufWriter<File>>,
+}
+
+struct Ear {
+    socket: PacketSocket,
+    tap: usize,
+    interface: Interface,
+}
+
+/// All captures of a run.
+pub(crate) struct Captures {
+    taps: Vec<Tap>,
+    ears: Vec<Ear>,
+}
+
+impl Captures {
+    /// Creates the files of the scenario's captures in `dir`; none where that is [`None`].
+    pub(crate) fn open(
+        scenario: &Scenario,
+        hub: &Netns,
+        nodes: &[Netns],
+        dir: Option<&Path>,
+    ) -> Result<Self, LabError> {
+        let mut this = Self { taps: Vec::new(), ears: Vec::new() };
+        for (&node, dir) in scenario.captures.iter().zip(std::iter::repeat(dir).flatten()) {
+            let path = dir.join(file_name(&scenario.nodes[node].name));
+            let what = || format!("capture {}", path.display());
+            this.add(scenario, node, hub, &nodes[node], &path).tried(what)?;
+        }
+        Ok(this)
+    }
+
+    fn add(
+        &mut self,
+        scenario: &Scenario,
+        node: NodeId,
+        hub: &Netns,
+        space: &Netns,
+        path: &Path,
+    ) -> io::Result<()> {
+        let mut writer = PcapngWriter::new(BufWriter::new(File::create(path)?))?;
+        for (id, link) in scenario.links.iter().enumerate() {
+            for (end, _) in link.between.iter().enumerate().filter(|&(_, &at)| at == node) {
+                let far = &scenario.nodes[link.between[1 - end]].name;
+                let snap_len = Some(SNAP_LEN + HEADER);
+                let interface = writer.add_interface(&format!("to-{far}"), LinkType::Ethernet, snap_len)?;
+                for (space, name) in [(hub, loop_interface_of(id, end)), (space, interface_of(id))] {
+                    let _there = space.enter()?;
+                    let socket = PacketSocket::on(&name)?;
+                    self.ears.push(Ear { socket, tap: self.taps.len(), interface });
+                }
+            }
+        }
+        self.taps.push(Tap { path: path.to_owned(), writer });
+        Ok(())
+    }
+
+    /// Records until `end` or a stop, and completes the files.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub(crate) fn run(mut self, clock: Clock, end: Instant, board: &Board) -> Result<(), LabError> {
+        let mut inbox = Inbox::new();
+        while !self.ears.is_empty() && clock.now() < end && !board.is_stopped() {
+            let mut fds: Vec<_> =
+                self.ears.iter().map(|ear| PollFd::new(ear.socket.as_fd(), PollFlags::POLLIN)).collect();
+            // Interrupted or not: looking at all sockets is never wrong.
+            let _ = poll(&mut fds, PollTimeout::from(NAP_MS));
+            self.record(clock, &mut inbox)?;
+        }
+        for Tap { path, writer } in self.taps {
+            writer.finish().tried(|| format!("capture {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Writes all that has come in, in order of time.
+    fn record(&mut self, clock: Clock, inbox: &mut Inbox) -> Result<(), LabError> {
+        let mut frames = Vec::new();
+        for ear in &self.ears {
+            let mut more = true;
+            while more {
+                more = ear.socket.receive(inbox).tried(|| "a capture".to_owned())?;
+                let (now, offset) = clock.now_and_offset();
+                for arrival in inbox.arrivals() {
+                    let at = arrival.at.map_or(now, |nanos| clock.at_monotonic(nanos.wrapping_add(offset)));
+                    let Some(frame) = arrival.frame else { continue };
+                    frames.push((at, ear.tap, ear.interface, frame.to_vec()));
+                }
+            }
+        }
+        frames.sort_by_key(|&(at, ..)| at);
+        for (at, tap, interface, frame) in frames {
+            let Tap { path, writer } = &mut self.taps[tap];
+            let written = writer.record_frame(interface, at, &frame).map_err(|error| match error {
+                PcapngError::Io(error) => error,
+                other => io::Error::other(other.to_string()),
+            });
+            written.tried(|| format!("capture {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
