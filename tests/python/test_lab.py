@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from scapy.layers.inet import IP, TCP
+from scapy.utils import rdpcap
 
 import handfast as hf
 from conftest import OUTAGE, Command
@@ -133,6 +135,22 @@ def test_what_the_lab_cannot_do_is_said_before_anything_runs(handfast: Command, 
     assert result.exit_code == 2
     assert "scheme `odd`: receiver" in result.stderr
     assert result.stdout == ""
+
+
+@real
+def test_captures_show_both_directions(handfast: Command, tmp_path: Path) -> None:
+    (tmp_path / "pair.toml").write_text('capture = ["a", "b"]\n' + flow('app = {transfer = "20kB"}').text)
+    for scheme in ("linux", "sack"):
+        made = tmp_path / scheme
+        options = ("--scheme", scheme, "--backend", "lab", "--pcap", "--out", made, "--set", "duration=1s")
+        assert handfast("run", tmp_path / "pair.toml", *options).exit_code in (0, 1)
+        for node in ("a", "b"):
+            packets = rdpcap(str(made / "captures" / f"{scheme}-1.lab" / f"{node}.pcapng"))
+            assert all(IP in packet and TCP in packet for packet in packets)
+            sources = {packet[IP].src for packet in packets}
+            assert sources == {"10.0.0.1", "10.0.0.3"}, (scheme, node)
+            payload = sum(packet[IP].len - 20 - 4 * packet[TCP].dataofs for packet in packets)
+            assert payload >= 20_000
 
 
 def test_without_rights_there_is_a_clear_word(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
