@@ -1,6 +1,6 @@
 """The Rust core: scenarios, the simulator, the vocabulary."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import final
 
@@ -13,6 +13,8 @@ __all__ = [
     "__version__",
     "agents",
     "document",
+    "lab_capacity",
+    "lab_relay",
     "load",
     "profiles",
     "schema",
@@ -87,6 +89,10 @@ class Scenario:
         """Simulate once. The interpreter lock is released meanwhile."""
     def lab_plan(self, scheme: str) -> str:
         """What a run in the lab needs of the machine, as JSON."""
+    def lab_load(self, scheme: str) -> float:
+        """Frames a second that the packet loop would move at the most."""
+    def check_lab_load(self, scheme: str, frames_per_s: float) -> None:
+        """Raise `ScenarioError` where that is more than a machine carries which carries so many."""
     def run_lab(
         self,
         scheme: str,
@@ -99,6 +105,40 @@ class Scenario:
         control: Control | None = None,
     ) -> Run:
         """Run once in real time, in namespaces made after `lab_plan`. The interpreter lock is released meanwhile."""
+
+def lab_capacity(
+    hub: str,
+    ends: Sequence[str],
+    hosts: Sequence[str],
+    interfaces: Sequence[str],
+    receiver: str,
+    seconds: float,
+    on_step: Callable[[str], object],
+) -> str:
+    """Measure what the packet loop carries between two hosts: a JSON object.
+
+    `ends` are the loop's interfaces, `interfaces` the hosts' own; `receiver` is an address and port of the second host.
+    `on_step` is called with each transfer as JSON; what it raises ends the measurement.
+    """
+
+def lab_relay(
+    interface: str,
+    addresses: Sequence[str],
+    wire: str,
+    local: str,
+    *,
+    netns: str | None = None,
+    mac: str | None = None,
+    neighbours: Sequence[tuple[str, str]] = ...,
+    profile: str = "linux",
+    control: Control | None = None,
+) -> tuple[int, int, int, int]:
+    """Relay between local programs and our endpoint on an interface.
+
+    It goes on until `control` is cancelled or the one connection of standard input and output is over, and returns
+    connections, broken ones, bytes to the wire, bytes from it. `netns` is where the interface is, `mac` its address
+    where it is not to be the kernel's, `neighbours` pairs of IP and Ethernet address.
+    """
 
 def load(text: str, name: str, overrides: Sequence[tuple[str, str]] = ...) -> Scenario:
     """Parse and validate a scenario file's text."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from handfast import _handfast, lab
 from handfast.engine import Runnable, Task
 from handfast.errors import InputError
+from handfast.lab import capacity
 from handfast.lab.plan import Plan
 from handfast.results import BACKENDS, LAB
 
@@ -42,3 +43,4 @@ def check(backends: Sequence[str], scenarios: Iterable[Scenario], schemes: Seque
         for scenario in scenarios:
             for scheme in scenario.choose(schemes):
                 Plan.of(scenario.core, scheme)
+                capacity.check(scenario.core, scheme)

@@ -3,6 +3,8 @@
 //! `_handfast`, the `PyO3` module: thin. Everything it says is said by the crates below it.
 
 mod errors;
+#[cfg(target_os = "linux")]
+mod lab_tools;
 mod run;
 mod scenario;
 mod series;
@@ -21,6 +23,9 @@ mod _handfast {
 
     #[pymodule_export]
     use crate::errors::{Cancelled, ScenarioError};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::lab_tools::{lab_capacity, lab_relay};
     #[pymodule_export]
     use crate::run::{Control, Run};
     #[pymodule_export]

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(target_os = "linux")]
+use handfast_lab::capacity;
 use handfast_measure::Control as CoreControl;
 use handfast_measure::result::RunResult;
 use handfast_measure::series::{Collected, NoSeries, SeriesSink};
@@ -91,6 +93,19 @@ impl Scenario {
         let scheme = self.core.scheme(scheme).map_err(|error| errors::scenario(py, &error))?;
         let plan = handfast_lab::Plan::new(&self.core, scheme);
         plan.map(|plan| plan.to_json()).map_err(ScenarioError::new_err)
+    }
+
+    /// Frames a second that the packet loop would move at the most.
+    #[cfg(target_os = "linux")]
+    fn lab_load(&self, py: Python<'_>, scheme: &str) -> PyResult<f64> {
+        let scheme = self.core.scheme(scheme).map_err(|error| errors::scenario(py, &error))?;
+        capacity::load(&self.core, scheme).map_err(ScenarioError::new_err)
+    }
+
+    /// Raise `ScenarioError` where that is more than a machine carries which carries so many.
+    #[cfg(target_os = "linux")]
+    fn check_lab_load(&self, py: Python<'_>, scheme: &str, frames_per_s: f64) -> PyResult<()> {
+        capacity::check_load(self.lab_load(py, scheme)?, frames_per_s).map_err(ScenarioError::new_err)
     }
 
     /// Run once in real time, in namespaces made after `lab_plan`. The interpreter lock is released meanwhile.

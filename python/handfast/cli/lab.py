@@ -1,4 +1,4 @@
-"""`handfast lab`: what runs in the lab have left behind, and how to be rid of it."""
+"""`handfast lab`: what runs have left behind and how to be rid of it; other commands have files of their own."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from typing import Annotated
 import typer
 
 from handfast import lab
-from handfast.cli import console, options
+from handfast.cli import console, lab_measure, lab_relay, options
 from handfast.lab.names import existing
 
-group = typer.Typer(no_args_is_help=True, help="Network namespaces of the lab: list them, remove what was left behind.")
+group = typer.Typer(
+    no_args_is_help=True, help="The lab: what it carries, what it left behind, and our endpoint for programs."
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
+    lab_measure.register(group)
+    lab_relay.register(group)
     app.add_typer(group, name="lab")
 
 

@@ -26,6 +26,8 @@ const FULL: f64 = 0.9;
 const DELAY: Duration = Duration::from_millis(10);
 /// Time that is not counted while a transfer gathers speed.
 const WARM_UP: Duration = Duration::from_millis(300);
+/// How finely what was moved is counted.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Where a measurement takes place: two hosts with the kernel's TCP, and the loop between them.
 #[derive(Clone, Debug)]
@@ -114,7 +116,7 @@ fn prepare(site: &Site) -> io::Result<()> {
 /// As [`measure`].
 pub fn try_rate(site: &Site, rate: BitRate, length: Duration) -> io::Result<(Step, bool)> {
     let scenario = one_link(rate);
-    let options = LoopOptions { seed: 1, sample_every: Some(WARM_UP) };
+    let options = LoopOptions { seed: 1, sample_every: Some(LOOK_EVERY) };
     let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let packet_loop = {
         let _there = Netns::open(&site.hub)?.enter()?;

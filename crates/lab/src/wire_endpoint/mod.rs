@@ -7,12 +7,13 @@ use std::io;
 use std::os::fd::AsFd;
 
 use handfast_core::{Duration, Instant};
+use handfast_wire::Checksums;
 
 pub use stack::{ConnectionId, Dropped, Identity, Stack};
 
 use crate::sys::packet_socket::index_of;
 use crate::wait::{Watch, wait};
-use crate::{BATCH, Clock, Inbox, Interface, PacketSocket};
+use crate::{Arrival, BATCH, Clock, Inbox, Interface, PacketSocket};
 
 /// A [`Stack`] on an interface. Everything happens within [`WireHost::turn`], on the caller's thread.
 pub struct WireHost {
@@ -76,8 +77,11 @@ impl WireHost {
     fn receive_all(&mut self) -> io::Result<()> {
         let more = self.socket.receive(&mut self.inbox);
         let now = self.clock.now();
-        for frame in self.inbox.arrivals().filter_map(|arrival| arrival.frame) {
-            self.stack.on_frame(now, frame);
+        for Arrival { frame, checksum_missing, .. } in self.inbox.arrivals() {
+            let checksums = if checksum_missing { Checksums::Trust } else { Checksums::Verify };
+            if let Some(frame) = frame {
+                self.stack.on_frame(now, frame, checksums);
+            }
         }
         // What is left waits for the next turn: acknowledgements go out in between.
         match more {

@@ -194,8 +194,9 @@ impl Stack {
         self.dropped
     }
 
-    /// A frame has come in.
-    pub fn on_frame(&mut self, now: Instant, frame: &[u8]) {
+    /// A frame has come in. `checksums`: whether its sender has written them; a kernel leaves that to a network card, which
+    /// between veths there is not.
+    pub fn on_frame(&mut self, now: Instant, frame: &[u8], checksums: Checksums) {
         let is_for_us =
             frame.first_chunk::<6>().is_some_and(|dst| *dst == self.identity.mac || dst[0] & 1 == 1);
         if !is_for_us {
@@ -208,7 +209,7 @@ impl Stack {
         if let Some(Announcement { address, mac }) = Announcement::parse(&frame) {
             return self.learn(address, mac);
         }
-        let Ok(packet) = Packet::parse(LinkType::Ethernet, &frame, Checksums::Verify) else { return };
+        let Ok(packet) = Packet::parse(LinkType::Ethernet, &frame, checksums) else { return };
         let (Body::Tcp(segment), true) = (&packet.body, self.owns(packet.dst)) else { return };
         if packet.corrupted {
             // RFC 9293 §3.1: discarded in silence.

@@ -26,11 +26,11 @@ fn settle(now: Instant, a: &mut Stack, b: &mut Stack) -> usize {
         let before = frames;
         while a.poll_frame(now, &mut frame) {
             frames += 1;
-            b.on_frame(now, &frame);
+            b.on_frame(now, &frame, Checksums::Verify);
         }
         while b.poll_frame(now, &mut frame) {
             frames += 1;
-            a.on_frame(now, &frame);
+            a.on_frame(now, &frame, Checksums::Verify);
         }
         if frames == before {
             return frames;
@@ -102,13 +102,15 @@ fn what_is_for_nobody_is_reset_and_what_is_not_for_us_ignored() {
         // Another Ethernet address, another IP address (which also breaks the header's checksum).
         let mut frame = frame.clone();
         frame[wrong] ^= 4;
-        b.on_frame(now, &frame);
+        b.on_frame(now, &frame, Checksums::Verify);
     }
     let last = frame.len() - 1;
     frame[last] ^= 1;
-    b.on_frame(now, &frame);
+    b.on_frame(now, &frame, Checksums::Verify);
     assert_eq!((b.accept(80), b.dropped().corrupted), (None, 1));
     assert!(!b.poll_frame(now, &mut frame));
+    b.on_frame(now, &frame, Checksums::Trust);
+    assert!(b.accept(80).is_some(), "its sender has left the checksum to a network card");
     assert_eq!(a.endpoint(other).unwrap().state(), State::SynSent);
 }
 
