@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows a protocol. A quantity that crosses a public boundary carries its unit in its type, so that
 //! a duration cannot be passed where a byte count is meant, and text has one format per unit ([`units`]).
+#![forbid(unsafe_code)]
 
 mod quantity;
 mod random;

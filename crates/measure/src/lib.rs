@@ -2,6 +2,7 @@
 //! paths, starts, outages), what is measured of its flows, and the result.
 //!
 //! A backend moves the packets, feeds the meters and fills in [`report::FlowFacts`]; every figure is computed here.
+#![forbid(unsafe_code)]
 
 pub mod address;
 pub mod capture;

@@ -15,6 +15,7 @@
 //! assert_eq!(link.poll(Instant::from_millis(6)), Some(Exit::Delivered { handle: 7, corrupted: false }));
 //! assert_eq!(link.poll(Instant::from_millis(6)), None);
 //! ```
+#![forbid(unsafe_code)]
 
 mod config;
 mod counters;

@@ -2,6 +2,7 @@
 //!
 //! [`Scenario::parse`] is the only way in: TOML and overrides to a [`Scenario`] whose names are indices, whose
 //! generators are expanded and whose defaults are filled in. [`schema`] describes the file to editors.
+#![forbid(unsafe_code)]
 
 mod document;
 mod error;

@@ -12,6 +12,7 @@ use crate::app::{Sink, Source};
 use crate::capture::Taps;
 use crate::network::{Books, Channel, FIRST_PORT, Network, Plugin};
 use crate::packets::Packets;
+use crate::pages::large_vec;
 use crate::plugin::Plugins;
 use crate::queue::{EventQueue, Machine, Rank, Timer};
 use crate::side::{Path, Side, SideId};
@@ -40,7 +41,7 @@ pub(crate) fn network(
         plugins: Vec::new(),
         plugin_of: BTreeMap::new(),
         ports: Vec::new(),
-        sides: Vec::new(),
+        sides: large_vec(ends.ports.len()),
         books: Books { lost: vec![0; ends.ports.len()], ..Books::default() },
         taps,
         outbox: Outbox::default(),
@@ -137,7 +138,9 @@ fn channels(scenario: &Scenario, seed: u64, ranks: &Ranks) -> Vec<Channel> {
         let timer = Timer::new(ranks.channels[id], Machine::Channel(id as u32));
         Channel { link, timer, to: to as u32 }
     };
-    machines.map(channel).collect()
+    let mut channels = large_vec(scenario.links.len() * 2);
+    channels.extend(machines.map(channel));
+    channels
 }
 
 /// Puts the scheme's agents where they belong.

@@ -11,6 +11,7 @@ mod control;
 mod heap;
 mod network;
 mod packets;
+mod pages;
 mod plugin;
 mod prefetch;
 mod queue;

@@ -5,6 +5,7 @@
 //! ```text
 //! on_segment(now, &Segment)   on_timer(now)   poll_transmit(now, budget) -> Option<Segment>   deadline() -> Option<Instant>
 //! ```
+#![forbid(unsafe_code)]
 
 mod autotune;
 mod config;

@@ -1,6 +1,7 @@
 //! What goes on a wire: parsed headers, `parse` and `emit`, no state.
 //!
 //! [`Packet::parse`] states the contract that all parsers here keep.
+#![forbid(unsafe_code)]
 
 mod checksum;
 mod error;
