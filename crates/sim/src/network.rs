@@ -140,7 +140,12 @@ impl Network {
 
     #[inline]
     fn prefetch_side(&self, id: u32) {
-        prefetch::<SIDE_LINES, _>(self.sides.get(id as usize).map(|side| &side.timer));
+        let first = self.sides.get(id as usize).map(|side| &side.timer);
+        if id.is_multiple_of(2) {
+            prefetch::<SENDER_LINES, _>(first);
+        } else {
+            prefetch::<RECEIVER_LINES, _>(first);
+        }
     }
 
     fn wake_side(&mut self, now: Instant, id: SideId) {
@@ -416,8 +421,9 @@ impl Network {
     }
 }
 
-/// Cache lines of a side and of a channel.
-const SIDE_LINES: usize = size_of::<Side>().div_ceil(CACHE_LINE);
+/// Cache lines of sides that send (the even ones), of those that receive, and of a channel.
+const SENDER_LINES: usize = size_of::<Side>().div_ceil(CACHE_LINE);
+const RECEIVER_LINES: usize = Side::RECEIVING.div_ceil(CACHE_LINE);
 const CHANNEL_LINES: usize = size_of::<Channel>().div_ceil(CACHE_LINE);
 
 /// All simulated nodes have addresses of one kind.

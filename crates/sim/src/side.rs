@@ -1,5 +1,6 @@
 //! One end of a flow: an application on a TCP endpoint.
 
+use std::mem::offset_of;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -76,6 +77,9 @@ pub(crate) struct Side {
 }
 
 impl Side {
+    /// How many of its first bytes it touches while it receives.
+    pub(crate) const RECEIVING: usize = offset_of!(Self, endpoint) + Endpoint::RECEIVING;
+
     /// The end that opens the connection at `start`.
     pub(crate) fn sender(
         path: Path,

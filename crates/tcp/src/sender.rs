@@ -3,6 +3,8 @@
 //! Positions are octets of the send stream as 64-bit numbers that never wrap: 0 is the SYN, 1 the first payload octet, and
 //! the FIN follows the last. They become 32-bit sequence numbers where a segment is built.
 
+use std::mem::offset_of;
+
 use handfast_core::{Duration, Instant, SeqNum};
 
 use crate::growth::{self, HyStart, Sample};
@@ -17,9 +19,10 @@ use crate::window::Window;
 use crate::{Config, Frto, Recovery, Undo};
 
 /// Everything about the direction in which we send.
+// In the order of the fields: see [`crate::Endpoint`].
 #[derive(Clone)]
+#[repr(C)]
 pub(crate) struct Sender {
-    pub(crate) iss: SeqNum,
     /// SND.UNA.
     pub(crate) una: u64,
     /// SND.NXT: goes back to SND.UNA after a timeout.
@@ -30,15 +33,23 @@ pub(crate) struct Sender {
     pub(crate) wnd: u64,
     /// The largest SND.WND seen: the peer's buffer, for silly-window avoidance.
     pub(crate) max_wnd: u64,
-    /// SND.WL1: the segment that last updated the window.
-    pub(crate) wl1: SeqNum,
-    /// SND.WL2: and its acknowledgement.
+    /// SND.WL2: the acknowledgement of the segment that last updated the window.
     pub(crate) wl2: u64,
+    /// SND.WL1: and that segment.
+    pub(crate) wl1: SeqNum,
+    pub(crate) iss: SeqNum,
     /// One past the last small segment sent (Minshall; Linux's `snd_sml`).
     pub(crate) small_end: SeqNum,
-    pub(crate) buffer: SendBuffer,
     /// The application has closed: a FIN follows the data.
     pub(crate) closing: bool,
+    /// Timeouts in a row without progress.
+    pub(crate) retries: u8,
+    /// Zero-window probes in a row.
+    pub(crate) probes: u8,
+    /// A probe is due.
+    pub(crate) probe_due: bool,
+    pub(crate) spurious: Spurious,
+    pub(crate) buffer: SendBuffer,
     pub(crate) window: Window,
     pub(crate) growth: growth::State,
     pub(crate) hystart: Option<Box<HyStart>>,
@@ -50,19 +61,15 @@ pub(crate) struct Sender {
     pub(crate) rtt: RttEstimator,
     /// One segment is timed where timestamps are off: the position that must be acknowledged, and when it left.
     pub(crate) timed: Option<(u64, Instant)>,
-    pub(crate) spurious: Spurious,
     pub(crate) validation: Validation,
-    /// Timeouts in a row without progress.
-    pub(crate) retries: u8,
-    /// Zero-window probes in a row.
-    pub(crate) probes: u8,
-    /// A probe is due.
-    pub(crate) probe_due: bool,
     /// The octet of a zero-window probe that the receiver need not have kept.
     pub(crate) probed: Option<u64>,
 }
 
 impl Sender {
+    /// How many of its first bytes a connection touches that only receives.
+    pub(crate) const SHARED: usize = offset_of!(Self, window);
+
     pub(crate) fn new(config: &Config, iss: SeqNum) -> Self {
         let smss = u64::from(config.mss);
         Self {

@@ -32,7 +32,7 @@ pub(crate) struct Spurious {
     eifel: eifel::Eifel,
     frto: frto::FrtoState,
     /// State from before the first timeout, while it may have to be restored.
-    saved: Option<Restored>,
+    saved: Option<Box<Restored>>,
     /// The peer has reported a duplicate once: it speaks RFC 2883.
     dsack_seen: bool,
     /// After the response: the RTO state before the timeout, and the position above which data is new (RFC 4015 step 9).
@@ -55,7 +55,7 @@ impl Spurious {
         if first {
             // RFC 4015 §3 step 0 and RFC 3522 §3.2 step 1: at the start of loss recovery only. A timeout in the middle of
             // another recovery says nothing about the path.
-            self.saved = (!now.in_recovery).then(|| Restored::of(config, now));
+            self.saved = (!now.in_recovery).then(|| Box::new(Restored::of(config, now)));
             self.eifel.arm(!now.in_recovery);
         }
         self.frto.on_timeout(now.max, first && !now.in_recovery);
@@ -91,7 +91,7 @@ impl Spurious {
         self.frto.stop();
         let saved = self.saved.take()?;
         self.pending_rto = Some((max, saved.rtt()));
-        Some(saved)
+        Some(*saved)
     }
 
     /// F-RTO has two new segments to send: no octet at or beyond this position may go.
