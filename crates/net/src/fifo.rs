@@ -1,9 +1,13 @@
 //! The packets of one direction in order, and which of them still wait.
 
+use std::num::NonZeroU32;
+
 use handfast_core::{Bytes, Duration, Instant, ShortQueue};
 
-/// The largest size the FIFO accounts for: 30 bits.
-const SIZE_MASK: u32 = (1 << 30) - 1;
+/// The largest size the FIFO accounts for: 29 bits.
+const SIZE_MASK: u32 = (1 << 29) - 1;
+/// In every entry, so that the absence of one takes no memory.
+const PRESENT: NonZeroU32 = NonZeroU32::new(1 << 29).unwrap();
 const PAYLOAD: u32 = 1 << 30;
 const DOOMED: u32 = 1 << 31;
 
@@ -15,32 +19,32 @@ pub(crate) struct Entry<H> {
     /// When its last bit arrives at the far end.
     pub(crate) arrival: Instant,
     pub(crate) handle: H,
-    /// Size and two marks.
-    meta: u32,
+    /// Size and three marks.
+    meta: NonZeroU32,
 }
 
 impl<H> Entry<H> {
     #[inline]
     pub(crate) fn new(handle: H, size: u32, has_payload: bool, departure: Instant, arrival: Instant) -> Self {
-        let meta = size | if has_payload { PAYLOAD } else { 0 };
+        let meta = PRESENT | size | if has_payload { PAYLOAD } else { 0 };
         Self { departure, arrival, handle, meta }
     }
 
     pub(crate) fn size(&self) -> u32 {
-        self.meta & SIZE_MASK
+        self.meta.get() & SIZE_MASK
     }
 
     pub(crate) fn has_payload(&self) -> bool {
-        self.meta & PAYLOAD != 0
+        self.meta.get() & PAYLOAD != 0
     }
 
     /// Whether an outage took it.
     pub(crate) fn is_doomed(&self) -> bool {
-        self.meta & DOOMED != 0
+        self.meta.get() & DOOMED != 0
     }
 }
 
-/// `size` as an [`Entry`] holds it: a packet of more than 1 GiB counts as one of 1 GiB.
+/// `size` as an [`Entry`] holds it: a packet of more than 512 MiB counts as one of 512 MiB.
 pub(crate) fn clamp(size: Bytes) -> u32 {
     u32::try_from(size.get()).unwrap_or(u32::MAX).min(SIZE_MASK)
 }

@@ -99,7 +99,7 @@ impl<H: Copy> Link<H> {
         }
     }
 
-    /// Offers a packet of `size` bytes (more than 1 GiB counts as 1 GiB). `has_payload` says whether a
+    /// Offers a packet of `size` bytes (more than 512 MiB counts as 512 MiB). `has_payload` says whether a
     /// [`crate::Loss::List`] counts it.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
 
 use crate::app::{Sink, Source};
 use crate::capture::Taps;
-use crate::network::{Books, Channel, FIRST_PORT, Network, Plugin};
+use crate::network::{Books, Channel, FIRST_PORT, Network, Plugin, fits_cache};
 use crate::packets::Packets;
 use crate::pages::large_vec;
 use crate::plugin::Plugins;
@@ -46,6 +46,7 @@ pub(crate) fn network(
         taps,
         outbox: Outbox::default(),
         verify_wire: options.verify_wire,
+        fits_cache: fits_cache(ends.ports.len(), scenario.links.len() * 2),
         failed: None,
         topology,
     };

@@ -66,6 +66,8 @@ pub(crate) struct Network {
     pub(crate) taps: Taps,
     pub(crate) outbox: Outbox,
     pub(crate) verify_wire: bool,
+    /// Whether so few bytes take turns that they stay in the processor's cache: nothing is fetched ahead then.
+    pub(crate) fits_cache: bool,
     /// What ends the run at the next look.
     pub(crate) failed: Option<RunError>,
 }
@@ -117,7 +119,9 @@ impl Network {
 
     #[inline]
     fn get_front_ready(&self, id: ChannelId) {
-        if let Some(handle) = self.channels[id].link.front() {
+        if !self.fits_cache
+            && let Some(handle) = self.channels[id].link.front()
+        {
             self.get_ready(id, handle);
         }
     }
@@ -158,7 +162,9 @@ impl Network {
         let deadline = side.deadline();
         assert_later(now, deadline, "an endpoint or application");
         self.queue.settle(&mut side.timer, deadline);
-        if let Some(Machine::Side(next)) = self.queue.next_timer() {
+        if !self.fits_cache
+            && let Some(Machine::Side(next)) = self.queue.next_timer()
+        {
             self.prefetch_side(next);
         }
     }
@@ -240,7 +246,7 @@ impl Network {
         match channel.link.enqueue(now, handle, label.size(), label.has_payload) {
             Ok(()) => {
                 self.queue.arm(&mut channel.timer, channel.link.deadline());
-                if was_idle {
+                if was_idle && !self.fits_cache {
                     self.get_ready(id, handle);
                 }
             }
@@ -419,6 +425,14 @@ impl Network {
         }
         self.packets.free(handle);
     }
+}
+
+/// What is taken to stay in the second level of a core's cache, where there is nothing else: half of what is common.
+const CACHED: usize = 1 << 20;
+
+/// Whether the tables of so many sides and channels fit there.
+pub(crate) fn fits_cache(sides: usize, channels: usize) -> bool {
+    sides * size_of::<Side>() + channels * size_of::<Channel>() <= CACHED
 }
 
 /// Cache lines of sides that send (the even ones), of those that receive, and of a channel.

@@ -94,13 +94,22 @@ impl Scoreboard {
     }
 
     /// The SACKed range that holds `at`, if one does.
+    #[inline]
     pub(crate) fn holding(&self, at: u64) -> Option<Range> {
+        // Most of the time there is none, and no search is needed.
+        if self.highest()? <= at {
+            return None;
+        }
         let i = self.ranges.partition_point(|r| r.end <= at);
         self.ranges.get(i).copied().filter(|r| r.start <= at)
     }
 
     /// The first SACKed octet at or after `at`.
+    #[inline]
     pub(crate) fn next_start(&self, at: u64) -> Option<u64> {
+        if self.highest()? <= at {
+            return None;
+        }
         let i = self.ranges.partition_point(|r| r.start < at);
         self.ranges.get(i).map(|r| r.start)
     }

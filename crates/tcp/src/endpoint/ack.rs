@@ -85,12 +85,15 @@ impl Endpoint {
 
     /// Enters the segment's SACK blocks into the scoreboard. Blocks at or below SND.UNA are duplicates' (RFC 2883), blocks
     /// beyond SND.MAX are lies.
+    #[inline]
     fn take_sacks(&mut self, segment: &Segment) -> SackNews {
-        let mut news = SackNews::default();
-        if !self.sack {
-            return news;
-        }
-        news.duplicate = is_dsack(segment);
+        if !self.sack || segment.sack.is_empty() { SackNews::default() } else { self.take_blocks(segment) }
+    }
+
+    // Not inlined: most segments have none.
+    #[inline(never)]
+    fn take_blocks(&mut self, segment: &Segment) -> SackNews {
+        let mut news = SackNews { duplicate: is_dsack(segment), ..SackNews::default() };
         for block in segment.sack.as_slice() {
             let (Some(start), Some(end)) = (self.tx.position(block.start), self.tx.position(block.end))
             else {

@@ -22,14 +22,14 @@ impl Endpoint {
         let kept = right_edge.saturating_sub(position).min(offered);
         if offered > 0 {
             self.counters.data_segments_received += 1;
-            let payload = if kept == offered {
-                segment.payload.clone()
-            } else {
-                segment.payload.slice(0, kept as usize)
-            };
             let repeated = self.rx.buffer.repeated(position, position + kept);
-            let arrival =
-                if kept == 0 { Arrival::Dropped } else { self.rx.buffer.insert(position, &payload) };
+            let arrival = if kept == offered {
+                self.rx.buffer.insert(position, &segment.payload)
+            } else if kept == 0 {
+                Arrival::Dropped
+            } else {
+                self.rx.buffer.insert(position, &segment.payload.slice(0, kept as usize))
+            };
             self.note_arrival(arrival, repeated);
             let opened = self.open_window(now, segment);
             self.delay_ack(now, arrival, segment, opened);

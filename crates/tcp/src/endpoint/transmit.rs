@@ -292,9 +292,9 @@ impl Endpoint {
         // RFC 6298 §5.1
         if self.tx.rack.is_some() {
             self.set_rack_timer_on_sending(now, piece, fresh);
-        } else {
+        } else if !self.timers.is_set(Timer::Retransmit) {
             let expiry = self.expiry(now, self.rto());
-            self.timers.set_if_off(Timer::Retransmit, expiry);
+            self.timers.set(Timer::Retransmit, expiry);
         }
         self.begin_waiting(now);
         self.note_use(now, fresh);
