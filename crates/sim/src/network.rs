@@ -66,7 +66,7 @@ pub(crate) struct Network {
     pub(crate) taps: Taps,
     pub(crate) outbox: Outbox,
     pub(crate) verify_wire: bool,
-    /// Whether so few bytes take turns that they stay in the processor's cache: nothing is fetched ahead then.
+    /// Whether so few bytes take turns that they stay in the processor's cache: only packets are fetched ahead then.
     pub(crate) fits_cache: bool,
     /// What ends the run at the next look.
     pub(crate) failed: Option<RunError>,
@@ -119,9 +119,11 @@ impl Network {
 
     #[inline]
     fn get_front_ready(&self, id: ChannelId) {
-        if !self.fits_cache
-            && let Some(handle) = self.channels[id].link.front()
-        {
+        let Some(handle) = self.channels[id].link.front() else { return };
+        if self.fits_cache {
+            self.packets.prefetch_label(handle);
+            self.packets.prefetch(handle);
+        } else {
             self.get_ready(id, handle);
         }
     }

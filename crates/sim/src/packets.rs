@@ -103,6 +103,12 @@ impl Packets {
         self.labels[handle as usize]
     }
 
+    /// Asks for the label, which will be looked at soon.
+    #[inline]
+    pub(crate) fn prefetch_label(&self, handle: Handle) {
+        prefetch_index(&self.labels, handle as usize);
+    }
+
     /// Asks for the packet, which will be looked at soon.
     #[inline]
     pub(crate) fn prefetch(&self, handle: Handle) {

@@ -7,8 +7,6 @@ const SLOT_BITS: u32 = 12;
 /// A bit of `words` stands for each word of `occupied`.
 const WORDS: usize = SLOTS / WORD;
 const WORD: usize = u64::BITS as usize;
-/// Entries that a slot holds: a cache line of them. Slots are so narrow that more are rare.
-const WAYS: usize = 4;
 /// Slots are 2^11 ns wide at first.
 const FIRST_SHIFT: u32 = 11;
 /// And 2^0 to 2^30 ns later.
@@ -16,10 +14,14 @@ const MAX_SHIFT: u32 = 30;
 /// How many times the earliest entry is looked for between two judgements of the width.
 const SPELL: u32 = 4096;
 
-/// Entries that come at about the same time, in no order.
+const NONE: u32 = u32::MAX;
+
+/// An entry in a slot's list. The node freed last is used first: few are in use at a time, and they stay in the cache.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Slot([Entry; WAYS]);
+struct Node {
+    entry: Entry,
+    next: u32,
+}
 
 /// What happened since the width was last judged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,8 +31,6 @@ struct Spell {
     compared: u32,
     /// Entries that lay beyond the end.
     beyond: u32,
-    /// Entries that found their slot full.
-    full: u32,
 }
 
 /// Entries of the next [`SLOTS`] slots of time; which slot is the first moves with time. Entries that do not fit are for
@@ -42,9 +42,10 @@ pub(crate) struct Wheel {
     len: u32,
     /// The first slot, counted from time 0. No entry stands before it.
     start: u64,
-    /// Slots are reused modulo their number. What lies behind the number of entries in `lens` is left from before.
-    slots: Box<[Slot]>,
-    lens: [u8; SLOTS],
+    /// The first node of each slot's list; slots are reused modulo their number.
+    heads: Vec<u32>,
+    nodes: Vec<Node>,
+    free: u32,
     /// A bit for each slot with entries.
     occupied: [u64; WORDS],
     /// A bit for each word of `occupied` that is not zero.
@@ -61,8 +62,9 @@ impl Default for Wheel {
             shift: FIRST_SHIFT,
             len: 0,
             start: 0,
-            slots: vec![Slot([Entry::NEVER; WAYS]); SLOTS].into_boxed_slice(),
-            lens: [0; SLOTS],
+            heads: vec![NONE; SLOTS],
+            nodes: Vec::new(),
+            free: NONE,
             occupied: [0; WORDS],
             words: 0,
             spell: Spell::default(),
@@ -90,12 +92,8 @@ impl Wheel {
             return false;
         }
         let index = slot as usize % SLOTS;
-        let Some(place) = self.slots[index].0.get_mut(usize::from(self.lens[index])) else {
-            self.spell.full += 1;
-            return false;
-        };
-        *place = entry;
-        self.lens[index] += 1;
+        let node = self.allocate(Node { entry, next: self.heads[index] });
+        self.heads[index] = node;
         self.occupied[index / WORD] |= 1 << (index % WORD);
         self.words |= 1 << (index / WORD);
         self.len += 1;
@@ -107,12 +105,7 @@ impl Wheel {
     #[inline]
     pub(crate) fn pop(&mut self) {
         self.start = self.slot(self.first);
-        let index = self.start as usize % SLOTS;
-        if self.lens[index] == 1 {
-            self.clear(index);
-        } else {
-            self.take(index, self.first);
-        }
+        self.take(self.start as usize % SLOTS, self.first);
         self.len -= 1;
         self.first = self.earliest();
     }
@@ -131,27 +124,45 @@ impl Wheel {
         true
     }
 
-    /// Takes an entry out of a slot; the last one there fills the gap.
-    fn take(&mut self, index: usize, entry: Entry) -> bool {
-        let Slot(ways) = &mut self.slots[index];
-        let Some(held) = ways.get_mut(..usize::from(self.lens[index])) else { return false };
-        let Some(place) = held.iter().position(|&found| found == entry) else { return false };
-        held[place] = held[held.len() - 1];
-        if self.lens[index] == 1 {
-            self.clear(index);
-        } else {
-            self.lens[index] -= 1;
-        }
-        true
+    #[inline]
+    fn allocate(&mut self, node: Node) -> u32 {
+        let Some(place) = self.nodes.get_mut(self.free as usize) else {
+            self.nodes.push(node);
+            return self.nodes.len() as u32 - 1;
+        };
+        let index = self.free;
+        self.free = place.next;
+        *place = node;
+        index
     }
 
-    /// Empties a slot.
+    /// Takes an entry out of a slot's list; false where it is not there.
     #[inline]
-    fn clear(&mut self, index: usize) {
-        self.lens[index] = 0;
-        let word = &mut self.occupied[index / WORD];
-        *word &= !(1 << (index % WORD));
-        self.words &= !(u64::from(*word == 0) << (index / WORD));
+    fn take(&mut self, index: usize, entry: Entry) -> bool {
+        let (mut before, mut at) = (NONE, self.heads[index]);
+        while let Some(&Node { entry: found, next }) = self.nodes.get(at as usize) {
+            if found == entry {
+                match self.nodes.get_mut(before as usize) {
+                    Some(before) => before.next = next,
+                    None => self.set_head(index, next),
+                }
+                self.nodes[at as usize].next = self.free;
+                self.free = at;
+                return true;
+            }
+            (before, at) = (at, next);
+        }
+        false
+    }
+
+    #[inline]
+    fn set_head(&mut self, index: usize, node: u32) {
+        self.heads[index] = node;
+        if node == NONE {
+            let word = &mut self.occupied[index / WORD];
+            *word &= !(1 << (index % WORD));
+            self.words &= !(u64::from(*word == 0) << (index / WORD));
+        }
     }
 
     /// Whether the width should be judged again.
@@ -164,8 +175,8 @@ impl Wheel {
     #[cold]
     pub(crate) fn judge(&mut self) -> Vec<Entry> {
         // An entry goes in for each that comes out.
-        let Spell { searches, compared, beyond, full } = std::mem::take(&mut self.spell);
-        let crowded = full > searches / 64 || compared > 2 * searches;
+        let Spell { searches, compared, beyond } = std::mem::take(&mut self.spell);
+        let crowded = compared > 3 * searches;
         let short = beyond > searches / 4 && compared < searches + searches / 4;
         if crowded && self.shift > 0 {
             self.resize(self.shift - 1)
@@ -177,11 +188,16 @@ impl Wheel {
     }
 
     fn resize(&mut self, shift: u32) -> Vec<Entry> {
-        let held = |(Slot(ways), &len): (&Slot, &u8)| ways[..usize::from(len)].to_vec();
-        let mut entries: Vec<Entry> = self.slots.iter().zip(&self.lens).flat_map(held).collect();
+        let mut entries = Vec::with_capacity(self.len as usize);
+        for &head in &self.heads {
+            let mut at = head;
+            while let Some(node) = self.nodes.get(at as usize) {
+                entries.push(node.entry);
+                at = node.next;
+            }
+        }
         let start = self.start << self.shift >> shift;
-        let slots = std::mem::take(&mut self.slots);
-        *self = Self { shift, start, slots, ..Self::default() };
+        *self = Self { shift, start, ..Self::default() };
         entries.retain(|&entry| !self.insert(entry));
         entries
     }
@@ -198,13 +214,12 @@ impl Wheel {
         if self.len == 0 {
             return Entry::NEVER;
         }
-        let index = self.first_occupied();
-        let len = self.lens[index];
-        self.spell.compared += u32::from(len);
-        let Slot(ways) = &self.slots[index];
-        let mut first = ways[0];
-        for &entry in ways.get(1..usize::from(len)).unwrap_or_default() {
-            first = first.min(entry);
+        let mut first = Entry::NEVER;
+        let mut at = self.heads[self.first_occupied()];
+        while let Some(node) = self.nodes.get(at as usize) {
+            self.spell.compared += 1;
+            first = first.min(node.entry);
+            at = node.next;
         }
         first
     }
