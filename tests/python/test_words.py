@@ -46,7 +46,7 @@ def test_doctor_fails_where_something_required_is_missing(handfast: Command, mon
     assert "pip install polars" in result.stdout
 
 
-@pytest.mark.parametrize("command", ["run", "compare", "sweep", "report", "list", "schema", "doctor"])
+@pytest.mark.parametrize("command", ["run", "compare", "sweep", "report", "list", "schema", "doctor", "fidelity"])
 def test_help_teaches_by_example(handfast: Command, command: str) -> None:
     assert f"handfast {command}" in handfast(command, "--help").stdout
 

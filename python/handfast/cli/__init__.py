@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from handfast._handfast import Cancelled, __version__
-from handfast.cli import compare, doctor, lab, listing, report, run, schema, sweep
+from handfast.cli import compare, doctor, fidelity, lab, listing, report, run, schema, sweep
 from handfast.errors import INTERRUPTED, WRONG_INPUT, HandfastError, ScenarioError
 
 
@@ -68,7 +68,7 @@ def about(
     """
 
 
-for _module in (run, compare, sweep, report, listing, schema, doctor, lab):
+for _module in (run, compare, sweep, report, listing, schema, doctor, lab, fidelity):
     _module.register(app)
 
 

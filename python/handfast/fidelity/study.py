@@ -1,0 +1,199 @@
+"""Does cases on both backends, keeps what they gave, and sums up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from handfast import __version__, api, bundle, series, tasks
+from handfast.engine import Progress, execute
+from handfast.fidelity.bounds import BOUNDS, SHARE, Bound, Compared, Summary, compare, summarise
+from handfast.fidelity.draw import Case, Drops, Outage, scenario
+from handfast.results import LAB, SIM, Result
+from handfast.store import write_whole
+
+SCHEMA = 1
+"""The version of the document."""
+DOCUMENT = "fidelity.json"
+"""Where a study's directory keeps it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case on both backends."""
+
+    case: Case
+    sim: Result
+    lab: Result
+    attempts: int
+    """How often the lab ran it: a run that does not count is repeated once."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the lab's run does."""
+        return self.lab.valid
+
+    @property
+    def metrics(self) -> dict[str, Compared]:
+        """Each metric, by the measure's name."""
+        return {bound.measure: compare(bound, self.sim, self.lab) for bound in BOUNDS}
+
+    @property
+    def within(self) -> bool:
+        """Whether every metric is that there is."""
+        return all(one.within is not False for one in self.metrics.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What the cases of a seed gave."""
+
+    seed: int
+    rows: tuple[Row, ...]
+
+    @property
+    def counted(self) -> list[Row]:
+        """The rows whose lab run counts."""
+        return [row for row in self.rows if row.counts]
+
+    @property
+    def within(self) -> int:
+        """How many of them are within all bounds."""
+        return sum(row.within for row in self.counted)
+
+    @property
+    def holds(self) -> bool:
+        """Whether enough are; without a row that counts nothing was shown."""
+        return self.within >= SHARE * len(self.counted) > 0
+
+    def summary(self, bound: Bound) -> Summary:
+        """One metric over the rows that count."""
+        return summarise([row.metrics[bound.measure] for row in self.counted])
+
+
+def study(cases: Sequence[Case], *, out: Path | None = None, progress: Progress | None = None) -> Study:
+    """Do the cases, of one seed: all in the simulator, then one by one in the lab; each into a folder of `out`."""
+    places = [_Place(case, api.parse(scenario(case), f"{case.name}.toml"), _folder(out, case)) for case in cases]
+    tasks.check([SIM, LAB], [place.scenario for place in places], None)
+    for place in places:
+        place.begin()
+    simulated = _run(SIM, places, None)
+    real = _run(LAB, places, progress)
+    late = [index for index, run in enumerate(real) if not run.valid]
+    again = dict(zip(late, _run(LAB, [places[index] for index in late], progress), strict=True))
+    rows = tuple(
+        Row(place.case, sim, again.get(index, lab), 2 if index in again else 1)
+        for index, (place, sim, lab) in enumerate(zip(places, simulated, real, strict=True))
+    )
+    for row, place in zip(rows, places, strict=True):
+        place.keep([row.sim, row.lab])
+    return Study(cases[0].seed, rows)
+
+
+def _folder(out: Path | None, case: Case) -> Path | None:
+    return None if out is None else out / f"case-{case.number:02}"
+
+
+def _run(backend: str, places: Sequence[_Place], progress: Progress | None) -> list[Result]:
+    todo = [
+        tasks.task(backend, place.scenario.core, place.case.scheme, place.case.seed, place.series) for place in places
+    ]
+    return execute(todo, progress=progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    case: Case
+    scenario: api.Scenario
+    folder: Path | None
+
+    @property
+    def series(self) -> Path | None:
+        return None if self.folder is None else self.folder / series.DIRECTORY
+
+    def begin(self) -> None:
+        """The scenario first: whatever happens to the run, it can be done again."""
+        if self.folder is not None:
+            write_whole(self.folder / bundle.SCENARIO, self.scenario.text)
+
+    def keep(self, runs: list[Result]) -> None:
+        if self.folder is not None:
+            bundle.write(self.folder, self.scenario, runs)
+
+
+def document(made: Study) -> str:
+    """The study as JSON; names carry their unit, what is not known is null."""
+    counted = len(made.counted)
+    data = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "seed": made.seed,
+        "environment": _environment(made.rows),
+        "cases": [_row(row) for row in made.rows],
+        "metrics": {bound.measure: _summary(bound, made.summary(bound)) for bound in BOUNDS},
+        "counted": counted,
+        "within": made.within,
+        "share": made.within / counted if counted else None,
+        "needed": SHARE,
+        "verdict": "holds" if made.holds else "fails" if counted else "not-run",
+    }
+    return json.dumps(data, indent=2) + "\n"
+
+
+def _environment(rows: Iterable[Row]) -> Mapping[str, Any]:
+    """What the kernel was, from the first run."""
+    found = next((json.loads(row.lab.raw)["environment"] for row in rows), None) or {}
+    return {name: found.get(name) for name in ("kernel", "processor", "cores", "realtime")}
+
+
+def _row(row: Row) -> Mapping[str, Any]:
+    case, environment = row.case, json.loads(row.lab.raw)["environment"]
+    return {
+        "case": case.number,
+        "scenario_hash": row.sim.scenario_hash,
+        "scheme": case.scheme,
+        "timestamps": case.timestamps,
+        "rate_bps": case.rate_kbps * 1000,
+        "rtt_s": case.rtt_us / 1e6,
+        "queue_pkt": case.queue_pkt,
+        **_trouble(case.trouble),
+        "duration_s": case.duration_ms / 1e3,
+        "valid": row.counts,
+        "attempts": row.attempts,
+        "problems": list(row.lab.problems),
+        "lateness_p99_s": environment["lateness_p99_s"],
+        "metrics": {name: _compared(one) for name, one in row.metrics.items()},
+        "within": row.within if row.counts else None,
+    }
+
+
+def _trouble(trouble: Outage | Drops) -> Mapping[str, Any]:
+    if isinstance(trouble, Drops):
+        return {"outage_at_s": None, "outage_s": None, "dropped_segments": list(trouble.segments)}
+    return {"outage_at_s": trouble.at_ms / 1e3, "outage_s": trouble.gap_ms / 1e3, "dropped_segments": None}
+
+
+def _compared(one: Compared) -> Mapping[str, Any]:
+    return {
+        "sim": one.sim,
+        "lab": one.lab,
+        "error": one.error.absolute if one.error else None,
+        "relative_error": one.error.relative if one.error else None,
+        "within": one.within,
+    }
+
+
+def _summary(bound: Bound, summary: Summary) -> Mapping[str, Any]:
+    return {
+        "relative_bound": bound.relative,
+        "bound": bound.absolute,
+        "median_relative_error": summary.relative.median if summary.relative else None,
+        "p90_relative_error": summary.relative.p90 if summary.relative else None,
+        "median_error": summary.absolute.median if summary.absolute else None,
+        "p90_error": summary.absolute.p90 if summary.absolute else None,
+        "within": summary.within,
+        "judged": summary.judged,
+    }
