@@ -153,6 +153,13 @@ def test_captures_show_both_directions(handfast: Command, tmp_path: Path) -> Non
             assert payload >= 20_000
 
 
+@real
+def test_a_capture_that_nobody_asked_for_is_not_made() -> None:
+    text = 'capture = ["a"]\n' + flow('app = {transfer = "20kB"}').text
+    (one,) = hf.parse(text, "pair.toml", [("duration", "1s")]).run("plain", backend="lab").flows
+    assert one.outcome == "closed"
+
+
 def test_without_rights_there_is_a_clear_word(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     lacking = requirements.Need("lab: rights", False, "no CAP_NET_ADMIN", "run as root (sudo)")
     monkeypatch.setattr(requirements, "needs", lambda: iter([lacking]))

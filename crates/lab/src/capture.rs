@@ -51,7 +51,8 @@ impl Captures {
         dir: Option<&Path>,
     ) -> Result<Self, LabError> {
         let mut this = Self { taps: Vec::new(), ears: Vec::new() };
-        for (&node, dir) in scenario.captures.iter().zip(std::iter::repeat(dir).flatten()) {
+        let Some(dir) = dir else { return Ok(this) };
+        for &node in &scenario.captures {
             let path = dir.join(file_name(&scenario.nodes[node].name));
             let what = || format!("capture {}", path.display());
             this.add(scenario, node, hub, &nodes[node], &path).tried(what)?;
