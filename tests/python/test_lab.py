@@ -183,6 +183,50 @@ def start(tmp_path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path)
 
 
+def family(pid: int) -> set[tuple[int, int]]:
+    """A process and all that come from it, each with its start time: numbers are used again."""
+    stats = {int(path.parent.name): _stat(path) for path in Path("/proc").glob("[0-9]*/stat")}
+    found = {pid}
+    while more := {child for child, stat in stats.items() if stat and stat[0] in found} - found:
+        found |= more
+    return {(member, stat[1]) for member in found if (stat := stats.get(member))}
+
+
+def _stat(path: Path) -> tuple[int, int] | None:
+    """Parent and start time, for a process that lives."""
+    try:
+        state, parent, *rest = path.read_text().rpartition(")")[2].split()
+    except OSError:  # gone meanwhile
+        return None
+    return None if state == "Z" else (int(parent), int(rest[17]))
+
+
+def alive(members: set[tuple[int, int]]) -> list[int]:
+    """Those that are still there, but for what is about to go."""
+    end = time.monotonic() + 5
+    while (left := [pid for pid, started in members if _started(pid) == started]) and time.monotonic() < end:
+        time.sleep(0.01)
+    return left
+
+
+def _started(pid: int) -> int | None:
+    stat = _stat(Path(f"/proc/{pid}/stat"))
+    return stat[1] if stat else None
+
+
+def inhabitants(spaces: list[names.Namespace]) -> list[str]:
+    """Threads of any process that are in one of the namespaces."""
+    inodes = {(names.DIRECTORY / space.name).stat().st_ino for space in spaces}
+    found = []
+    for path in Path("/proc").glob("[0-9]*/task/[0-9]*/ns/net"):
+        try:
+            if path.stat().st_ino in inodes:
+                found.append(str(path))
+        except OSError:  # gone meanwhile
+            continue
+    return found
+
+
 def spaces_of(pid: int) -> list[names.Namespace]:
     return [space for space in names.existing() if space.pid == pid]
 
@@ -193,10 +237,12 @@ def spaces_of(pid: int) -> list[names.Namespace]:
 def test_an_interrupted_lab_leaves_nothing(tmp_path: Path, number: signal.Signals, seed: int) -> None:
     process = start(tmp_path)
     wait_until_something_is_made(process, random.Random(seed + 10 * number).uniform(0, 0.5))
+    members = family(process.pid)
     process.send_signal(number)
     output, error = process.communicate(timeout=20)
     assert (process.returncode, output) == (130, ""), error
     assert spaces_of(process.pid) == []
+    assert alive(members) == []
 
 
 @real
@@ -204,10 +250,13 @@ def test_an_interrupted_lab_leaves_nothing(tmp_path: Path, number: signal.Signal
 def test_what_a_killed_lab_leaves_can_be_cleaned(handfast: Command, tmp_path: Path, seed: int) -> None:
     process = start(tmp_path)
     wait_until_something_is_made(process, random.Random(seed).uniform(0, 0.5))
+    members = family(process.pid)
+    assert process.pid in {pid for pid, _ in members}
     process.kill()
     process.communicate(timeout=20)
     left = spaces_of(process.pid)
     assert left
+    assert (alive(members), inhabitants(left)) == ([], [])
     listed = json.loads(handfast("lab", "list", "--json").stdout)["namespaces"]
     assert {space.name for space in left} <= {entry["name"] for entry in listed if entry["orphan"]}
     assert handfast("lab", "clean").exit_code == 0

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use bytes::Bytes;
-use handfast_wire::{Body, Checksums, EmitError, LinkType, Packet, ParseError, Payload};
+use handfast_wire::{Body, Checksums, EmitError, LinkType, Packet, ParseError, Payload, Solicitation};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -145,6 +145,26 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let mut frame = emitted(&packet).to_vec();
+        for (at, byte) in damage {
+            let at = at.index(frame.len());
+            frame[at] = byte;
+        }
+        let frame = Bytes::from(frame);
+        survive(&frame);
+        survive(&frame.slice(..cut.index(frame.len())));
+    }
+
+    #[test]
+    fn damaged_questions_are_survived(
+        v6 in any::<bool>(),
+        asker_mac in any::<[u8; 6]>(),
+        damage in vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let address = |v4: &str, v6_form: &str| if v6 { v6_form.parse() } else { v4.parse() }.unwrap();
+        let asker = address("192.0.2.1", "2001:db8::1");
+        let question = Solicitation { asker, asker_mac, target: address("192.0.2.2", "2001:db8::2") };
+        let mut frame = question.ask();
         for (at, byte) in damage {
             let at = at.index(frame.len());
             frame[at] = byte;

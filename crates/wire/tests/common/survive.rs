@@ -1,7 +1,7 @@
 //! What holds for any bytes, shared by the property tests and the fuzz target.
 
 use bytes::Bytes;
-use handfast_wire::{Checksums, LinkType, Packet};
+use handfast_wire::{Announcement, Body, Checksums, Glance, LinkType, Packet, Solicitation};
 
 /// Parses `data`, whose first byte says how to read the rest.
 pub(crate) fn survive_input(data: &[u8]) {
@@ -14,6 +14,10 @@ pub(crate) fn survive_input(data: &[u8]) {
 
 /// A parse returns whatever the bytes; what it returns has a form on the wire, which parses back to it.
 pub(crate) fn survive(link: LinkType, frame: &Bytes, checksums: Checksums) {
+    if link == LinkType::Ethernet {
+        survive_glance(frame);
+        survive_question(frame);
+    }
     let Ok(packet) = Packet::parse(link, frame, checksums) else { return };
     let mut emitted = Vec::new();
     packet.emit(&mut emitted).expect("what was parsed can be emitted");
@@ -25,4 +29,27 @@ pub(crate) fn survive(link: LinkType, frame: &Bytes, checksums: Checksums) {
     assert_eq!(packet.emit_into(&mut once_more), Ok(emitted.len()));
     assert_eq!(once_more, emitted);
     assert_eq!(packet.through_wire(), Ok(packet));
+}
+
+/// A glance stays within the frame, and sees what a parse of the frame as we would emit it sees.
+fn survive_glance(frame: &Bytes) {
+    if let Some(glance) = Glance::at(frame) {
+        assert!(glance.ip_len <= glance.end && glance.end <= frame.len(), "{glance:?}");
+    }
+    let Ok(packet) = Packet::parse(LinkType::Ethernet, frame, Checksums::Trust) else { return };
+    let mut emitted = Vec::new();
+    packet.emit(&mut emitted).expect("what was parsed can be emitted");
+    let glance = Glance::at(&emitted).expect("what was parsed is an IP packet");
+    let has_tcp_payload = matches!(&packet.body, Body::Tcp(segment) if !segment.payload.is_empty());
+    assert_eq!((glance.ip_len, glance.has_tcp_payload), (packet.ip_len(), has_tcp_payload));
+}
+
+/// Who is asked answers the question that was asked, in a frame that its asker understands.
+fn survive_question(frame: &Bytes) {
+    const MAC: [u8; 6] = [2, 0, 0, 0, 0, 7];
+    let _ = Announcement::parse(frame);
+    let Some(question) = Solicitation::parse(frame) else { return };
+    assert_eq!(Solicitation::parse(&question.ask().into()), Some(question));
+    let answer = Announcement::parse(&question.answer(MAC).into());
+    assert_eq!(answer, Some(Announcement { address: question.target, mac: MAC }));
 }
