@@ -163,9 +163,12 @@ def test_a_capture_that_nobody_asked_for_is_not_made() -> None:
 def test_without_rights_there_is_a_clear_word(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     lacking = requirements.Need("lab: rights", False, "no CAP_NET_ADMIN", "run as root (sudo)")
     monkeypatch.setattr(requirements, "needs", lambda: iter([lacking]))
-    result = handfast("compare", OUTAGE, "--schemes", "linux", "--backend", "sim,lab")
+    result = handfast("compare", OUTAGE, "--schemes", "linux", "--backend", "lab")
     assert (result.exit_code, result.stdout) == (2, "")
     assert all(word in result.stderr for word in ("CAP_NET_ADMIN", "run as root", "--backend sim"))
+    both = handfast("compare", OUTAGE, "--schemes", "linux", "--backend", "sim,lab", "--json")
+    assert (both.exit_code, both.stderr) == (2, result.stderr)
+    assert [run["backend"] for run in json.loads(both.stdout)["runs"]] == ["sim"]
 
 
 def test_names_say_whose_they_are() -> None:

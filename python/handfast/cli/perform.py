@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -14,7 +14,7 @@ from handfast import bundle, figures, report, results, series, tasks
 from handfast.api import Scenario
 from handfast.cli import console, detail, table
 from handfast.engine import Runnable, execute
-from handfast.errors import FAILED
+from handfast.errors import FAILED, MissingRequirementError
 from handfast.results import SIM, Result
 from handfast.store import staged, write_whole
 
@@ -37,8 +37,21 @@ class Order:
 
 
 def carry_out(order: Order) -> None:
-    """Run, write, print; the exit code says whether every run counts."""
-    tasks.check(order.backends, [order.scenario], order.schemes)
+    """Run, write, print; the exit code says whether every run counts.
+
+    Where the lab cannot run, what was asked of the simulator is done all the same before that is said.
+    """
+    try:
+        tasks.check(order.backends, [order.scenario], order.schemes)
+    except MissingRequirementError:
+        if SIM not in order.backends:
+            raise
+        _perform(replace(order, backends=[SIM]))
+        raise
+    _perform(order)
+
+
+def _perform(order: Order) -> None:
     with staged(order.out) if order.out is not None else nullcontext() as stage:
         runs = _run(order, stage)
         if stage is not None:
