@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,21 +75,25 @@ class Study:
 
 
 def study(cases: Sequence[Case], *, out: Path | None = None, progress: Progress | None = None) -> Study:
-    """Do the cases, of one seed: all in the simulator, then one by one in the lab; each into a folder of `out`."""
+    """Do the cases of one seed: all in the simulator, then one by one in the lab, each kept in `out` as it ends."""
     places = [_Place(case, api.parse(scenario(case), f"{case.name}.toml"), _folder(out, case)) for case in cases]
     tasks.check([SIM, LAB], [place.scenario for place in places], None)
     for place in places:
         place.begin()
-    simulated = _run(SIM, places, None)
-    real = _run(LAB, places, progress)
+    simulated = _run(SIM, places)
+    by_name = {place.case.name: (place, sim) for place, sim in zip(places, simulated, strict=True)}
+
+    def keep(lab: Result) -> None:
+        place, sim = by_name[lab.scenario]
+        place.keep([sim, lab])
+
+    real = _run(LAB, places, progress, keep)
     late = [index for index, run in enumerate(real) if not run.valid]
-    again = dict(zip(late, _run(LAB, [places[index] for index in late], progress), strict=True))
+    again = dict(zip(late, _run(LAB, [places[index] for index in late], progress, keep), strict=True))
     rows = tuple(
         Row(place.case, sim, again.get(index, lab), 2 if index in again else 1)
         for index, (place, sim, lab) in enumerate(zip(places, simulated, real, strict=True))
     )
-    for row, place in zip(rows, places, strict=True):
-        place.keep([row.sim, row.lab])
     return Study(cases[0].seed, rows)
 
 
@@ -97,11 +101,16 @@ def _folder(out: Path | None, case: Case) -> Path | None:
     return None if out is None else out / f"case-{case.number:02}"
 
 
-def _run(backend: str, places: Sequence[_Place], progress: Progress | None) -> list[Result]:
+def _run(
+    backend: str,
+    places: Sequence[_Place],
+    progress: Progress | None = None,
+    finished: Callable[[Result], None] | None = None,
+) -> list[Result]:
     todo = [
         tasks.task(backend, place.scenario.core, place.case.scheme, place.case.seed, place.series) for place in places
     ]
-    return execute(todo, progress=progress)
+    return execute(todo, progress=progress, finished=finished)
 
 
 @dataclass(frozen=True, slots=True)

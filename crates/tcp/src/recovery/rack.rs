@@ -8,7 +8,9 @@ pub(crate) struct Rack;
 
 impl Algorithm for Rack {
     fn is_loss(&self, s: &Sender) -> bool {
-        s.rack.as_ref().is_some_and(|rack| rack.log.waiting(s.una, &s.board) > 0)
+        // What is lost counts even where it is under way again (Linux's `lost_out`): it left after the last reduction, and RFC 5681
+        // §4.3 takes losses in two successive windows for two indications of congestion.
+        s.rack.as_ref().is_some_and(|rack| rack.log.waiting(s.una, &s.board) + rack.log.under_way() > 0)
     }
 
     fn enter(&self, s: &mut Sender) {

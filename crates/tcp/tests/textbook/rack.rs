@@ -244,3 +244,20 @@ fn a_repetition_lost_after_a_timeout_begins_a_recovery() {
     assert_eq!((s.news().as_str(), s.pair.client.counters().fast_retransmits), ("1", 1));
     assert_eq!(s.window().1, 2000, "half of two segments, but two at least");
 }
+
+#[test]
+fn what_was_lost_and_repaired_within_a_recovery_begins_the_next() {
+    // RFC 5681 §4.3, and Linux (`tcp_time_to_recover`): 1 goes again and is lost again, and so is 10, which left within the recovery.
+    let mut s = after_a_round_trip(60);
+    s.answer(1000, &[(2000, 5000)]).answer(1000, &[(2000, 10_000)]);
+    assert_eq!(s.news(), "1 10-13");
+    until(&mut s, 200);
+    s.answer(1000, &[(11_000, 12_000), (2000, 10_000)]);
+    assert_eq!((s.news().as_str(), s.window().1), ("1 10 14", 5000));
+    until(&mut s, 300);
+    s.answer(10_000, &[(11_000, 12_000)]);
+    assert_eq!(s.pair.client.counters().fast_retransmits, 2, "10 is under way, and its loss has not been answered yet");
+    assert_eq!(s.window().1, 2000, "half of the five segments that the first recovery left");
+    s.answer(15_000, &[]);
+    assert_eq!(s.pair.client.counters().fast_retransmits, 2);
+}
