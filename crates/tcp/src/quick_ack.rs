@@ -162,8 +162,10 @@ impl QuickAck {
         self.ato = self.ato_min;
     }
 
-    /// `__tcp_ack_snd_check` while holes are left. `srtt` bounds the time SACKs are compressed for.
-    pub(crate) fn on_hole(&mut self, srtt: Duration, moved: bool, sack: bool) -> Owed {
+    /// `__tcp_ack_snd_check` while holes are left. `srtt` bounds the time SACKs are compressed for. `third`: there is a block to report
+    /// beside two that may not have been, and an ACK with timestamps holds three (`tcp_sack_compress_send_ack`; the kernel reports
+    /// the two just before the third, here they go together).
+    pub(crate) fn on_hole(&mut self, srtt: Duration, moved: bool, sack: bool, third: bool) -> Owed {
         if self.quick > 0 && !self.pingpong {
             return Owed::Now;
         }
@@ -176,7 +178,8 @@ impl QuickAck {
             return Owed::Now;
         }
         self.compressed += 1;
-        if self.compressed >= COMPRESSED_MAX { Owed::Now } else { Owed::Compressed(window) }
+        let hides = third && self.compressed > 1;
+        if hides || self.compressed >= COMPRESSED_MAX { Owed::Now } else { Owed::Compressed(window) }
     }
 
     /// `tcp_delack_timer_handler`: the delay passed without data to carry the ACK.

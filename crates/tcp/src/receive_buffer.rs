@@ -44,6 +44,8 @@ pub(crate) struct ReceiveBuffer {
     runs: Vec<Run>,
     pieces: BTreeMap<u64, Payload>,
     stamps: u64,
+    /// The last arrival beyond a hole joined neither of the two runs touched before it, and there were two.
+    third: bool,
 }
 
 impl ReceiveBuffer {
@@ -133,6 +135,10 @@ impl ReceiveBuffer {
             return Arrival::Dropped;
         }
         self.store_pieces(start, end, payload, first..last);
+        let touched = self.runs[first..last].iter().map(|r| r.stamp).max().unwrap_or(0);
+        // The stamp before this one is the newest: nothing to count.
+        self.third =
+            touched + 1 < self.stamps && self.runs.iter().filter(|r| r.stamp > touched).nth(1).is_some();
         let mut merged = Run { start, end, stamp: self.stamps };
         for r in &self.runs[first..last] {
             merged.start = merged.start.min(r.start);
@@ -159,6 +165,11 @@ impl ReceiveBuffer {
     /// The run that holds all of `start .. end`, for the second DSACK block of RFC 2883 §4.
     pub(crate) fn covering(&self, start: u64, end: u64) -> Option<Run> {
         self.runs.iter().copied().find(|r| r.start <= start && end <= r.end)
+    }
+
+    /// Whether the last arrival beyond a hole left a third run to report, beside the two touched before it.
+    pub(crate) fn made_third(&self) -> bool {
+        self.third
     }
 
     /// Calls `take` with the runs, most recently touched first (RFC 2018 §4), until it has enough.
@@ -271,9 +282,15 @@ mod tests {
             assert_eq!(b.insert(start, &synthetic(start, 5)), Arrival::OutOfOrder);
         }
         assert_eq!(runs(&b), [(50, 55), (30, 35), (10, 15)]);
+        assert!(b.made_third());
         // RFC 2018 §4: the block of the segment that triggered the ACK, whichever it is.
         b.insert(15, &synthetic(15, 5));
         assert_eq!(runs(&b), [(10, 20), (50, 55), (30, 35)]);
+        assert!(b.made_third(), "it was the third");
+        b.insert(20, &synthetic(20, 5));
+        assert!(!b.made_third(), "it was the first");
+        b.insert(55, &synthetic(55, 5));
+        assert!(!b.made_third(), "it was the second");
     }
 
     #[test]

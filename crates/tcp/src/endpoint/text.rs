@@ -93,7 +93,7 @@ impl Endpoint {
         let unacknowledged = self.rx.rcv_nxt().distance(self.rx.last_ack_sent).max(0) as u64;
         let sack = self.sack;
         self.rx.unacknowledged = self.rx.unacknowledged.saturating_add(1);
-        let holes = self.rx.buffer.has_holes();
+        let (holes, third) = (self.rx.buffer.has_holes(), self.rx.buffer.made_third());
         let Some(engine) = &mut self.rx.quick_ack else { return };
         // The window as it was last offered.
         let window = window + unacknowledged;
@@ -106,8 +106,8 @@ impl Endpoint {
                 engine.on_in_order(now, &arrived);
                 Owed::Now
             }
-            Arrival::FilledHole => engine.on_hole(srtt, true, sack),
-            Arrival::OutOfOrder => engine.on_hole(srtt, false, sack),
+            Arrival::FilledHole => engine.on_hole(srtt, true, sack, false),
+            Arrival::OutOfOrder => engine.on_hole(srtt, false, sack, third),
             Arrival::Duplicate | Arrival::Dropped => Owed::Now,
         };
         match owed {

@@ -154,6 +154,15 @@ fn holes_are_reported_at_once_three_times_then_by_the_millisecond() {
 }
 
 #[test]
+fn compression_hides_no_block() {
+    // tcp_sack_compress_send_ack: every other segment is missing, and an ACK with timestamps has room for three blocks.
+    let (mut s, next) = settled();
+    let beyond: Vec<bool> =
+        (0..7).map(|k| at_once(&mut s, (next + 1 + 2 * k) * 1000, 1000).is_some()).collect();
+    assert_eq!(beyond, [true, true, true, false, true, false, true]);
+}
+
+#[test]
 fn no_compression_without_sack() {
     let bare = Config { sack: false, ..config() };
     let mut s = bulk_to(bare.clone(), bare, 0);

@@ -256,7 +256,11 @@ fn what_was_lost_and_repaired_within_a_recovery_begins_the_next() {
     assert_eq!((s.news().as_str(), s.window().1), ("1 10 14", 5000));
     until(&mut s, 300);
     s.answer(10_000, &[(11_000, 12_000)]);
-    assert_eq!(s.pair.client.counters().fast_retransmits, 2, "10 is under way, and its loss has not been answered yet");
+    assert_eq!(
+        s.pair.client.counters().fast_retransmits,
+        2,
+        "10 is under way, and its loss has not been answered yet"
+    );
     assert_eq!(s.window().1, 2500, "half of the five segments that the first recovery left");
     s.answer(15_000, &[]);
     assert_eq!(s.pair.client.counters().fast_retransmits, 2);
