@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from handfast import lab
 from handfast.cli import app
+from handfast.lab import names
 
 ROOT = Path(__file__).parents[2]
 OUTAGE = ROOT / "scenarios" / "wifi-outage.toml"
 SCHEMES = ["tahoe", "reno", "newreno", "sack", "cubic"]
 
 Command = Callable[..., Result]
+
+LACKING = lab.missing()
+real = pytest.mark.skipif(bool(LACKING), reason=f"the lab cannot run here: {[need.name for need in LACKING]}")
+"""For tests on this machine's kernel."""
+
+
+def mine() -> list[str]:
+    """Namespaces that this process and its children made."""
+    return [space.name for space in names.existing() if space.pid == os.getpid()]
 
 
 @pytest.fixture

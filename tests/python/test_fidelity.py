@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 import handfast as hf
-from conftest import Command
+from conftest import Command, mine, real
 from handfast import _handfast, engine, fidelity, tasks
 from handfast.fidelity.bounds import BOUNDS, Bound, Error, Spread, compare
 from handfast.fidelity.draw import Drops, Outage
 from handfast.lab import requirements
 from handfast.results import LAB, Result
-from test_lab import mine, real
 
 BRIEF_SEED = 21
 """The first seed whose three cases last less than 24 s together and hold an outage and a list."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -17,12 +16,8 @@ from scapy.layers.inet import IP, TCP
 from scapy.utils import rdpcap
 
 import handfast as hf
-from conftest import OUTAGE, Command
-from handfast import lab
+from conftest import OUTAGE, Command, mine, real
 from handfast.lab import names, requirements
-
-LACKING = lab.missing()
-real = pytest.mark.skipif(bool(LACKING), reason=f"the lab cannot run here: {[need.name for need in LACKING]}")
 
 PAIR = """
 duration = "2s"
@@ -42,11 +37,6 @@ delay = "9ms"
 queue = "50pkt"
 """
 SHORT = ("--set", "duration=4s", "--set", "events.0.at=1s", "--set", "events.0.gap=1s")
-
-
-def mine() -> list[str]:
-    """Namespaces that this process and its children made."""
-    return [space.name for space in names.existing() if space.pid == os.getpid()]
 
 
 @pytest.fixture(autouse=True)

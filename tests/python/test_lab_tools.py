@@ -14,13 +14,10 @@ from pathlib import Path
 import pytest
 
 import handfast as hf
-from conftest import OUTAGE, Command
-from handfast import lab
+from conftest import OUTAGE, Command, real
 from handfast.lab import capacity
 from handfast.lab.capacity import Capacity
 
-LACKING = lab.missing()
-real = pytest.mark.skipif(bool(LACKING), reason=f"the lab cannot run here: {[need.name for need in LACKING]}")
 IP = shutil.which("ip")
 SLOW = Capacity(frames_per_s=6_000.0, real_time=True, steps=[])
 FAST = ("--set", "links.0.rate=1Gbit/s", "--set", "links.radio.rate=400Mbit/s")

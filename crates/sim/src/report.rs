@@ -6,7 +6,7 @@ use handfast_measure::meter::WindowMeter;
 use handfast_measure::report::{FlowFacts, Inputs, RunFacts, full_segments, report as compute};
 use handfast_measure::result::RunResult;
 use handfast_scenario::FlowId;
-use handfast_tcp::{Death, Endpoint};
+use handfast_tcp::Endpoint;
 
 use crate::network::Network;
 use crate::side::{Ending, Role, Side};
@@ -61,13 +61,6 @@ fn outcome(sender: &Side) -> &'static str {
         (None, _) => "not-started",
         (_, None) => "open",
         (_, Some(Ending::Done(_))) => "closed",
-        (_, Some(Ending::Died(_, death))) => match death {
-            Death::Reset => "reset",
-            Death::HandshakeTimeout => "handshake-timeout",
-            Death::Timeout => "timeout",
-            Death::UserTimeout => "user-timeout",
-            Death::KeepAlive => "keep-alive",
-            Death::Aborted => "aborted",
-        },
+        (_, Some(Ending::Died(_, death))) => death.name(),
     }
 }

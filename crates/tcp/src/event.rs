@@ -36,6 +36,20 @@ pub enum Death {
     Aborted,
 }
 
+impl Death {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reset => "reset",
+            Self::HandshakeTimeout => "handshake-timeout",
+            Self::Timeout => "timeout",
+            Self::UserTimeout => "user-timeout",
+            Self::KeepAlive => "keep-alive",
+            Self::Aborted => "aborted",
+        }
+    }
+}
+
 /// Which rule found a timeout or a fast recovery spurious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detector {

@@ -29,6 +29,17 @@ fn survive(frame: &Bytes) {
     }
 }
 
+/// The frame with bytes overwritten, whole and cut off.
+fn survive_damage(mut frame: Vec<u8>, damage: Vec<(prop::sample::Index, u8)>, cut: prop::sample::Index) {
+    for (at, byte) in damage {
+        let at = at.index(frame.len());
+        frame[at] = byte;
+    }
+    let frame = Bytes::from(frame);
+    survive(&frame);
+    survive(&frame.slice(..cut.index(frame.len())));
+}
+
 #[test]
 fn the_fuzzer_s_corpus_is_survived() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/parse_frame");
@@ -144,14 +155,7 @@ proptest! {
         damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         cut in any::<prop::sample::Index>(),
     ) {
-        let mut frame = emitted(&packet).to_vec();
-        for (at, byte) in damage {
-            let at = at.index(frame.len());
-            frame[at] = byte;
-        }
-        let frame = Bytes::from(frame);
-        survive(&frame);
-        survive(&frame.slice(..cut.index(frame.len())));
+        survive_damage(emitted(&packet).to_vec(), damage, cut);
     }
 
     #[test]
@@ -164,13 +168,6 @@ proptest! {
         let address = |v4: &str, v6_form: &str| if v6 { v6_form.parse() } else { v4.parse() }.unwrap();
         let asker = address("192.0.2.1", "2001:db8::1");
         let question = Solicitation { asker, asker_mac, target: address("192.0.2.2", "2001:db8::2") };
-        let mut frame = question.ask();
-        for (at, byte) in damage {
-            let at = at.index(frame.len());
-            frame[at] = byte;
-        }
-        let frame = Bytes::from(frame);
-        survive(&frame);
-        survive(&frame.slice(..cut.index(frame.len())));
+        survive_damage(question.ask(), damage, cut);
     }
 }

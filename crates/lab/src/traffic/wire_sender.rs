@@ -8,7 +8,7 @@ use handfast_core::{Duration, Instant};
 use handfast_measure::meter::WindowMeter;
 use handfast_measure::sampler::FlowSample;
 use handfast_scenario::{Flow, FlowId};
-use handfast_tcp::{Config, Death, Endpoint, Event, State};
+use handfast_tcp::{Config, Endpoint, Event, State};
 use handfast_wire::Payload;
 
 use super::sender::{End, LOOK_EVERY, Sent, Totals};
@@ -138,7 +138,7 @@ impl<'a> Sending<'a> {
         while let Some(event) = endpoint.poll_event() {
             match event {
                 Event::Connected => self.window = Some(WindowMeter::new(now, endpoint.cwnd())),
-                Event::Died(death) => return self.end(now, End::Died(name(death)), board),
+                Event::Died(death) => return self.end(now, End::Died(death.name()), board),
                 _ => {}
             }
         }
@@ -189,17 +189,5 @@ impl<'a> Sending<'a> {
             });
         }
         self.sent
-    }
-}
-
-/// As in a result's `outcome`.
-fn name(death: Death) -> &'static str {
-    match death {
-        Death::Reset => "reset",
-        Death::HandshakeTimeout => "handshake-timeout",
-        Death::Timeout => "timeout",
-        Death::UserTimeout => "user-timeout",
-        Death::KeepAlive => "keep-alive",
-        Death::Aborted => "aborted",
     }
 }
