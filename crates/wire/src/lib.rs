@@ -11,6 +11,7 @@ mod glance;
 mod ip;
 mod ipv4;
 mod ipv6;
+pub mod openflow;
 mod packet;
 mod payload;
 pub mod pcapng;
