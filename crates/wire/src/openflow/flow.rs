@@ -1,6 +1,12 @@
 //! Flow entries: changes of them, and their end.
 
-use super::{Instruction, Match, PortNo};
+use bytes::{Buf, BufMut};
+
+use super::codec::{Reader, value};
+use super::{EmitError, Instruction, Match, ParseError, Part, PortNo};
+
+/// Bytes before the match, without the header, of a flow-mod and of a flow-removed.
+const FIXED_LEN: usize = 40;
 
 /// What a change does (§7.3.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,4 +110,85 @@ pub struct FlowRemoved {
     pub byte_count: u64,
     /// Its match.
     pub matches: Match,
+}
+
+impl FlowModCommand {
+    /// In the order of `OFPFC_*`.
+    const ALL: [Self; 5] = [Self::Add, Self::Modify, Self::ModifyStrict, Self::Delete, Self::DeleteStrict];
+}
+
+impl FlowRemovedReason {
+    /// In the order of `OFPRR_*`.
+    const ALL: [Self; 4] = [Self::IdleTimeout, Self::HardTimeout, Self::Delete, Self::GroupDelete];
+}
+
+impl FlowMod {
+    pub(super) fn parse(mut at: Reader) -> Result<Self, ParseError> {
+        let mut fixed = at.take(FIXED_LEN, Part::FlowMod)?;
+        Ok(Self {
+            cookie: fixed.get_u64(),
+            cookie_mask: fixed.get_u64(),
+            table_id: fixed.get_u8(),
+            command: value(&FlowModCommand::ALL, fixed.get_u8().into(), Part::FlowMod)?,
+            idle_timeout: fixed.get_u16(),
+            hard_timeout: fixed.get_u16(),
+            priority: fixed.get_u16(),
+            buffer_id: fixed.get_u32(),
+            out_port: PortNo(fixed.get_u32()),
+            out_group: fixed.get_u32(),
+            flags: FlowModFlags(fixed.get_u16()),
+            matches: Match::parse(&mut at)?,
+            instructions: Instruction::parse_all(at)?,
+        })
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) -> Result<(), EmitError> {
+        out.put_u64(self.cookie);
+        out.put_u64(self.cookie_mask);
+        out.put_slice(&[self.table_id, self.command as u8]);
+        for field in [self.idle_timeout, self.hard_timeout, self.priority] {
+            out.put_u16(field);
+        }
+        for field in [self.buffer_id, self.out_port.0, self.out_group] {
+            out.put_u32(field);
+        }
+        out.put_u16(self.flags.0);
+        out.put_bytes(0, 2);
+        self.matches.emit(out)?;
+        Instruction::emit_all(&self.instructions, out)
+    }
+}
+
+impl FlowRemoved {
+    pub(super) fn parse(mut at: Reader) -> Result<Self, ParseError> {
+        let mut fixed = at.take(FIXED_LEN, Part::FlowRemoved)?;
+        let removed = Self {
+            cookie: fixed.get_u64(),
+            priority: fixed.get_u16(),
+            reason: value(&FlowRemovedReason::ALL, fixed.get_u8().into(), Part::FlowRemoved)?,
+            table_id: fixed.get_u8(),
+            duration_sec: fixed.get_u32(),
+            duration_nsec: fixed.get_u32(),
+            idle_timeout: fixed.get_u16(),
+            hard_timeout: fixed.get_u16(),
+            packet_count: fixed.get_u64(),
+            byte_count: fixed.get_u64(),
+            matches: Match::parse(&mut at)?,
+        };
+        at.end(Part::FlowRemoved)?;
+        Ok(removed)
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) -> Result<(), EmitError> {
+        out.put_u64(self.cookie);
+        out.put_u16(self.priority);
+        out.put_slice(&[self.reason as u8, self.table_id]);
+        out.put_u32(self.duration_sec);
+        out.put_u32(self.duration_nsec);
+        out.put_u16(self.idle_timeout);
+        out.put_u16(self.hard_timeout);
+        out.put_u64(self.packet_count);
+        out.put_u64(self.byte_count);
+        self.matches.emit(out)
+    }
 }

@@ -1,9 +1,16 @@
 //! `OpenFlow` 1.3: the messages between a switch and its controller.
 //!
 //! Section numbers are those of the `OpenFlow` Switch Specification 1.3.5 (ONF TS-023). Types keep what they do not know as
-//! bytes, so that every message that parses is emitted as it came.
+//! bytes: a message that parses is emitted byte for byte as it came, but for what may be written in several ways. Padding
+//! is emitted as zeros, OXM fields in the order of [`Match`], and of a hello only the version bitmap, as others are to be
+//! skipped (§7.5.1).
+//!
+//! Whether a message makes sense is for switch and controller to say: prerequisites of fields, values outside their mask,
+//! ports that are not there. Only what no type here can hold is an error of [`Message::parse`].
 
 mod action;
+mod codec;
+mod error;
 mod flow;
 mod message;
 mod oxm;
@@ -13,6 +20,7 @@ mod session;
 mod stats;
 
 pub use action::{Action, Instruction};
+pub use error::{EmitError, ParseError, Part};
 pub use flow::{FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason};
 pub use message::{Body, Message};
 pub use oxm::{EthAddr, Masked, Match};

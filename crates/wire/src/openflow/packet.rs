@@ -1,8 +1,9 @@
 //! Packets to and from the controller.
 
-use bytes::Bytes;
+use bytes::{Buf, BufMut, Bytes};
 
-use super::{Action, Match, PortNo};
+use super::codec::{Reader, set_len, value};
+use super::{Action, EmitError, Match, ParseError, Part, PortNo};
 
 /// Why a packet came to the controller (§7.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,4 +46,61 @@ pub struct PacketOut {
     pub actions: Vec<Action>,
     /// The frame, if it is not a kept one.
     pub data: Bytes,
+}
+
+impl PacketInReason {
+    /// In the order of `OFPR_*`.
+    const ALL: [Self; 3] = [Self::NoMatch, Self::Action, Self::InvalidTtl];
+}
+
+impl PacketIn {
+    pub(super) fn parse(mut at: Reader) -> Result<Self, ParseError> {
+        let mut fixed = at.take(16, Part::PacketIn)?;
+        Ok(Self {
+            buffer_id: fixed.get_u32(),
+            total_len: fixed.get_u16(),
+            reason: value(&PacketInReason::ALL, fixed.get_u8().into(), Part::PacketIn)?,
+            table_id: fixed.get_u8(),
+            cookie: fixed.get_u64(),
+            matches: Match::parse(&mut at)?,
+            data: {
+                // §7.4.1: so that the IP header of an Ethernet frame lies on a boundary of 4 bytes.
+                at.take(2, Part::PacketIn)?;
+                at.rest()
+            },
+        })
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) -> Result<(), EmitError> {
+        out.put_u32(self.buffer_id);
+        out.put_u16(self.total_len);
+        out.put_slice(&[self.reason as u8, self.table_id]);
+        out.put_u64(self.cookie);
+        self.matches.emit(out)?;
+        out.put_bytes(0, 2);
+        out.put_slice(&self.data);
+        Ok(())
+    }
+}
+
+impl PacketOut {
+    pub(super) fn parse(mut at: Reader) -> Result<Self, ParseError> {
+        let mut fixed = at.take(16, Part::PacketOut)?;
+        let buffer_id = fixed.get_u32();
+        let in_port = PortNo(fixed.get_u32());
+        let actions = at.part(fixed.get_u16().into(), 0, Part::PacketOut)?;
+        Ok(Self { buffer_id, in_port, actions: Action::parse_all(actions)?, data: at.rest() })
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) -> Result<(), EmitError> {
+        out.put_u32(self.buffer_id);
+        out.put_u32(self.in_port.0);
+        let actions_len = out.len();
+        out.put_bytes(0, 8);
+        let actions = out.len();
+        Action::emit_all(&self.actions, out)?;
+        set_len(out, actions, actions_len);
+        out.put_slice(&self.data);
+        Ok(())
+    }
 }

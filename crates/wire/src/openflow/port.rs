@@ -1,6 +1,9 @@
 //! Ports.
 
-use super::EthAddr;
+use bytes::{Buf, BufMut};
+
+use super::codec::{Reader, value};
+use super::{EthAddr, ParseError, Part};
 
 /// A port's number (§7.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,4 +73,67 @@ pub struct PortStatus {
     pub reason: PortReason,
     /// The port now.
     pub port: Port,
+}
+
+impl Port {
+    /// Bytes on the wire.
+    pub(super) const LEN: usize = 64;
+
+    pub(super) fn parse(at: &mut Reader) -> Result<Self, ParseError> {
+        let mut fixed = at.take(Self::LEN, Part::Port)?;
+        let port_no = PortNo(fixed.get_u32());
+        fixed.advance(4);
+        let (mut hw_addr, mut name) = ([0; 6], [0; 16]);
+        fixed.copy_to_slice(&mut hw_addr);
+        fixed.advance(2);
+        fixed.copy_to_slice(&mut name);
+        Ok(Self {
+            port_no,
+            hw_addr,
+            name,
+            config: fixed.get_u32(),
+            state: fixed.get_u32(),
+            curr: fixed.get_u32(),
+            advertised: fixed.get_u32(),
+            supported: fixed.get_u32(),
+            peer: fixed.get_u32(),
+            curr_speed: fixed.get_u32(),
+            max_speed: fixed.get_u32(),
+        })
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+        out.put_u32(self.port_no.0);
+        out.put_bytes(0, 4);
+        out.put_slice(&self.hw_addr);
+        out.put_bytes(0, 2);
+        out.put_slice(&self.name);
+        let features = [self.curr, self.advertised, self.supported, self.peer];
+        for field in [self.config, self.state].into_iter().chain(features) {
+            out.put_u32(field);
+        }
+        out.put_u32(self.curr_speed);
+        out.put_u32(self.max_speed);
+    }
+}
+
+impl PortReason {
+    /// In the order of `OFPPR_*`.
+    const ALL: [Self; 3] = [Self::Add, Self::Delete, Self::Modify];
+}
+
+impl PortStatus {
+    pub(super) fn parse(mut at: Reader) -> Result<Self, ParseError> {
+        let reason = at.take(8, Part::PortStatus)?.get_u8();
+        let reason = value(&PortReason::ALL, reason.into(), Part::PortStatus)?;
+        let port = Port::parse(&mut at)?;
+        at.end(Part::PortStatus)?;
+        Ok(Self { reason, port })
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+        out.put_u8(self.reason as u8);
+        out.put_bytes(0, 7);
+        self.port.emit(out);
+    }
 }

@@ -1,8 +1,14 @@
 //! Multipart messages: flow statistics and port descriptions (§7.3.5).
 
-use bytes::Bytes;
+use bytes::{Buf, BufMut, Bytes};
 
-use super::{FlowModFlags, Instruction, Match, Port, PortNo};
+use super::codec::{Reader, set_len};
+use super::{EmitError, FlowModFlags, Instruction, Match, ParseError, Part, Port, PortNo};
+
+const FLOW: u16 = 1;
+const PORT_DESCRIPTION: u16 = 13;
+/// `OFPMPF_REPLY_MORE`.
+const MORE: u16 = 1;
 
 /// A question (§7.3.5).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +17,7 @@ pub enum MultipartRequest {
     Flow(FlowStatsRequest),
     /// Which ports are there? (§7.3.5.7)
     PortDescription,
-    /// Another kind, kept.
+    /// Another kind, or one of these with flags, kept.
     Other {
         /// `OFPMP_*`.
         kind: u16,
@@ -85,7 +91,7 @@ pub enum MultipartReply {
         /// These.
         ports: Vec<Port>,
     },
-    /// Another kind, kept.
+    /// Another kind, or one of these with other flags, kept.
     Other {
         /// `OFPMP_*`.
         kind: u16,
@@ -94,4 +100,171 @@ pub enum MultipartReply {
         /// All after the multipart header.
         body: Bytes,
     },
+}
+
+/// Type, flags and what follows.
+fn header(mut at: Reader<'_>, part: Part) -> Result<(u16, u16, Reader<'_>), ParseError> {
+    let mut fixed = at.take(8, part)?;
+    Ok((fixed.get_u16(), fixed.get_u16(), at))
+}
+
+fn put_header(out: &mut Vec<u8>, kind: u16, flags: u16) {
+    out.put_u16(kind);
+    out.put_u16(flags);
+    out.put_bytes(0, 4);
+}
+
+impl MultipartRequest {
+    pub(super) fn parse(at: Reader) -> Result<Self, ParseError> {
+        let (kind, flags, mut at) = header(at, Part::MultipartRequest)?;
+        let request = match (kind, flags) {
+            (FLOW, 0) => Self::Flow(FlowStatsRequest::parse(&mut at)?),
+            (PORT_DESCRIPTION, 0) => Self::PortDescription,
+            _ => Self::Other { kind, flags, body: at.rest() },
+        };
+        at.end(Part::MultipartRequest)?;
+        Ok(request)
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) -> Result<(), EmitError> {
+        match self {
+            Self::Flow(request) => {
+                put_header(out, FLOW, 0);
+                request.emit(out)?;
+            }
+            Self::PortDescription => put_header(out, PORT_DESCRIPTION, 0),
+            Self::Other { kind: kind @ (FLOW | PORT_DESCRIPTION), flags: 0, .. } => {
+                return Err(EmitError::Known { part: Part::MultipartRequest, kind: *kind });
+            }
+            Self::Other { kind, flags, body } => {
+                put_header(out, *kind, *flags);
+                out.put_slice(body);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FlowStatsRequest {
+    fn parse(at: &mut Reader) -> Result<Self, ParseError> {
+        let mut fixed = at.take(32, Part::FlowStatsRequest)?;
+        let table_id = fixed.get_u8();
+        fixed.advance(3);
+        let (out_port, out_group) = (PortNo(fixed.get_u32()), fixed.get_u32());
+        fixed.advance(4);
+        let (cookie, cookie_mask) = (fixed.get_u64(), fixed.get_u64());
+        let matches = Match::parse(at)?;
+        Ok(Self { table_id, out_port, out_group, cookie, cookie_mask, matches })
+    }
+
+    fn emit(&self, out: &mut Vec<u8>) -> Result<(), EmitError> {
+        out.put_slice(&[self.table_id, 0, 0, 0]);
+        out.put_u32(self.out_port.0);
+        out.put_u32(self.out_group);
+        out.put_bytes(0, 4);
+        out.put_u64(self.cookie);
+        out.put_u64(self.cookie_mask);
+        self.matches.emit(out)
+    }
+}
+
+impl FlowStats {
+    /// Bytes before the match.
+    const FIXED_LEN: usize = 48;
+
+    fn parse(at: &mut Reader) -> Result<Self, ParseError> {
+        // The reader is looked at and then cut by what it says.
+        let len = at.clone().take(2, Part::FlowStats)?.get_u16();
+        let mut at = at.part(len.into(), Self::FIXED_LEN, Part::FlowStats)?;
+        let mut fixed = at.take(Self::FIXED_LEN, Part::FlowStats)?;
+        fixed.advance(2);
+        Ok(Self {
+            table_id: fixed.get_u8(),
+            duration_sec: {
+                fixed.advance(1);
+                fixed.get_u32()
+            },
+            duration_nsec: fixed.get_u32(),
+            priority: fixed.get_u16(),
+            idle_timeout: fixed.get_u16(),
+            hard_timeout: fixed.get_u16(),
+            flags: FlowModFlags(fixed.get_u16()),
+            cookie: {
+                fixed.advance(4);
+                fixed.get_u64()
+            },
+            packet_count: fixed.get_u64(),
+            byte_count: fixed.get_u64(),
+            matches: Match::parse(&mut at)?,
+            instructions: Instruction::parse_all(at)?,
+        })
+    }
+
+    fn emit(&self, out: &mut Vec<u8>) -> Result<(), EmitError> {
+        let start = out.len();
+        out.put_slice(&[0, 0, self.table_id, 0]);
+        out.put_u32(self.duration_sec);
+        out.put_u32(self.duration_nsec);
+        for field in [self.priority, self.idle_timeout, self.hard_timeout, self.flags.0] {
+            out.put_u16(field);
+        }
+        out.put_bytes(0, 4);
+        for field in [self.cookie, self.packet_count, self.byte_count] {
+            out.put_u64(field);
+        }
+        self.matches.emit(out)?;
+        Instruction::emit_all(&self.instructions, out)?;
+        set_len(out, start, start);
+        Ok(())
+    }
+}
+
+impl MultipartReply {
+    pub(super) fn parse(at: Reader) -> Result<Self, ParseError> {
+        let (kind, flags, mut at) = header(at, Part::MultipartReply)?;
+        let more = flags == MORE;
+        match (kind, flags) {
+            (FLOW, 0 | MORE) => Ok(Self::Flow { more, flows: parse_all(at, FlowStats::parse)? }),
+            (PORT_DESCRIPTION, 0 | MORE) => {
+                Ok(Self::PortDescription { more, ports: parse_all(at, Port::parse)? })
+            }
+            _ => Ok(Self::Other { kind, flags, body: at.rest() }),
+        }
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) -> Result<(), EmitError> {
+        match self {
+            Self::Flow { more, flows } => {
+                put_header(out, FLOW, u16::from(*more));
+                flows.iter().try_for_each(|flow| flow.emit(out))
+            }
+            Self::PortDescription { more, ports } => {
+                put_header(out, PORT_DESCRIPTION, u16::from(*more));
+                for port in ports {
+                    port.emit(out);
+                }
+                Ok(())
+            }
+            Self::Other { kind: kind @ (FLOW | PORT_DESCRIPTION), flags: 0 | MORE, .. } => {
+                Err(EmitError::Known { part: Part::MultipartReply, kind: *kind })
+            }
+            Self::Other { kind, flags, body } => {
+                put_header(out, *kind, *flags);
+                out.put_slice(body);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// All there are until the reader's end.
+fn parse_all<T>(
+    mut at: Reader,
+    parse: impl Fn(&mut Reader) -> Result<T, ParseError>,
+) -> Result<Vec<T>, ParseError> {
+    let mut all = Vec::new();
+    while !at.is_empty() {
+        all.push(parse(&mut at)?);
+    }
+    Ok(all)
 }
