@@ -129,6 +129,35 @@ mod tests {
     }
 
     #[test]
+    fn the_deviation_moves_by_the_error_less_a_quarter_of_itself() {
+        // "m -= (tp->mdev_us >> 2); tp->mdev_us += m": 80 ms after the first sample, and 100 ms are 80 more than its quarter.
+        let mut e = Estimate::default();
+        e.round(40, 1);
+        e.round(140, 1);
+        assert_eq!((e.deviation.mdev, e.rttvar), (160_000, MS(200)));
+        // SRTT is 52.5 ms: an error of 10 is 30 less than the quarter.
+        e.deviation.follow(10_000, true);
+        assert_eq!(e.deviation.mdev, 130_000);
+        // 112.5 - 32.5, and an eighth of it from below.
+        e.deviation.follow(112_500, true);
+        assert_eq!(e.deviation.mdev, 140_000);
+    }
+
+    #[test]
+    fn a_round_trip_ends_beyond_what_was_outstanding_at_its_beginning() {
+        // "if (after(tp->snd_una, tp->rtt_seq))"
+        let mut e = Estimate::default();
+        let mut sample = |una| {
+            let at = Position { una, nxt: 10 + una };
+            e.deviation.sample(MS(200), &mut e.srtt, &mut e.rttvar, MS(300), at);
+            e.rttvar.as_millis()
+        };
+        assert_eq!((sample(1), sample(11), sample(12)), (600, 600, 600));
+        // The next began at 12, and ends beyond 22; its deviation is 253 ms at most.
+        assert_eq!((sample(21), sample(22), sample(23)), (600, 600, 513));
+    }
+
+    #[test]
     fn positions_wrap() {
         let mut e = Estimate { una: u64::from(u32::MAX) - 5, ..Estimate::default() };
         e.round(300, 1);

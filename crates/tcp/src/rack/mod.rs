@@ -129,3 +129,30 @@ impl Rack {
         self.undo.new_first = false;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEVER: fn(Instant) -> bool = |_| false;
+
+    /// Octets 0 to 3000, sent at 1 s in segments of 1000.
+    fn sent() -> (Rack, Instant) {
+        let (mut rack, at) = (Rack::new(0), Instant::from_millis(1000));
+        (1..=3).for_each(|n| rack.log.sent(1000 * n, at));
+        (rack, at + Duration::from_millis(100))
+    }
+
+    #[test]
+    fn what_arrives_behind_a_later_one_is_reordered() {
+        // RFC 8985 §6.2 step 3: "Elsif Segment.end_seq < RACK.fack". Recovery ends the wait unless reordering was seen.
+        let facts = Facts { recovering: true, dup_thresh: false, srtt: Duration::from_secs(1) };
+        for (second, seen) in [((2000, 3000), false), ((0, 1000), true), ((1000, 2000), false)] {
+            let (mut rack, now) = sent();
+            rack.delivered(now, Range { start: 1000, end: 2000 }, NEVER);
+            // The same octets once more: the receiver had dropped them (RFC 2018 §8). Nothing has overtaken them.
+            rack.delivered(now, Range { start: second.0, end: second.1 }, NEVER);
+            assert_eq!(rack.window.size(&facts) > Duration::ZERO, seen, "{second:?}");
+        }
+    }
+}

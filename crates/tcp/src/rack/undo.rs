@@ -88,3 +88,25 @@ impl Undo {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Growth};
+
+    #[test]
+    fn growth_goes_on_as_before_but_for_the_kernel_s() {
+        // RFC 9438 §4.9.1 restores CUBIC's variables; `tcp_undo_cwnd_reduction` leaves those of the kernel's modules alone.
+        for (growth, restored) in [(Growth::Cubic, true), (Growth::LinuxCubic, false)] {
+            let mut state = growth::build(&Config { growth, ..Config::default() });
+            let mut window = Window::new(&Config::default(), 1000);
+            let before = format!("{state:?}");
+            let mut undo = Undo::default();
+            undo.begin(0, &window, state, 0);
+            state.on_congestion(&window, 10_000);
+            assert_ne!(format!("{state:?}"), before);
+            assert!(undo.restore(&mut window, &mut state));
+            assert_eq!(format!("{state:?}") == before, restored, "{growth:?}");
+        }
+    }
+}

@@ -147,4 +147,15 @@ mod tests {
         w.sample(Instant::from_millis(301_001), MS(80));
         assert_eq!(w.min_rtt(), MS(80));
     }
+
+    #[test]
+    fn measured_again_it_lasts_again() {
+        // Linux: `minmax_running_min` begins anew with a sample that is no greater.
+        let mut w = reordered();
+        w.sample(Instant::from_millis(299_000), MS(100));
+        w.sample(Instant::from_millis(599_000), MS(160));
+        assert_eq!(w.min_rtt(), MS(100), "300 s old, and no more");
+        w.sample(Instant::from_millis(599_001), MS(160));
+        assert_eq!(w.min_rtt(), MS(160));
+    }
 }

@@ -111,3 +111,23 @@ fn a_probe_that_was_not_needed_changes_nothing() {
     });
     assert_eq!((before, after), ((10_000, 1000), (11_000, 1000)), "growth as ever");
 }
+
+#[test]
+fn a_recovery_makes_good_what_the_probe_might_have() {
+    // Linux: `tcp_init_cwnd_reduction` and `tcp_retransmit_timer` forget the probe. Its loss is answered once.
+    let mut s = bulk(ten("rack"), 10);
+    s.run(300, |_| Fate::Drop);
+    assert_eq!(probes(&s), [200]);
+    s.answer(0, &[(9000, 10_000)]);
+    assert!(s.events().contains(&(300, Event::RecoveryEntered)));
+    let mut timed_out = bulk(ten("rack"), 10);
+    timed_out.run(510, |_| Fate::Drop);
+    assert_eq!((probes(&timed_out), timed_out.timeouts()), (vec![200], vec![500]));
+    for mut s in [s, timed_out] {
+        let ssthresh = s.window().1;
+        s.pair.client_writes(10_000, 1000);
+        s.answer(10_000, &[]).answer(11_000, &[]);
+        assert_eq!(s.pair.client.loss_counters().loss_probe_recoveries, 0);
+        assert_eq!((ssthresh, s.window().1), (5000, 5000));
+    }
+}

@@ -2,7 +2,7 @@
 
 use handfast_tcp::{Config, Detector, Event, Frto, LossCounters, Undo};
 
-use crate::script::{MS, Script, bulk, held, stamped, ten};
+use crate::script::{MS, Script, ack, bulk, held, lose, stamped, ten};
 use crate::support::{Fate, Sent, Side, data_of};
 
 fn kernel() -> Config {
@@ -126,6 +126,47 @@ fn a_repetition_that_was_needed_is_not_undone() {
     let mut s = bulk(timed(), 60);
     s.lose(1000, &[2, 4]);
     assert_eq!((spurious(&s), s.window().1), (vec![], 5000));
+}
+
+#[test]
+fn an_episode_that_has_repeated_nothing_is_not_undone() {
+    // `tcp_init_undo`: "undo_retrans = tp->retrans_out ? : -1". The next acknowledgement comes before the repetition leaves.
+    let mut s = bulk(kernel(), 10);
+    s.run(100, |_| Fate::Drop);
+    for end in [5000, 6000] {
+        s.pair.client.on_segment(s.pair.now, &ack(1000, &[(2000, end)]));
+    }
+    assert_eq!((counted(&s), s.window().1), (LossCounters::default(), 5000));
+}
+
+#[test]
+fn what_is_under_way_at_the_beginning_counts_as_repeated() {
+    // 1 is lost twice, so that 10, repeated at 200, is still under way when the recovery ends; it alone begins the next
+    // (RFC 5681 §4.3). It was a duplicate, though: `tcp_init_undo` counts it.
+    let mut s = bulk(kernel(), 60);
+    s.run(100, |_| Fate::Drop);
+    s.answer(1000, &[(2000, 5000)]).answer(1000, &[(2000, 10_000)]);
+    s.run(200, |_| Fate::Drop);
+    s.answer(1000, &[(11_000, 14_000), (2000, 10_000)]);
+    assert_eq!(s.news(), "0-9 1 10-13 1 10 14-16");
+    s.run(300, |_| Fate::Drop);
+    s.answer(10_000, &[(11_000, 14_000)]);
+    assert_eq!((s.pair.client.counters().fast_retransmits, s.window().1), (2, 2500));
+    s.answer(14_000, &[(10_000, 11_000)]);
+    assert_eq!(spurious(&s), [(300, Event::SpuriousRecovery(Detector::Dsack))]);
+    assert_eq!(counted(&s).dsack_undos, 1);
+}
+
+#[test]
+fn each_recovery_has_a_stamp_of_its_own() {
+    // `retrans_stamp` is forgotten once all is well: what left after the first recovery's repetition may be older than the
+    // second's. 2 is lost; the original of 30 comes late.
+    let mut s = bulk(timed(), 60);
+    let mut genuine = lose(&[2]);
+    let mut tardy = late(&[(30, 60)]);
+    s.run(1000, |sent| if genuine(sent) == Fate::Drop { Fate::Drop } else { tardy(sent) });
+    assert_eq!(s.pair.client.counters().fast_retransmits, 2);
+    assert_eq!(spurious(&s).len(), 1, "{:?}", s.events());
 }
 
 /// Nothing has come back for `ms`: a probe at 200, a timeout at 500, perhaps more.
