@@ -1,0 +1,4 @@
+//! The help in the path, as machines: a folder per system.
+#![forbid(unsafe_code)]
+
+pub mod sdn;

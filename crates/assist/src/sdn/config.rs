@@ -1,0 +1,110 @@
+//! What a controller is told.
+
+use handfast_core::{BitRate, Bytes, Duration};
+
+use super::Fabric;
+
+/// How stations are helped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// The way follows the station; what comes while it is away is dropped. `[sdn]` calls it bare TCP.
+    Bare,
+    /// What comes while it is away is held (`[sdn]` §3.3, Algorithm 1).
+    Spurious,
+}
+
+/// Whether the controller acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It says what it would do ([`super::Record::Would`]) and touches nothing.
+    Observe,
+    /// It does it.
+    Act,
+}
+
+/// How held segments leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// A token bucket for each station.
+    Paced {
+        /// What the new radio carries.
+        rate: BitRate,
+        /// How much may leave at once besides the segment whose turn it is.
+        burst: Bytes,
+    },
+    /// All at once, as in `[sdn]`.
+    Unpaced,
+}
+
+/// Bounds of what is kept. A segment that would exceed the first two is not held: the tail is dropped, as a queue would.
+/// For one that would exceed the third, the station that has been away the longest loses what is held for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Held for a connection.
+    pub per_connection: Bytes,
+    /// Held for a station.
+    pub per_station: Bytes,
+    /// Held in all.
+    pub total: Bytes,
+    /// Connections that are tracked: beyond them the one whose handshake is the oldest is forgotten.
+    pub connections: usize,
+    /// Stations: news of further ones are ignored.
+    pub stations: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            per_connection: Bytes(4 << 20),
+            per_station: Bytes(16 << 20),
+            total: Bytes(256 << 20),
+            connections: 100_000,
+            stations: 10_000,
+        }
+    }
+}
+
+/// What a controller is told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// How stations are helped.
+    pub policy: Policy,
+    /// Whether it acts.
+    pub mode: Mode,
+    /// How held segments leave.
+    pub release: Release,
+    /// Bounds.
+    pub limits: Limits,
+    /// How long a station may be away before what is held for it is dropped and its rules go. The divert rule's own hard
+    /// timeout lies just beyond it, so that switches do the same when the controller is dead.
+    pub hold_expiry: Duration,
+    /// The lowest priority of its rules; they take this one and the next two.
+    pub priority: u16,
+    /// Rules that name a way have this hard timeout and are renewed at half of it.
+    pub path_timeout: Duration,
+    /// How long the last step of a release may wait for a moment without a packet on its way through the controller.
+    pub settle: Duration,
+    /// Silence of a switch after which it is asked whether it is there; it has as long to answer.
+    pub echo_interval: Duration,
+    /// Switches and access points.
+    pub fabric: Fabric,
+}
+
+impl Config {
+    /// Defaults for a network.
+    pub fn new(policy: Policy, release: Release, fabric: Fabric) -> Self {
+        Self {
+            policy,
+            mode: Mode::Act,
+            release,
+            limits: Limits::default(),
+            // The longest disconnection of `[sdn]` §4 is 7 s.
+            hold_expiry: Duration::from_secs(10),
+            priority: 40_000,
+            path_timeout: Duration::from_secs(60),
+            settle: Duration::from_millis(200),
+            echo_interval: Duration::from_secs(5),
+            fabric,
+        }
+    }
+}

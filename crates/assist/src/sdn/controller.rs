@@ -1,0 +1,327 @@
+//! The controller: what comes in, and to whom it goes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use handfast_core::Instant;
+use handfast_wire::openflow::{Body, EthAddr, FlowRemoved, FlowRemovedReason, Message, PacketIn};
+use handfast_wire::tcp::{Flags, Segment};
+
+use super::classify::{Class, Seen, look};
+use super::rules::{Band, Kind};
+use super::session::{Heard, Switches};
+use super::station::{Fate, Shared, Station, stray};
+use super::tracking::Tracking;
+use super::{Config, ConnId, ConnectionKey, Counters, Ignored, Notice, Outbox, Policy, Record, What};
+
+/// An `OpenFlow` controller that helps TCP over roams. Its driver's part is told in [the module](super).
+pub struct Controller {
+    shared: Shared,
+    stations: BTreeMap<EthAddr, Station>,
+    /// When each station has something to see to.
+    due: BTreeSet<(Instant, EthAddr)>,
+    tracking: Tracking,
+}
+
+impl Controller {
+    /// A controller that knows no station and no switch yet.
+    pub fn new(config: Config) -> Self {
+        let switches = Switches::new(config.mode, config.echo_interval);
+        Self {
+            shared: Shared { config, switches, counters: Counters::default(), held: 0 },
+            stations: BTreeMap::new(),
+            due: BTreeSet::new(),
+            tracking: Tracking::default(),
+        }
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &Counters {
+        &self.shared.counters
+    }
+
+    /// What it holds: frames' bytes and what it takes to keep them.
+    pub fn held(&self) -> handfast_core::Bytes {
+        handfast_core::Bytes(self.shared.held)
+    }
+
+    /// Connections that have a queue.
+    pub fn connections(&self) -> usize {
+        self.tracking.connections()
+    }
+
+    /// A switch has connected.
+    pub fn connected(&mut self, now: Instant, conn: ConnId, out: &mut Outbox) {
+        self.shared.switches.connected(now, conn, out);
+    }
+
+    /// A switch's connection is gone. Its rules stay until their timeouts; what is held stays as well.
+    pub fn disconnected(&mut self, conn: ConnId, out: &mut Outbox) {
+        self.shared.switches.disconnected(conn, "its connection was closed", out);
+    }
+
+    /// A switch has said something.
+    pub fn on_message(&mut self, now: Instant, conn: ConnId, message: Message, out: &mut Outbox) {
+        let fabric = &self.shared.config.fabric;
+        let known = |datapath_id| fabric.switches().contains(&datapath_id);
+        match self.shared.switches.on_message(now, conn, message, known, out) {
+            Heard::Ready(datapath_id) => self.install(now, datapath_id, out),
+            Heard::NoHandshakes(datapath_id) => {
+                for station in self.stations.values() {
+                    station.install(datapath_id, &mut self.shared, out);
+                }
+            }
+            Heard::Barrier(xid) => self.on_barrier(now, xid, out),
+            Heard::Message(datapath_id, Body::PacketIn(packet)) => {
+                self.on_packet_in(now, datapath_id, packet, out);
+            }
+            Heard::Message(datapath_id, Body::FlowRemoved(removed)) => {
+                self.on_flow_removed(datapath_id, &removed, out);
+            }
+            Heard::Nothing | Heard::Message(..) => {}
+        }
+    }
+
+    /// A switch has none of our rules: it is new, or was away.
+    fn install(&mut self, now: Instant, datapath_id: u64, out: &mut Outbox) {
+        for station in self.stations.values() {
+            station.install(datapath_id, &mut self.shared, out);
+        }
+        let addresses: Vec<EthAddr> = self.stations.keys().copied().collect();
+        for address in addresses {
+            self.with(address, |station, shared| station.resume(now, shared, out));
+        }
+    }
+
+    /// Does something to a station, and enters when it is due next.
+    fn with(&mut self, address: EthAddr, act: impl FnOnce(&mut Station, &mut Shared)) {
+        let Some(station) = self.stations.get_mut(&address) else { return };
+        let before = station.deadline();
+        act(station, &mut self.shared);
+        let after = station.deadline();
+        if before != after {
+            self.due.remove(&(before, address));
+            self.due.insert((after, address));
+        }
+    }
+
+    fn on_barrier(&mut self, now: Instant, xid: u32, out: &mut Outbox) {
+        let waits = self.stations.iter().find(|(_, station)| station.waits_for(xid));
+        let Some(address) = waits.map(|(&address, _)| address) else { return };
+        self.with(address, |station, shared| {
+            station.on_barrier(now, xid, shared, out);
+        });
+    }
+
+    fn on_packet_in(&mut self, now: Instant, datapath_id: u64, packet: PacketIn, out: &mut Outbox) {
+        let Some(kind) = Kind::of(packet.cookie) else {
+            self.shared.counters.foreign += 1;
+            return;
+        };
+        self.shared.counters.packet_ins += 1;
+        let whole = packet.data.len() >= usize::from(packet.total_len);
+        let address = packet.data.first_chunk::<6>().copied().filter(|_| whole);
+        let Some(address) = address else {
+            self.shared.counters.dropped_other[Class::Unreadable as usize] += 1;
+            return;
+        };
+        let seen = look(&packet.data);
+        match (kind, seen) {
+            // A copy: the packet itself is on its way.
+            (Kind::Watch, Seen::Tcp(key, segment)) => self.watch(address, key, &segment),
+            (Kind::Watch, Seen::Other(_)) => {}
+            _ if !self.stations.contains_key(&address) => {
+                stray(datapath_id, packet.data, &mut self.shared, out);
+            }
+            (_, Seen::Tcp(key, segment)) => self.on_segment(now, address, key, &segment, &packet.data, out),
+            (_, Seen::Other(class)) => {
+                self.with(address, |station, shared| station.on_other(class, &packet.data, shared, out));
+            }
+        }
+    }
+
+    /// A connection opens or ends (`[sdn]` §3.4: its queue is made at its handshake).
+    fn watch(&mut self, address: EthAddr, key: ConnectionKey, segment: &Segment) {
+        if segment.flags.contains(Flags::SYN) {
+            if self.open(address, key) {
+                self.shared.counters.handshakes += 1;
+            }
+            return;
+        }
+        // After a FIN a few more segments may follow; if one is to be held, it makes a queue of its own.
+        let Some(station) = self.stations.get_mut(&address) else { return };
+        if station.hold().forget(&key) {
+            self.tracking.closed(1);
+        }
+    }
+
+    /// Makes a connection's queue; whether it is new.
+    fn open(&mut self, address: EthAddr, key: ConnectionKey) -> bool {
+        let knows = |station: &mut Station| station.hold().knows(&key);
+        if self.stations.get_mut(&address).is_none_or(knows) || !self.make_room() {
+            return false;
+        }
+        let Some(station) = self.stations.get_mut(&address) else { return false };
+        station.hold().open(key);
+        self.tracking.opened(address, key);
+        true
+    }
+
+    /// Room for one more queue: the oldest that are empty go. Whether there is.
+    fn make_room(&mut self) -> bool {
+        let most = self.shared.config.limits.connections;
+        let Self { tracking, stations, .. } = self;
+        if tracking.is_stale(most) {
+            tracking.retain(|address, key| {
+                stations.get_mut(address).is_some_and(|station| station.hold().knows(key))
+            });
+        }
+        for _ in 0..tracking.len() {
+            if tracking.connections() < most {
+                return true;
+            }
+            let Some((address, key)) = tracking.oldest() else { break };
+            let Some(station) = stations.get_mut(&address) else { continue };
+            if station.hold().forget(&key) {
+                tracking.closed(1);
+                self.shared.counters.forgotten += 1;
+            } else if station.hold().knows(&key) {
+                tracking.keep(address, key);
+            }
+        }
+        tracking.connections() < most
+    }
+
+    fn on_segment(
+        &mut self,
+        now: Instant,
+        address: EthAddr,
+        key: ConnectionKey,
+        segment: &Segment,
+        frame: &Bytes,
+        out: &mut Outbox,
+    ) {
+        if self.open(address, key) {
+            // A SYN that is held is a handshake that was seen.
+            let seen = segment.flags.contains(Flags::SYN);
+            self.shared.counters.handshakes += u64::from(seen);
+            self.shared.counters.mid_connection += u64::from(!seen);
+        }
+        self.with(address, |station, shared| station.on_segment(now, key, segment, frame, shared, out));
+        self.keep_within_total(address, out);
+    }
+
+    /// The station that has been away the longest loses what is held for it, until the rest fits.
+    fn keep_within_total(&mut self, newest: EthAddr, out: &mut Outbox) {
+        while self.shared.held > self.shared.config.limits.total.0 {
+            let away = |(address, station): (&EthAddr, &Station)| {
+                station.away_since().map(|since| (since, *address == newest, *address))
+            };
+            let Some((_, _, address)) = self.stations.iter().filter_map(away).min() else { return };
+            self.with(address, |station, shared| {
+                let segments = station.drop_hold(shared);
+                shared.counters.evicted += segments;
+                out.record(Record::Evicted { station: address, segments });
+            });
+        }
+    }
+
+    /// A rule that diverts has reached its hard timeout: if it is still needed, it is made again.
+    fn on_flow_removed(&mut self, datapath_id: u64, removed: &FlowRemoved, out: &mut Outbox) {
+        let diverted = Kind::of(removed.cookie) == Some(Kind::Divert);
+        let address = removed.matches.eth_dst.map(|address| address.value);
+        if let Some(address) =
+            address.filter(|_| diverted && removed.reason == FlowRemovedReason::HardTimeout)
+            && let Some(station) = self.stations.get(&address)
+        {
+            station.install(datapath_id, &mut self.shared, out);
+        }
+    }
+
+    /// An access point has news of a station.
+    pub fn on_notice(&mut self, now: Instant, notice: Notice, out: &mut Outbox) {
+        if let Err(why) = self.take(now, notice, out) {
+            self.shared.counters.ignored_notices += 1;
+            out.record(Record::Ignored { station: notice.station, why });
+        }
+    }
+
+    fn take(&mut self, now: Instant, notice: Notice, out: &mut Outbox) -> Result<(), Ignored> {
+        let Notice { station: address, ap, epoch, what } = notice;
+        if self.shared.config.fabric.access_point(ap).is_none() {
+            return Err(Ignored::UnknownAccessPoint);
+        }
+        let Some(station) = self.stations.get(&address) else { return self.meet(now, notice, out) };
+        let news = match what {
+            What::Associated if epoch == station.epoch() && station.is_at(ap) => Err(Ignored::Duplicate),
+            // Its end was heard of: this is the late news of its begin.
+            What::Associated if epoch <= station.epoch() => Err(Ignored::Stale),
+            What::Disassociated if epoch < station.epoch() => Err(Ignored::Stale),
+            What::Disassociated if epoch == station.epoch() && station.is_away() => Err(Ignored::Duplicate),
+            _ => Ok(()),
+        };
+        news?;
+        self.with(address, |station, shared| match what {
+            What::Associated => station.arrive(now, ap, epoch, shared, out),
+            What::Disassociated => station.leave(now, epoch, shared, out),
+        });
+        Ok(())
+    }
+
+    /// The first news of a station.
+    fn meet(&mut self, now: Instant, notice: Notice, out: &mut Outbox) -> Result<(), Ignored> {
+        let Notice { station: address, ap, epoch, what } = notice;
+        if self.stations.len() >= self.shared.config.limits.stations {
+            return Err(Ignored::TooManyStations);
+        }
+        let station = match what {
+            What::Associated => Station::associated(now, address, ap, epoch, &mut self.shared, out),
+            What::Disassociated => Station::away(now, address, epoch, &mut self.shared, out),
+        };
+        self.due.insert((station.deadline(), address));
+        self.stations.insert(address, station);
+        Ok(())
+    }
+
+    /// When [`Controller::on_timer`] is due; [`None`]: not before something comes in.
+    pub fn deadline(&self) -> Option<Instant> {
+        let station = self.due.first().map(|&(due, _)| due);
+        let switch = self.shared.switches.deadline();
+        station.into_iter().chain(switch).min()
+    }
+
+    /// The deadline has come; afterwards it is in the future.
+    pub fn on_timer(&mut self, now: Instant, out: &mut Outbox) {
+        self.shared.switches.on_timer(now, out);
+        while let Some((_, address)) = self.due.first().copied().filter(|&(due, _)| due <= now) {
+            let mut fate = Fate::Stays;
+            self.with(address, |station, shared| fate = station.on_timer(now, shared, out));
+            if fate == Fate::Gone {
+                self.forget(address);
+            }
+        }
+    }
+
+    fn forget(&mut self, address: EthAddr) {
+        let Some(mut station) = self.stations.remove(&address) else { return };
+        self.due.remove(&(station.deadline(), address));
+        self.tracking.closed(station.hold().connections());
+    }
+
+    /// The controller ends: what can be delivered is sent at once, and its rules go, so that switches do as they did without it.
+    pub fn shut_down(&mut self, out: &mut Outbox) {
+        for station in self.stations.values_mut() {
+            station.flush(&mut self.shared, out);
+        }
+        for datapath_id in self.shared.switches.ready() {
+            self.shared.switches.order(datapath_id, Band::forget_all(), out);
+        }
+        self.stations.clear();
+        self.due.clear();
+    }
+
+    /// How stations are helped.
+    pub fn policy(&self) -> Policy {
+        self.shared.config.policy
+    }
+}

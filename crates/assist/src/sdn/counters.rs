@@ -1,0 +1,46 @@
+//! What a controller counts.
+
+use super::Class;
+
+/// What a controller has counted since it began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Packets that switches sent here by its rules.
+    pub packet_ins: u64,
+    /// Packets that came by somebody else's rules: left alone.
+    pub foreign: u64,
+    /// Segments held.
+    pub held: u64,
+    /// Segments not held because held ones have all their bytes (`[sdn]` Algorithm 1, line 4).
+    pub duplicates: u64,
+    /// Acknowledgments without data that a later one made superfluous while both were held.
+    pub acks_replaced: u64,
+    /// Held segments sent on.
+    pub released: u64,
+    /// Segments not held because their connection or station holds too much.
+    pub refused: u64,
+    /// Held segments dropped for those of another station.
+    pub evicted: u64,
+    /// Held segments dropped because their station stayed away.
+    pub expired: u64,
+    /// Packets that came through the controller after the way had led past it again: sent on at once, but what went
+    /// straight may have overtaken them.
+    pub late: u64,
+    /// Packets for stations that are not known any more: sent the switch's normal way.
+    pub strays: u64,
+    /// Ways opened although packets were still on their way through the controller, since these did not stop.
+    pub unsettled: u64,
+    /// Handshakes seen.
+    pub handshakes: u64,
+    /// Connections forgotten since there were too many.
+    pub forgotten: u64,
+    /// Held connections whose handshake was not seen.
+    pub mid_connection: u64,
+    /// News of stations that were late or repeated.
+    pub ignored_notices: u64,
+    /// Packets for stations that are away, of kinds that are not held: dropped. By [`Class`].
+    pub dropped_other: [u64; Class::COUNT],
+    /// Packets of such kinds that came during a release: sent on at once. By [`Class`].
+    pub passed_other: [u64; Class::COUNT],
+}

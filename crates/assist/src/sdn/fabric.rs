@@ -1,0 +1,64 @@
+//! Which switches there are, and by which port of each an access point is reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use handfast_wire::openflow::PortNo;
+
+/// An access point: its index in [`Fabric::access_points`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ApId(pub u32);
+
+/// Where an access point hangs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessPoint {
+    /// The switch that it is attached to, by its datapath id. Held segments are released there.
+    pub datapath_id: u64,
+    /// The port.
+    pub port: PortNo,
+}
+
+/// The switches and the ways through them. Whoever drives the controller knows the topology; the controller does not
+/// explore it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fabric {
+    /// Every access point.
+    pub access_points: Vec<AccessPoint>,
+    /// At a switch to which an access point is not attached, the port towards it.
+    pub routes: BTreeMap<(u64, ApId), PortNo>,
+}
+
+impl Fabric {
+    /// An access point; [`None`]: there is none of this number.
+    pub fn access_point(&self, ap: ApId) -> Option<AccessPoint> {
+        self.access_points.get(ap.0 as usize).copied()
+    }
+
+    /// The port of a switch towards an access point.
+    pub fn port_towards(&self, datapath_id: u64, ap: ApId) -> Option<PortNo> {
+        let attached = self.access_point(ap).filter(|at| at.datapath_id == datapath_id).map(|at| at.port);
+        attached.or_else(|| self.routes.get(&(datapath_id, ap)).copied())
+    }
+
+    /// Every switch, in order.
+    pub fn switches(&self) -> BTreeSet<u64> {
+        let attached = self.access_points.iter().map(|at| at.datapath_id);
+        attached.chain(self.routes.keys().map(|&(datapath_id, _)| datapath_id)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_point_is_reached_at_its_switch_and_by_routes() {
+        let at = |datapath_id, port| AccessPoint { datapath_id, port: PortNo(port) };
+        let routes = BTreeMap::from([((7, ApId(1)), PortNo(9)), ((5, ApId(0)), PortNo(3))]);
+        let fabric = Fabric { access_points: vec![at(5, 1), at(6, 2)], routes };
+        assert_eq!(fabric.port_towards(5, ApId(0)), Some(PortNo(1)), "where it hangs comes before any route");
+        assert_eq!(fabric.port_towards(7, ApId(1)), Some(PortNo(9)));
+        assert_eq!(fabric.port_towards(7, ApId(0)), None);
+        assert_eq!(fabric.access_point(ApId(2)), None);
+        assert_eq!(fabric.switches(), BTreeSet::from([5, 6, 7]));
+    }
+}

@@ -1,0 +1,164 @@
+//! What is held for one station: a queue for each of its connections.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use handfast_wire::tcp::Segment;
+
+use super::ConnectionKey;
+use super::queue::{Put, Queue};
+
+/// The queues of a station, and in which order they have their turn.
+#[derive(Debug, Default)]
+pub(crate) struct Hold {
+    queues: BTreeMap<ConnectionKey, Queue>,
+    /// The connections of which something is held.
+    turns: VecDeque<ConnectionKey>,
+    cost: u64,
+    segments: u64,
+}
+
+impl Hold {
+    /// Whether nothing is held.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    /// What is held counts so much.
+    pub(crate) fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Frames held.
+    pub(crate) fn segments(&self) -> u64 {
+        self.segments
+    }
+
+    /// A connection's queue is made (`[sdn]` §3.4: at its handshake). Whether it is new.
+    pub(crate) fn open(&mut self, key: ConnectionKey) -> bool {
+        let known = self.queues.len();
+        self.queues.entry(key).or_default();
+        self.queues.len() > known
+    }
+
+    /// Whether the connection has a queue.
+    pub(crate) fn knows(&self, key: &ConnectionKey) -> bool {
+        self.queues.contains_key(key)
+    }
+
+    /// Forgets a connection of which nothing is held. Whether it did.
+    pub(crate) fn forget(&mut self, key: &ConnectionKey) -> bool {
+        let idle = self.queues.get(key).is_some_and(Queue::is_empty);
+        idle && self.queues.remove(key).is_some()
+    }
+
+    /// Connections with a queue.
+    pub(crate) fn connections(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// Whether a segment brings nothing new.
+    pub(crate) fn has(&self, key: &ConnectionKey, segment: &Segment) -> bool {
+        self.queues.get(key).is_some_and(|queue| queue.has(segment))
+    }
+
+    /// What is held of a connection counts so much.
+    pub(crate) fn cost_of(&self, key: &ConnectionKey) -> u64 {
+        self.queues.get(key).map_or(0, Queue::cost)
+    }
+
+    /// Holds a segment of a connection that has a queue.
+    pub(crate) fn put(&mut self, key: ConnectionKey, segment: &Segment, frame: Bytes) -> Put {
+        let queue = self.queues.entry(key).or_default();
+        let was_empty = queue.is_empty();
+        let put = queue.put(segment, frame);
+        match put {
+            Put::Held(added) => (self.cost, self.segments) = (self.cost + added, self.segments + 1),
+            Put::Replaced(added, removed) => self.cost = self.cost + added - removed,
+            Put::Duplicate => {}
+        }
+        if was_empty && put != Put::Duplicate {
+            self.turns.push_back(key);
+        }
+        put
+    }
+
+    /// What leaves next: connections take turns, so that a long one does not keep the others waiting.
+    pub(crate) fn take(&mut self) -> Option<Bytes> {
+        let key = self.turns.pop_front()?;
+        let queue = self.queues.get_mut(&key)?;
+        let frame = queue.take()?;
+        if !queue.is_empty() {
+            self.turns.push_back(key);
+        }
+        self.cost -= super::queue::cost(&frame);
+        self.segments -= 1;
+        Some(frame)
+    }
+
+    /// Drops all that is held; the number of frames. The queues stay.
+    pub(crate) fn clear(&mut self) -> u64 {
+        while let Some(key) = self.turns.pop_front() {
+            self.queues.insert(key, Queue::default());
+        }
+        self.cost = 0;
+        std::mem::take(&mut self.segments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use handfast_core::SeqNum;
+    use handfast_wire::Payload;
+
+    fn key(port: u16) -> ConnectionKey {
+        let [src, dst] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+        ConnectionKey { src, dst, src_port: 80, dst_port: port }
+    }
+
+    fn put(hold: &mut Hold, port: u16, seq: u32, tag: u8) -> Put {
+        let payload = Payload::Synthetic { stream: 0, offset: 0, len: 10 };
+        let segment = Segment { seq: SeqNum(seq), payload, ..Segment::EMPTY };
+        hold.put(key(port), &segment, Bytes::copy_from_slice(&[tag; 72]))
+    }
+
+    #[test]
+    fn connections_take_turns_and_keep_their_order() {
+        let mut hold = Hold::default();
+        for (port, seq, tag) in [(1, 0, 10), (1, 10, 11), (1, 20, 12), (2, 0, 20), (3, 10, 31), (3, 0, 30)] {
+            assert_eq!(put(&mut hold, port, seq, tag), Put::Held(200));
+        }
+        assert_eq!(put(&mut hold, 3, 0, 99), Put::Duplicate);
+        assert_eq!((hold.cost(), hold.segments(), hold.connections()), (1200, 6, 3));
+        assert_eq!((hold.cost_of(&key(1)), hold.cost_of(&key(4))), (600, 0));
+        let order: Vec<u8> = std::iter::from_fn(|| hold.take()).map(|frame| frame[0]).collect();
+        assert_eq!(order, [10, 20, 30, 11, 31, 12]);
+        assert_eq!((hold.cost(), hold.segments(), hold.is_empty()), (0, 0, true));
+        assert_eq!(hold.connections(), 3, "the queues stay");
+    }
+
+    #[test]
+    fn a_connection_of_which_something_is_held_is_not_forgotten() {
+        let mut hold = Hold::default();
+        assert!(hold.open(key(1)) && !hold.open(key(1)));
+        put(&mut hold, 1, 0, 1);
+        assert!(hold.has(
+            &key(1),
+            &Segment { payload: Payload::Synthetic { stream: 0, offset: 0, len: 5 }, ..Segment::EMPTY }
+        ));
+        assert!(!hold.forget(&key(1)));
+        hold.take();
+        assert!(hold.knows(&key(1)) && hold.forget(&key(1)) && !hold.knows(&key(1)));
+        assert!(!hold.forget(&key(1)));
+    }
+
+    #[test]
+    fn clearing_says_how_much_there_was() {
+        let mut hold = Hold::default();
+        put(&mut hold, 1, 0, 1);
+        put(&mut hold, 2, 0, 1);
+        assert_eq!((hold.clear(), hold.is_empty(), hold.cost(), hold.connections()), (2, true, 0, 2));
+        assert_eq!(put(&mut hold, 1, 0, 1), Put::Held(200));
+    }
+}

@@ -1,0 +1,34 @@
+//! SDN-assisted TCP: an `OpenFlow` controller that keeps the segments of a station that is between two access points.
+//!
+//! `[sdn]` is Singh and Pandey, "An SDN-based true end-to-end TCP for wireless LAN" (2021). While a station is away, the
+//! switches send what is for it to the controller ([`Policy::Spurious`], Algorithm 1), which holds each segment once and
+//! makes up no acknowledgment. When the station is back they are released in order, at the rate that its radio carries;
+//! their acknowledgments tell the sender that its timeouts were spurious, and it goes on as if nothing had happened.
+//!
+//! The controller owns no connection and no clock. Its driver passes on what switches and access points say
+//! ([`Controller::on_message`], [`Controller::on_notice`]), calls [`Controller::on_timer`] at [`Controller::deadline`], and
+//! does what stands in the [`Outbox`].
+
+mod classify;
+mod config;
+mod controller;
+mod counters;
+mod fabric;
+mod hold;
+mod notice;
+mod outbox;
+mod pace;
+mod queue;
+mod rules;
+mod session;
+mod station;
+mod tracking;
+
+pub use classify::{Class, ConnectionKey};
+pub use config::{Config, Limits, Mode, Policy, Release};
+pub use controller::Controller;
+pub use counters::Counters;
+pub use fabric::{AccessPoint, ApId, Fabric};
+pub use notice::{Notice, What};
+pub use outbox::{ConnId, Ignored, Outbox, Output, Record};
+pub use rules::{COOKIE, COOKIE_MASK};

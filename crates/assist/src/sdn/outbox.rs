@@ -1,0 +1,156 @@
+//! What a controller asks of its driver.
+
+use handfast_core::{Bytes, Duration};
+use handfast_wire::openflow::{EthAddr, Message};
+
+use super::ApId;
+
+/// A connection to a switch: a number that its driver gives it and uses once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnId(pub u64);
+
+/// One thing to do.
+#[expect(clippy::large_enum_variant, reason = "nearly all are messages, and none is kept")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send this.
+    Send(ConnId, Message),
+    /// Close the connection; the controller has forgotten it.
+    Close(ConnId),
+}
+
+/// Why news of a station changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ignored {
+    /// It is about an earlier association.
+    Stale,
+    /// It was known.
+    Duplicate,
+    /// No access point has this number.
+    UnknownAccessPoint,
+    /// There are as many stations as there may be.
+    TooManyStations,
+}
+
+/// What happened, for a log.
+#[expect(clippy::large_enum_variant, reason = "they are few, and none is kept")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// A switch is ready.
+    SwitchReady {
+        /// Its datapath id.
+        datapath_id: u64,
+    },
+    /// A switch that no access point is reached by: nothing is done there.
+    SwitchUnknown {
+        /// Its datapath id.
+        datapath_id: u64,
+    },
+    /// A switch's connection is gone.
+    SwitchGone {
+        /// Its datapath id, if it had said it.
+        datapath_id: Option<u64>,
+        /// Why.
+        why: &'static str,
+    },
+    /// A switch refused something.
+    SwitchError {
+        /// Its datapath id, if it had said it.
+        datapath_id: Option<u64>,
+        /// `OFPET_*`.
+        kind: u16,
+        /// Its code.
+        code: u16,
+    },
+    /// A switch cannot match TCP flags: queues begin with the first held segment there.
+    NoHandshakes {
+        /// Its datapath id.
+        datapath_id: u64,
+    },
+    /// A station is associated.
+    Associated {
+        /// Who.
+        station: EthAddr,
+        /// Where.
+        ap: ApId,
+        /// The association's number.
+        epoch: u64,
+    },
+    /// A station is away.
+    Away {
+        /// Who.
+        station: EthAddr,
+        /// The association that ended.
+        epoch: u64,
+    },
+    /// News that changed nothing.
+    Ignored {
+        /// Of whom.
+        station: EthAddr,
+        /// Why.
+        why: Ignored,
+    },
+    /// All that was held has been sent, and the way leads past the controller again.
+    Released {
+        /// To whom.
+        station: EthAddr,
+        /// Segments.
+        segments: u64,
+        /// Their frames' bytes.
+        bytes: Bytes,
+        /// From the association's news to now.
+        took: Duration,
+    },
+    /// It was away for too long: what was held is dropped and its rules are gone.
+    Expired {
+        /// Who.
+        station: EthAddr,
+        /// Segments dropped.
+        segments: u64,
+    },
+    /// It lost what was held for it to another station.
+    Evicted {
+        /// Who.
+        station: EthAddr,
+        /// Segments dropped.
+        segments: u64,
+    },
+    /// In [`super::Mode::Observe`]: what would have been sent.
+    Would {
+        /// To which switch.
+        datapath_id: u64,
+        /// What.
+        message: Message,
+    },
+}
+
+/// Where a controller puts what it asks for. The driver owns it, empties it after every call, and keeps its memory.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    outputs: Vec<Output>,
+    records: Vec<Record>,
+}
+
+impl Outbox {
+    /// What is to be done, in order.
+    pub fn drain(&mut self) -> impl Iterator<Item = Output> + '_ {
+        self.outputs.drain(..)
+    }
+
+    /// What happened, in order.
+    pub fn records(&mut self) -> impl Iterator<Item = Record> + '_ {
+        self.records.drain(..)
+    }
+
+    pub(crate) fn send(&mut self, to: ConnId, message: Message) {
+        self.outputs.push(Output::Send(to, message));
+    }
+
+    pub(crate) fn close(&mut self, conn: ConnId) {
+        self.outputs.push(Output::Close(conn));
+    }
+
+    pub(crate) fn record(&mut self, record: Record) {
+        self.records.push(record);
+    }
+}

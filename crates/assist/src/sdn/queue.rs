@@ -1,0 +1,202 @@
+//! What is held of one TCP connection.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use handfast_core::SeqNum;
+use handfast_wire::tcp::{Flags, Segment};
+
+/// What a held frame costs besides its bytes, when bounds are counted: its place in a queue and its allocation.
+const OVERHEAD: u64 = 128;
+
+/// What a held frame counts.
+pub(crate) fn cost(frame: &Bytes) -> u64 {
+    frame.len() as u64 + OVERHEAD
+}
+
+#[derive(Debug)]
+struct Held {
+    seq: SeqNum,
+    len: u32,
+    frame: Bytes,
+}
+
+impl Held {
+    fn end(&self) -> SeqNum {
+        self.seq + self.len
+    }
+}
+
+/// What is held of one direction of a connection: each byte once, in order of sequence numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    segments: VecDeque<Held>,
+    /// The newest acknowledgment without data: it says all that an earlier one said.
+    ack: Option<(SeqNum, Bytes)>,
+    /// A reset, which ends the connection and therefore comes last.
+    reset: Option<Bytes>,
+    cost: u64,
+}
+
+/// What became of a segment.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    /// It is held; the difference of what is held, in bytes of cost.
+    Held(u64),
+    /// It is held in the place of an older acknowledgment; cost of the new and of the old one.
+    Replaced(u64, u64),
+    /// All its bytes are held already.
+    Duplicate,
+}
+
+impl Queue {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.ack.is_none() && self.reset.is_none()
+    }
+
+    /// Whether a segment brings nothing new (`[sdn]` Algorithm 1, line 4: packets ∉ Controller.Buffer).
+    pub(crate) fn has(&self, segment: &Segment) -> bool {
+        if segment.flags.contains(Flags::RST) {
+            return self.reset.is_some();
+        }
+        match segment.seq_len() {
+            0 => self.ack.as_ref().is_some_and(|(ack, _)| segment.ack.before(*ack)),
+            len => self.covers(segment.seq, segment.seq + len),
+        }
+    }
+
+    /// Whether every byte from `from` to `end` is held, in one segment or in several.
+    fn covers(&self, from: SeqNum, end: SeqNum) -> bool {
+        let mut covered = from;
+        let first = self.segments.partition_point(|held| !held.end().after(from));
+        for held in self.segments.range(first..) {
+            if held.seq.after(covered) {
+                return false;
+            }
+            if held.end().after(covered) {
+                covered = held.end();
+            }
+            if !covered.before(end) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Holds a segment unless it brings nothing new. The frame is kept as it is.
+    pub(crate) fn put(&mut self, segment: &Segment, frame: Bytes) -> Put {
+        if self.has(segment) {
+            return Put::Duplicate;
+        }
+        let (added, len) = (cost(&frame), segment.seq_len());
+        self.cost += added;
+        if segment.flags.contains(Flags::RST) {
+            self.reset = Some(frame);
+        } else if len > 0 {
+            // A captured retransmission of a segment that was lost on the stale way goes before what was sent after it.
+            let place = self.segments.partition_point(|held| !held.seq.after(segment.seq));
+            self.segments.insert(place, Held { seq: segment.seq, len, frame });
+        } else if let Some((_, old)) = self.ack.replace((segment.ack, frame)) {
+            self.cost -= cost(&old);
+            return Put::Replaced(added, cost(&old));
+        }
+        Put::Held(added)
+    }
+
+    /// Takes out what leaves next: segments in order, then the acknowledgment, then a reset.
+    pub(crate) fn take(&mut self) -> Option<Bytes> {
+        let next = self.segments.pop_front().map(|held| held.frame);
+        let next = next.or_else(|| self.ack.take().map(|(_, frame)| frame)).or_else(|| self.reset.take())?;
+        self.cost -= cost(&next);
+        Some(next)
+    }
+
+    /// What the held frames count.
+    pub(crate) fn cost(&self) -> u64 {
+        self.cost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use handfast_wire::Payload;
+
+    fn data(seq: u32, len: u32) -> Segment {
+        let payload = Payload::Synthetic { stream: 0, offset: 0, len };
+        Segment { seq: SeqNum(seq), flags: Flags::ACK, payload, ..Segment::EMPTY }
+    }
+
+    fn frame(tag: u8) -> Bytes {
+        Bytes::copy_from_slice(&[tag; 60])
+    }
+
+    fn tags(queue: &mut Queue) -> Vec<u8> {
+        std::iter::from_fn(|| queue.take()).map(|frame| frame[0]).collect()
+    }
+
+    #[test]
+    fn a_segment_is_held_once() {
+        let mut queue = Queue::default();
+        assert_eq!(queue.put(&data(100, 50), frame(1)), Put::Held(188));
+        assert_eq!(queue.put(&data(100, 50), frame(2)), Put::Duplicate);
+        assert_eq!(queue.put(&data(110, 10), frame(3)), Put::Duplicate, "a part of it");
+        assert_eq!(queue.cost(), 188);
+        assert_eq!(tags(&mut queue), [1]);
+        assert!(queue.is_empty() && queue.cost() == 0);
+        assert_eq!(queue.put(&data(100, 50), frame(4)), Put::Held(188), "what has left can come again");
+    }
+
+    #[test]
+    fn several_segments_may_cover_one() {
+        let mut queue = Queue::default();
+        for seq in [100, 150, 250] {
+            queue.put(&data(seq, 50), frame(1));
+        }
+        assert_eq!(queue.put(&data(100, 100), frame(2)), Put::Duplicate);
+        assert_eq!(queue.put(&data(120, 60), frame(2)), Put::Duplicate);
+        assert_eq!(queue.put(&data(150, 60), frame(3)), Put::Held(188), "200 to 210 is not held");
+        assert_eq!(queue.put(&data(150, 150), frame(4)), Put::Held(188), "210 to 250 is not held");
+        assert_eq!(queue.put(&data(150, 150), frame(5)), Put::Duplicate);
+        assert_eq!(queue.put(&data(99, 2), frame(6)), Put::Held(188));
+        assert_eq!(queue.put(&data(299, 2), frame(7)), Put::Held(188));
+    }
+
+    #[test]
+    fn they_leave_in_order_and_across_the_wrap() {
+        let mut queue = Queue::default();
+        let start = u32::MAX - 120;
+        for (tag, offset) in [(2, 50), (4, 150), (1, 0), (3, 100)] {
+            queue.put(&data(start.wrapping_add(offset), 50), frame(tag));
+        }
+        assert_eq!(queue.put(&data(start, 200), frame(9)), Put::Duplicate);
+        assert_eq!(tags(&mut queue), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn of_acknowledgments_the_newest_counts_and_leaves_after_data() {
+        let ack = |ack| Segment { ack: SeqNum(ack), flags: Flags::ACK, ..Segment::EMPTY };
+        let mut queue = Queue::default();
+        assert_eq!(queue.put(&ack(500), frame(1)), Put::Held(188));
+        assert_eq!(queue.put(&ack(400), frame(2)), Put::Duplicate);
+        // The same acknowledgment may carry a newer window or timestamp.
+        assert_eq!(queue.put(&ack(500), frame(3)), Put::Replaced(188, 188));
+        queue.put(&data(100, 50), frame(4));
+        assert_eq!(queue.cost(), 2 * 188);
+        assert_eq!(tags(&mut queue), [4, 3]);
+    }
+
+    #[test]
+    fn syn_and_fin_take_their_place_and_a_reset_is_last() {
+        let with = |flags, seq| Segment { seq: SeqNum(seq), flags, ..Segment::EMPTY };
+        let mut queue = Queue::default();
+        assert_eq!(queue.put(&with(Flags::RST, 0), frame(9)), Put::Held(188));
+        assert_eq!(queue.put(&with(Flags::RST, 5), frame(8)), Put::Duplicate);
+        queue.put(&with(Flags::FIN | Flags::ACK, 151), frame(3));
+        queue.put(&data(101, 50), frame(2));
+        queue.put(&with(Flags::SYN, 100), frame(1));
+        assert_eq!(queue.put(&with(Flags::SYN, 100), frame(7)), Put::Duplicate);
+        assert_eq!(queue.cost(), 4 * 188);
+        assert_eq!(tags(&mut queue), [1, 2, 3, 9]);
+    }
+}

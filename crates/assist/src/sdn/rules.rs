@@ -1,0 +1,240 @@
+//! The flow entries that the controller makes: its own marks, its own band of priorities, never the table-miss entry.
+
+use handfast_core::Duration;
+use handfast_wire::openflow::{
+    ALL_TABLES, ANY_GROUP, Action, Body, EthAddr, FlowMod, FlowModCommand, FlowModFlags, Instruction, Masked,
+    Match, NO_BUFFER, PacketOut, PortNo, WHOLE_PACKET,
+};
+use handfast_wire::tcp::Flags;
+
+/// The mark of every entry made here: "hf" in the upper two bytes of the cookie.
+pub const COOKIE: u64 = 0x6866_0000_0000_0000;
+/// The bits of a cookie that say whose entry it is.
+pub const COOKIE_MASK: u64 = 0xffff_0000_0000_0000;
+
+/// What an entry is for: the next byte of the cookie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The way to a station.
+    Path,
+    /// A copy of what opens or ends a connection.
+    Watch,
+    /// What comes while a station is away.
+    Divert,
+}
+
+const KIND_SHIFT: u32 = 40;
+const ETHER_TYPES: [u16; 2] = [0x0800, 0x86dd];
+const TCP: u8 = 6;
+/// A connection's queue is made when one of these is seen, and given up at the others.
+const WATCHED: [Flags; 3] = [Flags::SYN, Flags::FIN, Flags::RST];
+
+impl Kind {
+    fn cookie(self) -> u64 {
+        let kind = match self {
+            Self::Path => 1,
+            Self::Watch => 2,
+            Self::Divert => 3,
+        };
+        COOKIE | kind << KIND_SHIFT
+    }
+
+    /// What an entry with this cookie is for; [`None`]: it is somebody else's.
+    pub(crate) fn of(cookie: u64) -> Option<Self> {
+        [Self::Path, Self::Watch, Self::Divert].into_iter().find(|kind| kind.cookie() == cookie)
+    }
+
+    /// Above the band's lowest priority: what diverts comes before what watches, and that before the way.
+    fn priority(self, lowest: u16) -> u16 {
+        lowest.saturating_add(match self {
+            Self::Path => 0,
+            Self::Watch => 1,
+            Self::Divert => 2,
+        })
+    }
+}
+
+/// How entries are made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Band {
+    pub(crate) lowest: u16,
+    pub(crate) path_timeout: Duration,
+    pub(crate) hold_expiry: Duration,
+}
+
+impl Band {
+    /// The way to a station leads by `port`, and what opens or ends its TCP connections is copied to the controller.
+    pub(crate) fn path(&self, station: EthAddr, port: PortNo, watch: bool) -> impl Iterator<Item = Body> {
+        let band = *self;
+        let way = band.add(Kind::Path, to(station), vec![output(port)]);
+        let copies = ETHER_TYPES.into_iter().flat_map(move |eth_type| {
+            WATCHED.map(|flag| {
+                let flags = Some(Masked { value: flag.0, mask: Some(flag.0) });
+                let matches =
+                    Match { eth_type: Some(eth_type), ip_proto: Some(TCP), tcp_flags: flags, ..to(station) };
+                band.add(Kind::Watch, matches, vec![output(port), output(PortNo::CONTROLLER)])
+            })
+        });
+        std::iter::once(way).chain(copies.take(if watch { usize::MAX } else { 0 }))
+    }
+
+    /// What is for a station goes to the controller, or nowhere.
+    pub(crate) fn divert(&self, station: EthAddr, hold: bool) -> Body {
+        let actions = if hold { vec![output(PortNo::CONTROLLER)] } else { Vec::new() };
+        self.add(Kind::Divert, to(station), actions)
+    }
+
+    /// The entry that diverts goes.
+    pub(crate) fn undivert(&self, station: EthAddr) -> Body {
+        let removed = FlowMod {
+            command: FlowModCommand::DeleteStrict,
+            priority: Kind::Divert.priority(self.lowest),
+            ..removal(to(station))
+        };
+        Body::FlowMod(removed)
+    }
+
+    /// All entries for a station go.
+    pub(crate) fn forget(station: EthAddr) -> Body {
+        Body::FlowMod(removal(to(station)))
+    }
+
+    /// All entries of this controller go: also those that an earlier one left behind.
+    pub(crate) fn forget_all() -> Body {
+        Body::FlowMod(removal(Match::default()))
+    }
+
+    fn add(&self, kind: Kind, matches: Match, actions: Vec<Action>) -> Body {
+        let timeout = match kind {
+            Kind::Path | Kind::Watch => self.path_timeout,
+            Kind::Divert => self.hold_expiry,
+        };
+        let flags = if kind == Kind::Divert { FlowModFlags::SEND_FLOW_REM } else { FlowModFlags::default() };
+        // No actions is no instruction: the packet is dropped.
+        let instructions =
+            if actions.is_empty() { Vec::new() } else { vec![Instruction::ApplyActions(actions)] };
+        Body::FlowMod(FlowMod {
+            cookie: kind.cookie(),
+            cookie_mask: 0,
+            table_id: 0,
+            command: FlowModCommand::Add,
+            idle_timeout: 0,
+            hard_timeout: seconds_beyond(timeout),
+            priority: kind.priority(self.lowest),
+            flags,
+            instructions,
+            ..removal(matches)
+        })
+    }
+}
+
+/// Away with what carries our mark and matches this or narrower.
+fn removal(matches: Match) -> FlowMod {
+    FlowMod {
+        cookie: COOKIE,
+        cookie_mask: COOKIE_MASK,
+        table_id: ALL_TABLES,
+        command: FlowModCommand::Delete,
+        idle_timeout: 0,
+        hard_timeout: 0,
+        priority: 0,
+        buffer_id: NO_BUFFER,
+        out_port: PortNo::ANY,
+        out_group: ANY_GROUP,
+        flags: FlowModFlags::default(),
+        matches,
+        instructions: Vec::new(),
+    }
+}
+
+/// A frame leaves a switch by `port`.
+pub(crate) fn packet_out(port: PortNo, data: bytes::Bytes) -> Body {
+    let actions = vec![output(port)];
+    Body::PacketOut(PacketOut { buffer_id: NO_BUFFER, in_port: PortNo::CONTROLLER, actions, data })
+}
+
+fn to(station: EthAddr) -> Match {
+    Match { eth_dst: Some(Masked::exact(station)), ..Match::default() }
+}
+
+fn output(port: PortNo) -> Action {
+    // Buffered packets expire before they are asked for: the whole packet travels.
+    Action::Output { port, max_len: WHOLE_PACKET }
+}
+
+/// The first whole second after a time: an entry never goes before the controller thinks so.
+fn seconds_beyond(time: Duration) -> u16 {
+    u16::try_from(time.as_nanos() / 1_000_000_000 + 1).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATION: EthAddr = [2, 0, 0, 0, 0, 1];
+    const BAND: Band = Band {
+        lowest: 100,
+        path_timeout: Duration::from_secs(60),
+        hold_expiry: Duration::from_millis(9_500),
+    };
+
+    fn flow_mod(body: Body) -> FlowMod {
+        let Body::FlowMod(flow_mod) = body else { panic!("{body:?}") };
+        flow_mod
+    }
+
+    #[test]
+    fn every_entry_has_our_mark_a_hard_timeout_and_a_place_in_the_band() {
+        let path = BAND.path(STATION, PortNo(4), true).chain([BAND.divert(STATION, true)]);
+        let entries: Vec<FlowMod> = path.map(flow_mod).collect();
+        assert_eq!(entries.len(), 8);
+        for entry in &entries {
+            assert_eq!(entry.cookie & COOKIE_MASK, COOKIE);
+            assert!(entry.hard_timeout > 0);
+            assert!((100..=102).contains(&entry.priority));
+            assert_eq!(entry.matches.eth_dst, Some(Masked::exact(STATION)));
+        }
+        let priorities = [&entries[0], &entries[1], &entries[7]].map(|entry| entry.priority);
+        assert_eq!(priorities, [100, 101, 102], "the way, what watches it, what diverts");
+        assert_eq!(entries[7].hard_timeout, 10, "9.5 s, in whole seconds, and not before");
+        assert_eq!(entries[7].flags, FlowModFlags::SEND_FLOW_REM);
+    }
+
+    #[test]
+    fn what_is_watched_goes_on_its_way_as_well() {
+        let entries: Vec<FlowMod> = BAND.path(STATION, PortNo(4), true).map(flow_mod).skip(1).collect();
+        let flags: Vec<_> = entries.iter().map(|entry| entry.matches.tcp_flags.unwrap().value).collect();
+        assert_eq!(flags, [2, 1, 4, 2, 1, 4]);
+        for entry in entries {
+            let ports = [PortNo(4), PortNo::CONTROLLER].map(output).to_vec();
+            assert_eq!(entry.instructions, [Instruction::ApplyActions(ports)]);
+        }
+        assert_eq!(BAND.path(STATION, PortNo(4), false).count(), 1);
+    }
+
+    #[test]
+    fn nothing_is_held_by_an_entry_without_actions() {
+        assert!(flow_mod(BAND.divert(STATION, false)).instructions.is_empty());
+        let held = flow_mod(BAND.divert(STATION, true));
+        assert_eq!(held.instructions, [Instruction::ApplyActions(vec![output(PortNo::CONTROLLER)])]);
+    }
+
+    #[test]
+    fn only_our_own_entries_are_deleted() {
+        for body in [BAND.undivert(STATION), Band::forget(STATION), Band::forget_all()] {
+            let entry = flow_mod(body);
+            assert_eq!((entry.cookie, entry.cookie_mask), (COOKIE, COOKIE_MASK));
+        }
+        let strict = flow_mod(BAND.undivert(STATION));
+        assert_eq!((strict.command, strict.priority), (FlowModCommand::DeleteStrict, 102));
+    }
+
+    #[test]
+    fn a_cookie_says_what_its_entry_is_for() {
+        for kind in [Kind::Path, Kind::Watch, Kind::Divert] {
+            assert_eq!(Kind::of(kind.cookie()), Some(kind));
+        }
+        assert_eq!(Kind::of(COOKIE), None);
+        assert_eq!(Kind::of(0), None);
+    }
+}

@@ -1,0 +1,281 @@
+//! One switch's connection, from greeting to farewell.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use handfast_core::{Duration, Instant};
+use handfast_wire::openflow::{Body, Error, Hello, Message, VERSION};
+
+use super::rules::Band;
+use super::{ConnId, Mode, Outbox, Record};
+
+/// How far a connection has come (§6.3.1 of the `OpenFlow` specification).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Our greeting is sent; theirs has not come.
+    Greeting,
+    /// It was asked what it is.
+    Asked,
+    /// It deletes what an earlier controller of ours left; the barrier after that has this transaction.
+    Cleaning(u32),
+    /// It takes orders.
+    Ready,
+    /// No access point is reached by it: it is kept, and left alone.
+    Idle,
+}
+
+#[derive(Debug)]
+struct Session {
+    phase: Phase,
+    datapath_id: Option<u64>,
+    /// Whether it takes matches on TCP flags, as far as is known.
+    watches: bool,
+    heard: Instant,
+    /// Whether it was asked if it is there since.
+    asked: bool,
+}
+
+/// What a message means for whoever is above.
+#[expect(clippy::large_enum_variant, reason = "nearly all are messages, and none is kept")]
+pub(crate) enum Heard {
+    /// Nothing, or it was seen to here.
+    Nothing,
+    /// A switch is ready for its rules.
+    Ready(u64),
+    /// A switch refused to watch handshakes: its rules want renewing without that.
+    NoHandshakes(u64),
+    /// A barrier is passed.
+    Barrier(u32),
+    /// It is for the rules' owner.
+    Message(u64, Body),
+}
+
+/// All connections.
+#[derive(Debug)]
+pub(crate) struct Switches {
+    sessions: BTreeMap<ConnId, Session>,
+    ready: BTreeMap<u64, ConnId>,
+    mode: Mode,
+    echo_interval: Duration,
+    xid: u32,
+}
+
+/// `OFPET_HELLO_FAILED`, `OFPHFC_INCOMPATIBLE` (§7.5.4.1).
+const HELLO_FAILED: (u16, u16) = (0, 0);
+/// `OFPET_BAD_MATCH` (§7.5.4.5).
+const BAD_MATCH: u16 = 4;
+
+impl Switches {
+    pub(crate) fn new(mode: Mode, echo_interval: Duration) -> Self {
+        Self { sessions: BTreeMap::new(), ready: BTreeMap::new(), mode, echo_interval, xid: 0 }
+    }
+
+    fn next_xid(&mut self) -> u32 {
+        self.xid = self.xid.wrapping_add(1);
+        self.xid
+    }
+
+    /// Sends what changes nothing at the switch.
+    fn tell(&mut self, conn: ConnId, body: Body, out: &mut Outbox) -> u32 {
+        let xid = self.next_xid();
+        out.send(conn, Message { xid, body });
+        xid
+    }
+
+    /// Sends an order to a switch; whether it could.
+    pub(crate) fn order(&mut self, datapath_id: u64, body: Body, out: &mut Outbox) -> bool {
+        let Some(&conn) = self.ready.get(&datapath_id) else { return false };
+        match self.mode {
+            Mode::Act => drop(self.tell(conn, body, out)),
+            Mode::Observe => {
+                let message = Message { xid: self.next_xid(), body };
+                out.record(Record::Would { datapath_id, message });
+            }
+        }
+        true
+    }
+
+    /// Asks a switch to finish what it was told; the transaction of its answer.
+    pub(crate) fn barrier(&mut self, datapath_id: u64, out: &mut Outbox) -> Option<u32> {
+        let conn = *self.ready.get(&datapath_id)?;
+        Some(self.tell(conn, Body::BarrierRequest, out))
+    }
+
+    /// Whether a switch takes matches on TCP flags.
+    pub(crate) fn watches(&self, datapath_id: u64) -> bool {
+        let session = self.ready.get(&datapath_id).and_then(|conn| self.sessions.get(conn));
+        session.is_some_and(|session| session.watches)
+    }
+
+    /// Every switch that takes orders.
+    pub(crate) fn ready(&self) -> Vec<u64> {
+        self.ready.keys().copied().collect()
+    }
+
+    /// Whether a switch takes orders.
+    pub(crate) fn is_ready(&self, datapath_id: u64) -> bool {
+        self.ready.contains_key(&datapath_id)
+    }
+
+    /// A switch has connected.
+    pub(crate) fn connected(&mut self, now: Instant, conn: ConnId, out: &mut Outbox) {
+        let session =
+            Session { phase: Phase::Greeting, datapath_id: None, watches: true, heard: now, asked: false };
+        self.sessions.insert(conn, session);
+        // §6.3.1: both sides say hello at once; the bitmap says that 1.3 is all that is spoken here.
+        let hello = Hello { version: VERSION, bitmaps: vec![1 << VERSION] };
+        self.tell(conn, Body::Hello(hello), out);
+    }
+
+    /// A connection is gone.
+    pub(crate) fn disconnected(&mut self, conn: ConnId, why: &'static str, out: &mut Outbox) {
+        let Some(session) = self.sessions.remove(&conn) else { return };
+        if let Some(datapath_id) = session.datapath_id.filter(|id| self.ready.get(id) == Some(&conn)) {
+            self.ready.remove(&datapath_id);
+        }
+        out.record(Record::SwitchGone { datapath_id: session.datapath_id, why });
+    }
+
+    fn close(&mut self, conn: ConnId, why: &'static str, out: &mut Outbox) {
+        self.disconnected(conn, why, out);
+        out.close(conn);
+    }
+
+    /// A message has come. `known`: whether a switch of this datapath id has any part in the network.
+    pub(crate) fn on_message(
+        &mut self,
+        now: Instant,
+        conn: ConnId,
+        message: Message,
+        known: impl Fn(u64) -> bool,
+        out: &mut Outbox,
+    ) -> Heard {
+        let Some(session) = self.sessions.get_mut(&conn) else { return Heard::Nothing };
+        (session.heard, session.asked) = (now, false);
+        let Message { xid, body } = message;
+        match (session.phase, body) {
+            (_, Body::EchoRequest(data)) => {
+                // §7.5.3: the answer has the question's transaction and bytes.
+                out.send(conn, Message { xid, body: Body::EchoReply(data) });
+                Heard::Nothing
+            }
+            (_, Body::Error(error)) => self.refused(conn, &error, out),
+            (Phase::Greeting, Body::Hello(hello)) => {
+                self.greeted(conn, xid, &hello, out);
+                Heard::Nothing
+            }
+            (Phase::Greeting, _) => {
+                self.close(conn, "its first message was no hello", out);
+                Heard::Nothing
+            }
+            (Phase::Asked, Body::FeaturesReply(features)) => {
+                self.identified(conn, features.datapath_id, known(features.datapath_id), out);
+                Heard::Nothing
+            }
+            (Phase::Cleaning(barrier), Body::BarrierReply) if barrier == xid => self.cleaned(conn, out),
+            (Phase::Ready, Body::BarrierReply) => Heard::Barrier(xid),
+            (Phase::Ready, body) => {
+                session.datapath_id.map_or(Heard::Nothing, |datapath_id| Heard::Message(datapath_id, body))
+            }
+            _ => Heard::Nothing,
+        }
+    }
+
+    fn greeted(&mut self, conn: ConnId, xid: u32, hello: &Hello, out: &mut Outbox) {
+        // §6.3.1: the bitmaps decide where both sides sent them, the lower version otherwise.
+        let speaks = match hello.bitmaps.first() {
+            Some(versions) => versions & 1 << VERSION != 0,
+            None => hello.version >= VERSION,
+        };
+        if !speaks {
+            let (kind, code) = HELLO_FAILED;
+            let data = Bytes::from_static(b"OpenFlow 1.3 (version 4) is spoken here");
+            out.send(conn, Message { xid, body: Body::Error(Error { kind, code, data }) });
+            return self.close(conn, "it does not speak OpenFlow 1.3", out);
+        }
+        self.set_phase(conn, Phase::Asked);
+        self.tell(conn, Body::FeaturesRequest, out);
+    }
+
+    fn set_phase(&mut self, conn: ConnId, phase: Phase) {
+        if let Some(session) = self.sessions.get_mut(&conn) {
+            session.phase = phase;
+        }
+    }
+
+    fn identified(&mut self, conn: ConnId, datapath_id: u64, known: bool, out: &mut Outbox) {
+        if let Some(session) = self.sessions.get_mut(&conn) {
+            session.datapath_id = Some(datapath_id);
+        }
+        if !known {
+            out.record(Record::SwitchUnknown { datapath_id });
+            return self.set_phase(conn, Phase::Idle);
+        }
+        // A switch that comes back on a new connection has lost the old one, whether we have heard of that or not.
+        if let Some(old) = self.ready.remove(&datapath_id) {
+            self.close(old, "it has connected again", out);
+        }
+        if self.mode == Mode::Act {
+            self.tell(conn, Band::forget_all(), out);
+        }
+        let barrier = self.tell(conn, Body::BarrierRequest, out);
+        self.set_phase(conn, Phase::Cleaning(barrier));
+    }
+
+    fn cleaned(&mut self, conn: ConnId, out: &mut Outbox) -> Heard {
+        self.set_phase(conn, Phase::Ready);
+        let Some(datapath_id) = self.sessions.get(&conn).and_then(|session| session.datapath_id) else {
+            return Heard::Nothing;
+        };
+        if let Some(old) = self.ready.insert(datapath_id, conn) {
+            self.close(old, "it has connected again", out);
+            self.ready.insert(datapath_id, conn);
+        }
+        out.record(Record::SwitchReady { datapath_id });
+        Heard::Ready(datapath_id)
+    }
+
+    fn refused(&mut self, conn: ConnId, error: &Error, out: &mut Outbox) -> Heard {
+        let Some(session) = self.sessions.get_mut(&conn) else { return Heard::Nothing };
+        let datapath_id = session.datapath_id;
+        if let Some(datapath_id) = datapath_id
+            && error.kind == BAD_MATCH
+            && session.watches
+        {
+            // Of all our matches only the flags of TCP are an extension.
+            session.watches = false;
+            out.record(Record::NoHandshakes { datapath_id });
+            return Heard::NoHandshakes(datapath_id);
+        }
+        out.record(Record::SwitchError { datapath_id, kind: error.kind, code: error.code });
+        Heard::Nothing
+    }
+
+    /// When the next silence is too long.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.sessions.values().map(|session| session.heard + self.patience(session)).min()
+    }
+
+    fn patience(&self, session: &Session) -> Duration {
+        self.echo_interval * if session.asked { 2 } else { 1 }
+    }
+
+    /// Asks silent switches whether they are there, and gives up those that do not answer.
+    pub(crate) fn on_timer(&mut self, now: Instant, out: &mut Outbox) {
+        let silent = |(&conn, session): (&ConnId, &Session)| {
+            (session.heard + self.patience(session) <= now)
+                .then_some((conn, session.asked || session.phase == Phase::Greeting))
+        };
+        let silent: Vec<(ConnId, bool)> = self.sessions.iter().filter_map(silent).collect();
+        for (conn, gone) in silent {
+            if gone {
+                self.close(conn, "it does not answer", out);
+            } else {
+                if let Some(session) = self.sessions.get_mut(&conn) {
+                    session.asked = true;
+                }
+                self.tell(conn, Body::EchoRequest(Bytes::new()), out);
+            }
+        }
+    }
+}

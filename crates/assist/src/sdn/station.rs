@@ -1,0 +1,446 @@
+//! One station: where it is, what is held for it, and what follows from either.
+
+use bytes::Bytes;
+use handfast_core::Instant;
+use handfast_wire::openflow::{EthAddr, PortNo};
+use handfast_wire::tcp::Segment;
+
+use super::classify::Class;
+use super::hold::Hold;
+use super::pace::Pace;
+use super::queue::{self, Put};
+use super::rules::{Band, packet_out};
+use super::session::Switches;
+use super::{ApId, Config, ConnectionKey, Counters, Outbox, Policy, Record};
+
+/// How many times its rate a release has for what came after the station's return.
+const CATCH_UP: u64 = 2;
+
+/// What all stations share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) switches: Switches,
+    pub(crate) counters: Counters,
+    /// What is held in all.
+    pub(crate) held: u64,
+}
+
+impl Shared {
+    pub(crate) fn band(&self) -> Band {
+        let Config { priority: lowest, path_timeout, hold_expiry, .. } = self.config;
+        Band { lowest, path_timeout, hold_expiry }
+    }
+
+    /// A frame leaves for an access point, at the switch to which that is attached; whether it could.
+    fn emit(&mut self, ap: ApId, frame: Bytes, out: &mut Outbox) -> bool {
+        let at = self.config.fabric.access_point(ap);
+        at.is_some_and(|at| self.switches.order(at.datapath_id, packet_out(at.port, frame), out))
+    }
+}
+
+#[derive(Debug)]
+enum State {
+    /// It is associated; the way leads past the controller. Rules are renewed then.
+    Present { ap: ApId, renew: Instant },
+    /// It is away (from T1 on). Until then something is held for it.
+    Away { since: Instant, expires: Instant },
+    /// It is associated again (T3), and what is held leaves.
+    Returning(Returning),
+}
+
+#[derive(Debug)]
+struct Returning {
+    ap: ApId,
+    since: Instant,
+    expires: Instant,
+    pace: Pace,
+    /// How many of the segments that were held at its return are left.
+    backlog: u64,
+    /// Whether the switch to which they go is not connected.
+    stuck: bool,
+    segments: u64,
+    bytes: u64,
+    /// The hold is empty, and its last segments are on their way to the switch.
+    settling: Option<Settling>,
+}
+
+/// Waiting for a moment in which nothing is on its way through the controller.
+#[derive(Clone, Copy, Debug)]
+struct Settling {
+    since: Instant,
+    barrier: Option<u32>,
+    /// Whether nothing came since the barrier was sent.
+    quiet: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Station {
+    address: EthAddr,
+    epoch: u64,
+    state: State,
+    hold: Hold,
+}
+
+/// What a station's controller has to see to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nothing.
+    Stays,
+    /// It is to be forgotten.
+    Gone,
+}
+
+impl Station {
+    /// A station that is heard of for the first time, as associated.
+    pub(crate) fn associated(
+        now: Instant,
+        address: EthAddr,
+        ap: ApId,
+        epoch: u64,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) -> Self {
+        let state = State::Present { ap, renew: now };
+        let mut this = Self { address, epoch, state, hold: Hold::default() };
+        this.open_way(now, ap, shared, out);
+        out.record(Record::Associated { station: address, ap, epoch });
+        this
+    }
+
+    /// A station that is heard of for the first time, as gone.
+    pub(crate) fn away(
+        now: Instant,
+        address: EthAddr,
+        epoch: u64,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) -> Self {
+        let state = State::Away { since: now, expires: now };
+        let mut this = Self { address, epoch, state, hold: Hold::default() };
+        this.leave(now, epoch, shared, out);
+        this
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    pub(crate) fn hold(&mut self) -> &mut Hold {
+        &mut self.hold
+    }
+
+    /// Since when it is away, while something is held.
+    pub(crate) fn away_since(&self) -> Option<Instant> {
+        match self.state {
+            State::Present { .. } => None,
+            State::Away { since, .. } | State::Returning(Returning { since, .. }) => Some(since),
+        }
+        .filter(|_| !self.hold.is_empty())
+    }
+
+    /// Whether it is associated with `ap`, as far as is known.
+    pub(crate) fn is_at(&self, ap: ApId) -> bool {
+        match self.state {
+            State::Present { ap: at, .. } | State::Returning(Returning { ap: at, .. }) => at == ap,
+            State::Away { .. } => false,
+        }
+    }
+
+    pub(crate) fn is_away(&self) -> bool {
+        matches!(self.state, State::Away { .. })
+    }
+
+    /// Its rules at one switch, which has none of them.
+    pub(crate) fn install(&self, datapath_id: u64, shared: &mut Shared, out: &mut Outbox) {
+        match self.state {
+            State::Present { ap, .. } => self.lead(datapath_id, ap, shared, out),
+            State::Away { .. } | State::Returning(_) => self.divert(datapath_id, shared, out),
+        }
+    }
+
+    /// A barrier is lost with its connection: what waits for one asks again.
+    pub(crate) fn resume(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
+        if let State::Returning(Returning { settling: Some(settling), .. }) = &mut self.state {
+            settling.barrier = None;
+        }
+        self.release(now, shared, out);
+    }
+
+    fn lead(&self, datapath_id: u64, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
+        let Some(port) = shared.config.fabric.port_towards(datapath_id, ap) else { return };
+        let watch = shared.config.policy == Policy::Spurious && shared.switches.watches(datapath_id);
+        for rule in shared.band().path(self.address, port, watch) {
+            shared.switches.order(datapath_id, rule, out);
+        }
+    }
+
+    fn divert(&self, datapath_id: u64, shared: &mut Shared, out: &mut Outbox) {
+        let rule = shared.band().divert(self.address, shared.config.policy == Policy::Spurious);
+        shared.switches.order(datapath_id, rule, out);
+    }
+
+    /// The way leads to `ap` everywhere, past the controller. The new way comes first: what diverts lies above it.
+    fn open_way(&mut self, now: Instant, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
+        for datapath_id in shared.switches.ready() {
+            self.lead(datapath_id, ap, shared, out);
+            if !matches!(self.state, State::Present { .. }) {
+                let rule = shared.band().undivert(self.address);
+                shared.switches.order(datapath_id, rule, out);
+            }
+        }
+        self.state = State::Present { ap, renew: now + shared.config.path_timeout / 2 };
+    }
+
+    /// It has left its access point.
+    pub(crate) fn leave(&mut self, now: Instant, epoch: u64, shared: &mut Shared, out: &mut Outbox) {
+        self.epoch = epoch;
+        self.state = State::Away { since: now, expires: now + shared.config.hold_expiry };
+        for datapath_id in shared.switches.ready() {
+            self.divert(datapath_id, shared, out);
+        }
+        out.record(Record::Away { station: self.address, epoch });
+    }
+
+    /// It is associated with an access point: again, or with another one.
+    pub(crate) fn arrive(
+        &mut self,
+        now: Instant,
+        ap: ApId,
+        epoch: u64,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) {
+        self.epoch = epoch;
+        out.record(Record::Associated { station: self.address, ap, epoch });
+        let away = !matches!(self.state, State::Present { .. });
+        if !away || shared.config.policy == Policy::Bare {
+            return self.open_way(now, ap, shared, out);
+        }
+        let returning = Returning {
+            ap,
+            since: now,
+            expires: now + shared.config.hold_expiry,
+            pace: Pace::new(shared.config.release, now),
+            backlog: self.hold.segments(),
+            stuck: false,
+            segments: 0,
+            bytes: 0,
+            settling: None,
+        };
+        self.state = State::Returning(returning);
+        // Its timeout begins again: if it ended during the release, what goes straight would overtake what is held.
+        for datapath_id in shared.switches.ready() {
+            self.divert(datapath_id, shared, out);
+        }
+        self.release(now, shared, out);
+    }
+
+    /// A TCP segment for it has come from a switch.
+    pub(crate) fn on_segment(
+        &mut self,
+        now: Instant,
+        key: ConnectionKey,
+        segment: &Segment,
+        frame: &Bytes,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) {
+        match &mut self.state {
+            State::Present { ap, .. } => {
+                // It was on its way here when the way was opened.
+                shared.counters.late += 1;
+                shared.emit(*ap, frame.clone(), out);
+            }
+            State::Away { .. } => self.keep(key, segment, frame, shared),
+            State::Returning(returning) => {
+                if let Some(settling) = &mut returning.settling {
+                    settling.quiet = false;
+                }
+                // Through the hold even if that is empty: so it keeps its place in the order and the pace.
+                self.keep(key, segment, frame, shared);
+                self.release(now, shared, out);
+            }
+        }
+    }
+
+    /// `[sdn]` Algorithm 1, lines 3 to 5.
+    fn keep(&mut self, key: ConnectionKey, segment: &Segment, frame: &Bytes, shared: &mut Shared) {
+        if self.hold.has(&key, segment) {
+            shared.counters.duplicates += 1;
+            return;
+        }
+        let (limits, cost) = (shared.config.limits, queue::cost(frame));
+        let fits = self.hold.cost_of(&key) + cost <= limits.per_connection.0
+            && self.hold.cost() + cost <= limits.per_station.0
+            && cost <= limits.total.0;
+        if !fits {
+            shared.counters.refused += 1;
+            return;
+        }
+        // A copy of its own: a slice would keep alive the whole buffer in which the message came.
+        match self.hold.put(key, segment, Bytes::copy_from_slice(frame)) {
+            Put::Held(added) => {
+                shared.held += added;
+                shared.counters.held += 1;
+            }
+            Put::Replaced(added, removed) => {
+                shared.held = shared.held + added - removed;
+                shared.counters.acks_replaced += 1;
+            }
+            Put::Duplicate => shared.counters.duplicates += 1,
+        }
+    }
+
+    /// A packet for it that is not held has come.
+    pub(crate) fn on_other(&mut self, class: Class, frame: &Bytes, shared: &mut Shared, out: &mut Outbox) {
+        match self.state {
+            State::Away { .. } => shared.counters.dropped_other[class as usize] += 1,
+            State::Present { ap, .. } | State::Returning(Returning { ap, .. }) => {
+                shared.counters.passed_other[class as usize] += 1;
+                shared.emit(ap, frame.clone(), out);
+            }
+        }
+    }
+
+    /// Sends what is held, as far as its pace allows, and opens the way when nothing is left.
+    fn release(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
+        let State::Returning(returning) = &mut self.state else { return };
+        let Some(at) = shared.config.fabric.access_point(returning.ap) else { return };
+        returning.stuck = !shared.switches.is_ready(at.datapath_id);
+        while !returning.stuck && returning.pace.next() <= now {
+            let Some(frame) = self.hold.take() else { break };
+            shared.held -= queue::cost(&frame);
+            shared.counters.released += 1;
+            // What came since its return is clocked by acknowledgments at the very rate at which the hold is emptied: at
+            // this rate it would never end.
+            let times = if returning.backlog > 0 { 1 } else { CATCH_UP };
+            returning.backlog = returning.backlog.saturating_sub(1);
+            returning.pace.spend(now, frame.len(), times);
+            (returning.segments, returning.bytes) =
+                (returning.segments + 1, returning.bytes + frame.len() as u64);
+            shared.emit(returning.ap, frame, out);
+        }
+        if self.hold.is_empty() {
+            self.settle(now, shared, out);
+        } else if let Some(settling) = &mut returning.settling {
+            settling.barrier = None;
+        }
+    }
+
+    /// The hold is empty: a barrier, then the new way, if nothing came meanwhile.
+    fn settle(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
+        let State::Returning(returning) = &mut self.state else { return };
+        let settling = returning.settling.get_or_insert(Settling { since: now, barrier: None, quiet: true });
+        if settling.barrier.is_some() {
+            return;
+        }
+        let Some(at) = shared.config.fabric.access_point(returning.ap) else { return };
+        settling.barrier = shared.switches.barrier(at.datapath_id, out);
+        settling.quiet = true;
+    }
+
+    /// A barrier is passed; whether it was this station's.
+    pub(crate) fn on_barrier(
+        &mut self,
+        now: Instant,
+        xid: u32,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) -> bool {
+        let State::Returning(returning) = &mut self.state else { return false };
+        let Some(settling) = returning.settling.filter(|settling| settling.barrier == Some(xid)) else {
+            return false;
+        };
+        let waited_enough = now.since(settling.since) >= shared.config.settle;
+        if !self.hold.is_empty() || !settling.quiet && !waited_enough {
+            if let Some(settling) = &mut returning.settling {
+                settling.barrier = None;
+            }
+            self.release(now, shared, out);
+            return true;
+        }
+        shared.counters.unsettled += u64::from(!settling.quiet);
+        let (ap, segments, bytes) = (returning.ap, returning.segments, handfast_core::Bytes(returning.bytes));
+        let took = now.since(returning.since);
+        self.open_way(now, ap, shared, out);
+        out.record(Record::Released { station: self.address, segments, bytes, took });
+        true
+    }
+
+    /// Whether this barrier is one that it waits for.
+    pub(crate) fn waits_for(&self, xid: u32) -> bool {
+        let State::Returning(Returning { settling: Some(settling), .. }) = &self.state else { return false };
+        settling.barrier == Some(xid)
+    }
+
+    /// Drops what is held; how many frames that were.
+    pub(crate) fn drop_hold(&mut self, shared: &mut Shared) -> u64 {
+        shared.held -= self.hold.cost();
+        self.hold.clear()
+    }
+
+    /// When something is due.
+    pub(crate) fn deadline(&self) -> Instant {
+        match &self.state {
+            State::Present { renew, .. } => *renew,
+            State::Returning(Returning { expires, pace, stuck: false, .. }) if !self.hold.is_empty() => {
+                pace.next().min(*expires)
+            }
+            State::Away { expires, .. } | State::Returning(Returning { expires, .. }) => *expires,
+        }
+    }
+
+    /// Does what is due.
+    pub(crate) fn on_timer(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) -> Fate {
+        match &self.state {
+            State::Present { ap, renew } if *renew <= now => {
+                let ap = *ap;
+                self.open_way(now, ap, shared, out);
+                Fate::Stays
+            }
+            State::Returning(Returning { expires, ap, stuck: false, .. }) if *expires <= now => {
+                let ap = *ap;
+                self.flush(shared, out);
+                shared.counters.unsettled += 1;
+                self.open_way(now, ap, shared, out);
+                Fate::Stays
+            }
+            State::Away { expires, .. } | State::Returning(Returning { expires, .. }) if *expires <= now => {
+                self.expire(shared, out);
+                Fate::Gone
+            }
+            _ => {
+                self.release(now, shared, out);
+                Fate::Stays
+            }
+        }
+    }
+
+    fn expire(&mut self, shared: &mut Shared, out: &mut Outbox) {
+        let segments = self.drop_hold(shared);
+        shared.counters.expired += segments;
+        for datapath_id in shared.switches.ready() {
+            shared.switches.order(datapath_id, Band::forget(self.address), out);
+        }
+        out.record(Record::Expired { station: self.address, segments });
+    }
+
+    /// Sends all that is held to where the station is, whatever its pace: the controller ends.
+    pub(crate) fn flush(&mut self, shared: &mut Shared, out: &mut Outbox) {
+        let State::Returning(Returning { ap, .. }) = self.state else {
+            shared.counters.expired += self.drop_hold(shared);
+            return;
+        };
+        while let Some(frame) = self.hold.take() {
+            shared.held -= queue::cost(&frame);
+            shared.counters.released += 1;
+            shared.emit(ap, frame, out);
+        }
+    }
+}
+
+/// A packet that came by our rules for a station that is not known: it goes where the switch would send it.
+pub(crate) fn stray(datapath_id: u64, frame: Bytes, shared: &mut Shared, out: &mut Outbox) {
+    shared.counters.strays += 1;
+    shared.switches.order(datapath_id, packet_out(PortNo::NORMAL, frame), out);
+}
