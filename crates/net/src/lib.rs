@@ -1,4 +1,4 @@
-//! Queues, links and losses as sans-IO machines.
+//! Queues, links, losses and the `OpenFlow` switch as sans-IO machines.
 //!
 //! A [`Link`] is one direction: drop-tail queue, serialisation, propagation, impairments and outages in one FIFO with
 //! one deadline. The driver keeps the packets and hands over small handles:
@@ -15,6 +15,8 @@
 //! assert_eq!(link.poll(Instant::from_millis(6)), Some(Exit::Delivered { handle: 7, corrupted: false }));
 //! assert_eq!(link.poll(Instant::from_millis(6)), None);
 //! ```
+//!
+//! A [`Switch`] is the `OpenFlow` 1.3 switch: packets and its controller's messages in, packets and messages out.
 #![forbid(unsafe_code)]
 
 mod config;
@@ -25,8 +27,10 @@ mod impair;
 mod line;
 mod link;
 mod loss;
+mod switch;
 
 pub use config::{Direction, DownMode, Loss, QueueLimit};
 pub use counters::{Cause, Counters};
 pub use forwarder::{Forward, Forwarder, Outbox, Port};
 pub use link::{Exit, Link, Occupancy};
+pub use switch::{Switch, SwitchCounters, SwitchOutbox, SwitchOutput, SwitchSetup};

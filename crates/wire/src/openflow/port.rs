@@ -14,6 +14,8 @@ impl PortNo {
     pub const MAX: Self = Self(0xffff_ff00);
     /// Back where it came in; needed to send a packet out of the port at which it arrived.
     pub const IN_PORT: Self = Self(0xffff_fff8);
+    /// Through the switch's tables; in packet-outs only.
+    pub const TABLE: Self = Self(0xffff_fff9);
     /// As a switch without `OpenFlow` would.
     pub const NORMAL: Self = Self(0xffff_fffa);
     /// To all ports but the one at which it arrived, by the rules of the spanning tree.
