@@ -1,0 +1,230 @@
+//! The controller, its switches, and the channels between them, as one machine in virtual time.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use handfast_core::{Duration, Instant};
+use handfast_net::{Switch, SwitchOutbox, SwitchOutput, SwitchSetup};
+use handfast_wire::Packet;
+use handfast_wire::openflow::{Message, PortNo};
+
+use super::{Config, ConnId, Controller, Notice, Outbox, Output, Record};
+
+/// A packet that leaves a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// By this port.
+    By(PortNo, Packet),
+    /// The way it would go without `OpenFlow`; it had come in by this port.
+    Normal(PortNo, Packet),
+    /// Nowhere.
+    Dropped(Packet),
+}
+
+/// A message under way.
+#[derive(Debug)]
+enum Parcel {
+    Up(ConnId, Message),
+    Down(ConnId, Message),
+}
+
+/// A controller and its switches.
+///
+/// Channels keep the order and take the same time for every message: what they carry is little beside their rate.
+pub struct ControlPlane {
+    controller: Controller,
+    switches: Vec<Switch>,
+    /// For each switch its connection, if it stands.
+    connections: Vec<Option<ConnId>>,
+    last: u64,
+    delay: Duration,
+    under_way: VecDeque<(Instant, Parcel)>,
+    notices: BTreeMap<(Instant, u64), Notice>,
+    announced: u64,
+    for_controller: Outbox,
+    for_switch: SwitchOutbox,
+    records: Vec<(Instant, Record)>,
+    departures: Vec<(usize, Departure)>,
+}
+
+impl ControlPlane {
+    /// Switches that connect to a controller at `now`; a message between them takes `delay`.
+    pub fn new(now: Instant, config: Config, switches: impl IntoIterator<Item = SwitchSetup>, delay: Duration) -> Self {
+        let switches: Vec<Switch> = switches.into_iter().map(Switch::new).collect();
+        let mut this = Self {
+            controller: Controller::new(config),
+            connections: vec![None; switches.len()],
+            switches,
+            last: 0,
+            delay,
+            under_way: VecDeque::new(),
+            notices: BTreeMap::new(),
+            announced: 0,
+            for_controller: Outbox::default(),
+            for_switch: SwitchOutbox::default(),
+            records: Vec::new(),
+            departures: Vec::new(),
+        };
+        for switch in 0..this.switches.len() {
+            this.connect(now, switch);
+        }
+        this
+    }
+
+    /// The controller.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// A switch.
+    pub fn switch(&self, switch: usize) -> &Switch {
+        &self.switches[switch]
+    }
+
+    /// What happened at the controller since the last call, and when.
+    pub fn records(&mut self) -> Vec<(Instant, Record)> {
+        std::mem::take(&mut self.records)
+    }
+
+    /// Packets that left since the last call, with the switch that they left, in order.
+    pub fn departures(&mut self) -> std::vec::Drain<'_, (usize, Departure)> {
+        self.departures.drain(..)
+    }
+
+    /// The controller will be told this at `at`.
+    pub fn announce(&mut self, at: Instant, notice: Notice) {
+        self.announced += 1;
+        self.notices.insert((at, self.announced), notice);
+    }
+
+    /// A packet came in at a switch. It has its Ethernet header.
+    pub fn on_packet(&mut self, now: Instant, switch: usize, in_port: PortNo, packet: Packet) {
+        self.switches[switch].on_packet(now, in_port, packet, &mut self.for_switch);
+        self.collect(now, switch);
+        self.settle(now);
+    }
+
+    /// The deadline has come; afterwards it is in the future.
+    pub fn on_timer(&mut self, now: Instant) {
+        self.settle(now);
+    }
+
+    /// When [`ControlPlane::on_timer`] is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        let parcel = self.under_way.front().map(|&(due, _)| due);
+        let notice = self.notices.first_key_value().map(|(&(due, _), _)| due);
+        let switches = self.switches.iter().filter_map(Switch::deadline);
+        [parcel, notice, self.controller.deadline()].into_iter().flatten().chain(switches).min()
+    }
+
+    /// A switch connects (again).
+    pub fn connect(&mut self, now: Instant, switch: usize) {
+        self.cut(now, switch);
+        self.last += 1;
+        let conn = ConnId(self.last);
+        self.connections[switch] = Some(conn);
+        self.switches[switch].connected(now, &mut self.for_switch);
+        self.controller.connected(now, conn, &mut self.for_controller);
+        self.collect(now, switch);
+        self.hand_out(now);
+    }
+
+    /// A switch's connection breaks: what is under way on it is lost, and both ends know at once.
+    pub fn cut(&mut self, now: Instant, switch: usize) {
+        let Some(conn) = self.connections[switch].take() else { return };
+        self.switches[switch].connection_lost(now, &mut self.for_switch);
+        self.controller.disconnected(conn, &mut self.for_controller);
+        self.collect(now, switch);
+        self.hand_out(now);
+    }
+
+    /// The controller dies without a word, and another one takes its place that knows nothing.
+    pub fn restart(&mut self, now: Instant, config: Config) {
+        self.controller = Controller::new(config);
+        for switch in 0..self.switches.len() {
+            if let Some(_dead) = self.connections[switch].take() {
+                self.switches[switch].connection_lost(now, &mut self.for_switch);
+                self.collect(now, switch);
+            }
+            self.connect(now, switch);
+        }
+    }
+
+    /// Does all that is due, in order of time and, at equal times, messages first.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            if self.under_way.front().is_some_and(|&(due, _)| due <= now) {
+                self.deliver(now);
+            } else if let Some(notice) = self.notices.first_entry().filter(|entry| entry.key().0 <= now) {
+                let notice = notice.remove();
+                self.controller.on_notice(now, notice, &mut self.for_controller);
+            } else if self.controller.deadline().is_some_and(|due| due <= now) {
+                self.controller.on_timer(now, &mut self.for_controller);
+            } else if let Some(switch) = self.switches.iter().position(|s| s.deadline().is_some_and(|due| due <= now)) {
+                self.switches[switch].on_timer(now, &mut self.for_switch);
+                self.collect(now, switch);
+            } else {
+                return;
+            }
+            self.hand_out(now);
+        }
+    }
+
+    fn deliver(&mut self, now: Instant) {
+        match self.under_way.pop_front() {
+            Some((_, Parcel::Up(conn, message))) if self.switch_of(conn).is_some() => {
+                self.controller.on_message(now, conn, message, &mut self.for_controller);
+            }
+            Some((_, Parcel::Down(conn, message))) => {
+                if let Some(switch) = self.switch_of(conn) {
+                    self.switches[switch].on_message(now, &message, &mut self.for_switch);
+                    self.collect(now, switch);
+                }
+            }
+            // Its connection is gone.
+            _ => {}
+        }
+    }
+
+    fn switch_of(&self, conn: ConnId) -> Option<usize> {
+        self.connections.iter().position(|&of| of == Some(conn))
+    }
+
+    /// Takes what a switch has put out.
+    fn collect(&mut self, now: Instant, switch: usize) {
+        for output in self.for_switch.drain() {
+            let departure = match output {
+                SwitchOutput::Message(message) => {
+                    if let Some(conn) = self.connections[switch] {
+                        self.under_way.push_back((now + self.delay, Parcel::Up(conn, message)));
+                    }
+                    continue;
+                }
+                SwitchOutput::Forward(port, packet) => Departure::By(port, packet),
+                SwitchOutput::Normal(in_port, packet) => Departure::Normal(in_port, packet),
+                SwitchOutput::Dropped(packet) => Departure::Dropped(packet),
+            };
+            self.departures.push((switch, departure));
+        }
+    }
+
+    /// Takes what the controller has put out.
+    fn hand_out(&mut self, now: Instant) {
+        let mut closed = Vec::new();
+        for output in self.for_controller.drain() {
+            match output {
+                Output::Send(conn, message) => {
+                    self.under_way.push_back((now + self.delay, Parcel::Down(conn, message)));
+                }
+                Output::Close(conn) => closed.push(conn),
+            }
+        }
+        self.records.extend(self.for_controller.records().map(|record| (now, record)));
+        for conn in closed {
+            if let Some(switch) = self.switch_of(conn) {
+                self.connections[switch] = None;
+                self.switches[switch].connection_lost(now, &mut self.for_switch);
+                self.collect(now, switch);
+            }
+        }
+    }
+}

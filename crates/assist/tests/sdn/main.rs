@@ -1,0 +1,6 @@
+//! The SDN controller with switches: by rule, by random sequences, by faults.
+
+mod faults;
+mod properties;
+mod roam;
+mod world;

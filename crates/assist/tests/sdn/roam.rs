@@ -1,0 +1,276 @@
+//! A roam, rule by rule.
+
+use handfast_assist::sdn::{ApId, Ignored, Mode, Policy, Record, Release, What};
+use handfast_core::{Bytes, Instant};
+use handfast_net::SwitchSetup;
+use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::{Body, Payload};
+
+use crate::world::{AP, DATAPATH, STATION, World, config, ms, paced};
+
+fn spurious() -> World {
+    World::with_station(config(Policy::Spurious, paced()), ms(1))
+}
+
+#[test]
+fn while_a_station_is_there_segments_pass_the_controller_by() {
+    let mut world = spurious();
+    let tags: Vec<u16> = (0..5).map(|_| world.data(4000)).collect();
+    assert_eq!(world.tags_by(AP[0]), tags);
+    assert_eq!(world.plane.controller().counters().packet_ins, 0);
+}
+
+#[test]
+fn what_comes_while_it_is_away_is_held_once_and_released_in_order_at_the_new_access_point() {
+    let mut world = spurious();
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    let tags: Vec<u16> = (0..10).map(|_| world.data(4000)).collect();
+    // The sender's retransmissions of the first: they are held already ([sdn] Algorithm 1, line 4).
+    for _ in 0..3 {
+        world.wait(ms(200));
+        world.data_at(4000, 0);
+    }
+    world.wait(ms(5));
+    assert!(world.left.is_empty(), "no acknowledgment is made up, and nothing leaks: {:?}", world.left);
+    let counters = world.plane.controller().counters();
+    assert_eq!((counters.held, counters.duplicates), (10, 3));
+    assert!(world.plane.controller().held() > Bytes(10_000));
+
+    let back = world.now;
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(50));
+    assert_eq!(world.tags_by(AP[1]), tags);
+    // 1,040 bytes are 416 µs at 20 Mbit/s; the first leaves after the channel's 1 ms.
+    let times: Vec<u64> = world.left.iter().map(|left| left.at.since(back).as_nanos() / 1000).collect();
+    assert_eq!(times, [1000, 1416, 1832, 2248, 2664, 3080, 3496, 3912, 4328, 4744]);
+    assert_eq!(world.plane.controller().held(), Bytes(0));
+    let released = |record: &Record| matches!(record, Record::Released { segments: 10, bytes: Bytes(10_540), .. });
+    assert!(world.records.iter().any(|(_, record)| released(record)), "{:?}", world.records);
+
+    let ins = world.plane.controller().counters().packet_ins;
+    let after = world.data(4000);
+    assert_eq!(world.tags_by(AP[1]).last(), Some(&after));
+    assert_eq!(world.plane.controller().counters().packet_ins, ins, "the way leads past the controller again");
+}
+
+#[test]
+fn unpaced_all_leaves_at_once() {
+    let mut world = World::with_station(config(Policy::Spurious, Release::Unpaced), ms(1));
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    for _ in 0..10 {
+        world.data(4000);
+    }
+    world.wait(ms(5));
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(1));
+    assert_eq!(world.tags_by(AP[1]).len(), 10);
+}
+
+#[test]
+fn segments_that_come_during_the_release_queue_behind_what_is_held() {
+    let mut world = spurious();
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    let mut tags: Vec<u16> = (0..10).map(|_| world.data(4000)).collect();
+    world.wait(ms(5));
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(2));
+    for _ in 0..5 {
+        tags.push(world.data(4000));
+        world.wait(ms(1));
+    }
+    assert!(world.tags_by(AP[1]).len() < 15);
+    world.wait(ms(30));
+    assert_eq!(world.tags_by(AP[1]), tags);
+    assert_eq!(world.plane.controller().counters().late, 0);
+}
+
+#[test]
+fn a_retransmission_captured_after_a_stale_route_fills_its_own_hole() {
+    let mut world = spurious();
+    let lost = world.data(4000);
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    let held: Vec<u16> = (0..3).map(|_| world.data(4000)).collect();
+    let again = world.data_at(4000, 0);
+    world.wait(ms(5));
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(20));
+    assert_eq!(world.tags_by(AP[0]), [lost]);
+    assert_eq!(world.tags_by(AP[1]), [again, held[0], held[1], held[2]]);
+}
+
+#[test]
+fn under_bare_what_comes_after_the_end_is_dropped_and_the_way_follows() {
+    let mut world = World::with_station(config(Policy::Bare, paced()), ms(1));
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    world.data(4000);
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(2));
+    let after = world.data(4000);
+    assert_eq!((world.tags_by(AP[0]), world.tags_by(AP[1])), (vec![], vec![after]));
+    assert_eq!(world.plane.controller().counters().packet_ins, 0);
+}
+
+#[test]
+fn a_station_that_stays_away_loses_what_is_held_and_its_rules() {
+    let mut world = spurious();
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    world.data(4000);
+    world.wait(ms(10_100));
+    let counters = world.plane.controller().counters();
+    assert_eq!((counters.expired, world.plane.controller().held()), (1, Bytes(0)));
+    world.data(4000);
+    assert!(matches!(world.left.last().unwrap().departure, handfast_assist::sdn::Departure::Dropped(_)), "no entry is left");
+}
+
+#[test]
+fn news_of_an_earlier_association_change_nothing() {
+    let mut world = spurious();
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(2));
+    // The old access point reports the loss after the new one has reported the arrival.
+    world.tell(0, 1, What::Disassociated);
+    world.tell(0, 1, What::Associated);
+    world.tell(1, 2, What::Associated);
+    world.tell(7, 9, What::Associated);
+    world.wait(ms(2));
+    let tag = world.data(4000);
+    assert_eq!(world.tags_by(AP[1]), [tag]);
+    let ignored = world.records.iter().filter_map(|(_, record)| match record {
+        Record::Ignored { why, .. } => Some(*why),
+        _ => None,
+    });
+    let expected = [Ignored::Stale, Ignored::Stale, Ignored::Duplicate, Ignored::UnknownAccessPoint];
+    assert_eq!(ignored.collect::<Vec<_>>(), expected);
+    assert_eq!(world.plane.controller().counters().ignored_notices, 4);
+}
+
+#[test]
+fn a_lost_association_is_learnt_from_its_end() {
+    let mut world = spurious();
+    world.tell(1, 2, What::Disassociated);
+    world.wait(ms(2));
+    let held = world.data(4000);
+    world.wait(ms(2));
+    world.tell(0, 3, What::Associated);
+    world.wait(ms(10));
+    assert_eq!(world.tags_by(AP[0]), [held]);
+}
+
+#[test]
+fn a_queue_is_made_at_the_handshake_and_given_up_at_the_end() {
+    let mut world = spurious();
+    let syn = |flags| Segment { flags, ..Segment::EMPTY };
+    let first = world.segment(4000, syn(Flags::SYN));
+    let second = world.segment(4001, syn(Flags::SYN | Flags::ACK));
+    world.wait(ms(2));
+    assert_eq!(world.tags_by(AP[0]), [first, second], "a copy goes to the controller; the segment goes straight");
+    assert_eq!(world.plane.controller().connections(), 2);
+    assert_eq!(world.plane.controller().counters().handshakes, 2);
+    world.segment(4000, syn(Flags::RST));
+    world.segment(4001, syn(Flags::FIN | Flags::ACK));
+    world.wait(ms(2));
+    assert_eq!(world.plane.controller().connections(), 0);
+}
+
+#[test]
+fn of_connections_beyond_the_bound_the_oldest_idle_one_is_forgotten() {
+    let mut config = config(Policy::Spurious, paced());
+    config.limits.connections = 2;
+    let mut world = World::with_station(config, ms(1));
+    for port in 4000..4005 {
+        world.segment(port, Segment { flags: Flags::SYN, ..Segment::EMPTY });
+        world.wait(ms(3));
+    }
+    let counters = world.plane.controller().counters();
+    assert_eq!((world.plane.controller().connections(), counters.forgotten), (2, 3));
+}
+
+#[test]
+fn what_exceeds_a_bound_is_not_held() {
+    let mut config = config(Policy::Spurious, paced());
+    // A frame of 1,054 bytes counts 1,182.
+    config.limits.per_connection = Bytes(2 * 1182);
+    config.limits.per_station = Bytes(3 * 1182);
+    let mut world = World::with_station(config, ms(1));
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    let tags: Vec<u16> = [4000, 4000, 4000, 4001, 4001].map(|port| world.data(port)).to_vec();
+    world.wait(ms(2));
+    let counters = world.plane.controller().counters();
+    assert_eq!((counters.held, counters.refused), (3, 2));
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(20));
+    assert_eq!(world.tags_by(AP[1]), [tags[0], tags[3], tags[1]], "connections take turns");
+}
+
+#[test]
+fn other_protocols_are_dropped_while_it_is_away_and_pass_during_the_release() {
+    let mut world = spurious();
+    let udp = || Body::Other { protocol: 17, payload: Payload::Bytes(vec![0, 53, 0, 53, 0, 8, 0, 0].into()) };
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    world.packet(udp());
+    for _ in 0..20 {
+        world.data(4000);
+    }
+    world.wait(ms(2));
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(2));
+    let passes = world.packet(udp());
+    world.wait(ms(20));
+    let counters = world.plane.controller().counters();
+    assert_eq!((counters.dropped_other[1], counters.passed_other[1]), (1, 1));
+    assert!(world.tags_by(AP[1]).contains(&passes));
+}
+
+#[test]
+fn an_observer_touches_nothing_and_says_what_it_would_do() {
+    let mut config = config(Policy::Spurious, paced());
+    config.mode = Mode::Observe;
+    let mut world = World::with_station(config, ms(1));
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(5));
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(300));
+    assert_eq!(world.plane.switch(0).counters().errors, 0);
+    let entries = world.plane.switch(0).flow_count();
+    assert_eq!(entries, 0);
+    assert!(world.records.iter().any(|(_, record)| matches!(record, Record::Would { .. })));
+}
+
+#[test]
+fn the_way_is_renewed_before_its_timeout() {
+    let mut world = spurious();
+    world.wait(ms(200_000));
+    let tag = world.data(4000);
+    assert_eq!(world.tags_by(AP[0]), [tag]);
+}
+
+#[test]
+fn a_switch_without_a_part_in_the_network_is_left_alone() {
+    let setup = SwitchSetup::new(DATAPATH + 1, []);
+    let config = config(Policy::Spurious, paced());
+    let mut plane = handfast_assist::sdn::ControlPlane::new(Instant::ZERO, config, [setup], ms(0));
+    plane.on_timer(Instant::ZERO);
+    let unknown = Record::SwitchUnknown { datapath_id: DATAPATH + 1 };
+    assert!(plane.records().iter().any(|(_, record)| *record == unknown));
+}
+
+#[test]
+fn the_station_is_associated_again_where_it_was() {
+    let mut world = spurious();
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    let held = world.data(4000);
+    world.tell(0, 2, What::Associated);
+    world.wait(ms(10));
+    assert_eq!(world.tags_by(AP[0]), [held]);
+    let associated = Record::Associated { station: STATION, ap: ApId(0), epoch: 2 };
+    assert!(world.records.iter().any(|(_, record)| *record == associated));
+}

@@ -1,0 +1,154 @@
+//! One switch, two access points, one station, and whoever sends to it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use handfast_assist::sdn::{
+    AccessPoint, ApId, Config, ControlPlane, Departure, Fabric, Notice, Policy, Record, Release, What,
+};
+use handfast_core::{BitRate, Bytes, Duration, Instant, SeqNum};
+use handfast_net::SwitchSetup;
+use handfast_wire::openflow::{EthAddr, PortNo};
+use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::{Body, Ethernet, Packet, Payload};
+
+pub(crate) const DATAPATH: u64 = 0x5151;
+pub(crate) const STATION: EthAddr = [2, 0, 10, 0, 0, 5];
+const SOURCE: EthAddr = [2, 0, 10, 0, 0, 1];
+/// Port of the wired side, and of each access point.
+pub(crate) const WIRED: PortNo = PortNo(1);
+pub(crate) const AP: [PortNo; 2] = [PortNo(2), PortNo(3)];
+
+pub(crate) fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+pub(crate) fn fabric() -> Fabric {
+    let access_points = AP.map(|port| AccessPoint { datapath_id: DATAPATH, port }).to_vec();
+    Fabric { access_points, routes: BTreeMap::new() }
+}
+
+pub(crate) fn paced() -> Release {
+    Release::Paced { rate: BitRate::from_bps(20_000_000), burst: Bytes(0) }
+}
+
+pub(crate) fn config(policy: Policy, release: Release) -> Config {
+    Config::new(policy, release, fabric())
+}
+
+/// A packet that left the switch.
+#[derive(Clone, Debug)]
+pub(crate) struct Left {
+    pub(crate) at: Instant,
+    pub(crate) departure: Departure,
+}
+
+impl Left {
+    pub(crate) fn packet(&self) -> &Packet {
+        let (Departure::By(_, packet) | Departure::Normal(_, packet) | Departure::Dropped(packet)) = &self.departure;
+        packet
+    }
+
+    pub(crate) fn by(&self) -> Option<PortNo> {
+        let Departure::By(port, _) = self.departure else { return None };
+        Some(port)
+    }
+
+    /// Which transmission it is.
+    pub(crate) fn tag(&self) -> u16 {
+        self.packet().identification
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) plane: ControlPlane,
+    pub(crate) now: Instant,
+    pub(crate) sent: Vec<Packet>,
+    pub(crate) left: Vec<Left>,
+    pub(crate) records: Vec<(Instant, Record)>,
+    pub(crate) next_seq: BTreeMap<u16, u32>,
+}
+
+impl World {
+    pub(crate) fn new(config: Config, delay: Duration) -> Self {
+        let setup = SwitchSetup::new(DATAPATH, [WIRED, AP[0], AP[1]]);
+        let plane = ControlPlane::new(Instant::ZERO, config, [setup], delay);
+        let (sent, left, records) = (Vec::new(), Vec::new(), Vec::new());
+        let mut this = Self { plane, now: Instant::ZERO, sent, left, records, next_seq: BTreeMap::new() };
+        this.wait(delay * 6 + ms(1));
+        this
+    }
+
+    /// With the station at the first access point.
+    pub(crate) fn with_station(config: Config, delay: Duration) -> Self {
+        let mut this = Self::new(config, delay);
+        this.tell(0, 1, What::Associated);
+        this.wait(delay * 2 + ms(1));
+        this
+    }
+
+    pub(crate) fn tell(&mut self, ap: u32, epoch: u64, what: What) {
+        let notice = Notice { station: STATION, ap: ApId(ap), epoch, what };
+        self.plane.announce(self.now, notice);
+        self.step();
+    }
+
+    /// Lets time pass.
+    pub(crate) fn wait(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(due) = self.plane.deadline().filter(|&due| due <= end) {
+            self.now = due;
+            self.step();
+        }
+        self.now = end;
+        self.step();
+    }
+
+    /// Does what is due now, and checks that nothing due is left.
+    pub(crate) fn step(&mut self) {
+        self.plane.on_timer(self.now);
+        assert!(self.plane.deadline().is_none_or(|due| due > self.now), "a deadline is in the future");
+        self.collect();
+    }
+
+    fn collect(&mut self) {
+        let at = self.now;
+        self.left.extend(self.plane.departures().map(|(_, departure)| Left { at, departure }));
+        self.records.extend(self.plane.records());
+    }
+
+    /// A segment to the station arrives at the switch; its tag.
+    pub(crate) fn segment(&mut self, port: u16, segment: Segment) -> u16 {
+        self.packet(Body::Tcp(Segment { src_port: 80, dst_port: port, ..segment }))
+    }
+
+    /// Any packet to the station.
+    pub(crate) fn packet(&mut self, body: Body) -> u16 {
+        let [src, dst]: [IpAddr; 2] = ["10.0.0.1", "10.0.0.5"].map(|address| address.parse().unwrap());
+        let tag = self.sent.len() as u16;
+        let ethernet = Some(Ethernet { dst: STATION, src: SOURCE, vlan: None });
+        let packet = Packet { ethernet, identification: tag, body, ..Packet::tcp(src, dst, Segment::EMPTY) };
+        self.sent.push(packet.clone());
+        self.plane.on_packet(self.now, 0, WIRED, packet);
+        self.step();
+        tag
+    }
+
+    /// The next 1,000 bytes of a connection.
+    pub(crate) fn data(&mut self, port: u16) -> u16 {
+        let next = self.next_seq.entry(port).or_default();
+        let seq = *next;
+        *next += 1000;
+        self.data_at(port, seq)
+    }
+
+    pub(crate) fn data_at(&mut self, port: u16, seq: u32) -> u16 {
+        let payload = Payload::Bytes(vec![seq as u8; 1000].into());
+        self.segment(port, Segment { seq: SeqNum(seq), flags: Flags::ACK, payload, ..Segment::EMPTY })
+    }
+
+    /// What left by a port, by tag.
+    pub(crate) fn tags_by(&self, port: PortNo) -> Vec<u16> {
+        self.left.iter().filter(|left| left.by() == Some(port)).map(Left::tag).collect()
+    }
+}
