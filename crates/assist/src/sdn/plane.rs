@@ -48,7 +48,12 @@ pub struct ControlPlane {
 
 impl ControlPlane {
     /// Switches that connect to a controller at `now`; a message between them takes `delay`.
-    pub fn new(now: Instant, config: Config, switches: impl IntoIterator<Item = SwitchSetup>, delay: Duration) -> Self {
+    pub fn new(
+        now: Instant,
+        config: Config,
+        switches: impl IntoIterator<Item = SwitchSetup>,
+        delay: Duration,
+    ) -> Self {
         let switches: Vec<Switch> = switches.into_iter().map(Switch::new).collect();
         let mut this = Self {
             controller: Controller::new(config),
@@ -159,7 +164,9 @@ impl ControlPlane {
                 self.controller.on_notice(now, notice, &mut self.for_controller);
             } else if self.controller.deadline().is_some_and(|due| due <= now) {
                 self.controller.on_timer(now, &mut self.for_controller);
-            } else if let Some(switch) = self.switches.iter().position(|s| s.deadline().is_some_and(|due| due <= now)) {
+            } else if let Some(switch) =
+                self.switches.iter().position(|s| s.deadline().is_some_and(|due| due <= now))
+            {
                 self.switches[switch].on_timer(now, &mut self.for_switch);
                 self.collect(now, switch);
             } else {

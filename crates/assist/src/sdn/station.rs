@@ -270,7 +270,9 @@ impl Station {
             return;
         }
         let (limits, cost) = (shared.config.limits, queue::cost(frame));
-        let fits = self.hold.cost_of(&key) + cost <= limits.per_connection.0
+        // Without a queue: there are as many connections as there may be, and all of them hold something.
+        let fits = self.hold.knows(&key)
+            && self.hold.cost_of(&key) + cost <= limits.per_connection.0
             && self.hold.cost() + cost <= limits.per_station.0
             && cost <= limits.total.0;
         if !fits {

@@ -45,13 +45,18 @@ fn what_comes_while_it_is_away_is_held_once_and_released_in_order_at_the_new_acc
     let times: Vec<u64> = world.left.iter().map(|left| left.at.since(back).as_nanos() / 1000).collect();
     assert_eq!(times, [1000, 1416, 1832, 2248, 2664, 3080, 3496, 3912, 4328, 4744]);
     assert_eq!(world.plane.controller().held(), Bytes(0));
-    let released = |record: &Record| matches!(record, Record::Released { segments: 10, bytes: Bytes(10_540), .. });
+    let released =
+        |record: &Record| matches!(record, Record::Released { segments: 10, bytes: Bytes(10_540), .. });
     assert!(world.records.iter().any(|(_, record)| released(record)), "{:?}", world.records);
 
     let ins = world.plane.controller().counters().packet_ins;
     let after = world.data(4000);
     assert_eq!(world.tags_by(AP[1]).last(), Some(&after));
-    assert_eq!(world.plane.controller().counters().packet_ins, ins, "the way leads past the controller again");
+    assert_eq!(
+        world.plane.controller().counters().packet_ins,
+        ins,
+        "the way leads past the controller again"
+    );
 }
 
 #[test]
@@ -125,7 +130,10 @@ fn a_station_that_stays_away_loses_what_is_held_and_its_rules() {
     let counters = world.plane.controller().counters();
     assert_eq!((counters.expired, world.plane.controller().held()), (1, Bytes(0)));
     world.data(4000);
-    assert!(matches!(world.left.last().unwrap().departure, handfast_assist::sdn::Departure::Dropped(_)), "no entry is left");
+    assert!(
+        matches!(world.left.last().unwrap().departure, handfast_assist::sdn::Departure::Dropped(_)),
+        "no entry is left"
+    );
 }
 
 #[test]
@@ -169,7 +177,11 @@ fn a_queue_is_made_at_the_handshake_and_given_up_at_the_end() {
     let first = world.segment(4000, syn(Flags::SYN));
     let second = world.segment(4001, syn(Flags::SYN | Flags::ACK));
     world.wait(ms(2));
-    assert_eq!(world.tags_by(AP[0]), [first, second], "a copy goes to the controller; the segment goes straight");
+    assert_eq!(
+        world.tags_by(AP[0]),
+        [first, second],
+        "a copy goes to the controller; the segment goes straight"
+    );
     assert_eq!(world.plane.controller().connections(), 2);
     assert_eq!(world.plane.controller().counters().handshakes, 2);
     world.segment(4000, syn(Flags::RST));

@@ -41,11 +41,14 @@ pub(crate) fn config(policy: Policy, release: Release) -> Config {
 pub(crate) struct Left {
     pub(crate) at: Instant,
     pub(crate) departure: Departure,
+    /// Whether the station was away, as the controller had heard: its old access point loses the packet.
+    pub(crate) away: bool,
 }
 
 impl Left {
     pub(crate) fn packet(&self) -> &Packet {
-        let (Departure::By(_, packet) | Departure::Normal(_, packet) | Departure::Dropped(packet)) = &self.departure;
+        let (Departure::By(_, packet) | Departure::Normal(_, packet) | Departure::Dropped(packet)) =
+            &self.departure;
         packet
     }
 
@@ -67,6 +70,7 @@ pub(crate) struct World {
     pub(crate) left: Vec<Left>,
     pub(crate) records: Vec<(Instant, Record)>,
     pub(crate) next_seq: BTreeMap<u16, u32>,
+    away: bool,
 }
 
 impl World {
@@ -74,7 +78,8 @@ impl World {
         let setup = SwitchSetup::new(DATAPATH, [WIRED, AP[0], AP[1]]);
         let plane = ControlPlane::new(Instant::ZERO, config, [setup], delay);
         let (sent, left, records) = (Vec::new(), Vec::new(), Vec::new());
-        let mut this = Self { plane, now: Instant::ZERO, sent, left, records, next_seq: BTreeMap::new() };
+        let mut this =
+            Self { plane, now: Instant::ZERO, sent, left, records, next_seq: BTreeMap::new(), away: false };
         this.wait(delay * 6 + ms(1));
         this
     }
@@ -112,9 +117,16 @@ impl World {
     }
 
     fn collect(&mut self) {
-        let at = self.now;
-        self.left.extend(self.plane.departures().map(|(_, departure)| Left { at, departure }));
-        self.records.extend(self.plane.records());
+        let (at, away) = (self.now, self.away);
+        self.left.extend(self.plane.departures().map(|(_, departure)| Left { at, departure, away }));
+        for (at, record) in self.plane.records() {
+            match record {
+                Record::Away { .. } => self.away = true,
+                Record::Associated { .. } => self.away = false,
+                _ => {}
+            }
+            self.records.push((at, record));
+        }
     }
 
     /// A segment to the station arrives at the switch; its tag.

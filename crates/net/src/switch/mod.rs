@@ -162,6 +162,11 @@ impl Switch {
         }
     }
 
+    /// Flow entries in all tables.
+    pub fn flow_count(&self) -> usize {
+        self.flows.tables.iter().map(table::Table::len).sum()
+    }
+
     /// What was counted.
     pub const fn counters(&self) -> SwitchCounters {
         self.counters
