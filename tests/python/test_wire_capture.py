@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import rust_example
+
 pytest.importorskip("scapy", reason="scapy is not installed: pip install -e .[dev]")
 
 from scapy.layers.inet import IP, TCP
@@ -13,7 +15,6 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.utils import rdpcap
 
-REPOSITORY = Path(__file__).parents[2]
 # The frames of crates/wire/examples/capture.rs: four packets, each on a radio and on Ethernet.
 WHOLE_LENGTHS = [60, 78, 385, 403, 84, 102, 405, 423]
 SNAP_LENGTH = 96
@@ -21,14 +22,8 @@ SNAP_LENGTH = 96
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    cargo = shutil.which("cargo")
-    if cargo is None:
-        pytest.skip("cargo is not installed")
-    command = [cargo, "run", "-q", "-p", "handfast-wire", "--example", "capture"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
     path = tmp_path_factory.mktemp("capture") / "capture.pcapng"
-    path.write_bytes(done.stdout)
+    path.write_bytes(rust_example.run("capture"))
     return path
 
 

@@ -2,13 +2,12 @@
 
 import json
 import random
-import shutil
-import subprocess
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+
+import rust_example
 
 pytest.importorskip("scapy", reason="scapy is not installed: pip install -e .[dev]")
 
@@ -17,7 +16,6 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Padding, Raw
 
-REPOSITORY = Path(__file__).parents[2]
 PACKETS = 300
 MAX_OPTIONS = 40
 
@@ -212,19 +210,8 @@ def scapy_fields(link: str, frame: bytes) -> dict[str, Any]:
 
 
 def ask_rust(lines: list[tuple[str, bytes]]) -> list[dict[str, Any]]:
-    cargo = shutil.which("cargo")
-    if cargo is None:
-        pytest.skip("cargo is not installed")
-    done = subprocess.run(
-        [cargo, "run", "-q", "-p", "handfast-wire", "--example", "wire_json"],
-        input="".join(f"{link} {frame.hex()}\n" for link, frame in lines),
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    answers = rust_example.run("wire_json", [f"{link} {frame.hex()}" for link, frame in lines])
+    return [json.loads(line) for line in answers.splitlines()]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ use handfast_wire::openflow::{
     PortReason, PortStatus, Role, RoleMessage, SwitchConfig, WHOLE_PACKET,
 };
 
-fn bytes(text: &str) -> Bytes {
+pub(crate) fn bytes(text: &str) -> Bytes {
     hex::decode(text.replace(char::is_whitespace, "")).unwrap().into()
 }
 
@@ -24,7 +24,7 @@ fn both_ways(body: Body, text: &str) {
     assert_eq!(Message::framed_len(&frame), Ok(Some(frame.len())));
 }
 
-fn data(bytes: &'static [u8]) -> Bytes {
+pub(crate) fn data(bytes: &'static [u8]) -> Bytes {
     Bytes::from_static(bytes)
 }
 
@@ -167,7 +167,7 @@ fn flow_removed() {
 const PORT: &str = "00000007 00000000 020000000001 0000 65746831000000000000000000000000
     00000001 00000004 00002820 00002821 00002822 00002823 000f4240 00989680";
 
-fn port() -> Port {
+pub(crate) fn port() -> Port {
     Port {
         port_no: PortNo(7),
         hw_addr: [2, 0, 0, 0, 0, 1],

@@ -1,0 +1,10 @@
+//! `OpenFlow` 1.3: layout, errors, round trips, framing, hostile bytes.
+
+mod errors;
+mod framing;
+mod layout;
+mod messages;
+mod not_emitted;
+mod refused;
+mod round_trip;
+mod survive;
