@@ -5,21 +5,18 @@
 #![forbid(unsafe_code)]
 
 mod document;
-mod error;
 mod file;
 mod hash;
 mod model;
 mod overrides;
 mod resolve;
 mod schema;
-mod source;
 
-pub use error::ScenarioError;
+pub use handfast_document::DocumentError as ScenarioError;
 pub use model::*;
 pub use schema::schema;
 
-use error::{Checked, Problem};
-use source::Source;
+use handfast_document::{Checked, Problem, Source, hint, path_at};
 
 /// The longest file that is read: a hostile one must not take the memory of the machine.
 const LONGEST: usize = 4 << 20;
@@ -39,8 +36,7 @@ impl Scenario {
         read(&source, overrides).map_err(|problem| {
             // Only an error needs the path of its key; the tables were used up, so they are read again.
             let root = document::parse(&source, overrides);
-            let key = root
-                .map_or_else(|_| String::new(), |root| document::path_at(root.get_ref(), problem.span.start));
+            let key = root.map_or_else(|_| String::new(), |root| path_at(root.get_ref(), problem.span.start));
             problem.render(&source, key)
         })
     }
@@ -53,7 +49,7 @@ impl Scenario {
         let mut all = self.schemes.iter().chain(&self.profiles);
         all.find(|scheme| scheme.name == name).ok_or_else(|| {
             let names = self.schemes.iter().chain(&self.profiles).map(|scheme| scheme.name.as_str());
-            let hint = error::hint(name, names);
+            let hint = hint(name, names);
             let message =
                 format!("error: there is no scheme and no profile called `{}`: {hint}", name.escape_debug());
             ScenarioError {

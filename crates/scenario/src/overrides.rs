@@ -9,8 +9,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::document;
-use crate::error::{Checked, Problem, Span};
-use crate::source::Override;
+use handfast_document::Override;
+use handfast_document::{Checked, Problem, Span};
 
 /// One step of a path.
 #[derive(Clone)]

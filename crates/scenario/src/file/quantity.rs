@@ -1,157 +1,16 @@
-//! Values with units, and probabilities: strings and numbers that are right or an error.
+//! Values with units that only scenarios have, and probabilities.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use handfast_core::units::{BIT_RATE, BYTES, DURATION, PACKETS, Units};
-use handfast_core::{BitRate, Bytes, Duration};
+use handfast_core::Bytes;
+use handfast_core::units::{BYTES, PACKETS};
+pub(crate) use handfast_document::{Packets, Quantity, Rate, Size, TimeSpan as Span};
+use handfast_document::{parse_units, pattern_of, quantity};
 use handfast_net::QueueLimit;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
-
-/// A type that the file writes as text with a unit.
-pub(crate) trait Quantity: Sized {
-    /// What it is and an example, for "expected …".
-    const EXPECTED: &'static str;
-    /// The value that `text` stands for, or what is wrong with it.
-    fn read(text: &str) -> Result<Self, String>;
-    /// A regular expression of right texts.
-    fn pattern() -> String;
-    /// The value of a plain integer, for those that may be written so.
-    fn of_integer(_: i64) -> Option<Result<Self, String>> {
-        None
-    }
-}
-
-struct QuantityVisitor<T>(std::marker::PhantomData<T>);
-
-impl<T: Quantity> Visitor<'_> for QuantityVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(T::EXPECTED)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        T::read(text).map_err(E::custom)
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-        let read = T::of_integer(number);
-        read.unwrap_or_else(|| Err(format!("`{number}` has no unit: expected {}", T::EXPECTED)))
-            .map_err(E::custom)
-    }
-}
-
-/// Both faces of a quantity: how serde reads it and what the schema says.
-macro_rules! quantity {
-    ($type:ty) => {
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(QuantityVisitor(std::marker::PhantomData))
-            }
-        }
-
-        impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($type).into()
-            }
-            fn inline_schema() -> bool {
-                true
-            }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                let text = serde_json::json!({"type": "string", "pattern": Self::pattern()});
-                match Self::of_integer(1460) {
-                    Some(_) => json_schema!({"anyOf": [text, {"type": "integer", "minimum": 1}]}),
-                    None => json_schema!({"type": "string", "pattern": Self::pattern()}),
-                }
-            }
-        }
-    };
-}
-
-fn parse(units: &Units, text: &str) -> Result<u64, String> {
-    units.parse(text).map_err(|error| error.message)
-}
-
-fn pattern_of(units: &[&Units]) -> String {
-    let suffixes: Vec<&str> = units.iter().flat_map(|units| units.suffixes()).collect();
-    format!("^\\s*[0-9]+(\\.[0-9]+)?\\s*({})\\s*$", suffixes.join("|"))
-}
-
-/// A duration.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Span(pub(crate) Duration);
-
-impl Quantity for Span {
-    const EXPECTED: &'static str = "a duration such as \"20ms\"";
-    fn read(text: &str) -> Result<Self, String> {
-        parse(&DURATION, text).map(|nanos| Self(Duration::from_nanos(nanos)))
-    }
-    fn pattern() -> String {
-        pattern_of(&[&DURATION])
-    }
-}
-quantity!(Span);
-
-/// A bit rate above zero.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rate(pub(crate) BitRate);
-
-impl Quantity for Rate {
-    const EXPECTED: &'static str = "a bit rate such as \"2Mbit/s\"";
-    fn read(text: &str) -> Result<Self, String> {
-        match parse(&BIT_RATE, text)? {
-            0 => Err(
-                "a rate of zero passes nothing, ever: for a link that is gone for a while use an event with \
-                 do = \"outage\""
-                    .to_owned(),
-            ),
-            bps => Ok(Self(BitRate::from_bps(bps))),
-        }
-    }
-    fn pattern() -> String {
-        pattern_of(&[&BIT_RATE])
-    }
-}
-quantity!(Rate);
-
-/// A number of bytes above zero.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Size(pub(crate) Bytes);
-
-impl Quantity for Size {
-    const EXPECTED: &'static str = "a byte count such as \"64kB\"";
-    fn read(text: &str) -> Result<Self, String> {
-        match parse(&BYTES, text)? {
-            0 => Err("expected at least one byte".to_owned()),
-            bytes => Ok(Self(Bytes(bytes))),
-        }
-    }
-    fn pattern() -> String {
-        pattern_of(&[&BYTES])
-    }
-}
-quantity!(Size);
-
-/// A number of packets above zero.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packets(pub(crate) u32);
-
-impl Quantity for Packets {
-    const EXPECTED: &'static str = "a packet count such as \"50pkt\"";
-    fn read(text: &str) -> Result<Self, String> {
-        match parse(&PACKETS, text)? {
-            0 => Err("expected at least one packet".to_owned()),
-            packets => u32::try_from(packets).map(Self).map_err(|error| error.to_string()),
-        }
-    }
-    fn pattern() -> String {
-        pattern_of(&[&PACKETS])
-    }
-}
-quantity!(Packets);
 
 /// A maximum segment size: bytes, and as the one byte count that is often a bare number in the literature, an
 /// integer as well.
@@ -175,7 +34,7 @@ impl SegmentSize {
 impl Quantity for SegmentSize {
     const EXPECTED: &'static str = "a segment size such as \"1460B\"";
     fn read(text: &str) -> Result<Self, String> {
-        Self::check(parse(&BYTES, text)?)
+        Self::check(parse_units(&BYTES, text)?)
     }
     fn pattern() -> String {
         pattern_of(&[&BYTES])

@@ -1,9 +1,9 @@
 //! Agents: attached to nodes by role.
 
 use super::nodes::Nodes;
-use crate::error::{Checked, Problem};
 use crate::file::AgentTable;
 use crate::model::Agent;
+use handfast_document::{Checked, Problem};
 
 /// The kinds of agents. The five systems each bring theirs.
 const KINDS: &[&str] = &[];

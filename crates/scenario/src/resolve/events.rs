@@ -7,9 +7,9 @@ use super::flows::{Flows, count};
 use super::links::Links;
 use super::nodes::Nodes;
 use super::{moment, paths, positive};
-use crate::error::{Checked, Problem, Span};
 use crate::file::{EventKind, EventTable, Located, Phase};
 use crate::model::{Action, Event, Way};
+use handfast_document::{Checked, Problem, Span};
 
 /// At most so many events, repetitions included.
 const MOST: usize = 100_000;

@@ -5,9 +5,9 @@ use handfast_core::{Duration, Instant};
 use super::moment;
 use super::names::Names;
 use super::nodes::Nodes;
-use crate::error::{Checked, Problem, Span};
 use crate::file::{AppKind, FlowShape, FlowTable, Located};
 use crate::model::{App, Flow, NodeId};
+use handfast_document::{Checked, Problem, Span};
 
 /// The flows so far.
 pub(super) struct Flows {

@@ -3,9 +3,9 @@
 use super::flows::{Flows, count};
 use super::links::{Links, direction};
 use super::nodes::Nodes;
-use crate::error::{Checked, Span};
 use crate::file::{Dumbbell, GenerateTable, Line, LinkShape, Located, Name};
 use crate::model::{Link, NodeId, NodeKind};
+use handfast_document::{Checked, Span};
 
 /// At most so many senders, or switches of a line: two nodes a pair stay below the bound on nodes.
 const MOST: usize = 99_999;

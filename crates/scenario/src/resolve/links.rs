@@ -4,9 +4,9 @@ use handfast_net::{Direction, QueueLimit};
 
 use super::names::Names;
 use super::nodes::Nodes;
-use crate::error::{Checked, Problem, Span};
 use crate::file::{LinkShape, LinkTable, Located};
 use crate::model::{Link, LinkId};
+use handfast_document::{Checked, Problem, Span};
 
 /// What Linux interfaces have (txqueuelen).
 const DEFAULT_QUEUE: QueueLimit = QueueLimit::Packets(1000);

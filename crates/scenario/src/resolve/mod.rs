@@ -12,11 +12,11 @@ mod schemes;
 
 use handfast_core::{Duration, Instant};
 
-use crate::error::{Checked, Problem};
 use crate::file::{File, Located, TimeSpan};
 use crate::hash;
 use crate::model::Scenario;
-use crate::source::Source;
+use handfast_document::Source;
+use handfast_document::{Checked, Problem};
 
 use events::Network;
 use flows::Flows;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Checked, Problem, Span};
 use crate::file::Located;
+use handfast_document::{Checked, Problem, Span};
 
 /// The names of one kind of thing.
 pub(super) struct Names {

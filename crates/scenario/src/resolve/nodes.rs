@@ -1,9 +1,9 @@
 //! Nodes.
 
 use super::names::Names;
-use crate::error::{Checked, Problem, Span};
 use crate::file::{Located, Named, NodeTable};
 use crate::model::{Node, NodeId, NodeKind};
+use handfast_document::{Checked, Problem, Span};
 
 /// The nodes so far.
 pub(super) struct Nodes {

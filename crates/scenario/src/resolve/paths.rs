@@ -7,8 +7,8 @@ use handfast_core::Duration;
 use super::flows::Flows;
 use super::links::Links;
 use super::nodes::Nodes;
-use crate::error::{Checked, Problem};
 use crate::model::{Link, NodeId};
+use handfast_document::{Checked, Problem};
 
 /// At most so many nodes with several links: routes between them are a table with an entry for each pair.
 const MOST_BRANCHING: usize = 5_000;

@@ -7,9 +7,9 @@ use handfast_tcp::{Config, PROFILES, Profile, Recovery, Undo, profile};
 
 use super::agents;
 use super::nodes::Nodes;
-use crate::error::{Checked, Problem, Span};
 use crate::file::{End, File, Located, SchemeTable, TcpTable};
 use crate::model::Scheme;
+use handfast_document::{Checked, Problem, Span};
 
 /// The receiver of every scheme that names none: what the hosts of the lab run, so that both backends compare.
 const RECEIVER: &str = "linux";

@@ -3,7 +3,7 @@
 use crate::error::Span;
 
 /// The file and the overrides as one text, so that one span type serves both.
-pub(crate) struct Source<'a> {
+pub struct Source<'a> {
     name: &'a str,
     text: String,
     /// Where the file ends and the overrides begin.
@@ -22,16 +22,21 @@ pub(crate) struct Place<'a> {
     pub(crate) columns: Span,
 }
 
-/// An override's path and value, as text and as where they stand in [`Source::text`].
-pub(crate) struct Override<'a> {
-    pub(crate) path: &'a str,
-    pub(crate) path_start: usize,
-    pub(crate) value: &'a str,
-    pub(crate) value_start: usize,
+/// An override's path and value, as text and as where they stand in the [`Source`].
+pub struct Override<'a> {
+    /// The dotted path.
+    pub path: &'a str,
+    /// Where it begins.
+    pub path_start: usize,
+    /// The value.
+    pub value: &'a str,
+    /// Where it begins.
+    pub value_start: usize,
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(name: &'a str, file: &str, overrides: &[(String, String)]) -> Self {
+    /// A file's text, and what changes it: dotted paths and values.
+    pub fn new(name: &'a str, file: &str, overrides: &[(String, String)]) -> Self {
         let mut text = file.to_owned();
         for (path, value) in overrides {
             text.push('\n');
@@ -43,18 +48,18 @@ impl<'a> Source<'a> {
     }
 
     /// The file's text.
-    pub(crate) fn file(&self) -> &str {
+    pub fn file(&self) -> &str {
         &self.text[..self.file_len]
     }
 
     /// The file's name without folders and extension.
-    pub(crate) fn stem(&self) -> &'a str {
+    pub fn stem(&self) -> &'a str {
         let base = self.name.rsplit(['/', '\\']).next().unwrap_or(self.name);
         base.strip_suffix(".toml").unwrap_or(base)
     }
 
     /// Where each of the overrides given to [`Source::new`] stands.
-    pub(crate) fn overrides<'s>(&'s self, given: &[(String, String)]) -> Vec<Override<'s>> {
+    pub fn overrides<'s>(&'s self, given: &[(String, String)]) -> Vec<Override<'s>> {
         let mut path_start = self.file_len + 1;
         let mut found = Vec::with_capacity(given.len());
         for (path, value) in given {

@@ -8,9 +8,9 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use crate::source::Source;
 
-/// What is wrong with a scenario file.
+/// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScenarioError {
+pub struct DocumentError {
     /// The whole message with the source line, ready to print.
     pub message: String,
     /// Where it stands: the file's name, or `--set` for an override.
@@ -23,24 +23,26 @@ pub struct ScenarioError {
     pub key: String,
 }
 
-impl fmt::Display for ScenarioError {
+impl fmt::Display for DocumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for ScenarioError {}
+impl std::error::Error for DocumentError {}
 
-/// A range of bytes in [`Source::text`].
-pub(crate) type Span = Range<usize>;
+/// A range of bytes in a [`Source`].
+pub type Span = Range<usize>;
 
 /// The result of a check.
-pub(crate) type Checked<T> = Result<T, Problem>;
+pub type Checked<T> = Result<T, Problem>;
 
 /// An error before it is rendered: it knows the place as a span.
+#[must_use]
 #[derive(Debug)]
-pub(crate) struct Problem {
-    pub(crate) span: Span,
+pub struct Problem {
+    /// Where.
+    pub span: Span,
     title: String,
     label: String,
     help: Option<String>,
@@ -48,29 +50,29 @@ pub(crate) struct Problem {
 
 impl Problem {
     /// A problem with what stands at `span`.
-    pub(crate) fn at(span: Span, title: impl Into<String>) -> Self {
+    pub fn at(span: Span, title: impl Into<String>) -> Self {
         Self { span, title: title.into(), label: String::new(), help: None }
     }
 
     /// What was expected there.
-    pub(crate) fn expected(mut self, label: impl Into<String>) -> Self {
+    pub fn expected(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
     /// How to put it right.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
     /// Says which of `names` may have been meant, or lists them.
-    pub(crate) fn nearest<'a>(self, word: &str, names: impl Iterator<Item = &'a str> + Clone) -> Self {
+    pub fn nearest<'a>(self, word: &str, names: impl Iterator<Item = &'a str> + Clone) -> Self {
         self.help(hint(word, names))
     }
 
     /// The error as users see it; `key` is the path of the key at its place.
-    pub(crate) fn render(&self, source: &Source, key: String) -> ScenarioError {
+    pub fn render(&self, source: &Source, key: String) -> DocumentError {
         let place = source.place(&self.span);
         let annotation = AnnotationKind::Primary.span(place.columns.clone()).label(self.label.as_str());
         let snippet =
@@ -81,12 +83,12 @@ impl Problem {
         }
         let message = Renderer::plain().decor_style(DecorStyle::Ascii).render(&[group]);
         let column = place.text[..place.columns.start].chars().count() + 1;
-        ScenarioError { message, source_name: place.name.to_owned(), line: place.line, column, key }
+        DocumentError { message, source_name: place.name.to_owned(), line: place.line, column, key }
     }
 }
 
 /// Which of `names` may have been meant, or all of them.
-pub(crate) fn hint<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+pub fn hint<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     match nearest(word, names.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
         None => list(names),
@@ -94,7 +96,7 @@ pub(crate) fn hint<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone)
 }
 
 /// The candidate closest to `word`, if any is close enough to have been meant.
-pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // A third of the letters may be wrong: `conges` does not suggest `count`.
     let allowed = word.chars().count().max(3) / 3;
     names

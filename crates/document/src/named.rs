@@ -14,9 +14,11 @@ use crate::error::Span;
 
 /// A value and where it stands.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Located<T> {
-    pub(crate) span: Span,
-    pub(crate) value: T,
+pub struct Located<T> {
+    /// Where.
+    pub span: Span,
+    /// The value.
+    pub value: T,
 }
 
 impl<T> Deref for Located<T> {
@@ -47,7 +49,7 @@ impl<T: JsonSchema> JsonSchema for Located<T> {
 
 /// A name that users choose: it becomes part of file names, dotted paths and network namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name(pub(crate) String);
+pub struct Name(pub String);
 
 impl Name {
     const LONGEST: usize = 64;
@@ -91,7 +93,7 @@ impl JsonSchema for Name {
 
 /// A table whose keys are names that users choose, in file order.
 #[derive(Debug)]
-pub(crate) struct Named<T>(pub(crate) Vec<(Located<Name>, T)>);
+pub struct Named<T>(pub Vec<(Located<Name>, T)>);
 
 impl<T> Default for Named<T> {
     fn default() -> Self {

@@ -1,0 +1,17 @@
+//! Files that people write: TOML with its lines, quantities with units, errors that point.
+#![forbid(unsafe_code)]
+
+mod error;
+mod integer;
+mod named;
+mod quantity;
+mod source;
+mod toml;
+
+pub use error::{Checked, DocumentError, Problem, Span, hint, nearest};
+pub use named::{Located, Name, Named};
+pub use quantity::{
+    Packets, Quantity, Rate, Size, TimeSpan, ZERO_RATE, parse_units, pattern_of, read_quantity,
+};
+pub use source::{Override, Source};
+pub use toml::{path_at, problem};

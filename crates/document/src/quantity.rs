@@ -1,0 +1,167 @@
+//! Values with units: strings that are right or an error.
+
+use std::fmt;
+
+use handfast_core::units::{BIT_RATE, BYTES, DURATION, PACKETS, Units};
+use handfast_core::{BitRate, Bytes, Duration};
+use serde::de::{Deserializer, Error, Visitor};
+
+/// A type that the file writes as text with a unit.
+pub trait Quantity: Sized {
+    /// What it is and an example, for "expected …".
+    const EXPECTED: &'static str;
+    /// The value that `text` stands for, or what is wrong with it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn read(text: &str) -> Result<Self, String>;
+    /// A regular expression of right texts.
+    fn pattern() -> String;
+    /// The value of a plain integer, for those that may be written so.
+    fn of_integer(_: i64) -> Option<Result<Self, String>> {
+        None
+    }
+}
+
+struct QuantityVisitor<T>(std::marker::PhantomData<T>);
+
+impl<T: Quantity> Visitor<'_> for QuantityVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        T::read(text).map_err(E::custom)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        let read = T::of_integer(number);
+        read.unwrap_or_else(|| Err(format!("`{number}` has no unit: expected {}", T::EXPECTED)))
+            .map_err(E::custom)
+    }
+}
+
+/// Reads a quantity as serde reads values.
+///
+/// # Errors
+/// What is wrong with its text.
+pub fn read_quantity<'de, T: Quantity, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    deserializer.deserialize_any(QuantityVisitor(std::marker::PhantomData))
+}
+
+/// Both faces of a quantity: how serde reads it and what the schema says.
+#[macro_export]
+macro_rules! quantity {
+    ($type:ty) => {
+        impl<'de> ::serde::Deserialize<'de> for $type {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::read_quantity(deserializer)
+            }
+        }
+
+        impl ::schemars::JsonSchema for $type {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn inline_schema() -> bool {
+                true
+            }
+            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                use $crate::Quantity;
+                let text = ::serde_json::json!({"type": "string", "pattern": Self::pattern()});
+                match Self::of_integer(1460) {
+                    Some(_) => ::schemars::json_schema!({"anyOf": [text, {"type": "integer", "minimum": 1}]}),
+                    None => ::schemars::json_schema!({"type": "string", "pattern": Self::pattern()}),
+                }
+            }
+        }
+    };
+}
+
+/// The value of `text` in the base unit.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_units(units: &Units, text: &str) -> Result<u64, String> {
+    units.parse(text).map_err(|error| error.message)
+}
+
+/// A regular expression of what is written in these units.
+pub fn pattern_of(units: &[&Units]) -> String {
+    let suffixes: Vec<&str> = units.iter().flat_map(|units| units.suffixes()).collect();
+    format!("^\\s*[0-9]+(\\.[0-9]+)?\\s*({})\\s*$", suffixes.join("|"))
+}
+
+/// A duration.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeSpan(pub Duration);
+
+impl Quantity for TimeSpan {
+    const EXPECTED: &'static str = "a duration such as \"20ms\"";
+    fn read(text: &str) -> Result<Self, String> {
+        parse_units(&DURATION, text).map(|nanos| Self(Duration::from_nanos(nanos)))
+    }
+    fn pattern() -> String {
+        pattern_of(&[&DURATION])
+    }
+}
+quantity!(TimeSpan);
+
+/// What a rate of zero is told.
+pub const ZERO_RATE: &str = "a rate of zero passes nothing, ever";
+
+/// A bit rate above zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate(pub BitRate);
+
+impl Quantity for Rate {
+    const EXPECTED: &'static str = "a bit rate such as \"2Mbit/s\"";
+    fn read(text: &str) -> Result<Self, String> {
+        match parse_units(&BIT_RATE, text)? {
+            0 => Err(ZERO_RATE.to_owned()),
+            bps => Ok(Self(BitRate::from_bps(bps))),
+        }
+    }
+    fn pattern() -> String {
+        pattern_of(&[&BIT_RATE])
+    }
+}
+quantity!(Rate);
+
+/// A number of bytes above zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Size(pub Bytes);
+
+impl Quantity for Size {
+    const EXPECTED: &'static str = "a byte count such as \"64kB\"";
+    fn read(text: &str) -> Result<Self, String> {
+        match parse_units(&BYTES, text)? {
+            0 => Err("expected at least one byte".to_owned()),
+            bytes => Ok(Self(Bytes(bytes))),
+        }
+    }
+    fn pattern() -> String {
+        pattern_of(&[&BYTES])
+    }
+}
+quantity!(Size);
+
+/// A number of packets above zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Packets(pub u32);
+
+impl Quantity for Packets {
+    const EXPECTED: &'static str = "a packet count such as \"50pkt\"";
+    fn read(text: &str) -> Result<Self, String> {
+        match parse_units(&PACKETS, text)? {
+            0 => Err("expected at least one packet".to_owned()),
+            packets => u32::try_from(packets).map(Self).map_err(|error| error.to_string()),
+        }
+    }
+    fn pattern() -> String {
+        pattern_of(&[&PACKETS])
+    }
+}
+quantity!(Packets);
