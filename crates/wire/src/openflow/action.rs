@@ -61,9 +61,8 @@ impl Action {
     }
 
     fn parse(at: &mut Reader) -> Result<Self, ParseError> {
-        let have = at.len();
         let (kind, mut inner) = at.tlv(Part::Action)?;
-        let stated = have - at.len();
+        let stated = inner.stated();
         // §7.2.5: the length includes what fills the last word of 64 bits.
         if !stated.is_multiple_of(8) {
             return Err(ParseError::Multiple { part: Part::Action, stated, of: 8 });

@@ -23,10 +23,6 @@ impl<'a> Reader<'a> {
         self.at.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.at.len()
-    }
-
     /// The next `needed` bytes, which are the beginning of `part`.
     pub(super) fn take(&mut self, needed: usize, part: Part) -> Result<&'a [u8], ParseError> {
         let have = self.at.len();
@@ -54,9 +50,14 @@ impl<'a> Reader<'a> {
         Ok((kind, inner))
     }
 
-    /// Steps over what fills a part of `len` bytes up to a multiple of 8.
-    pub(super) fn skip_padding(&mut self, len: usize, part: Part) -> Result<(), ParseError> {
-        self.take(padding(len), part).map(drop)
+    /// Steps over what fills a part up to a multiple of 8 bytes, of which `inner` is what [`Reader::tlv`] gave.
+    pub(super) fn skip_padding(&mut self, inner: Self, part: Part) -> Result<(), ParseError> {
+        self.take(padding(inner.stated()), part).map(drop)
+    }
+
+    /// What a part states as its length, of which this is what [`Reader::tlv`] gave.
+    pub(super) fn stated(self) -> usize {
+        TLV_HEADER_LEN + self.at.len()
     }
 
     /// All that is left, sharing the message's memory.
@@ -75,8 +76,8 @@ impl<'a> Reader<'a> {
         if self.at.len() == len {
             return self.take(len, part);
         }
-        let expected = len + TLV_HEADER_LEN;
-        Err(ParseError::Length { part, stated: self.at.len() + TLV_HEADER_LEN, min: expected, max: expected })
+        let expected = TLV_HEADER_LEN + len;
+        Err(ParseError::Length { part, stated: self.stated(), min: expected, max: expected })
     }
 }
 
@@ -86,7 +87,7 @@ pub(super) fn value<T: Copy>(all: &[T], found: u32, part: Part) -> Result<T, Par
     all.get(found as usize).copied().ok_or(ParseError::Value { part, found, max })
 }
 
-/// Bytes from `len` to the next multiple of 8 (`OpenFlow` 1.3.5 §7.2.3.1, §7.5.1).
+/// Bytes from `len` to the next multiple of 8 (`OpenFlow` 1.3.5 §7.2.3, §7.5.1).
 fn padding(len: usize) -> usize {
     len.next_multiple_of(8) - len
 }

@@ -70,7 +70,7 @@ const OXM: u16 = 1;
 /// Type and length of a match, class, field and length of a field.
 const HEADER_LEN: usize = 4;
 
-/// `OFPXMC_OPENFLOW_BASIC` and the numbers of its fields (§7.2.3.7).
+/// `OFPXMC_OPENFLOW_BASIC` and the numbers of its fields.
 const BASIC: u16 = 0x8000;
 const IN_PORT: u8 = 0;
 const ETH_DST: u8 = 3;
@@ -88,7 +88,7 @@ const ARP_TPA: u8 = 23;
 const IPV6_SRC: u8 = 26;
 const IPV6_DST: u8 = 27;
 
-/// `OFPXMC_EXPERIMENTER`: the experimenter stands before the value, and the length counts it (§7.2.3.8).
+/// `OFPXMC_EXPERIMENTER`: the experimenter stands before the value, and the length counts it.
 const EXPERIMENTER: u16 = 0xffff;
 const ONF: [u8; 4] = *b"ONF\0";
 /// `ONFOXM_ET_TCP_FLAGS` (ONF extension EXT-109).
@@ -201,7 +201,7 @@ impl Field<'_> {
         if stated != expected {
             return Err(ParseError::FieldLength { class, field, stated, expected });
         }
-        // §7.2.3.6 has an error for it (`OFPBMC_DUP_FIELD`), and no slot holds two.
+        // §7.5.4 has an error for it (`OFPBMC_DUP_FIELD`), and no slot holds two.
         if is_duplicate { Err(ParseError::DuplicateField { class, field }) } else { Ok(&body[prefix..]) }
     }
 }
@@ -209,9 +209,8 @@ impl Field<'_> {
 impl Match {
     /// Reads a match and its padding.
     pub(super) fn parse(at: &mut Reader) -> Result<Self, ParseError> {
-        let have = at.len();
         let (kind, mut fields) = at.tlv(Part::Match)?;
-        at.skip_padding(have - at.len(), Part::Match)?;
+        at.skip_padding(fields, Part::Match)?;
         if kind != OXM {
             return Err(ParseError::MatchType(kind));
         }

@@ -79,9 +79,8 @@ impl Hello {
     pub(super) fn parse(version: u8, mut at: Reader) -> Result<Self, ParseError> {
         let mut bitmaps = Vec::new();
         while !at.is_empty() {
-            let have = at.len();
             let (kind, mut inner) = at.tlv(Part::HelloElement)?;
-            at.skip_padding(have - at.len(), Part::HelloElement)?;
+            at.skip_padding(inner, Part::HelloElement)?;
             if kind == VERSION_BITMAP {
                 bitmaps = parse_bitmaps(&inner.rest())?;
             }

@@ -5,6 +5,7 @@ mod framing;
 mod layout;
 mod messages;
 mod not_emitted;
+mod open_vswitch;
 mod refused;
 mod round_trip;
 mod survive;
