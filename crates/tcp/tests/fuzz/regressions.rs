@@ -145,3 +145,13 @@ fn probes_of_one_window_do_not_count_against_the_next() {
         ],
     });
 }
+
+#[test]
+fn the_wire_does_not_lose_every_probe_of_an_idle_end() {
+    // It lost them all, as an idle end counts as making progress: a series of mishaps that killed, and no outage.
+    run(
+        Choices { life: 1, ..Choices::default() },
+        Choices::default(),
+        &[Op::Advance { ms: 1000 }, Op::Corrupt { from: Side::Server, n: 7 }, Op::Advance { ms: 65_000 }],
+    );
+}

@@ -48,6 +48,8 @@ pub struct End {
     reading: bool,
     /// When the peer last answered, or nothing waited for an answer.
     pub progress: Instant,
+    /// When something last arrived in order.
+    heard: Instant,
     pub fates: VecDeque<Fate>,
 }
 
@@ -105,6 +107,7 @@ impl World {
                 died: None,
                 reading: true,
                 progress: now,
+                heard: now,
                 fates: VecDeque::new(),
             }
         });
@@ -192,7 +195,12 @@ impl World {
     /// Whether both ends have heard from each other lately. Only then the wire does harm, so that what kills a connection is
     /// one outage and no series of mishaps.
     fn may_harm(&self) -> bool {
-        self.ends.iter().all(|e| self.now.since(e.progress) <= self.limits.grace)
+        self.ends.iter().all(|e| {
+            // An end at rest needs no answer until keep-alive probes the peer.
+            let idle = e.config.keepalive_idle.unwrap_or(Duration::MAX);
+            let heard = self.now.since(e.heard).saturating_sub(idle);
+            self.now.since(e.progress).max(heard) <= self.limits.grace
+        })
     }
 
     fn outage(&mut self, span: Duration, hold: bool, way: Way) {
@@ -263,6 +271,9 @@ impl World {
         if taken && segment.window == 0 {
             // RFC 9293 §3.8.6.1: a peer that answers probes with a closed window lives.
             end.progress = now;
+        }
+        if taken {
+            end.heard = now;
         }
         let moved = end.ledger.window_edge() > edge_before;
         self.settle(flight.to, (is_bare(segment) && !moved).then_some(flight.echo));
