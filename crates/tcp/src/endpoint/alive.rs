@@ -35,9 +35,6 @@ impl Endpoint {
         alive.heard = now;
         alive.probes = 0;
         alive.probe_due = false;
-        if !self.timers.is_set(Timer::Life) {
-            self.arm_alive(now);
-        }
     }
 
     /// Something that must be acknowledged has left; only the oldest counts.
@@ -61,6 +58,7 @@ impl Endpoint {
     }
 
     fn arm_alive(&mut self, now: Instant) {
+        // Its timer is this one too.
         if self.state == State::TimeWait {
             return;
         }
@@ -68,11 +66,6 @@ impl Endpoint {
             Some(at) => self.timers.set(Timer::Life, at.max(now)),
             None => self.timers.stop(Timer::Life),
         }
-    }
-
-    /// Not in TIME-WAIT, whose timer this is as well.
-    fn may_be_probed(&self) -> bool {
-        self.is_synchronised() && self.state != State::TimeWait
     }
 
     /// Something waits to be sent or to be acknowledged: that is as good as a probe.
@@ -85,8 +78,7 @@ impl Endpoint {
         if let Some(since) = alive.waiting {
             return self.config.user_timeout.map(|limit| since + limit);
         }
-        let idle = self.config.keepalive_idle.filter(|_| self.may_be_probed())?;
-        Some(alive.heard + idle + self.config.keepalive_interval * u64::from(alive.probes))
+        Some(alive.heard + self.config.keepalive_idle?)
     }
 
     pub(super) fn on_alive_timeout(&mut self, now: Instant) {

@@ -122,8 +122,8 @@ impl Endpoint {
         }
         self.tx.retries = 0;
         self.tx.validation.begin(now);
-        self.note_answer(now);
         self.heard(now);
+        self.note_answer(now);
         self.emit(Event::Connected);
     }
 

@@ -127,6 +127,36 @@ mod tests {
     }
 
     #[test]
+    fn a_train_s_bounds_are_the_kernel_s() {
+        // "(s32)(now - ca->last_ack) <= hystart_ack_delta_us": 2 ms are no gap.
+        assert_eq!(ends(100, |k| sample(k * 2000, 40, 20)), Some(11));
+        assert_eq!(ends(100, |k| sample(k * 2001, 40, 20)), None);
+        // "(s32)(now - ca->round_start) > threshold": 20.5 ms are not long enough.
+        assert_eq!(ends(100, |k| sample(k * 500, 40, 20)), Some(42));
+        // "tcp_snd_cwnd(tp) < hystart_low_window": 16 segments are enough.
+        assert_eq!(ends(100, |k| sample(k * 1000, 40, 16)), Some(21));
+    }
+
+    #[test]
+    fn a_round_ends_beyond_its_last_segment() {
+        // "after(tp->snd_una, ca->end_seq)": the acknowledgement of 1000 itself, at 20 ms, still belongs to it.
+        let at = |una: u64| {
+            move |k: u64| Sample { una: if k == 20 { una } else { 1 }, ..sample(k * 1000, 40, 20) }
+        };
+        assert_eq!((ends(40, at(1000)), ends(40, at(1001))), (Some(21), None));
+    }
+
+    #[test]
+    fn both_signs_at_once_end_it_too() {
+        // The second round's ninth sample comes 16 ms into its train, and (30 + 1) / 2 ms are the bound.
+        let at = |k: u64| match k {
+            0 => sample(0, 30, 20),
+            _ => Sample { una: 1001, nxt: 100_000, ..sample(k * 2000, 40, 20) },
+        };
+        assert_eq!(ends(100, at), Some(9));
+    }
+
+    #[test]
     fn a_gap_breaks_the_train() {
         assert_eq!(ends(100, |k| sample(k * 1000 + if k >= 10 { 1001 } else { 0 }, 40, 20)), None);
     }

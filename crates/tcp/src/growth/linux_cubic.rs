@@ -4,7 +4,7 @@
 
 use handfast_core::{Duration, Instant};
 
-use super::linux_reno::{Credit, cwnd, segments, slow_start};
+use super::linux_reno::{Credit, cwnd, on_ack, segments};
 use super::{Acked, Algorithm};
 use crate::window::Window;
 
@@ -109,16 +109,8 @@ impl LinuxCubic {
 }
 
 impl Algorithm for LinuxCubic {
-    /// `cubictcp_cong_avoid`.
     fn on_ack(&mut self, window: &mut Window, acked: Acked, _limit: u64) {
-        let mut left = segments(acked.octets, window);
-        if window.in_slow_start() {
-            left = slow_start(window, left);
-        }
-        if left > 0 {
-            self.update(acked.now, cwnd(window) as u32, left as u32);
-            self.credit.avoid_congestion(window, u64::from(self.cnt), left);
-        }
+        on_ack(self, window, acked);
     }
 
     fn avoid_congestion(&mut self, window: &mut Window, acked: Acked) {

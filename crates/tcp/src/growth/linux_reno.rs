@@ -17,12 +17,23 @@ pub(super) fn cwnd(window: &Window) -> u64 {
 }
 
 /// `tcp_slow_start`: a segment for each acknowledged, however many an ACK covers; returns those left over at ssthresh.
-pub(super) fn slow_start(window: &mut Window, acked: u64) -> u64 {
+fn slow_start(window: &mut Window, acked: u64) -> u64 {
     let before = cwnd(window);
     let ssthresh = (window.ssthresh / window.smss).min(INFINITE);
     let after = (before + acked).min(ssthresh.max(before));
     window.set_cwnd(after * window.smss);
     acked - (after - before)
+}
+
+/// `tcp_reno_cong_avoid`, `cubictcp_cong_avoid`: what slow start leaves over counts in congestion avoidance.
+pub(super) fn on_ack(algorithm: &mut impl Algorithm, window: &mut Window, acked: Acked) {
+    let mut left = segments(acked.octets, window);
+    if window.in_slow_start() {
+        left = slow_start(window, left);
+    }
+    if left > 0 {
+        algorithm.avoid_congestion(window, Acked { octets: left * window.smss, ..acked });
+    }
 }
 
 /// `snd_cwnd_cnt`: what `tcp_cong_avoid_ai` has counted towards the next segment.
@@ -53,15 +64,8 @@ pub(crate) struct LinuxReno {
 }
 
 impl Algorithm for LinuxReno {
-    /// `tcp_reno_cong_avoid`.
     fn on_ack(&mut self, window: &mut Window, acked: Acked, _limit: u64) {
-        let mut left = segments(acked.octets, window);
-        if window.in_slow_start() {
-            left = slow_start(window, left);
-        }
-        if left > 0 {
-            self.credit.avoid_congestion(window, cwnd(window), left);
-        }
+        on_ack(self, window, acked);
     }
 
     fn avoid_congestion(&mut self, window: &mut Window, acked: Acked) {
@@ -108,6 +112,16 @@ mod tests {
         assert_eq!(w.cwnd, 10_000);
         reno.on_ack(&mut w, acked(1), 1);
         assert_eq!(w.cwnd, 11_000);
+    }
+
+    #[test]
+    fn slow_start_that_leaves_nothing_over_adds_nothing_more() {
+        // "if (!acked) return": the credit of 19 from a window of 20 waits for congestion avoidance.
+        let mut reno = LinuxReno::default();
+        reno.on_ack(&mut window(20, 0), acked(19), 1);
+        let mut after_idle = window(4, 20);
+        reno.on_ack(&mut after_idle, acked(1), 1);
+        assert_eq!(after_idle.cwnd, 5000);
     }
 
     #[test]

@@ -47,6 +47,13 @@ fn a_silent_peer_is_probed_and_answers() {
 }
 
 #[test]
+fn the_silence_begins_with_the_connection() {
+    // However late that is: nothing is due at once.
+    let s = silent(probing());
+    assert_eq!(s.pair.client.deadline(), Some(s.start + MS(9900)), "the SYN-ACK came 100 ms ago");
+}
+
+#[test]
 fn anything_heard_puts_the_probe_off() {
     let mut s = silent(probing());
     s.run(5000, |_| Fate::Deliver);
@@ -74,6 +81,20 @@ fn while_data_is_outstanding_its_retransmissions_ask() {
     s.run(60_000, |_| Fate::Deliver);
     // The retransmission at 18.9 s is answered 100 ms later, and the silence begins there.
     assert_eq!(sent(&s).into_iter().filter(|&at| at > 13_000).collect::<Vec<_>>()[1..3], [29_000, 39_100]);
+}
+
+#[test]
+fn what_waits_for_a_closed_window_is_probe_enough() {
+    // RFC 9293 §3.8.4: only "when no sent data is outstanding". The probes of the window ask, at intervals beyond 10 s, and
+    // their timer decides when the peer is dead.
+    let receiver = Config { receive_buffer: handfast_core::Bytes(4000), ..plain("sack") };
+    let mut s = bulk_to(probing(), receiver, 10);
+    s.pair.reading = false;
+    s.run(200_000, |_| Fate::Deliver);
+    s.run(500_000, |_| Fate::Drop);
+    let client = s.pair.log.iter().filter(|l| l.from == Side::Client);
+    assert!(client.into_iter().all(|l| !l.segment.payload.is_empty()));
+    assert_eq!(s.pair.client.state(), State::Established);
 }
 
 #[test]
@@ -117,6 +138,17 @@ fn progress_begins_the_user_timeout_anew() {
     let start = s.start;
     // The first window is acknowledged at 100 ms; what follows it is lost.
     s.run(60_000, outage(start, 51, 60_000));
+    assert_eq!(s.events().last(), Some(&(3100, Event::Died(Death::UserTimeout))));
+}
+
+#[test]
+fn what_is_left_after_progress_counts_from_there() {
+    // RFC 9293 §3.9.1: from the acknowledgement on, not from the next retransmission.
+    let mut s = silent(hurried());
+    s.pair.client_writes(0, 2000);
+    s.run(100, |_| Fate::Drop);
+    s.answer(1000, &[]);
+    s.run(60_000, |_| Fate::Drop);
     assert_eq!(s.events().last(), Some(&(3100, Event::Died(Death::UserTimeout))));
 }
 
