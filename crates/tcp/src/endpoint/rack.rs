@@ -24,7 +24,7 @@ pub(super) struct News {
     /// It reports that these octets arrived twice (RFC 2883).
     pub(super) dsack: Option<Range>,
     pub(super) sacks: SackNews,
-    /// A duplicate that says nothing else.
+    /// A duplicate: it acknowledges nothing, and says nothing else but by its SACK blocks.
     pub(super) bare: bool,
 }
 
@@ -192,7 +192,7 @@ impl Endpoint {
     fn answer_probe(&mut self, news: &News) {
         let tx = &mut self.tx;
         let Some(rack) = &mut tx.rack else { return };
-        let bare_duplicate = news.bare && news.octets == 0 && news.sacks.fresh == 0;
+        let bare_duplicate = news.bare && news.sacks.fresh == 0;
         let answer = Answer { una: tx.una, dsack: news.dsack.map(|d| d.end), bare_duplicate };
         if rack.probe.has_repaired(&answer) {
             rack.counters.loss_probe_recoveries += 1;

@@ -140,8 +140,7 @@ impl Endpoint {
         }
         if tx.max > recover {
             // Step 3a: the new data shows that what was sent before it is lost.
-            let duplicate = news.octets == 0 && news.bare;
-            rack.undo.frto = news.sacks.fresh == 0 && !duplicate;
+            rack.undo.frto = news.sacks.fresh == 0 && !news.bare;
         } else if news.octets > 0 && tx.una < recover {
             // Step 2b.
             rack.undo.frto = room;
@@ -179,11 +178,10 @@ impl Sender {
     /// RFC 8985 §6.3 and Linux's `tcp_enter_loss`. `first`: no timeout in a row.
     pub(crate) fn on_rack_timeout(&mut self, now: Instant, config: &Config, first: bool) {
         let phase = self.progress.phase;
-        let answered = phase == Phase::Recovery && self.una < self.progress.recover;
         let head = (self.una + self.window.smss).min(self.max);
         let head = self.board.next_start(self.una).map_or(head, |sacked| sacked.min(head));
-        // Otherwise the loss has been answered once, and what an undo would restore stands.
-        let anew = first && !answered;
+        // Within a recovery the loss has been answered once, and what an undo would restore stands.
+        let anew = first && phase != Phase::Recovery;
         let Some(rack) = &mut self.rack else { return };
         if anew {
             rack.undo.begin(self.una, &self.window, self.growth, 0);

@@ -37,9 +37,11 @@ fn keep_alive_is_off_unless_asked_for() {
 #[test]
 fn a_silent_peer_is_probed_and_answers() {
     let mut s = silent(probing());
+    let before = s.pair.client.counters().segments_sent;
     s.run(45_000, |_| Fate::Deliver);
     // The server's window update comes at the start; each answer takes 100 ms.
     assert_eq!(sent(&s), [10_000, 20_100, 30_200, 40_300]);
+    assert_eq!(s.pair.client.counters().segments_sent - before, 4);
     let (probe, answer) = (&s.pair.log[0].segment, &s.pair.log[1].segment);
     // SEG.SEQ = SND.NXT-1, no octet of data: it lies outside the window and must be answered.
     assert_eq!((probe.seq + 1, probe.flags, probe.payload.len()), (answer.ack, Flags::ACK, 0));

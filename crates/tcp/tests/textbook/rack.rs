@@ -246,6 +246,17 @@ fn a_repetition_lost_after_a_timeout_begins_a_recovery() {
 }
 
 #[test]
+fn a_timeout_is_over_once_what_was_in_flight_is_acknowledged() {
+    // `tcp_process_loss`: "if (tcp_try_undo_recovery (sk))" at high_seq, and not before.
+    let mut s = after_a_round_trip(10);
+    until(&mut s, 600);
+    s.answer(9000, &[]);
+    assert!(!s.events().iter().any(|e| e.1 == Event::RecoveryLeft));
+    s.answer(10_000, &[]);
+    assert!(s.events().contains(&(600, Event::RecoveryLeft)));
+}
+
+#[test]
 fn what_was_lost_and_repaired_within_a_recovery_begins_the_next() {
     // RFC 5681 §4.3, and Linux (`tcp_time_to_recover`): 1 goes again and is lost again, and so is 10, which left within the recovery.
     let mut s = after_a_round_trip(60);

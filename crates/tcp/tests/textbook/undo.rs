@@ -1,6 +1,8 @@
 //! Reductions taken back as the kernel does (`undo = "linux"`): fast recoveries and timeouts, by DSACK, by timestamps, by F-RTO.
 
-use handfast_tcp::{Config, Detector, Event, Frto, LossCounters, Undo};
+use handfast_tcp::{Config, Detector, Event, Frto, LossCounters, Nagle, Undo};
+
+use handfast_wire::tcp::{Segment, Timestamps};
 
 use crate::script::{MS, Script, ack, bulk, held, lose, stamped, ten};
 use crate::support::{Fate, Sent, Side, data_of};
@@ -55,6 +57,7 @@ fn a_recovery_whose_repetitions_were_duplicates_is_undone() {
     assert_eq!(spurious(&s), []);
     s.answer(5000, &[(1000, 2000)]);
     assert_eq!((counted(&s).dsack_undos, s.window()), (1, (10_000, 7500)));
+    assert!(s.events().contains(&(150, Event::RecoveryLeft)));
     assert_eq!(spurious(&s), [(150, Event::SpuriousRecovery(Detector::Dsack))]);
 }
 
@@ -113,12 +116,42 @@ fn a_recovery_is_undone_in_its_middle_once_no_repetition_is_under_way() {
     let mut s = bulk(timed(), 60);
     s.run(165, late(&[(2, 60)]));
     assert_eq!((counted(&s).partial_undos, s.window().1), (1, 7500));
+    assert!(s.events().contains(&(160, Event::RecoveryLeft)));
     // While 4 is under way again, nothing is undone and nothing more is found lost.
     let mut s = bulk(timed(), 60);
     s.run(165, late(&[(2, 60), (4, 80)]));
     assert_eq!(counted(&s).partial_undos, 0);
     s.run(185, |_| Fate::Deliver);
     assert_eq!((counted(&s).partial_undos, s.window().1), (1, 7500));
+}
+
+/// The first window is lost; the timestamps of an answer to it.
+fn echo_of_the_first(s: &mut Script) -> Option<Timestamps> {
+    s.run(0, |_| Fate::Drop);
+    let first = s.pair.log.iter().find_map(|sent| sent.segment.timestamps)?;
+    Some(Timestamps { val: first.ecr, ecr: first.val })
+}
+
+#[test]
+fn without_progress_an_old_echo_says_nothing() {
+    // `tcp_fastretrans_alert` tries to undo where FLAG_SND_UNA_ADVANCED is set. A duplicate always echoes what left before
+    // (RFC 7323 §4.3), and 5 is lost.
+    let mut s = bulk(timed(), 10);
+    let timestamps = echo_of_the_first(&mut s);
+    s.run(100, |_| Fate::Drop);
+    s.news();
+    for (sacks, repeated) in [(&[(2000, 5000)][..], "1"), (&[(6000, 9000), (2000, 5000)], "5")] {
+        let duplicate = Segment { timestamps, ..ack(1000, sacks) };
+        s.pair.inject(Side::Client, &duplicate, |_| Fate::Drop);
+        assert_eq!(s.news(), repeated);
+    }
+    assert_eq!(counted(&s), LossCounters::default());
+    // `tcp_process_loss` neither.
+    let mut s = bulk(timed(), 60);
+    let timestamps = echo_of_the_first(&mut s);
+    s.run(510, |_| Fate::Drop);
+    s.pair.inject(Side::Client, &Segment { timestamps, ..ack(0, &[(2000, 3000)]) }, |_| Fate::Drop);
+    assert_eq!((s.timeouts(), spurious(&s)), (vec![500], vec![]));
 }
 
 #[test]
@@ -166,7 +199,8 @@ fn each_recovery_has_a_stamp_of_its_own() {
     let mut tardy = late(&[(30, 60)]);
     s.run(1000, |sent| if genuine(sent) == Fate::Drop { Fate::Drop } else { tardy(sent) });
     assert_eq!(s.pair.client.counters().fast_retransmits, 2);
-    assert_eq!(spurious(&s).len(), 1, "{:?}", s.events());
+    // Its duplicate would tell only at 600.
+    assert_eq!(spurious(&s), [(560, Event::SpuriousRecovery(Detector::Eifel))]);
 }
 
 /// Nothing has come back for `ms`: a probe at 200, a timeout at 500, perhaps more.
@@ -184,7 +218,8 @@ fn a_timeout_is_undone_by_timestamps() {
     let mut s = bulk(timed(), 60);
     s.run(605, held(s.start, 0, 500));
     assert_eq!(spurious(&s), [(600, Event::SpuriousTimeout(Detector::Eifel))]);
-    assert_eq!(s.pair.client.counters().retransmitted_segments, 1);
+    let counters = s.pair.client.counters();
+    assert_eq!((counters.retransmitted_segments, counters.spurious_timeouts), (1, 1));
     let c = counted(&s);
     assert_eq!((c.loss_undos, c.spurious_rtos, s.window().1), (1, 0, 7500));
     assert!(s.window().0 >= 10_000, "{:?}", s.window());
@@ -226,6 +261,75 @@ fn frto_tries_new_data_first() {
     let mut s = timed_out(Config { frto: Frto::Sack, ..kernel() }, 10, 610);
     s.answer(1000, &[]);
     assert_eq!(s.news(), "1-2");
+}
+
+#[test]
+fn new_data_that_arrives_or_a_duplicate_ends_frto() {
+    // Step 3a: "FLAG_DATA_SACKED || num_dupack"; an original that arrives after it shows nothing any more. A new window is no
+    // duplicate (RFC 5681 §2).
+    let wider = Segment { window: 46_876, ..ack(1000, &[]) };
+    for (answer, over) in [(ack(1000, &[(11_000, 12_000)]), true), (ack(1000, &[]), true), (wider, false)] {
+        let mut s = timed_out(Config { frto: Frto::Sack, ..kernel() }, 60, 510);
+        s.answer(1000, &[]);
+        s.pair.inject(Side::Client, &answer, |_| Fate::Drop);
+        s.answer(1000, &[(2000, 3000)]);
+        assert_eq!(spurious(&s).is_empty(), over, "{answer:?}");
+    }
+}
+
+#[test]
+fn frto_waits_for_the_first_progress() {
+    // "FLAG_SND_UNA_ADVANCED": a duplicate before it, of what was sent before the timeout, decides nothing (as in Linux).
+    let mut s = timed_out(Config { frto: Frto::Sack, ..kernel() }, 60, 510);
+    s.answer(0, &[]).answer(1000, &[]);
+    assert_eq!(s.news(), "11-12");
+}
+
+#[test]
+fn frto_is_over_where_nothing_new_can_be_sent() {
+    // RFC 5682 §2.1 step 2: without new data, or without room for it in the peer's window, "the TCP sender SHOULD" go on as
+    // after any timeout. 1, which was sent once, is acknowledged before anything leaves.
+    let config = Config { frto: Frto::Sack, window_scaling: false, ..kernel() };
+    for (segments, room) in [(10, 50_000), (60, 10_000)] {
+        let mut s = bulk(config.clone(), segments);
+        s.run(0, |_| Fate::Drop);
+        let answer = |octet| Segment { window: room - octet as u16, ..ack(octet, &[]) };
+        s.pair.inject(Side::Client, &answer(0), |_| Fate::Drop);
+        s.run(510, |_| Fate::Drop);
+        assert_eq!((s.timeouts(), s.news().as_str()), (vec![500], "0-9 9 0"));
+        for octet in [1000, 2000] {
+            s.pair.client.on_segment(s.pair.now, &answer(octet));
+        }
+        s.run(511, |_| Fate::Drop);
+        assert_eq!(spurious(&s), [], "{segments} segments");
+    }
+}
+
+#[test]
+fn frto_is_over_where_new_data_must_wait() {
+    // Nagle's algorithm holds the 500 octets that step 2b would send: "tp->frto = 0", and what is lost goes instead.
+    let mut s = bulk(Config { frto: Frto::Sack, nagle: Nagle::Rfc896, ..kernel() }, 10);
+    s.run(300, |_| Fate::Drop);
+    s.pair.client_writes(10_000, 500);
+    s.run(510, |_| Fate::Drop);
+    assert_eq!((s.timeouts(), s.news().as_str()), (vec![500], "0-9 9 0"));
+    s.answer(1000, &[]);
+    assert_eq!(s.news(), "1-2");
+    s.answer(1000, &[(3000, 4000)]);
+    assert_eq!(spurious(&s), []);
+}
+
+#[test]
+fn a_timeout_that_all_is_acknowledged_after_holds_no_repair_back() {
+    // Step 2b is for what is still outstanding: "!recovered".
+    let mut s = bulk(Config { frto: Frto::Sack, initial_ssthresh: None, ..kernel() }, 1);
+    s.run(610, |_| Fate::Drop);
+    assert_eq!(s.timeouts(), [600]);
+    s.pair.client_writes(1000, 30_000);
+    s.answer(1000, &[]).answer(3000, &[]).answer(5000, &[]);
+    s.news();
+    s.answer(5000, &[(6000, 9000)]);
+    assert_eq!(s.news(), "5 9", "and nothing new before it");
 }
 
 #[test]
