@@ -206,3 +206,44 @@ impl Sender {
         self.retransmit_head();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Growth, Recovery};
+    use handfast_core::SeqNum;
+
+    /// A sender whose only loss was answered, and which is still in `phase`; ten segments are in flight.
+    fn sender(config: &Config, phase: Phase) -> Sender {
+        let mut s = Sender::new(config, SeqNum(0));
+        s.established(config, 1000, true, false);
+        (s.una, s.nxt, s.max) = (1, 10_001, 10_001);
+        s.rack.as_mut().unwrap().log.sent(10_001, Instant::ZERO);
+        s.growth.on_congestion(&s.window, s.window.cwnd);
+        s.progress.begin(phase, 1, 10_001);
+        s
+    }
+
+    #[test]
+    fn a_timeout_makes_growth_forget_and_the_kernel_s_each_time() {
+        // RFC 9438 §4.8 at the first; `tcp_set_ca_state (TCP_CA_Loss)` at all of them.
+        for (growth, phase, forgets) in [
+            (Growth::Cubic, Phase::Open, true),
+            (Growth::Cubic, Phase::Recovery, false),
+            (Growth::LinuxCubic, Phase::Open, true),
+            (Growth::LinuxCubic, Phase::Recovery, true),
+        ] {
+            let config = Config { growth, recovery: Recovery::Rack, undo: Undo::Linux, ..Config::default() };
+            let mut s = sender(&config, phase);
+            let mut expected = s.growth;
+            if phase == Phase::Open {
+                expected.on_congestion(&s.window, s.window.cwnd);
+            }
+            if forgets {
+                expected.on_timeout();
+            }
+            s.on_rack_timeout(Instant::from_millis(1000), &config, true);
+            assert_eq!(format!("{:?}", s.growth), format!("{expected:?}"), "{phase:?}");
+        }
+    }
+}
