@@ -46,10 +46,10 @@ impl Table {
         group.between(pattern.value(), Rank::first(priority), Rank::last(priority))
     }
 
-    /// Whether an entry of that priority overlaps (§6.4).
+    /// Whether another entry of that priority overlaps (§6.4). One with the same match would be replaced, as by Open vSwitch.
     pub(super) fn overlaps(&self, pattern: &Pattern, priority: u16) -> bool {
         let equals = self.entries.range(Rank::first(priority)..=Rank::last(priority));
-        equals.into_iter().any(|(_, entry)| entry.pattern.overlaps(pattern))
+        equals.into_iter().any(|(_, entry)| entry.pattern != *pattern && entry.pattern.overlaps(pattern))
     }
 
     /// Adds an entry. None with its match and priority is there.

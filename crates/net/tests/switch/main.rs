@@ -2,7 +2,12 @@
 
 mod bench;
 mod flow_mods;
+mod generate;
+mod hostile;
 mod matching;
+mod naive;
+mod open_vswitch;
 mod pipeline;
+mod random;
 mod requests;
 mod timeouts;
