@@ -1,4 +1,4 @@
-//! Addresses of nodes, the same on both backends.
+//! Addresses of nodes, IP and Ethernet, the same on both backends.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -21,6 +21,12 @@ pub fn node_of(address: IpAddr) -> Option<u32> {
     u32::from_be_bytes([0, a, b, c]).checked_sub(1)
 }
 
+/// The Ethernet address of all interfaces of a node: locally administered, with the last three bytes of its IP address.
+pub fn mac_of(node: NodeId) -> [u8; 6] {
+    let [_, a, b, c] = (node as u32 + 1).to_be_bytes();
+    [2, 0, 10, a, b, c]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,6 +37,7 @@ mod tests {
             assert_eq!(node_of(address_of(node)), Some(node as u32), "{}", address_of(node));
         }
         assert_eq!(address_of(0).to_string(), "10.0.0.1");
+        assert_eq!(mac_of(70_000), [2, 0, 10, 1, 0x11, 0x71]);
         assert_eq!(node_of("10.0.0.0".parse().unwrap()), None);
         assert_eq!(node_of("11.0.0.1".parse().unwrap()), None);
         assert_eq!(node_of("::1".parse().unwrap()), None);

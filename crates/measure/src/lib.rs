@@ -1,10 +1,11 @@
 //! What a run in virtual time and one in real time share, so that their rows compare: how a scenario is laid out (addresses,
-//! paths, starts, outages), what is measured of its flows, and the result.
+//! paths, starts, outages, associations), what is measured of its flows, and the result.
 //!
 //! A backend moves the packets, feeds the meters and fills in [`report::FlowFacts`]; every figure is computed here.
 #![forbid(unsafe_code)]
 
 pub mod address;
+pub mod association;
 pub mod capture;
 pub mod control;
 pub mod handover;

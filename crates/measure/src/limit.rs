@@ -2,7 +2,7 @@
 //!
 //! Definition. At every moment the flows that are active share the links on their forward paths max-min fairly: no flow
 //! can get more without taking from one that has no more than it. A link carries its rate at that moment, nothing
-//! while it is down. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
+//! while it is down; a flow of a station that roams goes by its new access point from the moment of re-association on. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
 //! headers taken off. Integrated over the flow's active time this gives the bytes it could have had; divided by the
 //! active time, outages included, the limit. Active is a flow from its start to its stop or the end of the run, a
 //! transfer to the moment its last byte would be through. Losses, propagation delay and the acknowledgements of
@@ -11,6 +11,8 @@
 use handfast_core::{Duration, Instant};
 use handfast_scenario::{App, Scenario, Scheme};
 
+use crate::association::Radios;
+use crate::plan::Paths;
 use crate::timeline::{Change, Timeline};
 use crate::topology::channel;
 
@@ -66,11 +68,11 @@ pub fn limits(
     scheme: &Scheme,
     timeline: &Timeline,
     starts: &[Instant],
-    paths: &[Vec<u32>],
+    paths: &Paths,
 ) -> Limits {
     let end = Instant::ZERO + scenario.duration;
     let slot = if scenario.flows.len() > MANY_FLOWS { scenario.duration / SLOTS } else { Duration::ZERO };
-    let mut tank = Tank::new(scenario, segment_size(scheme), paths);
+    let mut tank = Tank::new(scenario, segment_size(scheme), &paths.forward);
     let mut now = Instant::ZERO;
     for (at, step) in steps(scenario, timeline, starts, slot) {
         tank.run(now, at.min(end), slot);
@@ -78,7 +80,7 @@ pub fn limits(
         if at >= end {
             break;
         }
-        tank.apply(at, &step, timeline);
+        tank.apply(at, &step, timeline, paths);
     }
     tank.run(now, end, slot);
     Limits::of(&tank.fluids, end)
@@ -137,7 +139,12 @@ impl Tank {
         let payload_share = payload as f64 / packet as f64;
         let rate = |bps: u64| bps as f64 / 8.0 * payload_share;
         let directions = scenario.links.iter().flat_map(|link| [&link.forward, &link.backward]);
-        let pipes = directions.map(|d| (rate(d.rate.as_bps()), 0)).collect();
+        let mut pipes: Vec<_> = directions.map(|d| (rate(d.rate.as_bps()), 0)).collect();
+        for idle in Radios::new(scenario).idle() {
+            for end in [0, 1] {
+                pipes[channel(idle, end)].1 = 1;
+            }
+        }
         let flows = scenario.flows.iter().zip(paths);
         let fluids = flows.map(|(flow, path)| Fluid {
             path: path.clone(),
@@ -155,7 +162,7 @@ impl Tank {
         Self { fluids: fluids.collect(), pipes, payload_share, stale: true }
     }
 
-    fn apply(&mut self, at: Instant, step: &Step, timeline: &Timeline) {
+    fn apply(&mut self, at: Instant, step: &Step, timeline: &Timeline, paths: &Paths) {
         self.stale = true;
         match *step {
             Step::Start(id) => {
@@ -166,9 +173,12 @@ impl Tank {
             Step::Stop(id) => self.fluids[id].active = false,
             Step::Network(index) => match timeline.change(index) {
                 Change::Rate(id, rate) => self.pipes[id].0 = rate.as_bps() as f64 / 8.0 * self.payload_share,
-                Change::Down(outage) => self.shut(timeline.outages[outage].link, |depth| depth + 1),
+                Change::Down(outage) => self.shut(timeline.outages[outage].goes, |depth| depth + 1),
                 Change::Up(outage) => {
-                    self.shut(timeline.outages[outage].link, |depth| depth.saturating_sub(1));
+                    self.shut(timeline.outages[outage].comes, |depth| depth.saturating_sub(1));
+                    for reroute in &paths.reroutes[outage] {
+                        self.fluids[reroute.flow].path.clone_from(&reroute.forward);
+                    }
                 }
                 Change::Delay(..) | Change::Probe(_) => {}
             },
@@ -258,6 +268,7 @@ fn open_share(room: f64, users: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan;
     use crate::testing::{self, Net};
     use crate::topology::Topology;
     use handfast_core::{BitRate, Bytes};
@@ -267,8 +278,8 @@ mod tests {
     fn kbits(scenario: &Scenario) -> Vec<Option<u64>> {
         let topology = Topology::new(scenario);
         let starts: Vec<_> = scenario.flows.iter().map(|f| f.start).collect();
-        let paths: Vec<_> = scenario.flows.iter().map(|f| topology.path(f.from, f.to).unwrap()).collect();
         let timeline = Timeline::new(scenario, 1);
+        let paths = plan::paths(scenario, &topology, &timeline).unwrap();
         let limits = limits(scenario, &scenario.schemes[0], &timeline, &starts, &paths);
         limits.flows.into_iter().map(|l| l.map(|l| (l / 1000.0).round() as u64)).collect()
     }
@@ -303,6 +314,16 @@ mod tests {
         let event = |ms, action| Event { at: Instant::from_millis(ms), phase: Duration::ZERO, action };
         scenario.events = vec![event(1000, outage), event(5000, slower)];
         assert_eq!(kbits(&scenario), [Some(net_of((2000.0 * 4.0 + 1000.0 * 5.0) / 10.0))]);
+    }
+
+    #[test]
+    fn a_roam_is_time_without_a_link_and_then_another_path() {
+        let mut scenario = testing::roam(&[(2000, 3, 1000)]);
+        // Wide open but for the second access point.
+        scenario.links[0].forward.rate = BitRate::from_bps(90_000_000);
+        scenario.links[2].forward.rate = BitRate::from_bps(4_000_000);
+        scenario.duration = Duration::from_secs(10);
+        assert_eq!(kbits(&scenario), [Some(net_of((54_000.0 * 2.0 + 4000.0 * 7.0) / 10.0))]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use handfast_scenario::{FlowId, LinkId};
 
 use crate::handover::{LOOK_EVERY, Tracker};
 use crate::meter::DeliveryMeter;
-use crate::plan::Paths;
+use crate::plan::{Paths, Reroute};
 use crate::timeline::{Change, Timeline};
 
 /// The flows of a run, as a backend knows them.
@@ -17,7 +17,7 @@ pub trait Flows {
     fn is_active(&self, flow: FlowId) -> bool;
 }
 
-/// For each outage of a run the flows whose path crosses its link.
+/// For each outage of a run the flows whose path crosses its link as it goes.
 #[derive(Debug)]
 pub struct Outages {
     trackers: Vec<Vec<Tracker>>,
@@ -28,8 +28,21 @@ pub struct Outages {
 impl Outages {
     /// Nothing has happened yet.
     pub fn new(timeline: &Timeline, paths: &Paths) -> Self {
-        let trackers = timeline.outages.iter().map(|outage| trackers_of(outage.link, paths));
-        Self { trackers: trackers.collect(), looks: Vec::new() }
+        let mut trackers: Vec<_> = timeline.outages.iter().map(|_| Vec::new()).collect();
+        let mut ways: Vec<[&[u32]; 2]> =
+            paths.forward.iter().zip(&paths.backward).map(|(there, back)| [&there[..], &back[..]]).collect();
+        for (_, change) in timeline.changes() {
+            match change {
+                Change::Down(id) => trackers[id] = trackers_of(timeline.outages[id].goes, &ways),
+                Change::Up(id) => {
+                    for Reroute { flow, forward, backward } in &paths.reroutes[id] {
+                        ways[*flow] = [forward, backward];
+                    }
+                }
+                Change::Probe(_) | Change::Rate(..) | Change::Delay(..) => {}
+            }
+        }
+        Self { trackers, looks: Vec::new() }
     }
 
     /// When it wants to look at the meters; [`None`]: not before something happens.
@@ -108,10 +121,32 @@ impl Outages {
 }
 
 /// A tracker for each flow whose path crosses `link`, in either direction; in order of flow.
-fn trackers_of(link: LinkId, paths: &Paths) -> Vec<Tracker> {
+fn trackers_of(link: LinkId, ways: &[[&[u32]; 2]]) -> Vec<Tracker> {
     let crosses = |path: &[u32]| path.iter().any(|&id| id as usize / 2 == link);
-    let both = paths.forward.iter().zip(&paths.backward).enumerate();
-    both.filter(|(_, (there, back))| crosses(there) || crosses(back))
-        .map(|(flow, _)| Tracker::new(flow))
-        .collect()
+    let both = ways.iter().enumerate();
+    both.filter(|(_, ways)| ways.iter().any(|way| crosses(way))).map(|(flow, _)| Tracker::new(flow)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan;
+    use crate::testing;
+    use crate::topology::Topology;
+    use handfast_core::Duration;
+    use handfast_scenario::{Action, DownMode, Event};
+
+    #[test]
+    fn who_is_hit_depends_on_where_the_station_is_then() {
+        let mut scenario = testing::roam(&[(4000, 3, 1000)]);
+        // The wire of the first access point, before the handover and after it.
+        for at in [1000, 6000] {
+            let action = Action::Outage { link: 1, gap: Duration::from_millis(500), mode: DownMode::Drop };
+            scenario.events.push(Event { at: Instant::from_millis(at), phase: Duration::ZERO, action });
+        }
+        let (topology, timeline) = (Topology::new(&scenario), Timeline::new(&scenario, 1));
+        let paths = plan::paths(&scenario, &topology, &timeline).unwrap();
+        let hit: Vec<_> = Outages::new(&timeline, &paths).trackers.iter().map(Vec::len).collect();
+        assert_eq!(hit, [1, 1, 0]);
+    }
 }

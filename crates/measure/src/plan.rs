@@ -2,18 +2,32 @@
 //! flows go, when they start.
 
 use handfast_core::{Duration, Instant, Stream};
-use handfast_net::Link;
-use handfast_scenario::{App, Flow, NodeId, Scenario};
+use handfast_net::{DownMode, Link};
+use handfast_scenario::{App, Flow, FlowId, NodeId, Scenario};
 
 use crate::address::MAX_NODES;
-use crate::topology::Topology;
+use crate::association::Radios;
+use crate::timeline::{Change, Timeline};
+use crate::topology::{Topology, channel};
 
 /// Which way flows go, as channels.
 pub struct Paths {
-    /// For each flow the way from its sender to its receiver.
+    /// For each flow the way from its sender to its receiver at the start.
     pub forward: Vec<Vec<u32>>,
     /// And back.
     pub backward: Vec<Vec<u32>>,
+    /// For each outage of the timeline, the ways that are others once it has ended: those of a station that has roamed.
+    pub reroutes: Vec<Vec<Reroute>>,
+}
+
+/// A flow's way from some moment on; empty where there is none.
+pub struct Reroute {
+    /// Which flow.
+    pub flow: FlowId,
+    /// From its sender to its receiver.
+    pub forward: Vec<u32>,
+    /// And back.
+    pub backward: Vec<u32>,
 }
 
 /// Refuses what neither backend can run.
@@ -41,11 +55,11 @@ pub fn check(scenario: &Scenario) -> Result<(), String> {
     Ok(())
 }
 
-/// Finds each flow's way, there and back.
+/// Finds each flow's way, there and back; `topology` is as at the start.
 ///
 /// # Errors
 /// One sentence that names the flow that has none.
-pub fn paths(scenario: &Scenario, topology: &Topology) -> Result<Paths, String> {
+pub fn paths(scenario: &Scenario, topology: &Topology, timeline: &Timeline) -> Result<Paths, String> {
     let name = |node: NodeId| &scenario.nodes[node].name;
     let way = |flow: &Flow, from, to| {
         topology
@@ -54,16 +68,47 @@ pub fn paths(scenario: &Scenario, topology: &Topology) -> Result<Paths, String> 
     };
     let forward = scenario.flows.iter().map(|f| way(f, f.from, f.to)).collect::<Result<_, _>>()?;
     let backward = scenario.flows.iter().map(|f| way(f, f.to, f.from)).collect::<Result<_, _>>()?;
-    Ok(Paths { forward, backward })
+    Ok(Paths { forward, backward, reroutes: reroutes(scenario, topology, timeline) })
+}
+
+/// The ways after each handover.
+fn reroutes(scenario: &Scenario, topology: &Topology, timeline: &Timeline) -> Vec<Vec<Reroute>> {
+    let mut reroutes: Vec<Vec<Reroute>> = timeline.outages.iter().map(|_| Vec::new()).collect();
+    if timeline.outages.iter().all(|outage| outage.station.is_none()) {
+        return reroutes;
+    }
+    let mut topology = topology.clone();
+    for (_, change) in timeline.changes() {
+        let Change::Up(id) = change else { continue };
+        let Some(station) = timeline.outages[id].station else { continue };
+        topology.roam(station, timeline.outages[id].goes, timeline.outages[id].comes);
+        let flows = scenario.flows.iter().enumerate();
+        let way = |from, to| topology.path(from, to).unwrap_or_default();
+        let moved = flows.filter(|(_, flow)| flow.from == station || flow.to == station);
+        let reroute = |(id, flow): (FlowId, &Flow)| Reroute {
+            flow: id,
+            forward: way(flow.from, flow.to),
+            backward: way(flow.to, flow.from),
+        };
+        reroutes[id] = moved.map(reroute).collect();
+    }
+    reroutes
 }
 
 /// The machine of every channel, each with its random numbers: the same seed makes the same decisions in both backends.
+/// Radio links on which no station is are down.
 pub fn links<H: Copy>(scenario: &Scenario, seed: u64) -> Vec<Link<H>> {
     let ways = scenario.links.iter().flat_map(|link| [(link, 0, &link.forward), (link, 1, &link.backward)]);
-    ways.map(|(link, end, direction)| {
+    let machine = |(link, end, direction): (&handfast_scenario::Link, _, _)| {
         Link::new(direction, Stream::new(seed, &format!("link {} {end}", link.name)))
-    })
-    .collect()
+    };
+    let mut links: Vec<_> = ways.map(machine).collect();
+    for idle in Radios::new(scenario).idle() {
+        for end in [0, 1] {
+            links[channel(idle, end)].down(Instant::ZERO, DownMode::Drop);
+        }
+    }
+    links
 }
 
 /// When each flow opens its connection, jitter drawn.

@@ -1,7 +1,7 @@
 //! From what a backend knows of a run to its result.
 
 use handfast_core::{Duration, Instant};
-use handfast_scenario::{FlowId, NodeKind, Scenario, Scheme};
+use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
 
 use crate::handover::Tracker;
 use crate::limit::{limits, segment_size};
@@ -91,7 +91,7 @@ pub fn report(
     trackers: &[Vec<Tracker>],
 ) -> RunResult {
     let Inputs { scenario, scheme, .. } = inputs;
-    let limits = limits(scenario, scheme, inputs.timeline, inputs.starts, &inputs.paths.forward);
+    let limits = limits(scenario, scheme, inputs.timeline, inputs.starts, inputs.paths);
     let mut flows: Vec<_> =
         facts.iter().enumerate().map(|(id, facts)| flow(inputs, facts, id, limits.flows[id])).collect();
     recoveries(&mut flows, trackers);
@@ -172,9 +172,13 @@ fn handovers(scenario: &Scenario, timeline: &Timeline, trackers: &[Vec<Tracker>]
 }
 
 fn handover(scenario: &Scenario, outage: &Outage, trackers: &[Tracker], end: Instant) -> HandoverResult {
-    let link = &scenario.links[outage.link];
-    let mut ends = link.between.iter().map(|&node| &scenario.nodes[node]);
-    let station = ends.find(|node| node.kind == NodeKind::Station);
+    let link = &scenario.links[outage.goes];
+    let node = |id: NodeId| &scenario.nodes[id];
+    let station = outage
+        .station
+        .map(node)
+        .or_else(|| link.between.iter().map(|&end| node(end)).find(|node| node.kind == NodeKind::Station));
+    let to = outage.station.and_then(|_| scenario.radio(outage.comes)).map(|(_, ap)| node(ap).name.clone());
     let concerned = trackers.iter().filter(|t| t.concerned());
     let flows: Vec<_> = concerned
         .map(|tracker| FlowHandover {
@@ -186,6 +190,7 @@ fn handover(scenario: &Scenario, outage: &Outage, trackers: &[Tracker], end: Ins
     HandoverResult {
         station: station.map_or_else(|| link.name.clone(), |node| node.name.clone()),
         link: link.name.clone(),
+        to,
         down_s: outage.down.as_secs_f64(),
         up_s: (outage.up < end).then(|| outage.up.as_secs_f64()),
         stall_s: max_if_all_known(flows.iter().map(|f| f.stall_s)),

@@ -46,7 +46,7 @@ pub struct RunResult {
     pub aggregate: Aggregate,
     /// Each flow, in the scenario's order.
     pub flows: Vec<FlowResult>,
-    /// Each outage that began within the run, in order of time.
+    /// Each handover and outage that began within the run, in order of time.
     pub handovers: Vec<HandoverResult>,
     /// Kernel, processor, lateness: only in the lab; null in a simulation.
     pub environment: Option<Environment>,
@@ -164,13 +164,16 @@ pub struct FlowResult {
     pub srtt_s: Option<f64>,
 }
 
-/// An outage, and what flows made of it.
+/// A handover or an outage, and what flows made of it. For a handover "the link goes down" is the end of the old
+/// association, and "the link is back" the beginning of the new one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HandoverResult {
     /// The station that lost its link, or the link's name where no end of it is a station.
     pub station: String,
-    /// The link's name.
+    /// The name of the link that went down.
     pub link: String,
+    /// The access point that the station roamed to; null: the same link came back.
+    pub to: Option<String>,
     /// When the link went down.
     pub down_s: f64,
     /// When it was back; null where that is after the run's end.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use handfast_core::{BitRate, Duration, Instant};
 use handfast_net::{Direction, QueueLimit};
-use handfast_scenario::{App, Flow, Link, Node, NodeId, NodeKind, Scenario, Scheme};
+use handfast_scenario::{Action, App, Event, Flow, Link, Node, NodeId, NodeKind, Scenario, Scheme};
 use handfast_tcp::profile;
 
-/// A network in the making. Nodes are `h`osts and `s`witches, named by kind and number.
+/// A network in the making. Nodes are `h`osts, `s`witches, `a`ccess points and stations (`m`), named by kind and number.
 #[must_use]
 pub struct Net(Scenario);
 
@@ -16,8 +16,14 @@ impl Net {
     pub fn new(kinds: &str) -> Self {
         let nodes = kinds.chars().enumerate().map(|(i, kind)| Node {
             name: format!("{kind}{i}"),
-            kind: if kind == 'h' { NodeKind::Host } else { NodeKind::Switch },
+            kind: match kind {
+                'h' => NodeKind::Host,
+                'a' => NodeKind::AccessPoint,
+                'm' => NodeKind::Station,
+                _ => NodeKind::Switch,
+            },
             role: None,
+            ap: None,
         });
         Self(Scenario {
             name: "test".into(),
@@ -58,8 +64,20 @@ impl Net {
         self
     }
 
-    /// The scenario.
-    pub fn build(self) -> Scenario {
+    /// Station `station` is at `to` from `gap` milliseconds after `at` on.
+    pub fn handover(mut self, at: u64, station: NodeId, to: NodeId, gap: u64) -> Self {
+        let action = Action::Handover { station, to, gap: Duration::from_millis(gap) };
+        self.0.events.push(Event { at: Instant::from_millis(at), phase: Duration::ZERO, action });
+        self
+    }
+
+    /// The scenario. A station is at the access point of its first link to one.
+    pub fn build(mut self) -> Scenario {
+        for link in (0..self.0.links.len()).rev() {
+            if let Some((station, ap)) = self.0.radio(link) {
+                self.0.nodes[station].ap = Some(ap);
+            }
+        }
         self.0
     }
 }
@@ -76,6 +94,14 @@ pub fn bulk(from: NodeId, to: NodeId) -> Flow {
         stop: None,
         read_rate: None,
     }
+}
+
+/// Host 0, switch 1, access points 2 and 3, station 4, which begins at 2: links 0 (host), 1 and 2 (access points), 3 and 4
+/// (radio). A download, and handovers: at so many milliseconds, to which access point, with what gap.
+pub fn roam(handovers: &[(u64, NodeId, u64)]) -> Scenario {
+    let net = Net::new("hsaam").link(0, 1).rate(1, 2, 1_000_000_000).rate(1, 3, 1_000_000_000);
+    let net = net.rate(2, 4, 54_000_000).rate(3, 4, 54_000_000).bulk(0, 4);
+    handovers.iter().fold(net, |net, &(at, to, gap)| net.handover(at, 4, to, gap)).build()
 }
 
 /// A scheme whose sender is that profile, the receiver likewise.

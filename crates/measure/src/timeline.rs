@@ -1,8 +1,9 @@
 //! What happens to the network, and when: the scenario's events with their phases drawn.
 
 use handfast_core::{BitRate, Duration, Instant, Stream};
-use handfast_scenario::{Action, DownMode, LinkId, Scenario, Way};
+use handfast_scenario::{Action, DownMode, LinkId, NodeId, Scenario, Way};
 
+use crate::association::Radios;
 use crate::handover::RATE_BEFORE;
 use crate::topology::{ChannelId, channel};
 
@@ -11,7 +12,7 @@ use crate::topology::{ChannelId, channel};
 pub enum Change {
     /// The window over which "the rate before" an outage is measured begins.
     Probe(usize),
-    /// An outage begins: index into [`Timeline::outages`].
+    /// An outage begins, or a handover: index into [`Timeline::outages`].
     Down(usize),
     /// It ends.
     Up(usize),
@@ -21,16 +22,20 @@ pub enum Change {
     Delay(ChannelId, Duration),
 }
 
-/// An outage of one link.
+/// An outage of one link, or a handover from one radio link of a station to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outage {
-    /// Which.
-    pub link: LinkId,
-    /// What becomes of its packets.
+    /// The station that roams; [`None`]: the same link comes back.
+    pub station: Option<NodeId>,
+    /// The link that goes.
+    pub goes: LinkId,
+    /// The link that comes: for a handover that to the new access point.
+    pub comes: LinkId,
+    /// What becomes of the packets of the link that goes.
     pub mode: DownMode,
     /// When it is gone.
     pub down: Instant,
-    /// When it is back.
+    /// When it, or the other one, is there.
     pub up: Instant,
 }
 
@@ -46,25 +51,27 @@ impl Timeline {
     /// The events of a scenario, their phases drawn by the seed.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         let mut this = Self::default();
+        let mut radios = Radios::new(scenario);
         for (index, event) in scenario.events.iter().enumerate() {
             let phase = Stream::new(seed, &format!("event {index} phase")).below(event.phase.as_nanos());
-            this.add(event.at + Duration::from_nanos(phase), &event.action);
+            this.add(event.at + Duration::from_nanos(phase), &event.action, &mut radios);
         }
         this.changes.sort_by_key(|&(at, _)| at);
         this
     }
 
-    fn add(&mut self, at: Instant, action: &Action) {
+    fn add(&mut self, at: Instant, action: &Action, radios: &mut Radios) {
         match *action {
             Action::Outage { link, gap, mode } => {
-                let outage = self.outages.len();
-                self.outages.push(Outage { link, mode, down: at, up: at + gap });
-                let probe = at - RATE_BEFORE;
-                self.changes.extend([
-                    (probe, Change::Probe(outage)),
-                    (at, Change::Down(outage)),
-                    (at + gap, Change::Up(outage)),
-                ]);
+                let outage = Outage { station: None, goes: link, comes: link, mode, down: at, up: at + gap };
+                self.add_outage(outage);
+            }
+            Action::Handover { station, to, gap } => {
+                let Some((goes, comes)) = radios.move_to(station, to) else { return };
+                // Out of range, and not heard by the new access point before it is associated.
+                let mode = DownMode::Drop;
+                let outage = Outage { station: Some(station), goes, comes, mode, down: at, up: at + gap };
+                self.add_outage(outage);
             }
             Action::SetRate { link, way, rate } => {
                 self.changes.extend(channels(link, way).map(|id| (at, Change::Rate(id, rate))));
@@ -73,6 +80,16 @@ impl Timeline {
                 self.changes.extend(channels(link, way).map(|id| (at, Change::Delay(id, delay))));
             }
         }
+    }
+
+    fn add_outage(&mut self, outage: Outage) {
+        let id = self.outages.len();
+        self.changes.extend([
+            (outage.down - RATE_BEFORE, Change::Probe(id)),
+            (outage.down, Change::Down(id)),
+            (outage.up, Change::Up(id)),
+        ]);
+        self.outages.push(outage);
     }
 
     /// Each change and when it is due, in order.

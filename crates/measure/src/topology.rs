@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use handfast_scenario::{LinkId, NodeId, NodeKind, Scenario};
+use handfast_scenario::{LinkId, NodeId, Scenario};
+
+use crate::association::Radios;
 
 /// One direction of a link: `2 * link`, plus one for the way from `between[1]` to `between[0]`.
 pub type ChannelId = usize;
@@ -21,11 +23,12 @@ pub struct Attachment {
     pub neighbour: u32,
 }
 
-/// Nodes, links, and static shortest paths by number of hops; of equal ones, the one over the link listed first.
+/// Nodes, links, and shortest paths by number of hops; of equal ones, the one over the link listed first. They are static
+/// but for those of stations that roam: these follow [`Topology::roam`].
 ///
 /// A node with one link (a leaf) needs no table: all it sends goes out there, and to reach it is to reach its neighbour.
 /// Tables are kept between the other nodes only, so 20,000 hosts on two routers cost two entries each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Topology {
     /// All nodes' attachments, node by node.
     attachments: Vec<Attachment>,
@@ -36,6 +39,8 @@ pub struct Topology {
     /// For each channel, the node that it leaves.
     from: Vec<u32>,
     forwards: Vec<bool>,
+    /// For each link whether it is a station's to an access point that it is not associated with.
+    idle: Vec<bool>,
     /// For each node its number among those with several links, or [`NONE`].
     core_of: Vec<u32>,
     cores: usize,
@@ -68,13 +73,16 @@ impl Topology {
     /// The network of a scenario, and every shortest path in it.
     pub fn new(scenario: &Scenario) -> Self {
         let (attachments, first, arrival_port) = attach(scenario);
-        let forwards = scenario.nodes.iter().map(|n| forwards(n.kind)).collect();
+        let forwards = scenario.nodes.iter().map(|n| n.kind.forwards()).collect();
+        let mut idle = vec![false; scenario.links.len()];
+        Radios::new(scenario).idle().for_each(|link| idle[link] = true);
         let mut this = Self {
             attachments,
             first,
             arrival_port,
             from: scenario.links.iter().flat_map(|link| link.between.map(|node| node as u32)).collect(),
             forwards,
+            idle,
             core_of: Vec::new(),
             cores: 0,
             goals: Vec::new(),
@@ -142,6 +150,20 @@ impl Topology {
         (next != NONE).then_some(next)
     }
 
+    /// The station has gone from one of its radio links to another: from now on packets for it turn there wherever they are,
+    /// as when an access point tells the switches behind it of a station that associates (hostapd does by an 802.2 XID
+    /// frame). Until then they go to the old access point.
+    pub fn roam(&mut self, station: NodeId, goes: LinkId, comes: LinkId) {
+        self.idle[goes] = true;
+        self.idle[comes] = false;
+        let core = self.core_of[station];
+        if core != NONE {
+            let (nodes, neighbours) = self.core_graph();
+            self.find_routes_to(core as usize, &nodes, &neighbours);
+            self.find_routes_from(core as usize, &nodes, &neighbours);
+        }
+    }
+
     /// The channels from one node to another; [`None`]: there is no way.
     pub fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
         let (mut at, mut path) = (from, Vec::new());
@@ -186,27 +208,58 @@ impl Topology {
     }
 
     fn find_routes(&mut self) {
-        let nodes: Vec<NodeId> = (0..self.core_of.len()).filter(|&n| self.core_of[n] != NONE).collect();
-        let neighbours: Vec<Vec<(u32, usize)>> = nodes.iter().map(|&n| self.core_neighbours(n)).collect();
+        let (nodes, neighbours) = self.core_graph();
         self.next = vec![NONE; self.cores * self.cores];
         for dst in 0..self.cores {
-            let distance = self.distances(dst, &nodes, &neighbours);
-            for (core, ways) in neighbours.iter().enumerate() {
-                // A neighbour that does not forward is a way to itself only.
-                let usable = |&&(_, n): &&(u32, usize)| n == dst || self.forwards[nodes[n]];
-                let nearer =
-                    |&&(_, n): &&(u32, usize)| distance[n].is_some_and(|d| Some(d + 1) == distance[core]);
-                if let Some(&(out, _)) = ways.iter().filter(usable).find(nearer) {
-                    self.next[core * self.cores + dst] = out;
-                }
-            }
+            self.find_routes_to(dst, &nodes, &neighbours);
         }
     }
 
-    /// Channels of a core node that lead to core nodes, and which; by port.
+    /// The core nodes, and for each its ways to others.
+    fn core_graph(&self) -> (Vec<NodeId>, Vec<Vec<(u32, usize)>>) {
+        let nodes: Vec<NodeId> = (0..self.core_of.len()).filter(|&n| self.core_of[n] != NONE).collect();
+        let neighbours = nodes.iter().map(|&n| self.core_neighbours(n)).collect();
+        (nodes, neighbours)
+    }
+
+    fn find_routes_to(&mut self, dst: usize, nodes: &[NodeId], neighbours: &[Vec<(u32, usize)>]) {
+        let distance = self.distances(dst, nodes, neighbours);
+        for (core, ways) in neighbours.iter().enumerate() {
+            // A neighbour that does not forward is a way to itself only.
+            let usable = |&&(_, n): &&(u32, usize)| n == dst || self.forwards[nodes[n]];
+            let nearer =
+                |&&(_, n): &&(u32, usize)| distance[n].is_some_and(|d| Some(d + 1) == distance[core]);
+            let out = ways.iter().filter(usable).find(nearer).map_or(NONE, |&(out, _)| out);
+            self.next[core * self.cores + dst] = out;
+        }
+    }
+
+    /// The ways from one core node to all others. What is reached first is reached by the first of the shortest ways: each
+    /// rank of the search keeps the order in which the links are listed.
+    fn find_routes_from(&mut self, src: usize, nodes: &[NodeId], neighbours: &[Vec<(u32, usize)>]) {
+        let mut first = vec![None; self.cores];
+        first[src] = Some(NONE);
+        let mut queue = VecDeque::from([src]);
+        while let Some(core) = queue.pop_front() {
+            if core != src && !self.forwards[nodes[core]] {
+                continue;
+            }
+            for &(out, neighbour) in &neighbours[core] {
+                if first[neighbour].is_none() {
+                    first[neighbour] = if core == src { Some(out) } else { first[core] };
+                    queue.push_back(neighbour);
+                }
+            }
+        }
+        for (dst, out) in first.into_iter().enumerate() {
+            self.next[src * self.cores + dst] = out.unwrap_or(NONE);
+        }
+    }
+
+    /// Channels of a core node that lead to core nodes, and which; by port. Not those on which no station is.
     fn core_neighbours(&self, node: NodeId) -> Vec<(u32, usize)> {
         let core = |a: &Attachment| self.core_of[a.neighbour as usize];
-        let ways = self.ports(node).iter().filter(|a| core(a) != NONE);
+        let ways = self.ports(node).iter().filter(|a| core(a) != NONE && !self.idle[a.out as usize / 2]);
         ways.map(|a| (a.out, core(a) as usize)).collect()
     }
 
@@ -228,10 +281,6 @@ impl Topology {
         }
         distance
     }
-}
-
-fn forwards(kind: NodeKind) -> bool {
-    matches!(kind, NodeKind::Switch | NodeKind::AccessPoint)
 }
 
 /// Attachments node by node in link order, where each node's begin, and the arrival port of each channel.
@@ -289,6 +338,35 @@ mod tests {
         assert_eq!(topology.path(0, 4), Some(vec![0, 8, 6]));
         assert_eq!(topology.path(4, 0), Some(vec![7, 9, 1]));
         assert_eq!(topology.arrival_port(8), 2, "s3 lists its links to s2, h4 and s1 in that order");
+    }
+
+    #[test]
+    fn ways_follow_a_station_and_those_of_others_stay() {
+        let scenario = testing::roam(&[]);
+        let mut topology = Topology::new(&scenario);
+        let of = |topology: &Topology| [topology.path(0, 4), topology.path(4, 0)].map(Option::unwrap);
+        let there = topology.goal(4);
+        assert_eq!(of(&topology), [vec![0, 2, 6], vec![7, 3, 1]]);
+        assert_eq!(topology.pass_on(3, there), Some(5), "the other access point sends it back");
+        topology.roam(4, 3, 4);
+        assert_eq!(of(&topology), [vec![0, 4, 8], vec![9, 5, 1]]);
+        assert_eq!(topology.goal(4), there, "packets under way turn");
+        assert_eq!(topology.pass_on(2, there), Some(3));
+        topology.roam(4, 4, 3);
+        assert_eq!(topology.next, Topology::new(&scenario).next);
+    }
+
+    #[test]
+    fn a_station_with_a_cable_too_takes_the_shorter_way() {
+        // The host's switch has a cable to the station: two hops; by air it is three, to the first access point one.
+        let net = Net::new("hsaam").link(0, 1).link(1, 2).link(1, 3).link(2, 4).link(3, 4).link(1, 4);
+        let mut topology = Topology::new(&net.build());
+        assert_eq!(topology.path(0, 4), Some(vec![0, 10]));
+        assert_eq!(topology.path(4, 2), Some(vec![7]));
+        topology.roam(4, 3, 4);
+        assert_eq!(topology.path(4, 2), Some(vec![11, 2]));
+        assert_eq!(topology.path(4, 3), Some(vec![9]));
+        assert_eq!(topology.path(4, 0), Some(vec![11, 1]));
     }
 
     #[test]

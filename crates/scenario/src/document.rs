@@ -10,10 +10,7 @@ use crate::overrides;
 
 /// What is said to some wrong words: what DESIGN names and the format does not take yet, and what else may be meant.
 const NOTES: &[(&str, &str)] = &[
-    ("handover", "handovers need the radio, which is not built yet; `do = \"outage\"` with a `gap` is built"),
-    ("station", "stations and their handovers need the radio, which is not built yet"),
-    ("channel", "channels need the radio, which is not built yet"),
-    ("policy", "agents are not built yet"),
+    ("channel", "channels need a model of the radio's signal, which is not built yet"),
     (ZERO_RATE, "for a link that is gone for a while use an event with `do = \"outage\"`"),
 ];
 

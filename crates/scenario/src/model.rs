@@ -44,6 +44,22 @@ pub struct Scenario {
     pub sample_interval: Duration,
 }
 
+impl Scenario {
+    /// The station and the access point of a radio link: one that joins a node of either kind.
+    pub fn radio(&self, link: LinkId) -> Option<(NodeId, NodeId)> {
+        radio(&self.nodes, self.links[link].between)
+    }
+}
+
+/// The station and the access point among the ends of a link, if it joins a node of either kind.
+pub(crate) fn radio(nodes: &[Node], [a, b]: [NodeId; 2]) -> Option<(NodeId, NodeId)> {
+    match (nodes[a].kind, nodes[b].kind) {
+        (NodeKind::Station, NodeKind::AccessPoint) => Some((a, b)),
+        (NodeKind::AccessPoint, NodeKind::Station) => Some((b, a)),
+        _ => None,
+    }
+}
+
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
@@ -55,6 +71,15 @@ pub enum NodeKind {
     Switch,
     /// Forwards; stations associate with it.
     AccessPoint,
+    /// Controls switches and access points; agents sit in it. No links, no endpoints.
+    Controller,
+}
+
+impl NodeKind {
+    /// Whether packets for others pass through it.
+    pub const fn forwards(self) -> bool {
+        matches!(self, Self::Switch | Self::AccessPoint)
+    }
 }
 
 /// A node.
@@ -66,6 +91,9 @@ pub struct Node {
     pub kind: NodeKind,
     /// The role agents attach to, if it plays one.
     pub role: Option<String>,
+    /// Of a station with links to access points: the one it is associated with at the start. These links are one radio:
+    /// all but the one to the access point with which the station is associated are down.
+    pub ap: Option<NodeId>,
 }
 
 /// A bidirectional link.
@@ -170,15 +198,87 @@ pub enum Action {
         /// The new delay.
         delay: Duration,
     },
+    /// The station's association ends, and another one begins.
+    Handover {
+        /// Which station.
+        station: NodeId,
+        /// The access point that it goes to.
+        to: NodeId,
+        /// From the end of the old association to the beginning of the new one.
+        gap: Duration,
+    },
 }
 
-/// An agent of a scheme, attached by role. No kind is built in yet: the systems bring theirs.
+/// An agent of a scheme, attached by role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// Its kind.
-    pub kind: String,
+    /// What it is.
+    pub kind: AgentKind,
     /// The nodes that play the role it is attached to.
     pub at: Vec<NodeId>,
+}
+
+/// The kinds of agents, with their parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentKind {
+    /// The controller of the switches and access points; sits in one node of kind [`NodeKind::Controller`].
+    Sdn(Sdn),
+    /// One that a backend was given from outside, by this name. No scenario file names one.
+    Plugin(String),
+}
+
+impl AgentKind {
+    /// What the file, or whoever brought it, calls it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Sdn(_) => "sdn",
+            Self::Plugin(name) => name,
+        }
+    }
+}
+
+/// What an SDN controller is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sdn {
+    /// What it does about stations that roam.
+    pub policy: SdnPolicy,
+    /// From an association's end or beginning until the controller knows of it: T0-T1 and T2-T3 of the paper.
+    pub notification: Duration,
+    /// One way between the controller and a switch or access point.
+    pub control_delay: Duration,
+    /// How held segments are released.
+    pub release: Release,
+    /// IP bytes held for one connection at most.
+    pub hold_per_connection: Bytes,
+    /// IP bytes held for one station at most.
+    pub hold_per_station: Bytes,
+    /// IP bytes held in all at most.
+    pub hold_total: Bytes,
+    /// How long a segment is held at most.
+    pub hold_expiry: Duration,
+}
+
+/// What the controller does about stations that roam.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SdnPolicy {
+    /// Paths follow stations; nothing is held.
+    Bare,
+    /// Segments of absent stations are held, each once, and released in order.
+    Spurious,
+}
+
+/// How held segments are released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// At a rate.
+    Paced {
+        /// Of IP packets; [`None`]: that of the radio link to the station at the moment of release.
+        rate: Option<BitRate>,
+        /// IP bytes that may leave at once: a full packet or more.
+        burst: Bytes,
+    },
+    /// At once.
+    Unpaced,
 }
 
 /// All that a run uses besides the network: profiles and agents.

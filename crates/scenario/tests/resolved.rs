@@ -1,7 +1,9 @@
 //! What files mean.
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
-use handfast_scenario::{Action, App, DownMode, Loss, NodeKind, QueueLimit, Scenario, Way};
+use handfast_scenario::{
+    Action, AgentKind, App, DownMode, Loss, NodeKind, QueueLimit, Release, Scenario, Sdn, SdnPolicy, Way,
+};
 use handfast_tcp::{Growth, Recovery};
 
 const BASE: &str = include_str!("errors/base.toml");
@@ -26,7 +28,7 @@ fn names_come_from_the_file_or_are_made() {
     let scenario = everything();
     assert_eq!(scenario.name, "everything");
     let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
-    assert_eq!(links[..4], ["server-switch", "switch-ap", "radio", "d-bottleneck"]);
+    assert_eq!(links[..4], ["server-switch", "switch-ap", "radio", "switch-ap2"]);
     let flows: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
     let made = ["download-1", "download-2", "download-3", "phone-server", "phone-server-2"];
     assert_eq!(flows[..5], made);
@@ -76,7 +78,7 @@ fn flows_of_one_table_start_one_after_the_other() {
 fn events_are_sorted_and_repetitions_written_out() {
     let scenario = everything();
     let seconds: Vec<u64> = scenario.events.iter().map(|event| event.at.as_nanos() / 1_000_000_000).collect();
-    assert_eq!(seconds, [5, 5, 15, 25, 30]);
+    assert_eq!(seconds, [5, 5, 15, 25, 30, 40]);
     let outage = Action::Outage { link: 2, gap: Duration::from_secs(1), mode: DownMode::Hold };
     assert_eq!(scenario.events[0].action, outage);
     let rate = Action::SetRate { link: 2, way: Way::Forward, rate: BitRate::from_bps(5_000_000) };
@@ -84,6 +86,83 @@ fn events_are_sorted_and_repetitions_written_out() {
     let delay = Action::SetDelay { link: 1, way: Way::Both, delay: Duration::from_millis(30) };
     assert_eq!(scenario.events[1].action, delay);
     assert_eq!(scenario.events[1].phase, Duration::from_millis(20));
+}
+
+const ROAM: &str = include_str!("errors/roam.toml");
+
+#[test]
+fn a_station_is_at_one_of_its_access_points() {
+    let ap = |text: &str| {
+        let scenario = parse(text);
+        let at = |name: &str| scenario.nodes.iter().position(|node| node.name == name).unwrap();
+        scenario.nodes[scenario.nodes[at("mn")].ap.unwrap()].name.clone()
+    };
+    assert_eq!(ap(ROAM), "ap1");
+    let other = ROAM.replace("{kind = \"station\"}", "{kind = \"station\", ap = \"ap2\"}");
+    assert_eq!(ap(&other.replace("to = \"ap2\"", "to = \"ap1\"")), "ap2");
+    assert!(parse(ROAM).nodes.iter().filter(|node| node.name != "mn").all(|node| node.ap.is_none()));
+}
+
+#[test]
+fn a_random_phase_is_of_the_way_over_the_first_access_point() {
+    let text = ROAM.replace("delay = \"1ms\"", "delay = \"5ms\"");
+    let text = text.replacen("delay = \"5ms\"", "delay = \"2ms\"", 1);
+    let text = text.replace("{kind = \"station\"}", "{kind = \"station\", ap = \"ap2\"}");
+    let text = text.replace("to = \"ap2\"", "to = \"ap1\"") + "phase = \"random\"\n";
+    assert_eq!(parse(&text).events[0].phase, Duration::from_millis(2 * (19 + 5)));
+}
+
+#[test]
+fn a_station_may_roam_back_and_without_a_gap() {
+    let again = |at: &str, to: &str, gap: &str| {
+        format!(
+            "[[events]]\nat = \"{at}\"\ndo = \"handover\"\nstation = \"mn\"\nto = \"{to}\"\ngap = \"{gap}\"\n"
+        )
+    };
+    let text = ROAM.to_owned() + &again("13s", "ap1", "0s") + &again("13s", "ap2", "0s");
+    // The link is up whenever the station is there.
+    let outage = "[[events]]\nat = \"14s\"\ndo = \"outage\"\nlink = \"ap2-mn\"\ngap = \"1s\"\n";
+    let scenario = parse(&(text + outage));
+    let name = |id: usize| scenario.nodes[id].name.as_str();
+    let goals = scenario.events.iter().filter_map(|event| match event.action {
+        Action::Handover { station, to, gap } => Some((name(station), name(to), gap.as_millis())),
+        _ => None,
+    });
+    assert_eq!(goals.collect::<Vec<_>>(), [("mn", "ap2", 3000), ("mn", "ap1", 0), ("mn", "ap2", 0)]);
+}
+
+#[test]
+fn a_controller_has_what_the_paper_says_unless_told_otherwise() {
+    let agent = |text: &str| parse(text).schemes[0].agents[0].clone();
+    let bare = agent(ROAM);
+    let scenario = parse(ROAM);
+    assert_eq!(scenario.nodes[bare.at[0]].kind, NodeKind::Controller);
+    assert_eq!(bare.kind.name(), "sdn");
+    let AgentKind::Sdn(sdn) = bare.kind else { panic!("{bare:?}") };
+    let release = Release::Paced { rate: None, burst: Bytes(3000) };
+    assert_eq!(
+        sdn,
+        Sdn {
+            policy: SdnPolicy::Bare,
+            notification: Duration::from_millis(70),
+            control_delay: Duration::from_micros(500),
+            release,
+            hold_per_connection: Bytes(4_000_000),
+            hold_per_station: Bytes(16_000_000),
+            hold_total: Bytes(256_000_000),
+            hold_expiry: Duration::from_millis(10_000),
+        }
+    );
+    let AgentKind::Sdn(set) = everything().scheme("helped").unwrap().agents[0].kind.clone() else { panic!() };
+    let release = Release::Paced { rate: Some(BitRate::from_bps(20_000_000)), burst: Bytes(6000) };
+    assert_eq!(
+        (set.policy, set.notification, set.release),
+        (SdnPolicy::Spurious, Duration::from_millis(2), release)
+    );
+    assert_eq!((set.hold_total, set.hold_expiry), (Bytes(64_000_000), Duration::from_millis(5000)));
+    let unpaced = agent(&ROAM.replace("\"bare\"}", "\"bare\", release = \"unpaced\"}"));
+    let AgentKind::Sdn(Sdn { release, .. }) = unpaced.kind else { panic!("{unpaced:?}") };
+    assert_eq!(release, Release::Unpaced);
 }
 
 #[test]

@@ -154,8 +154,12 @@ fn attach_agents(
     ranks: &Ranks,
 ) -> Result<(), RunError> {
     for agent in &scheme.agents {
-        let maker = plugins.maker(&agent.kind).ok_or_else(|| {
-            RunError::Scenario(format!("scheme `{}`: no agent of kind `{}`", scheme.name, agent.kind))
+        let kind = agent.kind.name();
+        let maker = plugins.maker(kind).ok_or_else(|| {
+            RunError::Scenario(format!(
+                "scheme `{}`: the simulator has no agent of kind `{kind}`",
+                scheme.name
+            ))
         })?;
         for &node in &agent.at {
             let name = &scenario.nodes[node].name;
@@ -164,7 +168,7 @@ fn attach_agents(
                 let why = format!("scheme `{}` attaches two agents to node `{name}`", scheme.name);
                 return Err(RunError::Scenario(why));
             }
-            let stream = Stream::new(seed, &format!("agent {} {name}", agent.kind));
+            let stream = Stream::new(seed, &format!("agent {kind} {name}"));
             let machine = maker(scenario, agent, node, stream);
             let mut timer = Timer::new(ranks.agents[node], Machine::Agent(id));
             network.queue.arm(&mut timer, machine.deadline());

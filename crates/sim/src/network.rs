@@ -10,7 +10,7 @@ use handfast_core::Instant;
 use handfast_measure::address::node_of;
 use handfast_measure::topology::{ChannelId, Goal, Topology};
 use handfast_net::{Cause, Exit, Forward, Forwarder, Link, Outbox, Port};
-use handfast_scenario::NodeId;
+use handfast_scenario::{LinkId, NodeId};
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
 
@@ -73,6 +73,15 @@ pub(crate) struct Network {
 }
 
 impl Network {
+    /// A station has gone from one of its radio links to another.
+    pub(crate) fn roam(&mut self, station: NodeId, goes: LinkId, comes: LinkId) {
+        self.topology.roam(station, goes, comes);
+        for &id in &self.ports[station] {
+            let path = &mut self.sides[id as usize].path;
+            path.out = self.topology.towards(station, path.goal).unwrap_or(path.out);
+        }
+    }
+
     /// Wakes the machine whose entry stands at `now`, and enters its next deadline.
     #[inline]
     pub(crate) fn wake(&mut self, now: Instant, machine: Machine) {
@@ -204,7 +213,7 @@ impl Network {
             Some(plugin) => {
                 self.consult(now, plugin, Port(self.topology.arrival_port(id)), handle);
             }
-            None => self.route(now, node, handle),
+            None => self.route(now, node, id, handle),
         }
     }
 
@@ -224,14 +233,17 @@ impl Network {
 
     /// Sends a packet on, or delivers it.
     #[inline]
-    fn route(&mut self, now: Instant, node: NodeId, handle: Handle) {
+    fn route(&mut self, now: Instant, node: NodeId, from: ChannelId, handle: Handle) {
         let label = self.packets.label(handle);
         if label.goal.node as usize == node {
             return self.deliver(now, node, handle, label);
         }
         match self.topology.pass_on(node, label.goal) {
-            Some(channel) => self.transmit(now, channel as usize, handle, label),
-            None => self.lose(handle),
+            // A bridge sends nothing back to where it came from (IEEE 802.1Q §8.6.1): a station has roamed meanwhile.
+            Some(channel) if channel as usize != from ^ 1 => {
+                self.transmit(now, channel as usize, handle, label)
+            }
+            _ => self.lose(handle),
         }
     }
 

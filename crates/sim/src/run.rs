@@ -13,8 +13,8 @@ use handfast_measure::sampler::{FlowSample, Sampler};
 use handfast_measure::series::SeriesSink;
 use handfast_measure::timeline::{Change, Outage, Timeline};
 use handfast_measure::topology::{ChannelId, Topology, channel};
-use handfast_net::{DownMode, Link};
-use handfast_scenario::{FlowId, Scenario, Scheme};
+use handfast_net::Link;
+use handfast_scenario::{FlowId, LinkId, Scenario, Scheme};
 use handfast_tcp::State;
 
 use crate::build;
@@ -56,9 +56,9 @@ pub fn run_with(
 ) -> Result<RunResult, RunError> {
     plan::check(scenario).map_err(RunError::Scenario)?;
     let topology = Topology::new(scenario);
-    let paths = plan::paths(scenario, &topology).map_err(RunError::Scenario)?;
-    let starts = plan::starts(scenario, options.seed);
     let timeline = Timeline::new(scenario, options.seed);
+    let paths = plan::paths(scenario, &topology, &timeline).map_err(RunError::Scenario)?;
+    let starts = plan::starts(scenario, options.seed);
     let network = build::network(scenario, scheme, topology, &paths, &starts, options, plugins)?;
     let sampler = options.series.then(|| Sampler::new(segment_size(scheme).0, network.channels.len(), sink));
     let outages = Outages::new(&timeline, &paths);
@@ -175,21 +175,25 @@ impl<'a> Simulation<'a> {
             Change::Rate(id, rate) => self.on_link(now, id, |link| link.set_rate(now, rate)),
             Change::Delay(id, delay) => self.on_link(now, id, |link| link.set_delay(now, delay)),
             Change::Probe(_) => self.outages.on_change(now, change, &mut self.network),
-            Change::Down(outage) => {
+            Change::Down(id) => {
                 self.outages.on_change(now, change, &mut self.network);
-                self.both_ways(now, outage, |link, mode| link.down(now, mode));
+                let Outage { goes, mode, .. } = self.timeline.outages[id];
+                self.both_ways(now, goes, |link| link.down(now, mode));
             }
-            Change::Up(outage) => {
-                self.both_ways(now, outage, |link, mode| link.up(now, mode));
+            Change::Up(id) => {
+                let Outage { station, goes, comes, mode, .. } = self.timeline.outages[id];
+                if let Some(station) = station {
+                    self.network.roam(station, goes, comes);
+                }
+                self.both_ways(now, comes, |link| link.up(now, mode));
                 self.outages.on_change(now, change, &mut self.network);
             }
         }
     }
 
-    fn both_ways(&mut self, now: Instant, outage: usize, act: impl Fn(&mut Link<Handle>, DownMode)) {
-        let Outage { link, mode, .. } = self.timeline.outages[outage];
+    fn both_ways(&mut self, now: Instant, link: LinkId, act: impl Fn(&mut Link<Handle>)) {
         for end in [0, 1] {
-            self.on_link(now, channel(link, end), |link| act(link, mode));
+            self.on_link(now, channel(link, end), &act);
         }
     }
 

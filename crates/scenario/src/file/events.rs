@@ -22,9 +22,14 @@ pub(crate) struct EventTable {
     /// What happens.
     #[serde(rename = "do")]
     pub(crate) kind: Located<Word<EventKind>>,
-    /// The name of the link it happens to.
-    pub(crate) link: Located<String>,
-    /// `outage`: for how long the link is gone.
+    /// `outage`, `rate`, `delay`: the name of the link it happens to.
+    pub(crate) link: Option<Located<String>>,
+    /// `handover`: the station that roams.
+    pub(crate) station: Option<Located<String>>,
+    /// `handover`: the access point that it goes to.
+    pub(crate) to: Option<Located<String>>,
+    /// `outage`: for how long the link is gone. `handover`: from the end of the old association to the beginning of the
+    /// new one; may be zero.
     pub(crate) gap: Option<Located<Span>>,
     /// `outage`: what becomes of packets. Default: "drop".
     pub(crate) mode: Option<Located<Word<DownMode>>>,
@@ -52,6 +57,8 @@ pub(crate) enum EventKind {
     Rate,
     /// The link's propagation delay changes.
     Delay,
+    /// A station roams.
+    Handover,
 }
 
 impl EventKind {
@@ -67,6 +74,11 @@ impl Vocabulary for EventKind {
         ("outage", Self::Outage, "the link is gone for `gap`, then back"),
         ("rate", Self::Rate, "the link's rate becomes `rate`"),
         ("delay", Self::Delay, "the link's delay becomes `delay`; packets already in the air keep theirs"),
+        (
+            "handover",
+            Self::Handover,
+            "the association of `station` ends, and `gap` later the one with `to` begins",
+        ),
     ];
 }
 

@@ -15,4 +15,6 @@ pub(crate) struct NodeTable {
     pub(crate) kind: Word<NodeKind>,
     /// The role it plays: schemes attach their agents to roles, not to names.
     pub(crate) role: Option<Located<Name>>,
+    /// `station`: the access point that it is associated with at the start. Default: that of its first link to one.
+    pub(crate) ap: Option<Located<String>>,
 }

@@ -15,9 +15,10 @@ use serde_json::json;
 
 use super::Located;
 use super::integer::{Permille, Segments};
-use super::quantity::{Packets, SegmentSize, Size, Span};
+use super::quantity::{Packets, Rate, SegmentSize, Size, Span};
 use super::tables::tables_with_shared_keys;
 use super::words::Word;
+use crate::model::SdnPolicy;
 
 /// All that a run uses besides the network: profiles and agents.
 #[derive(Deserialize, JsonSchema)]
@@ -32,14 +33,49 @@ pub(crate) struct SchemeTable {
     pub(crate) agents: Vec<AgentTable>,
 }
 
-/// Help in the path. No kind of agent is built in yet.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AgentTable {
-    /// The kind of agent.
-    pub(crate) kind: Located<String>,
-    /// The nodes it is attached to: "role:" and a role that nodes of the topology play.
-    pub(crate) at: Located<String>,
+tables_with_shared_keys! {
+    shared {
+        /// What the controller does about stations that roam. Required.
+        policy: Located<Word<SdnPolicy>>,
+        /// From an association's end or beginning until the controller knows of it. Default: "70ms".
+        notification: Span,
+        /// One way between the controller and a switch or access point. Default: "500us".
+        control_delay: Span,
+        /// How held segments are released. Default: "paced".
+        release: Word<ReleaseKind>,
+        /// `paced`: the rate of the release. Default: that of the radio link to the station at the moment of release.
+        release_rate: Located<Rate>,
+        /// `paced`: how much may leave at once; at least a full packet. Default: "3000B".
+        release_burst: Located<Size>,
+        /// Bytes held for one connection at most. Default: "4MB".
+        hold_per_connection: Size,
+        /// Bytes held for one station at most. Default: "16MB".
+        hold_per_station: Size,
+        /// Bytes held in all at most. Default: "256MB".
+        hold_total: Size,
+        /// How long a segment is held at most. Default: "10s".
+        hold_expiry: Located<Span>,
+    }
+
+    /// What an SDN controller is told.
+    SdnTable;
+
+    /// Help in the path. Which keys it takes depends on `kind`; all but `at` are those of "sdn".
+    AgentTable {
+        /// The kind of agent: "sdn".
+        kind: Located<String>,
+        /// The nodes it is attached to: "role:" and a role that nodes of the topology play.
+        at: Located<String>,
+    }
+}
+
+/// How held segments are released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReleaseKind {
+    /// At a rate.
+    Paced,
+    /// At once.
+    Unpaced,
 }
 
 /// One end's TCP.

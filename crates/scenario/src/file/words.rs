@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use serde_json::{Value, json};
 
-use crate::model::{NodeKind, Way};
+use super::schemes::ReleaseKind;
+use crate::model::{NodeKind, SdnPolicy, Way};
 
 /// A type whose values the file writes as words.
 pub(crate) trait Vocabulary: Copy + 'static {
@@ -92,6 +93,27 @@ impl Vocabulary for NodeKind {
         ("station", Self::Station, "a host that may move between access points"),
         ("switch", Self::Switch, "forwards"),
         ("ap", Self::AccessPoint, "an access point: forwards; stations associate with it"),
+        ("controller", Self::Controller, "controls switches and access points; has no links of its own"),
+    ];
+}
+
+impl Vocabulary for SdnPolicy {
+    const WHAT: &'static str = "a policy of the controller";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("bare", Self::Bare, "paths follow stations; nothing is held"),
+        (
+            "spurious",
+            Self::Spurious,
+            "segments of absent stations are held, each once, and released in order",
+        ),
+    ];
+}
+
+impl Vocabulary for ReleaseKind {
+    const WHAT: &'static str = "a way to release what was held";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("paced", Self::Paced, "no faster than the new radio link carries"),
+        ("unpaced", Self::Unpaced, "all at once, as in the paper"),
     ];
 }
 

@@ -1,36 +1,102 @@
 //! Agents: attached to nodes by role.
 
+use handfast_core::{Bytes, Duration};
+
 use super::nodes::Nodes;
-use crate::file::AgentTable;
-use crate::model::Agent;
+use super::positive;
+use crate::file::{AgentTable, Located, ReleaseKind, SdnTable};
+use crate::model::{Agent, AgentKind, NodeId, NodeKind, Release, Sdn};
 use handfast_document::{Checked, Problem};
 
 /// The kinds of agents. The five systems each bring theirs.
-const KINDS: &[&str] = &[];
+const KINDS: &[&str] = &["sdn"];
+/// A release that holds no full-sized packet passes none.
+const LEAST_BURST: u64 = 1500;
 
 pub(super) fn resolve(tables: &[AgentTable], nodes: &Nodes) -> Checked<Vec<Agent>> {
     tables.iter().map(|table| agent(table, nodes)).collect()
 }
 
 fn agent(table: &AgentTable, nodes: &Nodes) -> Checked<Agent> {
-    let Some(role) = table.at.value.strip_prefix("role:") else {
-        let problem = Problem::at(table.at.span.clone(), "agents are attached to roles, not to names");
+    let at = playing(&table.at, nodes)?;
+    match table.kind.value.as_str() {
+        "sdn" => {
+            in_one_controller(&table.at, &at, nodes)?;
+            Ok(Agent { kind: AgentKind::Sdn(sdn(table)?), at })
+        }
+        kind => {
+            let title = format!("there is no agent of the kind `{}`", kind.escape_debug());
+            let problem = Problem::at(table.kind.span.clone(), title);
+            Err(problem.nearest(kind, KINDS.iter().copied()))
+        }
+    }
+}
+
+/// The nodes that play the role.
+fn playing(at: &Located<String>, nodes: &Nodes) -> Checked<Vec<NodeId>> {
+    let Some(role) = at.value.strip_prefix("role:") else {
+        let problem = Problem::at(at.span.clone(), "agents are attached to roles, not to names");
         return Err(problem.expected("expected a role such as \"role:controller\""));
     };
-    let playing = |role: &str| -> Vec<usize> {
-        let nodes = nodes.list.iter().enumerate();
-        nodes.filter(|(_, node)| node.role.as_deref() == Some(role)).map(|(id, _)| id).collect()
-    };
-    let at = playing(role);
-    if at.is_empty() {
-        let problem =
-            Problem::at(table.at.span.clone(), format!("no node plays the role `{}`", role.escape_debug()));
+    let all = nodes.list.iter().enumerate();
+    let found: Vec<_> =
+        all.filter(|(_, node)| node.role.as_deref() == Some(role)).map(|(id, _)| id).collect();
+    if found.is_empty() {
+        let title = format!("no node plays the role `{}`", role.escape_debug());
+        let problem = Problem::at(at.span.clone(), title);
         return Err(problem.nearest(role, nodes.list.iter().filter_map(|node| node.role.as_deref())));
     }
-    if !KINDS.contains(&table.kind.value.as_str()) {
-        let title = format!("there is no agent of the kind `{}`", table.kind.value.escape_debug());
-        let problem = Problem::at(table.kind.span.clone(), title);
-        return Err(problem.nearest(&table.kind.value, KINDS.iter().copied()));
+    Ok(found)
+}
+
+fn in_one_controller(role: &Located<String>, at: &[NodeId], nodes: &Nodes) -> Checked<()> {
+    let title = match at {
+        [id] if nodes.list[*id].kind == NodeKind::Controller => return Ok(()),
+        [id] => {
+            format!("an agent of the kind `sdn` sits in a controller, and `{}` is none", nodes.list[*id].name)
+        }
+        _ => format!("an agent of the kind `sdn` sits in one controller, not in {}", at.len()),
+    };
+    Err(Problem::at(role.span.clone(), title)
+        .expected("expected the role of one node of kind \"controller\""))
+}
+
+fn sdn(table: &AgentTable) -> Checked<Sdn> {
+    let given: SdnTable = table.shape();
+    let policy = given.policy.as_ref().ok_or_else(|| {
+        let problem = Problem::at(table.kind.span.clone(), "the key `policy` is missing");
+        problem.expected("an agent of the kind `sdn` needs `policy`")
+    })?;
+    let size =
+        |given: Option<crate::file::ByteCount>, default: u64| given.map_or(Bytes(default), |size| size.0);
+    let hold_expiry = given.hold_expiry.as_ref().map(|span| positive(span, "hold_expiry")).transpose()?;
+    Ok(Sdn {
+        policy: policy.value.0,
+        // [sdn] Table 2: 70 ms until the controller knows.
+        notification: given.notification.map_or(Duration::from_millis(70), |span| span.0),
+        control_delay: given.control_delay.map_or(Duration::from_micros(500), |span| span.0),
+        release: release(&given)?,
+        hold_per_connection: size(given.hold_per_connection, 4_000_000),
+        hold_per_station: size(given.hold_per_station, 16_000_000),
+        hold_total: size(given.hold_total, 256_000_000),
+        hold_expiry: hold_expiry.unwrap_or(Duration::from_millis(10_000)),
+    })
+}
+
+fn release(given: &SdnTable) -> Checked<Release> {
+    if given.release.is_some_and(|kind| kind.0 == ReleaseKind::Unpaced) {
+        let rate = given.release_rate.as_ref().map(|rate| (&rate.span, "release_rate"));
+        let burst = given.release_burst.as_ref().map(|burst| (&burst.span, "release_burst"));
+        return rate.or(burst).map_or(Ok(Release::Unpaced), |(span, key)| {
+            Err(Problem::at(span.clone(), format!("`{key}` means nothing to a release that is not paced")))
+        });
     }
-    Ok(Agent { kind: table.kind.value.clone(), at })
+    if let Some(burst) = given.release_burst.as_ref().filter(|burst| burst.value.0.get() < LEAST_BURST) {
+        let title = format!("a burst below {LEAST_BURST}B lets no full-sized packet through");
+        return Err(Problem::at(burst.span.clone(), title));
+    }
+    Ok(Release::Paced {
+        rate: given.release_rate.as_ref().map(|rate| rate.value.0),
+        burst: given.release_burst.as_ref().map_or(Bytes(3000), |burst| burst.value.0),
+    })
 }

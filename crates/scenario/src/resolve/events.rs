@@ -3,9 +3,11 @@
 use handfast_core::{Duration, Instant};
 use handfast_net::DownMode;
 
+use super::course::Course;
 use super::flows::{Flows, count};
 use super::links::Links;
 use super::nodes::Nodes;
+use super::radios::Radios;
 use super::{moment, paths, positive};
 use crate::file::{EventKind, EventTable, Located, Phase};
 use crate::model::{Action, Event, Way};
@@ -18,41 +20,45 @@ const MOST: usize = 100_000;
 pub(super) struct Network<'a> {
     pub(super) nodes: &'a Nodes,
     pub(super) links: &'a Links,
+    pub(super) radios: &'a Radios,
     pub(super) flows: &'a Flows,
     pub(super) duration: Duration,
 }
 
 /// The events of the file, repetitions written out, by time.
 pub(super) fn resolve(tables: &[EventTable], network: &Network<'_>) -> Checked<Vec<Event>> {
-    let mut events: Vec<(Event, &Span)> = Vec::new();
+    let mut events: Vec<(Event, &EventTable)> = Vec::new();
     for table in tables {
-        let action = action(table, network.links)?;
+        let action = action(table, network)?;
         let phase = table.phase.as_ref().map_or(Ok(Duration::ZERO), |phase| phase_span(phase, network))?;
         for at in moments(table, network.duration)? {
             if events.len() >= MOST {
                 return Err(Problem::at(table.at.span.clone(), format!("more than {MOST} events")));
             }
-            events.push((Event { at, phase, action: action.clone() }, &table.at.span));
+            events.push((Event { at, phase, action: action.clone() }, table));
         }
     }
     events.sort_by_key(|(event, _)| event.at);
-    no_outage_within_another(&events, network.links)?;
+    let mut course = Course::new(network);
+    for (event, table) in &events {
+        course.take(event, table)?;
+    }
     Ok(events.into_iter().map(|(event, _)| event).collect())
 }
 
-fn action(table: &EventTable, links: &Links) -> Checked<Action> {
-    let link = links.find(&table.link)?;
+fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
     let kind = table.kind.value.0;
-    only_for(kind, EventKind::Outage, table.gap.as_ref().map(|gap| &gap.span), "gap")?;
-    only_for(kind, EventKind::Outage, table.mode.as_ref().map(|mode| &mode.span), "mode")?;
-    only_for(kind, EventKind::Rate, table.rate.as_ref().map(|rate| &rate.span), "rate")?;
-    only_for(kind, EventKind::Delay, table.delay.as_ref().map(|delay| &delay.span), "delay")?;
-    if let (EventKind::Outage, Some(direction)) = (kind, &table.direction) {
-        return Err(Problem::at(direction.span.clone(), "an outage is always of both directions"));
+    check_keys(table)?;
+    if kind == EventKind::Handover {
+        let station = network.nodes.find_station(needed(table.station.as_ref(), table, "station")?)?;
+        let to = network.radios.find(station, needed(table.to.as_ref(), table, "to")?, network.nodes)?;
+        // Of zero: the new association begins as the old one ends.
+        return Ok(Action::Handover { station, to, gap: needed(table.gap.as_ref(), table, "gap")?.value.0 });
     }
+    let link = network.links.find(needed(table.link.as_ref(), table, "link")?)?;
     let way = table.direction.as_ref().map_or(Way::Both, |way| way.value.0);
     Ok(match kind {
-        EventKind::Outage => {
+        EventKind::Outage | EventKind::Handover => {
             let gap = positive(needed(table.gap.as_ref(), table, "gap")?, "gap")?;
             let mode = table.mode.as_ref().map_or(DownMode::Drop, |mode| mode.value.0);
             Action::Outage { link, gap, mode }
@@ -66,12 +72,30 @@ fn action(table: &EventTable, links: &Links) -> Checked<Action> {
     })
 }
 
-/// A key that only events of one kind take.
-fn only_for(kind: EventKind, takes: EventKind, span: Option<&Span>, key: &str) -> Checked<()> {
+/// No key stands where it means nothing.
+fn check_keys(table: &EventTable) -> Checked<()> {
+    use EventKind::{Delay, Handover, Outage, Rate};
+    let kind = table.kind.value.0;
+    only_for(kind, &[Outage, Rate, Delay], table.link.as_ref().map(|link| &link.span), "link")?;
+    only_for(kind, &[Handover], table.station.as_ref().map(|station| &station.span), "station")?;
+    only_for(kind, &[Handover], table.to.as_ref().map(|to| &to.span), "to")?;
+    only_for(kind, &[Outage, Handover], table.gap.as_ref().map(|gap| &gap.span), "gap")?;
+    only_for(kind, &[Outage], table.mode.as_ref().map(|mode| &mode.span), "mode")?;
+    only_for(kind, &[Rate], table.rate.as_ref().map(|rate| &rate.span), "rate")?;
+    only_for(kind, &[Delay], table.delay.as_ref().map(|delay| &delay.span), "delay")?;
+    if let (Outage, Some(direction)) = (kind, &table.direction) {
+        return Err(Problem::at(direction.span.clone(), "an outage is always of both directions"));
+    }
+    only_for(kind, &[Rate, Delay], table.direction.as_ref().map(|way| &way.span), "direction")
+}
+
+/// A key that only events of some kinds take.
+fn only_for(kind: EventKind, takes: &[EventKind], span: Option<&Span>, key: &str) -> Checked<()> {
     match span {
-        Some(span) if kind != takes => {
+        Some(span) if !takes.contains(&kind) => {
             let title = format!("`{key}` means nothing to an event that does `{}`", kind.word());
-            Err(Problem::at(span.clone(), title).expected(format!("only for `{}`", takes.word())))
+            let words: Vec<String> = takes.iter().map(|takes| format!("`{}`", takes.word())).collect();
+            Err(Problem::at(span.clone(), title).expected(format!("only for {}", words.join(", "))))
         }
         _ => Ok(()),
     }
@@ -125,21 +149,4 @@ fn phase_span(phase: &Located<Phase>, network: &Network<'_>) -> Checked<Duration
             Err(problem.expected("expected a duration such as \"20ms\" here"))
         }
     }
-}
-
-/// An outage that may begin while its link is still gone has no clear end.
-fn no_outage_within_another(events: &[(Event, &Span)], links: &Links) -> Checked<()> {
-    let mut back: Vec<Option<Instant>> = vec![None; links.list.len()];
-    for (event, span) in events {
-        let Action::Outage { link, gap, .. } = event.action else { continue };
-        if let Some(back) = back[link].filter(|&back| event.at < back) {
-            let title = format!(
-                "link `{}` is still gone then: the outage before ends at {back}",
-                links.list[link].name
-            );
-            return Err(Problem::at((*span).clone(), title));
-        }
-        back[link] = Some(event.at + event.phase + gap);
-    }
-    Ok(())
 }

@@ -30,7 +30,7 @@ impl Links {
 
     fn add_table(&mut self, table: &LinkTable, nodes: &Nodes) -> Checked<()> {
         let [a, b] = &table.between.value.0;
-        let between = [nodes.find(a)?, nodes.find(b)?];
+        let between = [nodes.find_linked(a)?, nodes.find_linked(b)?];
         if between[0] == between[1] {
             return Err(Problem::at(
                 table.between.span.clone(),

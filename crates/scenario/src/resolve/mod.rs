@@ -1,6 +1,7 @@
 //! From tables to the model: names to indices, defaults filled in, everything checked.
 
 mod agents;
+mod course;
 mod events;
 mod flows;
 mod generate;
@@ -8,6 +9,7 @@ mod links;
 mod names;
 mod nodes;
 mod paths;
+mod radios;
 mod schemes;
 
 use handfast_core::{Duration, Instant};
@@ -23,6 +25,7 @@ use flows::Flows;
 use generate::Topology;
 use links::Links;
 use nodes::Nodes;
+use radios::Radios;
 
 /// The scenario that the tables describe.
 pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
@@ -33,8 +36,9 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
     let mut topology = Topology { nodes: &mut nodes, links: &mut links, flows: &mut flows };
     topology.generate(&file.generate)?;
     paths::check(&nodes, &links, &flows)?;
-    let events =
-        events::resolve(&file.events, &Network { nodes: &nodes, links: &links, flows: &flows, duration })?;
+    let radios = Radios::resolve(&file.nodes, &mut nodes, &links)?;
+    let network = Network { nodes: &nodes, links: &links, radios: &radios, flows: &flows, duration };
+    let events = events::resolve(&file.events, &network)?;
     let (schemes, profiles) = schemes::resolve(file, &nodes)?;
     let captures = file.capture.iter().map(|name| nodes.find(name)).collect::<Checked<_>>()?;
     let mut scenario = Scenario {

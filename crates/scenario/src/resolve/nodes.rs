@@ -36,7 +36,7 @@ impl Nodes {
         if id >= Self::MOST {
             return Err(Problem::at(span.clone(), format!("more than {} nodes", Self::MOST)));
         }
-        self.list.push(Node { name: name.to_owned(), kind, role });
+        self.list.push(Node { name: name.to_owned(), kind, role, ap: None });
         self.spans.push(span.clone());
         self.names.insert(name, id, span)?;
         Ok(id)
@@ -49,18 +49,41 @@ impl Nodes {
     /// The node called `name`, which must have endpoints.
     pub(super) fn find_host(&self, name: &Located<String>) -> Checked<NodeId> {
         let id = self.find(name)?;
-        if self.forwards(id) {
-            let problem = Problem::at(name.span.clone(), format!("`{}` only forwards", name.value));
-            return Err(problem.expected("expected a node of kind \"host\" or \"station\""));
+        let why = match self.list[id].kind {
+            NodeKind::Host | NodeKind::Station => return Ok(id),
+            NodeKind::Switch | NodeKind::AccessPoint => "only forwards",
+            NodeKind::Controller => "is a controller: it has no endpoints",
+        };
+        let problem = Problem::at(name.span.clone(), format!("`{}` {why}", name.value));
+        Err(problem.expected("expected a node of kind \"host\" or \"station\""))
+    }
+
+    /// The node called `name`, which must be one that has links.
+    pub(super) fn find_linked(&self, name: &Located<String>) -> Checked<NodeId> {
+        let id = self.find(name)?;
+        if self.list[id].kind == NodeKind::Controller {
+            let title = format!("`{}` is a controller: it has no links of its own", name.value);
+            let problem = Problem::at(name.span.clone(), title);
+            return Err(problem.help("it reaches every switch and access point; agents say how fast"));
         }
         Ok(id)
     }
 
+    /// The node called `name`, which must be a station.
+    pub(super) fn find_station(&self, name: &Located<String>) -> Checked<NodeId> {
+        let id = self.find(name)?;
+        if self.list[id].kind == NodeKind::Station {
+            return Ok(id);
+        }
+        let stations = self.list.iter().filter(|node| node.kind == NodeKind::Station);
+        let problem = Problem::at(name.span.clone(), format!("`{}` is no station", name.value));
+        Err(problem
+            .expected("expected a node of kind \"station\"")
+            .nearest(&name.value, stations.map(|node| node.name.as_str())))
+    }
+
     /// Whether packets for others pass through a node.
     pub(super) fn forwards(&self, id: NodeId) -> bool {
-        match self.list[id].kind {
-            NodeKind::Switch | NodeKind::AccessPoint => true,
-            NodeKind::Host | NodeKind::Station => false,
-        }
+        self.list[id].kind.forwards()
     }
 }

@@ -7,7 +7,7 @@ use handfast_core::Duration;
 use super::flows::Flows;
 use super::links::Links;
 use super::nodes::Nodes;
-use crate::model::{Link, NodeId};
+use crate::model::{Link, NodeId, NodeKind, radio};
 use handfast_document::{Checked, Problem};
 
 /// At most so many nodes with several links: routes between them are a table with an entry for each pair.
@@ -39,7 +39,8 @@ fn check_degrees(nodes: &Nodes, links: &Links) -> Checked<()> {
     for end in links.list.iter().flat_map(|link| link.between) {
         degrees[end] += 1;
     }
-    if let Some(id) = degrees.iter().position(|&degree| degree == 0) {
+    let wants_link = |id: NodeId| nodes.list[id].kind != NodeKind::Controller;
+    if let Some(id) = (0..degrees.len()).find(|&id| degrees[id] == 0 && wants_link(id)) {
         let problem =
             Problem::at(nodes.spans[id].clone(), format!("node `{}` has no link", nodes.list[id].name));
         return Err(problem.expected("expected in the `between` of a link"));
@@ -55,14 +56,16 @@ fn check_degrees(nodes: &Nodes, links: &Links) -> Checked<()> {
 }
 
 /// Which nodes packets can pass between: islands of forwarding nodes, and the islands that each host touches.
-struct Islands<'a> {
+pub(super) struct Islands<'a> {
     nodes: &'a Nodes,
     /// Of each host, sorted: the islands' representatives, and the hosts with a direct link.
     touched: Vec<Vec<NodeId>>,
+    /// Of each node the representative of its island.
+    island: Vec<NodeId>,
 }
 
 impl<'a> Islands<'a> {
-    fn new(nodes: &'a Nodes, links: &[Link]) -> Self {
+    pub(super) fn new(nodes: &'a Nodes, links: &[Link]) -> Self {
         let mut parent: Vec<NodeId> = (0..nodes.list.len()).collect();
         for &Link { between: [a, b], .. } in links {
             if nodes.forwards(a) && nodes.forwards(b) {
@@ -82,7 +85,13 @@ impl<'a> Islands<'a> {
             islands.sort_unstable();
             islands.dedup();
         }
-        Self { nodes, touched }
+        let island = (0..parent.len()).map(|node| root(&mut parent, node)).collect();
+        Self { nodes, touched, island }
+    }
+
+    /// Whether packets can pass between a forwarding node and a host.
+    pub(super) fn reaches(&self, from: NodeId, host: NodeId) -> bool {
+        self.touched[host].binary_search(&self.island[from]).is_ok()
     }
 
     /// Whether two hosts share an island or a link.
@@ -111,6 +120,10 @@ pub(super) fn round_trip(nodes: &Nodes, links: &[Link], from: NodeId, to: NodeId
     let mut neighbours: BTreeMap<NodeId, Vec<(NodeId, Duration)>> = BTreeMap::new();
     for link in links {
         let [a, b] = link.between;
+        // A station's radio is at one access point.
+        if radio(&nodes.list, link.between).is_some_and(|(station, ap)| nodes.list[station].ap != Some(ap)) {
+            continue;
+        }
         let both = link.forward.delay + link.backward.delay;
         neighbours.entry(a).or_default().push((b, both));
         neighbours.entry(b).or_default().push((a, both));

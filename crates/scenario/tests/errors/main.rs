@@ -5,6 +5,7 @@ use std::fmt::Write;
 use handfast_scenario::Scenario;
 
 const BASE: &str = include_str!("base.toml");
+const ROAM: &str = include_str!("roam.toml");
 
 /// What is wrong, what the base file says, and what it says instead.
 const CASES: &[(&str, &str, &str)] = &[
@@ -42,7 +43,9 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a flow that starts too late", "app = \"bulk\"", "start = \"30s\""),
     ("a flow that stops first", "app = \"bulk\"", "start = \"5s\"\nstop = \"4s\""),
     ("no flow at all", "[[flows]]\nfrom = \"cn\"\nto = \"mn\"\napp = \"bulk\"\n", ""),
-    ("an event that is not built", "do = \"outage\"", "do = \"handover\""),
+    ("a key of a handover", "link = \"radio\"", "link = \"radio\"\nstation = \"mn\""),
+    ("an event without its link", "link = \"radio\"\n", ""),
+    ("a handover of a link", "do = \"outage\"", "do = \"handover\""),
     ("an unknown event", "do = \"outage\"", "do = \"outtage\""),
     ("an unknown link", "link = \"radio\"", "link = \"raido\""),
     ("an event after the end", "at = \"10s\"", "at = \"31s\""),
@@ -90,6 +93,55 @@ const CASES: &[(&str, &str, &str)] = &[
     ("an open string", "duration = \"30s\"", "duration = \"30s"),
 ];
 
+/// The same of the base file in which a station roams.
+const ROAMING: &[(&str, &str, &str)] = &[
+    ("a handover without its gap", "gap = \"3s\"\n", ""),
+    ("a handover with a direction", "gap = \"3s\"", "gap = \"3s\"\ndirection = \"forward\""),
+    ("a handover of a host", "station = \"mn\"", "station = \"cn\""),
+    ("a handover of an unknown station", "station = \"mn\"", "station = \"mm\""),
+    ("a handover to an unknown node", "to = \"ap2\"", "to = \"ap9\""),
+    ("a handover to a switch", "to = \"ap2\"", "to = \"s1\""),
+    ("a handover to where the station is", "to = \"ap2\"", "to = \"ap1\""),
+    ("a handover to where it went before", "gap = \"3s\"", "gap = \"3s\"\nevery = \"5s\""),
+    (
+        "a handover within another",
+        "gap = \"3s\"",
+        "gap = \"3s\"\n[[events]]\nat = \"12s\"\ndo = \"handover\"\nstation = \"mn\"\nto = \"ap1\"\ngap = \"0s\"",
+    ),
+    (
+        "an outage during a handover",
+        "gap = \"3s\"",
+        "gap = \"3s\"\n[[events]]\nat = \"12s\"\ndo = \"outage\"\nlink = \"ap2-mn\"\ngap = \"1s\"",
+    ),
+    (
+        "a handover during an outage",
+        "gap = \"3s\"",
+        "gap = \"3s\"\n[[events]]\nat = \"9s\"\ndo = \"outage\"\nlink = \"ap1-mn\"\ngap = \"2s\"",
+    ),
+    (
+        "an outage where the station is not",
+        "gap = \"3s\"",
+        "gap = \"3s\"\n[[events]]\nat = \"9s\"\ndo = \"outage\"\nlink = \"ap2-mn\"\ngap = \"1s\"",
+    ),
+    ("a handover to an island", "between = [\"s1\", \"ap2\"]", "between = [\"cn\", \"s1\"]"),
+    ("an unknown first access point", "mn = {kind = \"station\"", "mn = {kind = \"station\", ap = \"ap3\""),
+    ("an access point of a host", "cn = {kind = \"host\"", "cn = {kind = \"host\", ap = \"ap1\""),
+    ("two links to an access point", "between = [\"ap2\", \"mn\"]", "between = [\"ap1\", \"mn\"]"),
+    ("a link to a controller", "between = [\"s1\", \"ap2\"]", "between = [\"ctl\", \"ap2\"]"),
+    ("a flow from a controller", "from = \"cn\"", "from = \"ctl\""),
+    ("a controller without a policy", ", policy = \"bare\"", ""),
+    ("a policy that is none", "policy = \"bare\"", "policy = \"spuriuos\""),
+    ("a key that no agent takes", "policy = \"bare\"", "policy = \"bare\", hold = \"port\""),
+    ("an agent in a switch", "role:controller", "role:other"),
+    ("an agent in two controllers", "role = \"other\"", "role = \"controller\""),
+    (
+        "a rate of a release at once",
+        "policy = \"bare\"",
+        "policy = \"bare\", release = \"unpaced\", release_rate = \"1Mbit/s\"",
+    ),
+    ("a release of nothing", "policy = \"bare\"", "policy = \"bare\", release_burst = \"1kB\""),
+];
+
 /// What an override says, and to what.
 const OVERRIDES: &[(&str, &str, &str)] = &[
     ("an unknown key", "links.radio.los", "0.01"),
@@ -110,11 +162,13 @@ fn message(out: &mut String, what: &str, text: &str, overrides: &[(String, Strin
 
 #[test]
 fn messages() {
-    Scenario::parse(BASE, "base.toml", &[]).unwrap();
     let mut out = String::new();
-    for (what, old, new) in CASES {
-        assert!(BASE.contains(old), "{what}: the base file lacks {old}");
-        message(&mut out, what, &BASE.replacen(old, new, 1), &[]);
+    for (base, cases) in [(BASE, CASES), (ROAM, ROAMING)] {
+        Scenario::parse(base, "base.toml", &[]).unwrap();
+        for (what, old, new) in cases {
+            assert!(base.contains(old), "{what}: the base file lacks {old}");
+            message(&mut out, what, &base.replacen(old, new, 1), &[]);
+        }
     }
     for &(what, path, value) in OVERRIDES {
         message(&mut out, &format!("--set, {what}"), BASE, &[(path.to_owned(), value.to_owned())]);

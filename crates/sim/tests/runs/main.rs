@@ -4,5 +4,6 @@ mod applications;
 mod captures;
 mod determinism;
 mod plugin;
+mod roams;
 mod support;
 mod table;

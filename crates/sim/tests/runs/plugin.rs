@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::support::OUTAGE;
 use handfast_core::{Duration, Instant};
 use handfast_net::{Forwarder, Outbox, Port};
-use handfast_scenario::Scenario;
+use handfast_scenario::{Agent, AgentKind, Scenario};
 use handfast_sim::series::NoSeries;
 use handfast_sim::{Control, Options, Plugins, RunError, RunResult, run_with};
 use handfast_wire::{Body, Packet};
@@ -14,8 +14,8 @@ fn agent(kind: &str) -> Scenario {
     let text = OUTAGE.replace("loss = 1e-3", "");
     let mut scenario = crate::support::with(&text, "[schemes.help]\nsender = \"sack\"\n");
     let ap = scenario.nodes.iter().position(|node| node.role.is_some()).unwrap();
-    // The file knows no kind of agent yet; the model does.
-    scenario.schemes[0].agents = vec![handfast_scenario::Agent { kind: kind.to_owned(), at: vec![ap] }];
+    // The file knows the kinds that are built in; the model any.
+    scenario.schemes[0].agents = vec![Agent { kind: AgentKind::Plugin(kind.to_owned()), at: vec![ap] }];
     scenario.events.clear();
     scenario
 }
@@ -101,7 +101,7 @@ fn an_agent_with_a_timer_delays_the_round_trip() {
 #[test]
 fn an_agent_of_unknown_kind_is_an_error() {
     let error = run_agent(&agent("snooop"), &Plugins::new()).unwrap_err();
-    assert_eq!(error.to_string(), "scheme `help`: no agent of kind `snooop`");
+    assert_eq!(error.to_string(), "scheme `help`: the simulator has no agent of kind `snooop`");
 }
 
 /// Wants to act now, for ever.

@@ -1,5 +1,7 @@
 //! What the tests of whole runs share.
 
+use std::path::Path;
+
 use handfast_scenario::Scenario;
 use handfast_sim::series::{Collected, NoSeries};
 use handfast_sim::{Control, Options, RunResult, run};
@@ -58,4 +60,17 @@ pub(crate) fn bytes(scenario: &Scenario, scheme: &str, options: &Options) -> (St
     let scheme = scenario.scheme(scheme).expect("a scheme or profile");
     let result = run(scenario, scheme, options, &Control::new(), &mut series).expect("a result");
     (result.to_json(), series)
+}
+
+/// Compares with the file of that name, line by line; with `HANDFAST_UPDATE` it is written anew.
+pub(crate) fn assert_golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs").join(name);
+    if std::env::var_os("HANDFAST_UPDATE").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    for (line, (now, was)) in text.lines().zip(golden.lines()).enumerate() {
+        assert_eq!(now, was, "line {}; if that is meant, set HANDFAST_UPDATE=1", line + 1);
+    }
+    assert_eq!(text.lines().count(), golden.lines().count());
 }

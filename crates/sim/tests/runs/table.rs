@@ -2,9 +2,8 @@
 //! "results changed" entry in the CHANGELOG. `HANDFAST_UPDATE=1 cargo test -p handfast-sim --test runs` writes it anew.
 
 use std::fmt::Write;
-use std::path::Path;
 
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runs/table.txt");
+use crate::support::assert_golden;
 
 /// Losses per thousand packets, both ways.
 const LOSSES: [(&str, &str); 3] = [("0", "0"), ("1", "0.001"), ("20", "0.02")];
@@ -44,13 +43,5 @@ fn table() -> String {
 
 #[test]
 fn the_table_is_as_it_was() {
-    let table = table();
-    if std::env::var_os("HANDFAST_UPDATE").is_some() {
-        std::fs::write(GOLDEN, &table).unwrap();
-    }
-    let golden = std::fs::read_to_string(Path::new(GOLDEN)).unwrap_or_default();
-    for (line, (now, was)) in table.lines().zip(golden.lines()).enumerate() {
-        assert_eq!(now, was, "line {}; if that is meant, set HANDFAST_UPDATE=1", line + 1);
-    }
-    assert_eq!(table.lines().count(), golden.lines().count());
+    assert_golden("table.txt", &table());
 }

@@ -1,0 +1,135 @@
+//! Which access point each station is associated with, and when.
+
+use std::collections::BTreeMap;
+
+use handfast_core::Instant;
+use handfast_scenario::{LinkId, NodeId, Scenario};
+
+use crate::timeline::{Change, Timeline};
+
+/// The radio links of all stations, and which of each station's is up.
+#[derive(Clone, Debug)]
+pub struct Radios {
+    /// By station and access point.
+    links: BTreeMap<(NodeId, NodeId), LinkId>,
+    /// For each station the link that it is on.
+    on: BTreeMap<NodeId, LinkId>,
+}
+
+impl Radios {
+    /// As they are at the start.
+    pub fn new(scenario: &Scenario) -> Self {
+        let all = (0..scenario.links.len()).filter_map(|link| Some((scenario.radio(link)?, link)));
+        let links: BTreeMap<_, _> = all.collect();
+        let at = |(station, node): (NodeId, &handfast_scenario::Node)| Some((station, node.ap?));
+        let on = scenario.nodes.iter().enumerate().filter_map(at);
+        let on = on.filter_map(|(station, ap)| Some((station, *links.get(&(station, ap))?))).collect();
+        Self { links, on }
+    }
+
+    /// The station goes to another access point: the link that it leaves, and the one that it comes to. [`None`]: there
+    /// is no such link.
+    pub fn move_to(&mut self, station: NodeId, ap: NodeId) -> Option<(LinkId, LinkId)> {
+        let comes = *self.links.get(&(station, ap))?;
+        let goes = self.on.insert(station, comes)?;
+        Some((goes, comes))
+    }
+
+    /// The radio links on which no station is.
+    pub fn idle(&self) -> impl Iterator<Item = LinkId> {
+        let on = |station| self.on.get(station).copied();
+        self.links
+            .iter()
+            .filter(move |((station, _), link)| on(station) != Some(**link))
+            .map(|(_, link)| *link)
+    }
+}
+
+/// An association begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Association {
+    /// When.
+    pub at: Instant,
+    /// The station.
+    pub station: NodeId,
+    /// The access point of the association that begins; [`None`]: the one before has ended.
+    pub ap: Option<NodeId>,
+    /// Counts the station's associations from 1, that of the start: it rises with each one that begins.
+    pub epoch: u64,
+}
+
+/// The associations of every station over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Associations {
+    start: Vec<Association>,
+    changes: Vec<Association>,
+}
+
+impl Associations {
+    /// Those of a run.
+    pub fn new(scenario: &Scenario, timeline: &Timeline) -> Self {
+        let stations = scenario.nodes.iter().enumerate().filter(|(_, node)| node.ap.is_some());
+        let first = |(station, node): (NodeId, &handfast_scenario::Node)| Association {
+            at: Instant::ZERO,
+            station,
+            ap: node.ap,
+            epoch: 1,
+        };
+        let mut this = Self { start: stations.map(first).collect(), changes: Vec::new() };
+        let mut epochs: BTreeMap<NodeId, u64> = this.start.iter().map(|a| (a.station, a.epoch)).collect();
+        for (at, change) in timeline.changes() {
+            let (Change::Down(id) | Change::Up(id)) = change else { continue };
+            let Some(station) = timeline.outages[id].station else { continue };
+            let epoch = epochs.entry(station).or_default();
+            let mut ap = None;
+            if matches!(change, Change::Up(_)) {
+                *epoch += 1;
+                ap = scenario.radio(timeline.outages[id].comes).map(|(_, ap)| ap);
+            }
+            this.changes.push(Association { at, station, ap, epoch: *epoch });
+        }
+        this
+    }
+
+    /// Those with which the run begins, by station.
+    pub fn at_start(&self) -> &[Association] {
+        &self.start
+    }
+
+    /// Every beginning and end after that, in order of time: at one moment an end stands before the beginning that follows it.
+    pub fn changes(&self) -> &[Association] {
+        &self.changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn epochs_rise_with_each_association_and_ends_keep_them() {
+        let scenario = testing::roam(&[(10_000, 3, 3000), (20_000, 2, 0)]);
+        let all = Associations::new(&scenario, &Timeline::new(&scenario, 1));
+        let first = Association { at: Instant::ZERO, station: 4, ap: Some(2), epoch: 1 };
+        assert_eq!(all.at_start(), [first]);
+        let seen: Vec<_> = all
+            .changes()
+            .iter()
+            .map(|a| (a.at.since(Instant::ZERO).as_millis(), a.station, a.ap, a.epoch))
+            .collect();
+        let expected =
+            [(10_000, 4, None, 1), (13_000, 4, Some(3), 2), (20_000, 4, None, 2), (20_000, 4, Some(2), 3)];
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn all_radio_links_but_one_are_idle() {
+        let scenario = testing::roam(&[]);
+        let mut radios = Radios::new(&scenario);
+        assert_eq!(radios.idle().collect::<Vec<_>>(), [4]);
+        assert_eq!(radios.move_to(4, 3), Some((3, 4)));
+        assert_eq!(radios.idle().collect::<Vec<_>>(), [3]);
+        assert_eq!(radios.move_to(4, 1), None, "a switch");
+    }
+}

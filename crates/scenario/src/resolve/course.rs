@@ -1,0 +1,142 @@
+//! What events do to links and stations in the course of a run: none may begin before what it builds on has ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use handfast_core::Instant;
+
+use super::events::Network;
+use super::paths::Islands;
+use crate::file::EventTable;
+use crate::model::{Action, Event, LinkId, NodeId, radio};
+use handfast_document::{Checked, Problem};
+
+/// Where things stand after the events so far, at the latest: phases are drawn later.
+pub(super) struct Course<'a> {
+    network: &'a Network<'a>,
+    /// When each link is back from its last outage.
+    back: Vec<Option<Instant>>,
+    /// Of each node that is a station: its access point, and when its last handover has ended.
+    stations: Vec<(Option<NodeId>, Instant)>,
+    islands: Islands<'a>,
+    /// Whom each station has flows with.
+    peers: BTreeMap<NodeId, BTreeSet<NodeId>>,
+    /// Handovers, by station and goal, after which flows find their way.
+    found: BTreeSet<(NodeId, NodeId)>,
+}
+
+impl<'a> Course<'a> {
+    pub(super) fn new(network: &'a Network<'a>) -> Self {
+        let stations = network.nodes.list.iter().map(|node| (node.ap, Instant::ZERO));
+        let mut peers = BTreeMap::<_, BTreeSet<_>>::new();
+        for flow in &network.flows.list {
+            peers.entry(flow.from).or_default().insert(flow.to);
+            peers.entry(flow.to).or_default().insert(flow.from);
+        }
+        Self {
+            network,
+            back: vec![None; network.links.list.len()],
+            stations: stations.collect(),
+            islands: Islands::new(network.nodes, &network.links.list),
+            peers,
+            found: BTreeSet::new(),
+        }
+    }
+
+    /// Takes the next event in order of time; `table` is where it stands.
+    pub(super) fn take(&mut self, event: &Event, table: &EventTable) -> Checked<()> {
+        match event.action {
+            Action::Outage { link, gap, .. } => {
+                self.outage(event.at, link, table)?;
+                self.back[link] = Some(event.at + event.phase + gap);
+            }
+            Action::Handover { station, to, gap } => {
+                self.handover(event.at, station, to, table)?;
+                self.stations[station] = (Some(to), event.at + event.phase + gap);
+            }
+            Action::SetRate { .. } | Action::SetDelay { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// An outage that may begin while its link is still gone has no clear end.
+    fn outage(&self, at: Instant, link: LinkId, table: &EventTable) -> Checked<()> {
+        let of = &self.network.links.list[link];
+        if let Some(back) = self.back[link].filter(|&back| at < back) {
+            let title = format!("link `{}` is still gone then: the outage before ends at {back}", of.name);
+            return Err(Problem::at(table.at.span.clone(), title));
+        }
+        let Some((station, ap)) = radio(&self.network.nodes.list, of.between) else { return Ok(()) };
+        self.settled(at, station, table)?;
+        let now = self.stations[station].0;
+        if now == Some(ap) {
+            return Ok(());
+        }
+        let title = format!("station `{}` is not at `{}` then", self.name(station), self.name(ap));
+        let span = table.link.as_ref().map_or(&table.at.span, |link| &link.span);
+        let problem = Problem::at(span.clone(), title).expected("this link is down anyway");
+        Err(match now {
+            Some(now) => problem.help(format!("it is at `{}`", self.name(now))),
+            None => problem,
+        })
+    }
+
+    fn handover(&mut self, at: Instant, station: NodeId, to: NodeId, table: &EventTable) -> Checked<()> {
+        self.settled(at, station, table)?;
+        self.elsewhere(station, to, table)?;
+        self.reachable(station, to, table)?;
+        for &(_, link) in self.network.radios.of(station) {
+            if let Some(back) = self.back[link].filter(|&back| at < back) {
+                let name = &self.network.links.list[link].name;
+                let title = format!("link `{name}` is still gone then: its outage ends at {back}");
+                let problem = Problem::at(table.at.span.clone(), title);
+                return Err(problem.help("a handover is an outage of its own: give it a longer `gap`"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The station roams to another access point than it is at.
+    fn elsewhere(&self, station: NodeId, to: NodeId, table: &EventTable) -> Checked<()> {
+        if self.stations[station].0 == Some(to) {
+            let title = format!("station `{}` is at `{}` already by then", self.name(station), self.name(to));
+            let span = table.to.as_ref().map_or(&table.at.span, |to| &to.span);
+            let others = self.network.radios.of(station).iter().filter(|&&(ap, _)| ap != to);
+            let names: Vec<_> = others.map(|&(ap, _)| self.name(ap)).collect();
+            let problem = Problem::at(span.clone(), title).expected("expected another access point");
+            return Err(problem.help(match &names[..] {
+                [] => "it has no link to another one".to_owned(),
+                names => format!("it has links to: {}", names.join(", ")),
+            }));
+        }
+        Ok(())
+    }
+
+    /// From the new access point a way leads to all that the station has flows with.
+    fn reachable(&mut self, station: NodeId, to: NodeId, table: &EventTable) -> Checked<()> {
+        if !self.found.insert((station, to)) {
+            return Ok(());
+        }
+        let mut peers = self.peers.get(&station).into_iter().flatten();
+        let Some(&lost) = peers.find(|&&peer| !self.islands.reaches(to, peer)) else { return Ok(()) };
+        let title = format!("no way leads from `{}` to `{}`", self.name(to), self.name(lost));
+        let span = table.to.as_ref().map_or(&table.at.span, |to| &to.span);
+        Err(Problem::at(span.clone(), title)
+            .expected(format!("`{}` has a flow with it", self.name(station)))
+            .help("only switches and access points forward packets"))
+    }
+
+    /// No handover of the station may still be under way.
+    fn settled(&self, at: Instant, station: NodeId, table: &EventTable) -> Checked<()> {
+        let ended = self.stations[station].1;
+        if at >= ended {
+            return Ok(());
+        }
+        let name = self.name(station);
+        let title = format!("station `{name}` is still roaming then: the handover before ends at {ended}");
+        Err(Problem::at(table.at.span.clone(), title))
+    }
+
+    fn name(&self, node: NodeId) -> &'a str {
+        &self.network.nodes.list[node].name
+    }
+}
