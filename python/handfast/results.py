@@ -76,15 +76,19 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """One absence of a link."""
+    """One handover of a station, or one absence of a link."""
 
     station: str | None
     """The station that lost its link, if an end of it is one."""
     link: str
+    """The link that went."""
+    to: str | None
+    """The access point that the station roamed to; None: the same link came back."""
     down_s: float
     """When the link went, seconds from the run's start."""
     up_s: float | None
-    """When it came back, seconds from the run's start; None where that is after the run's end."""
+    """When it or the one to the new access point came, seconds from the run's start; None where that is after the run's
+    end."""
     stall_s: float | None
     """From `up_s` to the first new data at the receiving application, seconds; the longest of the flows concerned."""
     time_to_full_rate_s: float | None
@@ -96,6 +100,7 @@ class Handover:
         return cls(
             station=data["station"],
             link=data["link"],
+            to=data.get("to"),
             down_s=data["down_s"],
             up_s=data["up_s"],
             stall_s=data["stall_s"],

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_core::Instant;
-use handfast_measure::address::address_of;
+use handfast_measure::address::{address_of, mac_of};
 use handfast_measure::plan::{self, Paths};
+use handfast_measure::timeline::Timeline;
 use handfast_measure::topology::Topology;
-use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
+use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
 use serde::Serialize;
 
 use crate::kernel::{self, Ends, Settings};
@@ -82,6 +83,7 @@ pub struct Wire {
 /// A scenario under a scheme, ready to be run.
 pub(crate) struct Layout {
     pub(crate) topology: Topology,
+    pub(crate) timeline: Timeline,
     pub(crate) paths: Paths,
     pub(crate) starts: Vec<Instant>,
 }
@@ -94,8 +96,9 @@ impl Layout {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Result<Self, String> {
         plan::check(scenario)?;
         let topology = Topology::new(scenario);
-        let paths = plan::paths(scenario, &topology)?;
-        Ok(Self { topology, paths, starts: plan::starts(scenario, seed) })
+        let timeline = Timeline::new(scenario, seed);
+        let paths = plan::paths(scenario, &topology, &timeline)?;
+        Ok(Self { topology, timeline, paths, starts: plan::starts(scenario, seed) })
     }
 }
 
@@ -128,9 +131,16 @@ impl Plan {
             return Err(format!("{} flows: the lab has no port for each", scenario.flows.len()));
         }
         if let Some(agent) = scheme.agents.first() {
-            return Err(format!("scheme `{}`: the lab has no agent `{}` yet", scheme.name, agent.kind));
+            return Err(format!(
+                "scheme `{}`: the lab has no agent of kind `{}`",
+                scheme.name,
+                agent.kind.name()
+            ));
         }
         let layout = Layout::new(scenario, 0)?;
+        if layout.timeline.outages.iter().any(|outage| outage.station.is_some()) {
+            return Err("stations do not roam in the lab yet".to_owned());
+        }
         let settings = settings_of(scenario, scheme, &layout.topology)?;
         let node = |(id, settings)| Node::new(scenario, &layout.topology, id, settings);
         let nodes = settings.into_iter().enumerate().map(node).collect();
@@ -193,14 +203,14 @@ fn settings_of(
 impl Node {
     fn new(scenario: &Scenario, topology: &Topology, id: NodeId, settings: Option<Settings>) -> Self {
         let node = &scenario.nodes[id];
-        let forwards = matches!(node.kind, NodeKind::Switch | NodeKind::AccessPoint);
+        let forwards = node.kind.forwards();
         let (kernel, settings) = (settings.is_some(), settings.unwrap_or_default());
         Self {
             name: node.name.clone(),
             forwards,
             kernel,
             address: address_of(id).to_string(),
-            mac: mac_of(id),
+            mac: mac_text(id),
             peers: peers(scenario, topology, id),
             forwarding: if forwards { forwarding(scenario, topology, id) } else { Vec::new() },
             settings: settings.sysctls,
@@ -209,14 +219,9 @@ impl Node {
     }
 }
 
-/// A locally administered address with the last three bytes of the IP address.
-pub(crate) fn mac_bytes(node: NodeId) -> [u8; 6] {
-    let [_, a, b, c] = (node as u32 + 1).to_be_bytes();
-    [2, 0, 10, a, b, c]
-}
-
-fn mac_of(node: NodeId) -> String {
-    mac_bytes(node).map(|byte| format!("{byte:02x}")).join(":")
+/// As text.
+fn mac_text(node: NodeId) -> String {
+    mac_of(node).map(|byte| format!("{byte:02x}")).join(":")
 }
 
 fn peers(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Peer> {
@@ -228,7 +233,7 @@ fn peers(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Peer> {
     let peer = |other: NodeId| {
         let out = topology.towards(id, topology.goal(other))?;
         let interface = interface_of(out as usize / 2);
-        Some(Peer { address: address_of(other).to_string(), mac: mac_of(other), interface })
+        Some(Peer { address: address_of(other).to_string(), mac: mac_text(other), interface })
     };
     others.filter_map(peer).collect::<BTreeSet<_>>().into_iter().collect()
 }
@@ -238,7 +243,7 @@ fn forwarding(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Forwa
     let ends: BTreeSet<NodeId> = scenario.flows.iter().flat_map(|flow| [flow.from, flow.to]).collect();
     let entry = |end: NodeId| {
         let out = topology.towards(id, topology.goal(end)).filter(|_| end != id)?;
-        Some(Forwarding { mac: mac_of(end), interface: interface_of(out as usize / 2) })
+        Some(Forwarding { mac: mac_text(end), interface: interface_of(out as usize / 2) })
     };
     ends.into_iter().filter_map(entry).collect()
 }

@@ -8,7 +8,7 @@ use std::thread::{self, ScopedJoinHandle};
 
 use handfast_core::{Duration, Instant};
 use handfast_measure::Control;
-use handfast_measure::address::address_of;
+use handfast_measure::address::{address_of, mac_of};
 use handfast_measure::limit::segment_size;
 use handfast_measure::outages::Outages;
 use handfast_measure::report::{Inputs, report};
@@ -22,7 +22,7 @@ use crate::capture::Captures;
 use crate::error::Tried;
 use crate::facts::{self, Outcome};
 use crate::kernel::{self, Ends, Settings};
-use crate::plan::{Layout, interface_of, loop_interface_of, mac_bytes, port_of};
+use crate::plan::{Layout, interface_of, loop_interface_of, port_of};
 use crate::traffic::counters::{self, Counters};
 use crate::traffic::receiver::{self, Received, Receiver};
 use crate::traffic::sender::{self, Job, Sent};
@@ -69,10 +69,9 @@ pub fn run(
     sink: &mut dyn SeriesSink,
 ) -> Result<RunResult, LabError> {
     let layout = Layout::new(scenario, options.seed).map_err(LabError::Scenario)?;
-    let timeline = Timeline::new(scenario, options.seed);
     let lab = Lab::open(scenario, scheme, spaces)?;
     let before = lab.counters()?;
-    let moved = lab.go(&layout, &timeline, options, control)?;
+    let moved = lab.go(&layout, options, control)?;
     let outcome = Outcome { counters: lab.counters_since(&before)?, moved };
     if let Some((flow, position)) = outcome.moved.received.wrong {
         return Err(LabError::WrongByte { flow: scenario.flows[flow].name.clone(), position });
@@ -80,7 +79,7 @@ pub fn run(
     if options.series {
         write_series(scenario, scheme, &outcome.moved, sink).map_err(LabError::Series)?;
     }
-    let (starts, timeline, paths) = (&layout.starts[..], &timeline, &layout.paths);
+    let (starts, timeline, paths) = (&layout.starts[..], &layout.timeline, &layout.paths);
     let inputs = Inputs { scenario, scheme, seed: options.seed, starts, timeline, paths };
     let flows = facts::flows(&inputs, &outcome);
     Ok(report(&inputs, facts::run(&inputs, &outcome), &flows, &outcome.moved.received.trackers))
@@ -143,13 +142,8 @@ impl<'a> Lab<'a> {
     }
 
     /// From the start to the end.
-    fn go(
-        &self,
-        layout: &Layout,
-        timeline: &Timeline,
-        options: &LabOptions,
-        control: &Control,
-    ) -> Result<Moved, LabError> {
+    fn go(&self, layout: &Layout, options: &LabOptions, control: &Control) -> Result<Moved, LabError> {
+        let timeline = &layout.timeline;
         let packet_loop = self.packet_loop(timeline, options)?;
         let receivers = self.receivers()?;
         let captures = Captures::open(self.scenario, &self.hub, &self.nodes, options.capture_dir.as_deref())?;
@@ -254,8 +248,8 @@ impl<'a> Lab<'a> {
         Some(Host {
             space: &self.nodes[node],
             interface: interface_of(*out as usize / 2),
-            identity: Identity { mac: mac_bytes(node), addresses: vec![address_of(node)] },
-            neighbours: peers.into_iter().map(|peer| (address_of(peer), mac_bytes(peer))).collect(),
+            identity: Identity { mac: mac_of(node), addresses: vec![address_of(node)] },
+            neighbours: peers.into_iter().map(|peer| (address_of(peer), mac_of(peer))).collect(),
             config: &self.scheme.sender,
             segment: segment_size(self.scheme).0 as f64,
             jobs,

@@ -241,7 +241,7 @@ impl Network {
         match self.topology.pass_on(node, label.goal) {
             // A bridge sends nothing back to where it came from (IEEE 802.1Q §8.6.1): a station has roamed meanwhile.
             Some(channel) if channel as usize != from ^ 1 => {
-                self.transmit(now, channel as usize, handle, label)
+                self.transmit(now, channel as usize, handle, label);
             }
             _ => self.lose(handle),
         }

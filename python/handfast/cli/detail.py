@@ -1,4 +1,4 @@
-"""One run in detail: its outages and its flows."""
+"""One run in detail: its handovers, outages and flows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_ROWS = 20
 
 
 def build(result: Result) -> Iterator[Table]:
-    """The tables worth showing: outages, if there were any, and flows, if there is more than one."""
+    """The tables worth showing: handovers and outages, if there were any, and flows, if there is more than one."""
     if result.handovers:
         yield _handovers(result.handovers)
     if len(result.flows) > 1:
@@ -23,15 +23,18 @@ def build(result: Result) -> Iterator[Table]:
 
 
 def _handovers(handovers: Sequence[Handover]) -> Table:
-    table = _table("outages", "link", "station", "down, s", "back, s", "stall, s", "to full rate, s")
+    table = _table(
+        "handovers and outages", ("link", "station", "to"), ("down, s", "back, s", "stall, s", "to full rate, s")
+    )
     for one in handovers[:MAX_ROWS]:
         times = (one.down_s, one.up_s, one.stall_s, one.time_to_full_rate_s)
-        table.add_row(one.link, one.station or tables.UNKNOWN, *(_seconds(time) for time in times))
+        names = (one.link, one.station or tables.UNKNOWN, one.to or tables.UNKNOWN)
+        table.add_row(*names, *(_seconds(time) for time in times))
     return _with_rest(table, len(handovers))
 
 
 def _flows(result: Result) -> Table:
-    table = _table("flows", "flow", "outcome")
+    table = _table("flows", ("flow", "outcome"))
     for column in tables.COLUMNS:
         head, width = column.narrow
         table.add_column(head, justify="right", min_width=width)
@@ -41,8 +44,8 @@ def _flows(result: Result) -> Table:
     return _with_rest(table, len(result.flows))
 
 
-def _table(title: str, first: str, second: str, *figures: str) -> Table:
-    table = Table(first, second, title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+def _table(title: str, names: Sequence[str], figures: Sequence[str] = ()) -> Table:
+    table = Table(*names, title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in figures:
         table.add_column(head, justify="right")
     return table

@@ -1,6 +1,6 @@
 //! How much a scenario would ask of the packet loop.
 
-use handfast_measure::plan::{self, Paths};
+use handfast_measure::plan::{self, Paths, Reroute};
 use handfast_measure::timeline::{Change, Timeline};
 use handfast_measure::topology::Topology;
 use handfast_scenario::{App, Flow, Scenario, Scheme};
@@ -10,9 +10,17 @@ use handfast_scenario::{App, Flow, Scenario, Scheme};
 /// # Errors
 /// One sentence where the scenario cannot be run.
 pub fn load(scenario: &Scenario, scheme: &Scheme) -> Result<f64, String> {
-    let paths = plan::paths(scenario, &Topology::new(scenario))?;
     // Seeds draw when things happen, not how fast links are.
-    Ok(estimate(scenario, &Timeline::new(scenario, 0), &paths, scheme.sender.mss))
+    let timeline = Timeline::new(scenario, 0);
+    let mut paths = plan::paths(scenario, &Topology::new(scenario), &timeline)?;
+    let mut most = estimate(scenario, &timeline, &paths, scheme.sender.mss);
+    for reroutes in std::mem::take(&mut paths.reroutes).into_iter().filter(|reroutes| !reroutes.is_empty()) {
+        for Reroute { flow, forward, backward } in reroutes {
+            (paths.forward[flow], paths.backward[flow]) = (forward, backward);
+        }
+        most = most.max(estimate(scenario, &timeline, &paths, scheme.sender.mss));
+    }
+    Ok(most)
 }
 
 /// Frames a second that the loop would move at the most in a run of `scenario`, whose flows send segments of `mss` octets.
@@ -109,6 +117,19 @@ mod tests {
         let alone = 100e6 / 8.0 / 1500.0 * 4.5;
         let load = load_of(&scenario);
         assert!((load - alone).abs() < 0.01 * alone, "{load} {alone}");
+    }
+
+    #[test]
+    fn the_busiest_way_of_a_station_counts() {
+        // 1,000 packets a second at the server; the second access point is behind another switch.
+        let fast = 90_000_000;
+        let net = || {
+            let net = Net::new("hsaams").rate(0, 1, 12_000_000).rate(1, 2, fast).rate(1, 5, fast);
+            net.rate(5, 3, fast).rate(2, 4, fast).rate(3, 4, fast).bulk(0, 4)
+        };
+        assert!((load_of(&net().build()) - 4_500.0).abs() < 1.0);
+        let roam = net().handover(1000, 4, 3, 0).handover(2000, 4, 2, 0);
+        assert!((load_of(&roam.build()) - 6_000.0).abs() < 1.0);
     }
 
     #[test]

@@ -6,11 +6,12 @@
 use std::collections::VecDeque;
 
 use handfast_core::{Bytes, Duration, Instant};
+use handfast_measure::association::Radios;
 use handfast_measure::plan;
 use handfast_measure::timeline::{Change, Outage, Timeline};
 use handfast_measure::topology::{ChannelId, channel};
 use handfast_net::{Cause, Counters, Direction, DownMode, Exit, Link, Occupancy};
-use handfast_scenario::Scenario;
+use handfast_scenario::{LinkId, Scenario};
 use handfast_wire::Glance;
 
 use super::books::Books;
@@ -32,7 +33,7 @@ struct Lane {
     /// that it changes no result.
     beside: VecDeque<(Instant, Handle)>,
     delay: Duration,
-    /// How many outages of mode [`DownMode::Drop`] last.
+    /// How many outages of mode [`DownMode::Drop`] last; that no station is on a radio link is one.
     down: u32,
     /// How far the link has been driven: its time never goes back.
     driven: Instant,
@@ -67,7 +68,12 @@ impl Lanes {
             down: 0,
             driven: Instant::ZERO,
         };
-        let all: Vec<_> = plan::links(scenario, seed).into_iter().zip(directions).map(lane).collect();
+        let mut all: Vec<_> = plan::links(scenario, seed).into_iter().zip(directions).map(lane).collect();
+        for idle in Radios::new(scenario).idle() {
+            for end in [0, 1] {
+                all[channel(idle, end)].down = 1;
+            }
+        }
         let due = vec![Instant::MAX; all.len()];
         let (frames, books) = (Frames::default(), Books::default());
         Self { frames, all, due, timeline, next_change: 0, departures: Vec::new(), books }
@@ -194,14 +200,20 @@ impl Lanes {
     fn change(&mut self, at: Instant) {
         match self.timeline.change(self.next_change) {
             Change::Probe(_) => {}
-            Change::Down(outage) => self.each_way(at, outage, |lane, mode| {
-                lane.link.down(at, mode);
-                lane.down += u32::from(mode == DownMode::Drop);
-            }),
-            Change::Up(outage) => self.each_way(at, outage, |lane, mode| {
-                lane.link.up(at, mode);
-                lane.down -= u32::from(mode == DownMode::Drop);
-            }),
+            Change::Down(id) => {
+                let Outage { goes, mode, .. } = self.timeline.outages[id];
+                self.each_way(at, goes, |lane| {
+                    lane.link.down(at, mode);
+                    lane.down += u32::from(mode == DownMode::Drop);
+                });
+            }
+            Change::Up(id) => {
+                let Outage { comes, mode, .. } = self.timeline.outages[id];
+                self.each_way(at, comes, |lane| {
+                    lane.link.up(at, mode);
+                    lane.down -= u32::from(mode == DownMode::Drop);
+                });
+            }
             Change::Rate(channel, rate) => self.touch(at, channel, |lane| lane.link.set_rate(at, rate)),
             Change::Delay(channel, delay) => self.touch(at, channel, |lane| {
                 lane.link.set_delay(at, delay);
@@ -210,10 +222,9 @@ impl Lanes {
         }
     }
 
-    fn each_way(&mut self, at: Instant, outage: usize, change: impl Fn(&mut Lane, DownMode)) {
-        let Outage { link, mode, .. } = self.timeline.outages[outage];
+    fn each_way(&mut self, at: Instant, link: LinkId, change: impl Fn(&mut Lane)) {
         for end in [0, 1] {
-            self.touch(at, channel(link, end), |lane| change(lane, mode));
+            self.touch(at, channel(link, end), &change);
         }
     }
 

@@ -8,7 +8,7 @@ use handfast_net::{Forwarder, Outbox, Port};
 use handfast_scenario::{Agent, AgentKind, Scenario};
 use handfast_sim::series::NoSeries;
 use handfast_sim::{Control, Options, Plugins, RunError, RunResult, run_with};
-use handfast_wire::{Body, Packet};
+use handfast_wire::{Body, Packet, Payload};
 
 fn agent(kind: &str) -> Scenario {
     let text = OUTAGE.replace("loss = 1e-3", "");
@@ -96,6 +96,59 @@ fn an_agent_with_a_timer_delays_the_round_trip() {
     // SYN, SYN-ACK and the first segment pass the agent once each.
     let added = hold(50) - hold(10);
     assert!((added - 0.12).abs() < 1e-6, "{added}");
+}
+
+/// Sends on as bytes what it sees of a flow, as a switch that had it with a controller does; of one byte in so many bits are
+/// wrong.
+struct ThroughBytes {
+    wrong_after: Option<u64>,
+}
+
+impl Forwarder for ThroughBytes {
+    fn on_packet(&mut self, _: Instant, _: Port, mut packet: Packet, out: &mut Outbox) {
+        if let Body::Tcp(segment) = &mut packet.body
+            && segment.seq.0 % 3 > 0
+        {
+            let mut bytes = segment.payload.to_bytes().to_vec();
+            if let (Some(left), Some(last)) = (&mut self.wrong_after, bytes.last_mut()) {
+                *left = left.saturating_sub(1);
+                *last ^= u8::from(*left == 0);
+            }
+            segment.payload = Payload::Bytes(bytes.into());
+        }
+        out.forward(packet);
+    }
+
+    fn on_timer(&mut self, _: Instant, _: &mut Outbox) {}
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+fn through_bytes(wrong_after: Option<u64>) -> Result<RunResult, RunError> {
+    let text = OUTAGE.replace("loss = 1e-3", "loss = 0.01");
+    let mut scenario = crate::support::with(&text, "[schemes.help]\nsender = \"sack\"\n");
+    let ap = scenario.nodes.iter().position(|node| node.role.is_some()).unwrap();
+    scenario.schemes[0].agents = vec![Agent { kind: AgentKind::Plugin("bytes".to_owned()), at: vec![ap] }];
+    run_agent(
+        &scenario,
+        &Plugins::new().with("bytes", Box::new(move |_, _, _, _| Box::new(ThroughBytes { wrong_after }))),
+    )
+}
+
+#[test]
+fn payload_may_arrive_as_bytes_among_what_is_synthetic() {
+    let result = through_bytes(None).unwrap();
+    let flow = &result.flows[0];
+    // Some went as bytes and came again as synthetic payload, and the other way round.
+    assert!(flow.retransmitted_segments > Some(50) && flow.delivered_bytes > 1_000_000, "{flow:?}");
+}
+
+#[test]
+fn one_wrong_byte_is_caught() {
+    let error = through_bytes(Some(200)).unwrap_err();
+    assert!(matches!(error, RunError::WrongByte { position, .. } if position > 100_000), "{error}");
 }
 
 #[test]
