@@ -356,3 +356,12 @@ fn every_mask_of_a_match() {
          ffff5508 4f4e4600 0002 0017",
     );
 }
+
+#[test]
+fn flags_contain_flags() {
+    let both = FlowModFlags(FlowModFlags::SEND_FLOW_REM.0 | FlowModFlags::RESET_COUNTS.0);
+    assert!(both.contains(FlowModFlags::SEND_FLOW_REM) && both.contains(both));
+    assert!(!both.contains(FlowModFlags::CHECK_OVERLAP));
+    assert!(!FlowModFlags::SEND_FLOW_REM.contains(both));
+    assert!(!FlowModFlags::default().contains(FlowModFlags::RESET_COUNTS));
+}
