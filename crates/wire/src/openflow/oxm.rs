@@ -305,7 +305,7 @@ impl Match {
         let mut at = Reader::new(&self.other);
         while !at.is_empty() {
             let kept = Self::default().parse_field(&mut at);
-            if kept.is_ok_and(<[u8]>::is_empty) || kept.is_err() {
+            if !kept.is_ok_and(|whole| !whole.is_empty()) {
                 return Err(EmitError::OtherFields);
             }
         }
