@@ -130,7 +130,8 @@ impl Flows {
         {
             (entry.packets, entry.bytes) = (old.packets, old.bytes);
         }
-        self.note_end(id, &mut entry);
+        entry.noted_end = entry.end().map(|(at, _)| at);
+        self.ends.extend(entry.noted_end.map(|at| (at, id, entry.rank)));
         self.tables[usize::from(id)].insert(entry);
         Ok(())
     }
@@ -201,13 +202,6 @@ impl Flows {
         Some(entry)
     }
 
-    fn note_end(&mut self, table_id: u8, entry: &mut Entry) {
-        entry.noted_end = entry.end().map(|(at, _)| at);
-        if let Some(at) = entry.noted_end {
-            self.ends.insert((at, table_id, entry.rank));
-        }
-    }
-
     /// No entry ends before this.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.ends.first().map(|&(at, _, _)| at)
@@ -225,13 +219,18 @@ impl Flows {
     }
 
     fn expire_or_note(&mut self, now: Instant, id: u8, rank: Rank, ending: &mut Ending<'_>) {
-        let Some(mut entry) = self.tables[usize::from(id)].remove(rank) else { return };
-        match entry.end() {
-            Some((at, reason)) if at <= now => ending.tell(now, id, entry, reason),
-            _ => {
-                self.note_end(id, &mut entry);
-                self.tables[usize::from(id)].insert(entry);
+        let table = &mut self.tables[usize::from(id)];
+        let Some(entry) = table.get_mut(rank) else { return };
+        let end = entry.end();
+        entry.noted_end = end.map(|(at, _)| at);
+        match end {
+            Some((at, reason)) if at <= now => {
+                if let Some(entry) = table.remove(rank) {
+                    ending.tell(now, id, entry, reason);
+                }
             }
+            Some((at, _)) => drop(self.ends.insert((at, id, rank))),
+            None => {}
         }
     }
 }

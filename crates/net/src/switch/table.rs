@@ -76,6 +76,11 @@ impl Table {
         Some(entry)
     }
 
+    /// An entry, to be changed.
+    pub(super) fn get_mut(&mut self, rank: Rank) -> Option<&mut Entry> {
+        self.entries.get_mut(&rank)
+    }
+
     /// All entries, the best first.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
