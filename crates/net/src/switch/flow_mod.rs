@@ -190,7 +190,8 @@ impl Flows {
         }
     }
 
-    fn len(&self) -> usize {
+    /// How many entries there are, in all tables.
+    pub(super) fn len(&self) -> usize {
         self.tables.iter().map(Table::len).sum()
     }
 

@@ -101,6 +101,7 @@ proptest! {
         for step in steps {
             check(&mut bench, &mut naive, step);
             assert_eq!(books(&bench.flows()), naive_books(&naive.entries));
+            assert_eq!(bench.switch.flow_count(), naive.entries.len());
         }
     }
 }

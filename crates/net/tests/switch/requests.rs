@@ -244,8 +244,8 @@ fn entries_are_told_in_parts_and_none_is_left_out() {
     let parts = parts(&bench.say(ask));
     assert_eq!(parts.iter().map(|part| part.0).sum::<usize>(), 1000);
     assert!(parts.iter().rev().skip(1).all(|part| part.1) && !parts.last().unwrap().1);
-    // 48 + 4 + 4 (an empty match) + 8 + 10 * 16 bytes each: the shortest message that an entry may take.
-    assert!(parts.iter().all(|part| 16 + part.0 * 224 <= 65_535));
+    // Each counts as 48 bytes, at most 256 of match, 8 of instruction and 10 times 16 of actions.
+    assert_eq!(parts[0].0, (65_535 - 16) / (48 + 256 + 8 + 160));
 }
 
 #[test]
