@@ -50,6 +50,11 @@ impl Controller {
         self.tracking.connections()
     }
 
+    /// Switches that take orders, by datapath id.
+    pub fn switches(&self) -> Vec<u64> {
+        self.shared.switches.ready()
+    }
+
     /// A switch has connected.
     pub fn connected(&mut self, now: Instant, conn: ConnId, out: &mut Outbox) {
         self.shared.switches.connected(now, conn, out);

@@ -44,3 +44,48 @@ pub struct Counters {
     /// Packets of such kinds that came during a release: sent on at once. By [`Class`].
     pub passed_other: [u64; Class::COUNT],
 }
+
+impl Counters {
+    /// Every counter that is one number, with its name.
+    pub fn totals(&self) -> [(&'static str, u64); 16] {
+        // Every field by name: a new one is either here or left out on purpose.
+        let Self {
+            packet_ins,
+            foreign,
+            held,
+            duplicates,
+            acks_replaced,
+            released,
+            refused,
+            evicted,
+            expired,
+            late,
+            strays,
+            unsettled,
+            handshakes,
+            forgotten,
+            mid_connection,
+            ignored_notices,
+            dropped_other: _,
+            passed_other: _,
+        } = *self;
+        [
+            ("packet_ins", packet_ins),
+            ("foreign", foreign),
+            ("held", held),
+            ("duplicates", duplicates),
+            ("acks_replaced", acks_replaced),
+            ("released", released),
+            ("refused", refused),
+            ("evicted", evicted),
+            ("expired", expired),
+            ("late", late),
+            ("strays", strays),
+            ("unsettled", unsettled),
+            ("handshakes", handshakes),
+            ("forgotten", forgotten),
+            ("mid_connection", mid_connection),
+            ("ignored_notices", ignored_notices),
+        ]
+    }
+}

@@ -1,0 +1,235 @@
+//! The tables of the file as they are written: keys and types, no meaning yet.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use handfast_document::{Located, Named, Rate, Size, TimeSpan, integer};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+/// The configuration of `handfastd controller`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "handfastd controller")]
+pub(super) struct File {
+    /// Where switches connect. Default: "127.0.0.1:6653".
+    pub(super) listen: Option<Located<String>>,
+    /// Says that the operator knows that the channel is neither authenticated nor encrypted.
+    #[serde(default)]
+    pub(super) insecure_listen: bool,
+    /// The Unix socket to which access points' news come.
+    pub(super) association_socket: Located<String>,
+    /// "observe" (default): log what would be done, touch nothing. "act": do it.
+    #[serde(default)]
+    pub(super) mode: ModeWord,
+    /// "spurious" (default): hold what comes for a station that is away. "bare": follow the station only.
+    #[serde(default)]
+    pub(super) policy: PolicyWord,
+    /// How held segments leave: {rate = "54Mbit/s", burst = "15kB"}, or "unpaced".
+    pub(super) release: Option<ReleaseTable>,
+    /// Bounds of what is kept.
+    #[serde(default)]
+    pub(super) limits: LimitsTable,
+    /// How long a station may be away before what is held for it is dropped. Default: "10s".
+    pub(super) hold_expiry: Option<Located<TimeSpan>>,
+    /// The lowest priority of its rules; they take this one and the next two. Default: 40000.
+    pub(super) priority: Option<Priority>,
+    /// Hard timeout of rules that name a way. Default: "60s".
+    pub(super) path_timeout: Option<Located<TimeSpan>>,
+    /// How long the last step of a release may wait for a quiet moment. Default: "200ms".
+    pub(super) settle: Option<Located<TimeSpan>>,
+    /// Silence of a switch after which it is asked whether it is there. Default: "5s".
+    pub(super) echo_interval: Option<Located<TimeSpan>>,
+    /// Least important messages that are logged. Default: "info".
+    #[serde(default)]
+    pub(super) log: LogWord,
+    /// How often counters are logged. Default: "60s".
+    pub(super) summary_interval: Option<Located<TimeSpan>>,
+    /// Where access points hang, by name.
+    #[serde(default)]
+    pub(super) access_points: Named<AccessPointTable>,
+    /// Ports towards access points at switches to which these are not attached.
+    #[serde(default)]
+    pub(super) routes: Vec<RouteTable>,
+}
+
+/// Where an access point hangs.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccessPointTable {
+    /// The switch, by its datapath id: 16 hexadecimal digits.
+    pub(super) datapath_id: DatapathId,
+    /// Its port.
+    pub(super) port: Port,
+}
+
+/// At a switch, the port towards an access point that hangs elsewhere.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RouteTable {
+    /// The switch, by its datapath id: 16 hexadecimal digits.
+    pub(super) datapath_id: Located<DatapathId>,
+    /// The access point.
+    pub(super) access_point: Located<String>,
+    /// The port.
+    pub(super) port: Port,
+}
+
+/// Bounds of what is kept.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimitsTable {
+    /// Held for a connection. Default: "4MB".
+    pub(super) per_connection: Option<Size>,
+    /// Held for a station. Default: "16MB".
+    pub(super) per_station: Option<Size>,
+    /// Held in all. Default: "256MB".
+    pub(super) total: Option<Size>,
+    /// Connections that are tracked. Default: 100000.
+    pub(super) connections: Option<Count>,
+    /// Stations. Default: 10000.
+    pub(super) stations: Option<Count>,
+    /// Switches that may be connected at once. Default: 64.
+    pub(super) switches: Option<Count>,
+    /// What may wait to be sent to a switch that does not read. Default: "32MB".
+    pub(super) write_buffer: Option<Located<Size>>,
+}
+
+integer! {
+    /// A priority that leaves room for two more.
+    Priority: u16 = 1..=65_533
+}
+
+integer! {
+    /// A port of a switch: the highest is `OFPP_MAX`.
+    Port: u32 = 1..=0xffff_ff00_i64
+}
+
+integer! {
+    /// How many there may be.
+    Count: usize = 1..=10_000_000
+}
+
+/// Whether it acts.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ModeWord {
+    /// It says what it would do.
+    #[default]
+    Observe,
+    /// It does it.
+    Act,
+}
+
+/// How stations are helped.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum PolicyWord {
+    /// What comes for a station that is away is held.
+    #[default]
+    Spurious,
+    /// The way follows the station, and no more.
+    Bare,
+}
+
+/// What is logged.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum LogWord {
+    /// Only what ends it.
+    Error,
+    /// And what somebody should look at.
+    Warn,
+    /// And what happens to switches and stations.
+    #[default]
+    Info,
+    /// And every order to a switch, and connections to the association socket.
+    Debug,
+}
+
+/// How held segments leave.
+#[derive(Clone, Copy)]
+pub(super) enum ReleaseTable {
+    Unpaced,
+    Paced(PacedTable),
+}
+
+/// A token bucket.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PacedTable {
+    /// What the new radio carries.
+    pub(super) rate: Rate,
+    /// What may leave at once. Default: "15kB", ten segments.
+    pub(super) burst: Option<Size>,
+}
+
+impl<'de> Deserialize<'de> for ReleaseTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ReleaseVisitor)
+    }
+}
+
+struct ReleaseVisitor;
+
+impl<'de> Visitor<'de> for ReleaseVisitor {
+    type Value = ReleaseTable;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a release: {rate = \"54Mbit/s\", burst = \"15kB\"} or \"unpaced\"")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<ReleaseTable, E> {
+        let unpaced = (text == "unpaced").then_some(ReleaseTable::Unpaced);
+        unpaced.ok_or_else(|| E::unknown_variant(text, &["unpaced"]))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ReleaseTable, A::Error> {
+        PacedTable::deserialize(MapAccessDeserializer::new(map)).map(ReleaseTable::Paced)
+    }
+}
+
+impl JsonSchema for ReleaseTable {
+    fn schema_name() -> Cow<'static, str> {
+        "Release".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let paced = generator.subschema_for::<PacedTable>();
+        json_schema!({"anyOf": [{"const": "unpaced"}, paced]})
+    }
+}
+
+/// A switch's identity.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct DatapathId(pub(super) u64);
+
+impl<'de> Deserialize<'de> for DatapathId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let right = text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let id = u64::from_str_radix(&text, 16).ok().filter(|_| right).map(Self);
+        id.ok_or_else(|| {
+            D::Error::custom("expected a datapath id of 16 hexadecimal digits such as \"0000000000000001\"")
+        })
+    }
+}
+
+impl fmt::Display for DatapathId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl JsonSchema for DatapathId {
+    fn schema_name() -> Cow<'static, str> {
+        "DatapathId".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9A-Fa-f]{16}$"})
+    }
+}

@@ -1,0 +1,80 @@
+//! The configuration file: TOML, strict, with errors that point at the line.
+
+mod check;
+mod file;
+mod plan;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use handfast_assist::sdn;
+use handfast_core::{Bytes, Duration};
+use handfast_document::{DocumentError, Problem, Source, path_at, problem};
+use serde::Deserialize;
+use toml::de::DeTable;
+
+/// The longest file that is read.
+const LONGEST: usize = 1 << 20;
+
+/// A configuration that is right.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where switches connect.
+    pub listen: SocketAddr,
+    /// The Unix socket to which access points' news come.
+    pub association_socket: PathBuf,
+    /// What the machine is told. Its access points are in the order of [`Settings::access_points`].
+    pub controller: sdn::Config,
+    /// The names of access points.
+    pub access_points: Vec<String>,
+    /// Switches that may be connected at once.
+    pub switches: usize,
+    /// What may wait to be sent to one switch.
+    pub write_buffer: Bytes,
+    /// What is logged.
+    pub log: Level,
+    /// How often counters are logged.
+    pub summary_interval: Duration,
+}
+
+/// Least important messages that are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Only what ends the daemon.
+    Error,
+    /// And what somebody should look at.
+    Warn,
+    /// And what happens to switches and stations.
+    Info,
+    /// And every order to a switch, and each word of access points.
+    Debug,
+}
+
+impl Settings {
+    /// The settings of a file's `text`; `name` is what errors call the file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line.
+    pub fn parse(text: &str, name: &str) -> Result<Self, DocumentError> {
+        let source = Source::new(name, text, &[]);
+        read(text).map_err(|problem| {
+            let key = DeTable::parse(text)
+                .map_or_else(|_| String::new(), |root| path_at(root.get_ref(), problem.span.start));
+            problem.render(&source, key)
+        })
+    }
+
+    /// What it would do, for people: the answer of `--check`.
+    pub fn plan(&self) -> String {
+        plan::describe(self)
+    }
+}
+
+fn read(text: &str) -> Result<Settings, Problem> {
+    if text.len() > LONGEST {
+        return Err(Problem::at(0..0, format!("the file is longer than {LONGEST} bytes")));
+    }
+    let table = DeTable::parse(text).map_err(|error| problem(&error, &[]))?;
+    let file = file::File::deserialize(toml::Deserializer::from(table));
+    check::settings(&file.map_err(|error| problem(&error, &[]))?)
+}

@@ -1,0 +1,122 @@
+//! The access points' side: lines come, and are answered.
+
+use std::io;
+
+use handfast_assist::sdn::{ApId, Class, Counters, Mode, Notice, Policy};
+use mio::{Interest, Token};
+use serde_json::{Map, Value, json};
+use tracing::{debug, warn};
+
+use super::line_client::LineClient;
+use super::{ACCEPT_AGAIN, Daemon, Found};
+use crate::association::{LineError, Request};
+use crate::clock;
+use crate::conversation::Input;
+
+/// How many may be at the association socket at once.
+const MOST_CLIENTS: usize = 64;
+
+impl Daemon {
+    /// Takes everybody who has connected to the association socket.
+    pub(super) fn accept_clients(&mut self) {
+        loop {
+            match self.association.accept() {
+                Ok((mut stream, _)) if self.clients.len() < MOST_CLIENTS => {
+                    let number = self.number();
+                    let interest = Interest::READABLE | Interest::WRITABLE;
+                    match self.poll.registry().register(&mut stream, Token(number), interest) {
+                        Ok(()) => drop(self.clients.insert(number, LineClient::new(stream))),
+                        Err(error) => warn!(%error, "association socket"),
+                    }
+                }
+                Ok(_) => warn!(most = MOST_CLIENTS, "association socket: connection refused: too many"),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    warn!(%error, "association socket");
+                    self.accept_again = Some(clock::now() + ACCEPT_AGAIN);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reads once, and answers what is whole.
+    pub(super) fn read_client(&mut self, number: usize) -> Found {
+        let Some(client) = self.clients.get_mut(&number) else { return Found::Nothing };
+        let mut requests = Vec::new();
+        let found = client.read(&mut requests).unwrap_or(Found::End);
+        for request in requests {
+            let answer = self.answer(request);
+            if let Some(client) = self.clients.get_mut(&number) {
+                client.answer(&answer);
+            }
+        }
+        self.writable.insert(number);
+        if found == Found::End
+            && let Some(mut client) = self.clients.remove(&number)
+        {
+            // He may have closed only his side.
+            client.flush();
+        }
+        found
+    }
+
+    fn answer(&mut self, request: Result<Request, LineError>) -> Value {
+        self.counts.lines += 1;
+        match request {
+            Ok(Request::Status) => self.status(),
+            Ok(Request::News { station, ap, epoch, what }) => {
+                let index = self.settings.access_points.iter().position(|name| *name == ap);
+                let Some(index) = index else {
+                    return self
+                        .malformed(&format!("there is no access point called `{}`", ap.escape_debug()));
+                };
+                debug!(ap, epoch, ?what, "news");
+                let notice = Notice { station, ap: ApId(index as u32), epoch, what };
+                self.tell(Input::Notice(notice));
+                json!({"ok": true})
+            }
+            Err(error) => self.malformed(&error.to_string()),
+        }
+    }
+
+    fn malformed(&mut self, error: &str) -> Value {
+        self.counts.malformed_lines += 1;
+        warn!(error, "association socket: line refused");
+        json!({"error": error})
+    }
+
+    fn status(&self) -> Value {
+        let config = &self.settings.controller;
+        let links = self.links.iter().map(|(conn, link)| {
+            json!({"conn": conn, "peer": link.peer().to_string(), "waiting_bytes": link.waiting()})
+        });
+        let ready = self.machine.switches().into_iter().map(|datapath_id| format!("{datapath_id:016x}"));
+        json!({
+            "ok": true,
+            "mode": match config.mode { Mode::Observe => "observe", Mode::Act => "act" },
+            "policy": match config.policy { Policy::Bare => "bare", Policy::Spurious => "spurious" },
+            "links": links.collect::<Vec<_>>(),
+            "switches": ready.collect::<Vec<_>>(),
+            "held_bytes": self.machine.held().0,
+            "connections": self.machine.connections(),
+            "lines": self.counts.lines,
+            "malformed_lines": self.counts.malformed_lines,
+            "links_closed": self.counts.closed,
+            "unsendable": self.counts.unsendable,
+            "counters": counters(self.machine.counters()),
+        })
+    }
+}
+
+fn counters(counters: &Counters) -> Value {
+    let mut all: Map<String, Value> =
+        counters.totals().into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+    let by_class = |counts: &[u64; Class::COUNT]| {
+        Class::NAMES.iter().zip(counts).map(|(name, &count)| ((*name).to_owned(), count.into())).collect()
+    };
+    all.insert("dropped_other".to_owned(), Value::Object(by_class(&counters.dropped_other)));
+    all.insert("passed_other".to_owned(), Value::Object(by_class(&counters.passed_other)));
+    Value::Object(all)
+}

@@ -1,0 +1,120 @@
+//! A switch's connection: bytes in, messages out, and the other way round.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+
+use bytes::{Bytes, BytesMut};
+use handfast_core::Bytes as Count;
+use handfast_wire::openflow::{Message, ParseError};
+use mio::net::TcpStream;
+
+use super::Found;
+
+/// What is read at once. Besides it, less than one message waits for its end, so a connection's incoming bytes are
+/// bounded by this and 65,535.
+pub(super) const CHUNK: usize = 64 << 10;
+
+/// A switch's connection.
+pub(super) struct SwitchLink {
+    stream: TcpStream,
+    peer: SocketAddr,
+    incoming: BytesMut,
+    outgoing: Vec<u8>,
+    /// How many of `outgoing` the kernel has taken.
+    sent: usize,
+}
+
+/// Why a connection cannot go on.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// It is not OpenFlow 1.3.
+    Garbage(ParseError),
+    /// It does not read: so many bytes wait for it.
+    Deaf(usize),
+    /// The switch has closed.
+    Closed,
+    /// The kernel says so.
+    System(io::Error),
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Garbage(error) => write!(f, "not OpenFlow 1.3: {error}"),
+            Self::Deaf(waiting) => write!(f, "it does not read: {waiting} bytes wait for it"),
+            Self::Closed => f.write_str("the switch has closed it"),
+            Self::System(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl SwitchLink {
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr) -> Self {
+        Self { stream, peer, incoming: BytesMut::new(), outgoing: Vec::new(), sent: 0 }
+    }
+
+    pub(super) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Reads once.
+    pub(super) fn read(&mut self, chunk: &mut [u8; CHUNK]) -> Result<Found, Broken> {
+        loop {
+            match self.stream.read(chunk) {
+                Ok(0) => return Err(Broken::Closed),
+                Ok(read) => {
+                    self.incoming.extend_from_slice(&chunk[..read]);
+                    // Even after a short read: the end of the stream makes no event of its own.
+                    return Ok(Found::Some);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Found::Nothing),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Broken::System(error)),
+            }
+        }
+    }
+
+    /// The next message that is there as a whole, as its bytes and what they say.
+    pub(super) fn next(&mut self) -> Result<Option<(Bytes, Message)>, Broken> {
+        let Some(len) = Message::framed_len(&self.incoming).map_err(Broken::Garbage)? else {
+            return Ok(None);
+        };
+        let bytes = self.incoming.split_to(len).freeze();
+        let message = Message::parse(&bytes).map_err(Broken::Garbage)?;
+        Ok(Some((bytes, message)))
+    }
+
+    /// Puts a message among those that wait to be sent.
+    pub(super) fn push(&mut self, message: &Message) -> Result<(), handfast_wire::openflow::EmitError> {
+        message.emit(&mut self.outgoing)
+    }
+
+    /// Gives the kernel what it takes. `most`: what may wait.
+    pub(super) fn flush(&mut self, most: Count) -> Result<(), Broken> {
+        while self.sent < self.outgoing.len() {
+            match self.stream.write(&self.outgoing[self.sent..]) {
+                Ok(written) => self.sent += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Broken::System(error)),
+            }
+        }
+        let waiting = self.waiting();
+        if waiting == 0 {
+            // What one release needed is not kept for ever.
+            self.outgoing.clear();
+            self.outgoing.shrink_to(CHUNK);
+            self.sent = 0;
+        } else if self.sent >= waiting {
+            // Moves each byte at most once for each byte sent.
+            self.outgoing.drain(..self.sent);
+            self.sent = 0;
+        }
+        if waiting as u64 > most.0 { Err(Broken::Deaf(waiting)) } else { Ok(()) }
+    }
+
+    /// Bytes that wait to be sent.
+    pub(super) fn waiting(&self) -> usize {
+        self.outgoing.len() - self.sent
+    }
+}

@@ -1,0 +1,108 @@
+//! The switches' side: connections come and go, messages pass.
+
+use std::io;
+
+use handfast_assist::sdn::{ConnId, Output};
+use mio::net::TcpStream;
+use mio::{Interest, Token};
+use tracing::{info, warn};
+
+use super::switch_link::{Broken, SwitchLink};
+use super::{ACCEPT_AGAIN, Daemon, Found};
+use crate::clock;
+use crate::conversation::Input;
+use crate::log;
+
+impl Daemon {
+    /// Takes every switch that has connected.
+    pub(super) fn accept_switches(&mut self) {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, peer)) if self.links.len() < self.settings.switches => {
+                    if let Err(error) = self.meet(stream, peer) {
+                        warn!(%peer, %error, "connection lost");
+                    }
+                }
+                Ok((_, peer)) => warn!(%peer, most = self.settings.switches, "connection refused: too many"),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // What ends one connection before it is taken is no trouble of the next.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+                    ) => {}
+                Err(error) => {
+                    warn!(%error, "no connection can be taken");
+                    self.accept_again = Some(clock::now() + ACCEPT_AGAIN);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn meet(&mut self, mut stream: TcpStream, peer: std::net::SocketAddr) -> io::Result<()> {
+        // A barrier that waits for an acknowledgment would wait for a delayed one.
+        stream.set_nodelay(true)?;
+        let number = self.number();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        self.poll.registry().register(&mut stream, Token(number), interest)?;
+        self.links.insert(number, SwitchLink::new(stream, peer));
+        info!(conn = number, %peer, "connected");
+        self.tell(Input::Connected(ConnId(number as u64)));
+        Ok(())
+    }
+
+    /// Reads once, and passes on what is whole.
+    pub(super) fn read_switch(&mut self, number: usize) -> Found {
+        let Some(link) = self.links.get_mut(&number) else { return Found::Nothing };
+        match link.read(&mut self.chunk) {
+            Ok(Found::Some) => {}
+            Ok(found) => return found,
+            Err(broken) => {
+                self.lose(number, &broken);
+                return Found::Nothing;
+            }
+        }
+        // The machine may have closed the connection at one of the messages.
+        while let Some(link) = self.links.get_mut(&number) {
+            match link.next() {
+                Ok(Some((bytes, message))) => {
+                    self.tell(Input::Message { conn: ConnId(number as u64), bytes, message });
+                }
+                Ok(None) => return Found::Some,
+                Err(broken) => self.lose(number, &broken),
+            }
+        }
+        Found::Nothing
+    }
+
+    /// Does what the machine asks for.
+    pub(super) fn perform(&mut self, output: Output) {
+        match output {
+            Output::Send(ConnId(conn), message) => {
+                let number = conn as usize;
+                let Some(link) = self.links.get_mut(&number) else { return };
+                log::sent(conn, &message.body);
+                if let Err(error) = link.push(&message) {
+                    self.counts.unsendable += 1;
+                    warn!(conn, %error, "message not sent");
+                }
+                self.writable.insert(number);
+            }
+            Output::Close(ConnId(conn)) => {
+                let Some(mut link) = self.links.remove(&(conn as usize)) else { return };
+                // What it was told last says why; if it does not take that now, it has gone without.
+                let _ = link.flush(self.settings.write_buffer);
+                info!(conn, peer = %link.peer(), "closed");
+            }
+        }
+    }
+
+    /// A connection cannot go on.
+    pub(super) fn lose(&mut self, number: usize, why: &Broken) {
+        let Some(link) = self.links.remove(&number) else { return };
+        self.counts.closed += u64::from(matches!(why, Broken::Garbage(_) | Broken::Deaf(_)));
+        warn!(conn = number, peer = %link.peer(), %why, "connection lost");
+        self.tell(Input::Disconnected(ConnId(number as u64)));
+    }
+}

@@ -1,0 +1,45 @@
+//! What a controller is told, as values: what happens in the field can be written down and told again.
+
+use bytes::Bytes;
+use handfast_assist::sdn::{ConnId, Controller, Notice, Outbox};
+use handfast_core::Instant;
+use handfast_wire::openflow::Message;
+
+/// One thing that a controller is told.
+#[expect(clippy::large_enum_variant, reason = "nearly all are messages, and none is kept")]
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A switch has connected.
+    Connected(ConnId),
+    /// A switch's connection is gone.
+    Disconnected(ConnId),
+    /// A switch has said something.
+    Message {
+        /// Which connection.
+        conn: ConnId,
+        /// As it came.
+        bytes: Bytes,
+        /// What it says.
+        message: Message,
+    },
+    /// An access point has news of a station.
+    Notice(Notice),
+    /// The controller's deadline has come.
+    Timer,
+    /// It ends.
+    ShutDown,
+}
+
+impl Input {
+    /// Tells it to a controller.
+    pub fn tell(self, now: Instant, controller: &mut Controller, out: &mut Outbox) {
+        match self {
+            Self::Connected(conn) => controller.connected(now, conn, out),
+            Self::Disconnected(conn) => controller.disconnected(conn, out),
+            Self::Message { conn, message, .. } => controller.on_message(now, conn, message, out),
+            Self::Notice(notice) => controller.on_notice(now, notice, out),
+            Self::Timer => controller.on_timer(now, out),
+            Self::ShutDown => controller.shut_down(out),
+        }
+    }
+}

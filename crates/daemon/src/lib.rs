@@ -1,0 +1,15 @@
+//! `handfastd`: the machines of the help on real networks.
+//!
+//! What is here moves bytes between sockets and machines, and looks at the clock. What is done for a station is decided
+//! by the machines, which run in the simulator as they are.
+#![forbid(unsafe_code)]
+#![cfg(target_os = "linux")]
+
+pub mod association;
+mod clock;
+pub mod config;
+pub mod controller;
+pub mod conversation;
+mod log;
+
+pub use log::start as start_log;
