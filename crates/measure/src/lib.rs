@@ -8,6 +8,7 @@ pub mod address;
 pub mod association;
 pub mod capture;
 pub mod control;
+pub mod fabric;
 pub mod handover;
 pub mod limit;
 pub mod meter;

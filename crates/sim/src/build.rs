@@ -3,28 +3,38 @@
 use std::collections::BTreeMap;
 
 use handfast_core::{Instant, SeqNum, Stream};
+use handfast_measure::association::Associations;
+use handfast_measure::fabric::Fabric;
 use handfast_measure::plan::{self, Paths};
+use handfast_measure::timeline::Timeline;
 use handfast_measure::topology::{ChannelId, Topology};
 use handfast_net::Outbox;
-use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
+use handfast_scenario::{AgentKind, FlowId, NodeId, Scenario, Scheme, Sdn};
 
 use crate::app::{Sink, Source};
 use crate::capture::Taps;
-use crate::network::{Books, Channel, FIRST_PORT, Network, Plugin, fits_cache};
+use crate::network::{Books, CONTROL, Channel, FIRST_PORT, Helper, Network, Plugin, fits_cache};
 use crate::packets::Packets;
 use crate::pages::large_vec;
 use crate::plugin::Plugins;
 use crate::queue::{EventQueue, Machine, Rank, Timer};
+use crate::sdn::Control;
 use crate::side::{Path, Side, SideId};
 use crate::{Options, RunError};
+
+/// What was settled before.
+pub(crate) struct Layout<'a> {
+    pub(crate) paths: &'a Paths,
+    pub(crate) timeline: &'a Timeline,
+    pub(crate) starts: &'a [Instant],
+}
 
 /// The network at time 0.
 pub(crate) fn network(
     scenario: &Scenario,
     scheme: &Scheme,
     topology: Topology,
-    paths: &Paths,
-    starts: &[Instant],
+    layout: &Layout<'_>,
     options: &Options,
     plugins: &Plugins,
 ) -> Result<Network, RunError> {
@@ -39,7 +49,8 @@ pub(crate) fn network(
         packets: Packets::default(),
         channels: channels(scenario, options.seed, &ranks),
         plugins: Vec::new(),
-        plugin_of: BTreeMap::new(),
+        control: None,
+        helper_of: BTreeMap::new(),
         ports: Vec::new(),
         sides: large_vec(ends.ports.len()),
         books: Books { lost: vec![0; ends.ports.len()], ..Books::default() },
@@ -52,14 +63,14 @@ pub(crate) fn network(
     };
     for id in 0..ends.ports.len() {
         let timer = Timer::new(ranks.sides[id], Machine::Side(id as u32));
-        let path = ends.path(scenario, &network.topology, paths, id);
-        let mut side = side(scenario, scheme, starts, options.seed, path, timer, id);
+        let path = ends.path(scenario, &network.topology, layout.paths, id);
+        let mut side = side(scenario, scheme, layout.starts, options.seed, path, timer, id);
         let deadline = side.deadline();
         network.queue.arm(&mut side.timer, deadline);
         network.sides.push(side);
     }
     network.ports = ends.of_node;
-    attach_agents(&mut network, scenario, scheme, options.seed, plugins, &ranks)?;
+    attach_agents(&mut network, scenario, scheme, options.seed, plugins, layout.timeline, &ranks)?;
     Ok(network)
 }
 
@@ -151,23 +162,26 @@ fn attach_agents(
     scheme: &Scheme,
     seed: u64,
     plugins: &Plugins,
+    timeline: &Timeline,
     ranks: &Ranks,
 ) -> Result<(), RunError> {
+    let wrong = |why: String| RunError::Scenario(format!("scheme `{}`: {why}", scheme.name));
     for agent in &scheme.agents {
         let kind = agent.kind.name();
-        let maker = plugins.maker(kind).ok_or_else(|| {
-            RunError::Scenario(format!(
-                "scheme `{}`: the simulator has no agent of kind `{kind}`",
-                scheme.name
-            ))
-        })?;
+        if let AgentKind::Sdn(sdn) = &agent.kind {
+            let &[node] = &agent.at[..] else {
+                return Err(wrong(format!("{} controllers; the simulator has one", agent.at.len())));
+            };
+            attach_controller(network, scenario, sdn, timeline, ranks.agents[node]).map_err(wrong)?;
+            continue;
+        }
+        let maker = plugins
+            .maker(kind)
+            .ok_or_else(|| wrong(format!("the simulator has no agent of kind `{kind}`")))?;
         for &node in &agent.at {
             let name = &scenario.nodes[node].name;
             let id = network.plugins.len() as u32;
-            if network.plugin_of.insert(node as u32, id).is_some() {
-                let why = format!("scheme `{}` attaches two agents to node `{name}`", scheme.name);
-                return Err(RunError::Scenario(why));
-            }
+            help(network, node, Helper::Plugin(id), name).map_err(wrong)?;
             let stream = Stream::new(seed, &format!("agent {kind} {name}"));
             let machine = maker(scenario, agent, node, stream);
             let mut timer = Timer::new(ranks.agents[node], Machine::Agent(id));
@@ -175,6 +189,39 @@ fn attach_agents(
             network.plugins.push(Plugin { machine, node, timer });
         }
     }
+    Ok(())
+}
+
+fn help(network: &mut Network, node: NodeId, helper: Helper, name: &str) -> Result<(), String> {
+    match network.helper_of.insert(node as u32, helper) {
+        Some(_) => Err(format!("two agents see the packets of node `{name}`")),
+        None => Ok(()),
+    }
+}
+
+/// Every switch obeys the controller.
+fn attach_controller(
+    network: &mut Network,
+    scenario: &Scenario,
+    sdn: &Sdn,
+    timeline: &Timeline,
+    rank: Rank,
+) -> Result<(), String> {
+    if network.control.is_some() {
+        return Err("two controllers; the simulator has one".to_owned());
+    }
+    let fabric = Fabric::new(scenario, &network.topology)?;
+    let associations = Associations::new(scenario, timeline);
+    let news = associations.at_start().iter().chain(associations.changes()).copied();
+    let timer = Timer::new(rank, Machine::Agent(CONTROL));
+    let ports = |node| network.topology.ports(node).len();
+    let mut control = Control::new(sdn, &fabric, ports, news, timer);
+    for (id, &node) in control.nodes().iter().enumerate() {
+        help(network, node, Helper::Switch(id as u32), &scenario.nodes[node].name)?;
+    }
+    let deadline = control.deadline();
+    network.queue.arm(&mut control.timer, deadline);
+    network.control = Some(Box::new(control));
     Ok(())
 }
 

@@ -17,6 +17,7 @@ mod prefetch;
 mod queue;
 mod report;
 mod run;
+mod sdn;
 mod side;
 mod wheel;
 

@@ -19,6 +19,7 @@ use crate::capture::Taps;
 use crate::packets::{Handle, Label, Packets};
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::queue::{EventQueue, Machine, Timer};
+use crate::sdn::Control;
 use crate::side::{Path, Side, SideId};
 
 /// One direction of a link. Aligned, so that a hop touches as few cache lines as can be.
@@ -35,6 +36,15 @@ pub(crate) struct Plugin {
     pub(crate) machine: Box<dyn Forwarder>,
     pub(crate) node: NodeId,
     pub(crate) timer: Timer,
+}
+
+/// Who sees every packet which arrives at a node or which its endpoints send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Helper {
+    /// A plug-in, by its number.
+    Plugin(u32),
+    /// A switch that the controller commands, by its number there.
+    Switch(u32),
 }
 
 /// The first of the ports that flows get, one a flow end and node.
@@ -57,8 +67,10 @@ pub(crate) struct Network {
     pub(crate) topology: Topology,
     pub(crate) channels: Vec<Channel>,
     pub(crate) plugins: Vec<Plugin>,
-    /// For each node that has one the number of its plug-in.
-    pub(crate) plugin_of: BTreeMap<u32, u32>,
+    /// The controller of its switches, if it has one.
+    pub(crate) control: Option<Box<Control>>,
+    /// For each node at which packets do not just pass, who sees them.
+    pub(crate) helper_of: BTreeMap<u32, Helper>,
     /// For each node which side has which port, counted from [`FIRST_PORT`].
     pub(crate) ports: Vec<Vec<u32>>,
     pub(crate) sides: Vec<Side>,
@@ -98,6 +110,7 @@ impl Network {
                 self.get_front_ready(id);
             }
             Machine::Side(id) => self.wake_side(now, id as usize),
+            Machine::Agent(CONTROL) => self.wake_control(now),
             Machine::Agent(id) => self.wake_plugin(now, id as usize),
         }
     }
@@ -209,18 +222,15 @@ impl Network {
             let packet = self.packet(handle);
             self.taps.record(now, node, self.topology.arrival_port(id), &packet);
         }
-        match self.plugin_at(node) {
-            Some(plugin) => {
-                self.consult(now, plugin, Port(self.topology.arrival_port(id)), handle);
-            }
+        match self.helper_at(node) {
+            Some(helper) => self.consult(now, helper, Port(self.topology.arrival_port(id)), handle),
             None => self.route(now, node, id, handle),
         }
     }
 
-    /// The plug-in that sees every packet which arrives at the node or which its endpoints send.
     #[inline]
-    fn plugin_at(&self, node: NodeId) -> Option<usize> {
-        self.plugin_of.get(&(node as u32)).map(|&plugin| plugin as usize)
+    fn helper_at(&self, node: NodeId) -> Option<Helper> {
+        self.helper_of.get(&(node as u32)).copied()
     }
 
     #[cold]
@@ -233,7 +243,7 @@ impl Network {
 
     /// Sends a packet on, or delivers it.
     #[inline]
-    fn route(&mut self, now: Instant, node: NodeId, from: ChannelId, handle: Handle) {
+    pub(crate) fn route(&mut self, now: Instant, node: NodeId, from: ChannelId, handle: Handle) {
         let label = self.packets.label(handle);
         if label.goal.node as usize == node {
             return self.deliver(now, node, handle, label);
@@ -332,15 +342,19 @@ impl Network {
             // The ports that its endpoint was told by an agent in the path.
             self.packets.insert_whole(side.packet(segment), id as u32, goal)
         };
-        match self.plugin_at(node as usize) {
-            Some(plugin) => self.consult(now, plugin, Port::LOCAL, handle),
+        match self.helper_at(node as usize) {
+            Some(helper) => self.consult(now, helper, Port::LOCAL, handle),
             None => self.transmit(now, out as usize, handle, self.packets.label(handle)),
         }
     }
 
-    /// Shows a packet to a plug-in and does what that says.
+    /// Shows a packet to who is to see it, and does what that says.
     #[cold]
-    fn consult(&mut self, now: Instant, plugin: usize, port: Port, handle: Handle) {
+    fn consult(&mut self, now: Instant, helper: Helper, port: Port, handle: Handle) {
+        let plugin = match helper {
+            Helper::Plugin(plugin) => plugin as usize,
+            Helper::Switch(switch) => return self.switch(now, switch as usize, port, handle),
+        };
         let packet = self.packet(handle);
         self.packets.free(handle);
         let mut out = std::mem::take(&mut self.outbox);
@@ -373,7 +387,7 @@ impl Network {
     }
 
     /// Sends a packet by the port that a plug-in has chosen.
-    fn send_by(&mut self, now: Instant, node: NodeId, port: Port, handle: Handle) {
+    pub(crate) fn send_by(&mut self, now: Instant, node: NodeId, port: Port, handle: Handle) {
         let label = self.packets.label(handle);
         if port == Port::LOCAL {
             return self.deliver(now, node, handle, label);
@@ -398,7 +412,7 @@ impl Network {
 
     /// The packet with all that stands around its segment.
     #[cold]
-    fn packet(&self, handle: Handle) -> Packet {
+    pub(crate) fn packet(&self, handle: Handle) -> Packet {
         self.packets.whole(handle).cloned().unwrap_or_else(|| {
             let Label { origin, corrupted, .. } = self.packets.label(handle);
             let segment = self.packets.segment(handle).clone();
@@ -407,7 +421,7 @@ impl Network {
     }
 
     /// Takes a packet from a plug-in. Its loss would be that of the side that has its source address and port.
-    fn admit(&mut self, mut packet: Packet) -> Handle {
+    pub(crate) fn admit(&mut self, mut packet: Packet) -> Handle {
         let sides = node_of(packet.src).and_then(|node| self.ports.get(node as usize));
         let origin = match (&packet.body, sides) {
             (Body::Tcp(segment), Some(sides)) => {
@@ -432,7 +446,7 @@ impl Network {
     }
 
     /// Ends a packet's way.
-    fn lose(&mut self, handle: Handle) {
+    pub(crate) fn lose(&mut self, handle: Handle) {
         let Label { origin, has_payload, .. } = self.packets.label(handle);
         if let Some(lost) = self.books.lost.get_mut(origin as usize) {
             *lost += u64::from(has_payload);
@@ -454,6 +468,12 @@ const SENDER_LINES: usize = size_of::<Side>().div_ceil(CACHE_LINE);
 const RECEIVER_LINES: usize = Side::RECEIVING.div_ceil(CACHE_LINE);
 const CHANNEL_LINES: usize = size_of::<Channel>().div_ceil(CACHE_LINE);
 
+/// The controller's number among the agents.
+pub(crate) const CONTROL: u32 = (1 << 24) - 1;
+
+/// Where a packet came from that came from no link.
+pub(crate) const NO_CHANNEL: ChannelId = ChannelId::MAX;
+
 /// All simulated nodes have addresses of one kind.
 const ANY_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
@@ -462,6 +482,6 @@ const NO_ORIGIN: u32 = u32::MAX;
 
 /// DESIGN: a deadline that is not in the future after the machine has acted is a bug; the run would never end.
 #[inline]
-fn assert_later(now: Instant, deadline: Option<Instant>, machine: &str) {
+pub(crate) fn assert_later(now: Instant, deadline: Option<Instant>, machine: &str) {
     assert!(deadline.is_none_or(|deadline| deadline > now), "{machine} at {now} wants to act at {now} again");
 }

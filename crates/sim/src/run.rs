@@ -17,7 +17,7 @@ use handfast_net::Link;
 use handfast_scenario::{FlowId, LinkId, Scenario, Scheme};
 use handfast_tcp::State;
 
-use crate::build;
+use crate::build::{self, Layout};
 use crate::control::{Options, RunError};
 use crate::network::Network;
 use crate::packets::Handle;
@@ -59,7 +59,8 @@ pub fn run_with(
     let timeline = Timeline::new(scenario, options.seed);
     let paths = plan::paths(scenario, &topology, &timeline).map_err(RunError::Scenario)?;
     let starts = plan::starts(scenario, options.seed);
-    let network = build::network(scenario, scheme, topology, &paths, &starts, options, plugins)?;
+    let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts };
+    let network = build::network(scenario, scheme, topology, &layout, options, plugins)?;
     let sampler = options.series.then(|| Sampler::new(segment_size(scheme).0, network.channels.len(), sink));
     let outages = Outages::new(&timeline, &paths);
     let mut simulation = Simulation::new(scenario, &timeline, outages, network, sampler);

@@ -27,7 +27,7 @@ pub enum Mode {
 pub enum Release {
     /// A token bucket for each station.
     Paced {
-        /// What the new radio carries.
+        /// What the new radio carries, where its access point does not say ([`super::AccessPoint::rate`]).
         rate: BitRate,
         /// How much may leave at once besides the segment whose turn it is.
         burst: Bytes,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use handfast_core::BitRate;
 use handfast_wire::openflow::PortNo;
 
 /// An access point: its index in [`Fabric::access_points`].
@@ -15,6 +16,9 @@ pub struct AccessPoint {
     pub datapath_id: u64,
     /// The port.
     pub port: PortNo,
+    /// What its radio carries to a station, if that is known: a release is paced to it, and else to what
+    /// [`super::Release::Paced`] says.
+    pub rate: Option<BitRate>,
 }
 
 /// The switches and the ways through them. Whoever drives the controller knows the topology; the controller does not
@@ -52,7 +56,7 @@ mod tests {
 
     #[test]
     fn an_access_point_is_reached_at_its_switch_and_by_routes() {
-        let at = |datapath_id, port| AccessPoint { datapath_id, port: PortNo(port) };
+        let at = |datapath_id, port| AccessPoint { datapath_id, port: PortNo(port), rate: None };
         let routes = BTreeMap::from([((7, ApId(1)), PortNo(9)), ((5, ApId(0)), PortNo(3))]);
         let fabric = Fabric { access_points: vec![at(5, 1), at(6, 2)], routes };
         assert_eq!(fabric.port_towards(5, ApId(0)), Some(PortNo(1)), "where it hangs comes before any route");

@@ -17,10 +17,12 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// A full bucket.
-    pub(crate) fn new(release: Release, now: Instant) -> Self {
+    /// `radio`: what the access point's radio carries, if that is known.
+    pub(crate) fn new(release: Release, radio: Option<BitRate>, now: Instant) -> Self {
         let limit = match release {
             Release::Unpaced => None,
             Release::Paced { rate, burst } => {
+                let rate = radio.unwrap_or(rate);
                 Some((rate, rate.serialisation(burst).map_or(Duration::ZERO, |(time, _)| time)))
             }
         };
@@ -57,7 +59,7 @@ mod tests {
 
     fn leaves(release: Release, frames: usize, times: u64) -> Vec<u64> {
         let mut now = Instant::from_millis(5);
-        let mut pace = Pace::new(release, now);
+        let mut pace = Pace::new(release, None, now);
         let mut left = Vec::new();
         for _ in 0..frames {
             now = now.max(pace.next());
@@ -81,7 +83,7 @@ mod tests {
     #[test]
     fn an_idle_bucket_is_full_and_not_more() {
         let rate = BitRate::from_bps(8_000_000);
-        let mut pace = Pace::new(Release::Paced { rate, burst: Bytes(1000) }, Instant::ZERO);
+        let mut pace = Pace::new(Release::Paced { rate, burst: Bytes(1000) }, None, Instant::ZERO);
         let later = Instant::from_millis(500);
         for _ in 0..3 {
             assert!(pace.next() <= later);
@@ -95,8 +97,8 @@ mod tests {
 
     #[test]
     fn a_rate_of_zero_lets_one_frame_pass() {
-        let mut pace =
-            Pace::new(Release::Paced { rate: BitRate::from_bps(0), burst: Bytes(0) }, Instant::ZERO);
+        let release = Release::Paced { rate: BitRate::from_bps(8), burst: Bytes(0) };
+        let mut pace = Pace::new(release, Some(BitRate::from_bps(0)), Instant::ZERO);
         assert_eq!(pace.next(), Instant::ZERO);
         pace.spend(Instant::ZERO, 100, 1);
         assert!(pace.next() > Instant::ZERO + Duration::from_secs(30_000_000));

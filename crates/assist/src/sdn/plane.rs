@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use handfast_core::{Duration, Instant};
 use handfast_net::{Switch, SwitchOutbox, SwitchOutput, SwitchSetup};
 use handfast_wire::Packet;
-use handfast_wire::openflow::{Message, PortNo};
+use handfast_wire::openflow::{Action, Body, FlowMod, FlowModCommand, Instruction, Match, Message, PortNo};
 
+use super::rules::removal;
 use super::{Config, ConnId, Controller, Notice, Outbox, Output, Record};
 
 /// A packet that leaves a switch.
@@ -71,6 +72,9 @@ impl ControlPlane {
         };
         for switch in 0..this.switches.len() {
             this.connect(now, switch);
+            // What the operator has put there: the controller's rules lie over it.
+            let message = Message { xid: 0, body: normal() };
+            this.switches[switch].on_message(now, &message, &mut this.for_switch);
         }
         this
     }
@@ -234,4 +238,17 @@ impl ControlPlane {
             }
         }
     }
+}
+
+/// The lowest entry of every switch: as without `OpenFlow`.
+fn normal() -> Body {
+    let action = Action::Output { port: PortNo::NORMAL, max_len: 0 };
+    Body::FlowMod(FlowMod {
+        command: FlowModCommand::Add,
+        table_id: 0,
+        cookie: 0,
+        cookie_mask: 0,
+        instructions: vec![Instruction::ApplyActions(vec![action])],
+        ..removal(Match::default())
+    })
 }

@@ -129,7 +129,7 @@ impl Band {
 }
 
 /// Away with what carries our mark and matches this or narrower.
-fn removal(matches: Match) -> FlowMod {
+pub(crate) fn removal(matches: Match) -> FlowMod {
     FlowMod {
         cookie: COOKIE,
         cookie_mask: COOKIE_MASK,

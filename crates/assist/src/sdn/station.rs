@@ -216,11 +216,12 @@ impl Station {
         if !away || shared.config.policy == Policy::Bare {
             return self.open_way(now, ap, shared, out);
         }
+        let radio = shared.config.fabric.access_point(ap).and_then(|at| at.rate);
         let returning = Returning {
             ap,
             since: now,
             expires: now + shared.config.hold_expiry,
-            pace: Pace::new(shared.config.release, now),
+            pace: Pace::new(shared.config.release, radio, now),
             backlog: self.hold.segments(),
             stuck: false,
             segments: 0,

@@ -1,0 +1,163 @@
+//! The SDN controller in the simulator: where its switches sit, and who tells it of stations.
+
+use std::collections::BTreeMap;
+
+use handfast_assist::sdn::{self, AccessPoint, ApId, Config, ControlPlane, Departure, Notice, What};
+use handfast_core::{Duration, Instant};
+use handfast_measure::address::{mac_of, node_of};
+use handfast_measure::association::Association;
+use handfast_measure::fabric::{Fabric, datapath_of, port_no};
+use handfast_net::{Port, SwitchSetup};
+use handfast_scenario::{NodeId, Release, Sdn, SdnPolicy};
+use handfast_wire::openflow::{EthAddr, PortNo};
+use handfast_wire::{Ethernet, Packet};
+
+use crate::network::{NO_CHANNEL, Network};
+use crate::packets::Handle;
+use crate::queue::Timer;
+
+/// The controller and the switches it commands.
+pub(crate) struct Control {
+    plane: ControlPlane,
+    /// For each switch of the plane its node.
+    nodes: Vec<NodeId>,
+    pub(crate) timer: Timer,
+}
+
+impl Control {
+    /// As it is at the start, told beforehand what it will hear of stations, and when.
+    pub(crate) fn new(
+        agent: &Sdn,
+        fabric: &Fabric,
+        ports: impl Fn(NodeId) -> usize,
+        news: impl Iterator<Item = Association>,
+        timer: Timer,
+    ) -> Self {
+        let setup = |&node: &NodeId| {
+            let numbers = (0..ports(node) as u32).map(|port| PortNo(port_no(port)));
+            SwitchSetup::new(datapath_of(node), numbers)
+        };
+        let switches = fabric.switches.iter().map(setup);
+        let mut plane =
+            ControlPlane::new(Instant::ZERO, config(agent, fabric), switches, agent.control_delay);
+        for (at, notice) in notices(fabric, news) {
+            // [sdn] Figure 5: T0-T1 and T2-T3. Who is there at the start was there before.
+            let delay = if at == Instant::ZERO { Duration::ZERO } else { agent.notification };
+            plane.announce(at + delay, notice);
+        }
+        Self { plane, nodes: fabric.switches.clone(), timer }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.plane.deadline()
+    }
+
+    /// The nodes of its switches, by number.
+    pub(crate) fn nodes(&self) -> &[NodeId] {
+        &self.nodes
+    }
+}
+
+/// The news as an access point tells it: an end is about the access point of the association that ends.
+fn notices(fabric: &Fabric, news: impl Iterator<Item = Association>) -> Vec<(Instant, Notice)> {
+    let mut at: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+    let mut notices = Vec::new();
+    for Association { at: when, station, ap, epoch } in news {
+        let (what, about) = match ap {
+            Some(ap) => (What::Associated, at.insert(station, ap).map_or(ap, |_| ap)),
+            None => match at.get(&station) {
+                Some(&ap) => (What::Disassociated, ap),
+                None => continue,
+            },
+        };
+        if let Some(number) = fabric.number_of(about) {
+            notices.push((when, Notice { station: mac_of(station), ap: ApId(number as u32), epoch, what }));
+        }
+    }
+    notices
+}
+
+fn config(agent: &Sdn, of: &Fabric) -> Config {
+    let policy = match agent.policy {
+        SdnPolicy::Bare => sdn::Policy::Bare,
+        SdnPolicy::Spurious => sdn::Policy::Spurious,
+    };
+    let (release, given) = match agent.release {
+        Release::Unpaced => (sdn::Release::Unpaced, None),
+        Release::Paced { rate, burst } => {
+            let slowest = of.access_points.iter().map(|at| at.rate).min().unwrap_or_default();
+            (sdn::Release::Paced { rate: rate.unwrap_or(slowest), burst }, rate)
+        }
+    };
+    let attach = |at: &handfast_measure::fabric::Attached| AccessPoint {
+        datapath_id: datapath_of(at.switch),
+        port: PortNo(at.port),
+        rate: given.is_none().then_some(at.rate),
+    };
+    let access_points = of.access_points.iter().map(attach).collect();
+    let route = |route: &handfast_measure::fabric::Route| {
+        ((datapath_of(route.switch), ApId(route.to as u32)), PortNo(route.port))
+    };
+    let fabric = sdn::Fabric { access_points, routes: of.routes.iter().map(route).collect() };
+    let mut config = Config::new(policy, release, fabric);
+    config.hold_expiry = agent.hold_expiry;
+    config.limits.per_connection = agent.hold_per_connection;
+    config.limits.per_station = agent.hold_per_station;
+    config.limits.total = agent.hold_total;
+    config
+}
+
+/// The frame in which a packet travels between the switches.
+fn framed(packet: Packet) -> Packet {
+    let mac = |address| node_of(address).map_or(EthAddr::default(), |node| mac_of(node as usize));
+    let ethernet = Some(Ethernet { dst: mac(packet.dst), src: mac(packet.src), vlan: None });
+    Packet { ethernet, ..packet }
+}
+
+impl Network {
+    /// A packet has come to a switch that a controller commands.
+    #[cold]
+    pub(crate) fn switch(&mut self, now: Instant, switch: usize, port: Port, handle: Handle) {
+        let packet = framed(self.packet(handle));
+        self.packets.free(handle);
+        let Some(mut control) = self.control.take() else { return };
+        control.plane.on_packet(now, switch, PortNo(port_no(port.0)), packet);
+        self.depart(now, &mut control);
+        self.queue.arm(&mut control.timer, control.plane.deadline());
+        self.control = Some(control);
+    }
+
+    /// The controller's, a switch's, or a message's time has come.
+    #[cold]
+    pub(crate) fn wake_control(&mut self, now: Instant) {
+        let Some(mut control) = self.control.take() else { return };
+        control.plane.on_timer(now);
+        self.depart(now, &mut control);
+        let deadline = control.plane.deadline();
+        crate::network::assert_later(now, deadline, "the controller or a switch");
+        self.queue.settle(&mut control.timer, deadline);
+        self.control = Some(control);
+    }
+
+    /// Sends on what has left the switches.
+    fn depart(&mut self, now: Instant, control: &mut Control) {
+        // What happened is for logs; a simulation has none.
+        drop(control.plane.records());
+        for (switch, departure) in control.plane.departures() {
+            let node = control.nodes[switch];
+            let (Departure::By(_, packet) | Departure::Normal(_, packet) | Departure::Dropped(packet)) =
+                &departure;
+            let handle = self.admit(Packet { ethernet: None, ..packet.clone() });
+            match departure {
+                Departure::By(PortNo(number), _) => self.send_by(now, node, Port(number - 1), handle),
+                Departure::Normal(PortNo(number), _) => {
+                    let ports = self.topology.ports(node);
+                    let from =
+                        ports.get(number as usize - 1).map_or(NO_CHANNEL, |port| port.out as usize ^ 1);
+                    self.route(now, node, from, handle);
+                }
+                Departure::Dropped(_) => self.lose(handle),
+            }
+        }
+    }
+}
