@@ -5,5 +5,6 @@ mod captures;
 mod determinism;
 mod plugin;
 mod roams;
+mod sdn;
 mod support;
 mod table;

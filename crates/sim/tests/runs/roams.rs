@@ -7,7 +7,7 @@ use handfast_scenario::Scenario;
 use handfast_sim::{Options, RunResult};
 
 /// Host, switch, two access points, a station that goes to the second one and back.
-const ROAM: &str = r#"
+pub(crate) const ROAM: &str = r#"
 duration = "16s"
 [nodes]
 cn = {kind = "host"}
@@ -63,7 +63,7 @@ fn upload() -> Scenario {
     scenario(&ROAM.replace("from = \"cn\"\nto = \"mn\"", "from = \"mn\"\nto = \"cn\""))
 }
 
-fn row(out: &mut String, name: &str, run: &RunResult) {
+pub(crate) fn row(out: &mut String, name: &str, run: &RunResult) {
     let all = &run.aggregate;
     let millis = |s: Option<f64>| s.map_or(-1, |s| (s * 1000.0) as i64);
     let counts = [all.retransmitted_segments, all.timeouts, all.lost_segments].map(|n| n.unwrap());
