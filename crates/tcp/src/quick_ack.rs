@@ -6,11 +6,8 @@ use handfast_core::{Duration, Instant};
 /// `TCP_MAX_QUICKACKS`.
 const MAX_QUICK_ACKS: u8 = 16;
 
-/// `TCP_DELACK_MAX`: HZ / 5.
+/// `TCP_DELACK_MAX`: HZ / 5. The HZ / 2 that the kernel begins with outside ping-pong mode come down to it as well.
 const DELACK_MAX: Duration = Duration::from_millis(200);
-
-/// The bound of the delay while neither ping-pong mode nor a pushed segment asks for more patience: HZ / 2.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 /// `TCP_MSS_DEFAULT`: what `tcp_initialize_rcv_mss` takes at first; the first full segment corrects it.
 const INITIAL_RCV_MSS: u64 = 536;
@@ -142,17 +139,10 @@ impl QuickAck {
         self.quick = self.quick.max(acks);
     }
 
-    /// `tcp_send_delayed_ack`.
+    /// `tcp_send_delayed_ack`: "If some rtt estimate is known, use it to bound delayed ack."
     fn delay(&self, srtt: Duration) -> Duration {
-        let mut ato = self.ato;
-        if ato > self.ato_min {
-            let mut most = if self.pingpong || self.pushed > 0 { DELACK_MAX } else { PATIENCE };
-            if srtt > Duration::ZERO {
-                most = most.min(srtt.max(self.ato_min));
-            }
-            ato = ato.min(most);
-        }
-        ato.min(DELACK_MAX)
+        let most = if srtt == Duration::ZERO { DELACK_MAX } else { srtt.max(self.ato_min) };
+        self.ato.min(most).min(DELACK_MAX)
     }
 
     /// `tcp_enter_quickack_mode`: old data came again; an ACK of ours was lost, or the sender timed out early.
@@ -216,6 +206,98 @@ impl QuickAck {
     pub(crate) fn on_data_sent(&mut self, now: Instant) {
         if now.since(self.received_at) < self.ato {
             self.pingpong = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// After a first segment at 1 s, which used up its quick ACKs, and with this delay.
+    fn engine(ato_ms: u64) -> QuickAck {
+        QuickAck {
+            ato: MS(ato_ms),
+            received_at: Instant::from_millis(1000),
+            rcv_mss: 1000,
+            ..QuickAck::new(MS(40))
+        }
+    }
+
+    const FULL: InOrder = InOrder {
+        len: 1000,
+        pushed: false,
+        unacknowledged: 1000,
+        window: 64_000,
+        opened: false,
+        rto: Duration::from_millis(200),
+        srtt: Duration::ZERO,
+    };
+
+    #[test]
+    fn the_delay_is_what_tcp_event_data_recv_makes_of_it() {
+        // "m <= TCP_ATO_MIN / 2", "m < ato", at most the RTO; "m > rto" brings quick ACKs, and leaves the delay.
+        for (ato, gap, expected, quick) in [
+            (40, 20, 40, 0),
+            (80, 0, 60, 0),
+            (80, 20, 60, 0),
+            (80, 21, 61, 0),
+            (80, 79, 119, 0),
+            (80, 80, 80, 0),
+            (160, 159, 200, 0),
+            (160, 200, 160, 0),
+            (160, 201, 160, 16),
+        ] {
+            let mut engine = engine(ato);
+            engine.adapt(Instant::from_millis(1000 + gap), &FULL);
+            assert_eq!((engine.ato, engine.quick), (MS(expected), quick), "{gap} ms after, with {ato}");
+        }
+    }
+
+    #[test]
+    fn the_round_trip_bounds_the_delay() {
+        // `tcp_send_delayed_ack`: no more than SRTT, but TCP_DELACK_MIN at least; without an estimate TCP_DELACK_MAX.
+        for (ato, srtt, expected) in
+            [(160, 0, 160), (160, 100, 100), (160, 10, 40), (40, 10, 40), (300, 0, 200), (300, 400, 200)]
+        {
+            assert_eq!(engine(ato).delay(MS(srtt)), MS(expected), "{ato} ms with an SRTT of {srtt}");
+        }
+    }
+
+    #[test]
+    fn selective_acknowledgements_are_held_for_a_twentieth_of_a_round_trip() {
+        // `tcp_comp_sack_delay_ns`, and 5 % of SRTT; 44 of them at most (`tcp_comp_sack_nr`).
+        let mut engine = engine(40);
+        let held = |engine: &mut QuickAck, srtt| engine.on_hole(srtt, false, true, false);
+        for _ in 0..3 {
+            assert_eq!(held(&mut engine, MS(10)), Owed::Now);
+        }
+        assert_eq!(held(&mut engine, MS(10)), Owed::Compressed(Duration::from_micros(500)));
+        assert_eq!(held(&mut engine, MS(400)), Owed::Compressed(MS(1)));
+        assert_eq!(held(&mut engine, Duration::ZERO), Owed::Now, "no estimate");
+        for _ in 3..44 {
+            assert_eq!(held(&mut engine, MS(10)), Owed::Compressed(Duration::from_micros(500)));
+        }
+        assert_eq!(held(&mut engine, MS(10)), Owed::Now);
+        // `tcp_compressed_ack_kick` is not the delayed ACK's timer: the delay stays.
+        engine.on_expiry(MS(200));
+        assert_eq!(engine.ato, MS(40));
+        engine.on_ack_sent(true);
+        engine.on_expiry(MS(200));
+        assert_eq!(engine.ato, MS(80));
+        (0..2).for_each(|_| engine.on_expiry(MS(200)));
+        assert_eq!(engine.ato, MS(200), "the RTO");
+    }
+
+    #[test]
+    fn data_within_the_delay_is_an_answer() {
+        // `tcp_event_data_sent`: "(u32)(now - icsk->icsk_ack.lrcvtime) < icsk->icsk_ack.ato".
+        for (after, answers) in [(0, true), (39, true), (40, false)] {
+            let mut engine = engine(40);
+            engine.on_data_sent(Instant::from_millis(1000 + after));
+            assert_eq!(engine.pingpong, answers, "{after} ms");
         }
     }
 }
