@@ -292,6 +292,17 @@ mod tests {
     }
 
     #[test]
+    fn the_last_quick_acknowledgement_deflates_the_delay() {
+        // `tcp_dec_quickack_mode`: "Leaving quickack mode we deflate ATO."
+        let mut engine = QuickAck { quick: 2, ..engine(100) };
+        let after = [false, true, true].map(|owed| {
+            engine.on_ack_sent(owed);
+            (engine.quick, engine.ato)
+        });
+        assert_eq!(after, [(2, MS(100)), (1, MS(100)), (0, MS(40))]);
+    }
+
+    #[test]
     fn data_within_the_delay_is_an_answer() {
         // `tcp_event_data_sent`: "(u32)(now - icsk->icsk_ack.lrcvtime) < icsk->icsk_ack.ato".
         for (after, answers) in [(0, true), (39, true), (40, false)] {

@@ -258,6 +258,65 @@ mod tests {
         assert_eq!(Solicitation::parse(&frame.into()), None, "a wrong checksum");
     }
 
+    /// `frame` with other bytes at these places, and a right checksum.
+    fn altered(frame: &[u8], changes: &[(usize, &[u8])]) -> Bytes {
+        let mut frame = frame.to_vec();
+        for &(at, bytes) in changes {
+            frame[at..at + bytes.len()].copy_from_slice(bytes);
+        }
+        frame[ICMP_AT + 2..ICMP_AT + 4].fill(0);
+        let [src, dst] = [22, 38].map(|at| IpAddr::from(*frame[at..].first_chunk::<16>().unwrap()));
+        let sum = pseudo_header(src, dst, ICMPV6, frame.len() - ICMP_AT).add(&frame[ICMP_AT..]).checksum();
+        frame[ICMP_AT + 2..ICMP_AT + 4].copy_from_slice(&sum.to_be_bytes());
+        frame.into()
+    }
+
+    #[test]
+    fn a_neighbor_message_that_a_router_passed_on_or_nobody_knows_is_none() {
+        // RFC 4861 §7.1.1 and §7.1.2: a hop limit of 255, code 0, and nothing else with either type.
+        let (question, mac) = (solicitation(), ME);
+        let answer = Solicitation::parse(&question).unwrap().answer(mac);
+        assert!(Solicitation::parse(&altered(&question, &[])).is_some());
+        assert!(Announcement::parse(&altered(&answer, &[])).is_some());
+        for change in [(21, &[254][..]), (ICMP_AT, &[134]), (ICMP_AT + 1, &[1])] {
+            assert_eq!(Solicitation::parse(&altered(&question, &[change])), None, "{change:?}");
+            assert_eq!(Announcement::parse(&altered(&answer, &[change])), None, "{change:?}");
+        }
+        assert_eq!(Announcement::parse(&question), None, "a question is no answer");
+        assert_eq!(Solicitation::parse(&answer.into()), None, "an answer is no question");
+    }
+
+    #[test]
+    fn an_asker_without_an_address_is_not_answered() {
+        // RFC 4862 §5.4.3 and RFC 5227 §2.1.1: it looks whether anybody has the address it wants.
+        assert_eq!(Solicitation::parse(&altered(&solicitation(), &[(22, &[0; 16])])), None);
+        let mut probe = arp_request().to_vec();
+        probe[28..32].fill(0);
+        assert_eq!(Solicitation::parse(&probe.into()), None);
+    }
+
+    #[test]
+    fn an_answer_without_the_option_comes_from_where_its_address_is() {
+        // RFC 4861 §4.4: the option may be left out of a unicast answer; others say nothing of the target.
+        let asked = Solicitation::parse(&solicitation()).unwrap();
+        let answer = asked.answer(ME);
+        for (option, mac) in [([2, 1], [7; 6]), ([1, 1], ME), ([2, 2], ME)] {
+            let frame = altered(&answer, &[(ICMP_AT + 24, &option), (ICMP_AT + 26, &[7; 6])]);
+            let said = Announcement { address: asked.target, mac };
+            assert_eq!(Announcement::parse(&frame), Some(said), "{option:?}");
+        }
+    }
+
+    #[test]
+    fn arp_for_other_networks_is_none() {
+        // RFC 826: hardware 1 with addresses of 6 octets, protocol 0x0800 with addresses of 4, operation 1.
+        for at in 14..22 {
+            let mut frame = arp_request().to_vec();
+            frame[at] ^= 4;
+            assert_eq!(Solicitation::parse(&frame.into()), None, "octet {at}");
+        }
+    }
+
     #[test]
     fn whatever_the_bytes_it_returns() {
         for whole in [arp_request(), solicitation()] {
