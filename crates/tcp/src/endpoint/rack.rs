@@ -65,7 +65,7 @@ impl Endpoint {
     fn timed_by_log(&self, now: Instant, ack: u64) -> Option<(Duration, Duration)> {
         let tx = &self.tx;
         let log = &tx.rack.as_ref()?.log;
-        let by_log = self.config.rtt_estimation == RttEstimation::Linux && ack > tx.una;
+        let by_log = self.config.rtt_estimation == RttEstimation::Linux;
         if !by_log || tx.board.len() > 0 || !log.sent_once() {
             return None;
         }
@@ -363,5 +363,50 @@ impl Endpoint {
         let last = tx.board.last_unsacked(tx.una, tx.max)?;
         let start = last.end.min(data_end).saturating_sub(room).max(last.start);
         Some(Piece { start, end: last.end, why: Why::LossProbe })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Recovery};
+    use handfast_core::Bytes;
+    use handfast_wire::Payload;
+    use std::sync::Arc;
+
+    /// An endpoint that has sent segments of 1000 octets at these milliseconds.
+    fn sender(at: &[u64]) -> Endpoint {
+        let rtt_estimation = RttEstimation::Linux;
+        let config = Config { mss: 1000, recovery: Recovery::Rack, rtt_estimation, ..Config::default() };
+        let mut e = Endpoint::connect(Arc::new(config), 4000, 80, SeqNum(0), Instant::ZERO);
+        let syn = e.poll_transmit(Instant::ZERO, Bytes(u64::MAX)).unwrap();
+        let flags = Flags::SYN | Flags::ACK;
+        let answer = Segment {
+            src_port: 80,
+            dst_port: 4000,
+            seq: SeqNum(0),
+            ack: SeqNum(1),
+            flags,
+            window: 60_000,
+            ..syn
+        };
+        e.on_segment(Instant::ZERO, &answer);
+        for (n, &ms) in at.iter().enumerate() {
+            e.write(Payload::Synthetic { stream: 0, offset: 1000 * n as u64, len: 1000 });
+            while e.poll_transmit(Instant::from_millis(ms), Bytes(u64::MAX)).is_some() {}
+        }
+        e
+    }
+
+    #[test]
+    fn the_oldest_and_the_newest_segment_acknowledged_are_timed() {
+        // `tcp_clean_rtx_queue`: `seq_rtt_us` from `first_ackt`, `ca_rtt_us` from `last_ackt`.
+        let e = sender(&[10, 50, 70]);
+        let timed = |upto| e.timed_by_log(Instant::from_millis(100), upto);
+        let ms = |a, b| Some((Duration::from_millis(a), Duration::from_millis(b)));
+        let smss = e.tx.window.smss;
+        assert_eq!(timed(1 + smss), ms(90, 90));
+        assert_eq!(timed(1 + 2 * smss), ms(90, 50));
+        assert_eq!((timed(e.tx.max), e.tx.max), (ms(90, 30), 3001));
     }
 }

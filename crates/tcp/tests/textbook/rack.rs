@@ -246,6 +246,30 @@ fn a_repetition_lost_after_a_timeout_begins_a_recovery() {
 }
 
 #[test]
+fn blocks_of_what_was_never_sent_are_lies() {
+    // RFC 2018 §4: a block holds data that was received; beyond SND.MAX, empty or upside down it holds none.
+    let mut s = after_a_round_trip(10);
+    for block in [(2000, 10_001), (9000, 20_000), (3000, 3000), (5000, 2000), (20_000, 30_000)] {
+        s.answer(0, &[block]);
+    }
+    assert_eq!((until(&mut s, 190).as_str(), s.events()), ("", vec![]));
+}
+
+#[test]
+fn a_duplicate_is_no_progress() {
+    // RFC 9293 §3.8.3: what is counted towards R2 is "retransmission of the same segment".
+    let mut s = after_a_round_trip(10);
+    until(&mut s, 510);
+    s.answer(0, &[]).answer(0, &[(5000, 6000)]);
+    until(&mut s, 2000);
+    let in_a_row = s.events().into_iter().filter_map(|e| match e.1 {
+        Event::Timeout { in_a_row, .. } => Some(in_a_row),
+        _ => None,
+    });
+    assert_eq!(in_a_row.collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
 fn a_timeout_is_over_once_what_was_in_flight_is_acknowledged() {
     // `tcp_process_loss`: "if (tcp_try_undo_recovery (sk))" at high_seq, and not before.
     let mut s = after_a_round_trip(10);

@@ -190,6 +190,54 @@ fn a_window_update_decides_nothing() {
 }
 
 #[test]
+fn with_rack_the_same_acknowledgements_are_duplicates() {
+    // Step 2a: a duplicate by RFC 5681 or by what it SACKs ends the basic rule. RACK's probe at 200 was 10.
+    let answers: [(&[(u64, u64)], bool, &str); 3] =
+        [(&[], false, "11-12"), (&[], true, "1-2"), (&[(5000, 6000)], true, "1-2")];
+    for (sacks, before, next) in answers {
+        let mut s = bulk(Config { frto: Frto::Basic, ..ten("rack") }, 60);
+        s.run(510, |_| Fate::Drop);
+        assert_eq!(s.news(), "0-10 0");
+        if before {
+            s.answer(0, sacks);
+        }
+        s.answer(1000, sacks);
+        assert!(s.news().starts_with(next), "{sacks:?}");
+        // Step 3b, and a window update decides nothing.
+        let update = handfast_wire::tcp::Segment { window: 46_000, ..crate::script::ack(1000, sacks) };
+        s.pair.inject(Side::Client, &update, |_| Fate::Drop);
+        s.answer(2000, &[(3000, 4000)]);
+        assert_eq!(spurious(&s).len(), usize::from(!before), "{sacks:?}");
+    }
+}
+
+#[test]
+fn with_rack_the_sack_rule_looks_at_the_same_places() {
+    // §3.1 step 3: `recover` is the end of 10, the probe; 11 and 12 are the new data of step 2b.
+    let answers: [(&[(u64, u64)], usize); 5] = [
+        (&[(5000, 6000)], 1),
+        (&[(10_000, 11_000)], 1),
+        (&[(11_000, 12_000)], 0),
+        (&[(5000, 6000), (11_000, 12_000)], 0),
+        (&[(10_000, 12_000)], 0),
+    ];
+    for (sacks, found) in answers {
+        for known in [false, true] {
+            let mut s = bulk(Config { frto: Frto::Sack, ..ten("rack") }, 60);
+            s.run(510, |_| Fate::Drop);
+            // What was SACKed before the first acknowledgement says nothing again.
+            s.answer(0, if known { &[(5000, 6000)] } else { &[] });
+            s.news();
+            s.answer(1000, &[]);
+            assert_eq!(s.news(), "11-12", "{sacks:?}");
+            s.answer(1000, sacks);
+            let expected = if known && sacks == [(5000, 6000)] { 0 } else { found };
+            assert_eq!(spurious(&s).len(), expected, "{sacks:?}, {known}");
+        }
+    }
+}
+
+#[test]
 fn after_a_spurious_timeout_fast_retransmit_works_again() {
     // RFC 5682 §2.1 step 3b: "set the value of the "recover" variable to SND.UNA".
     for name in ["reno", "newreno"] {
