@@ -113,6 +113,26 @@ fn a_probe_that_was_not_needed_changes_nothing() {
 }
 
 #[test]
+fn a_bare_duplicate_tells_that_the_probe_arrived_twice() {
+    // §7.4.2: "ACK is a dup ACK without any SACK option": the original had arrived too.
+    for (duplicate, ssthresh) in [(true, 1000), (false, 5500)] {
+        let mut s = bulk(ten("rack"), 10);
+        s.run(100, |_| Fate::Drop);
+        s.answer(9000, &[]);
+        s.run(440, |_| Fate::Drop);
+        assert_eq!(probes(&s).len(), 1);
+        s.answer(10_000, &[]);
+        if duplicate {
+            s.answer(10_000, &[]);
+        }
+        s.pair.client_writes(10_000, 1000);
+        s.run(441, |_| Fate::Drop);
+        s.answer(11_000, &[]);
+        assert_eq!(s.window().1, ssthresh);
+    }
+}
+
+#[test]
 fn a_recovery_makes_good_what_the_probe_might_have() {
     // Linux: `tcp_init_cwnd_reduction` and `tcp_retransmit_timer` forget the probe. Its loss is answered once.
     let mut s = bulk(ten("rack"), 10);

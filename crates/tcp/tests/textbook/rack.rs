@@ -1,10 +1,10 @@
 //! RACK (RFC 8985 §6) and proportional rate reduction (RFC 6937), acknowledgement by acknowledgement.
 
-use handfast_tcp::Event;
+use handfast_tcp::{Config, Event};
 
 use handfast_wire::tcp::{Segment, Timestamps};
 
-use crate::script::{Script, ack, bulk, stamped, ten};
+use crate::script::{MS, Script, ack, bulk, stamped, ten};
 use crate::support::{Fate, Side};
 
 /// 0 to 9 left at 0, and nothing has come back; it is 100 ms, a round trip later.
@@ -26,7 +26,7 @@ fn a_hole_is_lost_once_the_reordering_window_has_passed() {
     // RFC 8985 §6.2 steps 2, 4 and 5: 2, sent at 0, took 100 ms; 0 and 1, sent before it, have as long and a quarter of it.
     let mut s = after_a_round_trip(10);
     s.answer(0, &[(2000, 3000)]);
-    assert_eq!((s.news().as_str(), s.pair.client.deadline()), ("", Some(s.start + crate::script::MS(125))));
+    assert_eq!((s.news().as_str(), s.pair.client.deadline()), ("", Some(s.start + MS(125))));
     assert_eq!(until(&mut s, 124), "");
     // PRR: one segment, to begin with.
     assert_eq!(until(&mut s, 125), "0");
@@ -161,6 +161,15 @@ fn reordering() -> Script {
     let mut s = after_a_round_trip(10);
     s.answer(0, &[(2000, 3000)]).answer(0, &[(1000, 3000)]).answer(3000, &[]);
     s
+}
+
+#[test]
+fn the_kernel_s_reordering_timer_has_two_jiffies_more() {
+    // "timeout = usecs_to_jiffies (timeout) + TCP_TIMEOUT_MIN", on the wheel: 25 + 8 ms are nine jiffies of 4, and one more.
+    let mut s = bulk(Config { timer_tick: MS(4), ..ten("rack") }, 10);
+    s.run(100, |_| Fate::Drop);
+    s.answer(0, &[(2000, 3000)]);
+    assert_eq!(deadline(&s), 140);
 }
 
 #[test]

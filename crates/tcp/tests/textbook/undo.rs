@@ -286,6 +286,26 @@ fn frto_waits_for_the_first_progress() {
 }
 
 #[test]
+fn the_reordering_timer_begins_a_recovery_after_a_timeout_too() {
+    // `tcp_rack_reo_timeout`: "if (inet_csk(sk)->icsk_ca_state != TCP_CA_Recovery) tcp_enter_recovery (sk, false)". 2 came before 1,
+    // so there is a window; what F-RTO sent is reordered or lost.
+    let mut s = bulk(Config { frto: Frto::Sack, ..kernel() }, 60);
+    s.run(100, |_| Fate::Drop);
+    s.answer(0, &[(2000, 3000)]).answer(0, &[(1000, 3000)]).answer(3000, &[]);
+    s.run(650, |_| Fate::Drop);
+    assert_eq!((s.timeouts().len(), s.pair.client.counters().fast_retransmits), (1, 0));
+    s.news();
+    s.answer(4000, &[]);
+    assert_eq!(s.news(), "14-15");
+    s.run(750, |_| Fate::Drop);
+    s.answer(4000, &[(15_000, 16_000)]);
+    s.run(774, |_| Fate::Drop);
+    assert_eq!(s.pair.client.counters().fast_retransmits, 0);
+    s.run(775, |_| Fate::Drop);
+    assert_eq!(s.pair.client.counters().fast_retransmits, 1);
+}
+
+#[test]
 fn frto_is_over_where_nothing_new_can_be_sent() {
     // RFC 5682 §2.1 step 2: without new data, or without room for it in the peer's window, "the TCP sender SHOULD" go on as
     // after any timeout. 1, which was sent once, is acknowledged before anything leaves.
