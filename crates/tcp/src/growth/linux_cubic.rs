@@ -265,4 +265,90 @@ mod tests {
         cubic.on_ack(&mut w, Acked { now, octets: before, srtt: RTT }, 1);
         assert!(w.cwnd <= before * 3 / 2 + 1000, "one segment for two acknowledged: {}", w.cwnd);
     }
+
+    /// In an epoch that began at 1 s, with a maximum of `origin` segments before it, reached again `k` 2^-10 s later.
+    fn epoch(k: u32, origin: u32) -> LinuxCubic {
+        let epoch = Instant::from_millis(1000);
+        LinuxCubic { epoch, k, origin_point: origin, last_max_cwnd: origin, ..LinuxCubic::default() }
+    }
+
+    #[test]
+    fn the_curve_is_bictcp_update_s() {
+        // "delta = (cube_rtt_scale * offs * offs * offs) >> (10+3*BICTCP_HZ)", "cnt = cwnd / (bic_target - cwnd)", or "100 * cwnd".
+        for (k, origin, after_ms, cwnd, cnt) in [
+            (0, 100, 4000, 100, 4),
+            (0, 100, 4000, 124, 124),
+            (0, 100, 4000, 125, 12_500),
+            (4096, 200, 1000, 180, 18),
+            (4096, 200, 1000, 190, 19_000),
+            (4096, 200, 3000, 199, 199),
+            (4096, 200, 3000, 200, 20_000),
+            (4096, 200, 4000, 199, 199),
+            (4096, 200, 8000, 200, 8),
+        ] {
+            let mut cubic = epoch(k, origin);
+            cubic.follow_curve(Instant::from_millis(1000 + after_ms), cwnd);
+            assert_eq!(cubic.cnt, cnt, "{after_ms} ms into the epoch with K {k}, cwnd {cwnd}");
+        }
+        // "t += usecs_to_jiffies(ca->delay_min)"; "ca->last_max_cwnd == 0 && ca->cnt > 20".
+        let mut cubic = LinuxCubic { delay_min: 1_000_000, ..epoch(4096, 200) };
+        cubic.follow_curve(Instant::from_millis(4000), 199);
+        assert_eq!(cubic.cnt, 199);
+        cubic.last_max_cwnd = 0;
+        cubic.follow_curve(Instant::from_millis(4000), 199);
+        assert_eq!(cubic.cnt, 20);
+    }
+
+    #[test]
+    fn an_epoch_begins_at_the_maximum_or_below_it() {
+        // "if (ca->last_max_cwnd <= cwnd)": K = 0; otherwise the cube root, here of 300 / 0.4 s^3.
+        for (cwnd, k, origin) in [(1000, 0, 1000), (1001, 0, 1001), (700, 9300, 1000)] {
+            let mut cubic = LinuxCubic { last_max_cwnd: 1000, ..LinuxCubic::default() };
+            cubic.begin_epoch(Instant::from_millis(5), cwnd, 7);
+            assert_eq!((cubic.ack_cnt, cubic.tcp_cwnd, cubic.origin_point, cubic.k), (7, cwnd, origin, k));
+        }
+        assert_eq!([0, 1, 26, 27, 28, 999_999_999].map(cubic_root), [0, 1, 2, 3, 3, 999]);
+    }
+
+    #[test]
+    fn reno_s_window_grows_by_one_for_fifteen_eighths_of_it() {
+        // "delta = (cwnd * scale) >> 3; while (ca->ack_cnt > delta)": 187 for 100.
+        for (acked, tcp_cwnd, left, cnt) in
+            [(187, 100, 187, 1000), (188, 101, 1, 100), (374, 101, 187, 100), (375, 102, 1, 50)]
+        {
+            let mut cubic = LinuxCubic { cnt: 1000, ack_cnt: acked, tcp_cwnd: 100, ..LinuxCubic::default() };
+            cubic.be_friendly(100);
+            assert_eq!((cubic.tcp_cwnd, cubic.ack_cnt, cubic.cnt), (tcp_cwnd, left, cnt), "{acked}");
+        }
+    }
+
+    #[test]
+    fn while_cwnd_stays_the_curve_waits_for_a_thirty_second() {
+        // "ca->last_cwnd == cwnd && (s32)(tcp_jiffies32 - ca->last_time) <= HZ / 32"
+        let mut cubic = LinuxCubic::default();
+        let start = Instant::from_millis(1000);
+        cubic.update(start, 100, 1);
+        for (later, cwnd, evaluated) in
+            [(1, 100, false), (31_250, 100, false), (31_251, 100, true), (31_252, 101, true)]
+        {
+            let now = start + Duration::from_micros(later);
+            cubic.update(now, cwnd, 1);
+            assert_eq!(cubic.last_time == now, evaluated, "{later} us");
+        }
+        assert_eq!(cubic.ack_cnt, 5, "all count");
+    }
+
+    #[test]
+    fn the_least_round_trip_is_kept() {
+        // `cubictcp_acked`: "if (delay == 0) delay = 1", "ca->delay_min == 0 || ca->delay_min > delay".
+        let mut cubic = LinuxCubic::default();
+        let mut after = |micros| {
+            cubic.on_rtt(Duration::from_micros(micros));
+            cubic.delay_min
+        };
+        assert_eq!(
+            [after(100_000), after(200_000), after(99_999), after(0), after(5)],
+            [100_000, 100_000, 99_999, 1, 1]
+        );
+    }
 }
