@@ -11,5 +11,6 @@ pub mod config;
 pub mod controller;
 pub mod conversation;
 mod log;
+pub mod recording;
 
 pub use log::start as start_log;

@@ -1,12 +1,16 @@
 //! `handfastd`: the remedies on real networks.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::BufWriter;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use handfast_daemon::config::Settings;
-use handfast_daemon::controller::Daemon;
+use handfast_daemon::controller::{Daemon, FileRecorder};
+use handfast_daemon::recording::Recorder;
 
 /// TCP connections that do not notice that you moved: the remedies on real networks.
 #[derive(Parser)]
@@ -49,6 +53,9 @@ struct ControllerCommand {
     /// Says whether FILE is right and what would be done, and ends
     #[arg(long)]
     check: bool,
+    /// Records all that the controller is told and asks for, without payload; for tests
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -71,6 +78,14 @@ fn controller(command: &ControllerCommand) -> Result<(), String> {
         return Ok(());
     }
     handfast_daemon::start_log(settings.log);
-    let daemon = Daemon::start(settings).map_err(|failure| format!("error: {failure}"))?;
+    let recorder = command.record.as_deref().map(|path| record(path, &text)).transpose()?;
+    let daemon = Daemon::start(settings, recorder).map_err(|failure| format!("error: {failure}"))?;
     daemon.run().map_err(|failure| format!("error: {failure}"))
+}
+
+/// For this user only: it says who spoke with whom.
+fn record(path: &Path, config: &str) -> Result<FileRecorder, String> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+    let recorder = file.and_then(|file| Recorder::begin(BufWriter::new(file), config));
+    recorder.map_err(|error| format!("error: {}: {error}", path.display()))
 }

@@ -81,11 +81,11 @@ pub(super) struct RouteTable {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsTable {
-    /// Held for a connection. Default: "4MB".
+    /// Held for a connection. Default: 4 MiB.
     pub(super) per_connection: Option<Size>,
-    /// Held for a station. Default: "16MB".
+    /// Held for a station. Default: 16 MiB.
     pub(super) per_station: Option<Size>,
-    /// Held in all. Default: "256MB".
+    /// Held in all. Default: 256 MiB.
     pub(super) total: Option<Size>,
     /// Connections that are tracked. Default: 100000.
     pub(super) connections: Option<Count>,

@@ -9,7 +9,8 @@ mod timer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::os::fd::RawFd;
 
 use handfast_assist::sdn::{Controller, Outbox};
@@ -25,6 +26,7 @@ use crate::clock;
 use crate::config::Settings;
 use crate::conversation::Input;
 use crate::log;
+use crate::recording::Recorder;
 use line_client::LineClient;
 use socket_file::SocketFile;
 use switch_link::{CHUNK, SwitchLink};
@@ -79,6 +81,9 @@ impl<T> While<T> for io::Result<T> {
     }
 }
 
+/// A recording that becomes a file.
+pub type FileRecorder = Recorder<BufWriter<File>>;
+
 /// The running daemon.
 pub struct Daemon {
     settings: Settings,
@@ -101,6 +106,7 @@ pub struct Daemon {
     accept_again: Option<Instant>,
     summary_due: Instant,
     counts: Counts,
+    recorder: Option<FileRecorder>,
 }
 
 /// What the adapter counts besides the machine.
@@ -117,11 +123,11 @@ struct Counts {
 }
 
 impl Daemon {
-    /// Takes the sockets.
+    /// Takes the sockets. `recorder`: where all that passes is recorded.
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn start(settings: Settings) -> Result<Self, Failure> {
+    pub fn start(settings: Settings, recorder: Option<FileRecorder>) -> Result<Self, Failure> {
         let poll = Poll::new().during(|| "epoll".to_owned())?;
         let timer = Timer::new().during(|| "timerfd".to_owned())?;
         let mut signals = signals().during(|| "signal handlers".to_owned())?;
@@ -158,6 +164,7 @@ impl Daemon {
             chunk: vec![0; CHUNK].into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("its size")),
             accept_again: None,
             counts: Counts::default(),
+            recorder,
         })
     }
 
@@ -170,6 +177,7 @@ impl Daemon {
         loop {
             self.on_time();
             self.flush();
+            self.record(Recorder::flush);
             self.wait(&mut events).during(|| "epoll".to_owned())?;
             for event in &events {
                 match event.token() {
@@ -241,14 +249,26 @@ impl Daemon {
     /// Tells the machine something, and does what it asks for.
     fn tell(&mut self, input: Input) {
         let mut out = std::mem::take(&mut self.out);
-        input.tell(clock::now(), &mut self.machine, &mut out);
+        let now = clock::now();
+        self.record(|recorder| recorder.input(now, &input));
+        input.tell(now, &mut self.machine, &mut out);
         for record in out.records() {
             log::record(&record, &self.settings.access_points);
         }
         for output in out.drain() {
+            self.record(|recorder| recorder.output(&output));
             self.perform(output);
         }
         self.out = out;
+    }
+
+    /// Writes to the recording, if there is one. The network matters more: a full disk only ends the recording.
+    fn record(&mut self, write: impl FnOnce(&mut FileRecorder) -> io::Result<()>) {
+        let Some(recorder) = &mut self.recorder else { return };
+        if let Err(error) = write(recorder) {
+            warn!(%error, "the recording ends here");
+            self.recorder = None;
+        }
     }
 
     /// Sends what is to be sent.
@@ -271,6 +291,7 @@ impl Daemon {
     fn end(mut self) -> Result<(), Failure> {
         info!("told to stop");
         self.tell(Input::ShutDown);
+        self.record(Recorder::flush);
         let deadline = clock::now() + FAREWELL;
         let mut events = Events::with_capacity(256);
         loop {

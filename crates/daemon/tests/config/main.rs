@@ -1,0 +1,94 @@
+//! What users see when a configuration is wrong. All messages on one page: `snapshots/config__messages.snap`.
+
+use std::fmt::Write;
+use std::process::Command;
+
+use handfast_daemon::config::Settings;
+
+const BASE: &str = include_str!("base.toml");
+
+/// What is wrong, what the base file says, and what it says instead.
+const CASES: &[(&str, &str, &str)] = &[
+    ("an unknown key", "priority = 40000", "priorty = 40000"),
+    ("an unknown key of an access point", "port = 2", "prot = 2"),
+    ("an unknown mode", "mode = \"act\"", "mode = \"acting\""),
+    ("an unknown policy", "policy = \"spurious\"", "policy = \"spurios\""),
+    ("no rate of release", "release = {rate = \"54Mbit/s\", burst = \"15kB\"}\n", ""),
+    ("an unknown release", "release = {rate = \"54Mbit/s\", burst = \"15kB\"}", "release = \"fast\""),
+    ("an incomplete release", "rate = \"54Mbit/s\", burst", "burst"),
+    ("a rate of zero", "54Mbit/s", "0bit/s"),
+    ("an unknown unit", "54Mbit/s", "54Mbps"),
+    ("a number without a unit", "hold_expiry = \"10s\"", "hold_expiry = 10"),
+    ("a time that no flow entry has", "hold_expiry = \"10s\"", "hold_expiry = \"20h\""),
+    ("a priority without room above", "priority = 40000", "priority = 65534"),
+    (
+        "no access point",
+        "[access_points.ap1]\ndatapath_id = \"0000000000000001\"\nport = 2\n\n[access_points.ap2]\ndatapath_id = \"0000000000000002\"\nport = 1\n\n[[routes]]\ndatapath_id = \"0000000000000001\"\naccess_point = \"ap2\"\nport = 3\n",
+        "",
+    ),
+    ("no socket", "association_socket = \"/run/handfast.sock\"\n", ""),
+    ("an empty path", "/run/handfast.sock", ""),
+    ("a datapath id that is none", "datapath_id = \"0000000000000002\"", "datapath_id = \"2\""),
+    ("a port that is none", "port = 2", "port = 0"),
+    ("an unknown access point", "access_point = \"ap2\"", "access_point = \"ap3\""),
+    ("a route to what hangs there", "access_point = \"ap2\"", "access_point = \"ap1\""),
+    (
+        "two routes",
+        "[[routes]]",
+        "[[routes]]\ndatapath_id = \"0000000000000001\"\naccess_point = \"ap2\"\nport = 4\n\n[[routes]]",
+    ),
+    ("no address", "127.0.0.1:6653", "localhost"),
+    ("an address that others reach", "127.0.0.1:6653", "0.0.0.0:6653"),
+    (
+        "a write buffer that a release overflows",
+        "release = {rate = \"54Mbit/s\", burst = \"15kB\"}",
+        "release = \"unpaced\"\nlimits.write_buffer = \"2MB\"\nlimits.per_station = \"4MB\"",
+    ),
+    ("a limit of nothing", "connections = 30000", "connections = 0"),
+    ("no TOML", "priority = 40000", "priority: 40000"),
+];
+
+#[test]
+fn messages() {
+    Settings::parse(BASE, "handfastd.toml").unwrap();
+    let mut out = String::new();
+    for (what, old, new) in CASES {
+        assert!(BASE.contains(old), "{what}: the base file lacks {old}");
+        let mut text = BASE.replacen(old, new, 1);
+        if new.contains("limits.") {
+            text = text.replace("[limits]\nper_station = \"16MB\"\nconnections = 30000\n", "");
+        }
+        let error = Settings::parse(&text, "handfastd.toml").expect_err(what);
+        write!(out, "# {what} (line {}, key `{}`)\n{error}\n\n", error.line, error.key).unwrap();
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn what_it_would_do() {
+    let settings = Settings::parse(BASE, "handfastd.toml").unwrap();
+    insta::assert_snapshot!(settings.plan());
+    let insecure =
+        BASE.replace("listen = \"127.0.0.1:6653\"", "listen = \"[::]:6653\"\ninsecure_listen = true");
+    assert!(Settings::parse(&insecure, "x").unwrap().plan().contains("warning: other machines can reach"));
+    let observing = BASE.replace("mode = \"act\"\n", "");
+    assert!(Settings::parse(&observing, "x").unwrap().plan().starts_with("observe: "));
+}
+
+#[test]
+fn check_ends_with_its_verdict() {
+    let folder = std::env::temp_dir().join(format!("handfastd-check-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("handfastd.toml");
+    let check = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_handfastd"));
+        command.args(["controller", "--check", "--config"]).arg(&file).output().unwrap()
+    };
+    let right = check(BASE);
+    assert_eq!(right.status.code(), Some(0));
+    assert!(String::from_utf8(right.stdout).unwrap().starts_with("act: makes flow entries"));
+    let wrong = check("mode = 3");
+    assert_eq!((wrong.status.code(), wrong.stdout.len()), (Some(2), 0));
+    assert!(String::from_utf8(wrong.stderr).unwrap().contains("handfastd.toml:1:8"));
+}

@@ -1,0 +1,167 @@
+//! What goes wrong, and what does not follow from it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+
+use bytes::Bytes;
+use handfast_assist::sdn::{COOKIE, COOKIE_MASK};
+use handfast_wire::openflow::{Body, FlowModCommand};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{ACT, Daemon, PATIENCE, Switch, bytes_of, exists, frame, packet_in};
+
+#[test]
+fn garbage_ends_its_connection_only() {
+    let mut daemon = Daemon::start(ACT);
+    let (mut good, _) = Switch::ready(&daemon);
+    for (garbage, why) in [
+        (&b"GET / HTTP/1.1\r\n\r\n"[..], "not OpenFlow 1.3: OpenFlow version 71: expected 4 (OpenFlow 1.3)"),
+        (&[4, 0, 0, 4, 0, 0, 0, 0], "states its length as 4 bytes"),
+        // A packet-in whose match is longer than the message.
+        (
+            &[
+                4, 10, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 255, 0, 0, 0,
+                0, 0,
+            ],
+            "match",
+        ),
+    ] {
+        let mut bad = Switch::connect(&daemon);
+        bad.receive();
+        bad.stream.write_all(garbage).unwrap();
+        assert_eq!(bad.try_receive(), None);
+        let lost = daemon.logged("connection lost");
+        assert!(lost["why"].as_str().unwrap().contains(why), "{lost}");
+    }
+    assert_eq!(daemon.status()["links_closed"], 3);
+    good.send(5, Body::EchoRequest(Bytes::new()));
+    assert_eq!(good.receive().xid, 5);
+}
+
+#[test]
+fn messages_come_in_any_pieces() {
+    let daemon = Daemon::start(ACT);
+    let (mut switch, _) = Switch::ready(&daemon);
+    let echo = |xid| bytes_of(xid, Body::EchoRequest(Bytes::from(vec![xid as u8; 40])));
+    for byte in echo(1) {
+        switch.stream.write_all(&[byte]).unwrap();
+    }
+    let several: Vec<u8> = (2..6).flat_map(echo).collect();
+    let (first, second) = several.split_at(100);
+    switch.stream.write_all(first).unwrap();
+    assert_eq!(switch.receive().xid, 1);
+    assert_eq!((switch.receive().xid, switch.receive().xid), (2, 3));
+    switch.stream.write_all(second).unwrap();
+    assert_eq!((switch.receive().xid, switch.receive().xid), (4, 5));
+    // The longest that there is.
+    switch.send(6, Body::EchoRequest(Bytes::from(vec![1; 0xffff - 8])));
+    assert_eq!(switch.receive().xid, 6);
+}
+
+#[test]
+fn a_switch_that_does_not_read_is_closed() {
+    let mut daemon = Daemon::start(&format!("{ACT}\n[limits]\nwrite_buffer = \"1MB\""));
+    let (mut switch, _) = Switch::ready(&daemon);
+    let question = bytes_of(1, Body::EchoRequest(Bytes::from(vec![1; 60_000])));
+    // Kernels keep a few MB for a connection; more than that is not taken.
+    let taken = (0..5_000).find(|_| switch.stream.write_all(&question).is_err());
+    assert!(taken.is_some());
+    let why = daemon.logged("connection lost")["why"].clone();
+    assert!(why.as_str().unwrap().starts_with("it does not read: 1"), "{why}");
+    let (mut next, _) = Switch::ready(&daemon);
+    next.send(5, Body::EchoRequest(Bytes::new()));
+    assert_eq!(next.receive().xid, 5);
+}
+
+#[test]
+fn a_cut_connection_loses_nothing_that_is_held() {
+    let mut daemon = Daemon::start(ACT);
+    let (mut switch, _) = Switch::ready(&daemon);
+    daemon.news("disassociated", "ap1", 1);
+    let divert = switch.flow_mod();
+    switch.divert(divert.cookie, &frame(0));
+    daemon.status_with(|status| status["counters"]["held"] == 1);
+    // In the middle of a message.
+    let half = bytes_of(0, packet_in(divert.cookie, &frame(1000)));
+    switch.stream.write_all(&half[..half.len() / 2]).unwrap();
+    switch.stream.shutdown(Shutdown::Both).unwrap();
+    daemon.logged("switch gone");
+    daemon.news("associated", "ap2", 2);
+
+    let (mut switch, _) = Switch::ready(&daemon);
+    assert_eq!(switch.flow_mod().priority, divert.priority, "it is told again");
+    let Body::PacketOut(packet) = switch.receive().body else { panic!("expected a packet-out") };
+    assert_eq!(packet.data, frame(0));
+}
+
+#[test]
+fn after_a_sudden_death_leftovers_go_by_their_mark() {
+    let mut daemon = Daemon::start(ACT);
+    let (mut switch, _) = Switch::ready(&daemon);
+    daemon.news("disassociated", "ap1", 1);
+    switch.flow_mod();
+    assert_eq!(daemon.signal(Signal::SIGKILL).signal(), Some(9));
+    assert!(exists(&daemon.socket()), "nobody was left to remove it");
+
+    let again = Daemon::start_in(daemon.folder.clone(), ACT, &[]);
+    let (_switch, orders) = Switch::ready(&again);
+    let [delete] = &orders[..] else { panic!("{orders:?}") };
+    assert_eq!(
+        (delete.command, delete.cookie, delete.cookie_mask),
+        (FlowModCommand::Delete, COOKIE, COOKIE_MASK)
+    );
+}
+
+#[test]
+fn more_switches_than_may_be_are_refused() {
+    let mut daemon = Daemon::start(&format!("{ACT}\n[limits]\nswitches = 1"));
+    let (_first, _) = Switch::ready(&daemon);
+    assert_eq!(Switch::connect(&daemon).try_receive(), None);
+    daemon.logged("connection refused: too many");
+}
+
+#[test]
+fn wrong_lines_are_answered_and_counted() {
+    let daemon = Daemon::start(ACT);
+    let mut stream = UnixStream::connect(daemon.socket()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut answers = BufReader::new(stream.try_clone().unwrap());
+    let mut ask = |line: &[u8]| -> Value {
+        stream.write_all(line).unwrap();
+        let mut answer = String::new();
+        answers.read_line(&mut answer).unwrap();
+        serde_json::from_str(&answer).unwrap()
+    };
+    let unknown = br#"{"event": "associated", "station": "02:00:0a:00:00:05", "ap": "ap9", "epoch": 1}"#;
+    for (line, why) in [
+        (&b"\n"[..], "EOF"),
+        (b"\xff\xfe\n", "expected value"),
+        (b"{\"event\": \"left\"}\n", "unknown variant `left`"),
+        (&[&unknown[..], b"\n"].concat(), "there is no access point called `ap9`"),
+        (&[&[b' '; 5000][..], b"\n"].concat(), "expected a line of at most 4096 bytes"),
+        (&["x".repeat(200_000).as_bytes(), b"\n"].concat(), "expected a line of at most 4096 bytes"),
+    ] {
+        let answer = ask(line);
+        assert!(answer["error"].as_str().unwrap().contains(why), "{answer}");
+    }
+    let status = ask(b"{\"event\": \"status\"}\n");
+    assert_eq!((&status["lines"], &status["malformed_lines"]), (&json!(7), &json!(6)));
+}
+
+#[test]
+fn late_and_repeated_news_change_nothing() {
+    let daemon = Daemon::start(ACT);
+    let (mut switch, _) = Switch::ready(&daemon);
+    daemon.news("associated", "ap2", 5);
+    for _ in 0..7 {
+        switch.flow_mod();
+    }
+    daemon.news("disassociated", "ap1", 4);
+    daemon.news("associated", "ap2", 5);
+    assert_eq!(daemon.status()["counters"]["ignored_notices"], 2);
+    switch.send(9, Body::EchoRequest(Bytes::new()));
+    assert_eq!(switch.receive().xid, 9, "the next thing that it hears");
+}

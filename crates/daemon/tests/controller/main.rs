@@ -1,0 +1,6 @@
+//! The daemon as a process, between a scripted switch and scripted access points on real sockets.
+
+mod faults;
+mod record;
+mod roam;
+mod support;

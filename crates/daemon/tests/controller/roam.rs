@@ -1,0 +1,146 @@
+//! What it is for.
+
+use handfast_assist::sdn::{COOKIE, COOKIE_MASK};
+use handfast_wire::openflow::{Action, Body, FlowModCommand, Message, PortNo};
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use crate::support::{ACT, Daemon, SWITCH, Switch, exists, frame};
+
+/// Takes a station from one access point to the other while three segments come for it, one of them twice.
+pub(crate) fn roam(daemon: &Daemon, switch: &mut Switch) {
+    daemon.news("associated", "ap1", 1);
+    let path: Vec<_> = (0..7).map(|_| switch.flow_mod()).collect();
+    assert!(path.iter().all(|entry| entry.command == FlowModCommand::Add && entry.hard_timeout > 0));
+
+    daemon.news("disassociated", "ap1", 1);
+    let divert = switch.flow_mod();
+    assert_eq!((divert.command, divert.hard_timeout), (FlowModCommand::Add, 11));
+    for seq in [0, 1000, 1000, 2000] {
+        switch.divert(divert.cookie, &frame(seq));
+    }
+    daemon.status_with(|status| status["counters"]["packet_ins"] == 4);
+
+    daemon.news("associated", "ap2", 2);
+    assert_eq!(switch.flow_mod().priority, divert.priority, "its timeout begins again");
+    for seq in [0, 1000, 2000] {
+        let Body::PacketOut(packet) = switch.receive().body else { panic!("expected a packet-out") };
+        assert_eq!(packet.data, frame(seq), "{seq}");
+        assert!(matches!(packet.actions[..], [Action::Output { port: PortNo(3), .. }]));
+    }
+    assert!(switch.orders_until_barrier().is_empty());
+    let way: Vec<_> = (0..8).map(|_| switch.flow_mod()).collect();
+    let commands: Vec<_> = way.iter().map(|entry| entry.command).collect();
+    assert_eq!(commands[..7], [FlowModCommand::Add; 7], "the new way comes first");
+    assert_eq!((commands[7], way[7].priority), (FlowModCommand::DeleteStrict, divert.priority));
+}
+
+#[test]
+fn segments_of_a_station_that_roams_are_held_and_released() {
+    let mut daemon = Daemon::start(ACT);
+    let (mut switch, _) = Switch::ready(&daemon);
+    roam(&daemon, &mut switch);
+    let status = daemon.status_with(|status| status["counters"]["released"] == 3);
+    assert_eq!((&status["counters"]["held"], &status["counters"]["duplicates"]), (&json!(3), &json!(1)));
+    assert_eq!((&status["held_bytes"], &status["connections"]), (&json!(0), &json!(1)));
+    let released = daemon.logged("released");
+    assert_eq!((&released["station"], &released["segments"]), (&json!("02:00:0a:00:00:05"), &json!(3)));
+}
+
+#[test]
+fn at_the_first_start_it_touches_nothing() {
+    let mut daemon = Daemon::start("release = \"unpaced\"");
+    let (mut switch, orders) = Switch::ready(&daemon);
+    assert!(orders.is_empty());
+    daemon.news("associated", "ap1", 1);
+    daemon.news("disassociated", "ap1", 1);
+    assert_eq!(daemon.status()["mode"], "observe");
+    let would = daemon.logged("would send");
+    assert_eq!(would["order"], "add flow entry to 02:00:0a:00:00:05 by port 2; priority 40000, for 61 s");
+    daemon.logged("station associated");
+    assert!(daemon.logged("would send")["order"].as_str().unwrap().contains("to the controller"));
+    assert!(daemon.signal(Signal::SIGTERM).success());
+    assert_eq!(switch.try_receive(), None, "not even at its end");
+}
+
+#[test]
+fn questions_are_answered() {
+    let daemon = Daemon::start(ACT);
+    let (mut switch, _) = Switch::ready(&daemon);
+    let data = bytes::Bytes::from_static(b"there?");
+    switch.send(77, Body::EchoRequest(data.clone()));
+    assert_eq!(switch.receive(), Message { xid: 77, body: Body::EchoReply(data) });
+}
+
+#[test]
+fn a_silent_switch_is_asked_and_given_up() {
+    let mut daemon = Daemon::start(&ACT.replace("60s", "200ms"));
+    let (mut switch, _) = Switch::ready(&daemon);
+    let question = switch.receive();
+    let Body::EchoRequest(data) = question.body else { panic!("{question:?}") };
+    switch.send(question.xid, Body::EchoReply(data));
+    assert!(matches!(switch.receive().body, Body::EchoRequest(_)));
+    assert_eq!(switch.try_receive(), None);
+    assert_eq!(daemon.logged("switch gone")["why"], "it does not answer");
+}
+
+#[test]
+fn told_to_stop_it_takes_its_entries_back_and_ends_well() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let mut daemon = Daemon::start(ACT);
+        let (mut switch, _) = Switch::ready(&daemon);
+        assert!(exists(&daemon.socket()));
+        assert_eq!(daemon.signal(signal).code(), Some(0));
+        let last = switch.flow_mod();
+        assert_eq!(
+            (last.command, last.cookie, last.cookie_mask),
+            (FlowModCommand::Delete, COOKIE, COOKIE_MASK)
+        );
+        assert_eq!(switch.try_receive(), None);
+        assert!(!exists(&daemon.socket()));
+        assert_eq!(daemon.rest_of_log().last().unwrap()["message"], "stopped");
+    }
+}
+
+#[test]
+fn what_is_held_for_a_station_that_is_back_leaves_before_the_end() {
+    // One segment a second: two of three are still held.
+    let mut daemon = Daemon::start("mode = \"act\"\nrelease = {rate = \"8kbit/s\", burst = \"1B\"}");
+    let (mut switch, _) = Switch::ready(&daemon);
+    daemon.news("disassociated", "ap1", 1);
+    let divert = switch.flow_mod();
+    for seq in [0, 1000, 2000] {
+        switch.divert(divert.cookie, &frame(seq));
+    }
+    daemon.status_with(|status| status["counters"]["held"] == 3);
+    daemon.news("associated", "ap2", 2);
+    assert_eq!(daemon.signal(Signal::SIGTERM).code(), Some(0));
+    switch.flow_mod();
+    for seq in [0, 1000, 2000] {
+        let Body::PacketOut(packet) = switch.receive().body else { panic!("expected a packet-out") };
+        assert_eq!(packet.data, frame(seq));
+    }
+    assert_eq!(switch.flow_mod().command, FlowModCommand::Delete);
+}
+
+#[test]
+fn a_switch_that_no_access_point_is_reached_by_is_left_alone() {
+    let mut daemon = Daemon::start(ACT);
+    let mut switch = Switch::connect(&daemon);
+    switch.receive();
+    switch.send(1, Body::Hello(handfast_wire::openflow::Hello { version: 4, bitmaps: vec![16] }));
+    let question = switch.receive();
+    let features = handfast_wire::openflow::FeaturesReply {
+        datapath_id: SWITCH + 1,
+        n_buffers: 0,
+        n_tables: 1,
+        auxiliary_id: 0,
+        capabilities: 0,
+    };
+    switch.send(question.xid, Body::FeaturesReply(features));
+    assert_eq!(
+        daemon.logged("switch unknown: no access point is reached by it")["switch"],
+        "0000000000000002"
+    );
+    assert_eq!(daemon.status()["switches"], json!([]));
+}
