@@ -146,7 +146,12 @@ fn fabric(file: &File) -> Checked<Fabric> {
     let mut access_points = Vec::new();
     for (name, table) in &file.access_points.0 {
         names.insert(name.value.0.as_str(), ApId(access_points.len() as u32));
-        access_points.push(AccessPoint { datapath_id: table.datapath_id.0, port: PortNo(table.port.0) });
+        let rate = table.rate.map(|rate| rate.0);
+        access_points.push(AccessPoint {
+            datapath_id: table.datapath_id.0,
+            port: PortNo(table.port.0),
+            rate,
+        });
     }
     let attached = access_points.iter().enumerate();
     let attached: BTreeSet<_> = attached.map(|(ap, at)| (at.datapath_id, ApId(ap as u32))).collect();

@@ -63,6 +63,8 @@ pub(super) struct AccessPointTable {
     pub(super) datapath_id: DatapathId,
     /// Its port.
     pub(super) port: Port,
+    /// What its radio carries to a station. Default: what `release` says.
+    pub(super) rate: Option<Rate>,
 }
 
 /// At a switch, the port towards an access point that hangs elsewhere.

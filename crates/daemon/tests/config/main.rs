@@ -23,7 +23,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a priority without room above", "priority = 40000", "priority = 65534"),
     (
         "no access point",
-        "[access_points.ap1]\ndatapath_id = \"0000000000000001\"\nport = 2\n\n[access_points.ap2]\ndatapath_id = \"0000000000000002\"\nport = 1\n\n[[routes]]\ndatapath_id = \"0000000000000001\"\naccess_point = \"ap2\"\nport = 3\n",
+        "[access_points.ap1]\ndatapath_id = \"0000000000000001\"\nport = 2\n\n[access_points.ap2]\ndatapath_id = \"0000000000000002\"\nport = 1\nrate = \"24Mbit/s\"\n\n[[routes]]\ndatapath_id = \"0000000000000001\"\naccess_point = \"ap2\"\nport = 3\n",
         "",
     ),
     ("no socket", "association_socket = \"/run/handfast.sock\"\n", ""),
