@@ -42,13 +42,13 @@ pub(super) fn describe(settings: &Settings) -> String {
 /// Which access points are reached by which ports of a switch.
 fn ways(settings: &Settings, datapath_id: u64) -> String {
     let fabric = &settings.controller.fabric;
-    let radio = |ap| fabric.access_point(ap).and_then(|at| at.rate);
-    let way = |(index, name): (usize, &String)| match fabric.port_towards(datapath_id, ApId(index as u32)) {
-        Some(port) => match radio(ApId(index as u32)) {
-            Some(rate) => format!("{name} by port {} at {rate}", port.0),
-            None => format!("{name} by port {}", port.0),
-        },
-        None => format!("{name} by the switch's own rules"),
+    let way = |(index, name): (usize, &String)| {
+        let ap = ApId(index as u32);
+        let rate = fabric.access_point(ap).and_then(|at| at.rate);
+        let rate = rate.map_or_else(String::new, |rate| format!(" at {rate}"));
+        let port = fabric.port_towards(datapath_id, ap);
+        let by = port.map_or_else(|| "the switch's own rules".to_owned(), |port| format!("port {}", port.0));
+        format!("{name} by {by}{rate}")
     };
     let ways: Vec<String> = settings.access_points.iter().enumerate().map(way).collect();
     ways.join(", ")

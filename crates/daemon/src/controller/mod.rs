@@ -176,8 +176,9 @@ impl Daemon {
         let mut events = Events::with_capacity(256);
         loop {
             self.on_time();
-            self.flush();
+            // First: what a switch has got is then in the recording, whenever the daemon dies.
             self.record(Recorder::flush);
+            self.flush();
             self.wait(&mut events).during(|| "epoll".to_owned())?;
             for event in &events {
                 match event.token() {
