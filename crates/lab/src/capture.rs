@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use handfast_core::Instant;
 use handfast_measure::capture::{SNAP_LEN, file_name};
+use handfast_measure::topology::channel;
 use handfast_scenario::{NodeId, Scenario};
 use handfast_wire::LinkType;
 use handfast_wire::pcapng::{Interface, PcapngError, PcapngWriter};
@@ -16,7 +17,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::AsFd;
 
 use crate::error::Tried;
-use crate::plan::{interface_of, loop_interface_of};
+use crate::plan::{interface_of, loop_interface_of, wire_of};
 use crate::traffic::Board;
 use crate::{Clock, Inbox, LabError, Netns, PacketSocket};
 
@@ -71,10 +72,16 @@ impl Captures {
         let mut writer = PcapngWriter::new(BufWriter::new(File::create(path)?))?;
         for (id, link) in scenario.links.iter().enumerate() {
             for (end, _) in link.between.iter().enumerate().filter(|&(_, &at)| at == node) {
+                let out = channel(id, end);
+                if wire_of(scenario, out) != out {
+                    // The radio's other links share its interface.
+                    continue;
+                }
                 let far = &scenario.nodes[link.between[1 - end]].name;
                 let snap_len = Some(SNAP_LEN + HEADER);
                 let interface = writer.add_interface(&format!("to-{far}"), LinkType::Ethernet, snap_len)?;
-                for (space, name) in [(hub, loop_interface_of(id, end)), (space, interface_of(id))] {
+                let names = [(hub, loop_interface_of(scenario, out)), (space, interface_of(scenario, out))];
+                for (space, name) in names {
                     let _there = space.enter()?;
                     let socket = PacketSocket::on(&name)?;
                     self.ears.push(Ear { socket, tap: self.taps.len(), interface });

@@ -8,6 +8,7 @@ use handfast_scenario::{FlowId, NodeId};
 
 use crate::environment::environment;
 use crate::plan::port_of;
+use crate::roaming;
 use crate::run::Moved;
 use crate::traffic::counters::Counters;
 use crate::traffic::sender::{End, Sent, Totals};
@@ -31,6 +32,13 @@ pub(crate) fn run(inputs: &Inputs<'_>, outcome: &Outcome) -> RunFacts {
         environment.lateness_max_s = Some(looped.lateness.max().as_secs_f64());
     }
     environment.problems.extend(looped.verdict().err());
+    let told_late = outcome.moved.told_late;
+    if told_late > roaming::BOUND {
+        let (late, most) = (told_late.as_nanos() / 1_000, roaming::BOUND);
+        let why =
+            format!("a bridge was told {late} us late where a station had gone; a run counts up to {most}");
+        environment.problems.push(why);
+    }
     let nodes = inputs.scenario.nodes.iter().zip(&outcome.counters);
     let counted = nodes.filter(|(_, counters)| !counters.is_empty());
     environment.counters = counted.map(|(node, counters)| (node.name.clone(), counters.clone())).collect();

@@ -6,7 +6,7 @@ use handfast_core::Instant;
 use handfast_measure::address::{address_of, mac_of};
 use handfast_measure::plan::{self, Paths};
 use handfast_measure::timeline::Timeline;
-use handfast_measure::topology::Topology;
+use handfast_measure::topology::{self, ChannelId, Topology};
 use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
 use serde::Serialize;
 
@@ -22,7 +22,8 @@ const FIRST_PORT: u16 = 5001;
 pub struct Plan {
     /// A namespace each, in the scenario's order.
     pub nodes: Vec<Node>,
-    /// A veth pair each: two a link, ends in the order of `between`, links in the scenario's order.
+    /// A veth pair each: two a link, ends in the order of `between`, links in the scenario's order. A station's links to access
+    /// points are one radio, and have one pair at its end.
     pub wires: Vec<Wire>,
 }
 
@@ -107,14 +108,27 @@ pub(crate) fn port_of(flow: FlowId) -> u16 {
     FIRST_PORT + flow as u16
 }
 
-/// The interface of a link in a node's namespace.
-pub(crate) fn interface_of(link: usize) -> String {
-    format!("link{link}")
+/// The channel whose wire the one of `channel` is, at the near end: its own, or for one of a station's radio links that of
+/// the first of them. A station has one radio, and so one interface.
+pub(crate) fn wire_of(scenario: &Scenario, channel: ChannelId) -> ChannelId {
+    let node = scenario.links[channel / 2].between[channel % 2];
+    let is_radio = |link: usize| scenario.radio(link).is_some_and(|(station, _)| station == node);
+    if !is_radio(channel / 2) {
+        return channel;
+    }
+    let first = (0..scenario.links.len()).find(|&link| is_radio(link)).unwrap_or(channel / 2);
+    topology::channel(first, usize::from(scenario.links[first].between[1] == node))
 }
 
-/// The interface of a link's end in the loop's namespace.
-pub(crate) fn loop_interface_of(link: usize, end: usize) -> String {
-    format!("link{link}.{end}")
+/// The interface by which a channel leaves its node, in the node's namespace.
+pub(crate) fn interface_of(scenario: &Scenario, channel: ChannelId) -> String {
+    format!("link{}", wire_of(scenario, channel) / 2)
+}
+
+/// The other end of that interface, in the loop's namespace.
+pub(crate) fn loop_interface_of(scenario: &Scenario, channel: ChannelId) -> String {
+    let wire = wire_of(scenario, channel);
+    format!("link{}.{}", wire / 2, wire % 2)
 }
 
 impl Plan {
@@ -138,9 +152,7 @@ impl Plan {
             ));
         }
         let layout = Layout::new(scenario, 0)?;
-        if layout.timeline.outages.iter().any(|outage| outage.station.is_some()) {
-            return Err("stations do not roam in the lab yet".to_owned());
-        }
+        check_roams(scenario, &layout)?;
         let settings = settings_of(scenario, scheme, &layout.topology)?;
         let node = |(id, settings)| Node::new(scenario, &layout.topology, id, settings);
         let nodes = settings.into_iter().enumerate().map(node).collect();
@@ -154,13 +166,32 @@ impl Plan {
 }
 
 fn wires(scenario: &Scenario) -> Vec<Wire> {
-    let wire = |link, end, node| Wire {
-        node,
-        interface: interface_of(link),
-        loop_interface: loop_interface_of(link, end),
+    let wire = |channel: ChannelId| Wire {
+        node: scenario.links[channel / 2].between[channel % 2],
+        interface: interface_of(scenario, channel),
+        loop_interface: loop_interface_of(scenario, channel),
     };
-    let links = scenario.links.iter().enumerate();
-    links.flat_map(|(id, link)| [0, 1].map(|end| wire(id, end, link.between[end]))).collect()
+    let channels = 0..2 * scenario.links.len();
+    channels.filter(|&channel| wire_of(scenario, channel) == channel).map(wire).collect()
+}
+
+/// A host's routes are made once: none may have to change when a station roams.
+fn check_roams(scenario: &Scenario, layout: &Layout) -> Result<(), String> {
+    let mut topology = layout.topology.clone();
+    for outage in &layout.timeline.outages {
+        let Some(station) = outage.station else { continue };
+        let flows = scenario.flows.iter().filter(|flow| flow.from == station || flow.to == station);
+        let ends: BTreeSet<_> = flows.flat_map(|flow| [flow.from, flow.to]).collect();
+        let before: Vec<_> = ends.iter().map(|&end| peers(scenario, &topology, end)).collect();
+        topology.roam(station, outage.goes, outage.comes);
+        let now = ends.iter().map(|&end| (end, peers(scenario, &topology, end)));
+        if let Some(((end, _), _)) = now.zip(before).find(|((_, now), before)| now != before) {
+            let (end, station) = (&scenario.nodes[end].name, &scenario.nodes[station].name);
+            let why = "would send by another interface, and the lab makes routes once";
+            return Err(format!("when `{station}` roams, `{end}` {why}: give it one way"));
+        }
+    }
+    Ok(())
 }
 
 /// What each node's kernel is told: as a sender, as a receiver, or nothing if no flow ends there; [`None`]: its TCP is ours.
@@ -232,7 +263,7 @@ fn peers(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Peer> {
     });
     let peer = |other: NodeId| {
         let out = topology.towards(id, topology.goal(other))?;
-        let interface = interface_of(out as usize / 2);
+        let interface = interface_of(scenario, out as ChannelId);
         Some(Peer { address: address_of(other).to_string(), mac: mac_text(other), interface })
     };
     others.filter_map(peer).collect::<BTreeSet<_>>().into_iter().collect()
@@ -243,7 +274,7 @@ fn forwarding(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Forwa
     let ends: BTreeSet<NodeId> = scenario.flows.iter().flat_map(|flow| [flow.from, flow.to]).collect();
     let entry = |end: NodeId| {
         let out = topology.towards(id, topology.goal(end)).filter(|_| end != id)?;
-        Some(Forwarding { mac: mac_text(end), interface: interface_of(out as usize / 2) })
+        Some(Forwarding { mac: mac_text(end), interface: interface_of(scenario, out as ChannelId) })
     };
     ends.into_iter().filter_map(entry).collect()
 }
@@ -277,6 +308,31 @@ mod tests {
             ends,
             [(0, "link0.0"), (1, "link0.1"), (1, "link1.0"), (2, "link1.1"), (1, "link2.0"), (3, "link2.1")]
         );
+    }
+
+    #[test]
+    fn a_radio_is_one_interface() {
+        let scenario = testing::roam(&[(1000, 3, 1000)]);
+        let plan = Plan::new(&scenario, &linux()).unwrap();
+        let of =
+            |node| plan.wires.iter().filter(move |wire| wire.node == node).map(|wire| &wire.interface[..]);
+        assert_eq!(of(4).collect::<Vec<_>>(), ["link3"]);
+        assert_eq!(of(3).collect::<Vec<_>>(), ["link2", "link4"]);
+        assert_eq!(plan.nodes[4].peers[0].interface, "link3");
+        let ways: Vec<_> = plan.nodes[3].forwarding.iter().map(|entry| &entry.interface[..]).collect();
+        assert_eq!(ways, ["link2", "link2"], "the station is at the other access point");
+        let ends = [6, 7, 8, 9].map(|channel| loop_interface_of(&scenario, channel));
+        assert_eq!(ends, ["link3.0", "link3.1", "link4.0", "link3.1"]);
+    }
+
+    #[test]
+    fn a_roam_that_changes_a_hosts_interface_is_refused() {
+        // The host has a cable to each access point's switch.
+        let net =
+            Net::new("hssaam").link(0, 1).link(0, 2).link(1, 3).link(2, 4).link(3, 5).link(4, 5).link(1, 2);
+        let scenario = net.bulk(0, 5).handover(1000, 5, 4, 100).build();
+        let error = Plan::new(&scenario, &linux()).unwrap_err();
+        assert!(error.starts_with("when `m5` roams, `h0` would send by another interface"), "{error}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use handfast_measure::result::RunResult;
 use handfast_measure::sampler::Sampler;
 use handfast_measure::series::SeriesSink;
 use handfast_measure::timeline::Timeline;
+use handfast_measure::topology::channel;
 use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
 
 use crate::capture::Captures;
@@ -23,6 +24,7 @@ use crate::error::Tried;
 use crate::facts::{self, Outcome};
 use crate::kernel::{self, Ends, Settings};
 use crate::plan::{Layout, interface_of, loop_interface_of, port_of};
+use crate::roaming::{self, Roaming};
 use crate::traffic::counters::{self, Counters};
 use crate::traffic::receiver::{self, Received, Receiver};
 use crate::traffic::sender::{self, Job, Sent};
@@ -90,6 +92,8 @@ pub(crate) struct Moved {
     pub(crate) sent: Vec<Sent>,
     pub(crate) received: Received,
     pub(crate) looped: LoopReport,
+    /// How late bridges were told at the most where a station had gone.
+    pub(crate) told_late: Duration,
 }
 
 /// The namespaces of a run, entered by name once.
@@ -119,8 +123,11 @@ impl<'a> Lab<'a> {
     fn turn_offloads_off(&self) -> Result<(), LabError> {
         for (link, of) in self.scenario.links.iter().enumerate() {
             for (end, &node) in of.between.iter().enumerate() {
-                let ways =
-                    [(&self.nodes[node], interface_of(link)), (&self.hub, loop_interface_of(link, end))];
+                let out = channel(link, end);
+                let ways = [
+                    (&self.nodes[node], interface_of(self.scenario, out)),
+                    (&self.hub, loop_interface_of(self.scenario, out)),
+                ];
                 for (space, interface) in ways {
                     let done = space.enter().and_then(|_there| offloads_off(&interface));
                     done.tried(|| "turning offloads off".to_owned())?;
@@ -146,6 +153,7 @@ impl<'a> Lab<'a> {
         let timeline = &layout.timeline;
         let packet_loop = self.packet_loop(timeline, options)?;
         let receivers = self.receivers()?;
+        let roaming = self.roaming(layout)?;
         let captures = Captures::open(self.scenario, &self.hub, &self.nodes, options.capture_dir.as_deref())?;
         let epoch = Clock::from_monotonic(0).now() + LEAD;
         let clock = Clock::from_monotonic(epoch.as_nanos());
@@ -156,6 +164,10 @@ impl<'a> Lab<'a> {
         thread::scope(|scope| {
             let (board, loop_stop) = (&board, &loop_stop);
             let looping = scope.spawn(move || packet_loop.run(clock, loop_stop));
+            let roaming = scope.spawn(move || {
+                be_punctual(clock);
+                roaming.run(clock, end, board)
+            });
             let capturing = scope.spawn(move || captures.run(clock, end, board));
             let receiving = scope.spawn(move || {
                 be_punctual(clock);
@@ -182,21 +194,23 @@ impl<'a> Lab<'a> {
             let received = joined(receiving);
             loop_stop.store(true, Ordering::Relaxed);
             let looped = joined(looping).tried(|| "the packet loop".to_owned());
-            let captured = joined(capturing);
+            let (captured, roamed) = (joined(capturing), joined(roaming));
             if cancelled {
                 return Err(LabError::Cancelled);
             }
             captured?;
+            let told_late = roamed?;
             let mut sent = sent.tried(|| "the senders".to_owned())?.into_iter().flatten().collect::<Vec<_>>();
             sent.sort_by_key(|&(id, _)| id);
             let sent = sent.into_iter().map(|(_, sent)| sent).collect();
-            Ok(Moved { sent, received, looped: looped? })
+            Ok(Moved { sent, received, looped: looped?, told_late })
         })
     }
 
     fn packet_loop(&self, timeline: &Timeline, options: &LabOptions) -> Result<PacketLoop, LabError> {
         let links = 0..self.scenario.links.len();
-        let ends: Vec<_> = links.map(|link| [0, 1].map(|end| loop_interface_of(link, end))).collect();
+        let name = |link, end| loop_interface_of(self.scenario, channel(link, end));
+        let ends: Vec<_> = links.map(|link| [0, 1].map(|end| name(link, end))).collect();
         let sample_every = options.series.then_some(self.scenario.sample_interval);
         let loop_options = LoopOptions { seed: options.seed, sample_every };
         let made = self
@@ -204,6 +218,11 @@ impl<'a> Lab<'a> {
             .enter()
             .and_then(|_there| PacketLoop::new(self.scenario, timeline.clone(), &ends, &loop_options));
         made.tried(|| "the packet loop".to_owned())
+    }
+
+    fn roaming(&self, layout: &Layout) -> Result<Roaming, LabError> {
+        let turns = roaming::turns(self.scenario, &layout.topology, &layout.timeline);
+        Roaming::open(self.scenario, &self.nodes, &turns)
     }
 
     fn receivers(&self) -> Result<Vec<Receiver>, LabError> {
@@ -247,7 +266,7 @@ impl<'a> Lab<'a> {
         let peers: BTreeSet<NodeId> = jobs.iter().map(|job| job.flow.to).collect();
         Some(Host {
             space: &self.nodes[node],
-            interface: interface_of(*out as usize / 2),
+            interface: interface_of(self.scenario, *out as usize),
             identity: Identity { mac: mac_of(node), addresses: vec![address_of(node)] },
             neighbours: peers.into_iter().map(|peer| (address_of(peer), mac_of(peer))).collect(),
             config: &self.scheme.sender,

@@ -16,6 +16,7 @@ use handfast_wire::Glance;
 
 use super::books::Books;
 use super::frames::{Frames, Handle};
+use crate::plan::wire_of;
 
 /// A frame that has crossed a link and is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,11 @@ pub(super) struct Lanes {
     /// For each lane when something comes out of it next.
     due: Vec<Instant>,
     timeline: Timeline,
+    /// For each channel the one that frames enter which come to its near end: of a station's radio the first channel gets
+    /// them all, and they leave by the one of its association, or of its last one.
+    enters: Vec<ChannelId>,
+    /// For each outage what changes there when it ends.
+    turns: Vec<Option<(ChannelId, ChannelId)>>,
     /// The first change that has not happened yet.
     next_change: usize,
     pub(super) departures: Vec<Departure>,
@@ -75,8 +81,21 @@ impl Lanes {
             }
         }
         let due = vec![Instant::MAX; all.len()];
+        let mut enters: Vec<_> = (0..all.len()).collect();
+        let from_station = |link: LinkId| {
+            let (station, _) = scenario.radio(link)?;
+            let out = channel(link, usize::from(scenario.links[link].between[1] == station));
+            Some((wire_of(scenario, out), out))
+        };
+        for (first, out) in (0..scenario.links.len()).filter_map(from_station) {
+            if all[out].down == 0 {
+                enters[first] = out;
+            }
+        }
+        let turn = |outage: &Outage| outage.station.and_then(|_| from_station(outage.comes));
+        let turns = timeline.outages.iter().map(turn).collect();
         let (frames, books) = (Frames::default(), Books::default());
-        Self { frames, all, due, timeline, next_change: 0, departures: Vec::new(), books }
+        Self { frames, all, due, timeline, enters, turns, next_change: 0, departures: Vec::new(), books }
     }
 
     /// When [`Lanes::advance`] has something to do next.
@@ -91,6 +110,7 @@ impl Lanes {
         if self.change_due().is_some_and(|due| due <= at) {
             self.advance(at);
         }
+        let channel = self.enters[channel];
         self.drain(channel, at);
         let glance = Glance::at(bytes);
         let Some(handle) = self.frames.insert(bytes, glance.map_or(0, |glance| glance.end)) else {
@@ -209,6 +229,9 @@ impl Lanes {
             }
             Change::Up(id) => {
                 let Outage { comes, mode, .. } = self.timeline.outages[id];
+                if let Some((first, out)) = self.turns[id] {
+                    self.enters[first] = out;
+                }
                 self.each_way(at, comes, |lane| {
                     lane.link.up(at, mode);
                     lane.down -= u32::from(mode == DownMode::Drop);

@@ -88,7 +88,8 @@ impl LoopReport {
     }
 }
 
-/// Where the two ends of a link are in the loop's namespace: the interfaces behind which `between[0]` and `between[1]` are.
+/// Where the two ends of a link are in the loop's namespace: the interfaces behind which `between[0]` and `between[1]` are. At
+/// a station its links to access points have the same.
 pub type Ends = [String; 2];
 
 /// The machines of a scenario's links, with a socket on their ends.
@@ -96,7 +97,7 @@ pub struct PacketLoop {
     lanes: Lanes,
     socket: PacketSocket,
     inbox: Inbox,
-    /// For each interface index the channel that begins there.
+    /// For each interface index the channel that begins there, of a station's radio the first.
     channel_at: Vec<Option<ChannelId>>,
     /// For each channel the interface behind which it ends.
     exits: Vec<Interface>,
@@ -132,7 +133,8 @@ impl PacketLoop {
                 if channel_at.len() <= index as usize {
                     channel_at.resize(index as usize + 1, None);
                 }
-                channel_at[index as usize] = Some(channel(link, end));
+                // The links of a station's radio share an interface: they are told apart by where the station is.
+                channel_at[index as usize].get_or_insert(channel(link, end));
                 exits[channel(link, 1 - end)] = index;
             }
         }
