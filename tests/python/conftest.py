@@ -15,6 +15,7 @@ from handfast.lab import names
 
 ROOT = Path(__file__).parents[2]
 OUTAGE = ROOT / "scenarios" / "wifi-outage.toml"
+ROAM = ROOT / "scenarios" / "wifi-roam.toml"
 SCHEMES = ["tahoe", "reno", "newreno", "sack", "cubic"]
 
 Command = Callable[..., Result]

@@ -16,7 +16,8 @@ from scapy.layers.inet import IP, TCP
 from scapy.utils import rdpcap
 
 import handfast as hf
-from conftest import OUTAGE, Command, mine, real
+from conftest import OUTAGE, ROAM, Command, mine, real
+from handfast.fidelity.bounds import BOUNDS, compare
 from handfast.lab import names, requirements
 
 PAIR = """
@@ -71,6 +72,39 @@ def test_rows_of_both_backends_stand_side_by_side(handfast: Command, tmp_path: P
     assert real_run["packets"] is None
     series = {path.name for path in (tmp_path / "made" / "series").iterdir()}
     assert series == {f"linux-1.{place}{table}.parquet" for place in ("", "lab.") for table in ("flows", "queues")}
+
+
+@real
+def test_a_station_roams_as_in_the_simulator() -> None:
+    changes = [("duration", "6s"), ("events.0.at", "2s"), ("events.0.gap", "1s")]
+    scenario = hf.parse(ROAM.read_text(encoding="utf-8"), "wifi-roam.toml", changes)
+    runs = scenario.compare(["linux"], backends=["sim", "lab"])
+    if not runs[1].valid:  # a busy machine; as `handfast fidelity` does
+        runs = scenario.compare(["linux"], backends=["sim", "lab"])
+    sim, there = runs
+    (roam,) = there.handovers
+    assert (roam.station, roam.link, roam.to) == ("mn", "air1", "ap2")
+    assert (roam.down_s, roam.up_s) == (sim.handovers[0].down_s, sim.handovers[0].up_s)
+    assert there.aggregate.stall_s is not None
+    assert roam.up_s is not None
+    assert there.aggregate.idle_s == pytest.approx(roam.up_s - roam.down_s + there.aggregate.stall_s, abs=0.1)
+    assert not there.valid or all(compare(bound, sim, there).within for bound in BOUNDS), (sim, there)
+
+
+@real
+def test_a_roam_without_a_gap_costs_no_timeout_either_way() -> None:
+    down = ROAM.read_text(encoding="utf-8")
+    up = down.replace('from = "cn"\nto = "mn"', 'from = "mn"\nto = "cn"')
+    assert up != down
+    changes = [("duration", "3s"), ("events.0.at", "1500ms"), ("events.0.gap", "0s")]
+    for text in (down, up):
+        measured = hf.parse(text, "wifi-roam.toml", changes).run("linux", backend="lab").aggregate
+        assert measured.goodput_bps is not None
+        assert measured.limit_bps is not None
+        assert measured.idle_s is not None
+        assert measured.goodput_bps > 0.85 * measured.limit_bps
+        assert measured.idle_s < 0.3
+        assert measured.timeouts == 0
 
 
 @real

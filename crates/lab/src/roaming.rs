@@ -72,12 +72,11 @@ impl Roaming {
             for &(bridge, out) in ways {
                 let what = || format!("the bridge of `{}`", scenario.nodes[bridge].name);
                 let _there = nodes[bridge].enter().tried(what)?;
-                let table = match table_of[bridge] {
-                    Some(table) => table,
-                    None => {
-                        this.tables.push(ForwardingTables::open().tried(what)?);
-                        this.tables.len() - 1
-                    }
+                let table = if let Some(table) = table_of[bridge] {
+                    table
+                } else {
+                    this.tables.push(ForwardingTables::open().tried(what)?);
+                    this.tables.len() - 1
                 };
                 table_of[bridge] = Some(table);
                 let port = index_of(&interface_of(scenario, out)).tried(what)?;

@@ -3,6 +3,7 @@
 
 mod bench;
 mod capacity;
+mod forwarding;
 mod packet_loop;
 mod packet_socket;
 mod relay;

@@ -2,7 +2,7 @@ use super::*;
 use std::net::{IpAddr, SocketAddr};
 
 use handfast_core::BitRate;
-use handfast_measure::testing::Net;
+use handfast_measure::testing::{self, Net};
 use handfast_net::{Loss, QueueLimit};
 use handfast_scenario::{Action, Event, Way};
 use handfast_wire::tcp::{Flags, Segment};
@@ -177,4 +177,41 @@ fn a_full_queue_loses_and_duplicates_are_frames_of_their_own() {
     assert_ne!(a.handle, b.handle);
     assert_eq!(out(&mut lanes), [(10_100, 114), (10_100, 114)]);
     assert_eq!((lanes.look(0, micros(20_000)).1.queue_full, lanes.frames.len()), (1, 0));
+}
+
+/// Milliseconds and channel of all that has come out.
+fn came(lanes: &Lanes) -> Vec<(u64, ChannelId)> {
+    let mut all: Vec<_> =
+        lanes.departures.iter().map(|d| (d.due.as_nanos() / 1_000_000, d.channel)).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn frames_of_a_radio_enter_the_link_of_the_association_and_none_in_between() {
+    // Radio links 3 and 4; the station's frames come in at the first of them, channel 7, and take 1 ms.
+    let scenario = testing::roam(&[(20, 3, 30)]);
+    let mut lanes = Lanes::new(&scenario, Timeline::new(&scenario, 1), 1);
+    for ms in [0, 19, 25, 49, 50, 60] {
+        lanes.arrive(micros(ms * 1_000), 7, &segment(60));
+    }
+    // What is for the station goes where the bridges send it: before, during and after.
+    for (ms, channel) in [(61, 6), (62, 8)] {
+        lanes.arrive(micros(ms * 1_000), channel, &segment(60));
+    }
+    lanes.advance(micros(100_000));
+    assert_eq!(came(&lanes), [(1, 7), (51, 9), (61, 9), (63, 8)]);
+    let lost = |channel: ChannelId| lanes.all[channel].link.counters().outage;
+    assert_eq!([6, 7, 8, 9].map(lost), [1, 3, 0, 0]);
+}
+
+#[test]
+fn of_a_radio_only_the_link_of_the_association_carries_frames_without_ip() {
+    let scenario = testing::roam(&[(20, 3, 30)]);
+    let mut lanes = Lanes::new(&scenario, Timeline::new(&scenario, 1), 1);
+    for (ms, channel) in [(0, 7), (1, 8), (30, 7), (30, 8), (60, 7), (61, 8), (62, 6)] {
+        lanes.arrive(micros(ms * 1_000), channel, &arp());
+    }
+    lanes.advance(micros(100_000));
+    assert_eq!(came(&lanes), [(1, 7), (61, 9), (62, 8)]);
 }
