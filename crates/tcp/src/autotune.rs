@@ -218,4 +218,84 @@ mod tests {
         tune.on_segment(Instant::from_millis(980), 1000, 20_000, 5000, None);
         assert_eq!(tune.rtt, Duration::from_millis(80), "a pause raises nothing");
     }
+
+    #[test]
+    fn the_round_trip_is_smoothed_by_eighths_and_falls_at_once() {
+        // `tcp_rcv_rtt_update`: "m -= (new_sample >> 3); new_sample += m", and "if (m < new_sample) new_sample = m".
+        let ms = Duration::from_millis;
+        let (mut tune, _) = Autotune::new(1_000_000, 1000);
+        let samples = [(100, false), (180, false), (900, true), (109, true), (109, false)];
+        let after = samples.map(|(sample, window_dependent)| {
+            tune.note_rtt(ms(sample), window_dependent);
+            tune.rtt.as_millis()
+        });
+        assert_eq!(after, [100, 110, 110, 109, 109]);
+        tune.note_rtt(Duration::ZERO, false);
+        assert_eq!(tune.rtt, Duration::from_nanos(1), "zero would mean none");
+    }
+
+    #[test]
+    fn small_segments_show_no_round_trip_and_open_nothing() {
+        // `tcp_rcv_rtt_measure_ts` wants a full one (here half of one), `tcp_event_data_recv` 128 octets.
+        for (len, rtt) in [(499, 0), (500, 100)] {
+            let (mut tune, _) = Autotune::new(1_000_000, 1000);
+            tune.on_segment(Instant::ZERO, len, len, 70_000, Some(echo(1)));
+            assert_eq!(tune.rtt.as_millis(), rtt, "{len}");
+        }
+        for (len, free, opens) in
+            [(127, 70_000, false), (128, 70_000, true), (128, 65_001, true), (128, 65_000, false)]
+        {
+            let (mut tune, _) = Autotune::new(1_000_000, 1000);
+            assert_eq!(tune.on_segment(Instant::ZERO, len, len, free, Some(echo(1))), opens, "{len}, {free}");
+        }
+        // A segment larger than the MSS counts as it is (offloading may join some).
+        let (mut tune, _) = Autotune::new(1_000_000, 1000);
+        tune.on_segment(Instant::ZERO, 1500, 1500, 90_000, Some(echo(1)));
+        assert_eq!(tune.ssthresh(), 68_000);
+    }
+
+    #[test]
+    fn a_window_of_data_is_what_may_be_sent_and_no_more() {
+        // `tcp_rcv_rtt_measure`: "rcv_rtt_est.seq = tp->rcv_nxt + tp->rcv_wnd".
+        let measured = |free: u64, next: u64| {
+            let (mut tune, _) = Autotune::new(1_000_000, 1000);
+            tune.on_segment(Instant::from_millis(100), 1000, 1000, free, None);
+            tune.on_segment(Instant::from_millis(150), 1000, next, free, None);
+            tune.rtt.as_millis()
+        };
+        assert_eq!((measured(5000, 5999), measured(5000, 6000)), (0, 50));
+        // 65,000, opened by two segments just after the measurement began.
+        assert_eq!((measured(90_000, 65_999), measured(90_000, 66_000)), (0, 50));
+    }
+
+    #[test]
+    fn reading_counts_once_a_round_trip_and_beyond_the_last_most() {
+        // `tcp_rcv_space_adjust`: "time < (tp->rcv_rtt_est.rtt_us >> 3)", "copied <= tp->rcvq_space.space".
+        let read = |ms: u64, copied: u64, waiting: u64| {
+            let (mut tune, _) = Autotune::new(1_000_000, 1000);
+            tune.on_segment(Instant::from_millis(ms), 1000, 1000, 70_000, Some(echo(1)));
+            let size = tune.on_read(copied, waiting, 0);
+            (size, tune.read_from)
+        };
+        assert_eq!(read(99, 20_000, 0), (None, 0));
+        // 20 kB after ten segments: 40, and twice 40 * 10 / 10.
+        assert_eq!(read(100, 20_000, 0), (Some(120_000), 20_000));
+        assert_eq!((read(100, 10_000, 0), read(100, 21_000, 11_000)), ((None, 10_000), (None, 21_000)));
+        assert_eq!(read(100, 11_000, 0).0, Some(22_000 + 2 * 2200));
+    }
+
+    #[test]
+    fn whole_segments_and_ten_of_them_to_begin_with() {
+        // `tcp_init_buffer_space`: "rcvq_space.space = min3 (rcv_ssthresh, rcv_wnd, TCP_INIT_CWND * advmss)".
+        for (most, mss, ssthresh, space) in
+            [(20_000_000, 1000, 65_000, 10_000), (1460, 1460, 1460, 1460), (3000, 1460, 2920, 2920)]
+        {
+            let (tune, _) = Autotune::new(most, mss);
+            assert_eq!((tune.ssthresh(), tune.space), (ssthresh, space), "{most}, {mss}");
+        }
+        let (mut tune, _) = Autotune::new(1_000_000, 1000);
+        tune.bound(65_535);
+        tune.bound(100_000);
+        assert_eq!(tune.most, 65_535);
+    }
 }
