@@ -4,7 +4,7 @@ use handfast_core::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::transmissions::{Criterion, Stamp, Transmissions};
+use super::transmissions::{Criterion, MAX_AGAIN, MAX_FIRSTS, Stamp, Transmissions};
 use crate::scoreboard::{Range, Scoreboard};
 
 #[derive(Clone, Copy, Debug)]
@@ -212,4 +212,81 @@ proptest! {
             both.check();
         }
     }
+}
+
+const NANO: fn(u64) -> Instant = Instant::from_nanos;
+
+#[test]
+fn a_window_of_many_moments_is_bounded() {
+    // Beyond the bound the last run grows, and counts as sent when its newest part was.
+    let mut log = Transmissions::new(0);
+    let most = MAX_FIRSTS as u64;
+    (1..=most + 10).for_each(|k| log.sent(k, NANO(k)));
+    assert_eq!(log.len(), MAX_FIRSTS);
+    let sent = [0, most - 2, most - 1, most + 9, most + 10].map(|octet| log.first_sent(octet));
+    assert_eq!(
+        sent,
+        [Some(NANO(1)), Some(NANO(most - 1)), Some(NANO(most + 10)), Some(NANO(most + 10)), None]
+    );
+    log.advance(most - 1);
+    assert_eq!((log.len(), log.first_sent(most)), (1, Some(NANO(most + 10))));
+}
+
+/// `total` octets sent at once, all of them lost at 1 ms.
+fn lost(total: u64) -> (Transmissions, Scoreboard) {
+    let (mut log, board) = (Transmissions::new(0), Scoreboard::default());
+    log.sent(total, NANO(1));
+    log.lose_on_timeout(0, 1, &board, None, NANO(1_000_000));
+    assert_eq!(log.waiting(0, &board), total);
+    (log, board)
+}
+
+#[test]
+fn repairs_are_bounded_and_wait_until_some_have_arrived() {
+    let most = MAX_AGAIN as u64;
+    let (mut log, mut board) = lost(6 * most);
+    (0..most).for_each(|k| log.resent(Range { start: 4 * k, end: 4 * k + 3 }, NANO(2_000_000)));
+    assert_eq!((log.len(), log.waiting(0, &board)), (1 + MAX_AGAIN, 3 * most));
+    assert_eq!(log.next_lost(0, &board), None);
+    // A run that is cut in two has room for one part; the other waits to be sent again.
+    log.delivered(Range { start: 1, end: 2 }, |_, _| ());
+    board.insert(1, 2);
+    assert_eq!((log.len(), log.waiting(0, &board)), (1 + MAX_AGAIN, 3 * most + 1));
+    log.delivered(Range { start: 0, end: 1 }, |_, _| ());
+    log.advance(2);
+    board.advance(2);
+    assert_eq!(log.next_lost(2, &board), Some(Range { start: 2, end: 4 }));
+    assert!(log.is_repairing() && !log.sent_once());
+}
+
+#[test]
+fn a_timeout_joins_what_it_finds_lost() {
+    // As if all had left with the earlier.
+    for (runs, left) in [(MAX_AGAIN / 2, MAX_AGAIN / 2), (MAX_AGAIN / 2 + 1, 1)] {
+        let (mut log, board) = lost(10 * MAX_AGAIN as u64);
+        let at = |k: u64| NANO(2_000_000 + k);
+        (0..runs as u64).for_each(|k| log.resent(Range { start: k, end: k + 1 }, at(k)));
+        assert_eq!(log.len(), 1 + runs);
+        log.lose_on_timeout(0, 1, &board, None, NANO(9_000_000));
+        assert_eq!((log.len(), log.is_repairing()), (1 + left, false));
+        assert_eq!(log.last_sent(5), Some(if left == 1 { at(0) } else { at(5) }));
+        assert_eq!(log.waiting(0, &board), 10 * MAX_AGAIN as u64);
+    }
+}
+
+#[test]
+fn each_octet_has_its_first_and_its_last_time() {
+    let mut log = Transmissions::new(0);
+    log.sent(10, NANO(10));
+    log.sent(20, NANO(20));
+    log.resent(Range { start: 5, end: 8 }, NANO(30));
+    let octets = [0, 4, 5, 7, 8, 9, 10, 19, 20];
+    assert_eq!(
+        octets.map(|o| log.first_sent(o)),
+        [10, 10, 10, 10, 10, 10, 20, 20, 0].map(|t| Some(NANO(t)).filter(|_| t > 0))
+    );
+    assert_eq!(
+        octets.map(|o| log.last_sent(o)),
+        [10, 10, 30, 30, 10, 10, 20, 20, 0].map(|t| Some(NANO(t)).filter(|_| t > 0))
+    );
 }

@@ -11,11 +11,11 @@ use crate::scoreboard::{Range, Scoreboard};
 
 /// Runs of first transmissions kept at most: a window of that many segments. Beyond it, the last run grows, and counts as sent
 /// when its newest part was: found lost later, never too early.
-const MAX_FIRSTS: usize = 1 << 16;
+pub(super) const MAX_FIRSTS: usize = 1 << 16;
 
 /// Runs sent again kept at most. While they are that many, nothing more is repaired before some of it has arrived or the timer
 /// expired: a peer that SACKs every other octet cannot make us hold more.
-const MAX_AGAIN: usize = 1 << 13;
+pub(super) const MAX_AGAIN: usize = 1 << 13;
 
 /// A transmission: when it left, and one past its last octet. Later ones are greater (RFC 8985 §6.1 `RACK_sent_after`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -167,8 +167,11 @@ impl Transmissions {
         let kept = rest.start < rest.end && self.again.len() < MAX_AGAIN;
         if kept {
             self.again.insert(i, rest);
-        } else if !rest.lost {
-            self.under_way -= self.below(rest.start, rest.end);
+        } else if rest.start < rest.end {
+            self.from = self.from.min(rest.start);
+            if !rest.lost {
+                self.under_way -= self.below(rest.start, rest.end);
+            }
         }
         kept
     }
