@@ -261,16 +261,21 @@ fn repairs_are_bounded_and_wait_until_some_have_arrived() {
 
 #[test]
 fn a_timeout_joins_what_it_finds_lost() {
-    // As if all had left with the earlier.
-    for (runs, left) in [(MAX_AGAIN / 2, MAX_AGAIN / 2), (MAX_AGAIN / 2 + 1, 1)] {
-        let (mut log, board) = lost(10 * MAX_AGAIN as u64);
+    // As if all had left with the earlier; not across a gap, and nothing that is still under way.
+    let total = 10 * MAX_AGAIN as u64;
+    for (runs, left) in [(MAX_AGAIN / 2 - 3, MAX_AGAIN / 2 - 3), (MAX_AGAIN / 2 - 2, 1)] {
+        let (mut log, board) = lost(total);
         let at = |k: u64| NANO(2_000_000 + k);
-        (0..runs as u64).for_each(|k| log.resent(Range { start: k, end: k + 1 }, at(k)));
-        assert_eq!(log.len(), 1 + runs);
-        log.lose_on_timeout(0, 1, &board, None, NANO(9_000_000));
-        assert_eq!((log.len(), log.is_repairing()), (1 + left, false));
+        let end = runs as u64;
+        let apart = [(end + 1, NANO(3_000_000)), (end + 3, NANO(3_500_000)), (end + 2, NANO(8_500_000))];
+        for (start, at) in (0..end).map(|k| (k, at(k))).chain(apart) {
+            log.resent(Range { start, end: start + 1 }, at);
+        }
+        assert_eq!(log.len(), 1 + runs + 3);
+        log.lose_on_timeout(0, 1, &board, Some(Duration::from_millis(1)), NANO(9_000_000));
+        assert_eq!((log.len(), log.is_repairing()), (1 + left + 3, true));
         assert_eq!(log.last_sent(5), Some(if left == 1 { at(0) } else { at(5) }));
-        assert_eq!(log.waiting(0, &board), 10 * MAX_AGAIN as u64);
+        assert_eq!(log.waiting(0, &board), total - 1);
     }
 }
 
