@@ -1,5 +1,5 @@
 # make demo     builds, then compares every scheme on one roam: a table, and out/demo/report.html
-# make build    leaves a working .venv/bin/handfast (handfastd, the daemon for real networks, does not exist yet)
+# make build    leaves a working .venv/bin/handfast, and target/release/handfastd, the daemon for real networks
 # make test     cargo test and pytest; the reason for everything skipped is printed
 # make lint     rustfmt, clippy, ruff, mypy, stubtest
 # make bench    the speed comparison; writes out/bench.json
@@ -7,7 +7,7 @@
 # make clean    removes what the others made
 
 PYTHON ?= python3
-# How the extension is compiled: `wheel` builds fast, `release` (fat LTO) runs fastest.
+# How the extension and the daemon are compiled: `wheel` builds fast, `release` (fat LTO) runs fastest.
 PROFILE ?= wheel
 
 VENV := .venv
@@ -24,10 +24,10 @@ SHELL := /bin/bash
 .PHONY: demo build test lint bench picture clean
 .DELETE_ON_ERROR:
 
-demo: build
+demo: $(VENV)/.built
 	$(BIN)/handfast compare scenarios/wifi-outage.toml --out out/demo
 
-build: $(VENV)/.built
+build: $(VENV)/.built target/release/handfastd
 
 test: $(VENV)/.dev
 	cargo test 2>&1 | { grep --line-buffered -v -e ' \.\.\. ok$$' -e '^$$' -e '^running ' || true; }
@@ -45,7 +45,7 @@ bench:
 	$(PYTHON) bench/bench.py
 
 # The picture in README.md.
-picture: build
+picture: $(VENV)/.built
 	$(BIN)/handfast compare scenarios/wifi-outage.toml --out out/picture --figures out/picture/figures
 	cp out/picture/figures/overview.svg docs/img/wifi-outage.svg
 
@@ -62,6 +62,12 @@ $(VENV)/.built: $(VENV)/.made pyproject.toml $(RUST)
 	@echo "compiling; the first time takes a minute or two"
 	@$(MATURIN) $(QUIETLY)
 	@touch $@
+
+# Not with fat LTO, unless PROFILE says so: it takes minutes, and the daemon waits for its sockets most of the time.
+target/release/handfastd: $(RUST)
+	@cargo build --quiet --profile $(PROFILE) --target-dir target --package handfast-daemon
+	@mkdir -p $(@D)
+	@[ $(PROFILE) = release ] || cp target/$(PROFILE)/handfastd $@
 
 # With the tools of `make test` and `make lint`.
 $(VENV)/.dev: $(VENV)/.built

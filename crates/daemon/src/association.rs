@@ -27,9 +27,15 @@ pub enum Request {
     Status,
 }
 
-/// Why a line is none.
+/// Why a line is none: one line of at most 200 characters, whatever is quoted in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError(String);
+
+impl LineError {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.chars().filter(|c| !c.is_control()).take(200).collect())
+    }
+}
 
 impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,14 +79,14 @@ impl Request {
         if line.len() > LONGEST_LINE {
             return Err(too_long());
         }
-        let line: Line = serde_json::from_slice(line).map_err(|error| LineError(error.to_string()))?;
+        let line: Line = serde_json::from_slice(line).map_err(|error| LineError::new(&error.to_string()))?;
         let what = match (line.event, &line) {
             (Event::Status, Line { station: None, ap: None, epoch: None, .. }) => return Ok(Self::Status),
-            (Event::Status, _) => return Err(LineError("`status` has no other keys".to_owned())),
+            (Event::Status, _) => return Err(LineError::new("`status` has no other keys")),
             (Event::Associated, _) => What::Associated,
             (Event::Disassociated, _) => What::Disassociated,
         };
-        let missing = |key| LineError(format!("`{key}` is missing"));
+        let missing = |key| LineError::new(&format!("`{key}` is missing"));
         let station = address(&line.station.ok_or_else(|| missing("station"))?)?;
         let ap = line.ap.ok_or_else(|| missing("ap"))?;
         let epoch = line.epoch.ok_or_else(|| missing("epoch"))?;
@@ -90,7 +96,7 @@ impl Request {
 
 /// What a line is told that goes beyond [`LONGEST_LINE`].
 pub(crate) fn too_long() -> LineError {
-    LineError(format!("expected a line of at most {LONGEST_LINE} bytes"))
+    LineError::new(&format!("expected a line of at most {LONGEST_LINE} bytes"))
 }
 
 /// A station's address: six octets, of one interface.
@@ -103,7 +109,8 @@ fn address(text: &str) -> Result<EthAddr, LineError> {
     let octets = octets.and_then(|octets| <EthAddr>::try_from(octets).ok());
     // IEEE 802-2014 §8.2.2: the lowest bit of the first octet is that of groups.
     octets.filter(|octets| octets[0] & 1 == 0 && *octets != [0; 6]).ok_or_else(|| {
-        LineError(format!("`{}` is not a station's address such as 02:00:0a:00:00:05", text.escape_debug()))
+        let text = text.escape_debug();
+        LineError::new(&format!("expected a station's address such as 02:00:0a:00:00:05, not `{text}`"))
     })
 }
 
@@ -135,10 +142,10 @@ mod tests {
         for wrong in
             ["", "02:00:00:00:00", "02:00:00:00:00:01:02", "02-00-00-00-00-01", "+2:00:00:00:00:01", "x"]
         {
-            assert!(error(&news(wrong, "0")).contains("not a station's address"), "{wrong}");
+            assert!(error(&news(wrong, "0")).contains("expected a station's address"), "{wrong}");
         }
-        assert!(error(&news("01:00:5e:00:00:01", "0")).contains("not a station's address"), "a group's");
-        assert!(error(&news("00:00:00:00:00:00", "0")).contains("not a station's address"));
+        assert!(error(&news("01:00:5e:00:00:01", "0")).contains("expected a station's address"), "a group's");
+        assert!(error(&news("00:00:00:00:00:00", "0")).contains("expected a station's address"));
         assert!(error(&news(right, "-1")).contains("invalid value"));
         assert!(error(&news(right, "1.5")).contains("invalid type"));
         assert!(error(r#"{"event": "associated", "epoch": 1, "epoch": 2}"#).contains("duplicate field"));

@@ -69,20 +69,22 @@ impl Daemon {
             Ok(Request::News { station, ap, epoch, what }) => {
                 let index = self.settings.access_points.iter().position(|name| *name == ap);
                 let Some(index) = index else {
+                    let ap = ap.escape_debug();
                     return self
-                        .malformed(&format!("there is no access point called `{}`", ap.escape_debug()));
+                        .malformed(&LineError::new(&format!("there is no access point called `{ap}`")));
                 };
                 debug!(ap, epoch, ?what, "news");
                 let notice = Notice { station, ap: ApId(index as u32), epoch, what };
                 self.tell(Input::Notice(notice));
                 json!({"ok": true})
             }
-            Err(error) => self.malformed(&error.to_string()),
+            Err(error) => self.malformed(&error),
         }
     }
 
-    fn malformed(&mut self, error: &str) -> Value {
+    fn malformed(&mut self, error: &LineError) -> Value {
         self.counts.malformed_lines += 1;
+        let error = error.to_string();
         warn!(error, "association socket: line refused");
         json!({"error": error})
     }

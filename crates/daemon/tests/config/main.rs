@@ -92,3 +92,34 @@ fn check_ends_with_its_verdict() {
     assert_eq!((wrong.status.code(), wrong.stdout.len()), (Some(2), 0));
     assert!(String::from_utf8(wrong.stderr).unwrap().contains("handfastd.toml:1:8"));
 }
+
+#[test]
+fn the_example_is_right() {
+    let example = include_str!("../../../../examples/handfastd.toml");
+    let settings = Settings::parse(example, "examples/handfastd.toml").unwrap();
+    assert!(settings.plan().starts_with("observe: "), "nobody begins by acting");
+}
+
+/// Every key that errors list is in the documentation.
+#[test]
+fn all_keys_are_documented() {
+    let page = include_str!("../../../../docs/handfastd.md");
+    for (path, text) in [
+        ("the top", "x = 1"),
+        ("access points", "[access_points.ap1]\nx = 1"),
+        ("limits", "[limits]\nx = 1"),
+        ("routes", "[[routes]]\nx = 1"),
+    ] {
+        let text = format!("association_socket = \"/x\"\n{text}");
+        let error = Settings::parse(&text, "x").unwrap_err().to_string();
+        let (_, keys) = error.split_once("expected one of: ").unwrap();
+        for key in
+            keys.lines().next().unwrap().split(", ").filter(|key| *key != "access_points" && *key != "limits")
+        {
+            assert!(
+                page.contains(&format!("`{key}`")) || page.contains(&format!("[{key}]")),
+                "{path}: {key}"
+            );
+        }
+    }
+}
