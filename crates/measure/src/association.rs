@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use handfast_core::Instant;
+use handfast_core::{Duration, Instant};
 use handfast_scenario::{LinkId, NodeId, Scenario};
 
 use crate::timeline::{Change, Timeline};
@@ -102,6 +102,39 @@ impl Associations {
     }
 }
 
+/// What an access point has to say of a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct News {
+    /// When a controller hears of it.
+    pub at: Instant,
+    /// The station.
+    pub station: NodeId,
+    /// The access point of the association that it is about.
+    pub ap: NodeId,
+    /// The association's number.
+    pub epoch: u64,
+    /// Whether it began; else it has ended.
+    pub began: bool,
+}
+
+impl Associations {
+    /// All news of a run in order of time, each told `delay` after it happened: T0-T1 and T2-T3 of Figure 5 of the SDN paper.
+    /// Who is there at the start was there before.
+    pub fn news(&self, delay: Duration) -> Vec<News> {
+        let mut at: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+        let mut news = Vec::new();
+        let starts = self.start.iter().map(|association| (association, Duration::ZERO));
+        for (association, delay) in starts.chain(self.changes.iter().map(|change| (change, delay))) {
+            let &Association { at: when, station, ap, epoch } = association;
+            // An end is about the association that ends.
+            let Some(about) = ap.or_else(|| at.get(&station).copied()) else { continue };
+            at.insert(station, about);
+            news.push(News { at: when + delay, station, ap: about, epoch, began: ap.is_some() });
+        }
+        news
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,5 +164,14 @@ mod tests {
         assert_eq!(radios.move_to(4, 3), Some((3, 4)));
         assert_eq!(radios.idle().collect::<Vec<_>>(), [3]);
         assert_eq!(radios.move_to(4, 1), None, "a switch");
+    }
+
+    #[test]
+    fn news_are_late_and_name_the_access_point_that_speaks() {
+        let scenario = testing::roam(&[(10_000, 3, 3000)]);
+        let all = Associations::new(&scenario, &Timeline::new(&scenario, 1));
+        let news = all.news(Duration::from_millis(70));
+        let told: Vec<_> = news.iter().map(|n| (n.at.as_nanos() / 1_000_000, n.ap, n.epoch, n.began)).collect();
+        assert_eq!(told, [(0, 2, 1, true), (10_070, 2, 1, false), (13_070, 3, 2, true)]);
     }
 }

@@ -212,7 +212,7 @@ fn attach_controller(
     }
     let fabric = Fabric::new(scenario, &network.topology)?;
     let associations = Associations::new(scenario, timeline);
-    let news = associations.at_start().iter().chain(associations.changes()).copied();
+    let news = associations.news(sdn.notification);
     let timer = Timer::new(rank, Machine::Agent(CONTROL));
     let ports = |node| network.topology.ports(node).len();
     let mut control = Control::new(sdn, &fabric, ports, news, timer);

@@ -1,11 +1,9 @@
 //! The SDN controller in the simulator: where its switches sit, and who tells it of stations.
 
-use std::collections::BTreeMap;
-
 use handfast_assist::sdn::{self, AccessPoint, ApId, Config, ControlPlane, Departure, Notice, What};
-use handfast_core::{Duration, Instant};
+use handfast_core::Instant;
 use handfast_measure::address::{mac_of, node_of};
-use handfast_measure::association::Association;
+use handfast_measure::association::News;
 use handfast_measure::fabric::{Fabric, datapath_of, port_no};
 use handfast_net::{Port, SwitchSetup};
 use handfast_scenario::{NodeId, Release, Sdn, SdnPolicy};
@@ -30,7 +28,7 @@ impl Control {
         agent: &Sdn,
         fabric: &Fabric,
         ports: impl Fn(NodeId) -> usize,
-        news: impl Iterator<Item = Association>,
+        news: Vec<News>,
         timer: Timer,
     ) -> Self {
         let setup = |&node: &NodeId| {
@@ -40,10 +38,11 @@ impl Control {
         let switches = fabric.switches.iter().map(setup);
         let mut plane =
             ControlPlane::new(Instant::ZERO, config(agent, fabric), switches, agent.control_delay);
-        for (at, notice) in notices(fabric, news) {
-            // [sdn] Figure 5: T0-T1 and T2-T3. Who is there at the start was there before.
-            let delay = if at == Instant::ZERO { Duration::ZERO } else { agent.notification };
-            plane.announce(at + delay, notice);
+        for News { at, station, ap, epoch, began } in news {
+            let Some(number) = fabric.number_of(ap) else { continue };
+            let what = if began { What::Associated } else { What::Disassociated };
+            let notice = Notice { station: mac_of(station), ap: ApId(number as u32), epoch, what };
+            plane.announce(at, notice);
         }
         Self { plane, nodes: fabric.switches.clone(), timer }
     }
@@ -56,25 +55,6 @@ impl Control {
     pub(crate) fn nodes(&self) -> &[NodeId] {
         &self.nodes
     }
-}
-
-/// The news as an access point tells it: an end is about the access point of the association that ends.
-fn notices(fabric: &Fabric, news: impl Iterator<Item = Association>) -> Vec<(Instant, Notice)> {
-    let mut at: BTreeMap<NodeId, NodeId> = BTreeMap::new();
-    let mut notices = Vec::new();
-    for Association { at: when, station, ap, epoch } in news {
-        let (what, about) = match ap {
-            Some(ap) => (What::Associated, at.insert(station, ap).map_or(ap, |_| ap)),
-            None => match at.get(&station) {
-                Some(&ap) => (What::Disassociated, ap),
-                None => continue,
-            },
-        };
-        if let Some(number) = fabric.number_of(about) {
-            notices.push((when, Notice { station: mac_of(station), ap: ApId(number as u32), epoch, what }));
-        }
-    }
-    notices
 }
 
 fn config(agent: &Sdn, of: &Fabric) -> Config {

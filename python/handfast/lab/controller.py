@@ -1,0 +1,96 @@
+"""An SDN controller and its switch for a run: `handfastd controller` and Open vSwitch, in the switch's namespace."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handfast.errors import MissingRequirementError
+from handfast.lab import openvswitch, processes
+from handfast.lab.names import Namespace
+
+if TYPE_CHECKING:
+    from handfast.lab.plan import Controlled
+
+SCRATCH = Path("/run/handfast")
+"""Files of a run: sockets, the switch's database, logs. In a folder each, named as the namespace is."""
+LISTEN = "127.0.0.1:6653"
+"""Of the namespace, where nobody else is. The port is OpenFlow's own (IANA)."""
+READY_S = 10.0
+"""How long switch and controller may take to find one another."""
+BINARY = "HANDFASTD"
+"""The environment variable that says which daemon to take."""
+_LOOK_EVERY_S = 0.02
+
+
+def daemon() -> Path:
+    """The daemon; raises `MissingRequirementError` where it is not built."""
+    if named := os.environ.get(BINARY):
+        return Path(named)
+    if found := shutil.which("handfastd"):
+        return Path(found)
+    built = [Path(__file__).parents[3] / "target" / profile / "handfastd" for profile in ("release", "debug")]
+    if found := max(filter(Path.exists, built), key=lambda path: path.stat().st_mtime, default=None):
+        return found
+    raise MissingRequirementError("`handfastd` is not built: make build (or name one in $HANDFASTD)")
+
+
+def folder_of(space: Namespace) -> Path:
+    """Where the files of the programs in a namespace are."""
+    return SCRATCH / space.name
+
+
+@contextmanager
+def running(controlled: Controlled, space: Namespace) -> Iterator[Path]:
+    """Switch and controller, there as long as the block lasts; the socket at which the controller hears of stations."""
+    folder, binary = folder_of(space), daemon()
+    folder.mkdir(parents=True, mode=0o700)
+    config, log, news = folder / "handfastd.toml", folder / "handfastd.log", folder / "association.sock"
+    sockets = f'listen = "{LISTEN}"\nassociation_socket = "{news}"\n'
+    config.write_text(sockets + controlled.configuration, encoding="utf-8")
+    command = [str(binary), "controller", "--config", str(config)]
+    try:
+        with (
+            openvswitch.running(space.name, folder) as switch,
+            processes.running(space.name, command, log=log) as process,
+        ):
+            bridge = openvswitch.Bridge("s1", controlled.datapath_id, controlled.ports, f"tcp:{LISTEN}")
+            switch.add(bridge)
+            _await_switch(news, process, log)
+            yield news
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def status(news: Path) -> dict[str, Any]:
+    """What the controller says of itself: counters, switches, what it holds."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(READY_S)
+        client.connect(str(news))
+        client.sendall(b'{"event": "status"}\n')
+        with client.makefile("r", encoding="utf-8") as lines:
+            answer: dict[str, Any] = json.loads(lines.readline())
+            return answer
+
+
+def _await_switch(news: Path, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + READY_S
+    while True:
+        if process.poll() is not None:
+            raise MissingRequirementError(f"handfastd ended: {processes.last_words(log)}")
+        try:
+            if status(news)["switches"]:
+                return
+        except (FileNotFoundError, ConnectionRefusedError):
+            pass
+        if time.monotonic() > deadline:
+            raise MissingRequirementError(f"the switch did not find its controller: {processes.last_words(log)}")
+        time.sleep(_LOOK_EVERY_S)
