@@ -100,6 +100,7 @@ class Scenario:
         hub: str,
         nodes: Sequence[str],
         *,
+        association_socket: str | Path | None = None,
         series: bool = False,
         capture_dir: str | Path | None = None,
         control: Control | None = None,

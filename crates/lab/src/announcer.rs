@@ -6,13 +6,13 @@ use std::path::Path;
 use std::thread;
 
 use handfast_core::{Duration, Instant};
-use handfast_measure::address::mac_text;
 use handfast_measure::association::{Associations, News};
 use handfast_measure::timeline::Timeline;
 use handfast_scenario::{Scenario, Sdn};
 use serde_json::{Value, json};
 
 use crate::error::Tried;
+use crate::plan::mac_text;
 use crate::traffic::Board;
 use crate::{Clock, LabError};
 
@@ -42,7 +42,8 @@ impl Announcer {
         let stream = UnixStream::connect(socket).tried(what)?;
         stream.set_read_timeout(Some(PATIENCE)).tried(what)?;
         let news = Associations::new(scenario, timeline).news(sdn.notification);
-        let (first, later): (Vec<News>, Vec<News>) = news.into_iter().partition(|news| news.at == Instant::ZERO);
+        let (first, later): (Vec<News>, Vec<News>) =
+            news.into_iter().partition(|news| news.at == Instant::ZERO);
         let line = |news: News| (news.at, line(scenario, news));
         let mut this = Self { stream: BufReader::new(stream), news: later.into_iter().map(line).collect() };
         for news in first {

@@ -4,9 +4,11 @@
 //! taken and given back by packet sockets ([`PacketSocket`]). Linux only, and mostly for root.
 #![cfg(target_os = "linux")]
 
+mod announcer;
 pub mod capacity;
 mod capture;
 mod clock;
+mod controlled;
 mod environment;
 mod error;
 mod facts;
@@ -25,6 +27,7 @@ mod wait;
 mod wire_endpoint;
 
 pub use clock::Clock;
+pub use controlled::Controlled;
 pub use error::LabError;
 pub use forwarding::ForwardingTables;
 pub use lateness::{BOUND as LATENESS_BOUND, Lateness};

@@ -7,9 +7,10 @@ use handfast_measure::address::{address_of, mac_of};
 use handfast_measure::plan::{self, Paths};
 use handfast_measure::timeline::Timeline;
 use handfast_measure::topology::{self, ChannelId, Topology};
-use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
+use handfast_scenario::{AgentKind, FlowId, NodeId, Scenario, Scheme};
 use serde::Serialize;
 
+use crate::controlled::Controlled;
 use crate::kernel::{self, Ends, Settings};
 
 /// Nodes at most: each is a namespace, and a kernel makes some twenty of them a second while it cleans up as many.
@@ -25,6 +26,8 @@ pub struct Plan {
     /// A veth pair each: two a link, ends in the order of `between`, links in the scenario's order. A station's links to access
     /// points are one radio, and have one pair at its end.
     pub wires: Vec<Wire>,
+    /// The switch that a controller commands, and its configuration.
+    pub controlled: Option<Controlled>,
 }
 
 /// One node's namespace.
@@ -144,7 +147,8 @@ impl Plan {
         if scenario.flows.len() > usize::from(u16::MAX - FIRST_PORT) {
             return Err(format!("{} flows: the lab has no port for each", scenario.flows.len()));
         }
-        if let Some(agent) = scheme.agents.first() {
+        let plugin = scheme.agents.iter().find(|agent| matches!(agent.kind, AgentKind::Plugin(_)));
+        if let Some(agent) = plugin {
             return Err(format!(
                 "scheme `{}`: the lab has no agent of kind `{}`",
                 scheme.name,
@@ -156,7 +160,8 @@ impl Plan {
         let settings = settings_of(scenario, scheme, &layout.topology)?;
         let node = |(id, settings)| Node::new(scenario, &layout.topology, id, settings);
         let nodes = settings.into_iter().enumerate().map(node).collect();
-        Ok(Self { nodes, wires: wires(scenario) })
+        let controlled = Controlled::of(scenario, scheme, &layout.topology)?;
+        Ok(Self { nodes, wires: wires(scenario), controlled })
     }
 
     /// As text.
@@ -251,7 +256,7 @@ impl Node {
 }
 
 /// As text.
-fn mac_text(node: NodeId) -> String {
+pub(crate) fn mac_text(node: NodeId) -> String {
     mac_of(node).map(|byte| format!("{byte:02x}")).join(":")
 }
 

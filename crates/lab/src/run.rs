@@ -17,9 +17,11 @@ use handfast_measure::sampler::Sampler;
 use handfast_measure::series::SeriesSink;
 use handfast_measure::timeline::Timeline;
 use handfast_measure::topology::channel;
-use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
+use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
 
+use crate::announcer::Announcer;
 use crate::capture::Captures;
+use crate::controlled;
 use crate::error::Tried;
 use crate::facts::{self, Outcome};
 use crate::kernel::{self, Ends, Settings};
@@ -44,6 +46,8 @@ pub struct Spaces {
     pub hub: String,
     /// Each node's, in the scenario's order.
     pub nodes: Vec<String>,
+    /// Where the controller hears of stations, if the scheme has one.
+    pub association_socket: Option<PathBuf>,
 }
 
 /// What a run does besides running.
@@ -92,7 +96,7 @@ pub(crate) struct Moved {
     pub(crate) sent: Vec<Sent>,
     pub(crate) received: Received,
     pub(crate) looped: LoopReport,
-    /// How late bridges were told at the most where a station had gone.
+    /// How late bridges and the controller were told at the most where a station had gone.
     pub(crate) told_late: Duration,
 }
 
@@ -103,6 +107,7 @@ struct Lab<'a> {
     ends: Ends,
     hub: Netns,
     nodes: Vec<Netns>,
+    association_socket: Option<PathBuf>,
 }
 
 impl<'a> Lab<'a> {
@@ -114,7 +119,8 @@ impl<'a> Lab<'a> {
         let ends = kernel::ends(scheme).map_err(LabError::Scenario)?;
         let open = |name: &String| Netns::open(name).tried(|| format!("namespace {name}"));
         let nodes = spaces.nodes.iter().map(open).collect::<Result<_, _>>()?;
-        let lab = Self { scenario, scheme, ends, hub: open(&spaces.hub)?, nodes };
+        let association_socket = spaces.association_socket.clone();
+        let lab = Self { scenario, scheme, ends, hub: open(&spaces.hub)?, nodes, association_socket };
         lab.turn_offloads_off()?;
         Ok(lab)
     }
@@ -154,6 +160,7 @@ impl<'a> Lab<'a> {
         let packet_loop = self.packet_loop(timeline, options)?;
         let receivers = self.receivers()?;
         let roaming = self.roaming(layout)?;
+        let announcer = self.announcer(timeline)?;
         let captures = Captures::open(self.scenario, &self.hub, &self.nodes, options.capture_dir.as_deref())?;
         let epoch = Clock::from_monotonic(0).now() + LEAD;
         let clock = Clock::from_monotonic(epoch.as_nanos());
@@ -167,6 +174,12 @@ impl<'a> Lab<'a> {
             let roaming = scope.spawn(move || {
                 be_punctual(clock);
                 roaming.run(clock, end, board)
+            });
+            let announcing = announcer.map(|announcer| {
+                scope.spawn(move || {
+                    be_punctual(clock);
+                    announcer.run(clock, end, board)
+                })
             });
             let capturing = scope.spawn(move || captures.run(clock, end, board));
             let receiving = scope.spawn(move || {
@@ -195,11 +208,12 @@ impl<'a> Lab<'a> {
             loop_stop.store(true, Ordering::Relaxed);
             let looped = joined(looping).tried(|| "the packet loop".to_owned());
             let (captured, roamed) = (joined(capturing), joined(roaming));
+            let announced = announcing.map_or(Ok(Duration::ZERO), joined);
             if cancelled {
                 return Err(LabError::Cancelled);
             }
             captured?;
-            let told_late = roamed?;
+            let told_late = roamed?.max(announced?);
             let mut sent = sent.tried(|| "the senders".to_owned())?.into_iter().flatten().collect::<Vec<_>>();
             sent.sort_by_key(|&(id, _)| id);
             let sent = sent.into_iter().map(|(_, sent)| sent).collect();
@@ -221,8 +235,26 @@ impl<'a> Lab<'a> {
     }
 
     fn roaming(&self, layout: &Layout) -> Result<Roaming, LabError> {
-        let turns = roaming::turns(self.scenario, &layout.topology, &layout.timeline);
+        let mut turns = roaming::turns(self.scenario, &layout.topology, &layout.timeline);
+        if controlled::sdn_of(self.scheme).is_some() {
+            // Its switches are no bridges: their controller tells them.
+            for turn in &mut turns {
+                turn.ways.retain(|&(node, _)| self.scenario.nodes[node].kind != NodeKind::Switch);
+            }
+        }
         Roaming::open(self.scenario, &self.nodes, &turns)
+    }
+
+    /// Who speaks for the access points, if a controller listens.
+    fn announcer(&self, timeline: &Timeline) -> Result<Option<Announcer>, LabError> {
+        let Some(sdn) = controlled::sdn_of(self.scheme) else { return Ok(None) };
+        let Some(socket) = &self.association_socket else {
+            return Err(LabError::Scenario(format!(
+                "scheme `{}` needs a controller's socket",
+                self.scheme.name
+            )));
+        };
+        Announcer::open(self.scenario, sdn, timeline, socket).map(Some)
     }
 
     fn receivers(&self) -> Result<Vec<Receiver>, LabError> {

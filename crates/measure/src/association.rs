@@ -171,7 +171,8 @@ mod tests {
         let scenario = testing::roam(&[(10_000, 3, 3000)]);
         let all = Associations::new(&scenario, &Timeline::new(&scenario, 1));
         let news = all.news(Duration::from_millis(70));
-        let told: Vec<_> = news.iter().map(|n| (n.at.as_nanos() / 1_000_000, n.ap, n.epoch, n.began)).collect();
+        let told: Vec<_> =
+            news.iter().map(|n| (n.at.as_nanos() / 1_000_000, n.ap, n.epoch, n.began)).collect();
         assert_eq!(told, [(0, 2, 1, true), (10_070, 2, 1, false), (13_070, 3, 2, true)]);
     }
 }

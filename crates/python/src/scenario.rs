@@ -110,7 +110,7 @@ impl Scenario {
 
     /// Run once in real time, in namespaces made after `lab_plan`. The interpreter lock is released meanwhile.
     #[cfg(target_os = "linux")]
-    #[pyo3(signature = (scheme, seed, hub, nodes, *, series = false, capture_dir = None, control = None))]
+    #[pyo3(signature = (scheme, seed, hub, nodes, *, association_socket = None, series = false, capture_dir = None, control = None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords on the Python side")]
     fn run_lab(
         &self,
@@ -119,12 +119,13 @@ impl Scenario {
         seed: u64,
         hub: String,
         nodes: Vec<String>,
+        association_socket: Option<PathBuf>,
         series: bool,
         capture_dir: Option<PathBuf>,
         control: Option<&Control>,
     ) -> PyResult<Run> {
         let scheme = self.core.scheme(scheme).map_err(|error| errors::scenario(py, &error))?;
-        let spaces = handfast_lab::Spaces { hub, nodes };
+        let spaces = handfast_lab::Spaces { hub, nodes, association_socket };
         let options = handfast_lab::LabOptions { seed, series, capture_dir };
         let control = control.map_or_else(Arc::default, |control| control.core.clone());
         let done = py.detach(|| {

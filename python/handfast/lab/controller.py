@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handfast.errors import MissingRequirementError
-from handfast.lab import openvswitch, processes
+from handfast.lab import names, openvswitch, processes
 from handfast.lab.names import Namespace
 
 if TYPE_CHECKING:
     from handfast.lab.plan import Controlled
 
-SCRATCH = Path("/run/handfast")
-"""Files of a run: sockets, the switch's database, logs. In a folder each, named as the namespace is."""
 LISTEN = "127.0.0.1:6653"
 """Of the namespace, where nobody else is. The port is OpenFlow's own (IANA)."""
 READY_S = 10.0
@@ -43,15 +41,19 @@ def daemon() -> Path:
     raise MissingRequirementError("`handfastd` is not built: make build (or name one in $HANDFASTD)")
 
 
-def folder_of(space: Namespace) -> Path:
-    """Where the files of the programs in a namespace are."""
-    return SCRATCH / space.name
+def missing() -> str | None:
+    """What the controller lacks here; None: nothing."""
+    try:
+        daemon()
+    except MissingRequirementError as error:
+        return str(error)
+    return None
 
 
 @contextmanager
 def running(controlled: Controlled, space: Namespace) -> Iterator[Path]:
     """Switch and controller, there as long as the block lasts; the socket at which the controller hears of stations."""
-    folder, binary = folder_of(space), daemon()
+    folder, binary = names.scratch_of(space), daemon()
     folder.mkdir(parents=True, mode=0o700)
     config, log, news = folder / "handfastd.toml", folder / "handfastd.log", folder / "association.sock"
     sockets = f'listen = "{LISTEN}"\nassociation_socket = "{news}"\n'

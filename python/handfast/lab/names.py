@@ -14,6 +14,8 @@ PREFIX = "handfast"
 """How the name of every namespace of ours begins."""
 DIRECTORY = Path("/run/netns")
 """Where names are mounted, as `ip netns` has it."""
+SCRATCH = Path("/run/handfast")
+"""Files of the programs in a namespace: sockets, a switch's database, logs. In a folder each, named as the namespace is."""
 _PATTERN = re.compile(rf"{PREFIX}\.(\d{{1,10}})\.(\d{{1,20}})\.(\d{{1,9}})\.(.+)")
 _START_TIME_FIELD = 22
 """`starttime` in proc_pid_stat(5): with the number it names a process for as long as the machine is up."""
@@ -54,6 +56,11 @@ def mine(run: int, index: int, node: str) -> Namespace:
     pid = os.getpid()
     readable = re.sub(r"[^\w-]", "_", node, flags=re.ASCII)[:40]
     return Namespace(pid, _started(pid) or 0, run, f"{index}-{readable}")
+
+
+def scratch_of(space: Namespace) -> Path:
+    """Where the files of the programs in a namespace are."""
+    return SCRATCH / space.name
 
 
 def existing() -> Iterator[Namespace]:

@@ -71,15 +71,30 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True)
+class Controlled:
+    """The switch that a controller commands."""
+
+    switch: int
+    """Which node."""
+    datapath_id: int
+    ports: Mapping[str, int]
+    """Its interfaces, and their OpenFlow numbers."""
+    configuration: str
+    """The controller's, but for its sockets: TOML."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a run needs."""
 
     nodes: tuple[Node, ...]
     wires: tuple[Wire, ...]
+    controlled: Controlled | None
 
     @classmethod
     def of(cls, scenario: _handfast.Scenario, scheme: str) -> Self:
         """What `scenario` under `scheme` needs; raises `ScenarioError` where the lab cannot do it."""
         data = json.loads(scenario.lab_plan(scheme))
         nodes = tuple(map(Node.from_json, data["nodes"]))
-        return cls(nodes, tuple(Wire(**wire) for wire in data["wires"]))
+        wires = tuple(Wire(**wire) for wire in data["wires"])
+        return cls(nodes, wires, Controlled(**data["controlled"]) if data["controlled"] else None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -93,6 +94,7 @@ def remove(found: tuple[Namespace, ...] | list[Namespace]) -> None:
     for space in found:
         with suppress(FileNotFoundError):
             netns.remove(space.name)
+        shutil.rmtree(names.scratch_of(space), ignore_errors=True)
 
 
 def _apart(work: Callable[[], _T]) -> _T:
@@ -110,10 +112,12 @@ def _make(plan: Plan, made: Spaces) -> None:
             _apply(EVERYWHERE)
         _enter(handles[made.hub])
         _lay_wires(plan, [handles[space] for space in made.nodes])
-        for node, space in zip(plan.nodes, made.nodes, strict=True):
+        for number, (node, space) in enumerate(zip(plan.nodes, made.nodes, strict=True)):
             _enter(handles[space])
             _apply(node.settings)
-            _furnish(node, [wire.interface for wire in plan.wires if plan.nodes[wire.node] is node])
+            commanded = plan.controlled is not None and plan.controlled.switch == number
+            interfaces = [wire.interface for wire in plan.wires if wire.node == number]
+            _furnish(node, interfaces, bridge=node.forwards and not commanded)
 
 
 def _create(space: Namespace) -> None:
@@ -171,15 +175,15 @@ def _lay_wires(plan: Plan, handles: list[int]) -> None:
             link.link("set", index=_index(link, wire.loop_interface), state="up")
 
 
-def _furnish(node: Node, interfaces: list[str]) -> None:
+def _furnish(node: Node, interfaces: list[str], *, bridge: bool) -> None:
     with _netlink() as link:
         link.link("set", index=_index(link, "lo"), state="up")
         indices = {name: _index(link, name) for name in interfaces}
         for index in indices.values():
             link.link("set", index=index, state="up")
-        if node.forwards:
+        if bridge:
             _make_bridge(link, node, indices)
-        elif node.kernel:
+        elif node.kernel and not node.forwards:
             _make_host(link, node, indices)
 
 

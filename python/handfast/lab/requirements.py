@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from handfast.errors import MissingRequirementError
+from handfast.lab import controller, openvswitch
 
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}
 """linux/capability.h: interfaces, packet sockets, namespaces."""
@@ -42,7 +43,12 @@ def needs() -> Iterator[Need]:
     yield Need("lab: tcp_rto_max_ms", capped, _yes(capped), "only for scheme rto-max: Linux 6.15 or later")
 
 
-OPTIONAL = frozenset({"lab: tcp_rto_max_ms"})
+    for name, look in (("Open vSwitch", openvswitch.missing), ("handfastd", controller.missing)):
+        lacks = look()
+        yield Need(f"lab: {name}", lacks is None, _yes(lacks is None), f"only for schemes with a controller: {lacks}")
+
+
+OPTIONAL = frozenset({"lab: tcp_rto_max_ms", "lab: Open vSwitch", "lab: handfastd"})
 """What only some schemes need."""
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from handfast import _handfast, series
+from handfast.lab import controller
 from handfast.lab.plan import Plan
 from handfast.lab.plumbing import spaces
 from handfast.results import Result
@@ -29,12 +31,18 @@ class LabTask:
 
     def run(self) -> Result:
         """Make the namespaces, run, remove them, and write what is to be written."""
-        with spaces(Plan.of(self.scenario, self.scheme)) as made:
+        plan = Plan.of(self.scenario, self.scheme)
+        with spaces(plan) as made, ExitStack() as stack:
+            news = None
+            if plan.controlled is not None:
+                space = made.nodes[plan.controlled.switch]
+                news = stack.enter_context(controller.running(plan.controlled, space))
             run = self.scenario.run_lab(
                 self.scheme,
                 self.seed,
                 made.hub.name,
                 [space.name for space in made.nodes],
+                association_socket=news,
                 series=self.series_dir is not None,
                 capture_dir=self.capture_dir,
                 control=self.control,
