@@ -33,8 +33,8 @@ def daemon() -> Path:
     """The daemon; raises `MissingRequirementError` where it is not built."""
     if named := os.environ.get(BINARY):
         return Path(named)
-    if found := shutil.which("handfastd"):
-        return Path(found)
+    if installed := shutil.which("handfastd"):
+        return Path(installed)
     built = [Path(__file__).parents[3] / "target" / profile / "handfastd" for profile in ("release", "debug")]
     if found := max(filter(Path.exists, built), key=lambda path: path.stat().st_mtime, default=None):
         return found

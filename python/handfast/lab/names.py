@@ -15,7 +15,7 @@ PREFIX = "handfast"
 DIRECTORY = Path("/run/netns")
 """Where names are mounted, as `ip netns` has it."""
 SCRATCH = Path("/run/handfast")
-"""Files of the programs in a namespace: sockets, a switch's database, logs. In a folder each, named as the namespace is."""
+"""Files of the programs in a namespace: sockets, a switch's database, logs. In a folder named as the namespace is."""
 _PATTERN = re.compile(rf"{PREFIX}\.(\d{{1,10}})\.(\d{{1,20}})\.(\d{{1,9}})\.(.+)")
 _START_TIME_FIELD = 22
 """`starttime` in proc_pid_stat(5): with the number it names a process for as long as the machine is up."""

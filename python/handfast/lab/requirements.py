@@ -42,7 +42,6 @@ def needs() -> Iterator[Need]:
     capped = Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists()
     yield Need("lab: tcp_rto_max_ms", capped, _yes(capped), "only for scheme rto-max: Linux 6.15 or later")
 
-
     for name, look in (("Open vSwitch", openvswitch.missing), ("handfastd", controller.missing)):
         lacks = look()
         yield Need(f"lab: {name}", lacks is None, _yes(lacks is None), f"only for schemes with a controller: {lacks}")
