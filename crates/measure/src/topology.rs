@@ -340,6 +340,13 @@ mod tests {
         assert_eq!(topology.arrival_port(8), 2, "s3 lists its links to s2, h4 and s1 in that order");
     }
 
+    /// The network with the station, node 4, at that access point from the beginning.
+    fn starting_at(scenario: &Scenario, ap: NodeId) -> Topology {
+        let mut scenario = scenario.clone();
+        scenario.nodes[4].ap = Some(ap);
+        Topology::new(&scenario)
+    }
+
     #[test]
     fn ways_follow_a_station_and_those_of_others_stay() {
         let scenario = testing::roam(&[]);
@@ -352,21 +359,24 @@ mod tests {
         assert_eq!(of(&topology), [vec![0, 4, 8], vec![9, 5, 1]]);
         assert_eq!(topology.goal(4), there, "packets under way turn");
         assert_eq!(topology.pass_on(2, there), Some(3));
+        assert_eq!(topology.next, starting_at(&scenario, 3).next);
         topology.roam(4, 4, 3);
-        assert_eq!(topology.next, Topology::new(&scenario).next);
+        assert_eq!(topology.next, starting_at(&scenario, 2).next);
     }
 
     #[test]
     fn a_station_with_a_cable_too_takes_the_shorter_way() {
         // The host's switch has a cable to the station: two hops; by air it is three, to the first access point one.
         let net = Net::new("hsaam").link(0, 1).link(1, 2).link(1, 3).link(2, 4).link(3, 4).link(1, 4);
-        let mut topology = Topology::new(&net.build());
+        let scenario = net.build();
+        let mut topology = Topology::new(&scenario);
         assert_eq!(topology.path(0, 4), Some(vec![0, 10]));
         assert_eq!(topology.path(4, 2), Some(vec![7]));
         topology.roam(4, 3, 4);
         assert_eq!(topology.path(4, 2), Some(vec![11, 2]));
         assert_eq!(topology.path(4, 3), Some(vec![9]));
         assert_eq!(topology.path(4, 0), Some(vec![11, 1]));
+        assert_eq!(topology.next, starting_at(&scenario, 3).next);
     }
 
     #[test]
