@@ -1,5 +1,7 @@
 //! A station that roams between two access points whose switch obeys the SDN controller.
 
+use std::fmt::Write;
+
 use crate::roams::{ROAM, row};
 use crate::support::{assert_golden, bytes, result, scenario};
 use handfast_scenario::Scenario;
@@ -24,10 +26,12 @@ fn roam(flow: &str) -> Scenario {
         for (suffix, notification) in [("", "2ms"), ("-late", "70ms")] {
             for (end, sender) in [("", "\"linux\""), ("-no-ts", "{profile = \"linux\", timestamps = false}")]
             {
-                schemes += &format!(
+                write!(
+                    schemes,
                     "[schemes.{name}{suffix}{end}]\nsender = {sender}\n\
                      agents = [{{kind = \"sdn\", at = \"role:controller\", {policy}, notification = \"{notification}\"}}]\n"
-                );
+                )
+                .unwrap();
             }
         }
     }
@@ -64,9 +68,11 @@ fn every_transfer_ends_whatever_the_policy_and_however_often_the_station_roams()
     // Roams that follow one another closely: during slow start, during a release, back and forth.
     for (at, gap) in [(300, 0), (700, 150), (1500, 400), (2000, 30), (2040, 900), (3100, 1)] {
         let to = if events.matches("at =").count().is_multiple_of(2) { "ap2" } else { "ap1" };
-        events += &format!(
+        write!(
+            events,
             "[[events]]\nat = \"{at}ms\"\ndo = \"handover\"\nstation = \"mn\"\nto = \"{to}\"\ngap = \"{gap}ms\"\nphase = \"10ms\"\n"
-        );
+        )
+        .unwrap();
     }
     let flows = "[[flows]]\nfrom = \"cn\"\nto = \"mn\"\napp = {transfer = \"3MB\"}\n\
                  [[flows]]\nfrom = \"mn\"\nto = \"cn\"\napp = {transfer = \"1MB\"}\n";
