@@ -1,16 +1,17 @@
 //! `handfastd`: the remedies on real networks.
 #![forbid(unsafe_code)]
 
-use std::fs::OpenOptions;
-use std::io::BufWriter;
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, BufWriter};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use handfast_assist::sdn;
 use handfast_daemon::config::Settings;
 use handfast_daemon::controller::{Daemon, FileRecorder};
-use handfast_daemon::recording::Recorder;
+use handfast_daemon::recording::{Recorder, Recording};
 
 /// TCP connections that do not notice that you moved: the remedies on real networks.
 #[derive(Parser)]
@@ -24,6 +25,15 @@ struct Command {
 enum What {
     /// Holds the segments of stations that roam, as the OpenFlow controller of their switches
     Controller(ControllerCommand),
+    /// Tells a recording to a fresh controller: does it ask for the same, byte for byte?
+    #[command(
+        after_help = "Exit code 0: it does. 1: it does not, with the first difference. 2: FILE is no recording."
+    )]
+    Replay {
+        /// What `handfastd controller --record` wrote
+        #[arg(value_name = "FILE")]
+        recording: PathBuf,
+    },
 }
 
 #[derive(clap::Args)]
@@ -37,8 +47,9 @@ The first start changes nothing: without `mode = \"act\"` in FILE it logs what i
     datapath_id = \"0000000000000001\"
     port = 2
 
-The switch is told to connect, and keeps its own rules: for Open vSwitch
-    ovs-vsctl set-controller br0 tcp:127.0.0.1:6653 -- set-fail-mode br0 standalone
+The switch is told to connect, and what no entry is for goes its normal way: for Open vSwitch
+    ovs-vsctl set-fail-mode br0 secure -- set-controller br0 tcp:127.0.0.1:6653
+    ovs-ofctl -O OpenFlow13 add-flow br0 priority=0,actions=NORMAL
 
 News of stations are lines at the socket:
     {\"event\": \"disassociated\", \"station\": \"02:00:0a:00:00:05\", \"ap\": \"ap1\", \"epoch\": 3}
@@ -59,12 +70,29 @@ struct ControllerCommand {
 }
 
 fn main() -> ExitCode {
-    let What::Controller(command) = Command::parse().subcommand;
-    match controller(&command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("{message}");
-            ExitCode::from(2)
+    let done = match Command::parse().subcommand {
+        What::Controller(command) => controller(&command).map(|()| ExitCode::SUCCESS),
+        What::Replay { recording } => replay(&recording),
+    };
+    done.unwrap_or_else(|message| {
+        eprintln!("{message}");
+        ExitCode::from(2)
+    })
+}
+
+fn replay(path: &Path) -> Result<ExitCode, String> {
+    let name = path.display().to_string();
+    let recording = File::open(path).and_then(|file| Recording::read(BufReader::new(file)));
+    let recording = recording.map_err(|error| format!("error: {name}: {error}"))?;
+    let settings = Settings::parse(recording.config(), &name).map_err(|error| error.to_string())?;
+    match recording.replay(&mut sdn::Controller::new(settings.controller)) {
+        Ok(outputs) => {
+            println!("{} inputs, {outputs} outputs, all the same", recording.inputs());
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(difference) => {
+            println!("{difference}");
+            Ok(ExitCode::FAILURE)
         }
     }
 }

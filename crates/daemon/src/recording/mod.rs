@@ -99,7 +99,7 @@ impl Recording {
     /// The first line that is none, with its number.
     pub fn read(mut from: impl BufRead) -> io::Result<Self> {
         let mut this = Self { config: String::new(), steps: Vec::new(), complete: false };
-        let mut text = Vec::new();
+        let (mut text, mut begun) = (Vec::new(), false);
         for number in 1.. {
             text.clear();
             from.read_until(b'\n', &mut text)?;
@@ -109,8 +109,10 @@ impl Recording {
             };
             let line: Line = serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))?;
             this.take(number, line).map_err(wrong)?;
+            begun = true;
         }
-        Ok(this)
+        let empty = || io::Error::new(io::ErrorKind::InvalidData, "the recording is empty");
+        begun.then_some(this).ok_or_else(empty)
     }
 
     fn take(&mut self, number: usize, line: Line) -> Result<(), String> {

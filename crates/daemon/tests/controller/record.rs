@@ -2,6 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::BufReader;
+use std::path::PathBuf;
+use std::process::Command;
 
 use handfast_assist::sdn::Controller;
 use handfast_daemon::config::Settings;
@@ -13,14 +15,19 @@ use crate::support::{ACT, Daemon, Switch, folder};
 
 /// A roam as it was recorded, with its daemon ended by `signal`.
 fn recorded(signal: Signal) -> (Recording, Vec<u8>) {
+    let path = record(signal);
+    let bytes = fs::read(&path).unwrap();
+    (Recording::read(BufReader::new(File::open(path).unwrap())).unwrap(), bytes)
+}
+
+fn record(signal: Signal) -> PathBuf {
     let folder = folder();
     let path = folder.join("recording");
     let mut daemon = Daemon::start_in(folder, ACT, &["--record", path.to_str().unwrap()]);
     let (mut switch, _) = Switch::ready(&daemon);
     roam(&daemon, &mut switch);
     daemon.signal(signal);
-    let bytes = fs::read(&path).unwrap();
-    (Recording::read(BufReader::new(File::open(path).unwrap())).unwrap(), bytes)
+    path
 }
 
 fn replay(recording: &Recording, config: &str) -> Result<usize, String> {
@@ -45,6 +52,22 @@ fn a_recording_told_again_has_the_same_effect() {
         let other = recording.config().replace("54Mbit/s\"}", "54Mbit/s\", burst = \"1B\"}");
         assert!(replay(&recording, &other).is_err(), "another pace");
     }
+}
+
+#[test]
+fn replay_ends_with_its_verdict() {
+    let path = record(Signal::SIGTERM);
+    let replay = || Command::new(env!("CARGO_BIN_EXE_handfastd")).arg("replay").arg(&path).output().unwrap();
+    let same = replay();
+    assert_eq!(same.status.code(), Some(0));
+    assert!(String::from_utf8(same.stdout).unwrap().ends_with("26 outputs, all the same\n"));
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"ap\":0", "\"ap\":1", 1)).unwrap();
+    let other = replay();
+    assert_eq!(other.status.code(), Some(1), "another access point is another port");
+    assert!(String::from_utf8(other.stdout).unwrap().starts_with("after line "));
+    fs::write(&path, "{}").unwrap();
+    assert_eq!(replay().status.code(), Some(2), "nothing but a line that was cut off");
 }
 
 #[test]
