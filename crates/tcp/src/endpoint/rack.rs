@@ -223,18 +223,15 @@ impl Endpoint {
         if self.tx.una == self.tx.max {
             return;
         }
-        let found = self.detect(now);
-        if found.octets > 0 {
-            let mut entry = found;
-            // Linux enters recovery from here after a timeout too.
-            entry.again |= self.tx.progress.phase == Phase::Loss;
-            self.enter_recovery(&entry);
+        let mut found = self.detect(now);
+        if found.octets > 0 && self.tx.progress.phase != Phase::Recovery {
+            // As in Linux (`tcp_rack_reo_timeout`): after a timeout too.
+            found.again = true;
+            self.enter_recovery(&found);
             self.reduce_in_proportion(self.tx.window.smss, false);
         }
-        match found.recheck {
-            Some(at) => self.arm(now, Pending::Reordering, at + self.config.timer_tick * 2),
-            None => self.arm(now, Pending::Rto, self.rto_expiry(now)),
-        }
+        // All that waited was due: the timer stands at the last of it.
+        self.arm(now, Pending::Rto, self.rto_expiry(now));
     }
 
     /// When the RTO of the first segment passes, counted from its last transmission.

@@ -201,6 +201,21 @@ fn the_duplicate_of_a_probe_widens_nothing() {
 }
 
 #[test]
+fn within_a_recovery_the_reordering_timer_leaves_cwnd_alone() {
+    // `tcp_rack_reo_timeout` reduces where it begins a recovery only, and RFC 6937 with acknowledgements: what the timer finds lost
+    // has left the pipe, and as much may go.
+    let mut s = after_a_round_trip(60);
+    s.answer(0, &[(2000, 3000)]).answer(0, &[(1000, 3000)]).answer(3000, &[]);
+    s.answer(3000, &[(5000, 9000)]);
+    assert_eq!(until(&mut s, 125), "10-16 3");
+    until(&mut s, 200);
+    s.answer(3000, &[(12_000, 13_000), (5000, 9000)]);
+    assert_eq!((s.news().as_str(), s.window().0), ("", 7000));
+    // 10 and 11 are lost as well, and 4 and 9 still were.
+    assert_eq!((until(&mut s, 225).as_str(), s.window().0), ("4 9", 7000));
+}
+
+#[test]
 fn duplicates_widen_the_window_for_sixteen_recoveries() {
     // Step 4: "Reset the window after 16 DSACK-free recoveries."
     let mut s = reordering();
