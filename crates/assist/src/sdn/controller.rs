@@ -113,9 +113,7 @@ impl Controller {
     fn on_barrier(&mut self, now: Instant, xid: u32, out: &mut Outbox) {
         let waits = self.stations.iter().find(|(_, station)| station.waits_for(xid));
         let Some(address) = waits.map(|(&address, _)| address) else { return };
-        self.with(address, |station, shared| {
-            station.on_barrier(now, xid, shared, out);
-        });
+        self.with(address, |station, shared| station.on_barrier(now, shared, out));
     }
 
     fn on_packet_in(&mut self, now: Instant, datapath_id: u64, packet: PacketIn, out: &mut Outbox) {
@@ -323,6 +321,7 @@ impl Controller {
         }
         self.stations.clear();
         self.due.clear();
+        self.tracking = Tracking::default();
     }
 
     /// How stations are helped.

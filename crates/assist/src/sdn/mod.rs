@@ -20,6 +20,7 @@ mod outbox;
 mod pace;
 mod plane;
 mod queue;
+mod release;
 mod rules;
 mod session;
 mod station;

@@ -7,14 +7,11 @@ use handfast_wire::tcp::Segment;
 
 use super::classify::Class;
 use super::hold::Hold;
-use super::pace::Pace;
 use super::queue::{self, Put};
+use super::release::{Passed, Returning};
 use super::rules::{Band, packet_out};
 use super::session::Switches;
 use super::{ApId, Config, ConnectionKey, Counters, Outbox, Policy, Record};
-
-/// How many times its rate a release has for what came after the station's return.
-const CATCH_UP: u64 = 2;
 
 /// What all stations share.
 pub(crate) struct Shared {
@@ -32,7 +29,7 @@ impl Shared {
     }
 
     /// A frame leaves for an access point, at the switch to which that is attached; whether it could.
-    fn emit(&mut self, ap: ApId, frame: Bytes, out: &mut Outbox) -> bool {
+    pub(super) fn emit(&mut self, ap: ApId, frame: Bytes, out: &mut Outbox) -> bool {
         let at = self.config.fabric.access_point(ap);
         at.is_some_and(|at| self.switches.order(at.datapath_id, packet_out(at.port, frame), out))
     }
@@ -46,31 +43,6 @@ enum State {
     Away { since: Instant, expires: Instant },
     /// It is associated again (T3), and what is held leaves.
     Returning(Returning),
-}
-
-#[derive(Debug)]
-struct Returning {
-    ap: ApId,
-    since: Instant,
-    expires: Instant,
-    pace: Pace,
-    /// How many of the segments that were held at its return are left.
-    backlog: u64,
-    /// Whether the switch to which they go is not connected.
-    stuck: bool,
-    segments: u64,
-    bytes: u64,
-    /// The hold is empty, and its last segments are on their way to the switch.
-    settling: Option<Settling>,
-}
-
-/// Waiting for a moment in which nothing is on its way through the controller.
-#[derive(Clone, Copy, Debug)]
-struct Settling {
-    since: Instant,
-    barrier: Option<u32>,
-    /// Whether nothing came since the barrier was sent.
-    quiet: bool,
 }
 
 #[derive(Debug)]
@@ -160,8 +132,8 @@ impl Station {
 
     /// A barrier is lost with its connection: what waits for one asks again.
     pub(crate) fn resume(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
-        if let State::Returning(Returning { settling: Some(settling), .. }) = &mut self.state {
-            settling.barrier = None;
+        if let State::Returning(returning) = &mut self.state {
+            returning.forget_barrier();
         }
         self.release(now, shared, out);
     }
@@ -216,18 +188,7 @@ impl Station {
         if !away || shared.config.policy == Policy::Bare {
             return self.open_way(now, ap, shared, out);
         }
-        let radio = shared.config.fabric.access_point(ap).and_then(|at| at.rate);
-        let returning = Returning {
-            ap,
-            since: now,
-            expires: now + shared.config.hold_expiry,
-            pace: Pace::new(shared.config.release, radio, now),
-            backlog: self.hold.segments(),
-            stuck: false,
-            segments: 0,
-            bytes: 0,
-            settling: None,
-        };
+        let returning = Returning::new(now, ap, &self.hold, shared);
         self.state = State::Returning(returning);
         // Its timeout begins again: if it ended during the release, what goes straight would overtake what is held.
         for datapath_id in shared.switches.ready() {
@@ -254,9 +215,7 @@ impl Station {
             }
             State::Away { .. } => self.keep(key, segment, frame, shared),
             State::Returning(returning) => {
-                if let Some(settling) = &mut returning.settling {
-                    settling.quiet = false;
-                }
+                returning.disturb();
                 // Through the hold even if that is empty: so it keeps its place in the order and the pace.
                 self.keep(key, segment, frame, shared);
                 self.release(now, shared, out);
@@ -305,75 +264,27 @@ impl Station {
         }
     }
 
-    /// Sends what is held, as far as its pace allows, and opens the way when nothing is left.
+    /// Sends what is held, as far as its pace allows.
     fn release(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
-        let State::Returning(returning) = &mut self.state else { return };
-        let Some(at) = shared.config.fabric.access_point(returning.ap) else { return };
-        returning.stuck = !shared.switches.is_ready(at.datapath_id);
-        while !returning.stuck && returning.pace.next() <= now {
-            let Some(frame) = self.hold.take() else { break };
-            shared.held -= queue::cost(&frame);
-            shared.counters.released += 1;
-            // What came since its return is clocked by acknowledgments at the very rate at which the hold is emptied: at
-            // this rate it would never end.
-            let times = if returning.backlog > 0 { 1 } else { CATCH_UP };
-            returning.backlog = returning.backlog.saturating_sub(1);
-            returning.pace.spend(now, frame.len(), times);
-            (returning.segments, returning.bytes) =
-                (returning.segments + 1, returning.bytes + frame.len() as u64);
-            shared.emit(returning.ap, frame, out);
+        if let State::Returning(returning) = &mut self.state {
+            returning.send(now, &mut self.hold, shared, out);
         }
-        if self.hold.is_empty() {
-            self.settle(now, shared, out);
-        } else if let Some(settling) = &mut returning.settling {
-            settling.barrier = None;
-        }
-    }
-
-    /// The hold is empty: a barrier, then the new way, if nothing came meanwhile.
-    fn settle(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
-        let State::Returning(returning) = &mut self.state else { return };
-        let settling = returning.settling.get_or_insert(Settling { since: now, barrier: None, quiet: true });
-        if settling.barrier.is_some() {
-            return;
-        }
-        let Some(at) = shared.config.fabric.access_point(returning.ap) else { return };
-        settling.barrier = shared.switches.barrier(at.datapath_id, out);
-        settling.quiet = true;
-    }
-
-    /// A barrier is passed; whether it was this station's.
-    pub(crate) fn on_barrier(
-        &mut self,
-        now: Instant,
-        xid: u32,
-        shared: &mut Shared,
-        out: &mut Outbox,
-    ) -> bool {
-        let State::Returning(returning) = &mut self.state else { return false };
-        let Some(settling) = returning.settling.filter(|settling| settling.barrier == Some(xid)) else {
-            return false;
-        };
-        let waited_enough = now.since(settling.since) >= shared.config.settle;
-        if !self.hold.is_empty() || !settling.quiet && !waited_enough {
-            if let Some(settling) = &mut returning.settling {
-                settling.barrier = None;
-            }
-            self.release(now, shared, out);
-            return true;
-        }
-        shared.counters.unsettled += u64::from(!settling.quiet);
-        let (ap, segments, bytes) = (returning.ap, returning.segments, handfast_core::Bytes(returning.bytes));
-        let took = now.since(returning.since);
-        self.open_way(now, ap, shared, out);
-        out.record(Record::Released { station: self.address, segments, bytes, took });
-        true
     }
 
     /// Whether this barrier is one that it waits for.
     pub(crate) fn waits_for(&self, xid: u32) -> bool {
-        let State::Returning(Returning { settling: Some(settling), .. }) = &self.state else { return false };
-        settling.barrier == Some(xid)
+        matches!(&self.state, State::Returning(returning) if returning.waits_for(xid))
+    }
+
+    /// The barrier that it waits for is passed.
+    pub(crate) fn on_barrier(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
+        let State::Returning(returning) = &mut self.state else { return };
+        let Passed::Done { segments, bytes } = returning.on_barrier(now, &mut self.hold, shared, out) else {
+            return;
+        };
+        let (ap, took) = (returning.ap, now.since(returning.since));
+        self.open_way(now, ap, shared, out);
+        out.record(Record::Released { station: self.address, segments, bytes, took });
     }
 
     /// Drops what is held; how many frames that were.
@@ -386,10 +297,8 @@ impl Station {
     pub(crate) fn deadline(&self) -> Instant {
         match &self.state {
             State::Present { renew, .. } => *renew,
-            State::Returning(Returning { expires, pace, stuck: false, .. }) if !self.hold.is_empty() => {
-                pace.next().min(*expires)
-            }
-            State::Away { expires, .. } | State::Returning(Returning { expires, .. }) => *expires,
+            State::Away { expires, .. } => *expires,
+            State::Returning(returning) => returning.deadline(&self.hold),
         }
     }
 
@@ -435,8 +344,7 @@ impl Station {
             return;
         };
         while let Some(frame) = self.hold.take() {
-            shared.held -= queue::cost(&frame);
-            shared.counters.released += 1;
+            shared.released(&frame);
             shared.emit(ap, frame, out);
         }
     }

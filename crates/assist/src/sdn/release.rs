@@ -1,0 +1,154 @@
+//! The release of what was held: in order, at a pace, until nothing is on its way through the controller any more.
+
+use handfast_core::{Bytes, Instant};
+
+use super::hold::Hold;
+use super::pace::Pace;
+use super::station::Shared;
+use super::{ApId, Outbox, queue};
+
+/// How many times its rate a release has for what came after the station's return.
+const CATCH_UP: u64 = 2;
+
+/// A station is associated again, and gets what was held for it.
+#[derive(Debug)]
+pub(super) struct Returning {
+    pub(super) ap: ApId,
+    pub(super) since: Instant,
+    /// When what is left leaves at once, or is dropped if that is not possible.
+    pub(super) expires: Instant,
+    pace: Pace,
+    /// How many of the segments that were held at its return are left.
+    backlog: u64,
+    /// Whether the switch to which they go is not connected.
+    pub(super) stuck: bool,
+    segments: u64,
+    bytes: u64,
+    /// The hold is empty, and its last segments are on their way to the switch.
+    settling: Option<Settling>,
+}
+
+/// Waiting for a moment in which nothing is on its way through the controller.
+#[derive(Clone, Copy, Debug)]
+struct Settling {
+    since: Instant,
+    barrier: Option<u32>,
+    /// Whether nothing came since the barrier was sent.
+    quiet: bool,
+}
+
+/// What a barrier means for a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Passed {
+    /// It is not over.
+    NotYet,
+    /// The way may lead past the controller.
+    Done {
+        /// Segments released.
+        segments: u64,
+        /// Their frames' bytes.
+        bytes: Bytes,
+    },
+}
+
+impl Returning {
+    pub(super) fn new(now: Instant, ap: ApId, hold: &Hold, shared: &Shared) -> Self {
+        let radio = shared.config.fabric.access_point(ap).and_then(|at| at.rate);
+        Self {
+            ap,
+            since: now,
+            expires: now + shared.config.hold_expiry,
+            pace: Pace::new(shared.config.release, radio, now),
+            backlog: hold.segments(),
+            stuck: false,
+            segments: 0,
+            bytes: 0,
+            settling: None,
+        }
+    }
+
+    /// A segment has come by way of the controller.
+    pub(super) fn disturb(&mut self) {
+        if let Some(settling) = &mut self.settling {
+            settling.quiet = false;
+        }
+    }
+
+    /// A barrier that was under way has no answer any more.
+    pub(super) fn forget_barrier(&mut self) {
+        if let Some(settling) = &mut self.settling {
+            settling.barrier = None;
+        }
+    }
+
+    /// Sends what is held as far as the pace allows, and then begins to settle.
+    pub(super) fn send(&mut self, now: Instant, hold: &mut Hold, shared: &mut Shared, out: &mut Outbox) {
+        let Some(at) = shared.config.fabric.access_point(self.ap) else { return };
+        self.stuck = !shared.switches.is_ready(at.datapath_id);
+        while !self.stuck && self.pace.next() <= now {
+            let Some(frame) = hold.take() else { break };
+            // What came since its return is clocked by acknowledgments at the very rate at which the hold is emptied: at
+            // this rate it would never end.
+            let times = if self.backlog > 0 { 1 } else { CATCH_UP };
+            self.backlog = self.backlog.saturating_sub(1);
+            self.pace.spend(now, frame.len(), times);
+            self.segments += 1;
+            self.bytes += frame.len() as u64;
+            shared.released(&frame);
+            shared.emit(self.ap, frame, out);
+        }
+        if hold.is_empty() {
+            self.settle(now, shared, out);
+        } else {
+            self.forget_barrier();
+        }
+    }
+
+    /// The hold is empty: a barrier, so that what was sent has left the switch before anything goes straight.
+    fn settle(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
+        let Some(at) = shared.config.fabric.access_point(self.ap) else { return };
+        let settling = self.settling.get_or_insert(Settling { since: now, barrier: None, quiet: true });
+        if settling.barrier.is_none() {
+            settling.barrier = shared.switches.barrier(at.datapath_id, out);
+            settling.quiet = true;
+        }
+    }
+
+    /// Whether this barrier is the one that it waits for.
+    pub(super) fn waits_for(&self, xid: u32) -> bool {
+        self.settling.is_some_and(|settling| settling.barrier == Some(xid))
+    }
+
+    /// That barrier is passed.
+    pub(super) fn on_barrier(
+        &mut self,
+        now: Instant,
+        hold: &mut Hold,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) -> Passed {
+        let Some(settling) = self.settling else { return Passed::NotYet };
+        let waited_enough = now.since(settling.since) >= shared.config.settle;
+        if !hold.is_empty() || !settling.quiet && !waited_enough {
+            self.forget_barrier();
+            self.send(now, hold, shared, out);
+            return Passed::NotYet;
+        }
+        shared.counters.unsettled += u64::from(!settling.quiet);
+        Passed::Done { segments: self.segments, bytes: Bytes(self.bytes) }
+    }
+
+    /// When something is due.
+    pub(super) fn deadline(&self, hold: &Hold) -> Instant {
+        let waits = hold.is_empty() || self.stuck;
+        if waits { self.expires } else { self.pace.next().min(self.expires) }
+    }
+}
+
+impl Shared {
+    /// A held frame leaves.
+    pub(super) fn released(&mut self, frame: &bytes::Bytes) {
+        self.held -= queue::cost(frame);
+        self.counters.released += 1;
+    }
+}
