@@ -1,0 +1,46 @@
+//! A conversation with a real Open vSwitch, told again.
+//!
+//! `data/open-vswitch.jsonl` was recorded with Open vSwitch 3.1.0 (userspace datapath) between two kernels' TCP: a station goes from one access point to
+//! the other over a gap of two seconds, amid a transfer.
+
+use handfast_assist::sdn::Controller;
+use handfast_daemon::config::Settings;
+use handfast_daemon::recording::{Difference, Recording};
+
+const RECORDED: &str = include_str!("data/open-vswitch.jsonl");
+
+fn replay(config: &str) -> (Result<usize, Difference>, Controller) {
+    let recording = Recording::read(RECORDED.as_bytes()).unwrap();
+    let mut controller = Controller::new(Settings::parse(config, "the recording").unwrap().controller);
+    (recording.replay(&mut controller), controller)
+}
+
+fn config() -> String {
+    Recording::read(RECORDED.as_bytes()).unwrap().config().to_owned()
+}
+
+#[test]
+fn a_conversation_with_open_vswitch_has_the_same_outcome() {
+    let (same, controller) = replay(&config());
+    assert_eq!(same.map_err(|difference| difference.to_string()), Ok(47));
+    let counters = controller.counters();
+    assert_eq!((counters.handshakes, counters.held, counters.released), (1, 23, 23));
+    assert_eq!(counters.duplicates, 1, "retransmissions that came while the segment was held");
+    assert_eq!(controller.held().0, 0);
+}
+
+/// The control: what is decided otherwise shows.
+#[test]
+fn another_controller_is_told_apart() {
+    for (old, new) in [
+        ("release = {rate = \"3Mbit/s\"}", "release = \"unpaced\""),
+        ("rate = \"3Mbit/s\"", "rate = \"2Mbit/s\""),
+        ("mode = \"act\"", "mode = \"observe\""),
+        ("mode = \"act\"", "mode = \"act\"\npolicy = \"bare\""),
+        ("port = 3", "port = 4"),
+    ] {
+        let config = config();
+        assert!(config.contains(old), "{old}");
+        assert!(replay(&config.replace(old, new)).0.is_err(), "{new}");
+    }
+}
