@@ -232,6 +232,8 @@ mod tests {
     #[test]
     fn fast_convergence_gives_room() {
         let (mut cubic, _) = after_loss(100);
+        cubic.on_congestion(&window(100), 0);
+        assert_eq!(cubic.last_max_cwnd, 100, "no less than before");
         cubic.on_congestion(&window(80), 0);
         assert_eq!(cubic.last_max_cwnd, 68, "80 * 1741 / 2048");
     }
