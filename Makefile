@@ -3,6 +3,7 @@
 # make test     cargo test and pytest; the reason for everything skipped is printed
 # make lint     rustfmt, clippy, ruff, mypy, stubtest
 # make bench    the speed comparison; writes out/bench.json
+# make bench-controller  what the daemon costs, beside os-ken; writes out/bench-controller.json
 # make picture  draws README's picture again
 # make clean    removes what the others made
 
@@ -21,7 +22,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo build test lint bench picture clean
+.PHONY: demo build test lint bench bench-controller picture clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -43,6 +44,9 @@ lint: $(VENV)/.dev
 
 bench:
 	$(PYTHON) bench/bench.py
+
+bench-controller:
+	$(PYTHON) bench/controller.py
 
 # The picture in README.md.
 picture: $(VENV)/.built

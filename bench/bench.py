@@ -17,6 +17,7 @@ from statistics import fmean, median
 from typing import Any
 
 from cases import DUMBBELL, DUMBBELL_10000, WIRELESS, Case, ns2_missing
+from gate import Gate
 from measure import ROOT, Failed, Sample, build_runner, say
 
 PAIRS = 5
@@ -57,32 +58,6 @@ class Row:
             "peers": peers,
             "ratio": self.ratio,
             "void": self.void,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A figure that must not be passed."""
-
-    name: str
-    measured: float
-    least: float | None = None
-    most: float | None = None
-
-    @property
-    def holds(self) -> bool:
-        """Whether the figure is on the right side."""
-        high_enough = self.least is None or self.measured >= self.least
-        return high_enough and (self.most is None or self.measured <= self.most)
-
-    def as_json(self) -> dict[str, Any]:
-        """The entry of `gates`."""
-        return {
-            "name": self.name,
-            "measured": self.measured,
-            "least": self.least,
-            "most": self.most,
-            "holds": self.holds,
         }
 
 
@@ -208,9 +183,7 @@ def table(bench: Bench) -> str:
         lines += [line(f"  {name}", summary(samples), {}) for name, samples in row.theirs.items()]
         lines += [f"  VOID: {why}" for why in row.void]
     lines.append("")
-    for gate in bench.gates:
-        bound = f"at least {gate.least:g}" if gate.least is not None else f"at most {gate.most:g}"
-        lines.append(f"{'ok  ' if gate.holds else 'FAIL'} {gate.name}: {gate.measured:.3g} ({bound})")
+    lines += [str(gate) for gate in bench.gates]
     return "\n".join(lines) + "\n"
 
 

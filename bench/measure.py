@@ -48,16 +48,20 @@ def say(text: str = "", *, end: str = "\n") -> None:
     sys.stderr.flush()
 
 
-def build_runner() -> None:
-    """Build the pure-Rust runner: the code path of `handfast run`, without an interpreter."""
-    say("building the runner (release, takes a minute or two the first time)")
-    command = ["cargo", "build", "--release", "--quiet", "-p", "handfast-sim", "--example", "runner"]
+def build(what: str, *options: str) -> None:
+    """Build a package as it is released."""
+    say(f"building {what} (release, takes minutes the first time)")
     try:
-        subprocess.run(command, cwd=ROOT, check=True)
+        subprocess.run(["cargo", "build", "--release", "--quiet", *options], cwd=ROOT, check=True)
     except FileNotFoundError:
         raise Failed("cargo is not installed") from None
     except subprocess.CalledProcessError:
-        raise Failed("the runner does not build") from None
+        raise Failed(f"{what} does not build") from None
+
+
+def build_runner() -> None:
+    """Build the pure-Rust runner: the code path of `handfast run`, without an interpreter."""
+    build("the runner", "-p", "handfast-sim", "--example", "runner")
 
 
 def measure(command: Sequence[str | Path], read: Callable[[str], dict[str, Any]] = json.loads) -> Sample:
@@ -81,13 +85,21 @@ def _watch(pid: int) -> tuple[int, tuple[int, Any]]:
         done, status, usage = os.wait4(pid, os.WNOHANG)
         if done:
             return peak_kib, (status, usage)
-        peak_kib = max(peak_kib, _high_water_kib(pid))
+        peak_kib = max(peak_kib, high_water_kib(pid))
         time.sleep(POLL_S)
 
 
-def _high_water_kib(pid: int) -> int:
+def high_water_kib(pid: int) -> int:
+    """The largest resident set of a process so far, KiB; 0 if it is gone."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0)
+
+
+def cpu_s(pid: int) -> float:
+    """User and system time of a process with all its threads so far, seconds."""
+    # proc_pid_stat(5): the name, in parentheses, may have spaces; utime and stime are fields 14 and 15.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
