@@ -20,6 +20,8 @@ pub struct Controller {
     stations: BTreeMap<EthAddr, Station>,
     /// When each station has something to see to.
     due: BTreeSet<(Instant, EthAddr)>,
+    /// Which station waits for which barrier: thousands may come back at once.
+    waiting: BTreeMap<u32, EthAddr>,
     tracking: Tracking,
 }
 
@@ -31,6 +33,7 @@ impl Controller {
             shared: Shared { config, switches, counters: Counters::default(), held: 0 },
             stations: BTreeMap::new(),
             due: BTreeSet::new(),
+            waiting: BTreeMap::new(),
             tracking: Tracking::default(),
         }
     }
@@ -98,21 +101,24 @@ impl Controller {
         }
     }
 
-    /// Does something to a station, and enters when it is due next.
+    /// Does something to a station, and enters when it is due next and what it waits for.
     fn with(&mut self, address: EthAddr, act: impl FnOnce(&mut Station, &mut Shared)) {
         let Some(station) = self.stations.get_mut(&address) else { return };
-        let before = station.deadline();
+        let before = (station.deadline(), station.barrier());
         act(station, &mut self.shared);
-        let after = station.deadline();
-        if before != after {
-            self.due.remove(&(before, address));
-            self.due.insert((after, address));
+        let after = (station.deadline(), station.barrier());
+        if before.0 != after.0 {
+            self.due.remove(&(before.0, address));
+            self.due.insert((after.0, address));
+        }
+        if before.1 != after.1 {
+            before.1.map(|barrier| self.waiting.remove(&barrier));
+            self.waiting.extend(after.1.map(|barrier| (barrier, address)));
         }
     }
 
     fn on_barrier(&mut self, now: Instant, xid: u32, out: &mut Outbox) {
-        let waits = self.stations.iter().find(|(_, station)| station.waits_for(xid));
-        let Some(address) = waits.map(|(&address, _)| address) else { return };
+        let Some(&address) = self.waiting.get(&xid) else { return };
         self.with(address, |station, shared| station.on_barrier(now, shared, out));
     }
 
@@ -308,6 +314,7 @@ impl Controller {
     fn forget(&mut self, address: EthAddr) {
         let Some(mut station) = self.stations.remove(&address) else { return };
         self.due.remove(&(station.deadline(), address));
+        station.barrier().map(|barrier| self.waiting.remove(&barrier));
         self.tracking.closed(station.hold().connections());
     }
 
@@ -321,6 +328,7 @@ impl Controller {
         }
         self.stations.clear();
         self.due.clear();
+        self.waiting.clear();
         self.tracking = Tracking::default();
     }
 

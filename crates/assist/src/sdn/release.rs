@@ -114,9 +114,9 @@ impl Returning {
         }
     }
 
-    /// Whether this barrier is the one that it waits for.
-    pub(super) fn waits_for(&self, xid: u32) -> bool {
-        self.settling.is_some_and(|settling| settling.barrier == Some(xid))
+    /// The barrier that it waits for.
+    pub(super) fn barrier(&self) -> Option<u32> {
+        self.settling.and_then(|settling| settling.barrier)
     }
 
     /// That barrier is passed.

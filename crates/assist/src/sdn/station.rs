@@ -271,9 +271,9 @@ impl Station {
         }
     }
 
-    /// Whether this barrier is one that it waits for.
-    pub(crate) fn waits_for(&self, xid: u32) -> bool {
-        matches!(&self.state, State::Returning(returning) if returning.waits_for(xid))
+    /// The barrier that it waits for.
+    pub(crate) fn barrier(&self) -> Option<u32> {
+        if let State::Returning(returning) = &self.state { returning.barrier() } else { None }
     }
 
     /// The barrier that it waits for is passed.

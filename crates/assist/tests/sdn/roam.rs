@@ -1,6 +1,6 @@
 //! A roam, rule by rule.
 
-use handfast_assist::sdn::{ApId, Departure, Ignored, Mode, Policy, Record, Release, What};
+use handfast_assist::sdn::{ApId, Departure, Ignored, Mode, Notice, Policy, Record, Release, What};
 use handfast_core::{Bytes, Instant};
 use handfast_net::SwitchSetup;
 use handfast_wire::tcp::{Flags, Segment};
@@ -285,4 +285,22 @@ fn the_station_is_associated_again_where_it_was() {
     assert_eq!(world.tags_by(AP[0]), [held]);
     let associated = Record::Associated { station: STATION, ap: ApId(0), epoch: 2 };
     assert!(world.records.iter().any(|(_, record)| *record == associated));
+}
+
+#[test]
+fn of_stations_that_come_back_together_each_waits_for_its_own_barrier() {
+    let mut world = spurious();
+    let stations = [STATION, [2, 0, 10, 0, 0, 6], [2, 0, 10, 0, 0, 7]];
+    for (ap, epoch, what) in [(0, 1, What::Associated), (0, 1, What::Disassociated), (1, 2, What::Associated)]
+    {
+        for station in stations {
+            world.plane.announce(world.now, Notice { station, ap: ApId(ap), epoch, what });
+        }
+        world.wait(ms(20));
+    }
+    let released = world.records.iter().filter_map(|(_, record)| match record {
+        Record::Released { station, .. } => Some(*station),
+        _ => None,
+    });
+    assert_eq!(released.collect::<Vec<_>>(), stations);
 }
