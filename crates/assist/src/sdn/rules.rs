@@ -24,6 +24,8 @@ pub(crate) enum Kind {
 }
 
 const KIND_SHIFT: u32 = 40;
+/// Of the kinds, only what diverts has this bit: the others can be deleted at once.
+const DIVERTS: u64 = 4;
 const ETHER_TYPES: [u16; 2] = [0x0800, 0x86dd];
 const TCP: u8 = 6;
 /// A connection's queue is made when one of these is seen, and given up at the others.
@@ -34,7 +36,7 @@ impl Kind {
         let kind = match self {
             Self::Path => 1,
             Self::Watch => 2,
-            Self::Divert => 3,
+            Self::Divert => DIVERTS,
         };
         COOKIE | kind << KIND_SHIFT
     }
@@ -92,6 +94,12 @@ impl Band {
             ..removal(to(station))
         };
         Body::FlowMod(removed)
+    }
+
+    /// The way to a station goes, and what watches it; what diverts stays.
+    pub(crate) fn unlead(station: EthAddr) -> Body {
+        let cookie_mask = COOKIE_MASK | DIVERTS << KIND_SHIFT;
+        Body::FlowMod(FlowMod { cookie_mask, ..removal(to(station)) })
     }
 
     /// All entries for a station go.
@@ -227,6 +235,14 @@ mod tests {
         }
         let strict = flow_mod(BAND.undivert(STATION));
         assert_eq!((strict.command, strict.priority), (FlowModCommand::DeleteStrict, 102));
+    }
+
+    #[test]
+    fn the_way_goes_without_what_diverts() {
+        let removed = flow_mod(Band::unlead(STATION));
+        let goes = |kind: Kind| kind.cookie() & removed.cookie_mask == removed.cookie & removed.cookie_mask;
+        assert_eq!([Kind::Path, Kind::Watch, Kind::Divert].map(goes), [true, true, false]);
+        assert_eq!(removed.matches, to(STATION));
     }
 
     #[test]

@@ -166,9 +166,15 @@ impl Station {
     /// It has left its access point.
     pub(crate) fn leave(&mut self, now: Instant, epoch: u64, shared: &mut Shared, out: &mut Outbox) {
         self.epoch = epoch;
+        let led = matches!(self.state, State::Present { .. });
         self.state = State::Away { since: now, expires: now + shared.config.hold_expiry };
         for datapath_id in shared.switches.ready() {
             self.divert(datapath_id, shared, out);
+            if led {
+                // If the controller dies, what diverts ends first: then the switch is to find the station as it would
+                // without us, and not to follow a way to where it was.
+                shared.switches.order(datapath_id, Band::unlead(self.address), out);
+            }
         }
         out.record(Record::Away { station: self.address, epoch });
     }

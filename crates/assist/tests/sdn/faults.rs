@@ -36,16 +36,28 @@ fn without_a_controller_the_divert_ends_by_itself() {
     world.tell(0, 1, What::Disassociated);
     world.wait(ms(2));
     world.plane.cut(world.now, 0);
-    let entries = world.plane.switch(0).flow_count();
     world.wait(ms(5_000));
     world.data(4000);
     assert!(world.tags_by(AP[0]).is_empty(), "it goes to a controller that is not there");
     world.wait(ms(6_500));
-    assert!(world.plane.switch(0).flow_count() < entries);
     let open = world.data(4000);
-    assert_eq!(world.tags_by(AP[0]), [open], "the way to where it was, whose own timeout is longer");
-    world.wait(ms(60_000));
-    assert_eq!(world.plane.switch(0).flow_count(), 1, "in the end only the operator's entry is left");
+    let last = world.left.last().unwrap();
+    assert!(matches!(last.departure, Departure::Normal(..)), "not the way to where it was");
+    assert_eq!(last.tag(), open);
+    assert_eq!(world.plane.switch(0).flow_count(), 1, "only the operator's entry is left");
+}
+
+#[test]
+fn without_a_controller_the_ways_lead_until_their_timeout() {
+    let mut world = spurious();
+    world.plane.cut(world.now, 0);
+    world.wait(ms(55_000));
+    let led = world.data(4000);
+    assert_eq!(world.tags_by(AP[0]), [led]);
+    world.wait(ms(6_500));
+    assert_eq!(world.plane.switch(0).flow_count(), 1, "only the operator's entry is left");
+    world.data(4000);
+    assert!(matches!(world.left.last().unwrap().departure, Departure::Normal(..)));
 }
 
 #[test]

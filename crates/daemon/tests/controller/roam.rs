@@ -16,6 +16,9 @@ pub(crate) fn roam(daemon: &Daemon, switch: &mut Switch) {
     daemon.news("disassociated", "ap1", 1);
     let divert = switch.flow_mod();
     assert_eq!((divert.command, divert.hard_timeout), (FlowModCommand::Add, 11));
+    let gone = switch.flow_mod();
+    assert_eq!(gone.command, FlowModCommand::Delete, "the way to where it was");
+    assert_ne!(gone.cookie_mask & divert.cookie, COOKIE, "and not what diverts");
     for seq in [0, 1000, 1000, 2000] {
         switch.divert(divert.cookie, &frame(seq));
     }
