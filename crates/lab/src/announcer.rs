@@ -1,30 +1,49 @@
 //! Who tells the controller where stations are: the access points' part, with the delay that the scheme gives them.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use handfast_core::{Duration, Instant};
 use handfast_measure::association::{Associations, News};
 use handfast_measure::timeline::Timeline;
-use handfast_scenario::{Scenario, Sdn};
+use handfast_scenario::{NodeId, Scenario, Sdn};
 use serde_json::{Value, json};
 
 use crate::error::Tried;
 use crate::plan::mac_text;
 use crate::traffic::Board;
+use crate::wait::wait;
 use crate::{Clock, LabError};
 
 /// How long the controller may take to answer.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
-/// How often the thread looks whether the run is over.
+/// How often the thread looks whether the run is over, and whether a controller that was lost is back.
 const NAP: Duration = Duration::from_millis(20);
 
-/// A connection to the controller's association socket, and what will be said there.
+/// Who speaks for the access points at the controller's association socket. As they do, it looks for a controller that is
+/// gone, and says to a new one where its stations are.
 pub(crate) struct Announcer {
-    stream: BufReader<UnixStream>,
-    news: Vec<(Instant, String)>,
+    socket: PathBuf,
+    /// [`None`]: nobody listens.
+    stream: Option<BufReader<UnixStream>>,
+    /// What will be said, of whom, and when.
+    news: Vec<(Instant, NodeId, String)>,
+    /// The last news of each station.
+    last: BTreeMap<NodeId, String>,
+    announced: Announced,
+}
+
+/// How it went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Announced {
+    /// How late the latest news was told, of those that somebody was there to hear.
+    pub(crate) late: Duration,
+    /// How many times the controller was lost.
+    pub(crate) lost: u32,
 }
 
 impl Announcer {
@@ -38,46 +57,112 @@ impl Announcer {
         timeline: &Timeline,
         socket: &Path,
     ) -> Result<Self, LabError> {
-        let what = || format!("the controller's socket {}", socket.display());
-        let stream = UnixStream::connect(socket).tried(what)?;
-        stream.set_read_timeout(Some(PATIENCE)).tried(what)?;
         let news = Associations::new(scenario, timeline).news(sdn.notification);
         let (first, later): (Vec<News>, Vec<News>) =
             news.into_iter().partition(|news| news.at == Instant::ZERO);
-        let line = |news: News| (news.at, line(scenario, news));
-        let mut this = Self { stream: BufReader::new(stream), news: later.into_iter().map(line).collect() };
-        for news in first {
-            this.tell(&line(news).1).tried(what)?;
-        }
+        let of = |news: News| (news.station, line(scenario, news));
+        let later = later.into_iter().map(|news| (news.at, news.station, line(scenario, news)));
+        let mut this = Self {
+            socket: socket.to_owned(),
+            stream: None,
+            news: later.collect(),
+            last: first.into_iter().map(of).collect(),
+            announced: Announced::default(),
+        };
+        this.connect().tried(|| format!("the controller's socket {}", socket.display()))?;
         Ok(this)
     }
 
-    /// Says each thing in time, until the last one is said or the run is over; how late the latest was said.
+    /// Says each thing in time, until the run is over.
     ///
     /// # Errors
-    /// The controller does not answer, or refuses what it is told.
-    pub(crate) fn run(mut self, clock: Clock, end: Instant, board: &Board) -> Result<Duration, LabError> {
-        let mut latest = Duration::ZERO;
-        for (at, line) in std::mem::take(&mut self.news) {
-            while clock.now() < at.min(end) && !board.is_stopped() {
-                let left = at.min(end).since(clock.now()).min(NAP);
-                thread::sleep(std::time::Duration::from_nanos(left.as_nanos()));
+    /// The controller refuses what it is told, or does not answer.
+    pub(crate) fn run(mut self, clock: Clock, end: Instant, board: &Board) -> Result<Announced, LabError> {
+        for (at, station, line) in std::mem::take(&mut self.news) {
+            if !self.attend(clock, at.min(end), board)? || at >= end {
+                return Ok(self.announced);
             }
-            if at >= end || board.is_stopped() {
-                break;
+            if self.stream.is_some() {
+                self.announced.late = self.announced.late.max(clock.now().since(at));
             }
-            latest = latest.max(clock.now().since(at));
-            self.tell(&line).tried(|| "the controller".to_owned())?;
+            let told = self.tell(&line);
+            self.survived(told)?;
+            self.last.insert(station, line);
         }
-        Ok(latest)
+        self.attend(clock, end, board)?;
+        Ok(self.announced)
     }
 
+    /// Waits, and sees to it that somebody listens; whether the run goes on.
+    fn attend(&mut self, clock: Clock, until: Instant, board: &Board) -> Result<bool, LabError> {
+        while clock.now() < until && !board.is_stopped() {
+            let nap = until.since(clock.now()).min(NAP);
+            match &mut self.stream {
+                Some(stream) => {
+                    let watched = watch(stream, nap);
+                    self.survived(watched)?;
+                }
+                None => {
+                    thread::sleep(std::time::Duration::from_nanos(nap.as_nanos()));
+                    let found = self.connect();
+                    self.survived(found)?;
+                }
+            }
+        }
+        Ok(!board.is_stopped())
+    }
+
+    /// Looks for the controller and says where stations are, as far as is known.
+    fn connect(&mut self) -> io::Result<()> {
+        let stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        self.stream = Some(BufReader::new(stream));
+        for line in self.last.clone().into_values() {
+            self.tell(&line)?;
+        }
+        Ok(())
+    }
+
+    /// That a controller is gone, or not there yet, is no error: it may come back.
+    fn survived(&mut self, done: io::Result<()>) -> Result<(), LabError> {
+        match done {
+            Err(error) if is_loss(&error) => {
+                self.announced.lost += u32::from(self.stream.take().is_some());
+                Ok(())
+            }
+            done => done.tried(|| "the controller".to_owned()),
+        }
+    }
+
+    /// To nobody if nobody listens.
     fn tell(&mut self, line: &str) -> io::Result<()> {
-        self.stream.get_mut().write_all(line.as_bytes())?;
+        let Some(stream) = &mut self.stream else { return Ok(()) };
+        stream.get_mut().write_all(line.as_bytes())?;
         let mut answer = String::new();
-        self.stream.read_line(&mut answer)?;
+        if stream.read_line(&mut answer)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         verdict(&answer)
     }
+}
+
+/// Looks for so long whether the controller goes; it has nothing to say unasked.
+fn watch(stream: &mut BufReader<UnixStream>, nap: Duration) -> io::Result<()> {
+    stream.get_ref().set_nonblocking(true)?;
+    let seen = wait(stream.get_ref().as_fd(), &mut [], nap).and_then(|()| match stream.fill_buf() {
+        Ok([]) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+        Ok(_) => Err(io::Error::other("it speaks unasked")),
+        Err(error) => Err(error),
+    });
+    stream.get_ref().set_nonblocking(false)?;
+    seen
+}
+
+/// Whether this is how a connection ends, or a socket looks at which nobody listens any more, or yet.
+fn is_loss(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof)
 }
 
 fn line(scenario: &Scenario, News { station, ap, epoch, began, .. }: News) -> String {
@@ -96,6 +181,7 @@ fn verdict(answer: &str) -> io::Result<()> {
 mod tests {
     use super::*;
     use handfast_measure::testing;
+    use std::os::unix::net::UnixListener;
 
     #[test]
     fn a_line_names_station_access_point_and_epoch() {
@@ -107,6 +193,55 @@ mod tests {
         let expected = json!({"event": "associated", "station": "02:00:0a:00:00:05", "ap": ap, "epoch": 2});
         assert_eq!(read, expected);
         assert!(text.ends_with('\n'));
+    }
+
+    const PATIENT: std::time::Duration = std::time::Duration::from_secs(5);
+
+    /// A controller that answers so many lines, and then is gone.
+    fn hears(listener: &UnixListener, lines: usize) -> Vec<String> {
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENT)).unwrap();
+        let mut stream = BufReader::new(stream);
+        let line = |_| {
+            let mut line = String::new();
+            stream.read_line(&mut line).unwrap();
+            stream.get_mut().write_all(b"{\"ok\": true}\n").unwrap();
+            line
+        };
+        (0..lines).map(line).collect()
+    }
+
+    #[test]
+    fn a_new_controller_hears_where_stations_are() {
+        let socket = std::env::temp_dir().join(format!("handfast-announcer-{}", std::process::id()));
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).unwrap();
+        let news = |ms, station: NodeId, line: &str| (Instant::from_millis(ms), station, format!("{line}\n"));
+        let mut announcer = Announcer {
+            socket: socket.clone(),
+            stream: None,
+            news: vec![news(10, 4, "4 goes"), news(400, 4, "4 is back")],
+            last: [(4, "4 is here\n".to_owned()), (5, "5 is here\n".to_owned())].into(),
+            announced: Announced::default(),
+        };
+        let (board, end) = (Board::new(0), Instant::from_millis(500));
+        let (heard, announced) = thread::scope(|scope| {
+            let controller = scope.spawn(move || {
+                let first = hears(&listener, 3);
+                let again = hears(&listener, 3);
+                [first, again].map(|lines| lines.concat())
+            });
+            announcer.connect().unwrap();
+            let clock = Clock::from_monotonic(Clock::from_monotonic(0).now().as_nanos());
+            let announced = announcer.run(clock, end, &board).unwrap();
+            (controller.join().unwrap(), announced)
+        });
+        std::fs::remove_file(&socket).unwrap();
+        assert_eq!(
+            heard,
+            ["4 is here\n5 is here\n4 goes\n", "4 goes\n5 is here\n4 is back\n"].map(str::to_owned)
+        );
+        assert_eq!(announced.lost, 2);
     }
 
     #[test]

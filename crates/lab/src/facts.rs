@@ -6,6 +6,7 @@ use handfast_measure::address::address_of;
 use handfast_measure::report::{FlowFacts, Inputs, RunFacts};
 use handfast_scenario::{FlowId, NodeId};
 
+use crate::announcer::Announced;
 use crate::environment::environment;
 use crate::plan::port_of;
 use crate::roaming;
@@ -32,13 +33,7 @@ pub(crate) fn run(inputs: &Inputs<'_>, outcome: &Outcome) -> RunFacts {
         environment.lateness_max_s = Some(looped.lateness.max().as_secs_f64());
     }
     environment.problems.extend(looped.verdict().err());
-    let told_late = outcome.moved.told_late;
-    if told_late > roaming::BOUND {
-        let (late, most) = (told_late.as_nanos() / 1_000, roaming::BOUND);
-        let why =
-            format!("a bridge was told {late} us late where a station had gone; a run counts up to {most}");
-        environment.problems.push(why);
-    }
+    environment.problems.extend(told(&outcome.moved));
     let nodes = inputs.scenario.nodes.iter().zip(&outcome.counters);
     let counted = nodes.filter(|(_, counters)| !counters.is_empty());
     environment.counters = counted.map(|(node, counters)| (node.name.clone(), counters.clone())).collect();
@@ -49,6 +44,24 @@ pub(crate) fn run(inputs: &Inputs<'_>, outcome: &Outcome) -> RunFacts {
         packet_hops: Some(looped.channels.iter().map(|counters| counters.delivered + counters.lost()).sum()),
         environment: Some(environment),
     }
+}
+
+/// What was wrong with how bridges and the controller were told where stations had gone.
+fn told(moved: &Moved) -> Vec<String> {
+    let Announced { late: controller_late, lost } = moved.announced;
+    let mut problems = Vec::new();
+    for (who, late) in [("a bridge", moved.bridges_late), ("the controller", controller_late)] {
+        if late > roaming::BOUND {
+            let (late, most) = (late.as_nanos() / 1_000, roaming::BOUND);
+            problems.push(format!(
+                "{who} was told {late} us late where a station had gone; a run counts up to {most}"
+            ));
+        }
+    }
+    if lost > 0 {
+        problems.push(format!("the controller was lost {lost} times"));
+    }
+    problems
 }
 
 /// Its flows.

@@ -19,7 +19,7 @@ use handfast_measure::timeline::Timeline;
 use handfast_measure::topology::channel;
 use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
 
-use crate::announcer::Announcer;
+use crate::announcer::{Announced, Announcer};
 use crate::capture::Captures;
 use crate::controlled;
 use crate::error::Tried;
@@ -96,8 +96,10 @@ pub(crate) struct Moved {
     pub(crate) sent: Vec<Sent>,
     pub(crate) received: Received,
     pub(crate) looped: LoopReport,
-    /// How late bridges and the controller were told at the most where a station had gone.
-    pub(crate) told_late: Duration,
+    /// How late bridges were told at the most where a station had gone.
+    pub(crate) bridges_late: Duration,
+    /// How the controller was told.
+    pub(crate) announced: Announced,
 }
 
 /// The namespaces of a run, entered by name once.
@@ -208,16 +210,16 @@ impl<'a> Lab<'a> {
             loop_stop.store(true, Ordering::Relaxed);
             let looped = joined(looping).tried(|| "the packet loop".to_owned());
             let (captured, roamed) = (joined(capturing), joined(roaming));
-            let announced = announcing.map_or(Ok(Duration::ZERO), joined);
+            let announced = announcing.map_or(Ok(Announced::default()), joined);
             if cancelled {
                 return Err(LabError::Cancelled);
             }
             captured?;
-            let told_late = roamed?.max(announced?);
+            let (bridges_late, announced) = (roamed?, announced?);
             let mut sent = sent.tried(|| "the senders".to_owned())?.into_iter().flatten().collect::<Vec<_>>();
             sent.sort_by_key(|&(id, _)| id);
             let sent = sent.into_iter().map(|(_, sent)| sent).collect();
-            Ok(Moved { sent, received, looped: looped?, told_late })
+            Ok(Moved { sent, received, looped: looped?, bridges_late, announced })
         })
     }
 
