@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from handfast import lab
 from handfast.cli import app
-from handfast.lab import names
+from handfast.lab import controller, names, openvswitch
 
 ROOT = Path(__file__).parents[2]
 OUTAGE = ROOT / "scenarios" / "wifi-outage.toml"
@@ -24,10 +24,24 @@ LACKING = lab.missing()
 real = pytest.mark.skipif(bool(LACKING), reason=f"the lab cannot run here: {[need.name for need in LACKING]}")
 """For tests on this machine's kernel."""
 
+NO_SWITCH = [lacks for lacks in (openvswitch.missing(), controller.missing()) if lacks]
+commanded = pytest.mark.skipif(bool(NO_SWITCH), reason=f"no switch to command: {'; '.join(NO_SWITCH)}")
+"""For tests with Open vSwitch and handfastd."""
+
 
 def mine() -> list[str]:
     """Namespaces that this process and its children made."""
     return [space.name for space in names.existing() if space.pid == os.getpid()]
+
+
+@pytest.fixture
+def nothing_is_left() -> Iterator[None]:
+    """Neither namespaces of this process nor files of what ran in them."""
+    yield
+    assert mine() == []
+    folders = names.SCRATCH.iterdir() if names.SCRATCH.exists() else iter(())
+    found = [names.Namespace.parse(folder.name) for folder in folders]
+    assert [space for space in found if space and (space.is_orphan or space.pid == os.getpid())] == []
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from scapy.layers.inet import IP, TCP
 from scapy.utils import rdpcap
 
 import handfast as hf
-from conftest import OUTAGE, ROAM, Command, mine, real
+from conftest import OUTAGE, ROAM, Command, commanded, mine, real
 from handfast.fidelity.bounds import BOUNDS, compare
 from handfast.lab import names, requirements
 
@@ -204,8 +204,8 @@ def test_names_say_whose_they_are() -> None:
         assert names.Namespace.parse(other) is None
 
 
-def start(tmp_path: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "handfast", "run", str(OUTAGE), "--scheme", "linux", "--backend", "lab", "--json"]
+def start(tmp_path: Path, scenario: Path = OUTAGE, scheme: str = "linux") -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "handfast", "run", str(scenario), "--scheme", scheme, "--backend", "lab", "--json"]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path)
 
@@ -288,6 +288,43 @@ def test_what_a_killed_lab_leaves_can_be_cleaned(handfast: Command, tmp_path: Pa
     assert {space.name for space in left} <= {entry["name"] for entry in listed if entry["orphan"]}
     assert handfast("lab", "clean").exit_code == 0
     assert spaces_of(process.pid) == []
+
+
+@real
+@commanded
+@pytest.mark.parametrize("longer", [0.5, 6.0])
+def test_of_a_killed_lab_with_a_controller_nothing_is_left_either(
+    handfast: Command, tmp_path: Path, longer: float
+) -> None:
+    process = start(tmp_path, ROAM, "spurious")
+    wait_until_something_is_made(process, 0)
+    (space,) = wait_until_a_controller_runs(process)
+    time.sleep(longer)
+    members = family(process.pid)
+    # The bench itself, the switch and its database, the daemon.
+    assert len(members) == 4
+    process.kill()
+    process.communicate(timeout=20)
+    assert alive(members) == []
+    assert inhabitants(spaces_of(process.pid)) == []
+    assert names.scratch_of(space).exists()
+    assert handfast("lab", "clean").exit_code == 0
+    assert spaces_of(process.pid) == []
+    assert not names.scratch_of(space).exists()
+
+
+def wait_until_a_controller_runs(process: subprocess.Popen[str]) -> list[names.Namespace]:
+    end = time.monotonic() + 30
+    while not (found := [space for space in spaces_of(process.pid) if at_work(names.scratch_of(space))]):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return found
+
+
+def at_work(folder: Path) -> bool:
+    log = folder / "handfastd.log"
+    return log.exists() and "switch ready" in log.read_text(encoding="utf-8")
 
 
 def wait_until_something_is_made(process: subprocess.Popen[str], longer: float) -> None:

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import handfast as hf
-from conftest import ROOT, mine, real
-from handfast.lab import controller, names, openvswitch
+from conftest import ROAM, commanded, real
+from handfast.lab import controller
+from sdn_scene import run
 
-ROAM = ROOT / "scenarios" / "wifi-roam.toml"
-LACKS = [lacks for lacks in (openvswitch.missing(), controller.missing()) if lacks]
-commanded = pytest.mark.skipif(bool(LACKS), reason=f"no switch to command: {'; '.join(LACKS)}")
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 SHORT = {"duration": "9s", "events.0.at": "3s", "events.0.gap": "1500ms"}
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    assert mine() == []
-    left = names.SCRATCH.iterdir() if names.SCRATCH.exists() else iter(())
-    assert [folder for folder in left if (space := names.Namespace.parse(folder.name)) and space.is_orphan] == []
 
 
 def roam(scheme: str, **changes: str) -> tuple[hf.Result, hf.Result]:
@@ -58,3 +50,34 @@ def test_under_bare_the_way_follows_and_what_comes_meanwhile_is_lost() -> None:
 def test_the_daemon_that_is_named_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(controller.BINARY, "/nowhere/handfastd")
     assert controller.daemon() == Path("/nowhere/handfastd")
+
+
+def replay(recording: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([controller.daemon(), "replay", recording], check=False, capture_output=True, text=True)
+
+
+@real
+@commanded
+def test_what_the_daemon_heard_in_the_lab_told_to_a_fresh_machine_has_the_same_effect(tmp_path: Path) -> None:
+    recording = tmp_path / "recording"
+    ran = run(record=recording)
+    assert ran.counters["released"] > 10
+    again = replay(recording)
+    assert again.returncode == 0, again.stderr
+    # Everything that was asked for, each packet that was released among it.
+    lines = recording.read_text(encoding="utf-8").splitlines(keepends=True)
+    sent = [line for line in lines if "sent" in json.loads(line)]
+    assert f"the same: {len(sent)} outputs after " in again.stdout
+    assert len(sent) > ran.counters["released"]
+
+    # Control: one of its inputs is missing.
+    kinds = [next(iter(json.loads(line))) for line in lines]
+    notices = [number for number, kind in enumerate(kinds) if kind == "notice"]
+    assert len(notices) == 3
+    packets = [number for number, kind in enumerate(kinds) if kind == "message" and number > notices[1]]
+    for missing in (*notices, packets[0]):
+        changed = tmp_path / f"without-{missing}"
+        changed.write_text("".join(line for number, line in enumerate(lines) if number != missing), encoding="utf-8")
+        other = replay(changed)
+        assert (other.returncode, other.stdout) == (1, ""), (missing, lines[missing])
+        assert other.stderr.startswith("after line ")

@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 LISTEN = "127.0.0.1:6653"
 """Of the namespace, where nobody else is. The port is OpenFlow's own (IANA)."""
+BRIDGE = "s1"
+"""The switch's name for Open vSwitch."""
 READY_S = 10.0
 """How long switch and controller may take to find one another."""
 BINARY = "HANDFASTD"
@@ -50,24 +53,39 @@ def missing() -> str | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """A controller and its switch."""
+
+    news: Path
+    """The socket at which it hears of stations."""
+    log: Path
+    process: subprocess.Popen[bytes]
+    switch: openvswitch.OpenVSwitch
+    command: tuple[str, ...]
+    """How it was started."""
+
+
 @contextmanager
-def running(controlled: Controlled, space: Namespace) -> Iterator[Path]:
-    """Switch and controller, there as long as the block lasts; the socket at which the controller hears of stations."""
+def running(controlled: Controlled, space: Namespace, *, record: Path | None = None) -> Iterator[Controller]:
+    """Switch and controller, there as long as the block lasts. `record`: a file for all that it hears and asks for."""
     folder, binary = names.scratch_of(space), daemon()
     folder.mkdir(parents=True, mode=0o700)
     config, log, news = folder / "handfastd.toml", folder / "handfastd.log", folder / "association.sock"
     sockets = f'listen = "{LISTEN}"\nassociation_socket = "{news}"\n'
     config.write_text(sockets + controlled.configuration, encoding="utf-8")
     command = [str(binary), "controller", "--config", str(config)]
+    if record is not None:
+        command += ["--record", str(record)]
     try:
         with (
             openvswitch.running(space.name, folder) as switch,
             processes.running(space.name, command, log=log) as process,
         ):
-            bridge = openvswitch.Bridge("s1", controlled.datapath_id, controlled.ports, f"tcp:{LISTEN}")
+            bridge = openvswitch.Bridge(BRIDGE, controlled.datapath_id, controlled.ports, f"tcp:{LISTEN}")
             switch.add(bridge)
             _await_switch(news, process, log)
-            yield news
+            yield Controller(news, log, process, switch, tuple(command))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -55,9 +55,13 @@ class OpenVSwitch:
         # A controller that comes back is found within a second.
         command += ["--", "set-controller", bridge.name, bridge.controller]
         command += ["--", "set", "controller", bridge.name, "max_backoff=1000", "inactivity_probe=5000"]
-        self._call("ovs-vsctl", f"--db={self._database}", "--timeout=10", *command)
+        self.configure(*command)
         # After the controller: a bridge that gets its first one forgets its entries.
         self.flow(bridge.name, "add-flow", "priority=0,actions=NORMAL")
+
+    def configure(self, *command: str) -> None:
+        """Run ovs-vsctl(8)."""
+        self._call("ovs-vsctl", f"--db={self._database}", "--timeout=10", *command)
 
     def flow(self, bridge: str, command: str, *arguments: str) -> str:
         """Run ovs-ofctl(8) on a bridge: "dump-flows", "add-flow"."""

@@ -36,7 +36,7 @@ class LabTask:
             news = None
             if plan.controlled is not None:
                 space = made.nodes[plan.controlled.switch]
-                news = stack.enter_context(controller.running(plan.controlled, space))
+                news = stack.enter_context(controller.running(plan.controlled, space)).news
             run = self.scenario.run_lab(
                 self.scheme,
                 self.seed,
