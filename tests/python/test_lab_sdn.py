@@ -67,7 +67,7 @@ def test_what_the_daemon_heard_in_the_lab_told_to_a_fresh_machine_has_the_same_e
     # Everything that was asked for, each packet that was released among it.
     lines = recording.read_text(encoding="utf-8").splitlines(keepends=True)
     sent = [line for line in lines if "sent" in json.loads(line)]
-    assert f"the same: {len(sent)} outputs after " in again.stdout
+    assert again.stdout.endswith(f" {len(sent)} outputs, all the same\n")
     assert len(sent) > ran.counters["released"]
 
     # Control: one of its inputs is missing.
@@ -79,5 +79,5 @@ def test_what_the_daemon_heard_in_the_lab_told_to_a_fresh_machine_has_the_same_e
         changed = tmp_path / f"without-{missing}"
         changed.write_text("".join(line for number, line in enumerate(lines) if number != missing), encoding="utf-8")
         other = replay(changed)
-        assert (other.returncode, other.stdout) == (1, ""), (missing, lines[missing])
-        assert other.stderr.startswith("after line ")
+        assert other.returncode == 1, (missing, lines[missing])
+        assert other.stdout.startswith("after line ")

@@ -60,7 +60,7 @@ fn replay_ends_with_its_verdict() {
     let replay = || Command::new(env!("CARGO_BIN_EXE_handfastd")).arg("replay").arg(&path).output().unwrap();
     let same = replay();
     assert_eq!(same.status.code(), Some(0));
-    assert!(String::from_utf8(same.stdout).unwrap().ends_with("26 outputs, all the same\n"));
+    assert!(String::from_utf8(same.stdout).unwrap().ends_with("27 outputs, all the same\n"));
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("\"ap\":0", "\"ap\":1", 1)).unwrap();
     let other = replay();
