@@ -97,16 +97,13 @@ impl Announcer {
     fn attend(&mut self, clock: Clock, until: Instant, board: &Board) -> Result<bool, LabError> {
         while clock.now() < until && !board.is_stopped() {
             let nap = until.since(clock.now()).min(NAP);
-            match &mut self.stream {
-                Some(stream) => {
-                    let watched = watch(stream, nap);
-                    self.survived(watched)?;
-                }
-                None => {
-                    thread::sleep(std::time::Duration::from_nanos(nap.as_nanos()));
-                    let found = self.connect();
-                    self.survived(found)?;
-                }
+            if let Some(stream) = &mut self.stream {
+                let watched = watch(stream, nap);
+                self.survived(watched)?;
+            } else {
+                thread::sleep(std::time::Duration::from_nanos(nap.as_nanos()));
+                let found = self.connect();
+                self.survived(found)?;
             }
         }
         Ok(!board.is_stopped())
