@@ -1,7 +1,7 @@
 //! The scenarios that ship with handfast.
 
 use handfast_core::{BitRate, Duration, Instant};
-use handfast_scenario::{Action, AgentKind, App, DownMode, QueueLimit, Scenario, SdnPolicy};
+use handfast_scenario::{Action, AgentKind, App, DownMode, QueueLimit, Release, Scenario, SdnPolicy};
 
 fn shipped(name: &str) -> Scenario {
     let path = format!("{}/../../scenarios/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -43,6 +43,10 @@ fn wifi_roam_holds_its_queue_before_the_switch_and_its_radio_behind() {
     for way in [&path.forward, &path.backward] {
         assert_eq!((way.rate, way.queue), (BitRate::from_bps(20_000_000), Some(QueueLimit::Packets(100))));
     }
+    // What a controller releases at once must find room at the radio.
+    for air in [3, 4] {
+        assert_eq!(scenario.links[air].forward.queue, Some(QueueLimit::Packets(100)));
+    }
     let each_way: Duration = [0, 1, 3]
         .iter()
         .map(|&link: &usize| scenario.links[link].forward.delay)
@@ -56,9 +60,14 @@ fn wifi_roam_holds_its_queue_before_the_switch_and_its_radio_behind() {
         let [agent] = &scheme.agents[..] else { panic!("{scheme:?}") };
         let AgentKind::Sdn(sdn) = &agent.kind else { panic!("{agent:?}") };
         assert_eq!((&agent.at[..], sdn.notification.as_millis()), (&[node("ctl")][..], 2));
-        (&scheme.name[..], scheme.sender_profile, sdn.policy)
+        (&scheme.name[..], scheme.sender_profile, sdn.policy, sdn.release == Release::Unpaced)
     });
     let (bare, spurious) = (SdnPolicy::Bare, SdnPolicy::Spurious);
-    let expected = [("bare", "linux", bare), ("spurious", "linux", spurious), ("rto-max", "rto-max", bare)];
+    let expected = [
+        ("bare", "linux", bare, false),
+        ("spurious", "linux", spurious, false),
+        ("unpaced", "linux", spurious, true),
+        ("rto-max", "rto-max", bare, false),
+    ];
     assert_eq!(told.collect::<Vec<_>>(), expected);
 }
