@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import handfast as hf
-from conftest import ROAM
+from conftest import ROAM, skip_if_late
 from handfast.lab import controller, processes
 from handfast.lab.names import Namespace
 from handfast.lab.plan import Plan
@@ -148,4 +148,6 @@ def run(
     rows = measured.series["flows"]
     table = zip(rows["flow"], rows["time_s"], rows["delivered_bytes"], strict=True)
     delivered = [(float(str(at)), int(str(count))) for flow, at, count in table if flow != "up"]
-    return Ran(hf.Result.from_json(measured.json), delivered, log, counters, entries)
+    result = hf.Result.from_json(measured.json)
+    skip_if_late(result)
+    return Ran(result, delivered, log, counters, entries)
