@@ -49,6 +49,9 @@ pub(crate) fn record(record: &Record, access_points: &[String]) {
             info!(station = address(*station), segments, bytes, took_s, "released");
         }
         Record::Expired { station, segments } => info!(station = address(*station), segments, "expired"),
+        Record::Undelivered { station, segments } => {
+            warn!(station = address(*station), segments, "undelivered");
+        }
         Record::Evicted { station, segments } => warn!(station = address(*station), segments, "evicted"),
         Record::Would { datapath_id, message } => {
             info!(switch = id(*datapath_id), order = describe(&message.body), "would send");

@@ -78,6 +78,9 @@ pub struct Config {
     /// How long a station may be away before what is held for it is dropped and its rules go. The divert rule's own hard
     /// timeout lies just beyond it, so that switches do the same when the controller is dead.
     pub hold_expiry: Duration,
+    /// How long the last association of a station that was forgotten is remembered, so that late news of it change nothing.
+    /// As many are as there may be stations; of more, the one that was forgotten first is not.
+    pub remember: Duration,
     /// The lowest priority of its rules; they take this one and the next two.
     pub priority: u16,
     /// Rules that name a way have this hard timeout and are renewed at half of it.
@@ -100,6 +103,8 @@ impl Config {
             limits: Limits::default(),
             // The longest disconnection of `[sdn]` §4 is 7 s.
             hold_expiry: Duration::from_secs(10),
+            // hostapd notices after 300 s that a silent station is gone (`ap_max_inactivity`).
+            remember: Duration::from_secs(600),
             priority: 40_000,
             path_timeout: Duration::from_secs(60),
             settle: Duration::from_millis(200),

@@ -8,6 +8,7 @@ use handfast_wire::openflow::{Body, EthAddr, FlowRemoved, FlowRemovedReason, Mes
 use handfast_wire::tcp::{Flags, Segment};
 
 use super::classify::{Class, Seen, look};
+use super::departed::Departed;
 use super::rules::{Band, Kind};
 use super::session::{Heard, Switches};
 use super::station::{Fate, Shared, Station, stray};
@@ -22,6 +23,9 @@ pub struct Controller {
     due: BTreeSet<(Instant, EthAddr)>,
     /// Which station waits for which barrier: thousands may come back at once.
     waiting: BTreeMap<u32, EthAddr>,
+    /// Since when stations are away of which something is held: under pressure every segment asks who gives way.
+    holding: BTreeSet<(Instant, EthAddr)>,
+    departed: Departed,
     tracking: Tracking,
 }
 
@@ -34,6 +38,8 @@ impl Controller {
             stations: BTreeMap::new(),
             due: BTreeSet::new(),
             waiting: BTreeMap::new(),
+            holding: BTreeSet::new(),
+            departed: Departed::default(),
             tracking: Tracking::default(),
         }
     }
@@ -101,12 +107,12 @@ impl Controller {
         }
     }
 
-    /// Does something to a station, and enters when it is due next and what it waits for.
+    /// Does something to a station, and enters when it is due next, what it waits for, and whether something is held.
     fn with(&mut self, address: EthAddr, act: impl FnOnce(&mut Station, &mut Shared)) {
         let Some(station) = self.stations.get_mut(&address) else { return };
-        let before = (station.deadline(), station.barrier());
+        let before = (station.deadline(), station.barrier(), station.away_since());
         act(station, &mut self.shared);
-        let after = (station.deadline(), station.barrier());
+        let after = (station.deadline(), station.barrier(), station.away_since());
         if before.0 != after.0 {
             self.due.remove(&(before.0, address));
             self.due.insert((after.0, address));
@@ -114,6 +120,10 @@ impl Controller {
         if before.1 != after.1 {
             before.1.map(|barrier| self.waiting.remove(&barrier));
             self.waiting.extend(after.1.map(|barrier| (barrier, address)));
+        }
+        if before.2 != after.2 {
+            before.2.map(|since| self.holding.remove(&(since, address)));
+            self.holding.extend(after.2.map(|since| (since, address)));
         }
     }
 
@@ -223,10 +233,11 @@ impl Controller {
     /// The station that has been away the longest loses what is held for it, until the rest fits.
     fn keep_within_total(&mut self, newest: EthAddr, out: &mut Outbox) {
         while self.shared.held > self.shared.config.limits.total.0 {
-            let away = |(address, station): (&EthAddr, &Station)| {
-                station.away_since().map(|since| (since, *address == newest, *address))
-            };
-            let Some((_, _, address)) = self.stations.iter().filter_map(away).min() else { return };
+            let mut longest = self.holding.iter();
+            let Some(&(since, first)) = longest.next() else { return };
+            // Of those that left together, the one whose segment has just come gives way last.
+            let other = longest.next().filter(|other| first == newest && other.0 == since);
+            let address = other.map_or(first, |&(_, other)| other);
             self.with(address, |station, shared| {
                 let segments = station.drop_hold(shared);
                 shared.counters.evicted += segments;
@@ -261,15 +272,7 @@ impl Controller {
             return Err(Ignored::UnknownAccessPoint);
         }
         let Some(station) = self.stations.get(&address) else { return self.meet(now, notice, out) };
-        let news = match what {
-            What::Associated if epoch == station.epoch() && station.is_at(ap) => Err(Ignored::Duplicate),
-            // Its end was heard of: this is the late news of its begin.
-            What::Associated if epoch <= station.epoch() => Err(Ignored::Stale),
-            What::Disassociated if epoch < station.epoch() => Err(Ignored::Stale),
-            What::Disassociated if epoch == station.epoch() && station.is_away() => Err(Ignored::Duplicate),
-            _ => Ok(()),
-        };
-        news?;
+        judge(&notice, station.epoch(), station.is_at(ap), station.is_away())?;
         self.with(address, |station, shared| match what {
             What::Associated => station.arrive(now, ap, epoch, shared, out),
             What::Disassociated => station.leave(now, epoch, shared, out),
@@ -277,9 +280,12 @@ impl Controller {
         Ok(())
     }
 
-    /// The first news of a station.
+    /// The first news of a station, or the first since it was forgotten.
     fn meet(&mut self, now: Instant, notice: Notice, out: &mut Outbox) -> Result<(), Ignored> {
         let Notice { station: address, ap, epoch, what } = notice;
+        if let Some(last) = self.departed.last(now, address, self.shared.config.remember) {
+            judge(&notice, last, false, true)?;
+        }
         if self.stations.len() >= self.shared.config.limits.stations {
             return Err(Ignored::TooManyStations);
         }
@@ -287,6 +293,7 @@ impl Controller {
             What::Associated => Station::associated(now, address, ap, epoch, &mut self.shared, out),
             What::Disassociated => Station::away(now, address, epoch, &mut self.shared, out),
         };
+        self.departed.forget(address);
         self.due.insert((station.deadline(), address));
         self.stations.insert(address, station);
         Ok(())
@@ -306,13 +313,14 @@ impl Controller {
             let mut fate = Fate::Stays;
             self.with(address, |station, shared| fate = station.on_timer(now, shared, out));
             if fate == Fate::Gone {
-                self.forget(address);
+                self.forget(now, address);
             }
         }
     }
 
-    fn forget(&mut self, address: EthAddr) {
+    fn forget(&mut self, now: Instant, address: EthAddr) {
         let Some(mut station) = self.stations.remove(&address) else { return };
+        self.departed.remember(now, address, station.epoch(), self.shared.config.limits.stations);
         self.due.remove(&(station.deadline(), address));
         station.barrier().map(|barrier| self.waiting.remove(&barrier));
         self.tracking.closed(station.hold().connections());
@@ -329,11 +337,27 @@ impl Controller {
         self.stations.clear();
         self.due.clear();
         self.waiting.clear();
+        self.holding.clear();
+        self.departed.clear();
         self.tracking = Tracking::default();
     }
 
     /// How stations are helped.
     pub fn policy(&self) -> Policy {
         self.shared.config.policy
+    }
+}
+
+/// Whether news say something new of a station whose last known association is `last`. `there`: it is where they come from;
+/// `away`: that association has ended.
+fn judge(notice: &Notice, last: u64, there: bool, away: bool) -> Result<(), Ignored> {
+    let Notice { epoch, what, .. } = *notice;
+    match what {
+        What::Associated if epoch == last && there => Err(Ignored::Duplicate),
+        // Its end was heard of: this is the late news of its begin.
+        What::Associated if epoch <= last => Err(Ignored::Stale),
+        What::Disassociated if epoch < last => Err(Ignored::Stale),
+        What::Disassociated if epoch == last && away => Err(Ignored::Duplicate),
+        _ => Ok(()),
     }
 }

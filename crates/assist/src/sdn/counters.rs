@@ -22,7 +22,7 @@ pub struct Counters {
     pub refused: u64,
     /// Held segments dropped for those of another station.
     pub evicted: u64,
-    /// Held segments dropped because their station stayed away.
+    /// Held segments dropped because their station, or the switch to which it is attached, stayed away.
     pub expired: u64,
     /// Packets that came through the controller after the way had led past it again: sent on at once, but what went
     /// straight may have overtaken them.

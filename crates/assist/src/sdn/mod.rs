@@ -13,6 +13,7 @@ mod classify;
 mod config;
 mod controller;
 mod counters;
+mod departed;
 mod fabric;
 mod hold;
 mod notice;

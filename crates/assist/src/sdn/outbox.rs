@@ -108,6 +108,13 @@ pub enum Record {
         /// Segments dropped.
         segments: u64,
     },
+    /// It is back, but the switch to which it is attached is not: what was held for it is dropped.
+    Undelivered {
+        /// Who.
+        station: EthAddr,
+        /// Segments dropped.
+        segments: u64,
+    },
     /// It lost what was held for it to another station.
     Evicted {
         /// Who.

@@ -158,6 +158,12 @@ impl ControlPlane {
         }
     }
 
+    /// The controller ends as it should.
+    pub fn end(&mut self, now: Instant) {
+        self.controller.shut_down(&mut self.for_controller);
+        self.hand_out(now);
+    }
+
     /// Does all that is due, in order of time and, at equal times, messages first.
     fn settle(&mut self, now: Instant) {
         loop {

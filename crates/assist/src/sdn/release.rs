@@ -83,8 +83,7 @@ impl Returning {
 
     /// Sends what is held as far as the pace allows, and then begins to settle.
     pub(super) fn send(&mut self, now: Instant, hold: &mut Hold, shared: &mut Shared, out: &mut Outbox) {
-        let Some(at) = shared.config.fabric.access_point(self.ap) else { return };
-        self.stuck = !shared.switches.is_ready(at.datapath_id);
+        self.stuck = !shared.reaches(self.ap);
         while !self.stuck && self.pace.next() <= now {
             let Some(frame) = hold.take() else { break };
             // What came since its return is clocked by acknowledgments at the very rate at which the hold is emptied: at

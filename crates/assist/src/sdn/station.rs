@@ -28,6 +28,12 @@ impl Shared {
         Band { lowest, path_timeout, hold_expiry }
     }
 
+    /// Whether the switch to which an access point is attached takes orders.
+    pub(super) fn reaches(&self, ap: ApId) -> bool {
+        let at = self.config.fabric.access_point(ap);
+        at.is_some_and(|at| self.switches.is_ready(at.datapath_id))
+    }
+
     /// A frame leaves for an access point, at the switch to which that is attached; whether it could.
     pub(super) fn emit(&mut self, ap: ApId, frame: Bytes, out: &mut Outbox) -> bool {
         let at = self.config.fabric.access_point(ap);
@@ -316,14 +322,19 @@ impl Station {
                 self.open_way(now, ap, shared, out);
                 Fate::Stays
             }
-            State::Returning(Returning { expires, ap, stuck: false, .. }) if *expires <= now => {
+            State::Returning(Returning { expires, ap, .. }) if *expires <= now => {
                 let ap = *ap;
-                self.flush(shared, out);
-                shared.counters.unsettled += 1;
+                let segments = self.flush(shared, out);
+                if shared.reaches(ap) {
+                    shared.counters.unsettled += 1;
+                } else {
+                    out.record(Record::Undelivered { station: self.address, segments });
+                }
+                // It is associated: its way is made where switches are, and at the others when they come.
                 self.open_way(now, ap, shared, out);
                 Fate::Stays
             }
-            State::Away { expires, .. } | State::Returning(Returning { expires, .. }) if *expires <= now => {
+            State::Away { expires, .. } if *expires <= now => {
                 self.expire(shared, out);
                 Fate::Gone
             }
@@ -335,24 +346,27 @@ impl Station {
     }
 
     fn expire(&mut self, shared: &mut Shared, out: &mut Outbox) {
-        let segments = self.drop_hold(shared);
-        shared.counters.expired += segments;
+        let segments = self.flush(shared, out);
         for datapath_id in shared.switches.ready() {
             shared.switches.order(datapath_id, Band::forget(self.address), out);
         }
         out.record(Record::Expired { station: self.address, segments });
     }
 
-    /// Sends all that is held to where the station is, whatever its pace: the controller ends.
-    pub(crate) fn flush(&mut self, shared: &mut Shared, out: &mut Outbox) {
-        let State::Returning(Returning { ap, .. }) = self.state else {
-            shared.counters.expired += self.drop_hold(shared);
-            return;
-        };
-        while let Some(frame) = self.hold.take() {
-            shared.released(&frame);
-            shared.emit(ap, frame, out);
+    /// Sends all that is held to where the station is, whatever its pace, or drops it where that is not possible; how many
+    /// frames were dropped.
+    pub(crate) fn flush(&mut self, shared: &mut Shared, out: &mut Outbox) -> u64 {
+        if let State::Returning(Returning { ap, .. }) = self.state
+            && shared.reaches(ap)
+        {
+            while let Some(frame) = self.hold.take() {
+                shared.released(&frame);
+                shared.emit(ap, frame, out);
+            }
         }
+        let dropped = self.drop_hold(shared);
+        shared.counters.expired += dropped;
+        dropped
     }
 }
 

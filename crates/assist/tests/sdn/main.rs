@@ -1,5 +1,6 @@
 //! The SDN controller with switches: by rule, by random sequences, by faults.
 
+mod absence;
 mod faults;
 mod properties;
 mod roam;

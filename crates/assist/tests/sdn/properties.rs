@@ -58,6 +58,8 @@ struct Player {
     config: Config,
     epoch: u64,
     delay: Duration,
+    /// A controller that is new knows of no earlier association.
+    restarted: bool,
 }
 
 impl Player {
@@ -94,11 +96,17 @@ impl Player {
             }
             Op::Noise(ap, back, began) => {
                 let what = if began { What::Associated } else { What::Disassociated };
+                let before = world.plane.controller().counters().ignored_notices;
                 world.tell(ap, self.epoch.saturating_sub(back + 1), what);
+                let ignored = world.plane.controller().counters().ignored_notices - before;
+                assert!(ignored == 1 || self.restarted, "late news change nothing, however late");
             }
             Op::Wait(time) => world.wait(ms(time)),
             Op::Cut => world.plane.connect(world.now, 0),
-            Op::Restart => world.plane.restart(world.now, self.config.clone()),
+            Op::Restart => {
+                world.plane.restart(world.now, self.config.clone());
+                self.restarted = true;
+            }
         }
         self.check_bounds();
     }
@@ -117,7 +125,7 @@ impl Player {
 fn player(config: &Config, delay: u64) -> Player {
     let delay = Duration::from_micros(delay);
     let world = World::with_station(config.clone(), delay);
-    Player { world, config: config.clone(), epoch: 1, delay }
+    Player { world, config: config.clone(), epoch: 1, delay, restarted: false }
 }
 
 /// Every frame that left is one that was sent, unchanged, and left once (a copy for the controller is none).

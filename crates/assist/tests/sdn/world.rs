@@ -136,9 +136,14 @@ impl World {
 
     /// Any packet to the station.
     pub(crate) fn packet(&mut self, body: Body) -> u16 {
+        self.packet_to(STATION, body)
+    }
+
+    /// Any packet to any station.
+    pub(crate) fn packet_to(&mut self, station: EthAddr, body: Body) -> u16 {
         let [src, dst]: [IpAddr; 2] = ["10.0.0.1", "10.0.0.5"].map(|address| address.parse().unwrap());
         let tag = self.sent.len() as u16;
-        let ethernet = Some(Ethernet { dst: STATION, src: SOURCE, vlan: None });
+        let ethernet = Some(Ethernet { dst: station, src: SOURCE, vlan: None });
         let packet = Packet { ethernet, identification: tag, body, ..Packet::tcp(src, dst, Segment::EMPTY) };
         self.sent.push(packet.clone());
         self.plane.on_packet(self.now, 0, WIRED, packet);
