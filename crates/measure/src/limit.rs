@@ -311,7 +311,7 @@ mod tests {
         let gap = Duration::from_secs(1);
         let outage = Action::Outage { link: 1, gap, mode: DownMode::Drop };
         let slower = Action::SetRate { link: 1, way: Way::Forward, rate: BitRate::from_bps(1_000_000) };
-        let event = |ms, action| Event { at: Instant::from_millis(ms), phase: Duration::ZERO, action };
+        let event = |ms, action| Event::new(Instant::from_millis(ms), action);
         scenario.events = vec![event(1000, outage), event(5000, slower)];
         assert_eq!(kbits(&scenario), [Some(net_of((2000.0 * 4.0 + 1000.0 * 5.0) / 10.0))]);
     }

@@ -142,7 +142,7 @@ mod tests {
         // The wire of the first access point, before the handover and after it.
         for at in [1000, 6000] {
             let action = Action::Outage { link: 1, gap: Duration::from_millis(500), mode: DownMode::Drop };
-            scenario.events.push(Event { at: Instant::from_millis(at), phase: Duration::ZERO, action });
+            scenario.events.push(Event::new(Instant::from_millis(at), action));
         }
         let (topology, timeline) = (Topology::new(&scenario), Timeline::new(&scenario, 1));
         let paths = plan::paths(&scenario, &topology, &timeline).unwrap();

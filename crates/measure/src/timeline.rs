@@ -53,24 +53,32 @@ impl Timeline {
         let mut this = Self::default();
         let mut radios = Radios::new(scenario);
         for (index, event) in scenario.events.iter().enumerate() {
-            let phase = Stream::new(seed, &format!("event {index} phase")).below(event.phase.as_nanos());
-            this.add(event.at + Duration::from_nanos(phase), &event.action, &mut radios);
+            let drawn = |what: &str, span: Duration| {
+                Duration::from_nanos(
+                    Stream::new(seed, &format!("event {index} {what}")).below(span.as_nanos()),
+                )
+            };
+            let longer = drawn("gap", event.longer);
+            this.add(event.at + drawn("phase", event.phase), &event.action, longer, &mut radios);
         }
         this.changes.sort_by_key(|&(at, _)| at);
         this
     }
 
-    fn add(&mut self, at: Instant, action: &Action, radios: &mut Radios) {
+    /// `longer`: what the seed adds to a gap.
+    fn add(&mut self, at: Instant, action: &Action, longer: Duration, radios: &mut Radios) {
         match *action {
             Action::Outage { link, gap, mode } => {
-                let outage = Outage { station: None, goes: link, comes: link, mode, down: at, up: at + gap };
+                let outage =
+                    Outage { station: None, goes: link, comes: link, mode, down: at, up: at + gap + longer };
                 self.add_outage(outage);
             }
             Action::Handover { station, to, gap } => {
                 let Some((goes, comes)) = radios.move_to(station, to) else { return };
                 // Out of range, and not heard by the new access point before it is associated.
                 let mode = DownMode::Drop;
-                let outage = Outage { station: Some(station), goes, comes, mode, down: at, up: at + gap };
+                let outage =
+                    Outage { station: Some(station), goes, comes, mode, down: at, up: at + gap + longer };
                 self.add_outage(outage);
             }
             Action::SetRate { link, way, rate } => {
@@ -128,7 +136,7 @@ mod tests {
         let outage = Action::Outage { link: 0, gap: Duration::from_secs(3), mode: DownMode::Drop };
         let rate = Action::SetRate { link: 0, way: Way::Both, rate: BitRate::from_bps(1) };
         scenario.events = [(10, outage), (11, rate)]
-            .map(|(s, action)| Event { at: Instant::from_millis(s * 1000), phase, action })
+            .map(|(s, action)| Event { phase, ..Event::new(Instant::from_millis(s * 1000), action) })
             .into();
         scenario
     }
@@ -139,6 +147,22 @@ mod tests {
         let seconds: Vec<u64> = timeline.changes().map(|(at, _)| at.as_nanos() / 1_000_000_000).collect();
         assert_eq!(seconds, [5, 10, 11, 11, 13]);
         assert_eq!(timeline.change(3), Change::Rate(1, BitRate::from_bps(1)));
+    }
+
+    #[test]
+    fn a_gap_is_drawn_from_its_range() {
+        let mut scenario = scenario(Duration::ZERO);
+        scenario.events[0].longer = Duration::from_secs(2);
+        let gap = |seed| {
+            let outage = Timeline::new(&scenario, seed).outages.remove(0);
+            assert_eq!(outage.down, Instant::from_millis(10_000), "when it begins does not depend on it");
+            outage.up.since(outage.down).as_millis()
+        };
+        let gaps: Vec<u64> = (0..100).map(gap).collect();
+        assert!(gaps.iter().all(|gap| (3000..5000).contains(gap)));
+        let in_quarter = |quarter| gaps.iter().filter(|&gap| (gap - 3000) / 500 == quarter).count();
+        assert!((0..4).all(|quarter| in_quarter(quarter) > 10), "uniformly: {gaps:?}");
+        assert_eq!(gap(7), gap(7));
     }
 
     #[test]

@@ -153,8 +153,17 @@ pub struct Event {
     pub at: Instant,
     /// A further delay drawn uniformly from `0..phase` by the run's seed.
     pub phase: Duration,
+    /// What is added to the gap of the action, drawn uniformly from `0..longer` by the run's seed.
+    pub longer: Duration,
     /// What.
     pub action: Action,
+}
+
+impl Event {
+    /// An action of which nothing is drawn.
+    pub fn new(at: Instant, action: Action) -> Self {
+        Self { at, phase: Duration::ZERO, longer: Duration::ZERO, action }
+    }
 }
 
 /// Which directions of a link an event concerns.

@@ -32,7 +32,10 @@ fn names_come_from_the_file_or_are_made() {
     let flows: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
     let made = ["download-1", "download-2", "download-3", "phone-server", "phone-server-2"];
     assert_eq!(flows[..5], made);
-    assert_eq!(flows[5..], ["d-flow1", "d-flow2", "l-flow1", "l-flow2"]);
+    assert_eq!(
+        flows[5..],
+        ["d-flow1", "d-flow2", "l-flow1", "l-flow2", "w-flow1", "w-flow2", "w-flow3", "w-flow4"]
+    );
 }
 
 #[test]
@@ -78,7 +81,7 @@ fn flows_of_one_table_start_one_after_the_other() {
 fn events_are_sorted_and_repetitions_written_out() {
     let scenario = everything();
     let seconds: Vec<u64> = scenario.events.iter().map(|event| event.at.as_nanos() / 1_000_000_000).collect();
-    assert_eq!(seconds, [5, 5, 15, 25, 30, 40]);
+    assert_eq!(seconds, [5, 5, 15, 25, 30, 40, 45, 46, 50, 51], "and those of generators");
     let outage = Action::Outage { link: 2, gap: Duration::from_secs(1), mode: DownMode::Hold };
     assert_eq!(scenario.events[0].action, outage);
     let rate = Action::SetRate { link: 2, way: Way::Forward, rate: BitRate::from_bps(5_000_000) };
@@ -129,6 +132,71 @@ fn a_station_may_roam_back_and_without_a_gap() {
         _ => None,
     });
     assert_eq!(goals.collect::<Vec<_>>(), [("mn", "ap2", 3000), ("mn", "ap1", 0), ("mn", "ap2", 0)]);
+}
+
+#[test]
+fn a_station_may_come_back_to_where_it_was() {
+    let scenario = parse(&ROAM.replace("to = \"ap2\"", "to = \"ap1\""));
+    let station = scenario.nodes.iter().position(|node| node.name == "mn").unwrap();
+    let Action::Handover { station: who, to, .. } = scenario.events[0].action else { panic!() };
+    assert_eq!((who, Some(to)), (station, scenario.nodes[station].ap));
+}
+
+#[test]
+fn a_gap_may_be_a_range() {
+    let scenario = parse(&ROAM.replace("gap = \"3s\"", "gap = {from = \"1.5s\", to = \"7s\"}"));
+    let Action::Handover { gap, .. } = scenario.events[0].action else { panic!() };
+    assert_eq!((gap.as_millis(), scenario.events[0].longer.as_millis()), (1500, 5500));
+}
+
+const WLAN: &str = "duration = \"60s\"\n[generate.wlan]\nstations = 20\nlink = {rate = \"100Mbit/s\", delay = \"20ms\"}\n\
+    radio = {rate = \"54Mbit/s\", delay = \"1ms\"}\n";
+
+#[test]
+fn the_wireless_lan_of_the_paper_has_three_wired_links_on_every_way() {
+    let scenario = parse(WLAN);
+    let of_kind = |kind| scenario.nodes.iter().filter(|node| node.kind == kind).count();
+    let kinds =
+        [NodeKind::Switch, NodeKind::AccessPoint, NodeKind::Host, NodeKind::Station, NodeKind::Controller];
+    assert_eq!(kinds.map(of_kind), [5, 3, 2, 20, 1], "Figure 4 and Table 2");
+    let name = |id: usize| scenario.nodes[id].name.as_str();
+    let joined = |a: &str, b: &str| {
+        scenario.links.iter().any(|link| link.between.map(name) == [a, b] || link.between.map(name) == [b, a])
+    };
+    for flow in &scenario.flows {
+        let ap = scenario.nodes[flow.to].ap.unwrap();
+        let odd = name(flow.to)[2..].parse::<u32>().unwrap() % 2 == 1;
+        assert_eq!(name(flow.from), if odd { "cn1" } else { "cn2" }, "odd stations talk with the first");
+        let first = if odd { "s4" } else { "s5" };
+        let last = name(ap).replace("ap", "s");
+        assert!(joined(name(flow.from), first) && joined(first, &last) && joined(&last, name(ap)));
+        assert!(joined(name(ap), name(flow.to)));
+    }
+    assert_eq!(scenario.links.len(), 3 + 2 + 2 * 3 + 20 * 3);
+}
+
+#[test]
+fn generated_stations_go_around_what_they_reach() {
+    let roams = |text: &str| {
+        let scenario = parse(&(WLAN.replace("= 20\n", "= 2\n") + text));
+        let name = |id: usize| scenario.nodes[id].name.clone();
+        let mut seen = Vec::new();
+        for event in &scenario.events {
+            let Action::Handover { station, to, gap } = event.action else { panic!() };
+            assert_eq!(gap.as_millis(), 1000);
+            seen.push((event.at.as_nanos() / 1_000_000_000, name(station), name(to)));
+        }
+        seen.into_iter().map(|(at, who, to)| format!("{at} {who} {to}")).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(roams("roams = {at = \"9s\", gap = \"1s\"}"), "9 mn1 ap2, 9 mn2 ap3");
+    assert_eq!(
+        roams("reach = 2\nroams = {at = \"9s\", gap = \"1s\", every = \"20s\", stagger = \"2s\"}"),
+        "9 mn1 ap2, 11 mn2 ap3, 29 mn1 ap1, 31 mn2 ap2, 49 mn1 ap2, 51 mn2 ap3"
+    );
+    assert_eq!(
+        roams("roams = {at = \"9s\", gap = \"1s\", every = \"20s\", times = 2}"),
+        "9 mn1 ap2, 9 mn2 ap3, 29 mn1 ap3, 29 mn2 ap1"
+    );
 }
 
 #[test]

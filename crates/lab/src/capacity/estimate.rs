@@ -140,11 +140,8 @@ mod tests {
         assert!((load_of(&scenario) - 450.0).abs() < 1.0, "three segments 100 times a second");
         scenario.flows[0].app = App::Bulk;
         let rate = BitRate::from_bps(120_000_000);
-        scenario.events = vec![handfast_scenario::Event {
-            at: handfast_core::Instant::ZERO,
-            phase: Duration::ZERO,
-            action: handfast_scenario::Action::SetRate { link: 0, way: handfast_scenario::Way::Both, rate },
-        }];
+        let action = handfast_scenario::Action::SetRate { link: 0, way: handfast_scenario::Way::Both, rate };
+        scenario.events = vec![handfast_scenario::Event::new(handfast_core::Instant::ZERO, action)];
         assert!((load_of(&scenario) - 15_000.0).abs() < 1.0);
     }
 

@@ -90,7 +90,7 @@ fn an_outage_in_real_time_stops_the_traffic_and_ends() {
     let Some(mut spaces) = spaces() else { return };
     let mut scenario = link(plain(20, 5));
     let action = Action::Outage { link: 0, gap: Duration::from_millis(300), mode: DownMode::Drop };
-    scenario.events = vec![Event { at: Instant::from_millis(300), phase: Duration::ZERO, action }];
+    scenario.events = vec![Event::new(Instant::from_millis(300), action)];
     let bench = Bench::start(&mut spaces, scenario, &[0, 1]);
     let sent = noise(1, 2_500_000);
     let got = transfer(&bench, sent.clone());

@@ -56,7 +56,7 @@ fn bad_link() -> Scenario {
     let reorder = Some((0.02, Duration::from_millis(4)));
     let mut scenario = link(Direction { losses, reorder, duplicate: 0.02, ..plain(30, 5) });
     let action = Action::Outage { link: 0, gap: Duration::from_millis(250), mode: DownMode::Drop };
-    scenario.events = vec![Event { at: Instant::from_millis(150), phase: Duration::ZERO, action }];
+    scenario.events = vec![Event::new(Instant::from_millis(150), action)];
     scenario
 }
 

@@ -1,12 +1,14 @@
 //! `[[events]]`.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use handfast_core::Duration;
 use handfast_net::DownMode;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::Located;
 use super::quantity::{Quantity, Rate, Span};
@@ -30,7 +32,7 @@ pub(crate) struct EventTable {
     pub(crate) to: Option<Located<String>>,
     /// `outage`: for how long the link is gone. `handover`: from the end of the old association to the beginning of the
     /// new one; may be zero.
-    pub(crate) gap: Option<Located<Span>>,
+    pub(crate) gap: Option<Located<Gap>>,
     /// `outage`: what becomes of packets. Default: "drop".
     pub(crate) mode: Option<Located<Word<DownMode>>>,
     /// `rate`: the new rate.
@@ -46,6 +48,34 @@ pub(crate) struct EventTable {
     pub(crate) every: Option<Located<Span>>,
     /// How often it happens in all, with `every`. Default: until the run ends.
     pub(crate) times: Option<Located<u32>>,
+}
+
+impl EventTable {
+    /// A handover that a generator makes; what is wrong with it is told of `origin`.
+    pub(crate) fn handover(
+        origin: &handfast_document::Span,
+        at: Located<Span>,
+        [station, to]: [String; 2],
+        gap: Located<Gap>,
+        phase: Option<Located<Phase>>,
+    ) -> Self {
+        let located = |value| Some(Located { span: origin.clone(), value });
+        Self {
+            at,
+            kind: Located { span: origin.clone(), value: Word(EventKind::Handover) },
+            link: None,
+            station: located(station),
+            to: located(to),
+            gap: Some(gap),
+            mode: None,
+            rate: None,
+            delay: None,
+            direction: None,
+            phase,
+            every: None,
+            times: None,
+        }
+    }
 }
 
 /// What an event does.
@@ -100,6 +130,75 @@ impl<'de> Deserialize<'de> for Phase {
         let span =
             Span::read(&text).map_err(|why| D::Error::custom(format_args!("{why}, and not \"random\"")))?;
         Ok(Self::Within(span.0))
+    }
+}
+
+/// How long something is gone, in the file either a duration or a range.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap {
+    /// The shortest.
+    pub(crate) from: Duration,
+    /// The longest.
+    pub(crate) to: Duration,
+}
+
+impl Gap {
+    /// By how much the longest exceeds the shortest.
+    pub(crate) fn longer(self) -> Duration {
+        self.to.saturating_sub(self.from)
+    }
+}
+
+/// A gap of a random length.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GapRange {
+    /// The shortest that is drawn.
+    from: Span,
+    /// The longest that is drawn.
+    to: Span,
+}
+
+impl<'de> Deserialize<'de> for Gap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(GapVisitor)
+    }
+}
+
+struct GapVisitor;
+
+impl<'de> Visitor<'de> for GapVisitor {
+    type Value = Gap;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration such as \"3s\", or a range such as {from = \"1.5s\", to = \"7s\"}")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Gap, E> {
+        let Span(gap) = Span::read(text).map_err(E::custom)?;
+        Ok(Gap { from: gap, to: gap })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Gap, A::Error> {
+        let GapRange { from: Span(from), to: Span(to) } =
+            GapRange::deserialize(MapAccessDeserializer::new(map))?;
+        if to < from {
+            return Err(A::Error::custom(format_args!("a gap from {from} to {to}: the range is empty")));
+        }
+        Ok(Gap { from, to })
+    }
+}
+
+impl JsonSchema for Gap {
+    fn schema_name() -> Cow<'static, str> {
+        "Gap".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (fixed, range) = (generator.subschema_for::<Span>(), generator.subschema_for::<GapRange>());
+        json_schema!({
+            "description": "So long, or drawn uniformly from a range by the run's seed, anew for each repetition.",
+            "anyOf": [fixed, range]
+        })
     }
 }
 

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 pub(crate) use events::{EventKind, EventTable, Phase};
 pub(crate) use flows::{AppKind, FlowShape, FlowTable};
-pub(crate) use generate::{Dumbbell, GenerateTable, Line};
+pub(crate) use generate::{Dumbbell, GenerateTable, Line, Roams, Wlan};
 pub(crate) use handfast_document::{Located, Name, Named};
 pub(crate) use links::{LinkShape, LinkTable};
 pub(crate) use nodes::NodeTable;

@@ -47,11 +47,11 @@ impl<'a> Course<'a> {
         match event.action {
             Action::Outage { link, gap, .. } => {
                 self.outage(event.at, link, table)?;
-                self.back[link] = Some(event.at + event.phase + gap);
+                self.back[link] = Some(event.at + event.phase + gap + event.longer);
             }
             Action::Handover { station, to, gap } => {
                 self.handover(event.at, station, to, table)?;
-                self.stations[station] = (Some(to), event.at + event.phase + gap);
+                self.stations[station] = (Some(to), event.at + event.phase + gap + event.longer);
             }
             Action::SetRate { .. } | Action::SetDelay { .. } => {}
         }
@@ -82,7 +82,6 @@ impl<'a> Course<'a> {
 
     fn handover(&mut self, at: Instant, station: NodeId, to: NodeId, table: &EventTable) -> Checked<()> {
         self.settled(at, station, table)?;
-        self.elsewhere(station, to, table)?;
         self.reachable(station, to, table)?;
         for &(_, link) in self.network.radios.of(station) {
             if let Some(back) = self.back[link].filter(|&back| at < back) {
@@ -91,22 +90,6 @@ impl<'a> Course<'a> {
                 let problem = Problem::at(table.at.span.clone(), title);
                 return Err(problem.help("a handover is an outage of its own: give it a longer `gap`"));
             }
-        }
-        Ok(())
-    }
-
-    /// The station roams to another access point than it is at.
-    fn elsewhere(&self, station: NodeId, to: NodeId, table: &EventTable) -> Checked<()> {
-        if self.stations[station].0 == Some(to) {
-            let title = format!("station `{}` is at `{}` already by then", self.name(station), self.name(to));
-            let span = table.to.as_ref().map_or(&table.at.span, |to| &to.span);
-            let others = self.network.radios.of(station).iter().filter(|&&(ap, _)| ap != to);
-            let names: Vec<_> = others.map(|&(ap, _)| self.name(ap)).collect();
-            let problem = Problem::at(span.clone(), title).expected("expected another access point");
-            return Err(problem.help(match &names[..] {
-                [] => "it has no link to another one".to_owned(),
-                names => format!("it has links to: {}", names.join(", ")),
-            }));
         }
         Ok(())
     }

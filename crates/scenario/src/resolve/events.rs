@@ -8,7 +8,7 @@ use super::flows::{Flows, count};
 use super::links::Links;
 use super::nodes::Nodes;
 use super::radios::Radios;
-use super::{moment, paths, positive};
+use super::{moment, nonzero, paths, positive};
 use crate::file::{EventKind, EventTable, Located, Phase};
 use crate::model::{Action, Event, Way};
 use handfast_document::{Checked, Problem, Span};
@@ -26,16 +26,20 @@ pub(super) struct Network<'a> {
 }
 
 /// The events of the file, repetitions written out, by time.
-pub(super) fn resolve(tables: &[EventTable], network: &Network<'_>) -> Checked<Vec<Event>> {
+pub(super) fn resolve<'t>(
+    tables: impl Iterator<Item = &'t EventTable>,
+    network: &Network<'_>,
+) -> Checked<Vec<Event>> {
     let mut events: Vec<(Event, &EventTable)> = Vec::new();
     for table in tables {
         let action = action(table, network)?;
         let phase = table.phase.as_ref().map_or(Ok(Duration::ZERO), |phase| phase_span(phase, network))?;
+        let longer = table.gap.as_ref().map_or(Duration::ZERO, |gap| gap.value.longer());
         for at in moments(table, network.duration)? {
             if events.len() >= MOST {
                 return Err(Problem::at(table.at.span.clone(), format!("more than {MOST} events")));
             }
-            events.push((Event { at, phase, action: action.clone() }, table));
+            events.push((Event { at, phase, longer, action: action.clone() }, table));
         }
     }
     events.sort_by_key(|(event, _)| event.at);
@@ -53,13 +57,18 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
         let station = network.nodes.find_station(needed(table.station.as_ref(), table, "station")?)?;
         let to = network.radios.find(station, needed(table.to.as_ref(), table, "to")?, network.nodes)?;
         // Of zero: the new association begins as the old one ends.
-        return Ok(Action::Handover { station, to, gap: needed(table.gap.as_ref(), table, "gap")?.value.0 });
+        return Ok(Action::Handover {
+            station,
+            to,
+            gap: needed(table.gap.as_ref(), table, "gap")?.value.from,
+        });
     }
     let link = network.links.find(needed(table.link.as_ref(), table, "link")?)?;
     let way = table.direction.as_ref().map_or(Way::Both, |way| way.value.0);
     Ok(match kind {
         EventKind::Outage | EventKind::Handover => {
-            let gap = positive(needed(table.gap.as_ref(), table, "gap")?, "gap")?;
+            let gap = needed(table.gap.as_ref(), table, "gap")?;
+            let gap = nonzero(gap.value.from, &gap.span, "gap")?;
             let mode = table.mode.as_ref().map_or(DownMode::Drop, |mode| mode.value.0);
             Action::Outage { link, gap, mode }
         }

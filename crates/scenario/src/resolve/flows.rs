@@ -15,7 +15,7 @@ pub(super) struct Flows {
     /// Where each was declared.
     pub(super) spans: Vec<Span>,
     names: Names,
-    duration: Duration,
+    pub(super) duration: Duration,
 }
 
 /// What the flows of one table have in common.

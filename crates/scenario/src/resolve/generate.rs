@@ -3,18 +3,21 @@
 use super::flows::{Flows, count};
 use super::links::{Links, direction};
 use super::nodes::Nodes;
-use crate::file::{Dumbbell, GenerateTable, Line, LinkShape, Located, Name};
+use super::wlan;
+use crate::file::{Dumbbell, EventTable, GenerateTable, Line, LinkShape, Located, Name};
 use crate::model::{Link, NodeId, NodeKind};
 use handfast_document::{Checked, Span};
 
 /// At most so many senders, or switches of a line: two nodes a pair stay below the bound on nodes.
-const MOST: usize = 99_999;
+pub(super) const MOST: usize = 99_999;
 
 /// What the generators add to.
 pub(super) struct Topology<'a> {
     pub(super) nodes: &'a mut Nodes,
     pub(super) links: &'a mut Links,
     pub(super) flows: &'a mut Flows,
+    /// The handovers of generated stations, as the file would write them.
+    pub(super) roams: Vec<EventTable>,
 }
 
 impl Topology<'_> {
@@ -24,6 +27,9 @@ impl Topology<'_> {
         }
         if let Some(line) = &table.line {
             self.line(line)?;
+        }
+        if let Some(wlan) = &table.wlan {
+            wlan::generate(self, wlan)?;
         }
         Ok(())
     }
@@ -70,13 +76,18 @@ impl Topology<'_> {
         self.nodes.add(name, NodeKind::Host, None, span)
     }
 
-    fn link(&mut self, name: String, between: [NodeId; 2], shape: &Located<LinkShape>) -> Checked<()> {
+    pub(super) fn link(
+        &mut self,
+        name: String,
+        between: [NodeId; 2],
+        shape: &Located<LinkShape>,
+    ) -> Checked<()> {
         let forward = direction(&[&shape.value], &shape.span, "forward")?;
         let backward = forward.clone();
         self.links.add(Link { name, between, forward, backward }, &shape.span)
     }
 }
 
-fn prefix(given: Option<&Name>) -> &str {
+pub(super) fn prefix(given: Option<&Name>) -> &str {
     given.map_or("", |name| &**name)
 }

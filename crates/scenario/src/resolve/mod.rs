@@ -11,6 +11,7 @@ mod nodes;
 mod paths;
 mod radios;
 mod schemes;
+mod wlan;
 
 use handfast_core::{Duration, Instant};
 
@@ -18,7 +19,7 @@ use crate::file::{File, Located, TimeSpan};
 use crate::hash;
 use crate::model::Scenario;
 use handfast_document::Source;
-use handfast_document::{Checked, Problem};
+use handfast_document::{Checked, Problem, Span};
 
 use events::Network;
 use flows::Flows;
@@ -33,12 +34,14 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
     let mut nodes = Nodes::of_file(&file.nodes)?;
     let mut links = Links::of_file(&file.links, &nodes)?;
     let mut flows = Flows::of_file(&file.flows, &nodes, duration)?;
-    let mut topology = Topology { nodes: &mut nodes, links: &mut links, flows: &mut flows };
+    let mut topology =
+        Topology { nodes: &mut nodes, links: &mut links, flows: &mut flows, roams: Vec::new() };
     topology.generate(&file.generate)?;
+    let roams = topology.roams;
     paths::check(&nodes, &links, &flows)?;
     let radios = Radios::resolve(&file.nodes, &mut nodes, &links)?;
     let network = Network { nodes: &nodes, links: &links, radios: &radios, flows: &flows, duration };
-    let events = events::resolve(&file.events, &network)?;
+    let events = events::resolve(file.events.iter().chain(&roams), &network)?;
     let (schemes, profiles) = schemes::resolve(file, &nodes)?;
     let captures = file.capture.iter().map(|name| nodes.find(name)).collect::<Checked<_>>()?;
     let mut scenario = Scenario {
@@ -60,9 +63,11 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
 }
 
 fn positive(span: &Located<TimeSpan>, key: &str) -> Checked<Duration> {
-    let duration = span.value.0;
-    let zero =
-        || Problem::at(span.span.clone(), format!("`{key}` is zero")).expected("expected a longer time");
+    nonzero(span.value.0, &span.span, key)
+}
+
+fn nonzero(duration: Duration, span: &Span, key: &str) -> Checked<Duration> {
+    let zero = || Problem::at(span.clone(), format!("`{key}` is zero")).expected("expected a longer time");
     if duration == Duration::ZERO { Err(zero()) } else { Ok(duration) }
 }
 

@@ -101,8 +101,9 @@ const ROAMING: &[(&str, &str, &str)] = &[
     ("a handover of an unknown station", "station = \"mn\"", "station = \"mm\""),
     ("a handover to an unknown node", "to = \"ap2\"", "to = \"ap9\""),
     ("a handover to a switch", "to = \"ap2\"", "to = \"s1\""),
-    ("a handover to where the station is", "to = \"ap2\"", "to = \"ap1\""),
-    ("a handover to where it went before", "gap = \"3s\"", "gap = \"3s\"\nevery = \"5s\""),
+    ("an empty range of gaps", "gap = \"3s\"", "gap = {from = \"3s\", to = \"2s\"}"),
+    ("a range without its end", "gap = \"3s\"", "gap = {from = \"3s\"}"),
+    ("a gap that is a number", "gap = \"3s\"", "gap = 3"),
     (
         "a handover within another",
         "gap = \"3s\"",

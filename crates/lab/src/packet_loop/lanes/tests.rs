@@ -15,11 +15,7 @@ fn direction() -> Direction {
 
 fn lanes(direction: Direction, events: &[(u64, Action)]) -> Lanes {
     let mut scenario = Net::new("hh").wire(0, 1, direction).build();
-    let event = |&(ms, ref action): &(u64, Action)| Event {
-        at: Instant::from_millis(ms),
-        phase: Duration::ZERO,
-        action: action.clone(),
-    };
+    let event = |&(ms, ref action): &(u64, Action)| Event::new(Instant::from_millis(ms), action.clone());
     scenario.events = events.iter().map(event).collect();
     let timeline = Timeline::new(&scenario, 1);
     Lanes::new(&scenario, timeline, 1)
