@@ -8,6 +8,8 @@ mod quantity;
 mod random;
 mod seq;
 mod short_queue;
+mod signal;
+mod space;
 mod time;
 pub mod units;
 
@@ -15,4 +17,6 @@ pub use quantity::{BitRate, Bytes};
 pub use random::Stream;
 pub use seq::SeqNum;
 pub use short_queue::ShortQueue;
+pub use signal::{Db, Dbm};
+pub use space::{Length, Speed};
 pub use time::{Duration, Instant};

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::{BitRate, Bytes, Duration};
+use crate::{BitRate, Bytes, Db, Dbm, Duration, Length, Speed};
 
 /// The units in which one kind of quantity is written, largest first.
 pub struct Units {
@@ -51,6 +51,34 @@ pub const BYTES: Units = Units {
 /// Packets.
 pub const PACKETS: Units =
     Units { what: "a packet count", example: "50pkt", table: &[("pkt", 1)], max: u32::MAX as u64 };
+
+/// Millimetres.
+pub const LENGTH: Units = Units {
+    what: "a length",
+    example: "33m",
+    table: &[("km", 1_000_000), ("m", 1_000), ("cm", 10), ("mm", 1)],
+    max: 1_000_000_000_000,
+};
+
+/// Millimetres per hour: both units that people use are whole numbers of it.
+pub const SPEED: Units = Units {
+    what: "a speed",
+    example: "1.5m/s",
+    table: &[("m/s", 3_600_000), ("km/h", 1_000_000), ("mm/h", 1)],
+    max: 1_000_000_000_000,
+};
+
+/// Thousandths of a decibel.
+pub const DECIBELS: Units = Units {
+    what: "a difference of signals",
+    example: "6dB",
+    table: &[("dB", 1_000), ("mdB", 1)],
+    max: 1_000_000,
+};
+
+/// Thousandths of a dBm, without the sign.
+pub const DBM: Units =
+    Units { what: "a signal", example: "-82dBm", table: &[("dBm", 1_000), ("mdBm", 1)], max: 1_000_000 };
 
 /// Why a text is not a quantity of the wanted kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,6 +174,22 @@ macro_rules! from_str {
 from_str!(Duration, DURATION, Duration::from_nanos);
 from_str!(BitRate, BIT_RATE, BitRate::from_bps);
 from_str!(Bytes, BYTES, Bytes);
+from_str!(Length, LENGTH, Length);
+from_str!(Speed, SPEED, Speed::from_mm_per_hour);
+// The largest value fits.
+from_str!(Db, DECIBELS, |mdb| Db(mdb as i32));
+
+impl std::str::FromStr for Dbm {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let (sign, number) = match text.trim().strip_prefix('-') {
+            Some(number) => (-1, number),
+            None => (1, text),
+        };
+        // The largest value fits.
+        DBM.parse(number).map(|mdbm| Self(sign * mdbm as i32))
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -186,5 +230,19 @@ mod tests {
         }
         assert_eq!(Duration::from_millis(1500).to_string(), "1.5s");
         assert_eq!(BitRate::from_bps(20_000_000).to_string(), "20Mbit/s");
+        assert_eq!(Length(33_000).to_string(), "33m");
+        for speed in ["1.5m/s", "5km/h", "4m/s"] {
+            assert_eq!(speed.parse::<Speed>().unwrap().to_string().parse(), speed.parse::<Speed>());
+        }
+        for level in [-82_000, -50_123, 0, 20_000, 999, -1] {
+            assert_eq!(Dbm(level).to_string().parse(), Ok(Dbm(level)));
+        }
+        assert_eq!(Dbm(-50_500).to_string(), "-50.5dBm");
+    }
+
+    #[test]
+    fn speeds_in_both_units_are_exact() {
+        assert_eq!("3.6km/h".parse::<Speed>(), "1m/s".parse());
+        assert!("--5dBm".parse::<Dbm>().is_err() && "5dBm ".parse::<Dbm>().is_ok());
     }
 }
