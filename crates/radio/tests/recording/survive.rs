@@ -1,4 +1,4 @@
-// What must hold of any recorded movement: shared by the fuzz target and the test over its corpus.
+//! What must hold of any recorded movement: shared by the fuzz target and the test over its corpus.
 
 use handfast_core::{Duration, Instant, Stream};
 use handfast_radio::Place;
