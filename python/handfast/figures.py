@@ -34,22 +34,23 @@ def write(bundle: Bundle, directory: Path) -> None:
     drawing = draw(bundle, POINTS)
     if not drawing.charts:
         raise InputError(f"{bundle.directory}: no time series, so there is nothing to draw")
-    with staged(directory) as stage, _style():
+    with staged(directory) as stage, style():
         for chart in drawing.charts:
-            _save(_single(drawing, chart, COLUMN_IN), stage / chart.kind.key, "path")
-        _save(_overview(drawing), stage / "overview", "path")
+            save(_single(drawing, chart, COLUMN_IN), stage / chart.kind.key)
+        save(_overview(drawing), stage / "overview")
 
 
 def svgs(bundle: Bundle) -> Iterator[tuple[Chart, bytes]]:
     """Every chart as SVG, page-wide."""
     drawing = draw(bundle, POINTS)
-    with _style():
+    with style():
         for chart in drawing.charts:
-            yield chart, _svg(_single(drawing, chart, PAGE_IN), "none")
+            yield chart, svg(_single(drawing, chart, PAGE_IN))
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
+    """How everything drawn inside looks."""
     import matplotlib as mpl
 
     settings: dict[Any, Any] = {
@@ -70,7 +71,7 @@ def _style() -> Iterator[None]:
 
 
 def _single(drawing: Drawing, chart: Chart, size: tuple[float, float]) -> Figure:
-    figure = _figure(size)
+    figure = blank(size)
     axes = figure.subplots()
     _draw(axes, drawing, chart)
     axes.set_xlabel("time, s")
@@ -80,7 +81,7 @@ def _single(drawing: Drawing, chart: Chart, size: tuple[float, float]) -> Figure
 
 def _overview(drawing: Drawing) -> Figure:
     charts = [chart for chart in drawing.charts if chart.kind.key in ("delivered", "cwnd")]
-    figure = _figure((PAGE_IN[0], PAGE_IN[1] * len(charts)))
+    figure = blank((PAGE_IN[0], PAGE_IN[1] * len(charts)))
     for axes, chart in zip(figure.subplots(len(charts), sharex=True, squeeze=False).flat, charts, strict=True):
         _draw(axes, drawing, chart)
         axes.set_title(chart.kind.title, fontsize=8, loc="left")
@@ -89,7 +90,8 @@ def _overview(drawing: Drawing) -> Figure:
     return figure
 
 
-def _figure(size: tuple[float, float]) -> Figure:
+def blank(size: tuple[float, float]) -> Figure:
+    """An empty figure of `size`, inches."""
     # Not pyplot: it keeps global state and looks for a screen.
     from matplotlib.figure import Figure
 
@@ -117,12 +119,14 @@ def _draw(axes: Axes, drawing: Drawing, chart: Chart) -> None:
     axes.margins(x=0)
 
 
-def _save(figure: Figure, stem: Path, text_as: str) -> None:
-    stem.with_suffix(".svg").write_bytes(_svg(figure, text_as))
+def save(figure: Figure, stem: Path) -> None:
+    """Write STEM.svg and STEM.png."""
+    stem.with_suffix(".svg").write_bytes(svg(figure, "path"))
     figure.savefig(stem.with_suffix(".png"), dpi=PNG_DPI, metadata={"Software": "handfast"})
 
 
-def _svg(figure: Figure, text_as: str) -> bytes:
+def svg(figure: Figure, text_as: str = "none") -> bytes:
+    """The figure as SVG; text as it is (`none`) or as paths, which need no font."""
     import matplotlib as mpl
 
     buffer = io.BytesIO()

@@ -18,6 +18,9 @@ Table = Mapping[str, "list[str] | memoryview"]
 DIRECTORY = "series"
 """Where a result directory keeps them."""
 
+FLOWS = "flows"
+"""The table of flows."""
+
 
 def file_name(run: Result, table: str) -> str:
     """The name of a run's series file."""

@@ -1,4 +1,4 @@
-"""The scenarios that come with handfast: beside the installed package, or in the source tree."""
+"""The scenarios and papers that come with handfast: beside the installed package, or in the source tree."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ from pathlib import Path
 from handfast.errors import InputError
 
 _PACKAGE = Path(__file__).resolve().parent
-# An editable install runs from python/handfast; a wheel puts the scenarios where it puts the package.
-_PLACES = (_PACKAGE.parents[1] / "scenarios", _PACKAGE.parent / "scenarios")
+# An editable install runs from python/handfast; a wheel puts what is shipped where it puts the package.
+_PLACES = (_PACKAGE.parents[1], _PACKAGE.parent)
 
 
 def scenarios() -> Iterator[Path]:
     """Every shipped scenario file, by name."""
-    directory = next((place for place in _PLACES if place.is_dir()), None)
-    yield from sorted(directory.glob("*.toml")) if directory is not None else ()
+    yield from _shipped("scenarios", "*.toml")
+
+
+def papers() -> Iterator[Path]:
+    """The folder of every paper that can be reproduced, by key."""
+    yield from (claims.parent for claims in _shipped("papers", "*/claims.py"))
+
+
+def _shipped(folder: str, pattern: str) -> list[Path]:
+    directory = next((place / folder for place in _PLACES if (place / folder).is_dir()), None)
+    return sorted(directory.glob(pattern)) if directory is not None else []
 
 
 def resolve(name: str) -> Path:

@@ -8,10 +8,10 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handfast import tasks
+from handfast import series, tasks
 from handfast.engine import Progress, Runnable, execute
 from handfast.results import MEASURES, SIM, Result
-from handfast.store import RunStore
+from handfast.store import RunStore, build_id
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,15 +52,37 @@ def _row(point: Point, result: Result) -> dict[str, object]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
+class Cell:
+    """One run of a grid."""
+
     point: Point
     scenario: Scenario
     scheme: str
     seed: int
-    backend: str
+    backend: str = SIM
+    with_series: bool = False
+    """Whether its time series are kept too."""
 
-    def task(self) -> Runnable:
-        return tasks.task(self.backend, self.scenario.core, self.scheme, self.seed)
+    @property
+    def key(self) -> tuple[str, str, int, str, bool]:
+        """What determines the run: cells with the same key are one run."""
+        return (self.scenario.hash, self.scheme, self.seed, self.backend, self.with_series)
+
+    def series_dir(self, out: Path) -> Path | None:
+        """Where its time series are kept: apart for each build, as runs are."""
+        return out / series.DIRECTORY / f"{self.scenario.hash}-{build_id()}" if self.with_series else None
+
+    def task(self, out: Path) -> Runnable:
+        """The run, to be done."""
+        return tasks.task(self.backend, self.scenario.core, self.scheme, self.seed, self.series_dir(out))
+
+    def stored(self, store: RunStore, out: Path) -> Result | None:
+        """The run as an earlier call left it, if all of it is there."""
+        found = store.load(self.scenario.hash, self.scheme, self.seed, self.backend)
+        directory = self.series_dir(out)
+        if found is None or directory is None:
+            return found
+        return found if (directory / series.file_name(found, series.FLOWS)).is_file() else None
 
 
 def sweep(
@@ -79,15 +101,23 @@ def sweep(
     The grid is validated as a whole before the first run, so that a mistake in its last value costs nothing.
     """
     cells = _grid(scenario, values, schemes, seeds, backends)
+    results, reused = fill(cells, out=out, jobs=jobs, progress=progress)
+    return Sweep(tuple((cell.point, result) for cell, result in zip(cells, results, strict=True)), reused)
+
+
+def fill(
+    cells: Sequence[Cell], *, out: Path, jobs: int | None = None, progress: Progress | None = None
+) -> tuple[list[Result], int]:
+    """The results of `cells`, in their order, and how many runs `out` held already; cells alike are one run."""
     store = RunStore(out / RUNS)
-    known = {index: found for index, cell in enumerate(cells) if (found := _stored(store, cell)) is not None}
-    missing = [index for index in range(len(cells)) if index not in known]
-    todo = [cells[index].task() for index in missing]
-    if todo:
+    alike = {cell.key: cell for cell in cells}
+    known = {key: found for key, cell in alike.items() if (found := cell.stored(store, out)) is not None}
+    missing = [key for key in alike if key not in known]
+    if missing:
+        todo = [alike[key].task(out) for key in missing]
         results = execute(todo, jobs=jobs, progress=progress, finished=store.save)
         known.update(zip(missing, results, strict=True))
-    rows = tuple((cell.point, known[index]) for index, cell in enumerate(cells))
-    return Sweep(rows, reused=len(cells) - len(missing))
+    return [known[cell.key] for cell in cells], len(alike) - len(missing)
 
 
 def _grid(
@@ -96,18 +126,14 @@ def _grid(
     schemes: Sequence[str] | None,
     seeds: Sequence[int],
     backends: Sequence[str],
-) -> list[_Cell]:
+) -> list[Cell]:
     axes = [[(path, value) for value in choices] for path, choices in values.items()]
     variants = [(point, scenario.with_overrides(point)) for point in product(*axes)]
     tasks.check(backends, [variant for _, variant in variants], schemes)
     return [
-        _Cell(point, variant, scheme, seed, backend)
+        Cell(point, variant, scheme, seed, backend)
         for point, variant in variants
         for scheme in variant.choose(schemes)
         for backend in backends
         for seed in seeds
     ]
-
-
-def _stored(store: RunStore, cell: _Cell) -> Result | None:
-    return store.load(cell.scenario.hash, cell.scheme, cell.seed, cell.backend)

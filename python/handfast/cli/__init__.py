@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from handfast._handfast import Cancelled, __version__
-from handfast.cli import compare, doctor, fidelity, lab, listing, report, run, schema, sweep
+from handfast.cli import compare, doctor, fidelity, lab, listing, report, reproduce, run, schema, sweep
 from handfast.errors import INTERRUPTED, WRONG_INPUT, HandfastError, ScenarioError
 
 
@@ -61,14 +61,15 @@ def about(
     handfast compare wifi-outage           one table, and a report with the curves
     handfast run wifi-outage --scheme sack --out out/sack
     handfast sweep wifi-outage --set links.radio.loss=0.001,0.01 --seeds 1..10
+    handfast reproduce sdn/7a --quick      a paper's claim, judged
     handfast list                          what there is to start from
 
-    Exit codes: 0 done, 1 a comparison failed, 2 wrong input or a missing
+    Exit codes: 0 done, 1 a comparison or a claim failed, 2 wrong input or a missing
     requirement, 130 interrupted.
     """
 
 
-for _module in (run, compare, sweep, report, listing, schema, doctor, lab, fidelity):
+for _module in (run, compare, sweep, reproduce, report, listing, schema, doctor, lab, fidelity):
     _module.register(app)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
@@ -34,10 +34,11 @@ def build(bundle: Bundle) -> str:
         _runs(runs),
         _scenario(bundle),
     ]
-    return _document(runs[0].scenario, parts, charts.library() if drawn else "")
+    return document(runs[0].scenario, parts, charts.library() if drawn else "")
 
 
-def _document(title: str, parts: Iterable[str], script: str) -> str:
+def document(title: str, parts: Iterable[str], script: str = "") -> str:
+    """The document around `parts`, which are escaped already."""
     style = files("handfast.report").joinpath("style.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -60,13 +61,18 @@ def _description(bundle: Bundle) -> str:
 def _facts(bundle: Bundle) -> str:
     runs = bundle.document.runs
     seeds = list(dict.fromkeys(run.seed for run in runs))
-    facts = {
+    shown = {
         "handfast": bundle.document.version,
         "backend": ", ".join(dict.fromkeys(run.backend for run in runs)),
         "seeds": ", ".join(map(str, seeds)) if len(seeds) <= MAX_LISTED else f"{seeds[0]} … {seeds[-1]} ({len(seeds)})",
         "scenario hash": ", ".join(dict.fromkeys(run.scenario_hash for run in runs)),
     }
-    items = "".join(f"<div><dt>{escape(key)}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items())
+    return facts(shown)
+
+
+def facts(shown: Mapping[str, str]) -> str:
+    """What a page was made from: names and values."""
+    items = "".join(f"<div><dt>{escape(key)}</dt><dd>{escape(value)}</dd></div>" for key, value in shown.items())
     return f'<dl class="facts">{items}</dl>'
 
 
@@ -75,7 +81,7 @@ def _comparison(runs: Sequence[Result]) -> str:
     rows = tables.rows(runs)
     return (
         "<section><h2>Comparison</h2>"
-        + _table(heads, rows, last_apart=rows[-1][0] == tables.LIMIT)
+        + table(heads, rows, last_apart=rows[-1][0] == tables.LIMIT)
         + f'<p class="note">{escape(tables.footnote(runs))} Stall: from the link\'s return to the first new data at '
         "the receiving application. To full rate: from the link's return to 90 % of the rate before. Capacity limit: "
         "what the links would carry without a protocol in the way.</p></section>"
@@ -121,10 +127,11 @@ def _runs(runs: Sequence[Result]) -> str:
         return ""
     heads = ["scheme", "seed", *_heads()]
     rows = [[run.row, str(run.seed), *tables.cells([run])] for run in runs]
-    return f"<details><summary>All {len(runs)} runs</summary>{_table(heads, rows)}</details>"
+    return f"<details><summary>All {len(runs)} runs</summary>{table(heads, rows)}</details>"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, last_apart: bool = False) -> str:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, last_apart: bool = False) -> str:
+    """A table of texts; line breaks in a cell stay."""
     head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
     body = "".join(
         f"<tr{' class=apart' if last_apart and index == len(rows) - 1 else ''}>"

@@ -1,0 +1,180 @@
+"""The figures of [sdn], in the paper's axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from handfast import figures, stats
+from handfast.curves import COLOURS
+from handfast.reproduce import Run, Runs
+
+from .measure import after_return, column, cwnd, disconnection, expected_after_return, idle, repeated
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Of = Callable[[Run], float | None]
+
+LOADS = {"light": "a) light", "medium": "b) medium", "heavy": "c) heavy"}
+SCHEMES = ("bare", "zwa", "spurious", "unpaced", "rto-max", "no-timestamps", "eifel", "textbook")
+MARKERS = "osD^v<>P"
+
+
+def idle_time(runs: Runs) -> Figure:
+    """Figure 7: the idle time of a connection, for each disconnection."""
+    figure, panels = _panels(runs)
+    for load, axes in panels.items():
+        shown = [run for run in runs.all if run.choices["load"] == load]
+        for scheme, some in _by_scheme(shown):
+            points = sorted((disconnection(run), idle(run) or float("nan")) for run in some)
+            axes.plot(*zip(*points, strict=True), ls="", marker=_marker(scheme), ms=2, color=_colour(scheme), label=scheme)
+        axes.axline((2, 2), slope=1, color="#888888", lw=0.6, label="disconnection")
+        axes.set_xlabel("disconnection, s")
+    next(iter(panels.values())).set_ylabel("connection idle period, s")
+    return _with_legend(figure)
+
+
+def average_window(runs: Runs) -> Figure:
+    """Figure 8."""
+    return _bars(runs, cwnd, "average cwnd, segments")
+
+
+def retransmissions(runs: Runs) -> Figure:
+    """Figure 9."""
+    return _bars(runs, repeated, "retransmitted segments")
+
+
+def data_rate(runs: Runs) -> Figure:
+    """Figure 10: the rate at the receiver over time, 70 ms of notification, one seed."""
+    import numpy as np
+
+    figure = figures.blank(figures.PAGE_IN)
+    axes = figure.subplots()
+    for scheme, some in _by_scheme([run for run in runs.all if run.choices["notification"] == "70ms"]):
+        run = some[0]
+        window = 0.5
+        times = np.arange(run.handover.down_s - 8, run.handover.down_s + 15, 0.1)
+        known, received = column(run, "time_s"), column(run, "delivered_bytes")
+        count = [received[np.searchsorted(known, [t - window, t], side="right") - 1] for t in times]
+        rates = [(late - early) * 8e-6 / window for early, late in count]
+        axes.plot(times, rates, color=_colour(scheme), label=scheme, ls="--" if scheme == "unpaced" else "-")
+    axes.axvspan(run.handover.down_s, run.handover.up_s or run.result.duration_s, color="#dddddd", lw=0)
+    axes.set_xlabel("time, s")
+    axes.set_ylabel("data rate, Mbit/s")
+    axes.set_ylim(bottom=0)
+    return _with_legend(figure)
+
+
+def timeline(runs: Runs) -> Figure:
+    """Figure 3: what the application has got, and where the timer's schedule puts the sender's next word."""
+    figure = figures.blank(figures.PAGE_IN)
+    axes = figure.subplots()
+    some = runs.of("bare", timers="kernel", load="light")
+    chosen = max(some, key=lambda run: after_return(run) or 0.0)
+    for scheme in ("bare", "spurious"):
+        run = next(
+            one
+            for one in runs.of(scheme, timers="kernel", load="light")
+            if (one.result.seed, one.choices) == (chosen.result.seed, chosen.choices)
+        )
+        start = run.handover.down_s
+        axes.step(
+            column(run, "time_s") - start, column(run, "delivered_bytes") / 1e6, where="post", color=_colour(scheme), label=scheme
+        )
+    expected = expected_after_return(chosen)
+    if expected is not None:
+        axes.axvline(disconnection(chosen) + expected, color="#888888", ls=":", label="by the schedule")
+    axes.axvspan(0, disconnection(chosen), color="#dddddd", lw=0)
+    axes.set_xlim(-2, disconnection(chosen) + (after_return(chosen) or 0) + 4)
+    axes.set_xlabel("time since the end of the old association, s")
+    axes.set_ylabel("delivered, MB")
+    return _with_legend(figure)
+
+
+def low_delay(runs: Runs) -> Figure:
+    """Window of bare and spurious where links are short."""
+    figure = figures.blank(figures.PAGE_IN)
+    groups = [(delay, notice) for delay in ("5ms", "9ms") for notice in ("70ms", "2ms")]
+    for axes, (of, label) in zip(
+        figure.subplots(1, 2), ((cwnd, "average cwnd, segments"), (repeated, "retransmitted segments")), strict=True
+    ):
+        for index, (scheme, _) in enumerate(_by_scheme(runs.all)):
+            some = [values for values in (runs.of(scheme, delay=d, notification=n) for d, n in groups)]
+            _bar(axes, index, scheme, [[of(run) for run in one] for one in some], 2)
+        axes.set_xticks(range(len(groups)), [f"{d}\nknown after {n}" for d, n in groups], fontsize=6)
+        axes.set_ylabel(label)
+    return _with_legend(figure)
+
+
+def detection(runs: Runs) -> Figure:
+    """The congestion window over one handover, by what finds the timeouts spurious."""
+    figure = figures.blank(figures.PAGE_IN)
+    axes = figure.subplots()
+    for scheme, some in _by_scheme([run for run in runs.all if run.choices["timeouts"] == "several"]):
+        run = some[0]
+        axes.step(
+            column(run, "time_s") - run.handover.down_s, column(run, "cwnd_pkt"), where="post", color=_colour(scheme), label=scheme
+        )
+    axes.axvspan(0, disconnection(run), color="#dddddd", lw=0)
+    axes.set_xlim(-2, disconnection(run) + 6)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("time since the end of the old association, s")
+    axes.set_ylabel("cwnd, segments")
+    return _with_legend(figure)
+
+
+def _panels(runs: Runs) -> tuple[Figure, dict[str, Axes]]:
+    present = [load for load in LOADS if any(run.choices["load"] == load for run in runs.all)]
+    figure = figures.blank(figures.PAGE_IN)
+    panels = dict(zip(present, figure.subplots(1, len(present), sharey=True, squeeze=False).flat, strict=True))
+    for load, axes in panels.items():
+        axes.set_title(LOADS[load], fontsize=8)
+    return figure, panels
+
+
+def _bars(runs: Runs, of: Of, label: str) -> Figure:
+    figure, panels = _panels(runs)
+    for load, axes in panels.items():
+        names = []
+        for index, (scheme, some) in enumerate(_by_scheme([run for run in runs.all if run.choices["load"] == load])):
+            _bar(axes, index, scheme, [[of(run) for run in some]], 1)
+            names.append(scheme)
+        axes.set_xticks([])
+    next(iter(panels.values())).set_ylabel(label)
+    return _with_legend(figure)
+
+
+def _bar(axes: Axes, index: int, scheme: str, groups: Sequence[Sequence[float | None]], schemes: int) -> None:
+    width = 0.8 / schemes
+    for place, values in enumerate(groups):
+        summary = stats.summarise(values)
+        if summary is None:
+            continue
+        x = place + index * width if schemes > 1 else float(index)
+        reach = [[summary.median - summary.low], [summary.high - summary.median]]
+        axes.bar(x, summary.median, width, color=_colour(scheme), label=scheme if place == 0 else "_")
+        axes.errorbar(x, summary.median, yerr=reach, color="black", lw=0.6, capsize=2)
+
+
+def _by_scheme(some: Sequence[Run]) -> list[tuple[str, list[Run]]]:
+    found = {scheme: [run for run in some if run.scheme == scheme] for scheme in SCHEMES}
+    return [(scheme, mine) for scheme, mine in found.items() if mine]
+
+
+def _colour(scheme: str) -> str:
+    return COLOURS[SCHEMES.index(scheme)]
+
+
+def _marker(scheme: str) -> str:
+    return MARKERS[SCHEMES.index(scheme)]
+
+
+def _with_legend(figure: Figure) -> Figure:
+    shown: dict[str, object] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            shown.setdefault(label, handle)
+    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=8, fontsize=7)  # type: ignore[arg-type]
+    return figure

@@ -1,0 +1,1 @@
+"""sdn-11: packet-ins to the live controller."""

@@ -1,0 +1,137 @@
+"""What the claims of [sdn] measure in a run of one flow and one handover."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from handfast.reproduce import NotRun, Run
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+NOTICE_S = 0.07
+"""From an association's end or beginning until the controller knows (T0 to T1, T2 to T3), as in `network.toml`."""
+CONTROL_S = 0.0005
+"""One way between controller and switch."""
+AIR_S = 0.001
+"""Delay of the radio link."""
+LINKS = 3
+"""Wired links between correspondent and mobile."""
+BEFORE_S = 5.0
+"""The rate before a handover is that of so many seconds."""
+
+
+def idle(run: Run) -> float | None:
+    """The longest gap in delivery, seconds: the disconnection and what the sender adds to it."""
+    return run.measures.idle_s
+
+
+def after_return(run: Run) -> float | None:
+    """From the new association to the first new data at the application, seconds."""
+    return run.handover.stall_s
+
+
+def disconnection(run: Run) -> float:
+    """From the end of the old association to the new one, seconds."""
+    back = run.handover.up_s
+    if back is None:
+        raise NotRun("a station never came back")
+    return back - run.handover.down_s
+
+
+def added(run: Run) -> float | None:
+    """What the idle time has besides the disconnection, seconds."""
+    return None if run.measures.idle_s is None else run.measures.idle_s - disconnection(run)
+
+
+def to_full_rate(run: Run) -> float | None:
+    """From the new association to 90 % of the rate before, seconds."""
+    return run.handover.time_to_full_rate_s
+
+
+def cwnd(run: Run) -> float | None:
+    """The congestion window, mean over the connection, segments."""
+    return run.measures.cwnd_mean_pkt
+
+
+def repeated(run: Run) -> float | None:
+    """Segments sent again."""
+    return run.measures.retransmitted_segments
+
+
+def round_trip(run: Run) -> float:
+    """The smoothed round-trip time at the end, seconds."""
+    return float(json.loads(run.result.raw)["flows"][0]["srtt_s"])
+
+
+def column(run: Run, name: str) -> npt.NDArray[np.float64]:
+    """A column of the flow's series, with NaN where there is no value."""
+    return run.series[name].cast(float).fill_null(float("nan")).to_numpy()
+
+
+def at(run: Run, name: str, time_s: float) -> float:
+    """What a column held at a moment: samples like the ones before and after them are not in the table."""
+    import numpy as np
+
+    place = int(np.searchsorted(column(run, "time_s"), time_s, side="right")) - 1
+    return float(column(run, name)[max(place, 0)])
+
+
+def expected_after_return(run: Run) -> float | None:
+    """The idle time after the return by the back-off schedule alone, seconds; None where no timer expired in the gap.
+
+    Taken from before the return: the first expiry in the gap, at E with the timeout R, is followed by others at E + 2 R,
+    E + 6 R, E + 14 R, … (RFC 6298 §5.5). The first one whose segment finds the new way at the first switch is delivered.
+    """
+    import numpy as np
+
+    back = run.handover.up_s
+    times, timeouts = column(run, "time_s"), column(run, "rto_s")
+    doubled = np.flatnonzero((times[1:] > run.handover.down_s) & (timeouts[1:] > 1.5 * timeouts[:-1])) + 1
+    if back is None or doubled.size == 0 or times[doubled[0]] > back:
+        return None
+    timeout = timeouts[doubled[0] - 1]
+    one_way = at(run, "srtt_s", run.handover.down_s) / 2
+    first_link = (one_way - AIR_S) / LINKS
+    expiry, wait = float(times[doubled[0]]), 2 * timeout
+    while expiry + first_link < back + NOTICE_S + CONTROL_S:
+        expiry, wait = expiry + wait, 2 * wait
+    return float(expiry + one_way - back)
+
+
+def backed_off(run: Run) -> float:
+    """How long the sender has waited for timers since the gap began when new data comes, seconds."""
+    return disconnection(run) + (run.handover.stall_s or 0.0)
+
+
+def delivered(run: Run, start_s: float, end_s: float) -> float:
+    """Bytes that came to the application in a span of time."""
+    return at(run, "delivered_bytes", end_s) - at(run, "delivered_bytes", start_s)
+
+
+def first_second(run: Run) -> float | None:
+    """The rate in the second that begins with the first new data after the return, as a share of the rate before."""
+    if run.handover.up_s is None or run.handover.stall_s is None:
+        return None
+    start = run.handover.up_s + run.handover.stall_s - 0.01  # the sample before
+    before = delivered(run, run.handover.down_s - BEFORE_S, run.handover.down_s) / BEFORE_S
+    return delivered(run, start, start + 1.0) / before
+
+
+def nothing_lost(run: Run) -> bool:
+    """Whether no segment took the stale way."""
+    return run.measures.lost_segments == 0
+
+
+def restored(run: Run) -> bool:
+    """Whether cwnd and ssthresh are again what they were before the first timeout, one second after the return."""
+    import math
+
+    if run.handover.up_s is None or run.handover.stall_s is None:
+        return False
+    before, after = run.handover.down_s, run.handover.up_s + run.handover.stall_s + 1.0
+    window = at(run, "cwnd_pkt", after) >= 0.9 * at(run, "cwnd_pkt", before)
+    old, new = at(run, "ssthresh_pkt", before), at(run, "ssthresh_pkt", after)
+    return window and (math.isnan(new) if math.isnan(old) else new >= old)

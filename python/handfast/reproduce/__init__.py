@@ -1,0 +1,47 @@
+"""`handfast reproduce`: a paper's claims, each a check that can fail."""
+
+from handfast.reproduce.paper import Claim, Claims, Paper, keys, load, need
+from handfast.reproduce.runner import Order, Outcome, document, exit_code, reproduce
+from handfast.reproduce.runs import Run, Runs, pairs, values
+from handfast.reproduce.verdict import (
+    Check,
+    Control,
+    Finding,
+    Measured,
+    NotRun,
+    Verdict,
+    above,
+    at_least,
+    at_most,
+    median,
+    within,
+)
+
+__all__ = [
+    "Check",
+    "Claim",
+    "Claims",
+    "Control",
+    "Finding",
+    "Measured",
+    "NotRun",
+    "Order",
+    "Outcome",
+    "Paper",
+    "Run",
+    "Runs",
+    "Verdict",
+    "above",
+    "at_least",
+    "at_most",
+    "document",
+    "exit_code",
+    "keys",
+    "load",
+    "median",
+    "need",
+    "pairs",
+    "reproduce",
+    "values",
+    "within",
+]

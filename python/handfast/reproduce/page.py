@@ -1,0 +1,48 @@
+"""The page of verdicts. Every text is escaped, and nothing is fetched: the page opens offline."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from handfast import __version__
+from handfast.report import page
+from handfast.reproduce.verdict import Verdict
+
+MARKS = {"holds": "✓", "fails": "✗", "not-run": "–"}
+
+
+def build(title: str, verdicts: Sequence[Verdict], drawn: Mapping[str, bytes], facts: Mapping[str, str]) -> str:
+    """The page as one HTML document; `drawn` holds the claims' figures as SVG."""
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        page.facts({"handfast": __version__, **facts}),
+        _summary(verdicts),
+        *(_claim(one, drawn.get(one.id)) for one in verdicts),
+    ]
+    return page.document(title, parts)
+
+
+def _summary(verdicts: Sequence[Verdict]) -> str:
+    rows = [[one.id, one.title, f"{MARKS[one.verdict]} {one.verdict}"] for one in verdicts]
+    return f'<section class="verdicts"><h2>Verdicts</h2>{page.table(["claim", "", "verdict"], rows)}</section>'
+
+
+def _claim(one: Verdict, svg: bytes | None) -> str:
+    measured = "<br>".join(escape(str(figure)) for figure in one.measured) or "–"
+    cells = {"measured": measured, **{name: escape(getattr(one, name)) or "–" for name in ("paper", "control", "reason")}}
+    rows = "".join(f'<tr><th scope="row">{name}</th><td>{cell}</td></tr>' for name, cell in cells.items())
+    return (
+        f'<section class="claim"><h2 id="{escape(one.id)}">{escape(one.id)}: {escape(one.title)} '
+        f'<span class="{one.verdict}">{MARKS[one.verdict]} {one.verdict}</span></h2>'
+        f"{_figure(one, svg)}<table><tbody>{rows}</tbody></table></section>"
+    )
+
+
+def _figure(one: Verdict, svg: bytes | None) -> str:
+    if svg is None:
+        return ""
+    return (
+        f'<figure><img alt="{escape(one.title)}" src="data:image/svg+xml;base64,{b64encode(svg).decode()}"></figure>'
+    )

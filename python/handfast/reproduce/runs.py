@@ -1,0 +1,125 @@
+"""What a claim gets: the runs of its sweeps, found by scheme and by what their axes chose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from handfast import series, sweeps
+from handfast.errors import InputError
+from handfast.reproduce.verdict import MIN_SEEDS, NotRun
+from handfast.results import Handover, Measures, Result
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, and what its axes chose."""
+
+    sweep: str
+    choices: Mapping[str, str]
+    """By axis."""
+    result: Result
+    series_dir: Path | None
+
+    @property
+    def scheme(self) -> str:
+        """What ran."""
+        return self.result.scheme
+
+    @property
+    def measures(self) -> Measures:
+        """The figures of all its flows."""
+        return self.result.aggregate
+
+    @property
+    def handover(self) -> Handover:
+        """The first one: figures of handovers come from runs with one each."""
+        return self.result.handovers[0]
+
+    @cached_property
+    def series(self) -> pl.DataFrame:
+        """Its flows over time (docs/results.md), in order of time."""
+        frame = series.read(self.series_dir, self.result, series.FLOWS) if self.series_dir is not None else None
+        if frame is None:
+            raise InputError(f"sweep {self.sweep}: keeps no time series; its file lacks `series = true`")
+        return frame.sort("time_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The runs that a claim asked for."""
+
+    all: tuple[Run, ...]
+    quick: bool
+    """Whether the user asked for a look, not for a measurement."""
+    scratch: Path
+    """A folder for what a claim needs to write."""
+
+    def of(self, scheme: str, sweep: str | None = None, **choices: str) -> list[Run]:
+        """The valid runs of a scheme with these choices, by seed; none at all makes the claim one that is not run."""
+        found = [
+            run
+            for run in self.all
+            if run.scheme == scheme
+            and sweep in (None, run.sweep)
+            and all(run.choices.get(axis) == choice for axis, choice in choices.items())
+            and run.result.valid
+        ]
+        if not found:
+            where = "".join(f", {axis} {choice}" for axis, choice in choices.items())
+            raise NotRun(f"there are no runs of the scheme {scheme}{where}")
+        return sorted(found, key=lambda run: run.result.seed)
+
+    def has(self, scheme: str) -> bool:
+        """Whether there are runs of a scheme."""
+        return any(run.scheme == scheme for run in self.all)
+
+    def check(self) -> None:
+        """Raise where the runs can judge nothing: too few seeds, or seeds that change nothing."""
+        for name, group in self._groups().items():
+            seeds = {run.result.seed for run in group}
+            if len(seeds) < MIN_SEEDS:
+                raise NotRun(f"{name}: {len(seeds)} seeds; at least {MIN_SEEDS} are needed")
+            # [DESIGN] rule 6: zero variance over seeds counts as not run.
+            if len({run.measures for run in group}) == 1:
+                raise NotRun(f"{name}: every seed gave the same, so the seeds vary nothing")
+
+    def _groups(self) -> dict[str, list[Run]]:
+        groups: dict[str, list[Run]] = {}
+        for run in self.all:
+            if run.result.valid:
+                name = ", ".join([run.sweep, *run.choices.values(), run.result.row])
+                groups.setdefault(name, []).append(run)
+        return groups
+
+
+def of_cells(name: str, cells: Sequence[sweeps.Cell], results: Sequence[Result], out: Path) -> list[Run]:
+    """The runs of a sweep's cells."""
+    return [
+        Run(name, dict(cell.point), result, cell.series_dir(out))
+        for cell, result in zip(cells, results, strict=True)
+    ]
+
+
+Figure = Callable[[Run], float | None]
+
+
+def values(runs: Iterable[Run], figure: Figure) -> list[float | None]:
+    """A figure of each run."""
+    return [figure(run) for run in runs]
+
+
+def pairs(first: Sequence[Run], second: Sequence[Run], figure: Figure) -> list[tuple[float | None, float | None]]:
+    """A figure of two schemes' runs with the same seed and the same choices."""
+    there = {_place(run): figure(run) for run in second}
+    return [(figure(run), there[_place(run)]) for run in first if _place(run) in there]
+
+
+def _place(run: Run) -> tuple[object, ...]:
+    return (run.result.seed, *sorted(run.choices.items()))

@@ -1,0 +1,193 @@
+"""What judging a claim gives: figures, checks that can fail, and the same checks where they must."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from handfast import stats
+
+HOLDS: Literal["holds"] = "holds"
+FAILS: Literal["fails"] = "fails"
+NOT_RUN: Literal["not-run"] = "not-run"
+Word = Literal["holds", "fails", "not-run"]
+
+MIN_SEEDS = 10
+"""Fewer runs of one kind judge nothing."""
+
+
+class NotRun(Exception):
+    """The claim cannot be judged here; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One figure of a claim."""
+
+    name: str
+    """What it is, in words; no unit."""
+    unit: str
+    """`s`, `pkt`, `%`, …; empty for a pure number."""
+    value: float
+    low: float | None = None
+    """The lower end of the median's 95 % interval; None where the figure is no median over runs."""
+    high: float | None = None
+    count: int = 1
+    """How many runs it sums up."""
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        if self.low is None or self.high is None:
+            return f"{self.name}: {number(self.value)}{unit}"
+        return f"{self.name}: {number(self.value)}{unit} [{number(self.low)}, {number(self.high)}]"
+
+    @property
+    def key(self) -> str:
+        """Its name in JSON, unit included."""
+        unit = {"%": "percent", "": ""}.get(self.unit, self.unit)
+        words = [*self.name.replace(",", " ").replace("/", " per ").split(), *unit.replace("/", "_per_").split()]
+        return "_".join(words).replace("-", "_").lower()
+
+    def as_json(self) -> object:
+        """The number, or the median with its interval."""
+        if self.low is None or self.high is None:
+            return self.value
+        return {"median": self.value, "low": self.low, "high": self.high, "runs": self.count}
+
+
+def number(value: float) -> str:
+    """Three significant digits, but no digit of a whole number lost."""
+    return f"{value:.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"
+
+
+def median(name: str, unit: str, values: Sequence[float | None]) -> Measured:
+    """The median of some runs' figure with its interval; runs without the figure make the claim one that is not run."""
+    summary = stats.summarise(values)
+    if summary is None:
+        raise NotRun(f"no run has the figure: {name}")
+    return Measured(name, unit, summary.median, summary.low, summary.high, summary.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A sentence that is true or not."""
+
+    says: str
+    """The rule with the numbers in it."""
+    holds: bool
+
+    def __str__(self) -> str:
+        return f"{self.says}{'' if self.holds else ' (no)'}"
+
+
+def at_most(name: str, value: float, limit: float, unit: str = "") -> Check:
+    """`value` is at most `limit`."""
+    return _compared(name, value, "<=", limit, unit, value <= limit)
+
+
+def at_least(name: str, value: float, limit: float, unit: str = "") -> Check:
+    """`value` is at least `limit`."""
+    return _compared(name, value, ">=", limit, unit, value >= limit)
+
+
+def within(name: str, value: float, other: float, share: float) -> Check:
+    """`value` differs from `other` by at most `share` of the other."""
+    apart = abs(value - other)
+    says = f"{name}: {number(value)} within {share:.0%} of {number(other)}"
+    return Check(says, apart <= share * abs(other))
+
+
+def above(name: str, pairs: Sequence[tuple[float | None, float | None]], unit: str = "") -> Check:
+    """The first of each pair is above the second: the interval of the median difference lies above zero."""
+    differences = [first - second for first, second in pairs if first is not None and second is not None]
+    summary = stats.summarise(differences)
+    if summary is None:
+        raise NotRun(f"no pair of runs has the figure: {name}")
+    tail = f" {unit}" if unit else ""
+    says = f"{name}: by {number(summary.median)}{tail} [{number(summary.low)}, {number(summary.high)}]"
+    return Check(says, summary.low > 0)
+
+
+def _compared(name: str, value: float, sign: str, limit: float, unit: str, holds: bool) -> Check:
+    tail = f" {unit}" if unit else ""
+    return Check(f"{name}: {number(value)} {sign} {number(limit)}{tail}", holds)
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """The same checks where the mechanism is off: one of them has to fail."""
+
+    says: str
+    """What was put in the mechanism's place."""
+    checks: tuple[Check, ...]
+
+    @property
+    def tells(self) -> bool:
+        """Whether the checks can tell the mechanism from its absence."""
+        return not all(check.holds for check in self.checks)
+
+    def __str__(self) -> str:
+        failed = [check.says for check in self.checks if not check.holds]
+        if failed:
+            return f"{self.says}: fails, as it must ({'; '.join(failed)})"
+        return f"{self.says}: holds as well, so the checks tell nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a claim's function found in the runs."""
+
+    measured: tuple[Measured, ...]
+    checks: tuple[Check, ...]
+    control: Control
+    cause: str = ""
+    """Why a check fails, as an ablation shows it; printed where one does."""
+    remark: str = ""
+    """What a reader must know of the figures; printed always."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A claim, judged."""
+
+    id: str
+    title: str
+    verdict: Word
+    paper: str
+    """What the paper says."""
+    measured: tuple[Measured, ...] = ()
+    control: str = ""
+    reason: str = ""
+    checks: tuple[Check, ...] = field(default=(), compare=False)
+
+    def as_json(self) -> Mapping[str, Any]:
+        """An entry of `claims`: the keys of DESIGN."""
+        return {
+            "id": self.id,
+            "verdict": self.verdict,
+            "measured": {one.key: one.as_json() for one in self.measured},
+            "paper": self.paper,
+            "control": self.control,
+            "reason": self.reason,
+        }
+
+
+def judge(claim: str, title: str, paper: str, finding: Finding) -> Verdict:
+    """The verdict that a finding comes to."""
+    failed = [check for check in finding.checks if not check.holds]
+    tells = finding.control.tells
+    word = HOLDS if not failed and tells else FAILS
+    parts = ["; ".join(map(str, failed or finding.checks))]
+    if not tells:
+        parts.append("the control holds too")
+    if word == FAILS and finding.cause:
+        parts.append(finding.cause)
+    if finding.remark:
+        parts.append(finding.remark)
+    return Verdict(claim, title, word, paper, finding.measured, str(finding.control), ". ".join(parts), finding.checks)
+
+
+def not_run(claim: str, title: str, paper: str, why: str) -> Verdict:
+    """The verdict where nothing was judged."""
+    return Verdict(claim, title, NOT_RUN, paper, reason=why)
