@@ -1,5 +1,5 @@
 # make demo     builds, then compares every scheme on one roam: a table, and out/demo/report.html
-# make build    leaves a working .venv/bin/handfast, and target/release/handfastd, the daemon for real networks
+# make build    leaves a working .venv/bin/handfast, and target/release/handfastd, the daemon for real networks (and what sdn-11 sends it)
 # make test     cargo test and pytest; the reason for everything skipped is printed
 # make lint     rustfmt, clippy, ruff, mypy, stubtest
 # make bench    the speed comparison; writes out/bench.json
@@ -39,7 +39,7 @@ lint: $(VENV)/.dev
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --quiet --check
-	$(BIN)/mypy python tests/python $(wildcard bench)
+	$(BIN)/mypy python tests/python papers $(wildcard bench)
 	$(BIN)/stubtest handfast._handfast
 
 bench:
@@ -69,8 +69,9 @@ $(VENV)/.built: $(VENV)/.made pyproject.toml $(RUST)
 
 # Not with fat LTO, unless PROFILE says so: it takes minutes, and the daemon waits for its sockets most of the time.
 target/release/handfastd: $(RUST)
-	@cargo build --quiet --profile $(PROFILE) --target-dir target --package handfast-daemon
-	@mkdir -p $(@D)
+	@cargo build --quiet --profile $(PROFILE) --target-dir target --package handfast-daemon --bin handfastd --example switches
+	@mkdir -p $(@D)/examples
+	@[ $(PROFILE) = release ] || cp target/$(PROFILE)/examples/switches $(@D)/examples/
 	@[ $(PROFILE) = release ] || cp target/$(PROFILE)/handfastd $@
 
 # With the tools of `make test` and `make lint`.

@@ -4,16 +4,22 @@
 Generated switches (`crates/daemon/examples/switches`) send packet-ins of 64 B TCP frames over loopback. handfastd holds
 them while their stations are away and releases them, in order; os-ken answers each at once. Writes
 `out/bench-controller.json` and prints a table. Exit 1 if a gate fails, 2 if something does not run.
+
+`--response` measures the response time alone, for the numbers of hosts of [sdn] Figure 11, and builds nothing: it is
+what the claim sdn-11 calls (`handfast reproduce sdn/11`).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +61,10 @@ port = 2
 SWITCHES = 4
 MANY = ("--stations", "300", "--connections", "100")
 """30,000 connections."""
+HOSTS = {"50 mobiles, 5 correspondents, 60 pairs": 50 + 5 + 2 * 60, "215 hosts": 215}
+"""[sdn] Figure 11 and section 4.1. Every host counts as a station that roams: here only those ask the controller."""
+PAUSE_S = 0.01
+"""How long the controller of the control rests and works in turns."""
 HELD_EACH = 10
 """Segments held for each of them."""
 FRAME = 64
@@ -101,11 +111,13 @@ class Controller:
     port: int
     news: Path | None = None
     """The association socket, if it has one."""
+    binaries: Path = TARGET / "release"
+    """Where the generated switches are."""
 
     def work(self, *options: str | Path) -> dict[str, Any]:
         """What generated switches report that were told these options."""
         news = ["--news", str(self.news)] if self.news else []
-        switches = TARGET / "release" / "examples" / "switches"
+        switches = self.binaries / "examples" / "switches"
         command = [switches, "--connect", f"127.0.0.1:{self.port}", *news, *options]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         if done.returncode != 0:
@@ -131,7 +143,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(command: list[str | Path], port: int, news: Path | None = None, *, log: Path) -> Iterator[Controller]:
+def running(
+    command: list[str | Path], port: int, news: Path | None = None, *, log: Path, binaries: Path = TARGET / "release"
+) -> Iterator[Controller]:
     """The controller that `command` starts, until it listens; it is killed at the end."""
     with log.open("w") as errors:
         process = subprocess.Popen([str(word) for word in command], stdout=errors, stderr=errors)
@@ -141,10 +155,31 @@ def running(command: list[str | Path], port: int, news: Path | None = None, *, l
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise Failed(f"does not listen: {' '.join(map(str, command))}: {log.read_text()[-500:]}")
                 time.sleep(0.05)
-            yield Controller(process.pid, port, news)
+            yield Controller(process.pid, port, news, binaries)
         finally:
             process.kill()
             process.wait()
+
+
+@contextmanager
+def resting(pid: int) -> Iterator[None]:
+    """The process is stopped every other `PAUSE_S`, as by a collector of garbage."""
+    done = threading.Event()
+
+    def rest() -> None:
+        while not done.is_set():
+            os.kill(pid, signal.SIGSTOP)
+            done.wait(PAUSE_S)
+            os.kill(pid, signal.SIGCONT)
+            done.wait(PAUSE_S)
+
+    thread = threading.Thread(target=rest)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def listens(port: int) -> bool:
@@ -159,8 +194,11 @@ def listens(port: int) -> bool:
 class Bench:
     """One call of this script."""
 
-    def __init__(self, *, quick: bool, pairs: int, folder: Path, peers: bool) -> None:
+    def __init__(
+        self, *, quick: bool, pairs: int, folder: Path, peers: bool, binaries: Path = TARGET / "release"
+    ) -> None:
         self.quick = quick
+        self.binaries = binaries
         self.pairs = pairs
         self.folder = folder
         self.peers = PEERS if peers else {}
@@ -207,6 +245,20 @@ class Bench:
             besides = case.ours[0]["besides_held_mb"]
             self.gates.append(Gate(f"memory of {name} besides held frames, MB", besides, most=MEMORY_GATE_MB))
 
+    def response(self, runs: int) -> dict[str, list[Figures]]:
+        """The latency with so many hosts, several times each; and with a controller that rests every other moment."""
+        packets = "200" if self.quick else "1000"
+        found: dict[str, list[Figures]] = {}
+        for name, hosts in HOSTS.items():
+            options = ("--stations", str(hosts), "--connections", "1", "latency", "--packets", packets)
+            for _ in range(runs):
+                with self.handfastd() as ours:
+                    found.setdefault(name, []).append(ours.work(*options))
+        for _ in range(runs):
+            with self.handfastd() as ours, resting(ours.pid):
+                found.setdefault("resting", []).append(ours.work(*options))
+        return found
+
     def each(self, case: Case) -> Iterator[int]:
         """The pairs, with progress."""
         for pair in range(1, self.pairs + 1):
@@ -221,8 +273,8 @@ class Bench:
         port, news, file = free_port(), self.folder / "association", self.folder / "handfastd.toml"
         points = "".join(ACCESS_POINT.format(number=number) for number in range(1, SWITCHES + 1))
         file.write_text(CONFIG.format(port=port, socket=news) + points)
-        command: list[str | Path] = [TARGET / "release" / "handfastd", "controller", "--config", file]
-        with running(command, port, news, log=self.folder / "handfastd.log") as controller:
+        command: list[str | Path] = [self.binaries / "handfastd", "controller", "--config", file]
+        with running(command, port, news, log=self.folder / "handfastd.log", binaries=self.binaries) as controller:
             yield controller
 
     @contextmanager
@@ -316,6 +368,18 @@ def line(name: str, figures: Figures) -> str:
     return f"  {name:18}" + "  ".join(f"{key} {value:,.10g}" for key, value in figures.items())
 
 
+def response(binaries: Path, runs: int, *, quick: bool) -> int:
+    """Print the response times; the exit code."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            bench = Bench(quick=quick, pairs=runs, folder=Path(folder), peers=False, binaries=binaries)
+            sys.stdout.write(json.dumps({"schema": 1, "response": bench.response(runs)}, indent=2) + "\n")
+    except (Failed, OSError) as error:
+        say(f"error: {error}")
+        return 2
+    return 0
+
+
 def main() -> int:
     """The exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -323,9 +387,13 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"runs of each side (default {PAIRS})")
     out = ROOT / "out" / "bench-controller.json"
     parser.add_argument("--out", type=Path, default=out, help="default: out/bench-controller.json")
+    parser.add_argument("--response", action="store_true", help="response time only; prints JSON")
+    parser.add_argument("--binaries", type=Path, default=TARGET / "release", help="with --response: what is built")
     args = parser.parse_args()
     if args.pairs < 1:
         parser.error("--pairs: at least 1")
+    if args.response:
+        return response(args.binaries, args.pairs, quick=args.quick)
     try:
         build("the daemon", "-p", "handfast-daemon", "--bin", "handfastd", "--example", "switches")
         with tempfile.TemporaryDirectory() as folder:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from handfast import figures, stats
 from handfast.curves import COLOURS
 from handfast.reproduce import Run, Runs
 
-from .measure import after_return, column, cwnd, disconnection, expected_after_return, idle, repeated
+from . import live
+from .measure import Of, after_return, column, cwnd, disconnection, expected_after_return, idle, repeated
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Of = Callable[[Run], float | None]
 
 LOADS = {"light": "a) light", "medium": "b) medium", "heavy": "c) heavy"}
 SCHEMES = ("bare", "zwa", "spurious", "unpaced", "rto-max", "no-timestamps", "eifel", "textbook")
@@ -29,7 +30,9 @@ def idle_time(runs: Runs) -> Figure:
         shown = [run for run in runs.all if run.choices["load"] == load]
         for scheme, some in _by_scheme(shown):
             points = sorted((disconnection(run), idle(run) or float("nan")) for run in some)
-            axes.plot(*zip(*points, strict=True), ls="", marker=_marker(scheme), ms=2, color=_colour(scheme), label=scheme)
+            axes.plot(
+                *zip(*points, strict=True), ls="", marker=_marker(scheme), ms=2, color=_colour(scheme), label=scheme
+            )
         axes.axline((2, 2), slope=1, color="#888888", lw=0.6, label="disconnection")
         axes.set_xlabel("disconnection, s")
     next(iter(panels.values())).set_ylabel("connection idle period, s")
@@ -81,7 +84,11 @@ def timeline(runs: Runs) -> Figure:
         )
         start = run.handover.down_s
         axes.step(
-            column(run, "time_s") - start, column(run, "delivered_bytes") / 1e6, where="post", color=_colour(scheme), label=scheme
+            column(run, "time_s") - start,
+            column(run, "delivered_bytes") / 1e6,
+            where="post",
+            color=_colour(scheme),
+            label=scheme,
         )
     expected = expected_after_return(chosen)
     if expected is not None:
@@ -101,7 +108,7 @@ def low_delay(runs: Runs) -> Figure:
         figure.subplots(1, 2), ((cwnd, "average cwnd, segments"), (repeated, "retransmitted segments")), strict=True
     ):
         for index, (scheme, _) in enumerate(_by_scheme(runs.all)):
-            some = [values for values in (runs.of(scheme, delay=d, notification=n) for d, n in groups)]
+            some = [runs.of(scheme, delay=d, notification=n) for d, n in groups]
             _bar(axes, index, scheme, [[of(run) for run in one] for one in some], 2)
         axes.set_xticks(range(len(groups)), [f"{d}\nknown after {n}" for d, n in groups], fontsize=6)
         axes.set_ylabel(label)
@@ -115,13 +122,35 @@ def detection(runs: Runs) -> Figure:
     for scheme, some in _by_scheme([run for run in runs.all if run.choices["timeouts"] == "several"]):
         run = some[0]
         axes.step(
-            column(run, "time_s") - run.handover.down_s, column(run, "cwnd_pkt"), where="post", color=_colour(scheme), label=scheme
+            column(run, "time_s") - run.handover.down_s,
+            column(run, "cwnd_pkt"),
+            where="post",
+            color=_colour(scheme),
+            label=scheme,
         )
     axes.axvspan(0, disconnection(run), color="#dddddd", lw=0)
     axes.set_xlim(-2, disconnection(run) + 6)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("time since the end of the old association, s")
     axes.set_ylabel("cwnd, segments")
+    return _with_legend(figure)
+
+
+def response(runs: Runs) -> Figure:
+    """Figure 11: the response time of the controller, median and 99th percentile."""
+    found = live.response(quick=runs.quick)
+    figure = figures.blank(figures.PAGE_IN)
+    axes = figure.subplots()
+    for index, quantile in enumerate(("p50", "p99")):
+        for place, samples in enumerate(found.values()):
+            summary = stats.summarise([1e-3 * sample[f"{quantile}_us"] for sample in samples])
+            if summary is not None:
+                label = quantile if place == 0 else "_"
+                axes.bar(place + 0.4 * index, summary.median, 0.4, color=COLOURS[index], label=label)
+    axes.axhspan(9.2, 11, color="#dddddd", lw=0, label="the paper")
+    axes.set_yscale("log")
+    axes.set_xticks([place + 0.2 for place in range(len(found))], list(found))
+    axes.set_ylabel("controller response time, ms")
     return _with_legend(figure)
 
 
@@ -137,10 +166,8 @@ def _panels(runs: Runs) -> tuple[Figure, dict[str, Axes]]:
 def _bars(runs: Runs, of: Of, label: str) -> Figure:
     figure, panels = _panels(runs)
     for load, axes in panels.items():
-        names = []
         for index, (scheme, some) in enumerate(_by_scheme([run for run in runs.all if run.choices["load"] == load])):
             _bar(axes, index, scheme, [[of(run) for run in some]], 1)
-            names.append(scheme)
         axes.set_xticks([])
     next(iter(panels.values())).set_ylabel(label)
     return _with_legend(figure)
@@ -172,9 +199,9 @@ def _marker(scheme: str) -> str:
 
 
 def _with_legend(figure: Figure) -> Figure:
-    shown: dict[str, object] = {}
+    shown: dict[str, Artist] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             shown.setdefault(label, handle)
-    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=8, fontsize=7)  # type: ignore[arg-type]
+    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=8, fontsize=7)
     return figure

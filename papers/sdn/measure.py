@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from handfast.reproduce import NotRun, Run
+
+Of = Callable[[Run], float | None]
+"""A figure of a run."""
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,30 +85,35 @@ def at(run: Run, name: str, time_s: float) -> float:
 
 
 def expected_after_return(run: Run) -> float | None:
-    """The idle time after the return by the back-off schedule alone, seconds; None where no timer expired in the gap.
+    """The idle time after the return by the back-off schedule, seconds; None where no timer expired in the gap."""
+    spans = expected_spans(run, late=0.0)
+    return spans[-1][0] if spans else None
 
-    Taken from before the return: the first expiry in the gap, at E with the timeout R, is followed by others at E + 2 R,
-    E + 6 R, E + 14 R, … (RFC 6298 §5.5). The first one whose segment finds the new way at the first switch is delivered.
+
+def expected_spans(run: Run, late: float) -> list[tuple[float, float]]:
+    """When data may come by the schedule, seconds after the return: from, to.
+
+    All is taken from before the return: the first expiry in the gap, at E with the timeout R, is followed by others at
+    E + 2 R, E + 6 R, E + 14 R, … (RFC 6298 §5.5), each up to `late` of the wait later. It counts which is the first to
+    find the new way at the first switch; timers that may be late leave a choice of two.
     """
     import numpy as np
 
-    back = run.handover.up_s
+    down, back = run.handover.down_s, run.handover.up_s
     times, timeouts = column(run, "time_s"), column(run, "rto_s")
-    doubled = np.flatnonzero((times[1:] > run.handover.down_s) & (timeouts[1:] > 1.5 * timeouts[:-1])) + 1
+    doubled = np.flatnonzero((times[1:] > down) & (timeouts[1:] > 1.5 * timeouts[:-1])) + 1
     if back is None or doubled.size == 0 or times[doubled[0]] > back:
-        return None
-    timeout = timeouts[doubled[0] - 1]
-    one_way = at(run, "srtt_s", run.handover.down_s) / 2
-    first_link = (one_way - AIR_S) / LINKS
-    expiry, wait = float(times[doubled[0]]), 2 * timeout
-    while expiry + first_link < back + NOTICE_S + CONTROL_S:
+        return []
+    one_way = at(run, "srtt_s", down) / 2
+    opens = back + NOTICE_S + CONTROL_S - (one_way - AIR_S) / LINKS
+    expiry, wait = float(times[doubled[0]]), 2 * float(timeouts[doubled[0] - 1])
+    found: list[tuple[float, float]] = []
+    while not found or found[-1][0] + back - one_way < opens:
+        latest = expiry + late * (expiry - down)
+        if latest >= opens:
+            found.append((expiry + one_way - back, latest + one_way - back))
         expiry, wait = expiry + wait, 2 * wait
-    return float(expiry + one_way - back)
-
-
-def backed_off(run: Run) -> float:
-    """How long the sender has waited for timers since the gap began when new data comes, seconds."""
-    return disconnection(run) + (run.handover.stall_s or 0.0)
+    return found
 
 
 def delivered(run: Run, start_s: float, end_s: float) -> float:
@@ -127,8 +137,6 @@ def nothing_lost(run: Run) -> bool:
 
 def restored(run: Run) -> bool:
     """Whether cwnd and ssthresh are again what they were before the first timeout, one second after the return."""
-    import math
-
     if run.handover.up_s is None or run.handover.stall_s is None:
         return False
     before, after = run.handover.down_s, run.handover.up_s + run.handover.stall_s + 1.0

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from handfast import _handfast, api, shipped
+from handfast import _handfast, api, reproduce, shipped
 from handfast.cli import console, options
 
 
@@ -19,13 +19,13 @@ def register(app: typer.Typer) -> None:
 
 
 def listing(json: options.JsonOption = False) -> None:
-    """List the shipped scenarios with their schemes, the TCP profiles, and the agents.
+    """List the shipped scenarios with their schemes, the TCP profiles, the agents, and the papers.
 
     \b
     handfast list
     handfast list --json | jq -r .profiles[].name
     """
-    found = {"scenarios": _scenarios(), "profiles": _profiles(), "agents": _agents()}
+    found = {"scenarios": _scenarios(), "profiles": _profiles(), "agents": _agents(), "papers": _papers()}
     if json:
         sys.stdout.write(json_module.dumps(found, indent=2) + "\n")
     else:
@@ -46,6 +46,10 @@ def _profiles() -> list[dict[str, Any]]:
 
 def _agents() -> list[dict[str, Any]]:
     return [{"name": name, "description": summary} for name, summary in _handfast.agents()]
+
+
+def _papers() -> list[dict[str, Any]]:
+    return [{"name": key, "description": reproduce.load(key).claims.title} for key in reproduce.known()]
 
 
 def _print(found: dict[str, list[dict[str, Any]]]) -> None:

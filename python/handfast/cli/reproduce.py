@@ -67,7 +67,7 @@ def reproduce(
 def _chosen(targets: Sequence[str]) -> list[tuple[Paper, list[Claim]]]:
     names: dict[str, list[str]] = {}
     whole: set[str] = set()
-    for target in targets or bench.keys():
+    for target in targets or bench.known():
         key, slash, name = target.partition("/")
         names.setdefault(key, []).append(name)
         if not slash:
@@ -87,7 +87,9 @@ def _list(orders: Sequence[Order], json: bool) -> None:
     if json:
         import json as json_module
 
-        found = [{"key": order.paper.key, "title": order.paper.claims.title, "claims": _lines(order)} for order in orders]
+        found = [
+            {"key": order.paper.key, "title": order.paper.claims.title, "claims": _lines(order)} for order in orders
+        ]
         sys.stdout.write(json_module.dumps({"papers": found}, indent=2) + "\n")
         return
     screen = console.out()
@@ -125,14 +127,20 @@ def _explained(order: Order) -> Iterator[None]:
 
 
 def _table(order: Order, verdicts: Sequence[Verdict]) -> Table:
-    table = Table(title=order.paper.claims.title, title_justify="left", box=box.SIMPLE_HEAD, show_lines=False)
+    table = Table(title=order.paper.claims.title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("measured")
-    table.add_column("the paper")
+    table.add_column("what was found")
     for one in verdicts:
-        measured = "\n".join(map(str, one.measured)) or one.reason
-        table.add_row(one.id, Text(one.verdict, style=COLOURS[one.verdict]), Text(measured), Text(one.paper))
-        if one.measured:
-            table.add_row("", "", Text(f"{one.reason}\ncontrol: {one.control}", style="dim"), "")
+        table.add_row(one.id, Text(one.verdict, style=COLOURS[one.verdict]), _found(one), end_section=True)
     return table
+
+
+def _found(one: Verdict) -> Text:
+    text = Text(one.title)
+    measured = "; ".join(map(str, one.measured))
+    for name, words in (("paper", one.paper), ("measured", measured), ("reason", one.reason), ("control", one.control)):
+        if words:
+            text.append(f"\n{name}: ", style="bold")
+            text.append(words)
+    return text

@@ -1,6 +1,6 @@
 """`handfast reproduce`: a paper's claims, each a check that can fail."""
 
-from handfast.reproduce.paper import Claim, Claims, Paper, keys, load, need
+from handfast.reproduce.paper import Claim, Claims, Paper, known, load, need
 from handfast.reproduce.runner import Order, Outcome, document, exit_code, reproduce
 from handfast.reproduce.runs import Run, Runs, pairs, values
 from handfast.reproduce.verdict import (
@@ -36,7 +36,7 @@ __all__ = [
     "at_most",
     "document",
     "exit_code",
-    "keys",
+    "known",
     "load",
     "median",
     "need",

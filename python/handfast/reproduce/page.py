@@ -31,7 +31,10 @@ def _summary(verdicts: Sequence[Verdict]) -> str:
 
 def _claim(one: Verdict, svg: bytes | None) -> str:
     measured = "<br>".join(escape(str(figure)) for figure in one.measured) or "–"
-    cells = {"measured": measured, **{name: escape(getattr(one, name)) or "–" for name in ("paper", "control", "reason")}}
+    cells = {
+        "measured": measured,
+        **{name: escape(getattr(one, name)) or "–" for name in ("paper", "control", "reason")},
+    }
     rows = "".join(f'<tr><th scope="row">{name}</th><td>{cell}</td></tr>' for name, cell in cells.items())
     return (
         f'<section class="claim"><h2 id="{escape(one.id)}">{escape(one.id)}: {escape(one.title)} '
@@ -43,6 +46,4 @@ def _claim(one: Verdict, svg: bytes | None) -> str:
 def _figure(one: Verdict, svg: bytes | None) -> str:
     if svg is None:
         return ""
-    return (
-        f'<figure><img alt="{escape(one.title)}" src="data:image/svg+xml;base64,{b64encode(svg).decode()}"></figure>'
-    )
+    return f'<figure><img alt="{escape(one.title)}" src="data:image/svg+xml;base64,{b64encode(svg).decode()}"></figure>'

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from handfast import api, shipped, sweeps
 from handfast.errors import InputError
-from handfast.results import BACKENDS, SIM
 from handfast.reproduce.runs import Runs
 from handfast.reproduce.verdict import Finding
+from handfast.results import BACKENDS, SIM
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,7 +104,9 @@ class Plan:
         self._check(only)
         base = api.load(self.scenario, self.fixed)
         schemes = [scheme for scheme in self.schemes if scheme in base.schemes]
-        kept = [[(axis, name) for name in choices if name in only.get(axis, choices)] for axis, choices in self.axes.items()]
+        kept = [
+            [(axis, name) for name in choices if name in only.get(axis, choices)] for axis, choices in self.axes.items()
+        ]
         variants = [(point, self._variant(base, point)) for point in product(*kept)]
         return [
             sweeps.Cell(point, variant, scheme, seed, backend, self.with_series)
@@ -212,7 +214,7 @@ class Paper:
         return [claim for claim in self.claims.all if not wanted or claim.id in wanted]
 
 
-def keys() -> list[str]:
+def known() -> list[str]:
     """Every paper's key."""
     return sorted(directory.name for directory in shipped.papers())
 

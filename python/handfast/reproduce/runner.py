@@ -80,9 +80,7 @@ def _runs(order: Order, progress: Progress | None) -> tuple[Found, int]:
         tasks.check([cell.backend], [cell.scenario], [cell.scheme])
     results, reused = sweeps.fill(cells, out=order.out, jobs=order.jobs, progress=progress)
     left = iter(results)
-    found = {
-        key: runs.of_cells(key[1], some, [next(left) for _ in some], order.out) for key, some in wanted.items()
-    }
+    found = {key: runs.of_cells(key[1], some, [next(left) for _ in some], order.out) for key, some in wanted.items()}
     return found, reused
 
 

@@ -102,8 +102,7 @@ class Runs:
 def of_cells(name: str, cells: Sequence[sweeps.Cell], results: Sequence[Result], out: Path) -> list[Run]:
     """The runs of a sweep's cells."""
     return [
-        Run(name, dict(cell.point), result, cell.series_dir(out))
-        for cell, result in zip(cells, results, strict=True)
+        Run(name, dict(cell.point), result, cell.series_dir(out)) for cell, result in zip(cells, results, strict=True)
     ]
 
 

@@ -1,0 +1,292 @@
+"""`handfast reproduce`: verdicts that can change, controls, what is not run, exit codes, JSON, resumption."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Command
+from handfast import engine, reproduce, shipped
+from handfast.reproduce import Check, Control, Finding, Measured, paper, verdict
+
+NETWORK = """
+duration = "6s"
+[nodes]
+a = {kind = "host"}
+b = {kind = "host"}
+[[links]]
+name = "wire"
+between = ["a", "b"]
+rate = "2Mbit/s"
+delay = "20ms"
+queue = "20pkt"
+[[flows]]
+from = "a"
+to = "b"
+[[events]]
+at = "2s"
+do = "outage"
+link = "wire"
+gap = "1s"
+phase = "random"
+[schemes.slow]
+sender = "sack"
+[schemes.quick]
+sender = {profile = "sack", rto_min = "200ms", rto_initial = "300ms", rto_max = "300ms"}
+"""
+
+SWEEP = """
+scenario = "network.toml"
+schemes = ["slow", "quick", "unborn"]
+seeds = 12
+quick_seeds = 10
+[axes.rate.low]
+"links.wire.rate" = "1Mbit/s"
+[axes.rate.high]
+"links.wire.rate" = "4Mbit/s"
+"""
+
+CLAIMS = """
+from handfast.reproduce import Claims, Control, Finding, above, at_most, median, need, pairs, values
+
+CLAIMS = Claims("fake", "A paper <script>alert(1)</script>")
+
+def stall(run):
+    return run.handover.stall_s
+
+def finding(runs, better, limit, control):
+    def judged(scheme):
+        return (
+            at_most(f"{scheme}", median("", "s", values(runs.of(scheme), stall)).value, limit, "s"),
+            above("slow above it", pairs(runs.of("slow"), runs.of(scheme), stall), "s"),
+        )
+    measured = median("stall", "s", values(runs.of(better), stall))
+    return Finding((measured,), judged(better), Control("the other", judged(control)), cause="the cause & <b>")
+
+@CLAIMS.claim("good", "quick is quicker", paper="much", needs=[need("one", rate="low")])
+def good(runs):
+    return finding(runs, "quick", 10.0, "slow")
+
+@CLAIMS.claim("bad", "slow is <i>quicker</i>", paper="much", needs=[need("one", rate="low")])
+def bad(runs):
+    return finding(runs, "slow", 10.0, "slow")
+
+@CLAIMS.claim("blind", "a check that cannot fail", paper="much", needs=[need("one", rate="low")])
+def blind(runs):
+    return finding(runs, "quick", 10.0, "quick")
+
+@CLAIMS.claim("unborn", "a scheme that is to come", paper="much", needs=[need("one", rate="high")])
+def unborn(runs):
+    return finding(runs, "unborn", 10.0, "slow")
+
+@CLAIMS.claim("still", "seeds that vary nothing", paper="much", needs=[need("still")])
+def still(runs):
+    return finding(runs, "quick", 10.0, "slow")
+"""
+
+STILL = """
+scenario = "network.toml"
+schemes = ["slow", "quick"]
+seeds = 12
+[set]
+"events.0.phase" = "0s"
+"""
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A paper of its own in the place of the shipped ones."""
+    folder = tmp_path / "shipped" / "papers" / "fake"
+    (folder / "sweeps").mkdir(parents=True)
+    for name, text in {
+        "__init__.py": "",
+        "claims.py": CLAIMS,
+        "network.toml": NETWORK,
+        "sweeps/one.toml": SWEEP,
+        "sweeps/still.toml": STILL,
+    }.items():
+        (folder / name).write_text(text)
+    monkeypatch.setattr(shipped, "_PLACES", (tmp_path / "shipped",))
+    return folder
+
+
+def claims(handfast: Command, *arguments: str) -> dict[str, dict[str, Any]]:
+    return {one["id"]: one for one in json.loads(handfast("reproduce", *arguments, "--json").stdout)["claims"]}
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_claim_that_holds_shows_its_figures_and_its_control(handfast: Command) -> None:
+    result = handfast("reproduce", "fake/good", "--json")
+    assert result.exit_code == 0, result.stderr
+    (one,) = json.loads(result.stdout)["claims"]
+    assert list(one) == ["id", "verdict", "measured", "paper", "control", "reason"]
+    assert (one["id"], one["verdict"], one["paper"]) == ("fake-good", "holds", "much")
+    stall = one["measured"]["stall_s"]
+    assert stall["low"] < stall["median"] < stall["high"] < 10
+    assert stall["runs"] == 12
+    assert "fails, as it must (slow above it: by 0 s [0, 0])" in one["control"]
+
+
+@pytest.mark.usefixtures("fake")
+def test_what_fails_says_which_check_and_why(handfast: Command) -> None:
+    result = handfast("reproduce", "fake/bad", "--json")
+    assert result.exit_code == 1
+    (one,) = json.loads(result.stdout)["claims"]
+    assert one["verdict"] == "fails"
+    assert one["reason"] == "slow above it: by 0 s [0, 0] (no). the cause & <b>"
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_check_that_cannot_fail_shows_nothing(handfast: Command) -> None:
+    (one,) = claims(handfast, "fake/blind").values()
+    assert one["verdict"] == "fails"
+    assert "the control holds too" in one["reason"]
+    assert "the checks tell nothing" in one["control"]
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("fake/still",), "every seed gave the same"),
+        (("fake/good", "--seeds", "1..9"), "9 seeds; at least 10"),
+        (("fake/unborn",), "there are no runs of the scheme unborn"),
+    ],
+)
+def test_what_cannot_be_judged_is_not_run(handfast: Command, arguments: tuple[str, ...], why: str) -> None:
+    result = handfast("reproduce", *arguments, "--json")
+    (one,) = json.loads(result.stdout)["claims"]
+    assert one["verdict"] == "not-run"
+    assert why in one["reason"]
+    assert one["measured"] == {}
+    assert result.exit_code == 2
+
+
+@pytest.mark.usefixtures("fake")
+def test_one_that_is_not_run_beside_others_that_hold_is_no_failure(handfast: Command) -> None:
+    assert handfast("reproduce", "fake/good", "fake/still").exit_code == 0
+    assert handfast("reproduce", "fake/good", "fake/bad").exit_code == 1
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_whole_paper_leaves_a_page_figures_and_a_document(handfast: Command, tmp_path: Path) -> None:
+    result = handfast("reproduce", "fake", "--quick", "--out", "made")
+    assert result.exit_code == 1
+    assert all(word in result.stdout for word in ("fake-good", "holds", "fails", "not-run"))
+    page = (tmp_path / "made" / "fake" / "report.html").read_text()
+    assert "default-src 'none'" in page
+    assert "<script>alert(1)" not in page
+    assert "slow is &lt;i&gt;quicker&lt;/i&gt;" in page
+    assert "the cause &amp; &lt;b&gt;" in page
+    document = json.loads((tmp_path / "made" / "fake" / "claims.json").read_text())
+    assert [one["verdict"] for one in document["claims"]] == ["holds", "fails", "fails", "not-run", "not-run"]
+
+
+@pytest.mark.usefixtures("fake")
+def test_finished_runs_are_kept(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[object] = []
+    run = engine.Task.run
+
+    def cut_short(task: engine.Task) -> object:
+        if len(ended) == 5:
+            raise KeyboardInterrupt
+        ended.append(task)
+        return run(task)
+
+    monkeypatch.setattr(engine.Task, "run", cut_short)
+    result = handfast("reproduce", "fake/good", "--jobs", "1")
+    assert result.exit_code == 130
+    assert "the same command does the rest" in result.stderr
+    monkeypatch.setattr(engine.Task, "run", run)
+    result = handfast("reproduce", "fake/good")
+    assert result.exit_code == 0
+    assert "24 runs, 5 of them found on disk" in result.stderr
+    # The same runs under other claims are not done again.
+    assert "48 runs, 24 of them" in handfast("reproduce", "fake/good", "fake/bad").stderr
+
+
+@pytest.mark.usefixtures("fake")
+def test_what_there_is(handfast: Command) -> None:
+    listed = handfast("reproduce")
+    assert listed.exit_code == 0
+    assert "fake-unborn" in listed.stdout
+    (found,) = json.loads(handfast("reproduce", "--json").stdout)["papers"]
+    assert (found["key"], len(found["claims"])) == ("fake", 5)
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("fak", "there is no paper 'fak' (did you mean 'fake'?)"),
+        ("fake/goof", "fake has no claim 'fake-goof' (did you mean 'fake-good'?)"),
+    ],
+)
+def test_wrong_names_have_a_nearest(handfast: Command, target: str, message: str) -> None:
+    result = handfast("reproduce", target)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('scenario = "network.toml"\n', "", "the key 'scenario' is missing"),
+        ("seeds = 12", "seeds = 0", "whole one above 0"),
+        ("seeds = 12", "seedz = 12", "unknown key 'seedz'"),
+        ("network.toml", "networks.toml", "No such file"),
+        ("[axes.rate.low]", "[axes.rate.slow]", "axis 'rate' has no choice 'low'"),
+        ('"links.wire.rate" = "1Mbit/s"', '"links.wire.rat" = "1Mbit/s"', "rat"),
+    ],
+)
+def test_a_wrong_sweep_is_reported(handfast: Command, fake: Path, old: str, new: str, message: str) -> None:
+    assert old in SWEEP
+    (fake / "sweeps" / "one.toml").write_text(SWEEP.replace(old, new, 1))
+    result = handfast("reproduce", "fake/good")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_figures_are_named_with_their_unit() -> None:
+    assert Measured("idle, light, rto-max", "s", 1.0).key == "idle_light_rto_max_s"
+    assert Measured("restored", "%", 100.0).key == "restored_percent"
+    assert str(Measured("idle", "s", 1.23456, 1.0, 2.5, 10)) == "idle: 1.23 s [1, 2.5]"
+
+
+def test_within_and_above() -> None:
+    assert verdict.within("x", 1.1, 1.0, 0.15).holds
+    assert not verdict.within("x", 1.2, 1.0, 0.15).holds
+    assert not verdict.above("x", [(1.0, 1.0)] * 10).holds
+    assert verdict.above("x", [(1.1 + n / 100, 1.0) for n in range(10)]).holds
+    # Six of ten above is no difference.
+    assert not verdict.above("x", [(1.1, 1.0)] * 6 + [(0.9, 1.0)] * 4).holds
+
+
+def test_a_verdict_needs_checks_that_hold_and_a_control_that_does_not() -> None:
+    def word(holds: bool, control: bool) -> str:
+        finding = Finding((), (Check("a", holds),), Control("off", (Check("a", control),)))
+        return verdict.judge("x-1", "", "", finding).verdict
+
+    assert [word(True, False), word(True, True), word(False, False)] == ["holds", "fails", "fails"]
+
+
+def test_the_shipped_papers_can_be_read() -> None:
+    for key in reproduce.known():
+        loaded = paper.load(key)
+        for claim in loaded.choose([]):
+            for need in claim.needs:
+                assert loaded.plan(need.sweep).cells(need.only, [1])
+
+
+def test_a_look_at_a_claim_of_the_first_paper(handfast: Command, tmp_path: Path) -> None:
+    result = handfast("reproduce", "sdn/det", "--quick", "--json")
+    (one,) = json.loads(result.stdout)["claims"]
+    assert (one["id"], one["verdict"], result.exit_code) == ("sdn-det", "holds", 0)
+    assert one["measured"]["restored_several_timeouts_textbook_percent"] == 0
+    assert "fails, as it must" in one["control"]
+    folder = tmp_path / "out" / "reproduce" / "sdn"
+    assert (folder / "report-det.html").is_file()
+    assert (folder / "figures" / "sdn-det.png").is_file()
