@@ -57,7 +57,7 @@ def data_rate(runs: Runs) -> Figure:
     axes = figure.subplots()
     for scheme, some in _by_scheme([run for run in runs.all if run.choices["notification"] == "70ms"]):
         run = some[0]
-        window = 0.5
+        window = 1.0
         times = np.arange(run.handover.down_s - 8, run.handover.down_s + 15, 0.1)
         known, received = column(run, "time_s"), column(run, "delivered_bytes")
         count = [received[np.searchsorted(known, [t - window, t], side="right") - 1] for t in times]
@@ -110,7 +110,11 @@ def low_delay(runs: Runs) -> Figure:
         for index, (scheme, _) in enumerate(_by_scheme(runs.all)):
             some = [runs.of(scheme, delay=d, notification=n) for d, n in groups]
             _bar(axes, index, scheme, [[of(run) for run in one] for one in some], 2)
-        axes.set_xticks(range(len(groups)), [f"{d}\nknown after {n}" for d, n in groups], fontsize=6)
+        axes.set_xticks(
+            [0.2 + place for place in range(len(groups))],
+            [f"{d.removesuffix('ms')}, {n.removesuffix('ms')}" for d, n in groups],
+        )
+        axes.set_xlabel("link delay, notification; ms")
         axes.set_ylabel(label)
     return _with_legend(figure)
 
