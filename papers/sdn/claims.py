@@ -309,7 +309,7 @@ def response(runs: Runs) -> Finding:
         tuple(took(hosts, quantile) for hosts in measured for quantile in ("p50", "p99")),
         tuple(map(judged, measured)),
         Control("a controller that is stopped for 10 ms in every 20 ms", (judged(live.RESTING),)),
-        remark="Packet-ins of generated switches over loopback, one at a time, of stations in release",
+        remark=live.REMARK,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from conftest import Command
 from handfast import engine, reproduce, shipped
+from handfast.lab import controller
 from handfast.reproduce import Check, Control, Finding, Measured, paper, verdict
 
 NETWORK = """
@@ -290,3 +292,40 @@ def test_a_look_at_a_claim_of_the_first_paper(handfast: Command, tmp_path: Path)
     folder = tmp_path / "out" / "reproduce" / "sdn"
     assert (folder / "report-det.html").is_file()
     assert (folder / "figures" / "sdn-det.png").is_file()
+
+
+def live(monkeypatch: pytest.MonkeyPatch, late_us: float) -> None:
+    """The claim on the live controller gets these numbers in the place of a bench that takes a minute."""
+    paper.load("sdn")
+    module = sys.modules["handfast_paper_sdn.live"]
+
+    def sample(n: int, p99_us: float) -> dict[str, float]:
+        return {"p50_us": 60.0 + n, "p99_us": p99_us + n, "late_p99_us": late_us}
+
+    found = {name: [sample(n, p99) for n in range(10)] for name, p99 in (("215 hosts", 140.0), ("resting", 9000.0))}
+    monkeypatch.setattr(module, "_bench", lambda _quick: found)
+    monkeypatch.setattr(module, "_measured", {})
+
+
+def test_the_live_controller_is_judged(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    live(monkeypatch, late_us=100.0)
+    (one,) = claims(handfast, "sdn/11").values()
+    assert one["verdict"] == "holds"
+    assert one["measured"]["packet_in_to_packet_out_p99_215_hosts_ms"]["median"] == pytest.approx(0.1445)
+    assert "p99, resting: 9 <= 1 ms" in one["control"]
+
+
+def test_a_busy_machine_says_nothing_of_the_live_controller(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    live(monkeypatch, late_us=2000.0)
+    (one,) = claims(handfast, "sdn/11").values()
+    assert one["verdict"] == "not-run"
+    assert "too busy" in one["reason"]
+
+
+def test_without_the_daemon_its_claim_is_not_run(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    paper.load("sdn")
+    monkeypatch.setattr(sys.modules["handfast_paper_sdn.live"], "_measured", {})
+    monkeypatch.setenv(controller.BINARY, "/nowhere/handfastd")
+    (one,) = claims(handfast, "sdn/11").values()
+    assert one["verdict"] == "not-run"
+    assert "make build" in one["reason"]
