@@ -99,6 +99,10 @@ fn configuration(scenario: &Scenario, sdn: &Sdn, fabric: &Fabric) -> Result<Stri
         policy: match sdn.policy {
             SdnPolicy::Bare => "bare",
             SdnPolicy::Spurious => "spurious",
+            SdnPolicy::ZeroWindow => {
+                // `handfastd` would have to be told what each access point has delivered.
+                return Err("the policy \"zwa\" runs in the simulator only".to_owned());
+            }
         },
         hold_expiry: span(sdn.hold_expiry),
         release: release(sdn.release, fabric),

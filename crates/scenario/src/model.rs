@@ -274,6 +274,8 @@ pub enum SdnPolicy {
     Bare,
     /// Segments of absent stations are held, each once, and released in order.
     Spurious,
+    /// They are held and acknowledged in the station's place with a window of zero. In the simulator only.
+    ZeroWindow,
 }
 
 /// How held segments are released.

@@ -178,13 +178,17 @@ impl<'a> Simulation<'a> {
             Change::Probe(_) => self.outages.on_change(now, change, &mut self.network),
             Change::Down(id) => {
                 self.outages.on_change(now, change, &mut self.network);
-                let Outage { goes, mode, .. } = self.timeline.outages[id];
+                let Outage { station, goes, mode, .. } = self.timeline.outages[id];
+                if station.is_some() {
+                    self.network.count_air(now, self.scenario, goes, false);
+                }
                 self.both_ways(now, goes, |link| link.down(now, mode));
             }
             Change::Up(id) => {
                 let Outage { station, goes, comes, mode, .. } = self.timeline.outages[id];
                 if let Some(station) = station {
                     self.network.roam(station, goes, comes);
+                    self.network.count_air(now, self.scenario, comes, true);
                 }
                 self.both_ways(now, comes, |link| link.up(now, mode));
                 self.outages.on_change(now, change, &mut self.network);

@@ -1,12 +1,15 @@
 //! The SDN controller in the simulator: where its switches sit, and who tells it of stations.
 
 use handfast_assist::sdn::{self, AccessPoint, ApId, Config, ControlPlane, Departure, Notice, What};
-use handfast_core::Instant;
+use std::collections::BTreeMap;
+
+use handfast_core::{Duration, Instant};
 use handfast_measure::address::{mac_of, node_of};
 use handfast_measure::association::News;
 use handfast_measure::fabric::{Fabric, datapath_of, port_no};
+use handfast_measure::topology::channel;
 use handfast_net::{Port, SwitchSetup};
-use handfast_scenario::{NodeId, Release, Sdn, SdnPolicy};
+use handfast_scenario::{LinkId, NodeId, Release, Scenario, Sdn, SdnPolicy};
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::{Ethernet, Packet};
 
@@ -19,7 +22,27 @@ pub(crate) struct Control {
     plane: ControlPlane,
     /// For each switch of the plane its node.
     nodes: Vec<NodeId>,
+    /// The numbers of access points.
+    access_points: BTreeMap<NodeId, ApId>,
+    /// Under the zero-window scheme: what each station's access point has delivered to it.
+    on_air: Option<BTreeMap<NodeId, OnAir>>,
+    notification: Duration,
     pub(crate) timer: Timer,
+}
+
+/// One station's association, as its access point counts.
+#[derive(Clone, Copy, Debug)]
+struct OnAir {
+    epoch: u64,
+    /// What the link to the station had delivered as the association began.
+    before: u64,
+}
+
+impl Default for OnAir {
+    /// That of the start ([`handfast_measure::association::Association::epoch`]).
+    fn default() -> Self {
+        Self { epoch: 1, before: 0 }
+    }
 }
 
 impl Control {
@@ -44,7 +67,32 @@ impl Control {
             let notice = Notice { station: mac_of(station), ap: ApId(number as u32), epoch, what };
             plane.announce(at, notice);
         }
-        Self { plane, nodes: fabric.switches.clone(), timer }
+        let numbers = (0..).zip(&fabric.access_points).map(|(number, at)| (at.ap, ApId(number)));
+        Self {
+            plane,
+            nodes: fabric.switches.clone(),
+            access_points: numbers.collect(),
+            on_air: (agent.policy == SdnPolicy::ZeroWindow).then(BTreeMap::new),
+            notification: agent.notification,
+            timer,
+        }
+    }
+
+    /// A station leaves; `delivered`: what the link to it has delivered in all. Its access point counts what it was given in
+    /// this association, and tells it with the news.
+    fn left(&mut self, now: Instant, station: NodeId, ap: NodeId, delivered: u64) {
+        let (Some(on_air), Some(&ap)) = (&mut self.on_air, self.access_points.get(&ap)) else { return };
+        let OnAir { epoch, before } = *on_air.entry(station).or_default();
+        let what = What::Delivered(delivered - before);
+        self.plane.announce(now + self.notification, Notice { station: mac_of(station), ap, epoch, what });
+    }
+
+    /// It is associated again.
+    fn came(&mut self, station: NodeId, delivered: u64) {
+        if let Some(on_air) = &mut self.on_air {
+            let last = on_air.entry(station).or_default();
+            *last = OnAir { epoch: last.epoch + 1, before: delivered };
+        }
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
@@ -61,6 +109,7 @@ fn config(agent: &Sdn, of: &Fabric) -> Config {
     let policy = match agent.policy {
         SdnPolicy::Bare => sdn::Policy::Bare,
         SdnPolicy::Spurious => sdn::Policy::Spurious,
+        SdnPolicy::ZeroWindow => sdn::Policy::ZeroWindow,
     };
     let (release, given) = match agent.release {
         Release::Unpaced => (sdn::Release::Unpaced, None),
@@ -95,6 +144,20 @@ fn framed(packet: Packet) -> Packet {
 }
 
 impl Network {
+    /// A station leaves an access point, or comes to one, by this link: the controller will hear what was delivered over it.
+    pub(crate) fn count_air(&mut self, now: Instant, scenario: &Scenario, link: LinkId, comes: bool) {
+        let (Some(control), Some((station, ap))) = (&mut self.control, scenario.radio(link)) else { return };
+        let end = usize::from(scenario.links[link].between[0] != ap);
+        let delivered = self.channels[channel(link, end)].link.counters().delivered;
+        if comes {
+            control.came(station, delivered);
+            return;
+        }
+        control.left(now, station, ap, delivered);
+        let deadline = control.plane.deadline();
+        self.queue.arm(&mut control.timer, deadline);
+    }
+
     /// A packet has come to a switch that a controller commands.
     #[cold]
     pub(crate) fn switch(&mut self, now: Instant, switch: usize, port: Port, handle: Handle) {

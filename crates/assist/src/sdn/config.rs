@@ -11,6 +11,15 @@ pub enum Policy {
     Bare,
     /// What comes while it is away is held (`[sdn]` §3.3, Algorithm 1).
     Spurious,
+    /// What comes while it is away is held and acknowledged in its place, with a window of zero (`[sdn]` §3.1).
+    ZeroWindow,
+}
+
+impl Policy {
+    /// Whether what comes for a station that is away goes to the controller.
+    pub(crate) fn holds(self) -> bool {
+        self != Self::Bare
+    }
 }
 
 /// Whether the controller acts.

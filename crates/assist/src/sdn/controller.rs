@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use handfast_core::Instant;
-use handfast_wire::openflow::{Body, EthAddr, FlowRemoved, FlowRemovedReason, Message, PacketIn};
+use handfast_wire::openflow::{
+    Body, EthAddr, FlowRemoved, FlowRemovedReason, FlowStats, Message, MultipartReply, PacketIn,
+};
 use handfast_wire::tcp::{Flags, Segment};
 
 use super::classify::{Class, Seen, look};
@@ -89,6 +91,9 @@ impl Controller {
             Heard::Message(datapath_id, Body::PacketIn(packet)) => {
                 self.on_packet_in(now, datapath_id, packet, out);
             }
+            Heard::Message(_, Body::MultipartReply(MultipartReply::Flow { flows, .. })) => {
+                self.on_counters(&flows)
+            }
             Heard::Message(datapath_id, Body::FlowRemoved(removed)) => {
                 self.on_flow_removed(datapath_id, &removed, out);
             }
@@ -132,6 +137,16 @@ impl Controller {
         self.with(address, |station, shared| station.on_barrier(now, shared, out));
     }
 
+    /// What entries on the way to a station have counted.
+    fn on_counters(&mut self, flows: &[FlowStats]) {
+        for stats in flows.iter().filter(|stats| Kind::of(stats.cookie).is_some()) {
+            let address = stats.matches.eth_dst.map(|address| address.value);
+            if let Some(station) = address.and_then(|address| self.stations.get_mut(&address)) {
+                station.count(stats);
+            }
+        }
+    }
+
     fn on_packet_in(&mut self, now: Instant, datapath_id: u64, packet: PacketIn, out: &mut Outbox) {
         let Some(kind) = Kind::of(packet.cookie) else {
             self.shared.counters.foreign += 1;
@@ -147,7 +162,7 @@ impl Controller {
         let seen = look(&packet.data);
         match (kind, seen) {
             // A copy: the packet itself is on its way.
-            (Kind::Watch, Seen::Tcp(key, segment)) => self.watch(address, key, &segment),
+            (Kind::Watch, Seen::Tcp(key, segment)) => self.watch(address, key, &segment, out),
             (Kind::Watch, Seen::Other(_)) => {}
             _ if !self.stations.contains_key(&address) => {
                 stray(datapath_id, packet.data, &mut self.shared, out);
@@ -160,17 +175,19 @@ impl Controller {
     }
 
     /// A connection opens or ends (`[sdn]` §3.4: its queue is made at its handshake).
-    fn watch(&mut self, address: EthAddr, key: ConnectionKey, segment: &Segment) {
+    fn watch(&mut self, address: EthAddr, key: ConnectionKey, segment: &Segment, out: &mut Outbox) {
         if segment.flags.contains(Flags::SYN) {
             if self.open(address, key) {
                 self.shared.counters.handshakes += 1;
+                self.with(address, |station, shared| station.open_account(key, segment, shared, out));
             }
             return;
         }
         // After a FIN a few more segments may follow; if one is to be held, it makes a queue of its own.
         let Some(station) = self.stations.get_mut(&address) else { return };
-        if station.hold().forget(&key) {
+        if station.forget(&key) {
             self.tracking.closed(1);
+            station.close_account(&key, &mut self.shared, out);
         }
     }
 
@@ -201,7 +218,7 @@ impl Controller {
             }
             let Some((address, key)) = tracking.oldest() else { break };
             let Some(station) = stations.get_mut(&address) else { continue };
-            if station.hold().forget(&key) {
+            if station.forget(&key) {
                 tracking.closed(1);
                 self.shared.counters.forgotten += 1;
             } else if station.hold().knows(&key) {
@@ -225,6 +242,9 @@ impl Controller {
             let seen = segment.flags.contains(Flags::SYN);
             self.shared.counters.handshakes += u64::from(seen);
             self.shared.counters.mid_connection += u64::from(!seen);
+            if seen {
+                self.with(address, |station, shared| station.open_account(key, segment, shared, out));
+            }
         }
         self.with(address, |station, shared| station.on_segment(now, key, segment, frame, shared, out));
         self.keep_within_total(address, out);
@@ -276,6 +296,7 @@ impl Controller {
         self.with(address, |station, shared| match what {
             What::Associated => station.arrive(now, ap, epoch, shared, out),
             What::Disassociated => station.leave(now, epoch, shared, out),
+            What::Delivered(packets) => station.delivered(packets),
         });
         Ok(())
     }
@@ -292,6 +313,8 @@ impl Controller {
         let station = match what {
             What::Associated => Station::associated(now, address, ap, epoch, &mut self.shared, out),
             What::Disassociated => Station::away(now, address, epoch, &mut self.shared, out),
+            // Of a station that is not known it says nothing.
+            What::Delivered(_) => return Ok(()),
         };
         self.departed.forget(address);
         self.due.insert((station.deadline(), address));
@@ -358,6 +381,7 @@ fn judge(notice: &Notice, last: u64, there: bool, away: bool) -> Result<(), Igno
         What::Associated if epoch <= last => Err(Ignored::Stale),
         What::Disassociated if epoch < last => Err(Ignored::Stale),
         What::Disassociated if epoch == last && away => Err(Ignored::Duplicate),
+        What::Delivered(_) if epoch != last => Err(Ignored::Stale),
         _ => Ok(()),
     }
 }

@@ -37,6 +37,12 @@ pub struct Counters {
     pub forgotten: u64,
     /// Held connections whose handshake was not seen.
     pub mid_connection: u64,
+    /// Acknowledgments with a window of zero, made up in a station's place ([`super::Policy::ZeroWindow`]).
+    pub answered: u64,
+    /// Connections that could not be answered for when a segment came, or not any more: from then on they have no help.
+    pub given_up: u64,
+    /// Segments dropped since their connection has no help any more.
+    pub unaccounted: u64,
     /// News of stations that were late or repeated.
     pub ignored_notices: u64,
     /// Packets for stations that are away, of kinds that are not held: dropped. By [`Class`].
@@ -47,7 +53,7 @@ pub struct Counters {
 
 impl Counters {
     /// Every counter that is one number, with its name.
-    pub fn totals(&self) -> [(&'static str, u64); 16] {
+    pub fn totals(&self) -> [(&'static str, u64); 19] {
         // Every field by name: a new one is either here or left out on purpose.
         let Self {
             packet_ins,
@@ -65,6 +71,9 @@ impl Counters {
             handshakes,
             forgotten,
             mid_connection,
+            answered,
+            given_up,
+            unaccounted,
             ignored_notices,
             dropped_other: _,
             passed_other: _,
@@ -85,6 +94,9 @@ impl Counters {
             ("handshakes", handshakes),
             ("forgotten", forgotten),
             ("mid_connection", mid_connection),
+            ("answered", answered),
+            ("given_up", given_up),
+            ("unaccounted", unaccounted),
             ("ignored_notices", ignored_notices),
         ]
     }

@@ -96,6 +96,26 @@ impl Hold {
         Some(frame)
     }
 
+    /// What is held of a connection, in the order in which it leaves.
+    pub(crate) fn frames(&self, key: &ConnectionKey) -> impl Iterator<Item = &Bytes> {
+        self.queues.get(key).into_iter().flat_map(Queue::frames)
+    }
+
+    /// The connections of which something is held.
+    pub(crate) fn holding(&self) -> impl Iterator<Item = &ConnectionKey> {
+        self.turns.iter()
+    }
+
+    /// Drops what is held of one connection; the number of frames. Its queue stays.
+    pub(crate) fn clear_one(&mut self, key: &ConnectionKey) -> u64 {
+        let Some(queue) = self.queues.get_mut(key) else { return 0 };
+        let (cost, frames) = (queue.cost(), queue.frames().count() as u64);
+        *queue = Queue::default();
+        self.turns.retain(|turn| turn != key);
+        (self.cost, self.segments) = (self.cost - cost, self.segments - frames);
+        frames
+    }
+
     /// Drops all that is held; the number of frames. The queues stay.
     pub(crate) fn clear(&mut self) -> u64 {
         while let Some(key) = self.turns.pop_front() {
@@ -151,6 +171,22 @@ mod tests {
         hold.take();
         assert!(hold.knows(&key(1)) && hold.forget(&key(1)) && !hold.knows(&key(1)));
         assert!(!hold.forget(&key(1)));
+    }
+
+    #[test]
+    fn one_connection_is_cleared_alone() {
+        let mut hold = Hold::default();
+        for (port, seq) in [(1, 0), (2, 10), (2, 0), (3, 0)] {
+            put(&mut hold, port, seq, port as u8 * 10 + seq as u8 / 10);
+        }
+        let frames = |hold: &Hold, port| hold.frames(&key(port)).map(|frame| frame[0]).collect::<Vec<_>>();
+        assert_eq!(frames(&hold, 2), [20, 21]);
+        assert_eq!((hold.clear_one(&key(2)), hold.clear_one(&key(9))), (2, 0));
+        assert_eq!((hold.cost(), hold.segments(), hold.connections()), (400, 2, 3));
+        assert_eq!(hold.holding().copied().collect::<Vec<_>>(), [key(1), key(3)]);
+        let order: Vec<u8> = std::iter::from_fn(|| hold.take()).map(|frame| frame[0]).collect();
+        assert_eq!(order, [10, 30]);
+        assert_eq!(hold.cost(), 0);
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod rules;
 mod session;
 mod station;
 mod tracking;
+mod zwa;
 
 pub use classify::{Class, ConnectionKey};
 pub use config::{Config, Limits, Mode, Policy, Release};

@@ -25,4 +25,7 @@ pub enum What {
     Associated,
     /// It ended (T1).
     Disassociated,
+    /// So many packets were delivered to the station in it, as 802.11 acknowledged them: the access point says so just before it
+    /// reports the end, where it can tell.
+    Delivered(u64),
 }

@@ -8,7 +8,7 @@ use handfast_wire::Packet;
 use handfast_wire::openflow::{Action, Body, FlowMod, FlowModCommand, Instruction, Match, Message, PortNo};
 
 use super::rules::removal;
-use super::{Config, ConnId, Controller, Notice, Outbox, Output, Record};
+use super::{Config, ConnId, Controller, Notice, Outbox, Output, Record, What};
 
 /// A packet that leaves a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,8 @@ pub struct ControlPlane {
     last: u64,
     delay: Duration,
     under_way: VecDeque<(Instant, Parcel)>,
-    notices: BTreeMap<(Instant, u64), Notice>,
+    /// At one moment what access points have counted comes before what it is about.
+    notices: BTreeMap<(Instant, bool, u64), Notice>,
     announced: u64,
     for_controller: Outbox,
     for_switch: SwitchOutbox,
@@ -102,7 +103,8 @@ impl ControlPlane {
     /// The controller will be told this at `at`.
     pub fn announce(&mut self, at: Instant, notice: Notice) {
         self.announced += 1;
-        self.notices.insert((at, self.announced), notice);
+        let event = !matches!(notice.what, What::Delivered(_));
+        self.notices.insert((at, event, self.announced), notice);
     }
 
     /// A packet came in at a switch. It has its Ethernet header.
@@ -120,7 +122,7 @@ impl ControlPlane {
     /// When [`ControlPlane::on_timer`] is due.
     pub fn deadline(&self) -> Option<Instant> {
         let parcel = self.under_way.front().map(|&(due, _)| due);
-        let notice = self.notices.first_key_value().map(|(&(due, _), _)| due);
+        let notice = self.notices.first_key_value().map(|(&(due, ..), _)| due);
         let switches = self.switches.iter().filter_map(Switch::deadline);
         [parcel, notice, self.controller.deadline()].into_iter().flatten().chain(switches).min()
     }

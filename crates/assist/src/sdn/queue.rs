@@ -111,6 +111,12 @@ impl Queue {
         Some(next)
     }
 
+    /// What is held, in the order in which it leaves.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = &Bytes> {
+        let ack = self.ack.as_ref().map(|(_, frame)| frame);
+        self.segments.iter().map(|held| &held.frame).chain(ack).chain(&self.reset)
+    }
+
     /// What the held frames count.
     pub(crate) fn cost(&self) -> u64 {
         self.cost

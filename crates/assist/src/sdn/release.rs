@@ -22,7 +22,7 @@ pub(super) struct Returning {
     backlog: u64,
     /// Whether the switch to which they go is not connected.
     pub(super) stuck: bool,
-    segments: u64,
+    pub(super) segments: u64,
     bytes: u64,
     /// The hold is empty, and its last segments are on their way to the switch.
     settling: Option<Settling>,

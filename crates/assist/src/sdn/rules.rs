@@ -1,11 +1,15 @@
 //! The flow entries that the controller makes: its own marks, its own band of priorities, never the table-miss entry.
 
+use std::net::IpAddr;
+
 use handfast_core::Duration;
 use handfast_wire::openflow::{
-    ALL_TABLES, ANY_GROUP, Action, Body, EthAddr, FlowMod, FlowModCommand, FlowModFlags, Instruction, Masked,
-    Match, NO_BUFFER, PacketOut, PortNo, WHOLE_PACKET,
+    ALL_TABLES, ANY_GROUP, Action, Body, EthAddr, FlowMod, FlowModCommand, FlowModFlags, FlowStatsRequest,
+    Instruction, Masked, Match, MultipartRequest, NO_BUFFER, PacketOut, PortNo, WHOLE_PACKET,
 };
 use handfast_wire::tcp::Flags;
+
+use super::ConnectionKey;
 
 /// The mark of every entry made here: "hf" in the upper two bytes of the cookie.
 pub const COOKIE: u64 = 0x6866_0000_0000_0000;
@@ -19,6 +23,8 @@ pub(crate) enum Kind {
     Path,
     /// A copy of what opens or ends a connection.
     Watch,
+    /// The way of one connection's segments, which are counted.
+    Count,
     /// What comes while a station is away.
     Divert,
 }
@@ -36,6 +42,7 @@ impl Kind {
         let kind = match self {
             Self::Path => 1,
             Self::Watch => 2,
+            Self::Count => 3,
             Self::Divert => DIVERTS,
         };
         COOKIE | kind << KIND_SHIFT
@@ -43,14 +50,15 @@ impl Kind {
 
     /// What an entry with this cookie is for; [`None`]: it is somebody else's.
     pub(crate) fn of(cookie: u64) -> Option<Self> {
-        [Self::Path, Self::Watch, Self::Divert].into_iter().find(|kind| kind.cookie() == cookie)
+        [Self::Path, Self::Watch, Self::Count, Self::Divert].into_iter().find(|kind| kind.cookie() == cookie)
     }
 
     /// Above the band's lowest priority: what diverts comes before what watches, and that before the way.
     fn priority(self, lowest: u16) -> u16 {
         lowest.saturating_add(match self {
             Self::Path => 0,
-            Self::Watch => 1,
+            // These two have no packet in common: what is watched is not counted.
+            Self::Watch | Self::Count => 1,
             Self::Divert => 2,
         })
     }
@@ -78,6 +86,33 @@ impl Band {
             })
         });
         std::iter::once(way).chain(copies.take(if watch { usize::MAX } else { 0 }))
+    }
+
+    /// The segments of one connection go by `port` and are counted, but for those that are watched.
+    pub(crate) fn count(&self, station: EthAddr, port: PortNo, key: &ConnectionKey) -> Body {
+        self.add(Kind::Count, connection(station, key), vec![output(port)])
+    }
+
+    /// A connection is counted no more.
+    pub(crate) fn uncount(&self, station: EthAddr, key: &ConnectionKey) -> Body {
+        Body::FlowMod(FlowMod {
+            command: FlowModCommand::DeleteStrict,
+            priority: Kind::Count.priority(self.lowest),
+            ..removal(connection(station, key))
+        })
+    }
+
+    /// What have the entries on the way to a station counted? (`[sdn]` §3.1: the flow statistics module)
+    pub(crate) fn statistics(station: EthAddr) -> Body {
+        Body::MultipartRequest(MultipartRequest::Flow(FlowStatsRequest {
+            table_id: ALL_TABLES,
+            out_port: PortNo::ANY,
+            out_group: ANY_GROUP,
+            cookie: COOKIE,
+            // Not what diverts: that did not go to the station.
+            cookie_mask: COOKIE_MASK | DIVERTS << KIND_SHIFT,
+            matches: to(station),
+        }))
     }
 
     /// What is for a station goes to the controller, or nowhere.
@@ -114,7 +149,7 @@ impl Band {
 
     fn add(&self, kind: Kind, matches: Match, actions: Vec<Action>) -> Body {
         let timeout = match kind {
-            Kind::Path | Kind::Watch => self.path_timeout,
+            Kind::Path | Kind::Watch | Kind::Count => self.path_timeout,
             Kind::Divert => self.hold_expiry,
         };
         let flags = if kind == Kind::Divert { FlowModFlags::SEND_FLOW_REM } else { FlowModFlags::default() };
@@ -163,6 +198,32 @@ pub(crate) fn packet_out(port: PortNo, data: bytes::Bytes) -> Body {
 
 fn to(station: EthAddr) -> Match {
     Match { eth_dst: Some(Masked::exact(station)), ..Match::default() }
+}
+
+/// The segments of a connection towards a station, but for those that are watched.
+fn connection(station: EthAddr, key: &ConnectionKey) -> Match {
+    let watched = WATCHED.iter().fold(0, |all, flag| all | flag.0);
+    let any = Match {
+        ip_proto: Some(TCP),
+        tcp_src: Some(key.src_port),
+        tcp_dst: Some(key.dst_port),
+        tcp_flags: Some(Masked { value: 0, mask: Some(watched) }),
+        ..to(station)
+    };
+    let [v4, v6] = ETHER_TYPES.map(Some);
+    match (key.src, key.dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let [src, dst] = [src, dst].map(|address| Some(Masked::exact(address)));
+            Match { eth_type: v4, ipv4_src: src, ipv4_dst: dst, ..any }
+        }
+        (src, dst) => {
+            let [src, dst] = [src, dst].map(|address| match address {
+                IpAddr::V6(address) => Some(Masked::exact(address)),
+                IpAddr::V4(address) => Some(Masked::exact(address.to_ipv6_mapped())),
+            });
+            Match { eth_type: v6, ipv6_src: src, ipv6_dst: dst, ..any }
+        }
+    }
 }
 
 fn output(port: PortNo) -> Action {
@@ -241,13 +302,14 @@ mod tests {
     fn the_way_goes_without_what_diverts() {
         let removed = flow_mod(Band::unlead(STATION));
         let goes = |kind: Kind| kind.cookie() & removed.cookie_mask == removed.cookie & removed.cookie_mask;
-        assert_eq!([Kind::Path, Kind::Watch, Kind::Divert].map(goes), [true, true, false]);
+        let kinds = [Kind::Path, Kind::Watch, Kind::Count, Kind::Divert];
+        assert_eq!(kinds.map(goes), [true, true, true, false]);
         assert_eq!(removed.matches, to(STATION));
     }
 
     #[test]
     fn a_cookie_says_what_its_entry_is_for() {
-        for kind in [Kind::Path, Kind::Watch, Kind::Divert] {
+        for kind in [Kind::Path, Kind::Watch, Kind::Count, Kind::Divert] {
             assert_eq!(Kind::of(kind.cookie()), Some(kind));
         }
         assert_eq!(Kind::of(COOKIE), None);

@@ -1,5 +1,7 @@
 //! One station: where it is, what is held for it, and what follows from either.
 
+mod zero_window;
+
 use bytes::Bytes;
 use handfast_core::Instant;
 use handfast_wire::openflow::{EthAddr, PortNo};
@@ -11,6 +13,7 @@ use super::queue::{self, Put};
 use super::release::{Passed, Returning};
 use super::rules::{Band, packet_out};
 use super::session::Switches;
+use super::zwa::Ledger;
 use super::{ApId, Config, ConnectionKey, Counters, Outbox, Policy, Record};
 
 /// What all stations share.
@@ -57,6 +60,8 @@ pub(crate) struct Station {
     epoch: u64,
     state: State,
     hold: Hold,
+    /// Under [`Policy::ZeroWindow`]: how far its receivers have got.
+    ledger: Option<Ledger>,
 }
 
 /// What a station's controller has to see to.
@@ -79,7 +84,7 @@ impl Station {
         out: &mut Outbox,
     ) -> Self {
         let state = State::Present { ap, renew: now };
-        let mut this = Self { address, epoch, state, hold: Hold::default() };
+        let mut this = Self::new(address, epoch, state, shared);
         this.open_way(now, ap, shared, out);
         out.record(Record::Associated { station: address, ap, epoch });
         this
@@ -94,9 +99,14 @@ impl Station {
         out: &mut Outbox,
     ) -> Self {
         let state = State::Away { since: now, expires: now };
-        let mut this = Self { address, epoch, state, hold: Hold::default() };
+        let mut this = Self::new(address, epoch, state, shared);
         this.leave(now, epoch, shared, out);
         this
+    }
+
+    fn new(address: EthAddr, epoch: u64, state: State, shared: &Shared) -> Self {
+        let ledger = (shared.config.policy == Policy::ZeroWindow).then(Ledger::default);
+        Self { address, epoch, state, hold: Hold::default(), ledger }
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -141,19 +151,21 @@ impl Station {
         if let State::Returning(returning) = &mut self.state {
             returning.forget_barrier();
         }
+        self.never_told(shared);
         self.release(now, shared, out);
     }
 
     fn lead(&self, datapath_id: u64, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
         let Some(port) = shared.config.fabric.port_towards(datapath_id, ap) else { return };
-        let watch = shared.config.policy == Policy::Spurious && shared.switches.watches(datapath_id);
+        let watch = shared.config.policy.holds() && shared.switches.watches(datapath_id);
         for rule in shared.band().path(self.address, port, watch) {
             shared.switches.order(datapath_id, rule, out);
         }
+        self.count_all(datapath_id, ap, shared, out);
     }
 
     fn divert(&self, datapath_id: u64, shared: &mut Shared, out: &mut Outbox) {
-        let rule = shared.band().divert(self.address, shared.config.policy == Policy::Spurious);
+        let rule = shared.band().divert(self.address, shared.config.policy.holds());
         shared.switches.order(datapath_id, rule, out);
     }
 
@@ -173,10 +185,12 @@ impl Station {
     pub(crate) fn leave(&mut self, now: Instant, epoch: u64, shared: &mut Shared, out: &mut Outbox) {
         self.epoch = epoch;
         let led = matches!(self.state, State::Present { .. });
+        let from = self.place();
         self.state = State::Away { since: now, expires: now + shared.config.hold_expiry };
         for datapath_id in shared.switches.ready() {
             self.divert(datapath_id, shared, out);
-            if led {
+            // What still counts there is asked first.
+            if led && !self.ask(datapath_id, from, shared, out) {
                 // If the controller dies, what diverts ends first: then the switch is to find the station as it would
                 // without us, and not to follow a way to where it was.
                 shared.switches.order(datapath_id, Band::unlead(self.address), out);
@@ -197,6 +211,7 @@ impl Station {
         self.epoch = epoch;
         out.record(Record::Associated { station: self.address, ap, epoch });
         let away = !matches!(self.state, State::Present { .. });
+        self.take_over(away, shared, out);
         if !away || shared.config.policy == Policy::Bare {
             return self.open_way(now, ap, shared, out);
         }
@@ -224,22 +239,26 @@ impl Station {
                 // It was on its way here when the way was opened.
                 shared.counters.late += 1;
                 shared.emit(*ap, frame.clone(), out);
+                self.passed(&key, segment, 1);
             }
-            State::Away { .. } => self.keep(key, segment, frame, shared),
+            State::Away { .. } if self.ledger.is_some() => self.stand_in(key, segment, frame, shared, out),
+            State::Away { .. } => drop(self.keep(key, segment, frame, shared)),
             State::Returning(returning) => {
                 returning.disturb();
                 // Through the hold even if that is empty: so it keeps its place in the order and the pace.
-                self.keep(key, segment, frame, shared);
+                if self.keep(key, segment, frame, shared) {
+                    self.passed(&key, segment, 0);
+                }
                 self.release(now, shared, out);
             }
         }
     }
 
-    /// `[sdn]` Algorithm 1, lines 3 to 5.
-    fn keep(&mut self, key: ConnectionKey, segment: &Segment, frame: &Bytes, shared: &mut Shared) {
+    /// `[sdn]` Algorithm 1, lines 3 to 5. Whether it was not held before and is now.
+    fn keep(&mut self, key: ConnectionKey, segment: &Segment, frame: &Bytes, shared: &mut Shared) -> bool {
         if self.hold.has(&key, segment) {
             shared.counters.duplicates += 1;
-            return;
+            return false;
         }
         let (limits, cost) = (shared.config.limits, queue::cost(frame));
         // Without a queue: there are as many connections as there may be, and all of them hold something.
@@ -249,7 +268,7 @@ impl Station {
             && cost <= limits.total.0;
         if !fits {
             shared.counters.refused += 1;
-            return;
+            return false;
         }
         // A copy of its own: a slice would keep alive the whole buffer in which the message came.
         match self.hold.put(key, segment, Bytes::copy_from_slice(frame)) {
@@ -261,8 +280,12 @@ impl Station {
                 shared.held = shared.held + added - removed;
                 shared.counters.acks_replaced += 1;
             }
-            Put::Duplicate => shared.counters.duplicates += 1,
+            Put::Duplicate => {
+                shared.counters.duplicates += 1;
+                return false;
+            }
         }
+        true
     }
 
     /// A packet for it that is not held has come.
@@ -272,6 +295,7 @@ impl Station {
             State::Present { ap, .. } | State::Returning(Returning { ap, .. }) => {
                 shared.counters.passed_other[class as usize] += 1;
                 shared.emit(ap, frame.clone(), out);
+                self.sent(1);
             }
         }
     }
@@ -279,18 +303,25 @@ impl Station {
     /// Sends what is held, as far as its pace allows.
     fn release(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
         if let State::Returning(returning) = &mut self.state {
+            let before = returning.segments;
             returning.send(now, &mut self.hold, shared, out);
+            let sent = returning.segments - before;
+            self.sent(sent);
         }
     }
 
     /// The barrier that it waits for.
     pub(crate) fn barrier(&self) -> Option<u32> {
-        if let State::Returning(returning) = &self.state { returning.barrier() } else { None }
+        match &self.state {
+            State::Returning(returning) => returning.barrier(),
+            State::Away { .. } => self.ledger.as_ref().and_then(Ledger::barrier),
+            State::Present { .. } => None,
+        }
     }
 
     /// The barrier that it waits for is passed.
     pub(crate) fn on_barrier(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
-        let State::Returning(returning) = &mut self.state else { return };
+        let State::Returning(returning) = &mut self.state else { return self.close_books(shared, out) };
         let Passed::Done { segments, bytes } = returning.on_barrier(now, &mut self.hold, shared, out) else {
             return;
         };

@@ -18,6 +18,7 @@ pub(super) fn describe(settings: &Settings) -> String {
     });
     line(match (config.policy, config.release) {
         (Policy::Bare, _) => "bare: the way follows the station, what comes meanwhile is dropped".to_owned(),
+        (Policy::ZeroWindow, _) => "zwa: holds, and answers in the station's place".to_owned(),
         (Policy::Spurious, Release::Unpaced) => "spurious: holds, and releases all at once".to_owned(),
         (Policy::Spurious, Release::Paced { rate, burst }) => {
             format!("spurious: holds, and releases at {rate} with bursts of {burst}")

@@ -98,7 +98,11 @@ impl Daemon {
         json!({
             "ok": true,
             "mode": match config.mode { Mode::Observe => "observe", Mode::Act => "act" },
-            "policy": match config.policy { Policy::Bare => "bare", Policy::Spurious => "spurious" },
+            "policy": match config.policy {
+                Policy::Bare => "bare",
+                Policy::Spurious => "spurious",
+                Policy::ZeroWindow => "zwa",
+            },
             "links": links.collect::<Vec<_>>(),
             "switches": ready.collect::<Vec<_>>(),
             "held_bytes": self.machine.held().0,

@@ -106,6 +106,12 @@ impl Vocabulary for SdnPolicy {
             Self::Spurious,
             "segments of absent stations are held, each once, and released in order",
         ),
+        (
+            "zwa",
+            Self::ZeroWindow,
+            "they are held and acknowledged in the station's place with a window of zero, where it can be told that \
+             nothing before them is missing; in the simulator only",
+        ),
     ];
 }
 
