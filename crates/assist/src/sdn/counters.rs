@@ -39,7 +39,7 @@ pub struct Counters {
     pub mid_connection: u64,
     /// Acknowledgments with a window of zero, made up in a station's place ([`super::Policy::ZeroWindow`]).
     pub answered: u64,
-    /// Connections that could not be answered for when a segment came, or not any more: from then on they have no help.
+    /// Connections that could not be answered for when their station left, or not any more: from then on they have no help.
     pub given_up: u64,
     /// Segments dropped since their connection has no help any more.
     pub unaccounted: u64,

@@ -5,3 +5,4 @@ mod faults;
 mod properties;
 mod roam;
 mod world;
+mod zero_window;

@@ -21,6 +21,7 @@ fn roam(flow: &str) -> Scenario {
         ("bare", "policy = \"bare\""),
         ("spurious", "policy = \"spurious\""),
         ("unpaced", "policy = \"spurious\", release = \"unpaced\""),
+        ("zwa", "policy = \"zwa\""),
     ];
     for (name, policy) in agents {
         for (suffix, notification) in [("", "2ms"), ("-late", "70ms")] {

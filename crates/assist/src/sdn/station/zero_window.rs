@@ -102,7 +102,7 @@ impl Station {
     /// All counters are told: what is held until then is judged, and the way to where it was goes.
     pub(super) fn close_books(&mut self, shared: &mut Shared, out: &mut Outbox) {
         let Some(ledger) = &mut self.ledger else { return };
-        ledger.close_books();
+        shared.counters.given_up += ledger.close_books();
         if let Some(at) = ledger.stand() {
             shared.switches.order(at, Band::unlead(self.address), out);
         }
@@ -158,7 +158,7 @@ impl Station {
     /// The switch that was asked has connected anew: it has no answer.
     pub(super) fn never_told(&mut self, shared: &mut Shared) {
         if let Some(ledger) = self.ledger.as_mut().filter(|ledger| ledger.barrier().is_some()) {
-            ledger.lose_all();
+            shared.counters.given_up += ledger.lose_all();
             shared.counters.unaccounted += self.hold.segments();
             self.drop_hold(shared);
         }
@@ -168,7 +168,7 @@ impl Station {
     pub(super) fn take_over(&mut self, away: bool, shared: &mut Shared, out: &mut Outbox) {
         let from = self.place();
         let Some(ledger) = &mut self.ledger else { return };
-        ledger.arrive();
+        shared.counters.given_up += ledger.arrive();
         if !away && let Some(at) = from.and_then(|ap| shared.config.fabric.access_point(ap)) {
             // What counts there leads to where it was, and lies above the way.
             shared.switches.order(at.datapath_id, Band::unlead(self.address), out);

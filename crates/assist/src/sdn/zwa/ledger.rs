@@ -90,25 +90,23 @@ impl Ledger {
         }
     }
 
-    /// All counters are there: whether connections may be answered for.
-    pub(in super::super) fn close_books(&mut self) -> bool {
-        let Some(absence) = &mut self.absence else { return false };
+    /// All counters are there. How many connections cannot be answered for any more.
+    pub(in super::super) fn close_books(&mut self) -> u64 {
+        let Some(absence) = &mut self.absence else { return 0 };
         absence.barrier = None;
         // `[sdn]` §3.1: the exact number that was transferred to the receiver. What was sent to the access point and not
         // delivered took a stale way, or stood in a queue as the station left.
         let accounted = self.delivered == Some(absence.forwarded.saturating_add(self.sent));
-        if !accounted {
-            self.lose_all();
-        }
-        accounted
+        if accounted { 0 } else { self.lose_all() }
     }
 
-    /// Nothing can be answered for any more.
-    pub(in super::super) fn lose_all(&mut self) {
+    /// Nothing can be answered for any more. For how many connections it could be until now.
+    pub(in super::super) fn lose_all(&mut self) -> u64 {
         if let Some(absence) = &mut self.absence {
             absence.barrier = None;
         }
-        self.accounts.values_mut().for_each(|account| *account = Account::Lost);
+        let known = self.accounts.values_mut().filter(|account| **account != Account::Lost);
+        known.map(|account| *account = Account::Lost).count() as u64
     }
 
     /// Whether a connection cannot be answered for any more.
@@ -142,14 +140,15 @@ impl Ledger {
         }
     }
 
-    /// The station is back: what is held is handed over, and the counters of its new way begin at zero.
-    pub(in super::super) fn arrive(&mut self) {
-        if self.barrier().is_some() || self.absence.is_none() {
-            // It is back before the answers are, or nobody has said that it was away.
-            self.lose_all();
-        }
+    /// The station is back: what is held is handed over, and the counters of its new way begin at zero. How many connections
+    /// cannot be answered for any more.
+    pub(in super::super) fn arrive(&mut self) -> u64 {
+        // It is back before the answers are, or nobody has said that it was away.
+        let unknown = self.barrier().is_some() || self.absence.is_none();
+        let lost = if unknown { self.lose_all() } else { 0 };
         (self.absence, self.sent, self.delivered) = (None, 0, None);
         self.accounts.values_mut().for_each(Account::hand_over);
+        lost
     }
 }
 
