@@ -92,7 +92,7 @@ impl Controller {
                 self.on_packet_in(now, datapath_id, packet, out);
             }
             Heard::Message(_, Body::MultipartReply(MultipartReply::Flow { flows, .. })) => {
-                self.on_counters(&flows)
+                self.on_counters(&flows);
             }
             Heard::Message(datapath_id, Body::FlowRemoved(removed)) => {
                 self.on_flow_removed(datapath_id, &removed, out);

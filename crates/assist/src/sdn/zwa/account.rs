@@ -105,7 +105,7 @@ impl Account {
     /// A segment reaches the station through the controller, and past the switch's counters.
     pub(super) fn passed(&mut self, segment: &Segment) {
         if let Self::Counted { anchor, .. } = self {
-            *anchor = *anchor + payload(segment);
+            *anchor += payload(segment);
         }
     }
 }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn judge(account: &mut Account, segment: &Segment) -> Judgement {
-        account.judge(segment, HEADER + segment.payload.len() as usize)
+        account.judge(segment, HEADER + segment.payload.len())
     }
 
     /// A connection whose sequence numbers begin at 100 and of which `bytes` of payload were counted in `packets`.
