@@ -57,7 +57,7 @@ impl Announcer {
         timeline: &Timeline,
         socket: &Path,
     ) -> Result<Self, LabError> {
-        let news = Associations::new(scenario, timeline).news(sdn.notification);
+        let news = Associations::new(scenario, timeline).news(sdn.notification, sdn.news);
         let (first, later): (Vec<News>, Vec<News>) =
             news.into_iter().partition(|news| news.at == Instant::ZERO);
         let of = |news: News| (news.station, line(scenario, news));

@@ -74,6 +74,10 @@ impl Controlled {
         topology: &Topology,
     ) -> Result<Option<Self>, String> {
         let Some(sdn) = sdn_of(scheme) else { return Ok(None) };
+        if sdn.low_ack.is_some() {
+            let why = "`tx_failures`: the lab's access points are bridges, and count no frames";
+            return Err(format!("scheme `{}`: {why}", scheme.name));
+        }
         let fabric = Fabric::new(scenario, topology)?;
         let &[switch] = &fabric.switches[..] else {
             let count = fabric.switches.len();

@@ -253,6 +253,10 @@ pub struct Sdn {
     pub policy: SdnPolicy,
     /// From an association's end or beginning until the controller knows of it: T0-T1 and T2-T3 of the paper.
     pub notification: Duration,
+    /// What it hears of the end of an association.
+    pub news: News,
+    /// When an access point gives up a station that does not acknowledge; [`None`]: never, or nobody hears of it.
+    pub low_ack: Option<LowAck>,
     /// One way between the controller and a switch or access point.
     pub control_delay: Duration,
     /// How held segments are released.
@@ -265,6 +269,28 @@ pub struct Sdn {
     pub hold_total: Bytes,
     /// How long a segment is held at most.
     pub hold_expiry: Duration,
+}
+
+/// What a controller hears of the end of an association. It hears of its beginning in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// The end itself: the station says that it leaves.
+    Announced,
+    /// The end, so much later.
+    Late(Duration),
+    /// The end, so long after it has heard of the next beginning.
+    AfterArrival(Duration),
+    /// Nothing.
+    Never,
+}
+
+/// When an access point gives up a station that does not acknowledge its frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LowAck {
+    /// After so many frames in a row.
+    pub frames: u32,
+    /// And so long after the last acknowledgment.
+    pub silence: Duration,
 }
 
 /// What the controller does about stations that roam.

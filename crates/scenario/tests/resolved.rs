@@ -2,7 +2,8 @@
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 use handfast_scenario::{
-    Action, AgentKind, App, DownMode, Loss, NodeKind, QueueLimit, Release, Scenario, Sdn, SdnPolicy, Way,
+    Action, AgentKind, App, DownMode, Loss, LowAck, News, NodeKind, QueueLimit, Release, Scenario, Sdn,
+    SdnPolicy, Way,
 };
 use handfast_tcp::{Growth, Recovery};
 
@@ -213,6 +214,8 @@ fn a_controller_has_what_the_paper_says_unless_told_otherwise() {
         Sdn {
             policy: SdnPolicy::Bare,
             notification: Duration::from_millis(70),
+            news: News::Announced,
+            low_ack: None,
             control_delay: Duration::from_micros(500),
             release,
             hold_per_connection: Bytes(4_000_000),
@@ -228,6 +231,14 @@ fn a_controller_has_what_the_paper_says_unless_told_otherwise() {
         (SdnPolicy::Spurious, Duration::from_millis(2), release)
     );
     assert_eq!((set.hold_total, set.hold_expiry), (Bytes(64_000_000), Duration::from_millis(5000)));
+    assert_eq!(set.news, News::AfterArrival(Duration::from_millis(100)));
+    assert_eq!(set.low_ack, Some(LowAck { frames: 50, silence: Duration::from_millis(500) }));
+    let never = agent(&ROAM.replace("\"bare\"}", "\"bare\", news = \"never\", tx_failures = 5}"));
+    let AgentKind::Sdn(Sdn { news, low_ack, .. }) = never.kind else { panic!("{never:?}") };
+    assert_eq!(
+        (news, low_ack),
+        (News::Never, Some(LowAck { frames: 5, silence: Duration::from_millis(1000) }))
+    );
     let unpaced = agent(&ROAM.replace("\"bare\"}", "\"bare\", release = \"unpaced\"}"));
     let AgentKind::Sdn(Sdn { release, .. }) = unpaced.kind else { panic!("{unpaced:?}") };
     assert_eq!(release, Release::Unpaced);

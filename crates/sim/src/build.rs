@@ -212,10 +212,9 @@ fn attach_controller(
     }
     let fabric = Fabric::new(scenario, &network.topology)?;
     let associations = Associations::new(scenario, timeline);
-    let news = associations.news(sdn.notification);
     let timer = Timer::new(rank, Machine::Agent(CONTROL));
     let ports = |node| network.topology.ports(node).len();
-    let mut control = Control::new(sdn, &fabric, ports, news, timer);
+    let mut control = Control::new(sdn, &fabric, ports, &associations, timer);
     for (id, &node) in control.nodes().iter().enumerate() {
         help(network, node, Helper::Switch(id as u32), &scenario.nodes[node].name)?;
     }

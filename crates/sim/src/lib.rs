@@ -9,6 +9,7 @@ mod build;
 mod capture;
 mod control;
 mod heap;
+mod low_ack;
 mod network;
 mod packets;
 mod pages;

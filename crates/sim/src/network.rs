@@ -134,9 +134,18 @@ impl Network {
                     let copy = self.packets.duplicate(handle);
                     self.arrive(now, id, copy, corrupted);
                 }
-                Exit::Lost { handle, .. } => self.lose(handle),
+                Exit::Lost { handle, cause } => self.fail(now, id, handle, cause),
             }
         }
+    }
+
+    /// A packet ends at a link.
+    #[cold]
+    fn fail(&mut self, now: Instant, id: ChannelId, handle: Handle, cause: Cause) {
+        if cause == Cause::Outage {
+            self.unheard(now, id);
+        }
+        self.lose(handle);
     }
 
     #[inline]
@@ -274,7 +283,7 @@ impl Network {
                     self.get_ready(id, handle);
                 }
             }
-            Err(Cause::QueueFull | Cause::Loss | Cause::Outage) => self.lose(handle),
+            Err(cause) => self.fail(now, id, handle, cause),
         }
     }
 

@@ -182,11 +182,13 @@ impl<'a> Simulation<'a> {
                 if station.is_some() {
                     self.network.count_air(now, self.scenario, goes, false);
                 }
+                self.network.left(now, self.scenario, &self.timeline.outages[id]);
                 self.both_ways(now, goes, |link| link.down(now, mode));
             }
             Change::Up(id) => {
                 let Outage { station, goes, comes, mode, .. } = self.timeline.outages[id];
                 if let Some(station) = station {
+                    self.network.found(&self.timeline.outages[id]);
                     self.network.roam(station, goes, comes);
                     self.network.count_air(now, self.scenario, comes, true);
                 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use handfast_core::{Duration, Instant};
 use handfast_measure::address::{mac_of, node_of};
-use handfast_measure::association::News;
+use handfast_measure::association::{Associations, News};
 use handfast_measure::fabric::{Fabric, datapath_of, port_no};
 use handfast_measure::topology::channel;
 use handfast_net::{Port, SwitchSetup};
@@ -13,6 +13,7 @@ use handfast_scenario::{LinkId, NodeId, Release, Scenario, Sdn, SdnPolicy};
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::{Ethernet, Packet};
 
+use crate::low_ack::LowAcks;
 use crate::network::{NO_CHANNEL, Network};
 use crate::packets::Handle;
 use crate::queue::Timer;
@@ -27,6 +28,8 @@ pub(crate) struct Control {
     /// Under the zero-window scheme: what each station's access point has delivered to it.
     on_air: Option<BTreeMap<NodeId, OnAir>>,
     notification: Duration,
+    /// Access points that stations have left, where the controller hears of that.
+    pub(crate) low_acks: Option<LowAcks>,
     pub(crate) timer: Timer,
 }
 
@@ -51,7 +54,7 @@ impl Control {
         agent: &Sdn,
         fabric: &Fabric,
         ports: impl Fn(NodeId) -> usize,
-        news: Vec<News>,
+        associations: &Associations,
         timer: Timer,
     ) -> Self {
         let setup = |&node: &NodeId| {
@@ -61,7 +64,7 @@ impl Control {
         let switches = fabric.switches.iter().map(setup);
         let mut plane =
             ControlPlane::new(Instant::ZERO, config(agent, fabric), switches, agent.control_delay);
-        for News { at, station, ap, epoch, began } in news {
+        for News { at, station, ap, epoch, began } in associations.news(agent.notification, agent.news) {
             let Some(number) = fabric.number_of(ap) else { continue };
             let what = if began { What::Associated } else { What::Disassociated };
             let notice = Notice { station: mac_of(station), ap: ApId(number as u32), epoch, what };
@@ -74,6 +77,7 @@ impl Control {
             access_points: numbers.collect(),
             on_air: (agent.policy == SdnPolicy::ZeroWindow).then(BTreeMap::new),
             notification: agent.notification,
+            low_acks: LowAcks::new(agent, fabric, associations),
             timer,
         }
     }
@@ -97,6 +101,11 @@ impl Control {
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.plane.deadline()
+    }
+
+    /// The controller will hear this at `at`.
+    pub(crate) fn announce(&mut self, at: Instant, notice: Notice) {
+        self.plane.announce(at, notice);
     }
 
     /// The nodes of its switches, by number.

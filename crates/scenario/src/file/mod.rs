@@ -23,7 +23,7 @@ pub(crate) use handfast_document::{Located, Name, Named};
 pub(crate) use links::{LinkShape, LinkTable};
 pub(crate) use nodes::NodeTable;
 pub(crate) use quantity::{Size as ByteCount, Span as TimeSpan};
-pub(crate) use schemes::{AgentTable, End, ReleaseKind, SchemeTable, SdnTable, TcpTable};
+pub(crate) use schemes::{AgentTable, End, NewsKind, ReleaseKind, SchemeTable, SdnTable, TcpTable};
 
 /// A handfast scenario: a network, what flows through it, what happens to it, and the schemes to compare.
 #[derive(Deserialize, JsonSchema)]

@@ -14,7 +14,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::json;
 
 use super::Located;
-use super::integer::{Permille, Segments};
+use super::integer::{Frames, Permille, Segments};
 use super::quantity::{Packets, Rate, SegmentSize, Size, Span};
 use super::tables::tables_with_shared_keys;
 use super::words::Word;
@@ -39,6 +39,14 @@ tables_with_shared_keys! {
         policy: Located<Word<SdnPolicy>>,
         /// From an association's end or beginning until the controller knows of it. Default: "70ms".
         notification: Span,
+        /// What the controller hears of the end of an association. Default: "announced".
+        news: Word<NewsKind>,
+        /// `late`: so much later; `after-arrival`: so long after it has heard of the next association. Default: "1s".
+        late_by: Located<Span>,
+        /// So many frames in a row to a station fail before its access point gives it up, and says so. Default: it never does.
+        tx_failures: Frames,
+        /// With `tx_failures`: and the last acknowledgment is so long ago. Default: "1s", as in Linux.
+        tx_silence: Located<Span>,
         /// One way between the controller and a switch or access point. Default: "500us".
         control_delay: Span,
         /// How held segments are released. Default: "paced".
@@ -67,6 +75,19 @@ tables_with_shared_keys! {
         /// The nodes it is attached to: "role:" and a role that nodes of the topology play.
         at: Located<String>,
     }
+}
+
+/// What is heard of the end of an association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewsKind {
+    /// When it ends.
+    Announced,
+    /// Later.
+    Late,
+    /// After the next has begun.
+    AfterArrival,
+    /// Never.
+    Never,
 }
 
 /// How held segments are released.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use serde_json::{Value, json};
 
-use super::schemes::ReleaseKind;
+use super::schemes::{NewsKind, ReleaseKind};
 use crate::model::{NodeKind, SdnPolicy, Way};
 
 /// A type whose values the file writes as words.
@@ -112,6 +112,20 @@ impl Vocabulary for SdnPolicy {
             "they are held and acknowledged in the station's place with a window of zero, where it can be told that \
              nothing before them is missing; in the simulator only",
         ),
+    ];
+}
+
+impl Vocabulary for NewsKind {
+    const WHAT: &'static str = "what is heard of the end of an association";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("announced", Self::Announced, "the end itself: the station says that it leaves, as in the paper"),
+        ("late", Self::Late, "the end, `late_by` later"),
+        (
+            "after-arrival",
+            Self::AfterArrival,
+            "the end, `late_by` after the news of the next association: the old access point learns from the new one",
+        ),
+        ("never", Self::Never, "nothing: the station has walked out of range"),
     ];
 }
 

@@ -4,9 +4,9 @@ use handfast_core::{Bytes, Duration};
 
 use super::nodes::Nodes;
 use super::positive;
-use crate::file::{AgentTable, Located, ReleaseKind, SdnTable};
-use crate::model::{Agent, AgentKind, NodeId, NodeKind, Release, Sdn};
-use handfast_document::{Checked, Problem};
+use crate::file::{AgentTable, Located, NewsKind, ReleaseKind, SdnTable};
+use crate::model::{Agent, AgentKind, LowAck, News, NodeId, NodeKind, Release, Sdn, SdnPolicy};
+use handfast_document::{Checked, Problem, Span};
 
 /// The kinds of agents. The five systems each bring theirs.
 const KINDS: &[&str] = &["sdn"];
@@ -67,6 +67,7 @@ fn sdn(table: &AgentTable) -> Checked<Sdn> {
         let problem = Problem::at(table.kind.span.clone(), "the key `policy` is missing");
         problem.expected("an agent of the kind `sdn` needs `policy`")
     })?;
+    told_of_ends(policy.value.0, &given, &policy.span)?;
     let size =
         |given: Option<crate::file::ByteCount>, default: u64| given.map_or(Bytes(default), |size| size.0);
     let hold_expiry = given.hold_expiry.as_ref().map(|span| positive(span, "hold_expiry")).transpose()?;
@@ -74,6 +75,8 @@ fn sdn(table: &AgentTable) -> Checked<Sdn> {
         policy: policy.value.0,
         // [sdn], performance analysis: approximately 70 ms with the software access points of Mininet-WiFi.
         notification: given.notification.map_or(Duration::from_millis(70), |span| span.0),
+        news: news(&given)?,
+        low_ack: low_ack(&given)?,
         control_delay: given.control_delay.map_or(Duration::from_micros(500), |span| span.0),
         release: release(&given)?,
         hold_per_connection: size(given.hold_per_connection, 4_000_000),
@@ -81,6 +84,45 @@ fn sdn(table: &AgentTable) -> Checked<Sdn> {
         hold_total: size(given.hold_total, 256_000_000),
         hold_expiry: hold_expiry.unwrap_or(Duration::from_millis(10_000)),
     })
+}
+
+/// The zero-window scheme needs to know what the old access point has delivered: it hears of every end as it is.
+fn told_of_ends(policy: SdnPolicy, given: &SdnTable, span: &Span) -> Checked<()> {
+    let other = given.news.is_some_and(|kind| kind.0 != NewsKind::Announced) || given.tx_failures.is_some();
+    if policy == SdnPolicy::ZeroWindow && other {
+        let title = "the zero-window scheme works with announced roams only";
+        let problem = Problem::at(span.clone(), title);
+        return Err(problem.help("leave out `news` and `tx_failures`"));
+    }
+    Ok(())
+}
+
+fn news(given: &SdnTable) -> Checked<News> {
+    let kind = given.news.map_or(NewsKind::Announced, |kind| kind.0);
+    let late_by = given.late_by.as_ref().map_or(Duration::from_secs(1), |span| span.value.0);
+    Ok(match (kind, &given.late_by) {
+        (NewsKind::Late, _) => News::Late(late_by),
+        (NewsKind::AfterArrival, _) => News::AfterArrival(late_by),
+        (NewsKind::Announced, None) => News::Announced,
+        (NewsKind::Never, None) => News::Never,
+        (_, Some(late_by)) => {
+            let title = "`late_by` means nothing to news that are not late";
+            let problem = Problem::at(late_by.span.clone(), title);
+            return Err(problem.expected("needs `news = \"late\"` or `news = \"after-arrival\"`"));
+        }
+    })
+}
+
+fn low_ack(given: &SdnTable) -> Checked<Option<LowAck>> {
+    match (given.tx_failures, &given.tx_silence) {
+        (Some(frames), silence) => {
+            let silence = silence.as_ref().map_or(Duration::from_secs(1), |span| span.value.0);
+            Ok(Some(LowAck { frames: frames.0, silence }))
+        }
+        (None, None) => Ok(None),
+        (None, Some(silence)) => Err(Problem::at(silence.span.clone(), "`tx_silence` without `tx_failures`")
+            .expected("needs `tx_failures`")),
+    }
 }
 
 fn release(given: &SdnTable) -> Checked<Release> {

@@ -3,6 +3,7 @@
 mod applications;
 mod captures;
 mod determinism;
+mod news;
 mod plugin;
 mod roams;
 mod sdn;

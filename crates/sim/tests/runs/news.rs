@@ -1,0 +1,76 @@
+//! Roams of which nobody tells the controller, or late: what it makes of them.
+
+use crate::roams::ROAM;
+use crate::support::{result, scenario};
+use handfast_scenario::Scenario;
+use handfast_sim::RunResult;
+
+/// The roam of the plain switches with a gap, and a scheme for each of these keys of the controller's agent.
+fn roam(gap: &str, schemes: &[(&str, &str)]) -> Scenario {
+    let station = "mn = {kind = \"station\"}";
+    let controller = "ctl = {kind = \"controller\", role = \"controller\"}";
+    let text = ROAM.replace(station, &format!("{station}\n{controller}"));
+    let text = text.replace("rate = \"54Mbit/s\"", "queue = \"100pkt\"\nrate = \"54Mbit/s\"");
+    let (before, after) = text.split_once("gap = \"").unwrap();
+    let (_, rest) = after.split_once('"').unwrap();
+    let schemes = schemes.iter().map(|(name, keys)| {
+        let fixed = "kind = \"sdn\", at = \"role:controller\", policy = \"spurious\", notification = \"2ms\"";
+        format!("[schemes.{name}]\nsender = \"linux\"\nagents = [{{{fixed}{keys}}}]\n")
+    });
+    scenario(&format!("{before}gap = \"{gap}\"{rest}{}", schemes.collect::<String>()))
+}
+
+const KINDS: &[(&str, &str)] = &[
+    ("announced", ""),
+    ("late", ", news = \"late\", late_by = \"500ms\""),
+    ("too-late", ", news = \"late\", late_by = \"20s\""),
+    ("after", ", news = \"after-arrival\", late_by = \"0s\""),
+    ("never", ", news = \"never\""),
+    ("five", ", news = \"never\", tx_failures = 5, tx_silence = \"0s\""),
+    ("fifty", ", news = \"never\", tx_failures = 50"),
+];
+
+fn lost(run: &RunResult) -> u64 {
+    run.aggregate.lost_segments.unwrap()
+}
+
+#[test]
+fn late_news_cost_segments_and_news_after_the_arrival_are_none() {
+    let scenario = roam("3s", KINDS);
+    for seed in 1..=3 {
+        let [announced, late, too_late, after, never] =
+            ["announced", "late", "too-late", "after", "never"].map(|name| result(&scenario, name, seed));
+        assert!(lost(&announced) < lost(&late) && lost(&late) <= lost(&never), "seed {seed}");
+        let stall = |run: &RunResult| run.handovers[0].stall_s.unwrap();
+        assert!(stall(&announced) < stall(&never), "seed {seed}");
+        // The arrival has told the same before.
+        for other in [&too_late, &after] {
+            assert_eq!((lost(other), stall(other)), (lost(&never), stall(&never)), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn frames_without_acknowledgment_tell_of_the_absence() {
+    let scenario = roam("3s", KINDS);
+    for seed in 1..=3 {
+        let [announced, five, fifty, never] =
+            ["announced", "five", "fifty", "never"].map(|name| result(&scenario, name, seed));
+        let stall = |run: &RunResult| run.handovers[0].stall_s.unwrap();
+        // The retransmissions of three seconds are held and released as if the roam had been announced.
+        assert!((stall(&five) - stall(&announced)).abs() < 0.005, "seed {seed}: {}", stall(&five));
+        assert!((stall(&fifty) - stall(&announced)).abs() < 0.005, "seed {seed}: {}", stall(&fifty));
+        assert!(stall(&never) > 10.0 * stall(&five), "seed {seed}: {}", stall(&never));
+        assert!(lost(&announced) < lost(&five) && lost(&five) <= lost(&fifty), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_roam_that_is_over_before_the_frames_have_failed_is_an_arrival_only() {
+    // Five frames of seven attempts take more than 50 ms.
+    let scenario = roam("50ms", KINDS);
+    for seed in 1..=3 {
+        let [five, never] = ["five", "never"].map(|name| result(&scenario, name, seed));
+        assert_eq!(five.aggregate, never.aggregate, "seed {seed}");
+    }
+}
