@@ -104,6 +104,7 @@ const ROAMING: &[(&str, &str, &str)] = &[
     ("late news that are not", "policy = \"bare\"", "policy = \"bare\", news = \"never\", late_by = \"1s\""),
     ("silence without failures", "policy = \"bare\"", "policy = \"bare\", tx_silence = \"1s\""),
     ("no failures", "policy = \"bare\"", "policy = \"bare\", tx_failures = 0"),
+    ("a zero-window scheme without news", "policy = \"bare\"", "policy = \"zwa\", news = \"never\""),
     ("an unknown kind of news", "policy = \"bare\"", "policy = \"bare\", news = \"old\""),
     ("an empty range of gaps", "gap = \"3s\"", "gap = {from = \"3s\", to = \"2s\"}"),
     ("a range without its end", "gap = \"3s\"", "gap = {from = \"3s\"}"),
