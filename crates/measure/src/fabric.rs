@@ -27,6 +27,8 @@ pub struct Route {
     pub to: usize,
     /// The switch's port.
     pub port: u32,
+    /// The switch at its other end.
+    pub next: NodeId,
 }
 
 /// What a controller must know of the network.
@@ -38,6 +40,8 @@ pub struct Fabric {
     pub access_points: Vec<Attached>,
     /// Ways between switches, shortest first as everywhere.
     pub routes: Vec<Route>,
+    /// Every host that is no station, with the switch that it hangs at.
+    pub hosts: Vec<(NodeId, NodeId)>,
 }
 
 /// A switch's datapath id.
@@ -62,8 +66,10 @@ impl Fabric {
         let with_stations = aps.filter_map(|ap| Some((ap, slowest_radio(scenario, ap)?)));
         let attach = |(ap, rate)| attach(scenario, topology, ap, rate);
         let access_points = with_stations.map(attach).collect::<Result<Vec<_>, _>>()?;
-        let routes = routes(topology, &switches, &access_points);
-        Ok(Self { switches, access_points, routes })
+        let routes = routes(scenario, topology, &switches, &access_points);
+        let hosts = (0..scenario.nodes.len()).filter(of_kind(NodeKind::Host));
+        let hosts = hosts.filter_map(|host| Some((host, next_switch(scenario, topology, host)?))).collect();
+        Ok(Self { switches, access_points, routes, hosts })
     }
 
     /// The number of an access point.
@@ -93,13 +99,28 @@ fn attach(scenario: &Scenario, topology: &Topology, ap: NodeId, rate: BitRate) -
     Ok(Attached { ap, switch, port: port_no(port), rate })
 }
 
-fn routes(topology: &Topology, switches: &[NodeId], access_points: &[Attached]) -> Vec<Route> {
+/// The switch next to a node.
+fn next_switch(scenario: &Scenario, topology: &Topology, node: NodeId) -> Option<NodeId> {
+    let neighbours = topology.ports(node).iter().map(|port| port.neighbour as NodeId);
+    neighbours.into_iter().find(|&next| scenario.nodes[next].kind == NodeKind::Switch)
+}
+
+fn routes(
+    scenario: &Scenario,
+    topology: &Topology,
+    switches: &[NodeId],
+    access_points: &[Attached],
+) -> Vec<Route> {
     let pairs =
         switches.iter().flat_map(|&switch| access_points.iter().enumerate().map(move |to| (switch, to)));
     let apart = pairs.filter(|&(switch, (_, at))| at.switch != switch);
     let route = |(switch, (to, at)): (NodeId, (usize, &Attached))| {
         let out = topology.towards(switch, topology.goal(at.ap))?;
-        Some(Route { switch, to, port: port_no(topology.departure(out as usize).1) })
+        let (_, port) = topology.departure(out as usize);
+        let next = topology.ports(switch)[port as usize].neighbour as NodeId;
+        // A way through anything but switches is not the controller's to make.
+        let switched = scenario.nodes[next].kind == NodeKind::Switch;
+        switched.then_some(Route { switch, to, port: port_no(port), next })
     };
     apart.filter_map(route).collect()
 }
@@ -117,7 +138,12 @@ mod tests {
         let at = |ap, port| Attached { ap, switch: 1, port, rate };
         assert_eq!(
             fabric,
-            Fabric { switches: vec![1], access_points: vec![at(2, 2), at(3, 3)], routes: vec![] }
+            Fabric {
+                switches: vec![1],
+                access_points: vec![at(2, 2), at(3, 3)],
+                routes: vec![],
+                hosts: vec![(0, 1)]
+            }
         );
         assert_eq!((fabric.number_of(3), fabric.number_of(1)), (Some(1), None));
     }
@@ -130,8 +156,9 @@ mod tests {
         let fabric = Fabric::new(&scenario, &Topology::new(&scenario)).unwrap();
         let places: Vec<_> = fabric.access_points.iter().map(|at| (at.ap, at.switch, at.port)).collect();
         assert_eq!(places, [(3, 2, 2), (5, 1, 3)]);
-        let route = |switch, to, port| Route { switch, to, port };
-        assert_eq!(fabric.routes, [route(1, 0, 2), route(2, 1, 1)]);
+        let route = |switch, to, port, next| Route { switch, to, port, next };
+        assert_eq!(fabric.routes, [route(1, 0, 2, 2), route(2, 1, 1, 1)]);
+        assert_eq!(fabric.hosts, [(0, 1)]);
     }
 
     #[test]

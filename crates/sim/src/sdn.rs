@@ -136,7 +136,15 @@ fn config(agent: &Sdn, of: &Fabric) -> Config {
     let route = |route: &handfast_measure::fabric::Route| {
         ((datapath_of(route.switch), ApId(route.to as u32)), PortNo(route.port))
     };
-    let fabric = sdn::Fabric { access_points, routes: of.routes.iter().map(route).collect() };
+    let next = |route: &handfast_measure::fabric::Route| {
+        ((datapath_of(route.switch), ApId(route.to as u32)), datapath_of(route.next))
+    };
+    let fabric = sdn::Fabric {
+        access_points,
+        routes: of.routes.iter().map(route).collect(),
+        next: of.routes.iter().map(next).collect(),
+        hosts: of.hosts.iter().map(|&(host, switch)| (mac_of(host), datapath_of(switch))).collect(),
+    };
     let mut config = Config::new(policy, release, fabric);
     config.hold_expiry = agent.hold_expiry;
     config.limits.per_connection = agent.hold_per_connection;

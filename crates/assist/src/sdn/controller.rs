@@ -159,6 +159,9 @@ impl Controller {
             self.shared.counters.dropped_other[Class::Unreadable as usize] += 1;
             return;
         };
+        if let Some(&source) = packet.data[6..].first_chunk::<6>() {
+            self.with(address, |station, shared| station.heard_from(source, shared, out));
+        }
         let seen = look(&packet.data);
         match (kind, seen) {
             // A copy: the packet itself is on its way.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_core::BitRate;
-use handfast_wire::openflow::PortNo;
+use handfast_wire::openflow::{EthAddr, PortNo};
 
 /// An access point: its index in [`Fabric::access_points`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +29,11 @@ pub struct Fabric {
     pub access_points: Vec<AccessPoint>,
     /// At a switch to which an access point is not attached, the port towards it.
     pub routes: BTreeMap<(u64, ApId), PortNo>,
+    /// Which switch follows on such a way.
+    pub next: BTreeMap<(u64, ApId), u64>,
+    /// The switch of each host that is no station. A station's rules are made on the ways from the hosts that it has to do with
+    /// and nowhere else; without hosts, on every switch.
+    pub hosts: BTreeMap<EthAddr, u64>,
 }
 
 impl Fabric {
@@ -41,6 +46,13 @@ impl Fabric {
     pub fn port_towards(&self, datapath_id: u64, ap: ApId) -> Option<PortNo> {
         let attached = self.access_point(ap).filter(|at| at.datapath_id == datapath_id).map(|at| at.port);
         attached.or_else(|| self.routes.get(&(datapath_id, ap)).copied())
+    }
+
+    /// The switches on the way from one to an access point, both ends included.
+    pub fn way(&self, from: u64, ap: ApId) -> impl Iterator<Item = u64> {
+        // As many steps as there are switches: a circle of wrong entries has an end as well.
+        let step = move |at: &u64| self.next.get(&(*at, ap)).copied();
+        std::iter::successors(Some(from), step).take(self.next.len() + 1)
     }
 
     /// Every switch, in order.
@@ -58,7 +70,12 @@ mod tests {
     fn an_access_point_is_reached_at_its_switch_and_by_routes() {
         let at = |datapath_id, port| AccessPoint { datapath_id, port: PortNo(port), rate: None };
         let routes = BTreeMap::from([((7, ApId(1)), PortNo(9)), ((5, ApId(0)), PortNo(3))]);
-        let fabric = Fabric { access_points: vec![at(5, 1), at(6, 2)], routes };
+        let next =
+            BTreeMap::from([((7, ApId(1)), 6), ((8, ApId(1)), 7), ((5, ApId(0)), 3), ((3, ApId(0)), 5)]);
+        let fabric = Fabric { access_points: vec![at(5, 1), at(6, 2)], routes, next, ..Fabric::default() };
+        let way = |from, ap| fabric.way(from, ApId(ap)).collect::<Vec<_>>();
+        assert_eq!((way(8, 1), way(6, 1)), (vec![8, 7, 6], vec![6]));
+        assert_eq!(way(5, 0).len(), 5, "a circle has an end");
         assert_eq!(fabric.port_towards(5, ApId(0)), Some(PortNo(1)), "where it hangs comes before any route");
         assert_eq!(fabric.port_towards(7, ApId(1)), Some(PortNo(9)));
         assert_eq!(fabric.port_towards(7, ApId(0)), None);

@@ -1,6 +1,9 @@
 //! One station: where it is, what is held for it, and what follows from either.
 
+mod way;
 mod zero_window;
+
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use handfast_core::Instant;
@@ -60,6 +63,12 @@ pub(crate) struct Station {
     epoch: u64,
     state: State,
     hold: Hold,
+    /// Where it was last, as far as is known.
+    last: Option<ApId>,
+    /// The switches of whom it has to do with; [`None`]: they may be anywhere.
+    sources: Option<BTreeSet<u64>>,
+    /// The switches that have rules for it.
+    installed: BTreeSet<u64>,
     /// Under [`Policy::ZeroWindow`]: how far its receivers have got.
     ledger: Option<Ledger>,
 }
@@ -100,13 +109,17 @@ impl Station {
     ) -> Self {
         let state = State::Away { since: now, expires: now };
         let mut this = Self::new(address, epoch, state, shared);
+        // It is not known where it was.
+        this.sources = None;
         this.leave(now, epoch, shared, out);
         this
     }
 
     fn new(address: EthAddr, epoch: u64, state: State, shared: &Shared) -> Self {
         let ledger = (shared.config.policy == Policy::ZeroWindow).then(Ledger::default);
-        Self { address, epoch, state, hold: Hold::default(), ledger }
+        let sources = (!shared.config.fabric.hosts.is_empty()).then(BTreeSet::new);
+        let (hold, installed) = (Hold::default(), BTreeSet::new());
+        Self { address, epoch, state, hold, last: None, sources, installed, ledger }
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -141,6 +154,7 @@ impl Station {
     /// Its rules at one switch, which has none of them.
     pub(crate) fn install(&self, datapath_id: u64, shared: &mut Shared, out: &mut Outbox) {
         match self.state {
+            _ if !self.concerns(datapath_id) => {}
             State::Present { ap, .. } => self.lead(datapath_id, ap, shared, out),
             State::Away { .. } | State::Returning(_) => self.divert(datapath_id, shared, out),
         }
@@ -169,15 +183,22 @@ impl Station {
         shared.switches.order(datapath_id, rule, out);
     }
 
-    /// The way leads to `ap` everywhere, past the controller. The new way comes first: what diverts lies above it.
+    /// The way leads to `ap`, past the controller. The new way comes first: what diverts lies above it.
     fn open_way(&mut self, now: Instant, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
-        for datapath_id in shared.switches.ready() {
+        self.last = Some(ap);
+        let way = self.way(shared);
+        for &datapath_id in &way {
             self.lead(datapath_id, ap, shared, out);
             if !matches!(self.state, State::Present { .. }) {
                 let rule = shared.band().undivert(self.address);
                 shared.switches.order(datapath_id, rule, out);
             }
         }
+        // [sdn] §3.4: the flows of a station are deleted where its way does not lead any more.
+        for &datapath_id in self.installed.difference(&way) {
+            shared.switches.order(datapath_id, Band::forget(self.address), out);
+        }
+        self.installed = way;
         self.state = State::Present { ap, renew: now + shared.config.path_timeout / 2 };
     }
 
@@ -187,7 +208,7 @@ impl Station {
         let led = matches!(self.state, State::Present { .. });
         let from = self.place();
         self.state = State::Away { since: now, expires: now + shared.config.hold_expiry };
-        for datapath_id in shared.switches.ready() {
+        for datapath_id in self.reinstalled(shared) {
             self.divert(datapath_id, shared, out);
             // What still counts there is asked first.
             if led && !self.ask(datapath_id, from, shared, out) {
@@ -218,7 +239,8 @@ impl Station {
         let returning = Returning::new(now, ap, &self.hold, shared);
         self.state = State::Returning(returning);
         // Its timeout begins again: if it ended during the release, what goes straight would overtake what is held.
-        for datapath_id in shared.switches.ready() {
+        self.last = Some(ap);
+        for datapath_id in self.reinstalled(shared) {
             self.divert(datapath_id, shared, out);
         }
         self.release(now, shared, out);
@@ -378,7 +400,7 @@ impl Station {
 
     fn expire(&mut self, shared: &mut Shared, out: &mut Outbox) {
         let segments = self.flush(shared, out);
-        for datapath_id in shared.switches.ready() {
+        for datapath_id in self.reinstalled(shared) {
             shared.switches.order(datapath_id, Band::forget(self.address), out);
         }
         out.record(Record::Expired { station: self.address, segments });

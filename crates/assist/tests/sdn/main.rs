@@ -4,5 +4,6 @@ mod absence;
 mod faults;
 mod properties;
 mod roam;
+mod ways;
 mod world;
 mod zero_window;

@@ -168,7 +168,7 @@ fn fabric(file: &File) -> Checked<Fabric> {
             return Err(Problem::at(span, title).expected("expected one"));
         }
     }
-    Ok(Fabric { access_points, routes })
+    Ok(Fabric { access_points, routes, ..Fabric::default() })
 }
 
 fn access_point(route: &RouteTable, names: &BTreeMap<&str, ApId>) -> Checked<ApId> {
