@@ -10,7 +10,19 @@ from handfast.curves import COLOURS
 from handfast.reproduce import Run, Runs
 
 from . import live
-from .measure import Of, after_return, column, cwnd, disconnection, expected_after_return, idle, repeated
+from .measure import (
+    Of,
+    after_return,
+    behind,
+    column,
+    cwnd,
+    disconnection,
+    expected_after_return,
+    idle,
+    last_byte,
+    lost,
+    repeated,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -21,6 +33,9 @@ if TYPE_CHECKING:
 LOADS = {"light": "a) light", "medium": "b) medium", "heavy": "c) heavy"}
 SCHEMES = ("bare", "zwa", "spurious", "unpaced", "rto-max", "no-timestamps", "eifel", "textbook")
 MARKERS = "osD^v<>P"
+RATES = ("11Mbit", "54Mbit")
+WINDOWS = ("90kB", "250kB", "500kB")
+"""Of the sweep `release`."""
 
 
 def idle_time(runs: Runs) -> Figure:
@@ -155,6 +170,44 @@ def response(runs: Runs) -> Figure:
     axes.set_yscale("log")
     axes.set_xticks([place + 0.2 for place in range(len(found))], list(found))
     axes.set_ylabel("controller response time, ms")
+    return _with_legend(figure)
+
+
+def bit_errors(runs: Runs) -> Figure:
+    """When each connection delivered its last byte, with bit errors."""
+    figure = figures.blank(figures.PAGE_IN)
+    axes = figure.subplots()
+    for index, scheme in enumerate(("zwa", "spurious")):
+        some = sorted(runs.of(scheme, "ber", errors="some"), key=last_byte)
+        values = [last_byte(run) for run in some]
+        axes.step(
+            values,
+            [(place + 1) / len(values) for place in range(len(values))],
+            where="post",
+            color=_colour(scheme),
+            label=scheme,
+            ls="-" if index else "--",
+        )
+    axes.set_xlabel("last delivery, s after the return")
+    axes.set_ylabel("share of connections")
+    axes.set_ylim(0, 1.02)
+    return _with_legend(figure)
+
+
+def release(runs: Runs) -> Figure:
+    """Losses, and how far behind, by access rate and window."""
+    figure = figures.blank(figures.PAGE_IN)
+    points = [(rate, window) for rate in RATES for window in WINDOWS]
+    for axes, (of, label) in zip(
+        figure.subplots(1, 2), ((lost, "lost segments"), (behind, "behind a sender that knew, s")), strict=True
+    ):
+        for index, (scheme, _) in enumerate(_by_scheme(runs.all)):
+            some = [runs.of(scheme, rate=rate, window=window) for rate, window in points]
+            _bar(axes, index, scheme, [[of(run) for run in one] for one in some], 5)
+        labels = [f"{rate.removesuffix('Mbit')}\n{window.removesuffix('kB')}" for rate, window in points]
+        axes.set_xticks([0.32 + place for place in range(len(points))], labels)
+        axes.set_xlabel("access rate, Mbit/s; window, kB")
+        axes.set_ylabel(label)
     return _with_legend(figure)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handfast.reproduce import Measured, NotRun, Run, Runs, median, values
+from handfast.reproduce import Check, Measured, NotRun, Run, Runs, median, pairs, values, within
 
-from .measure import Of, after_return, disconnection, expected_spans, idle, round_trip
+from .measure import Of, after_return, disconnection, expected_spans, given_up, idle, round_trip
 
 LOADS = ("light", "medium", "heavy")
 SAME = 0.15
@@ -37,6 +37,35 @@ def medians(
 def ratio(runs: Runs, scheme: str, load: str) -> float:
     """The median idle time of a scheme, as a multiple of bare's."""
     return middle(runs, idle, scheme, load=load) / middle(runs, idle, "bare", load=load)
+
+
+def given_up_share(runs: Runs, load: str) -> Measured:
+    """How many of zwa's handovers its controller gave up: a segment could not be accounted for."""
+    some = runs.of("zwa", load=load)
+    return Measured(f"given up, {load}, zwa", "%", 100 * sum(map(given_up, some)) / len(some))
+
+
+def like_spurious(runs: Runs, load: str) -> Check:
+    """Where zwa was not given up its idle time is spurious's."""
+    kept = [run for run in runs.of("zwa", load=load) if not given_up(run)]
+    if not kept:
+        raise NotRun(f"zwa was given up in every handover, load {load}")
+    beside = pairs(kept, runs.of("spurious", load=load), idle)
+    zwa, spurious = (median("", "s", side).value for side in zip(*beside, strict=True))
+    return within(f"idle of zwa where not given up, and spurious, {load}, s", zwa, spurious, SAME)
+
+
+def like_bare(runs: Runs, scheme: str, load: str, figure: Of) -> Check:
+    """A scheme's figure is bare's; or those of its handovers that were given up are, so that these explain it."""
+    some = runs.of(scheme, load=load)
+    ours, bare = median("", "", values(some, figure)).value, middle(runs, figure, "bare", load=load)
+    left = [run for run in some if given_up(run)]
+    if abs(ours - bare) <= SAME * bare or not left:
+        return within(f"{scheme} and bare, {load}", ours, bare, SAME)
+    beside = pairs(left, runs.of("bare", load=load), figure)
+    mine, theirs = (median("", "", side).value for side in zip(*beside, strict=True))
+    share = f"{100 * len(left) / len(some):.0f} %"
+    return within(f"{scheme} and bare, {load}, in the {share} of handovers that were given up", mine, theirs, SAME)
 
 
 def no_scheme_can(runs: Runs, load: str) -> str:

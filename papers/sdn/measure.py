@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from handfast.reproduce import NotRun, Run
 
@@ -68,7 +68,12 @@ def repeated(run: Run) -> float | None:
 
 def round_trip(run: Run) -> float:
     """The smoothed round-trip time at the end, seconds."""
-    return float(json.loads(run.result.raw)["flows"][0]["srtt_s"])
+    return float(_flow(run)["srtt_s"])
+
+
+def _flow(run: Run) -> Mapping[str, Any]:
+    flow: Mapping[str, Any] = json.loads(run.result.raw)["flows"][0]
+    return flow
 
 
 def column(run: Run, name: str) -> npt.NDArray[np.float64]:
@@ -128,6 +133,41 @@ def first_second(run: Run) -> float | None:
     start = run.handover.up_s + run.handover.stall_s - 0.01  # the sample before
     before = delivered(run, run.handover.down_s - BEFORE_S, run.handover.down_s) / BEFORE_S
     return delivered(run, start, start + 1.0) / before
+
+
+def behind(run: Run) -> float | None:
+    """How far behind a sender that knew everything it is at the end: seconds of the rate before the handover.
+
+    Such a sender delivers at that rate from the return on.
+    """
+    start, end = run.handover.down_s, run.result.duration_s
+    before = delivered(run, start - BEFORE_S, start) / BEFORE_S
+    return (end - start) - disconnection(run) - delivered(run, start, end) / before
+
+
+def lost(run: Run) -> float | None:
+    """Segments that the network lost."""
+    return run.measures.lost_segments
+
+
+def given_up(run: Run) -> bool:
+    """Of zwa: whether its controller left the connection to TCP, whose timer expired then."""
+    return bool(run.measures.timeouts)
+
+
+def ended(run: Run) -> bool:
+    """Whether the connection died."""
+    return run.result.flows[0].outcome not in ("open", "closed")
+
+
+def last_byte(run: Run) -> float:
+    """From the new association to the last delivery, seconds."""
+    return float(_flow(run)["last_byte_s"]) - (run.handover.up_s or 0.0)
+
+
+def death(run: Run) -> float:
+    """From the new association to the end of the connection, seconds."""
+    return float(_flow(run)["end_s"]) - (run.handover.up_s or 0.0)
 
 
 def nothing_lost(run: Run) -> bool:
