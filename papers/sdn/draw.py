@@ -199,7 +199,7 @@ def release(runs: Runs) -> Figure:
     figure = figures.blank(figures.PAGE_IN)
     points = [(rate, window) for rate in RATES for window in WINDOWS]
     for axes, (of, label) in zip(
-        figure.subplots(1, 2), ((lost, "lost segments"), (behind, "behind a sender that knew, s")), strict=True
+        figure.subplots(1, 2), ((lost, "lost segments"), (behind, "behind the ideal sender, s")), strict=True
     ):
         for index, (scheme, _) in enumerate(_by_scheme(runs.all)):
             some = [runs.of(scheme, rate=rate, window=window) for rate, window in points]

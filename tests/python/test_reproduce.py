@@ -284,14 +284,25 @@ def test_the_shipped_papers_can_be_read() -> None:
 
 
 def test_a_look_at_a_claim_of_the_first_paper(handfast: Command, tmp_path: Path) -> None:
-    result = handfast("reproduce", "sdn/det", "--quick", "--json")
+    result = handfast("reproduce", "sdn/7a", "--quick", "--json")
     (one,) = json.loads(result.stdout)["claims"]
-    assert (one["id"], one["verdict"], result.exit_code) == ("sdn-det", "holds", 0)
-    assert one["measured"]["restored_several_timeouts_textbook_percent"] == 0
+    # It fails, and says why: half of bare's idle time is less than the disconnection itself.
+    assert (one["id"], one["verdict"], result.exit_code) == ("sdn-7a", "fails", 1)
+    assert "the disconnection alone, all that a sender that knew everything would wait, is 0.6" in one["reason"]
     assert "fails, as it must" in one["control"]
+    idle = {scheme: one["measured"][f"idle_light_{scheme}_s"] for scheme in ("bare", "zwa", "spurious", "rto_max")}
+    assert idle["spurious"]["median"] <= idle["zwa"]["median"] < idle["rto_max"]["median"] < idle["bare"]["median"]
+    assert idle["bare"]["runs"] == 20
     folder = tmp_path / "out" / "reproduce" / "sdn"
-    assert (folder / "report-det.html").is_file()
-    assert (folder / "figures" / "sdn-det.png").is_file()
+    assert (folder / "report-7a.html").is_file()
+    assert (folder / "figures" / "sdn-7a.png").is_file()
+
+
+def test_what_finds_timeouts_spurious(handfast: Command) -> None:
+    (one,) = claims(handfast, "sdn/det", "--quick").values()
+    assert one["verdict"] == "holds"
+    assert one["measured"]["restored_several_timeouts_no_timestamps_percent"] == 100
+    assert one["measured"]["restored_several_timeouts_textbook_percent"] == 0
 
 
 def live(monkeypatch: pytest.MonkeyPatch, late_us: float) -> None:

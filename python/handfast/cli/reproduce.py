@@ -20,6 +20,8 @@ from handfast.reproduce import Claim, Order, Outcome, Paper, Verdict
 
 COLOURS = {"holds": "green", "fails": "red", "not-run": "yellow"}
 OUT = Path("out") / "reproduce"
+SHOWN = 12
+"""Figures of a claim on the screen; the report and --json have them all."""
 
 
 def register(app: typer.Typer) -> None:
@@ -138,7 +140,9 @@ def _table(order: Order, verdicts: Sequence[Verdict]) -> Table:
 
 def _found(one: Verdict) -> Text:
     text = Text(one.title)
-    measured = "; ".join(map(str, one.measured))
+    measured = "; ".join(map(str, one.measured[:SHOWN]))
+    if len(one.measured) > SHOWN:
+        measured += f"; {len(one.measured) - SHOWN} more in the report"
     for name, words in (("paper", one.paper), ("measured", measured), ("reason", one.reason), ("control", one.control)):
         if words:
             text.append(f"\n{name}: ", style="bold")
