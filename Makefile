@@ -22,7 +22,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo build test lint bench bench-controller picture clean
+.PHONY: demo build test test-rust test-python lint lint-rust lint-python bench bench-controller picture clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -30,13 +30,21 @@ demo: $(VENV)/.built
 
 build: $(VENV)/.built target/release/handfastd
 
-test: $(VENV)/.dev
+test: test-rust test-python
+
+test-rust:
 	cargo test 2>&1 | { grep --line-buffered -v -e ' \.\.\. ok$$' -e '^$$' -e '^running ' || true; }
+
+test-python: $(VENV)/.dev
 	$(BIN)/pytest
 
-lint: $(VENV)/.dev
+lint: lint-rust lint-python
+
+lint-rust:
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
+
+lint-python: $(VENV)/.dev
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --quiet --check
 	$(BIN)/mypy python tests/python papers $(wildcard bench)

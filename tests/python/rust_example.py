@@ -15,7 +15,8 @@ def run(example: str, lines: list[str] | None = None) -> bytes:
     if cargo is None:
         pytest.skip("cargo is not installed")
     done = subprocess.run(
-        [cargo, "run", "-q", "-p", "handfast-wire", "--example", example],
+        # Without `-p`: of all packages together, so that what `cargo test` has compiled is used.
+        [cargo, "run", "-q", "--example", example],
         input="".join(f"{line}\n" for line in lines or []).encode(),
         cwd=REPOSITORY,
         capture_output=True,
