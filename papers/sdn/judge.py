@@ -34,9 +34,9 @@ def medians(
     return tuple(median(f"{label}, {scheme}", unit, values(runs.of(scheme, **choices), figure)) for scheme in schemes)
 
 
-def ratio(runs: Runs, scheme: str, load: str) -> float:
-    """The median idle time of a scheme, as a multiple of bare's."""
-    return middle(runs, idle, scheme, load=load) / middle(runs, idle, "bare", load=load)
+def ratio(runs: Runs, figure: Of, scheme: str, load: str) -> float:
+    """The median of a scheme's figure, as a multiple of bare's."""
+    return middle(runs, figure, scheme, load=load) / middle(runs, figure, "bare", load=load)
 
 
 def given_up_share(runs: Runs, load: str) -> Measured:
@@ -45,12 +45,12 @@ def given_up_share(runs: Runs, load: str) -> Measured:
     return Measured(f"given up, {load}, zwa", "%", 100 * sum(map(given_up, some)) / len(some))
 
 
-def like_spurious(runs: Runs, load: str) -> Check:
+def like_spurious(runs: Runs, figure: Of, load: str) -> Check:
     """Where zwa was not given up its idle time is spurious's."""
     kept = [run for run in runs.of("zwa", load=load) if not given_up(run)]
     if not kept:
         raise NotRun(f"zwa was given up in every handover, load {load}")
-    beside = pairs(kept, runs.of("spurious", load=load), idle)
+    beside = pairs(kept, runs.of("spurious", load=load), figure)
     zwa, spurious = (median("", "s", side).value for side in zip(*beside, strict=True))
     return within(f"idle of zwa where not given up, and spurious, {load}, s", zwa, spurious, SAME)
 
@@ -68,14 +68,21 @@ def like_bare(runs: Runs, scheme: str, load: str, figure: Of) -> Check:
     return within(f"{scheme} and bare, {load}, in the {share} of handovers that were given up", mine, theirs, SAME)
 
 
-def no_scheme_can(runs: Runs, load: str) -> str:
+def no_scheme_can(runs: Runs, loads: Sequence[str]) -> str:
     """Why no scheme halves bare's idle time: the ablation is a sender that knows everything."""
-    least = middle(runs, disconnection, "bare", load=load) / middle(runs, idle, "bare", load=load)
-    after = middle(runs, after_return, "spurious", load=load) / middle(runs, after_return, "bare", load=load)
+    waits = [middle(runs, disconnection, "bare", load=load) / middle(runs, idle, "bare", load=load) for load in loads]
+    least = ", ".join(f"{share:.2f} ({load})" for share, load in zip(waits, loads, strict=True))
     return (
-        f"{load}: the disconnection alone, all that a sender that knew everything would wait, is {least:.2f} of bare's "
-        f"idle time; of the idle time after the return spurious has {after:.2f} of bare's"
+        "No scheme can: the disconnection alone, all that a sender that knew everything would wait, is "
+        f"{least} of bare's idle time"
     )
+
+
+def after_the_return(checks: Sequence[Check]) -> str:
+    """What the same checks say of the idle time after the return alone."""
+    failed = [check.says for check in checks if not check.holds]
+    word = "do not hold either" if failed else "hold"
+    return f"Of the idle time after the return alone the same checks {word}: {'; '.join(failed or map(str, checks))}"
 
 
 def follows(runs: Sequence[Run], late: float) -> float:
