@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from conftest import Command
-from handfast import engine, reproduce, shipped
+from handfast import engine, reproduce, shipped, sweeps
 from handfast.lab import controller
-from handfast.reproduce import Check, Control, Finding, Measured, paper, verdict
+from handfast.reproduce import Check, Control, Finding, Measured, paper, runs, verdict
 
 NETWORK = """
 duration = "6s"
@@ -296,6 +296,23 @@ def test_a_look_at_a_claim_of_the_first_paper(handfast: Command, tmp_path: Path)
     folder = tmp_path / "out" / "reproduce" / "sdn"
     assert (folder / "report-7a.html").is_file()
     assert (folder / "figures" / "sdn-7a.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("load", "round_trip_s", "window"), [("light", 0.482, 30_000), ("medium", 0.302, 60_000), ("heavy", 0.122, 90_000)]
+)
+def test_the_receivers_window_caps_the_sender(tmp_path: Path, load: str, round_trip_s: float, window: int) -> None:
+    (cell,) = [
+        one
+        for one in paper.load("sdn").plan("schedule").cells({"load": [load], "timers": ["kernel"]}, [1])
+        if one.scheme == "bare"
+    ]
+    ((result,), _) = sweeps.fill([cell], out=tmp_path)
+    (run,) = runs.of_cells("schedule", [cell], [result], tmp_path)
+    measure = sys.modules["handfast_paper_sdn.measure"]
+    in_flight = measure.delivered(run, 10.0, 15.0) / 5 * round_trip_s
+    # Full segments of 1448 bytes; the five seconds may hold a window more than round trips.
+    assert 0.9 * window < in_flight <= 1.03 * window
 
 
 def test_what_finds_timeouts_spurious(handfast: Command) -> None:

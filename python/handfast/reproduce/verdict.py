@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -45,9 +46,9 @@ class Measured:
     @property
     def key(self) -> str:
         """Its name in JSON, unit included."""
-        unit = {"%": "percent", "": ""}.get(self.unit, self.unit)
-        words = [*self.name.replace(",", " ").replace("/", " per ").split(), *unit.replace("/", "_per_").split()]
-        return "_".join(words).replace("-", "_").lower()
+        unit = "percent" if self.unit == "%" else self.unit
+        words = f"{self.name} {unit}".replace("/", " per ").lower()
+        return "_".join(re.findall(r"[a-z0-9]+", words))
 
     def as_json(self) -> object:
         """The number, or the median with its interval."""
