@@ -66,6 +66,17 @@ fn late_news_of_a_station_that_has_expired_are_late_news() {
 }
 
 #[test]
+fn news_repeated_from_where_the_station_is_not_are_late_news() {
+    let mut world = spurious();
+    // One association is with one access point.
+    world.tell(1, 1, What::Associated);
+    world.tell(0, 1, What::Associated);
+    world.tell(0, 1, What::Disassociated);
+    world.tell(0, 1, What::Associated);
+    assert_eq!(ignored(&world), [Ignored::Stale, Ignored::Duplicate, Ignored::Stale]);
+}
+
+#[test]
 fn an_expired_association_is_remembered_for_a_time() {
     let mut config = config(Policy::Spurious, paced());
     config.remember = ms(60_000);

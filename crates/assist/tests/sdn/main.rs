@@ -2,6 +2,7 @@
 
 mod absence;
 mod faults;
+mod passing;
 mod properties;
 mod roam;
 mod ways;
