@@ -46,7 +46,13 @@ def idle_time(runs: Runs) -> Figure:
         for scheme, some in _by_scheme(shown):
             points = sorted((disconnection(run), idle(run) or float("nan")) for run in some)
             axes.plot(
-                *zip(*points, strict=True), ls="", marker=_marker(scheme), ms=2, color=_colour(scheme), label=scheme
+                *zip(*points, strict=True),
+                ls="",
+                marker=_marker(scheme),
+                ms=2,
+                color=_colour(scheme),
+                label=scheme,
+                zorder=3 if scheme == "spurious" else 2,  # unpaced has the same points
             )
         axes.axline((2, 2), slope=1, color="#888888", lw=0.6, label="disconnection")
         axes.set_xlabel("disconnection, s")

@@ -55,20 +55,21 @@ class Outcome:
 
 def reproduce(order: Order, progress: Progress | None = None) -> Outcome:
     """Judge the claims of `order`; finished runs are kept, whatever happens then."""
-    found, reused = _runs(order, progress)
+    found, done, reused = _runs(order, progress)
     verdicts = tuple(_judge(order, claim, found) for claim in order.claims)
     drawn = _draw(order, verdicts, found)
     write_whole(order.out / f"claims{order.name}.json", document(verdicts))
     path = order.out / f"report{order.name}.html"
-    write_whole(path, page.build(order.paper.claims.title, verdicts, drawn, _facts(order, found)))
-    return Outcome(verdicts, sum(map(len, found.values())), reused, path)
+    write_whole(path, page.build(order.paper.claims.title, verdicts, drawn, _facts(order, found, done)))
+    return Outcome(verdicts, done, reused, path)
 
 
 Found = Mapping[tuple[str, str], Sequence[runs.Run]]
 """The runs of each claim: by (claim, sweep)."""
 
 
-def _runs(order: Order, progress: Progress | None) -> tuple[Found, int]:
+def _runs(order: Order, progress: Progress | None) -> tuple[Found, int, int]:
+    """The runs by claim and sweep, how many there are (claims share them), and how many were there before."""
     wanted: dict[tuple[str, str], list[sweeps.Cell]] = {}
     for claim in order.claims:
         for one in claim.needs:
@@ -81,7 +82,7 @@ def _runs(order: Order, progress: Progress | None) -> tuple[Found, int]:
     results, reused = sweeps.fill(cells, out=order.out, jobs=order.jobs, progress=progress)
     left = iter(results)
     found = {key: runs.of_cells(key[1], some, [next(left) for _ in some], order.out) for key, some in wanted.items()}
-    return found, reused
+    return found, len({cell.key for cell in cells}), reused
 
 
 def _of(order: Order, claim: Claim, found: Found) -> runs.Runs:
@@ -111,11 +112,11 @@ def _draw(order: Order, verdicts: Sequence[Verdict], found: Found) -> Mapping[st
     return drawn
 
 
-def _facts(order: Order, found: Found) -> Mapping[str, str]:
+def _facts(order: Order, found: Found, done: int) -> Mapping[str, str]:
     every = [run.result for some in found.values() for run in some]
     seeds = {run.seed for run in every}
     return {
-        "runs": str(len(every)),
+        "runs": str(done),
         "seeds": f"{min(seeds)} to {max(seeds)}" if seeds else "none",
         "backend": ", ".join(sorted({run.backend for run in every})),
         "extent": "a quick look" if order.quick else "as the sweeps have it",
