@@ -35,6 +35,11 @@ impl Radios {
         Some((goes, comes))
     }
 
+    /// The link between a station and an access point.
+    pub fn link(&self, station: NodeId, ap: NodeId) -> Option<LinkId> {
+        self.links.get(&(station, ap)).copied()
+    }
+
     /// The radio links on which no station is.
     pub fn idle(&self) -> impl Iterator<Item = LinkId> {
         let on = |station| self.on.get(station).copied();

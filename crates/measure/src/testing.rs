@@ -38,6 +38,7 @@ impl Net {
             profiles: Vec::new(),
             captures: Vec::new(),
             sample_interval: Duration::from_millis(10),
+            radio: None,
         })
     }
 

@@ -1,7 +1,9 @@
 //! What happens to the network, and when: the scenario's events with their phases drawn.
 
 use handfast_core::{BitRate, Duration, Instant, Stream};
-use handfast_scenario::{Action, DownMode, LinkId, NodeId, Scenario, Way};
+use handfast_radio::association::{Roam, Schedule};
+use handfast_radio::mobility::Motion;
+use handfast_scenario::{Action, DownMode, LinkId, Mobile, NodeId, Radio, Scenario, Way};
 
 use crate::association::Radios;
 use crate::handover::RATE_BEFORE;
@@ -61,8 +63,29 @@ impl Timeline {
             let longer = drawn("gap", event.longer);
             this.add(event.at + drawn("phase", event.phase), &event.action, longer, &mut radios);
         }
+        if let Some(radio) = &scenario.radio {
+            this.roam(scenario, radio, seed, &radios);
+        }
         this.changes.sort_by_key(|&(at, _)| at);
         this
+    }
+
+    /// The handovers of stations that move.
+    fn roam(&mut self, scenario: &Scenario, radio: &Radio, seed: u64, radios: &Radios) {
+        let aps: Vec<_> = radio.access_points.iter().map(|&(_, at)| at).collect();
+        let end = Instant::ZERO + scenario.duration;
+        for Mobile { node, at, mobility } in &radio.stations {
+            let stream = Stream::new(seed, &format!("mobility {}", scenario.nodes[*node].name));
+            let motion = Motion::new(mobility, *at, stream);
+            let schedule = Schedule::new(&radio.association, &aps, &radio.propagation, motion, end);
+            for Roam { from, to, down, up, .. } in schedule.roams {
+                let link = |ap: usize| radios.link(*node, radio.access_points[ap].0);
+                // Who does not come back in this run would come back to where it was.
+                let (Some(goes), Some(comes)) = (link(from), link(to.unwrap_or(from))) else { continue };
+                let mode = DownMode::Drop;
+                self.add_outage(Outage { station: Some(*node), goes, comes, mode, down, up });
+            }
+        }
     }
 
     /// `longer`: what the seed adds to a gap.

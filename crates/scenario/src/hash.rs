@@ -25,11 +25,15 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
         profiles,
         captures,
         sample_interval,
+        radio,
     } = scenario;
     let content = (duration, nodes, links, flows, events, schemes, profiles, captures, sample_interval);
     let mut sink = Sink(Sha256::new());
     // The sink takes everything.
     let _ = write!(sink, "{content:?}");
+    if let Some(radio) = radio {
+        let _ = write!(sink, "{radio:?}");
+    }
     let digest = sink.0.finalize();
     digest.iter().take(8).fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"))
 }

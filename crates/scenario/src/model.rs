@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 pub use handfast_net::{Direction, DownMode, Loss, QueueLimit};
+use handfast_radio::mobility::Mobility;
+use handfast_radio::signal::Propagation;
+use handfast_radio::{Place, association};
 use handfast_tcp::Config;
 
 /// Index into [`Scenario::nodes`].
@@ -42,6 +45,33 @@ pub struct Scenario {
     pub captures: Vec<NodeId>,
     /// Spacing of time series samples.
     pub sample_interval: Duration,
+    /// The air, where stations move in it.
+    pub radio: Option<Radio>,
+}
+
+/// The air between access points and stations that move. Their handovers follow from it: they depend on the seed, and on nothing
+/// that flows.
+#[derive(Clone, Debug)]
+pub struct Radio {
+    /// What becomes of signals.
+    pub propagation: Propagation,
+    /// What stations do about them.
+    pub association: association::Config,
+    /// The access points that have a place, in file order.
+    pub access_points: Vec<(NodeId, association::AccessPoint)>,
+    /// The stations that move. Each has a link to every one of the access points.
+    pub stations: Vec<Mobile>,
+}
+
+/// A station that moves.
+#[derive(Clone, Debug)]
+pub struct Mobile {
+    /// Which.
+    pub node: NodeId,
+    /// Where it is at the start.
+    pub at: Place,
+    /// How it moves.
+    pub mobility: Mobility,
 }
 
 impl Scenario {

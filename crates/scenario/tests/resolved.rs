@@ -337,3 +337,30 @@ fn samples_are_at_most_ten_thousand_unless_asked_for() {
 fn the_summary_counts() {
     assert_eq!(parse(BASE).summary(), "3 nodes, 2 links, 1 flow, 1 event, 1 scheme, 30s");
 }
+
+#[test]
+fn stations_that_move_have_a_link_to_every_access_point_with_a_place() {
+    let scenario = everything();
+    let node = |name: &str| scenario.nodes.iter().position(|node| node.name == name).unwrap();
+    let radio = scenario.radio.as_ref().unwrap();
+    assert_eq!(radio.access_points.len(), 2);
+    let names: Vec<_> =
+        radio.stations.iter().map(|station| scenario.nodes[station.node].name.as_str()).collect();
+    assert_eq!(names, ["rock", "tram", "fly", "guest", "seen"]);
+    for name in names {
+        for ap in ["ap", "ap2"] {
+            let between = [node(ap), node(name)];
+            let link = scenario.links.iter().find(|link| link.between == between).unwrap();
+            assert_eq!(link.name, format!("{ap}-{name}"));
+            assert_eq!(link.forward.rate, BitRate::from_bps(24_000_000));
+            assert_eq!(link.backward, link.forward);
+        }
+        assert_eq!(scenario.nodes[node(name)].ap, Some(node("ap")), "{name}");
+    }
+    // 17 dBm and 3 dB of gains, 70.5 dB less at 33 m on channel 6; the other reaches as far as 6 Mbit/s does.
+    let minimum = |index: usize| radio.access_points[index].1.minimum.as_f64();
+    assert!((minimum(0) + 50.555).abs() < 0.01, "{}", minimum(0));
+    assert!((minimum(1) + 82.0).abs() < 1e-9);
+    assert_eq!(radio.association.scan.duration(), Duration::from_millis(480));
+    assert_eq!((radio.association.hysteresis.0, radio.association.roam_below.0), (8_000, -65_000));
+}

@@ -225,6 +225,7 @@ fn one_link(rate: BitRate) -> Scenario {
     let way = Direction::plain(rate, DELAY);
     let link = Link { name: "measured".into(), between: [0, 1], forward: way.clone(), backward: way };
     Scenario {
+        radio: None,
         name: "capacity".into(),
         description: String::new(),
         hash: String::new(),

@@ -63,6 +63,11 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// The access point that a station at `place` hears best, the first of equals.
+    pub fn loudest(aps: &[AccessPoint], propagation: &Propagation, place: Place) -> Option<usize> {
+        best(aps, propagation, place, |_| true).map(|heard| heard.ap)
+    }
+
     /// Those of a station that moves like this among these access points, until the end of the run.
     pub fn new(
         config: &Config,
@@ -72,7 +77,8 @@ impl Schedule {
         end: Instant,
     ) -> Self {
         let mut field = Field { aps, propagation, motion };
-        let Some(first) = field.loudest() else { return Self::default() };
+        let start = field.motion.place(Instant::ZERO);
+        let Some(first) = Self::loudest(aps, propagation, start) else { return Self::default() };
         let mut station = Station::associated(config, first, Instant::ZERO);
         let mut roams: Vec<Roam> = Vec::new();
         while station.deadline() < end {
@@ -100,28 +106,27 @@ struct Field<'a> {
     motion: Motion,
 }
 
-impl Field<'_> {
-    /// The strongest at the start, on whatever channel.
-    fn loudest(&mut self) -> Option<usize> {
-        self.best(Instant::ZERO, |_| true).map(|heard| heard.ap)
-    }
-
-    fn best(&mut self, now: Instant, of: impl Fn(&AccessPoint) -> bool) -> Option<Heard> {
-        let place = self.motion.place(now);
-        let mut best: Option<Heard> = None;
-        for (ap, at) in self.aps.iter().enumerate().filter(|(_, at)| of(at)) {
-            let Some(level) = at.level_at(self.propagation, place) else { continue };
-            if best.is_none_or(|best| level > best.level) {
-                best = Some(Heard { ap, level });
-            }
+/// The strongest of some access points at a place, the first of equals.
+fn best(
+    aps: &[AccessPoint],
+    propagation: &Propagation,
+    place: Place,
+    of: impl Fn(&AccessPoint) -> bool,
+) -> Option<Heard> {
+    let mut best: Option<Heard> = None;
+    for (ap, at) in aps.iter().enumerate().filter(|(_, at)| of(at)) {
+        let Some(level) = at.level_at(propagation, place) else { continue };
+        if best.is_none_or(|best| level > best.level) {
+            best = Some(Heard { ap, level });
         }
-        best
     }
+    best
 }
 
 impl Air for Field<'_> {
     fn strongest(&mut self, now: Instant, channel: Channel) -> Option<Heard> {
-        self.best(now, |at| at.transmitter.channel == channel)
+        let place = self.motion.place(now);
+        best(self.aps, self.propagation, place, |at| at.transmitter.channel == channel)
     }
 
     fn level(&mut self, now: Instant, ap: usize) -> Option<Dbm> {

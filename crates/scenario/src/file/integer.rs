@@ -8,6 +8,11 @@ integer! {
 }
 
 integer! {
+    /// A number of beacons.
+    Beacons: u32 = 1..=10_000
+}
+
+integer! {
     /// A number of frames.
     Frames: u32 = 1..=1_000_000
 }

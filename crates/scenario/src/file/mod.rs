@@ -9,6 +9,7 @@ mod integer;
 mod links;
 mod nodes;
 mod quantity;
+mod radio;
 mod schemes;
 mod tables;
 mod words;
@@ -23,6 +24,7 @@ pub(crate) use handfast_document::{Located, Name, Named};
 pub(crate) use links::{LinkShape, LinkTable};
 pub(crate) use nodes::NodeTable;
 pub(crate) use quantity::{Size as ByteCount, Span as TimeSpan};
+pub(crate) use radio::{At, MobilityKind, PropagationKind, RadioTable, ScanKind};
 pub(crate) use schemes::{AgentTable, End, NewsKind, ReleaseKind, SchemeTable, SdnTable, TcpTable};
 
 /// A handfast scenario: a network, what flows through it, what happens to it, and the schemes to compare.
@@ -48,6 +50,8 @@ pub(crate) struct File {
     /// Bidirectional links between two nodes.
     #[serde(default)]
     pub(crate) links: Vec<LinkTable>,
+    /// The air between access points and stations that move.
+    pub(crate) radio: Option<Located<RadioTable>>,
     /// Transfers from one host to another.
     #[serde(default)]
     pub(crate) flows: Vec<FlowTable>,

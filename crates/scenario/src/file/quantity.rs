@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use handfast_core::Bytes;
-use handfast_core::units::{BYTES, PACKETS};
+use handfast_core::units::{BYTES, DBM, DECIBELS, LENGTH, PACKETS, SPEED};
+use handfast_core::{Bytes, Db, Dbm, Length, Speed};
 pub(crate) use handfast_document::{Packets, Quantity, Rate, Size, TimeSpan as Span};
 use handfast_document::{parse_units, pattern_of, quantity};
 use handfast_net::QueueLimit;
@@ -71,6 +71,39 @@ impl Quantity for Queue {
     }
 }
 quantity!(Queue);
+
+/// Declares a quantity that core reads.
+macro_rules! of_core {
+    ($(#[$doc:meta] $name:ident($type:ty), $units:ident, $expected:literal, $sign:literal;)*) => {
+        $(
+            #[$doc]
+            #[derive(Clone, Copy, Debug)]
+            pub(crate) struct $name(pub(crate) $type);
+
+            impl Quantity for $name {
+                const EXPECTED: &'static str = $expected;
+                fn read(text: &str) -> Result<Self, String> {
+                    text.parse().map(Self).map_err(|error: handfast_core::units::UnitError| error.message)
+                }
+                fn pattern() -> String {
+                    pattern_of(&[&$units]).replacen('^', concat!("^", $sign), 1)
+                }
+            }
+            quantity!($name);
+        )*
+    };
+}
+
+of_core! {
+    /// A length.
+    Metres(Length), LENGTH, "a length such as \"33m\"", "";
+    /// A speed.
+    Pace(Speed), SPEED, "a speed such as \"1.5m/s\" or \"5km/h\"", "";
+    /// A signal.
+    Level(Dbm), DBM, "a signal such as \"-82dBm\"", "-?";
+    /// A ratio of signals.
+    Decibels(Db), DECIBELS, "a difference of signals such as \"6dB\"", "";
+}
 
 /// A probability.
 #[derive(Clone, Copy, Debug)]

@@ -5,12 +5,14 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use handfast_net::DownMode;
+use handfast_radio::mobility::Then;
 use handfast_tcp::{Acks, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use serde_json::{Value, json};
 
+use super::radio::ScanKind;
 use super::schemes::{NewsKind, ReleaseKind};
 use crate::model::{NodeKind, SdnPolicy, Way};
 
@@ -112,6 +114,22 @@ impl Vocabulary for SdnPolicy {
             "they are held and acknowledged in the station's place with a window of zero, where it can be told that \
              nothing before them is missing; in the simulator only",
         ),
+    ];
+}
+
+impl Vocabulary for ScanKind {
+    const WHAT: &'static str = "a way to look for access points";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("active", Self::Active, "probe requests on each channel"),
+        ("passive", Self::Passive, "each channel until a beacon must have come"),
+    ];
+}
+
+impl Vocabulary for Then {
+    const WHAT: &'static str = "what happens at the end of a line";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("stop", Self::Stop, "it stays there"),
+        ("bounce", Self::Bounce, "it goes back to where it came from, and so on"),
     ];
 }
 

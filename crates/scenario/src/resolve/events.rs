@@ -1,5 +1,7 @@
 //! Events.
 
+use std::collections::BTreeSet;
+
 use handfast_core::{Duration, Instant};
 use handfast_net::DownMode;
 
@@ -10,7 +12,7 @@ use super::nodes::Nodes;
 use super::radios::Radios;
 use super::{moment, nonzero, paths, positive};
 use crate::file::{EventKind, EventTable, Located, Phase};
-use crate::model::{Action, Event, Way};
+use crate::model::{Action, Event, NodeId, Way, radio};
 use handfast_document::{Checked, Problem, Span};
 
 /// At most so many events, repetitions included.
@@ -23,6 +25,8 @@ pub(super) struct Network<'a> {
     pub(super) radios: &'a Radios,
     pub(super) flows: &'a Flows,
     pub(super) duration: Duration,
+    /// The stations that move.
+    pub(super) moving: &'a BTreeSet<NodeId>,
 }
 
 /// The events of the file, repetitions written out, by time.
@@ -54,7 +58,12 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
     let kind = table.kind.value.0;
     check_keys(table)?;
     if kind == EventKind::Handover {
-        let station = network.nodes.find_station(needed(table.station.as_ref(), table, "station")?)?;
+        let name = needed(table.station.as_ref(), table, "station")?;
+        let station = network.nodes.find_station(name)?;
+        if network.moving.contains(&station) {
+            let title = format!("station `{}` moves: its handovers follow from where it is", name.value);
+            return Err(Problem::at(name.span.clone(), title).help("leave out the event, or `mobility`"));
+        }
         let to = network.radios.find(station, needed(table.to.as_ref(), table, "to")?, network.nodes)?;
         // Of zero: the new association begins as the old one ends.
         return Ok(Action::Handover {
@@ -69,6 +78,12 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
         EventKind::Outage | EventKind::Handover => {
             let gap = needed(table.gap.as_ref(), table, "gap")?;
             let gap = nonzero(gap.value.from, &gap.span, "gap")?;
+            let ends = radio(&network.nodes.list, network.links.list[link].between);
+            if ends.is_some_and(|(station, _)| network.moving.contains(&station)) {
+                let title = "an outage of a radio link of a station that moves";
+                return Err(Problem::at(table.at.span.clone(), title)
+                    .expected("such a link is down where its station is not"));
+            }
             let mode = table.mode.as_ref().map_or(DownMode::Drop, |mode| mode.value.0);
             Action::Outage { link, gap, mode }
         }

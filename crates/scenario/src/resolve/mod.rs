@@ -1,6 +1,7 @@
 //! From tables to the model: names to indices, defaults filled in, everything checked.
 
 mod agents;
+mod air;
 mod course;
 mod events;
 mod flows;
@@ -38,9 +39,15 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
         Topology { nodes: &mut nodes, links: &mut links, flows: &mut flows, roams: Vec::new() };
     topology.generate(&file.generate)?;
     let roams = topology.roams;
+    let air = air::resolve(file, &nodes, &mut links)?;
     paths::check(&nodes, &links, &flows)?;
     let radios = Radios::resolve(&file.nodes, &mut nodes, &links)?;
-    let network = Network { nodes: &nodes, links: &links, radios: &radios, flows: &flows, duration };
+    if let Some(air) = &air {
+        air::associate(air, file, &mut nodes)?;
+    }
+    let moving = air.iter().flat_map(|air| &air.stations).map(|station| station.node).collect();
+    let network =
+        Network { nodes: &nodes, links: &links, radios: &radios, flows: &flows, duration, moving: &moving };
     let events = events::resolve(file.events.iter().chain(&roams), &network)?;
     let (schemes, profiles) = schemes::resolve(file, &nodes)?;
     let captures = file.capture.iter().map(|name| nodes.find(name)).collect::<Checked<_>>()?;
@@ -56,6 +63,7 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
         schemes,
         profiles,
         captures,
+        radio: air,
         sample_interval: sample_interval(file.sample_interval.as_ref(), duration)?,
     };
     scenario.hash = hash::hash(&scenario);

@@ -6,13 +6,13 @@ use handfast_scenario::Scenario;
 
 const BASE: &str = include_str!("base.toml");
 const ROAM: &str = include_str!("roam.toml");
+const WALK: &str = include_str!("../../../../scenarios/wifi-walk.toml");
 
 /// What is wrong, what the base file says, and what it says instead.
 const CASES: &[(&str, &str, &str)] = &[
     ("an unknown key", "rate = \"20Mbit/s\"", "rte = \"20Mbit/s\""),
     ("an unknown key at the top", "duration =", "seed = 3\nduration ="),
     ("an unknown table", "[[events]]", "[[event]]"),
-    ("a key of later rooms", "role = \"base-station\"", "channel = 1"),
     ("a missing key", "delay = \"19ms\"\n", ""),
     ("a missing key of a flow", "to = \"mn\"\n", ""),
     ("no duration", "duration = \"30s\"\n", ""),
@@ -93,6 +93,57 @@ const CASES: &[(&str, &str, &str)] = &[
     ("an open string", "duration = \"30s\"", "duration = \"30s"),
 ];
 
+/// The same of the shipped file in which a station walks.
+const WALKING: &[(&str, &str, &str)] = &[
+    ("a station that moves from nowhere", "at = [15, 0], ", ""),
+    ("a station that hears nobody", "at = [15, 0]", "at = [35, 0]"),
+    (
+        "a handover of who moves",
+        "[schemes.bare]",
+        "[[events]]\nat = \"1s\"\ndo = \"handover\"\nstation = \"mn\"\nto = \"ap2\"\ngap = \"1s\"\n[schemes.bare]",
+    ),
+    (
+        "an outage of who moves",
+        "[schemes.bare]",
+        "[[events]]\nat = \"1s\"\ndo = \"outage\"\nlink = \"ap1-mn\"\ngap = \"1s\"\n[schemes.bare]",
+    ),
+    ("an access point of who moves", "at = [15, 0], ", "at = [15, 0], ap = \"ap1\", "),
+    ("no such channel", "channel = 6", "channel = 14"),
+    ("a speed without its unit", "\"2m/s\"", "\"2\""),
+    ("a length that is a duration", "\"33m\"", "\"33ms\""),
+    ("an unknown movement", "{linear", "{spiral"),
+    ("an unknown propagation", "\"two-ray-ground\"", "\"ether\""),
+    ("an exponent out of bounds", "\"two-ray-ground\"", "{log-distance = {exponent = 0.5}}"),
+    ("a height for a model without", "\"two-ray-ground\"", "\"free-space\"\nantenna_height = \"2m\""),
+    ("no height", "\"two-ray-ground\"", "\"two-ray-ground\"\nantenna_height = \"0m\""),
+    ("channels that are none", "\"two-ray-ground\"", "\"two-ray-ground\"\nchannels = []"),
+    (
+        "a way without speed",
+        "{linear = {towards = [55, 0], speed = \"2m/s\", then = \"bounce\"}}",
+        "{random-waypoint = {area = [[0, 0], [9, 9]], speed = \"1m/s\", slowest = \"0m/s\"}}",
+    ),
+    (
+        "speeds the wrong way round",
+        "{linear = {towards = [55, 0], speed = \"2m/s\", then = \"bounce\"}}",
+        "{random-walk = {area = [[0, 0], [9, 9]], speed = \"1m/s\", slowest = \"2m/s\"}}",
+    ),
+    (
+        "an area with one corner",
+        "{linear = {towards = [55, 0], speed = \"2m/s\", then = \"bounce\"}}",
+        "{random-walk = {area = [[0, 0]], speed = \"1m/s\"}}",
+    ),
+    (
+        "a trace that is none",
+        "{linear = {towards = [55, 0], speed = \"2m/s\", then = \"bounce\"}}",
+        "{trace = {text = \"0,0\"}}",
+    ),
+    (
+        "a trace of somebody else",
+        "{linear = {towards = [55, 0], speed = \"2m/s\", then = \"bounce\"}}",
+        "{trace = {text = \"0,0,0\", station = 3}}",
+    ),
+];
+
 /// The same of the base file in which a station roams.
 const ROAMING: &[(&str, &str, &str)] = &[
     ("a handover without its gap", "gap = \"3s\"\n", ""),
@@ -135,6 +186,14 @@ const ROAMING: &[(&str, &str, &str)] = &[
     ("two links to an access point", "between = [\"ap2\", \"mn\"]", "between = [\"ap1\", \"mn\"]"),
     ("a link to a controller", "between = [\"s1\", \"ap2\"]", "between = [\"ctl\", \"ap2\"]"),
     ("a flow from a controller", "from = \"cn\"", "from = \"ctl\""),
+    (
+        "a station that moves without air",
+        "mn = {kind = \"station\"",
+        "mn = {kind = \"station\", at = [0, 0], mobility = \"still\"",
+    ),
+    ("air for nobody", "[[flows]]", "[radio]\nlink = {rate = \"54Mbit/s\", delay = \"1ms\"}\n[[flows]]"),
+    ("a channel of a station", "mn = {kind = \"station\"", "mn = {kind = \"station\", channel = 6"),
+    ("a place that is none", "mn = {kind = \"station\"", "mn = {kind = \"station\", at = [0]"),
     ("a controller without a policy", ", policy = \"bare\"", ""),
     ("a policy that is none", "policy = \"bare\"", "policy = \"spuriuos\""),
     ("a key that no agent takes", "policy = \"bare\"", "policy = \"bare\", hold = \"port\""),
@@ -169,7 +228,7 @@ fn message(out: &mut String, what: &str, text: &str, overrides: &[(String, Strin
 #[test]
 fn messages() {
     let mut out = String::new();
-    for (base, cases) in [(BASE, CASES), (ROAM, ROAMING)] {
+    for (base, cases) in [(BASE, CASES), (ROAM, ROAMING), (WALK, WALKING)] {
         Scenario::parse(base, "base.toml", &[]).unwrap();
         for (what, old, new) in cases {
             assert!(base.contains(old), "{what}: the base file lacks {old}");

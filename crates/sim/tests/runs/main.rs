@@ -9,3 +9,4 @@ mod roams;
 mod sdn;
 mod support;
 mod table;
+mod walks;
