@@ -8,11 +8,9 @@ use toml::de::{DeTable, DeValue};
 use crate::file::File;
 use crate::overrides;
 
-/// What is said to some wrong words: what DESIGN names and the format does not take yet, and what else may be meant.
-const NOTES: &[(&str, &str)] = &[
-    ("channel", "channels need a model of the radio's signal, which is not built yet"),
-    (ZERO_RATE, "for a link that is gone for a while use an event with `do = \"outage\"`"),
-];
+/// What is said to some wrong words: what else may be meant.
+const NOTES: &[(&str, &str)] =
+    &[(ZERO_RATE, "for a link that is gone for a while use an event with `do = \"outage\"`")];
 
 /// The file with the overrides in it.
 pub(crate) fn parse<'s>(source: &'s Source<'_>, given: &[(String, String)]) -> Checked<Spanned<DeTable<'s>>> {

@@ -1,6 +1,6 @@
 //! The air: access points with a place, stations that move, and the links between them.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use handfast_core::{Db, Dbm, Duration, Length, Stream};
@@ -251,12 +251,12 @@ fn speeds(
 /// A link from each access point to each station that moves, where the file has none of its own.
 fn link(air: &Radio, table: &Located<RadioTable>, nodes: &Nodes, links: &mut Links) -> Checked<()> {
     let of = |link: &Link| radio(&nodes.list, link.between);
-    let known: BTreeMap<_, ()> = links.list.iter().filter_map(of).map(|ends| (ends, ())).collect();
+    let known: BTreeSet<_> = links.list.iter().filter_map(of).collect();
     let shape = &table.value.link;
     let one_way = direction(&[&shape.value], &shape.span, "forward")?;
     for station in &air.stations {
         for &(ap, _) in &air.access_points {
-            if known.contains_key(&(station.node, ap)) {
+            if known.contains(&(station.node, ap)) {
                 continue;
             }
             let name = format!("{}-{}", nodes.list[ap].name, nodes.list[station.node].name);
