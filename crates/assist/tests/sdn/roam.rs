@@ -1,7 +1,7 @@
 //! A roam, rule by rule.
 
 use handfast_assist::sdn::{ApId, Departure, Ignored, Mode, Notice, Policy, Record, Release, What};
-use handfast_core::{Bytes, Instant};
+use handfast_core::{Bytes, Instant, SeqNum};
 use handfast_net::SwitchSetup;
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Payload};
@@ -57,6 +57,21 @@ fn what_comes_while_it_is_away_is_held_once_and_released_in_order_at_the_new_acc
         ins,
         "the way leads past the controller again"
     );
+}
+
+#[test]
+fn a_newer_acknowledgment_takes_the_place_of_an_older_one() {
+    let mut world = spurious();
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    let acks = [1000, 2000, 3000]
+        .map(|ack| world.segment(4000, Segment { ack: SeqNum(ack), flags: Flags::ACK, ..Segment::EMPTY }));
+    world.wait(ms(2));
+    let counters = world.plane.controller().counters();
+    assert_eq!((counters.held, counters.acks_replaced, counters.duplicates), (1, 2, 0));
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(10));
+    assert_eq!(world.tags_by(AP[1]), acks[2..]);
 }
 
 #[test]
