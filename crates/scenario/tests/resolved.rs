@@ -177,6 +177,19 @@ fn the_wireless_lan_of_the_paper_has_three_wired_links_on_every_way() {
 }
 
 #[test]
+fn a_flow_and_a_link_may_lead_to_what_is_generated() {
+    let text = WLAN.to_owned()
+        + "[nodes]\nx = {kind = \"host\"}\n[[links]]\nbetween = [\"x\", \"s4\"]\nrate = \"1Gbit/s\"\ndelay = \"1ms\"\n\
+           [[flows]]\nfrom = \"mn2\"\nto = \"x\"\n[[flows]]\nfrom = \"x\"\nto = \"mn1\"\n";
+    let scenario = parse(&text);
+    assert_eq!((scenario.links[0].name.as_str(), scenario.flows[0].name.as_str()), ("x-s4", "mn2-x"));
+    assert_eq!((scenario.flows.len(), scenario.flows[2].name.as_str()), (22, "flow1"));
+    let twice = text + "[[flows]]\nname = \"flow1\"\nfrom = \"x\"\nto = \"mn1\"\n";
+    let error = Scenario::parse(&twice, "test.toml", &[]).unwrap_err().to_string();
+    assert!(error.contains("two flows called `flow1`"), "{error}");
+}
+
+#[test]
 fn generated_stations_go_around_what_they_reach() {
     let roams = |text: &str| {
         let scenario = parse(&(WLAN.replace("= 20\n", "= 2\n") + text));

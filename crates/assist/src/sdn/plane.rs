@@ -46,6 +46,8 @@ pub struct ControlPlane {
     for_switch: SwitchOutbox,
     records: Vec<(Instant, Record)>,
     departures: Vec<(usize, Departure)>,
+    /// When something is due: most packets pass a switch without changing that, and there may be many switches to ask.
+    wake: Option<Instant>,
 }
 
 impl ControlPlane {
@@ -70,6 +72,7 @@ impl ControlPlane {
             for_switch: SwitchOutbox::default(),
             records: Vec::new(),
             departures: Vec::new(),
+            wake: None,
         };
         for switch in 0..this.switches.len() {
             this.connect(now, switch);
@@ -77,6 +80,7 @@ impl ControlPlane {
             let message = Message { xid: 0, body: normal() };
             this.switches[switch].on_message(now, &message, &mut this.for_switch);
         }
+        this.look();
         this
     }
 
@@ -105,13 +109,16 @@ impl ControlPlane {
         self.announced += 1;
         let event = !matches!(notice.what, What::Delivered(_));
         self.notices.insert((at, event, self.announced), notice);
+        self.look();
     }
 
     /// A packet came in at a switch. It has its Ethernet header.
     pub fn on_packet(&mut self, now: Instant, switch: usize, in_port: PortNo, packet: Packet) {
         self.switches[switch].on_packet(now, in_port, packet, &mut self.for_switch);
-        self.collect(now, switch);
-        self.settle(now);
+        let told = self.collect(now, switch);
+        if told || self.wake.is_some_and(|due| due <= now) {
+            self.settle(now);
+        }
     }
 
     /// The deadline has come; afterwards it is in the future.
@@ -121,10 +128,14 @@ impl ControlPlane {
 
     /// When [`ControlPlane::on_timer`] is due.
     pub fn deadline(&self) -> Option<Instant> {
+        self.wake
+    }
+
+    fn look(&mut self) {
         let parcel = self.under_way.front().map(|&(due, _)| due);
         let notice = self.notices.first_key_value().map(|(&(due, ..), _)| due);
         let switches = self.switches.iter().filter_map(Switch::deadline);
-        [parcel, notice, self.controller.deadline()].into_iter().flatten().chain(switches).min()
+        self.wake = [parcel, notice, self.controller.deadline()].into_iter().flatten().chain(switches).min();
     }
 
     /// A switch connects (again).
@@ -137,6 +148,7 @@ impl ControlPlane {
         self.controller.connected(now, conn, &mut self.for_controller);
         self.collect(now, switch);
         self.hand_out(now);
+        self.look();
     }
 
     /// A switch's connection breaks: what is under way on it is lost, and both ends know at once.
@@ -146,6 +158,7 @@ impl ControlPlane {
         self.controller.disconnected(conn, &mut self.for_controller);
         self.collect(now, switch);
         self.hand_out(now);
+        self.look();
     }
 
     /// The controller dies without a word, and another one takes its place that knows nothing.
@@ -164,6 +177,7 @@ impl ControlPlane {
     pub fn end(&mut self, now: Instant) {
         self.controller.shut_down(&mut self.for_controller);
         self.hand_out(now);
+        self.look();
     }
 
     /// Does all that is due, in order of time and, at equal times, messages first.
@@ -182,7 +196,7 @@ impl ControlPlane {
                 self.switches[switch].on_timer(now, &mut self.for_switch);
                 self.collect(now, switch);
             } else {
-                return;
+                return self.look();
             }
             self.hand_out(now);
         }
@@ -208,8 +222,9 @@ impl ControlPlane {
         self.connections.iter().position(|&of| of == Some(conn))
     }
 
-    /// Takes what a switch has put out.
-    fn collect(&mut self, now: Instant, switch: usize) {
+    /// Takes what a switch has put out. Whether a message was among it.
+    fn collect(&mut self, now: Instant, switch: usize) -> bool {
+        let under_way = self.under_way.len();
         for output in self.for_switch.drain() {
             let departure = match output {
                 SwitchOutput::Message(message) => {
@@ -224,6 +239,7 @@ impl ControlPlane {
             };
             self.departures.push((switch, departure));
         }
+        self.under_way.len() > under_way
     }
 
     /// Takes what the controller has put out.

@@ -32,12 +32,29 @@ pub(super) struct Pattern {
 impl Flows {
     const MOST: usize = 100_000;
 
+    pub(super) fn new(duration: Duration) -> Self {
+        Self { list: Vec::new(), spans: Vec::new(), names: Names::new("flow"), duration }
+    }
+
     pub(super) fn of_file(tables: &[FlowTable], nodes: &Nodes, duration: Duration) -> Checked<Self> {
-        let mut flows = Self { list: Vec::new(), spans: Vec::new(), names: Names::new("flow"), duration };
+        let mut flows = Self::new(duration);
         for table in tables {
             flows.add_table(table, nodes)?;
         }
         Ok(flows)
+    }
+
+    /// Adds all of `more` after these.
+    pub(super) fn append(&mut self, more: Self) -> Checked<()> {
+        for (flow, span) in more.list.into_iter().zip(more.spans) {
+            if self.list.len() >= Self::MOST {
+                return Err(Problem::at(span, format!("more than {} flows", Self::MOST)));
+            }
+            self.chosen(&flow.name, &span)?;
+            self.list.push(flow);
+            self.spans.push(span);
+        }
+        Ok(())
     }
 
     fn add_table(&mut self, table: &FlowTable, nodes: &Nodes) -> Checked<()> {

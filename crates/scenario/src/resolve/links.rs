@@ -14,14 +14,20 @@ const DEFAULT_QUEUE: QueueLimit = QueueLimit::Packets(1000);
 /// The links so far.
 pub(super) struct Links {
     pub(super) list: Vec<Link>,
+    /// Where each was declared.
+    spans: Vec<Span>,
     names: Names,
 }
 
 impl Links {
     const MOST: usize = 400_000;
 
+    pub(super) fn new() -> Self {
+        Self { list: Vec::new(), spans: Vec::new(), names: Names::new("link") }
+    }
+
     pub(super) fn of_file(tables: &[LinkTable], nodes: &Nodes) -> Checked<Self> {
-        let mut links = Self { list: Vec::new(), names: Names::new("link") };
+        let mut links = Self::new();
         for table in tables {
             links.add_table(table, nodes)?;
         }
@@ -54,11 +60,17 @@ impl Links {
         self.push(link, span)
     }
 
+    /// Adds all of `more` after these.
+    pub(super) fn append(&mut self, more: Self) -> Checked<()> {
+        more.list.into_iter().zip(more.spans).try_for_each(|(link, span)| self.add(link, &span))
+    }
+
     fn push(&mut self, link: Link, span: &Span) -> Checked<()> {
         if self.list.len() >= Self::MOST {
             return Err(Problem::at(span.clone(), format!("more than {} links", Self::MOST)));
         }
         self.list.push(link);
+        self.spans.push(span.clone());
         Ok(())
     }
 

@@ -33,12 +33,17 @@ use radios::Radios;
 pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
     let duration = positive(&file.duration, "duration")?;
     let mut nodes = Nodes::of_file(&file.nodes)?;
-    let mut links = Links::of_file(&file.links, &nodes)?;
-    let mut flows = Flows::of_file(&file.flows, &nodes, duration)?;
+    // Generated nodes come first: the file's own links and flows may lead to them. Its links and flows stand before those that
+    // are generated all the same.
+    let (mut made_links, mut made_flows) = (Links::new(), Flows::new(duration));
     let mut topology =
-        Topology { nodes: &mut nodes, links: &mut links, flows: &mut flows, roams: Vec::new() };
+        Topology { nodes: &mut nodes, links: &mut made_links, flows: &mut made_flows, roams: Vec::new() };
     topology.generate(&file.generate)?;
     let roams = topology.roams;
+    let mut links = Links::of_file(&file.links, &nodes)?;
+    links.append(made_links)?;
+    let mut flows = Flows::of_file(&file.flows, &nodes, duration)?;
+    flows.append(made_flows)?;
     let air = air::resolve(file, &nodes, &mut links)?;
     paths::check(&nodes, &links, &flows)?;
     let radios = Radios::resolve(&file.nodes, &mut nodes, &links)?;

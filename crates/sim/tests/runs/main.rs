@@ -10,3 +10,4 @@ mod sdn;
 mod support;
 mod table;
 mod walks;
+mod wlan;
