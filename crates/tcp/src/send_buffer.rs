@@ -95,8 +95,20 @@ impl SendBuffer {
 
     /// At most `max` bytes from position `from` on. Shorter where real and synthetic data meet: one payload holds
     /// one kind.
+    #[inline]
     pub(crate) fn slice(&self, from: u64, max: usize) -> Payload {
-        let mut skip = from.saturating_sub(self.start);
+        let skip = from.saturating_sub(self.start);
+        // Nearly always the first run is long enough.
+        match self.chunks.front() {
+            Some(&Chunk::Synthetic { stream, offset, len }) if skip < len => {
+                let available = usize::try_from(len - skip).unwrap_or(usize::MAX);
+                Payload::Synthetic { stream, offset: offset + skip, len: available.min(max) as u32 }
+            }
+            _ => self.search(skip, max),
+        }
+    }
+
+    fn search(&self, mut skip: u64, max: usize) -> Payload {
         for (index, chunk) in self.chunks.iter().enumerate() {
             if skip >= chunk.len() {
                 skip -= chunk.len();

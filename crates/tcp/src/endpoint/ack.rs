@@ -242,6 +242,7 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     pub(super) fn judge_timeout(
         &mut self,
         segment: &Segment,
@@ -262,7 +263,14 @@ impl Endpoint {
     }
 
     /// Carries out a verdict; false where the ACK's usual effects must not follow.
+    #[inline]
     pub(super) fn apply(&mut self, verdict: Verdict, octets: u64) -> bool {
+        verdict == Verdict::Undecided || self.act_on(verdict, octets)
+    }
+
+    // Not inlined: hardly ever is there a verdict.
+    #[inline(never)]
+    fn act_on(&mut self, verdict: Verdict, octets: u64) -> bool {
         match verdict {
             Verdict::Undecided => true,
             Verdict::SendNew => {

@@ -68,12 +68,16 @@ impl Spurious {
     }
 
     /// An acknowledgement has arrived.
+    #[inline]
     pub(crate) fn on_ack(&mut self, ack: &AckView) -> Verdict {
         let dsack_seen = self.dsack_seen;
         self.dsack_seen |= ack.dsack;
-        if self.saved.is_none() {
-            return Verdict::Undecided;
-        }
+        if self.saved.is_none() { Verdict::Undecided } else { self.judge(ack, dsack_seen) }
+    }
+
+    // Not inlined: hardly ever is a timeout to be judged.
+    #[inline(never)]
+    fn judge(&mut self, ack: &AckView, dsack_seen: bool) -> Verdict {
         let verdict = if ack.advanced && self.eifel.is_spurious(ack, dsack_seen) {
             Verdict::Spurious(Detector::Eifel)
         } else {
