@@ -43,6 +43,8 @@ pub struct Topology {
     idle: Vec<bool>,
     /// For each node its number among those with several links, or [`NONE`].
     core_of: Vec<u32>,
+    /// The same, and [`NONE`] as well for one that does not forward.
+    forwarder_of: Vec<u32>,
     cores: usize,
     goals: Vec<Goal>,
     /// The channel from core node `a` towards core node `b`, at `a * cores + b`.
@@ -84,6 +86,7 @@ impl Topology {
             forwards,
             idle,
             core_of: Vec::new(),
+            forwarder_of: Vec::new(),
             cores: 0,
             goals: Vec::new(),
             next: Vec::new(),
@@ -137,8 +140,8 @@ impl Topology {
     /// could only send it back.
     #[inline]
     pub fn pass_on(&self, node: NodeId, goal: Goal) -> Option<u32> {
-        let core = self.core_of[node];
-        if core == NONE || !self.forwards[node] { None } else { self.core_towards(core, goal) }
+        let core = self.forwarder_of[node];
+        if core == NONE { None } else { self.core_towards(core, goal) }
     }
 
     #[inline]
@@ -185,7 +188,9 @@ impl Topology {
     fn find_cores(&mut self) {
         for node in 0..self.forwards.len() {
             let is_core = self.ports(node).len() > 1;
-            self.core_of.push(if is_core { self.cores as u32 } else { NONE });
+            let core = if is_core { self.cores as u32 } else { NONE };
+            self.core_of.push(core);
+            self.forwarder_of.push(if self.forwards[node] { core } else { NONE });
             self.cores += usize::from(is_core);
         }
     }

@@ -11,7 +11,7 @@ const PRESENT: NonZeroU32 = NonZeroU32::new(1 << 29).unwrap();
 const PAYLOAD: u32 = 1 << 30;
 const DOOMED: u32 = 1 << 31;
 
-/// A packet on the link. 24 bytes with a four-byte handle: what a hop touches should stay in the cache.
+/// A packet on the link: 20 bytes and the handle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<H> {
     /// When its last bit leaves; [`Instant::MAX`]: not while things stay as they are.
@@ -30,6 +30,7 @@ impl<H> Entry<H> {
         Self { departure, arrival, handle, meta }
     }
 
+    #[inline]
     pub(crate) fn size(&self) -> u32 {
         self.meta.get() & SIZE_MASK
     }
@@ -39,6 +40,7 @@ impl<H> Entry<H> {
     }
 
     /// Whether an outage took it.
+    #[inline]
     pub(crate) fn is_doomed(&self) -> bool {
         self.meta.get() & DOOMED != 0
     }
@@ -60,11 +62,19 @@ pub(crate) struct Fifo<H> {
     held_bytes: u64,
     /// How many packets were in front of the border when it was last looked up.
     departed: u32,
+    /// How many an outage took.
+    doomed: u32,
 }
 
 impl<H: Copy> Fifo<H> {
     pub(crate) const fn new() -> Self {
-        Self { entries: ShortQueue::new(), last_arrival: Instant::ZERO, held_bytes: 0, departed: 0 }
+        Self {
+            entries: ShortQueue::new(),
+            last_arrival: Instant::ZERO,
+            held_bytes: 0,
+            departed: 0,
+            doomed: 0,
+        }
     }
 
     /// Packets on the link: in the queue or in the air.
@@ -94,10 +104,17 @@ impl<H: Copy> Fifo<H> {
         entry.arrival
     }
 
+    /// Whether an outage took one of the packets.
+    #[inline]
+    pub(crate) fn has_doomed(&self) -> bool {
+        self.doomed > 0
+    }
+
     /// Removes the first packet, which must have arrived.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Entry<H>> {
         let entry = self.entries.pop_front()?;
+        self.doomed -= u32::from(entry.is_doomed());
         match self.departed.checked_sub(1) {
             Some(left) => self.departed = left,
             None => self.held_bytes -= u64::from(entry.size()),
@@ -150,6 +167,7 @@ impl<H: Copy> Fifo<H> {
         for entry in self.entries.iter_mut().rev().take_while(|entry| entry.arrival > now) {
             entry.departure = entry.departure.min(now);
             entry.arrival = now;
+            self.doomed += u32::from(!entry.is_doomed());
             entry.meta |= DOOMED;
         }
         self.last_arrival = self.last_arrival.min(now);

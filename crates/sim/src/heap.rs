@@ -3,10 +3,12 @@
 use crate::queue::Entry;
 
 /// A 4-ary heap that knows where its entries stand.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Heap {
-    heap: Vec<Entry>,
-    /// Where in `heap` the entry of each rank stands; meaningless without one.
+    /// The earliest entry: it is looked at with each event, and changes with few.
+    first: Entry,
+    entries: Vec<Entry>,
+    /// Where in `entries` the entry of each rank stands; meaningless without one.
     place: Vec<u32>,
 }
 
@@ -15,19 +17,20 @@ const ARITY: usize = 4;
 impl Heap {
     /// A heap for machines of ranks below `machines`.
     pub(crate) fn new(machines: usize) -> Self {
-        Self { heap: Vec::new(), place: vec![0; machines] }
+        Self { first: Entry::NEVER, entries: Vec::new(), place: vec![0; machines] }
     }
 
     /// The earliest entry, or [`Entry::NEVER`].
     #[inline]
     pub(crate) fn first(&self) -> Entry {
-        self.heap.first().copied().unwrap_or(Entry::NEVER)
+        self.first
     }
 
     /// Adds an entry of a rank that has none.
     pub(crate) fn insert(&mut self, entry: Entry) {
-        self.heap.push(entry);
-        self.rise(self.heap.len() - 1, entry);
+        self.entries.push(entry);
+        self.rise(self.entries.len() - 1, entry);
+        self.first = self.first.min(entry);
     }
 
     /// Puts another entry of the same rank in the place of `old`.
@@ -38,16 +41,22 @@ impl Heap {
         } else {
             self.sink(place, new);
         }
+        self.note_first();
     }
 
     /// Takes an entry out.
     pub(crate) fn remove(&mut self, entry: Entry) {
         self.remove_at(self.place[entry.rank()] as usize);
+        self.note_first();
+    }
+
+    fn note_first(&mut self) {
+        self.first = self.entries.first().copied().unwrap_or(Entry::NEVER);
     }
 
     fn remove_at(&mut self, place: usize) {
-        let Some(last) = self.heap.pop() else { return };
-        if place < self.heap.len() {
+        let Some(last) = self.entries.pop() else { return };
+        if place < self.entries.len() {
             // The last entry may belong above as well as below the gap, if that is in another branch.
             self.sink(place, last);
             let settled = self.place[last.rank()] as usize;
@@ -56,7 +65,7 @@ impl Heap {
     }
 
     fn put(&mut self, place: usize, entry: Entry) {
-        self.heap[place] = entry;
+        self.entries[place] = entry;
         self.place[entry.rank()] = place as u32;
     }
 
@@ -64,10 +73,10 @@ impl Heap {
     fn rise(&mut self, mut place: usize, entry: Entry) {
         while place > 0 {
             let parent = (place - 1) / ARITY;
-            if self.heap[parent] < entry {
+            if self.entries[parent] < entry {
                 break;
             }
-            self.put(place, self.heap[parent]);
+            self.put(place, self.entries[parent]);
             place = parent;
         }
         self.put(place, entry);
@@ -76,10 +85,10 @@ impl Heap {
     /// Moves `entry`, which is to stand at `place`, towards the leaves as far as it belongs.
     fn sink(&mut self, mut place: usize, entry: Entry) {
         while let Some(child) = self.first_child(place) {
-            if entry < self.heap[child] {
+            if entry < self.entries[child] {
                 break;
             }
-            self.put(place, self.heap[child]);
+            self.put(place, self.entries[child]);
             place = child;
         }
         self.put(place, entry);
@@ -89,12 +98,12 @@ impl Heap {
     #[inline]
     fn first_child(&self, place: usize) -> Option<usize> {
         let first = place * ARITY + 1;
-        if let Some(&[a, b, c, d]) = self.heap.get(first..first + ARITY) {
+        if let Some(&[a, b, c, d]) = self.entries.get(first..first + ARITY) {
             let (left, right) = (usize::from(b < a), 2 + usize::from(d < c));
             let last_wins = usize::from(c.min(d) < a.min(b));
             return Some(first + left + (right - left) * last_wins);
         }
-        let (offset, _) = self.heap.get(first..)?.iter().enumerate().min_by_key(|(_, entry)| **entry)?;
+        let (offset, _) = self.entries.get(first..)?.iter().enumerate().min_by_key(|(_, entry)| **entry)?;
         Some(first + offset)
     }
 }

@@ -19,11 +19,12 @@ pub(crate) enum Machine {
     Agent(u32),
 }
 
-/// A machine's own side of its entry in the queue.
+/// A machine's own side of its entry in the queue: the two halves of that entry.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct Timer {
-    rank: Rank,
-    machine: Packed,
+    /// Rank and [`Packed`] machine.
+    key: u64,
     /// When the queue will wake the machine; [`Instant::MAX`]: it has no entry.
     armed: Instant,
 }
@@ -45,10 +46,12 @@ impl Packed {
         Self(kind << Self::KIND_SHIFT | index)
     }
 
+    #[inline]
     fn is_link(self) -> bool {
         self.0 >> Self::KIND_SHIFT == 0
     }
 
+    #[inline]
     fn machine(self) -> Machine {
         let index = self.0 & ((1 << Self::KIND_SHIFT) - 1);
         match self.0 >> Self::KIND_SHIFT {
@@ -62,7 +65,12 @@ impl Packed {
 impl Timer {
     /// An unarmed timer.
     pub(crate) fn new(rank: Rank, machine: Machine) -> Self {
-        Self { rank, machine: Packed::new(machine), armed: Instant::MAX }
+        Self { key: u64::from(rank) << 32 | u64::from(Packed::new(machine).0), armed: Instant::MAX }
+    }
+
+    #[inline]
+    fn is_link(&self) -> bool {
+        Packed(self.key as u32).is_link()
     }
 }
 
@@ -74,19 +82,24 @@ impl Entry {
     /// After every entry that there can be.
     pub(crate) const NEVER: Self = Self(u128::MAX);
 
+    #[inline]
     pub(crate) fn new(at: Instant, timer: &Timer) -> Self {
-        Self(u128::from(at.as_nanos()) << 64 | u128::from(timer.rank) << 32 | u128::from(timer.machine.0))
+        Self(u128::from(at.as_nanos()) << 64 | u128::from(timer.key))
     }
 
+    /// When; [`Instant::MAX`] for [`Entry::NEVER`].
+    #[inline]
     pub(crate) fn at(self) -> Instant {
         Instant::from_nanos((self.0 >> 64) as u64)
     }
 
+    #[inline]
     pub(crate) fn rank(self) -> usize {
         (self.0 >> 32) as u32 as usize
     }
 
-    fn machine(self) -> Machine {
+    #[inline]
+    pub(crate) fn machine(self) -> Machine {
         Packed(self.0 as u32).machine()
     }
 }
@@ -111,17 +124,15 @@ impl EventQueue {
         Self { wheel: Wheel::default(), heap: Heap::new(machines) }
     }
 
-    /// The next entry: when, and which machine.
+    /// The next entry, or [`Entry::NEVER`].
     #[inline]
-    pub(crate) fn peek(&self) -> Option<(Instant, Machine)> {
-        let first = self.wheel.first().min(self.heap.first());
-        (first < Entry::NEVER).then(|| (first.at(), first.machine()))
+    pub(crate) fn first(&self) -> Entry {
+        self.wheel.first().min(self.heap.first())
     }
 
-    /// Takes out the next entry, which is this link's: it has been woken.
+    /// Takes out the first entry, which is this link's: it is woken.
     #[inline]
-    pub(crate) fn pop_link(&mut self, timer: &mut Timer) {
-        let entry = Entry::new(timer.armed, timer);
+    pub(crate) fn pop_link(&mut self, timer: &mut Timer, entry: Entry) {
         timer.armed = Instant::MAX;
         if entry == self.wheel.first() {
             self.wheel.pop();
@@ -130,10 +141,16 @@ impl EventQueue {
         }
     }
 
-    /// As [`EventQueue::settle`], for a link that has no entry.
-    #[inline]
-    pub(crate) fn arm_link(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
-        let Some(at) = deadline else { return };
+    /// Sees to it that a link is woken by `at`: one that has an entry has none later.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each event; a call would be a fifth of it")]
+    pub(crate) fn arm_link(&mut self, timer: &mut Timer, at: Instant) {
+        if at >= timer.armed {
+            return;
+        }
+        if timer.armed < Instant::MAX {
+            return self.settle(timer, Some(at));
+        }
         timer.armed = at;
         let entry = Entry::new(at, timer);
         if !self.wheel.insert(entry) {
@@ -162,11 +179,7 @@ impl EventQueue {
     #[inline]
     pub(crate) fn arm(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
         if deadline.is_some_and(|at| at < timer.armed) {
-            if timer.machine.is_link() && timer.armed == Instant::MAX {
-                self.arm_link(timer, deadline);
-            } else {
-                self.settle(timer, deadline);
-            }
+            self.settle(timer, deadline);
         }
     }
 
@@ -176,7 +189,7 @@ impl EventQueue {
         let (old, new) = (Entry::new(timer.armed, timer), Entry::new(at, timer));
         let (was, is) = (timer.armed < Instant::MAX, at < Instant::MAX);
         timer.armed = at;
-        if timer.machine.is_link() {
+        if timer.is_link() {
             self.settle_link(was.then_some(old), is.then_some(new));
         } else {
             self.settle_other(was.then_some(old), is.then_some(new));
@@ -220,12 +233,17 @@ mod tests {
         (0..n).map(|i| Timer::new(i, machine(i))).collect()
     }
 
+    fn peek(queue: &EventQueue) -> Option<(Instant, Machine)> {
+        let first = queue.first();
+        (first < Entry::NEVER).then(|| (first.at(), first.machine()))
+    }
+
     fn pop(queue: &mut EventQueue, timers: &mut [Timer]) -> Option<(u64, u32)> {
-        let (at, machine) = queue.peek()?;
+        let (at, machine) = peek(queue)?;
         let (Machine::Side(index) | Machine::Channel(index) | Machine::Agent(index)) = machine;
         let timer = &mut timers[index as usize];
-        if timer.machine.is_link() {
-            queue.pop_link(timer);
+        if timer.is_link() {
+            queue.pop_link(timer, queue.first());
         } else {
             queue.settle(timer, None);
         }
@@ -248,13 +266,13 @@ mod tests {
         queue.arm(&mut timers[0], Some(Instant::from_nanos(5)));
         queue.arm(&mut timers[0], Some(Instant::from_nanos(50)));
         queue.arm(&mut timers[0], None);
-        assert_eq!(queue.peek(), Some((Instant::from_nanos(5), Machine::Side(0))));
+        assert_eq!(peek(&queue), Some((Instant::from_nanos(5), Machine::Side(0))));
         queue.settle(&mut timers[0], Some(Instant::from_nanos(50)));
-        assert_eq!(queue.peek(), Some((Instant::from_nanos(50), Machine::Side(0))));
+        assert_eq!(peek(&queue), Some((Instant::from_nanos(50), Machine::Side(0))));
         queue.arm(&mut timers[0], Some(Instant::from_nanos(20)));
-        assert_eq!(queue.peek(), Some((Instant::from_nanos(20), Machine::Side(0))));
+        assert_eq!(peek(&queue), Some((Instant::from_nanos(20), Machine::Side(0))));
         assert_eq!(pop(&mut queue, &mut timers), Some((20, 0)));
-        assert_eq!(queue.peek(), None);
+        assert_eq!(peek(&queue), None);
     }
 
     #[test]
@@ -275,6 +293,8 @@ mod tests {
             let wanted = (!random.chance(0.1)).then_some(at);
             if settle {
                 queue.settle(timer, wanted);
+            } else if let (true, Some(at)) = (timer.is_link(), wanted) {
+                queue.arm_link(timer, at);
             } else {
                 queue.arm(timer, wanted);
             }
@@ -283,7 +303,7 @@ mod tests {
                 model.remove(&(old, index));
                 model.extend(wanted.map(|at| (at, index)));
             }
-            let first = queue.peek().map(|(at, _)| at);
+            let first = peek(&queue).map(|(at, _)| at);
             assert_eq!(first, model.first().map(|&(at, _)| at));
             now = first.unwrap_or(now).max(now);
             if random.chance(0.3) {

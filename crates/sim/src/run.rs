@@ -20,7 +20,7 @@ use handfast_tcp::State;
 use crate::build::{self, Layout};
 use crate::control::{Options, RunError};
 use crate::network::Network;
-use crate::packets::Handle;
+use crate::packets::Passing;
 use crate::plugin::Plugins;
 use crate::report;
 use crate::side::{Role, Side};
@@ -127,16 +127,11 @@ impl<'a> Simulation<'a> {
 
     /// Wakes machines in order, up to but not at `border`.
     fn run_until(&mut self, border: Instant, control: &Control) -> Result<(), RunError> {
-        loop {
-            for _ in 0..EVENTS_A_LOOK {
-                match self.network.queue.peek() {
-                    Some((at, machine)) if at < border => self.network.wake(at, machine),
-                    _ => return self.look_up(border, control),
-                }
-            }
-            let now = self.network.queue.peek().map_or(border, |(at, _)| at);
+        while self.network.wake_some(EVENTS_A_LOOK, border) {
+            let now = self.network.queue.first().at().min(border);
             self.look_up(now, control)?;
         }
+        self.look_up(border, control)
     }
 
     fn look_up(&mut self, now: Instant, control: &Control) -> Result<(), RunError> {
@@ -198,13 +193,13 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn both_ways(&mut self, now: Instant, link: LinkId, act: impl Fn(&mut Link<Handle>)) {
+    fn both_ways(&mut self, now: Instant, link: LinkId, act: impl Fn(&mut Link<Passing>)) {
         for end in [0, 1] {
             self.on_link(now, channel(link, end), &act);
         }
     }
 
-    fn on_link(&mut self, now: Instant, id: ChannelId, act: impl FnOnce(&mut Link<Handle>)) {
+    fn on_link(&mut self, now: Instant, id: ChannelId, act: impl FnOnce(&mut Link<Passing>)) {
         act(&mut self.network.channels[id].link);
         self.network.wake_channel(now, id);
     }

@@ -194,7 +194,7 @@ impl Network {
         control.plane.on_timer(now);
         self.depart(now, &mut control);
         let deadline = control.plane.deadline();
-        crate::network::assert_later(now, deadline, "the controller or a switch");
+        crate::network::assert_later(now, deadline.unwrap_or(Instant::MAX), "the controller or a switch");
         self.queue.settle(&mut control.timer, deadline);
         self.control = Some(control);
     }
@@ -207,16 +207,16 @@ impl Network {
             let node = control.nodes[switch];
             let (Departure::By(_, packet) | Departure::Normal(_, packet) | Departure::Dropped(packet)) =
                 &departure;
-            let handle = self.admit(Packet { ethernet: None, ..packet.clone() });
+            let passing = self.admit(Packet { ethernet: None, ..packet.clone() });
             match departure {
-                Departure::By(PortNo(number), _) => self.send_by(now, node, Port(number - 1), handle),
+                Departure::By(PortNo(number), _) => self.send_by(now, node, Port(number - 1), passing),
                 Departure::Normal(PortNo(number), _) => {
                     let ports = self.topology.ports(node);
                     let from =
                         ports.get(number as usize - 1).map_or(NO_CHANNEL, |port| port.out as usize ^ 1);
-                    self.route(now, node, from, handle);
+                    self.route(now, node, from, passing);
                 }
-                Departure::Dropped(_) => self.lose(handle),
+                Departure::Dropped(_) => self.lose(passing.handle),
             }
         }
     }

@@ -43,7 +43,7 @@ pub(crate) struct Wheel {
     /// The first slot, counted from time 0. No entry stands before it.
     start: u64,
     /// The first node of each slot's list; slots are reused modulo their number.
-    heads: Vec<u32>,
+    heads: Box<[u32; SLOTS]>,
     nodes: Vec<Node>,
     free: u32,
     /// A bit for each slot with entries.
@@ -62,7 +62,7 @@ impl Default for Wheel {
             shift: FIRST_SHIFT,
             len: 0,
             start: 0,
-            heads: vec![NONE; SLOTS],
+            heads: Box::new([NONE; SLOTS]),
             nodes: Vec::new(),
             free: NONE,
             occupied: [0; WORDS],
@@ -82,20 +82,9 @@ impl Wheel {
     /// Adds an entry; false where it does not fit.
     #[inline]
     pub(crate) fn insert(&mut self, entry: Entry) -> bool {
-        let slot = self.slot(entry);
-        if self.len == 0 {
-            // Room for later entries, and some for earlier ones.
-            self.start = slot.saturating_sub(SLOTS as u64 / 4);
-        }
-        if slot.wrapping_sub(self.start) >= SLOTS as u64 {
-            self.spell.beyond += 1;
-            return false;
-        }
-        let index = slot as usize % SLOTS;
-        let node = self.allocate(Node { entry, next: self.heads[index] });
-        self.heads[index] = node;
-        self.occupied[index / WORD] |= 1 << (index % WORD);
-        self.words |= 1 << (index / WORD);
+        let Some(index) = self.index(entry) else { return false };
+        let node = self.allocate(entry);
+        self.link(index, node);
         self.len += 1;
         self.first = self.first.min(entry);
         true
@@ -104,8 +93,8 @@ impl Wheel {
     /// Takes the earliest entry out. There is one.
     #[inline]
     pub(crate) fn pop(&mut self) {
-        self.start = self.slot(self.first);
-        self.take(self.start as usize % SLOTS, self.first);
+        let node = self.unlink_first();
+        self.release(node);
         self.len -= 1;
         self.first = self.earliest();
     }
@@ -113,9 +102,11 @@ impl Wheel {
     /// Takes an entry out; false where it is not here.
     pub(crate) fn remove(&mut self, entry: Entry) -> bool {
         let slot = self.slot(entry);
-        if slot.wrapping_sub(self.start) >= SLOTS as u64 || !self.take(slot as usize % SLOTS, entry) {
+        if slot.wrapping_sub(self.start) >= SLOTS as u64 {
             return false;
         }
+        let Some(node) = self.unlink(slot as usize % SLOTS, entry) else { return false };
+        self.release(node);
         self.len -= 1;
         if entry == self.first {
             self.start = slot;
@@ -124,21 +115,64 @@ impl Wheel {
         true
     }
 
+    /// The slot of an entry that is to come here, if it fits.
     #[inline]
-    fn allocate(&mut self, node: Node) -> u32 {
-        let Some(place) = self.nodes.get_mut(self.free as usize) else {
-            self.nodes.push(node);
-            return self.nodes.len() as u32 - 1;
-        };
-        let index = self.free;
-        self.free = place.next;
-        *place = node;
-        index
+    fn index(&mut self, entry: Entry) -> Option<usize> {
+        let slot = self.slot(entry);
+        if self.words == 0 {
+            // Room for later entries, and some for earlier ones.
+            self.start = slot.saturating_sub(SLOTS as u64 / 4);
+        }
+        if slot.wrapping_sub(self.start) >= SLOTS as u64 {
+            self.spell.beyond += 1;
+            return None;
+        }
+        Some(slot as usize % SLOTS)
     }
 
-    /// Takes an entry out of a slot's list; false where it is not there.
     #[inline]
-    fn take(&mut self, index: usize, entry: Entry) -> bool {
+    fn allocate(&mut self, entry: Entry) -> u32 {
+        let node = self.free;
+        let Some(place) = self.nodes.get_mut(node as usize) else {
+            self.nodes.push(Node { entry, next: NONE });
+            return self.nodes.len() as u32 - 1;
+        };
+        self.free = place.next;
+        place.entry = entry;
+        node
+    }
+
+    #[inline]
+    fn release(&mut self, node: u32) {
+        self.nodes[node as usize].next = self.free;
+        self.free = node;
+    }
+
+    #[inline]
+    fn link(&mut self, index: usize, node: u32) {
+        self.nodes[node as usize].next = std::mem::replace(&mut self.heads[index], node);
+        self.occupied[index / WORD] |= 1 << (index % WORD);
+        self.words |= 1 << (index / WORD);
+    }
+
+    /// Takes the node of the earliest entry, which there is, out of its list. No entry stands before its slot.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each event; a call would be a fifth of it")]
+    fn unlink_first(&mut self) -> u32 {
+        self.start = self.slot(self.first);
+        let index = self.start as usize % SLOTS;
+        let head = self.heads[index];
+        let Node { entry, next } = self.nodes[head as usize];
+        if entry == self.first {
+            self.set_head(index, next);
+            return head;
+        }
+        self.unlink(index, self.first).unwrap_or(head)
+    }
+
+    /// Takes an entry's node out of a slot's list; [`None`] where it is not there.
+    #[inline(never)]
+    fn unlink(&mut self, index: usize, entry: Entry) -> Option<u32> {
         let (mut before, mut at) = (NONE, self.heads[index]);
         while let Some(&Node { entry: found, next }) = self.nodes.get(at as usize) {
             if found == entry {
@@ -146,13 +180,11 @@ impl Wheel {
                     Some(before) => before.next = next,
                     None => self.set_head(index, next),
                 }
-                self.nodes[at as usize].next = self.free;
-                self.free = at;
-                return true;
+                return Some(at);
             }
             (before, at) = (at, next);
         }
-        false
+        None
     }
 
     #[inline]
@@ -189,7 +221,7 @@ impl Wheel {
 
     fn resize(&mut self, shift: u32) -> Vec<Entry> {
         let mut entries = Vec::with_capacity(self.len as usize);
-        for &head in &self.heads {
+        for &head in self.heads.iter() {
             let mut at = head;
             while let Some(node) = self.nodes.get(at as usize) {
                 entries.push(node.entry);
@@ -211,7 +243,7 @@ impl Wheel {
     #[inline]
     fn earliest(&mut self) -> Entry {
         self.spell.searches += 1;
-        if self.len == 0 {
+        if self.words == 0 {
             return Entry::NEVER;
         }
         let mut first = Entry::NEVER;
