@@ -9,7 +9,7 @@ use handfast_wire::openflow::{Body, Error, Hello, Message, VERSION};
 use super::rules::Band;
 use super::{ConnId, Mode, Outbox, Record};
 
-/// How far a connection has come (§6.3.1 of the `OpenFlow` specification).
+/// How far a connection has come (§6.3 of the `OpenFlow` specification, connection setup).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Our greeting is sent; theirs has not come.
@@ -60,9 +60,9 @@ pub(crate) struct Switches {
     xid: u32,
 }
 
-/// `OFPET_HELLO_FAILED`, `OFPHFC_INCOMPATIBLE` (§7.5.4.1).
+/// `OFPET_HELLO_FAILED`, `OFPHFC_INCOMPATIBLE` (§7.4.4).
 const HELLO_FAILED: (u16, u16) = (0, 0);
-/// `OFPET_BAD_MATCH` (§7.5.4.5).
+/// `OFPET_BAD_MATCH` (§7.4.4).
 const BAD_MATCH: u16 = 4;
 
 impl Switches {
@@ -122,7 +122,7 @@ impl Switches {
         let session =
             Session { phase: Phase::Greeting, datapath_id: None, watches: true, heard: now, asked: false };
         self.sessions.insert(conn, session);
-        // §6.3.1: both sides say hello at once; the bitmap says that 1.3 is all that is spoken here.
+        // §6.3, connection setup: both sides say hello at once; the bitmap says that 1.3 is all that is spoken here.
         let hello = Hello { version: VERSION, bitmaps: vec![1 << VERSION] };
         self.tell(conn, Body::Hello(hello), out);
     }
@@ -182,7 +182,7 @@ impl Switches {
     }
 
     fn greeted(&mut self, conn: ConnId, xid: u32, hello: &Hello, out: &mut Outbox) {
-        // §6.3.1: the bitmaps decide where both sides sent them, the lower version otherwise.
+        // §6.3, connection setup: the bitmaps decide where both sides sent them, the lower version otherwise.
         let speaks = match hello.bitmaps.first() {
             Some(versions) => versions & 1 << VERSION != 0,
             None => hello.version >= VERSION,

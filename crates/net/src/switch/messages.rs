@@ -62,7 +62,7 @@ impl Switch {
             }
             Body::PacketOut(request) => return self.packet_out(now, request, out),
             Body::MultipartRequest(request) => return self.multipart(now, message.xid, request, out),
-            // §7.5.4: unknown, or something that only switches say.
+            // §7.4.4: unknown, or something that only switches say.
             _ => return Err(Refusal::BAD_TYPE),
         };
         out.message(message.xid, answer);
@@ -162,7 +162,7 @@ impl Switch {
     }
 }
 
-/// What an error quotes (§7.5.4): the first 64 bytes of the request.
+/// What an error quotes (§7.4.4): the first 64 bytes of the request.
 fn beginning(request: &Message) -> Bytes {
     let mut bytes = Vec::new();
     // A request that cannot be emitted was never on a wire; the error stands without its bytes.

@@ -80,7 +80,7 @@ fn plain_port(port_no: PortNo) -> Port {
 /// An `OpenFlow` 1.3 switch with one controller.
 ///
 /// It keeps no packets (`n_buffers` is 0): a packet-in carries the frame, up to the `max_len` of its action. Without a controller
-/// it is in fail secure mode (§6.3.4): entries stay and end by their timeouts, what is meant for the controller is dropped and
+/// it is in fail secure mode (§6.3): entries stay and end by their timeouts, what is meant for the controller is dropped and
 /// counted.
 ///
 /// An entry whose time has come is gone before a packet or message of the same moment is handled.
@@ -105,7 +105,7 @@ impl Switch {
         }
     }
 
-    /// The connection to the controller stands: the switch greets (§6.3.1).
+    /// The connection to the controller stands: the switch greets (§6.3, connection setup).
     pub fn connected(&mut self, now: Instant, out: &mut SwitchOutbox) {
         self.on_timer(now, out);
         self.session.connect();

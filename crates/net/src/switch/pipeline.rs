@@ -105,7 +105,7 @@ impl Exit<'_> {
         self.out.push(output);
     }
 
-    /// §7.4.1. Without a connection the packet is lost (§6.3.4, fail secure mode).
+    /// §7.4.1. Without a connection the packet is lost (§6.3, connection interruption: fail secure mode).
     fn packet_in(&mut self, max_len: u16, packet: &Packet, cause: Cause) {
         let wanted = self.session.hears_packets() && self.ports.tells(self.in_port);
         let Some((data, total_len)) = wanted.then(|| frame(packet, max_len)).flatten() else {

@@ -1,4 +1,4 @@
-//! Why a request is refused: the error types and codes of §7.5.4 that this switch uses.
+//! Why a request is refused: the error types and codes of §7.4.4 that this switch uses.
 
 use handfast_wire::openflow::Error;
 

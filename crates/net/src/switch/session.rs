@@ -27,7 +27,7 @@ impl Default for Session {
 }
 
 impl Session {
-    /// A new connection: its role is that of an equal, what older masters said still counts (§6.3.6).
+    /// A new connection: its role is that of an equal, what older masters said still counts (§6.3, multiple controllers).
     pub(super) fn connect(&mut self) {
         *self = Self { connected: true, generation: self.generation, ..Self::default() };
     }
@@ -40,12 +40,12 @@ impl Session {
         self.connected
     }
 
-    /// Whether packets and ends of entries are told: not to a slave (§6.3.6).
+    /// Whether packets and ends of entries are told: not to a slave (§6.3).
     pub(super) fn hears_packets(&self) -> bool {
         self.connected && self.role != Role::Slave
     }
 
-    /// §6.3.6: a slave may not change the switch.
+    /// §6.3, multiple controllers: a slave may not change the switch.
     pub(super) fn may_change(&self) -> Result<(), Refusal> {
         if self.role == Role::Slave { Err(Refusal::IS_SLAVE) } else { Ok(()) }
     }
@@ -76,7 +76,7 @@ impl Session {
         Ok(RoleMessage { role: self.role, generation_id: self.generation.unwrap_or(u64::MAX) })
     }
 
-    /// §6.3.6: generations are compared as sequence numbers.
+    /// §6.3, multiple controllers: generations are compared as sequence numbers.
     fn renew(&mut self, generation: u64) -> Result<(), Refusal> {
         if self.generation.is_some_and(|newest| (generation.wrapping_sub(newest) as i64) < 0) {
             return Err(Refusal::STALE);
@@ -86,7 +86,7 @@ impl Session {
     }
 }
 
-/// §6.3.1: a common version is in both bitmaps, or else the smaller of the two highest.
+/// §6.3, connection setup: a common version is in both bitmaps, or else the smaller of the two highest.
 pub(super) fn negotiate(hello: &Hello) -> Result<(), Refusal> {
     let speaks = match hello.bitmaps.first() {
         Some(versions) => versions & 1 << VERSION != 0,

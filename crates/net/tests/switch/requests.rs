@@ -1,4 +1,4 @@
-//! What the controller asks besides flow entries: session (§6.3, §7.5), roles (§6.3.6), statistics (§7.3.5).
+//! What the controller asks besides flow entries: session (§6.3, §7.5), roles (§7.3.9), statistics (§7.3.5).
 
 use bytes::Bytes;
 use handfast_net::{SwitchOutput, SwitchSetup};

@@ -1,4 +1,4 @@
-//! Entries end by themselves (§5.5), with or without a controller (§6.3.4).
+//! Entries end by themselves (§5.5), with or without a controller (§6.3).
 
 use handfast_core::Duration;
 use handfast_net::SwitchOutput;

@@ -49,7 +49,7 @@ pub struct Message {
 pub enum Body {
     /// The versions spoken (§7.5.1).
     Hello(Hello),
-    /// What went wrong (§7.5.4).
+    /// What went wrong (§7.4.4).
     Error(Error),
     /// Is anybody there? (§7.5.2)
     EchoRequest(Bytes),
@@ -171,7 +171,7 @@ impl Message {
     }
 }
 
-/// §6.3.1: before the versions are agreed on there are only hellos, each with its sender's highest.
+/// §6.3, connection setup: before the versions are agreed on there are only hellos, each with its sender's highest.
 fn check_version(version: u8, kind: u8) -> Result<(), ParseError> {
     if version == VERSION || kind == HELLO { Ok(()) } else { Err(ParseError::Version(version)) }
 }

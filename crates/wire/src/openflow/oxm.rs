@@ -1,4 +1,4 @@
-//! What a packet must be like to match a flow entry (§7.2.2), in OXM fields (§7.2.3).
+//! What a packet must be like to match a flow entry, in OXM fields (§7.2.3).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -201,7 +201,7 @@ impl Field<'_> {
         if stated != expected {
             return Err(ParseError::FieldLength { class, field, stated, expected });
         }
-        // §7.5.4 has an error for it (`OFPBMC_DUP_FIELD`), and no slot holds two.
+        // §7.4.4 has an error for it (`OFPBMC_DUP_FIELD`), and no slot holds two.
         if is_duplicate { Err(ParseError::DuplicateField { class, field }) } else { Ok(&body[prefix..]) }
     }
 }

@@ -17,7 +17,7 @@ pub struct Hello {
     pub bitmaps: Vec<u32>,
 }
 
-/// An error (§7.5.4).
+/// An error (§7.4.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// `OFPET_*`.
@@ -52,7 +52,7 @@ pub struct SwitchConfig {
     pub miss_send_len: u16,
 }
 
-/// A controller's part (§6.3.6).
+/// A controller's part (§6.3, multiple controllers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// As it is: a question.
