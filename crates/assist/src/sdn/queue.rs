@@ -27,10 +27,15 @@ impl Held {
     }
 }
 
-/// What is held of one direction of a connection: each byte once, in order of sequence numbers.
+/// What is held of one direction of a connection: each byte once.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
+    /// In order of sequence numbers.
     segments: VecDeque<Held>,
+    /// With timestamps, in which order they came.
+    came: VecDeque<SeqNum>,
+    /// Whether what is held bears timestamps (RFC 7323 §3.2: all segments of a connection do, or none).
+    timed: bool,
     /// The newest acknowledgment without data: it says all that an earlier one said.
     ack: Option<(SeqNum, Bytes)>,
     /// A reset, which ends the connection and therefore comes last.
@@ -93,9 +98,7 @@ impl Queue {
         if segment.flags.contains(Flags::RST) {
             self.reset = Some(frame);
         } else if len > 0 {
-            // A captured retransmission of a segment that was lost on the stale way goes before what was sent after it.
-            let place = self.segments.partition_point(|held| !held.seq.after(segment.seq));
-            self.segments.insert(place, Held { seq: segment.seq, len, frame });
+            self.insert(segment, Held { seq: segment.seq, len, frame });
         } else if let Some((_, old)) = self.ack.replace((segment.ack, frame)) {
             self.cost -= cost(&old);
             return Put::Replaced(added, cost(&old));
@@ -103,9 +106,30 @@ impl Queue {
         Put::Held(added)
     }
 
+    fn insert(&mut self, segment: &Segment, held: Held) {
+        if self.segments.is_empty() {
+            self.timed = segment.timestamps.is_some();
+        }
+        if self.timed {
+            self.came.push_back(held.seq);
+        }
+        let place = self.segments.partition_point(|other| !other.seq.after(held.seq));
+        self.segments.insert(place, held);
+    }
+
+    /// Without timestamps a captured retransmission of what was lost on the stale way goes before what was sent after it. With
+    /// them it must not: where it fills the receiver's first hole, its newer timestamp becomes TS.Recent, and the receiver
+    /// discards whatever is older (RFC 7323 §5.3, PAWS): all that is held.
+    fn next(&mut self) -> Option<Held> {
+        let Some(first) = self.came.pop_front() else { return self.segments.pop_front() };
+        let place = self.segments.partition_point(|held| held.seq.before(first));
+        // A peer whose numbers lie more than half the space apart has no order.
+        self.segments.remove(place).or_else(|| self.segments.pop_front())
+    }
+
     /// Takes out what leaves next: segments in order, then the acknowledgment, then a reset.
     pub(crate) fn take(&mut self) -> Option<Bytes> {
-        let next = self.segments.pop_front().map(|held| held.frame);
+        let next = self.next().map(|held| held.frame);
         let next = next.or_else(|| self.ack.take().map(|(_, frame)| frame)).or_else(|| self.reset.take())?;
         self.cost -= cost(&next);
         Some(next)
@@ -127,6 +151,7 @@ impl Queue {
 mod tests {
     use super::*;
     use handfast_wire::Payload;
+    use handfast_wire::tcp::Timestamps;
 
     fn data(seq: u32, len: u32) -> Segment {
         let payload = Payload::Synthetic { stream: 0, offset: 0, len };
@@ -177,6 +202,35 @@ mod tests {
         }
         assert_eq!(queue.put(&data(start, 200), frame(9)), Put::Duplicate);
         assert_eq!(tags(&mut queue), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn with_timestamps_nothing_leaves_before_what_is_older() {
+        let at =
+            |seq, tsval| Segment { timestamps: Some(Timestamps { val: tsval, ecr: 0 }), ..data(seq, 50) };
+        let mut queue = Queue::default();
+        // 100 was lost on the stale way, and its repetition comes after what had been sent behind it; so does that of 200.
+        for (tag, seq, tsval) in [(1, 150, 7), (2, 250, 8), (3, 100, 300), (4, 300, 300), (5, 200, 310)] {
+            assert_eq!(queue.put(&at(seq, tsval), frame(tag)), Put::Held(188));
+        }
+        for seq in [100, 125, 200] {
+            assert_eq!(queue.put(&at(seq, 320), frame(9)), Put::Duplicate, "{seq}");
+        }
+        assert_eq!(tags(&mut queue), [1, 2, 3, 4, 5]);
+        queue.put(&data(300, 50), frame(7));
+        queue.put(&data(100, 50), frame(6));
+        assert_eq!(tags(&mut queue), [6, 7], "another connection of the same name, without");
+    }
+
+    #[test]
+    fn numbers_without_an_order_leave_as_well() {
+        let at = |seq| Segment { timestamps: Some(Timestamps { val: 1, ecr: 0 }), ..data(seq, 50) };
+        let mut queue = Queue::default();
+        for (tag, seq) in [(1, 0), (2, 0x5000_0000), (3, 0xa000_0000), (4, 0xf000_0000), (5, 0x3000_0000)] {
+            queue.put(&at(seq), frame(tag));
+        }
+        assert_eq!(tags(&mut queue).len(), 5);
+        assert_eq!((queue.cost(), queue.is_empty()), (0, true));
     }
 
     #[test]
