@@ -172,7 +172,10 @@ impl Controller {
             }
             (_, Seen::Tcp(key, segment)) => self.on_segment(now, address, key, &segment, &packet.data, out),
             (_, Seen::Other(class)) => {
-                self.with(address, |station, shared| station.on_other(class, &packet.data, shared, out));
+                let back = packet.matches.in_port.map(|port| (datapath_id, port));
+                self.with(address, |station, shared| {
+                    station.on_other(class, &packet.data, back, shared, out);
+                });
             }
         }
     }

@@ -31,6 +31,8 @@ pub struct Counters {
     pub strays: u64,
     /// Ways opened although packets were still on their way through the controller, since these did not stop.
     pub unsettled: u64,
+    /// Neighbours' questions for stations that are away: answered.
+    pub answered: u64,
     /// Handshakes seen.
     pub handshakes: u64,
     /// Connections forgotten since there were too many.
@@ -53,7 +55,7 @@ pub struct Counters {
 
 impl Counters {
     /// Every counter that is one number, with its name.
-    pub fn totals(&self) -> [(&'static str, u64); 19] {
+    pub fn totals(&self) -> [(&'static str, u64); 20] {
         // Every field by name: a new one is either here or left out on purpose.
         let Self {
             packet_ins,
@@ -68,6 +70,7 @@ impl Counters {
             late,
             strays,
             unsettled,
+            answered,
             handshakes,
             forgotten,
             mid_connection,
@@ -91,6 +94,7 @@ impl Counters {
             ("late", late),
             ("strays", strays),
             ("unsettled", unsettled),
+            ("answered", answered),
             ("handshakes", handshakes),
             ("forgotten", forgotten),
             ("mid_connection", mid_connection),

@@ -1,6 +1,7 @@
 //! What is held for one station: a queue for each of its connections.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use handfast_wire::tcp::Segment;
@@ -14,9 +15,14 @@ pub(crate) struct Hold {
     queues: BTreeMap<ConnectionKey, Queue>,
     /// The connections of which something is held.
     turns: VecDeque<ConnectionKey>,
+    /// Addresses to which its connections lead.
+    addresses: BTreeSet<IpAddr>,
     cost: u64,
     segments: u64,
 }
+
+/// Addresses of a station that are remembered. It has one of each family, and some more of IPv6.
+const MOST_ADDRESSES: usize = 16;
 
 impl Hold {
     /// Whether nothing is held.
@@ -38,7 +44,15 @@ impl Hold {
     pub(crate) fn open(&mut self, key: ConnectionKey) -> bool {
         let known = self.queues.len();
         self.queues.entry(key).or_default();
+        if self.addresses.len() < MOST_ADDRESSES {
+            self.addresses.insert(key.dst);
+        }
         self.queues.len() > known
+    }
+
+    /// Whether connections to this address were seen.
+    pub(crate) fn leads_to(&self, address: IpAddr) -> bool {
+        self.addresses.contains(&address)
     }
 
     /// Whether the connection has a queue.

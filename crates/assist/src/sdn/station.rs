@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use handfast_core::Instant;
+use handfast_wire::Solicitation;
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::tcp::Segment;
 
@@ -310,16 +311,38 @@ impl Station {
         true
     }
 
-    /// A packet for it that is not held has come.
-    pub(crate) fn on_other(&mut self, class: Class, frame: &Bytes, shared: &mut Shared, out: &mut Outbox) {
+    /// A packet for it that is not held has come. `back`: the switch and the port that lead to whoever sent it.
+    pub(crate) fn on_other(
+        &mut self,
+        class: Class,
+        frame: &Bytes,
+        back: Option<(u64, PortNo)>,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) {
         match self.state {
-            State::Away { .. } => shared.counters.dropped_other[class as usize] += 1,
+            State::Away { .. } => {
+                if let (Some(answer), Some((datapath_id, port))) = (self.answer(frame), back) {
+                    shared.counters.answered += 1;
+                    shared.switches.order(datapath_id, packet_out(port, answer), out);
+                } else {
+                    shared.counters.dropped_other[class as usize] += 1;
+                }
+            }
             State::Present { ap, .. } | State::Returning(Returning { ap, .. }) => {
                 shared.counters.passed_other[class as usize] += 1;
                 shared.emit(ap, frame.clone(), out);
                 self.sent(1);
             }
         }
+    }
+
+    /// The answer that it would give to a neighbour who asks it whether it is still there (RFC 1122 §2.3.2.1 (2), RFC 4861
+    /// §7.3.3). Without one the neighbour forgets where it is, and then what it sends cannot be held. Who asks in private
+    /// has known the answer; addresses to which no connection was seen are not answered for.
+    fn answer(&self, frame: &Bytes) -> Option<Bytes> {
+        let asked = Solicitation::parse(frame)?;
+        self.hold.leads_to(asked.target).then(|| asked.answer(self.address).into())
     }
 
     /// Sends what is held, as far as its pace allows.

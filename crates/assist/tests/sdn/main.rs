@@ -2,6 +2,7 @@
 
 mod absence;
 mod faults;
+mod neighbours;
 mod passing;
 mod properties;
 mod roam;
