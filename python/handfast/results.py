@@ -125,6 +125,8 @@ class Result:
     aggregate: Measures
     flows: tuple[Flow, ...]
     handovers: tuple[Handover, ...]
+    controller: Mapping[str, int] | None
+    """What an SDN controller has counted; None without one, and where it was started again."""
     problems: tuple[str, ...]
     """Why the run does not count, a sentence each."""
     raw: str = field(repr=False)
@@ -150,6 +152,7 @@ class Result:
             aggregate=Measures.from_json(data["aggregate"]),
             flows=tuple(map(Flow.from_json, data["flows"])),
             handovers=tuple(map(Handover.from_json, data["handovers"])),
+            controller=data.get("controller"),
             problems=tuple((data.get("environment") or {}).get("problems", ())),
             raw=text,
         )

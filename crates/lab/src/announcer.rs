@@ -38,12 +38,14 @@ pub(crate) struct Announcer {
 }
 
 /// How it went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Announced {
     /// How late the latest news was told, of those that somebody was there to hear.
     pub(crate) late: Duration,
     /// How many times the controller was lost.
     pub(crate) lost: u32,
+    /// What the controller has counted; [`None`]: it was lost, and with it what it had counted before.
+    pub(crate) counters: Option<BTreeMap<String, u64>>,
 }
 
 impl Announcer {
@@ -90,6 +92,10 @@ impl Announcer {
             self.last.insert(station, line);
         }
         self.attend(clock, end, board)?;
+        if self.announced.lost == 0 {
+            let asked = self.ask("{\"event\": \"status\"}\n");
+            self.announced.counters = asked.ok().flatten().map(|status| counters(&status));
+        }
         Ok(self.announced)
     }
 
@@ -133,14 +139,29 @@ impl Announcer {
 
     /// To nobody if nobody listens.
     fn tell(&mut self, line: &str) -> io::Result<()> {
-        let Some(stream) = &mut self.stream else { return Ok(()) };
+        self.ask(line).map(drop)
+    }
+
+    /// Its answer, if somebody listens.
+    fn ask(&mut self, line: &str) -> io::Result<Option<Value>> {
+        let Some(stream) = &mut self.stream else { return Ok(None) };
         stream.get_mut().write_all(line.as_bytes())?;
         let mut answer = String::new();
         if stream.read_line(&mut answer)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        verdict(&answer)
+        verdict(&answer).map(Some)
     }
+}
+
+/// The counters of a status; what is told by kind of packet is added up.
+fn counters(status: &Value) -> BTreeMap<String, u64> {
+    let all = status["counters"].as_object().into_iter().flatten();
+    let total = |count: &Value| match count {
+        Value::Object(kinds) => Some(kinds.values().filter_map(Value::as_u64).sum()),
+        count => count.as_u64(),
+    };
+    all.filter_map(|(name, count)| Some((name.clone(), total(count)?))).collect()
 }
 
 /// Looks for so long whether the controller goes; it has nothing to say unasked.
@@ -168,10 +189,10 @@ fn line(scenario: &Scenario, News { station, ap, epoch, began, .. }: News) -> St
     format!("{}\n", json!({"event": event, "station": station, "ap": ap, "epoch": epoch}))
 }
 
-fn verdict(answer: &str) -> io::Result<()> {
+fn verdict(answer: &str) -> io::Result<Value> {
     let refused = || io::Error::other(format!("it answered: {}", answer.trim_end()));
     let answer: Value = serde_json::from_str(answer).map_err(|_| refused())?;
-    if answer.get("ok") == Some(&Value::Bool(true)) { Ok(()) } else { Err(refused()) }
+    if answer.get("ok") == Some(&Value::Bool(true)) { Ok(answer) } else { Err(refused()) }
 }
 
 #[cfg(test)]
@@ -239,6 +260,14 @@ mod tests {
             ["4 is here\n5 is here\n4 goes\n", "4 goes\n5 is here\n4 is back\n"].map(str::to_owned)
         );
         assert_eq!(announced.lost, 2);
+    }
+
+    #[test]
+    fn counters_by_kind_are_added_up() {
+        let status = json!({"ok": true, "counters": {"held": 7, "dropped_other": {"arp": 2, "udp": 3}}});
+        let expected = [("dropped_other", 5), ("held", 7)].map(|(name, count)| (name.to_owned(), count));
+        assert_eq!(counters(&status), expected.into());
+        assert_eq!(counters(&json!({"ok": true})), BTreeMap::new());
     }
 
     #[test]

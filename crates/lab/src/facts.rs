@@ -42,13 +42,14 @@ pub(crate) fn run(inputs: &Inputs<'_>, outcome: &Outcome) -> RunFacts {
         valid: environment.problems.is_empty(),
         packets: None,
         packet_hops: Some(looped.channels.iter().map(|counters| counters.delivered + counters.lost()).sum()),
+        controller: outcome.moved.announced.counters.clone(),
         environment: Some(environment),
     }
 }
 
 /// What was wrong with how bridges and the controller were told where stations had gone.
 fn told(moved: &Moved) -> Vec<String> {
-    let Announced { late: controller_late, lost } = moved.announced;
+    let Announced { late: controller_late, lost, counters: _ } = moved.announced;
     let mut problems = Vec::new();
     for (who, late) in [("a bridge", moved.bridges_late), ("the controller", controller_late)] {
         if late > roaming::BOUND {

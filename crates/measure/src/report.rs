@@ -1,5 +1,7 @@
 //! From what a backend knows of a run to its result.
 
+use std::collections::BTreeMap;
+
 use handfast_core::{Duration, Instant};
 use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
 
@@ -41,6 +43,8 @@ pub struct RunFacts {
     pub packets: Option<u64>,
     /// Links that packets passed.
     pub packet_hops: Option<u64>,
+    /// What the SDN controller has counted.
+    pub controller: Option<BTreeMap<String, u64>>,
     /// Where it ran.
     pub environment: Option<Environment>,
 }
@@ -109,6 +113,7 @@ pub fn report(
         aggregate: Aggregate::of(&flows, &handovers, limits.together),
         flows,
         handovers,
+        controller: run.controller,
         environment: run.environment,
     }
 }

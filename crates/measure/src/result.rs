@@ -48,6 +48,8 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// Each handover and outage that began within the run, in order of time.
     pub handovers: Vec<HandoverResult>,
+    /// What an SDN controller has counted, by the names of its own; null without one, and where it was started again.
+    pub controller: Option<BTreeMap<String, u64>>,
     /// Kernel, processor, lateness: only in the lab; null in a simulation.
     pub environment: Option<Environment>,
 }

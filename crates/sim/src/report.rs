@@ -9,6 +9,7 @@ use handfast_scenario::FlowId;
 use handfast_tcp::Endpoint;
 
 use crate::network::Network;
+use crate::sdn::Control;
 use crate::side::{Ending, Role, Side};
 
 /// The result.
@@ -18,6 +19,7 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
         valid: true,
         packets: Some(network.books.packets),
         packet_hops: Some(network.books.packet_hops),
+        controller: network.control.as_ref().map(Control::counters),
         environment: None,
     };
     let flows: Vec<_> = (0..inputs.scenario.flows.len()).map(|id| facts(inputs, network, id)).collect();
