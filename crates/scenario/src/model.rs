@@ -289,6 +289,8 @@ pub struct Sdn {
     pub low_ack: Option<LowAck>,
     /// One way between the controller and a switch or access point.
     pub control_delay: Duration,
+    /// How fast messages between them go, each way: a channel's rate, and what both ends need for a message.
+    pub control_rate: BitRate,
     /// How held segments are released.
     pub release: Release,
     /// IP bytes held for one connection at most.

@@ -1,8 +1,8 @@
 //! The SDN controller in the simulator: where its switches sit, and who tells it of stations.
 
-use handfast_assist::sdn::{self, AccessPoint, ApId, Config, ControlPlane, Departure, Notice, What};
 use std::collections::BTreeMap;
 
+use handfast_assist::sdn::{self, AccessPoint, ApId, Channel, Config, ControlPlane, Departure, Notice, What};
 use handfast_core::{Duration, Instant};
 use handfast_measure::address::{mac_of, node_of};
 use handfast_measure::association::{Associations, News};
@@ -62,8 +62,8 @@ impl Control {
             SwitchSetup::new(datapath_of(node), numbers)
         };
         let switches = fabric.switches.iter().map(setup);
-        let mut plane =
-            ControlPlane::new(Instant::ZERO, config(agent, fabric), switches, agent.control_delay);
+        let channel = Channel { delay: agent.control_delay, rate: Some(agent.control_rate) };
+        let mut plane = ControlPlane::new(Instant::ZERO, config(agent, fabric), switches, channel);
         for News { at, station, ap, epoch, began } in associations.news(agent.notification, agent.news) {
             let Some(number) = fabric.number_of(ap) else { continue };
             let what = if began { What::Associated } else { What::Disassociated };
@@ -106,6 +106,14 @@ impl Control {
     /// The controller will hear this at `at`.
     pub(crate) fn announce(&mut self, at: Instant, notice: Notice) {
         self.plane.announce(at, notice);
+    }
+
+    /// What the controller has counted, by the names that `handfastd` gives them.
+    pub(crate) fn counters(&self) -> BTreeMap<String, u64> {
+        let counters = self.plane.controller().counters();
+        let others = [("dropped_other", counters.dropped_other), ("passed_other", counters.passed_other)];
+        let others = others.map(|(name, by_class)| (name, by_class.iter().sum()));
+        counters.totals().into_iter().chain(others).map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
     /// The nodes of its switches, by number.

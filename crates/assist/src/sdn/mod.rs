@@ -9,6 +9,7 @@
 //! ([`Controller::on_message`], [`Controller::on_notice`]), calls [`Controller::on_timer`] at [`Controller::deadline`], and
 //! does what stands in the [`Outbox`].
 
+mod channel;
 mod classify;
 mod config;
 mod controller;
@@ -28,6 +29,7 @@ mod station;
 mod tracking;
 mod zwa;
 
+pub use channel::Channel;
 pub use classify::{Class, ConnectionKey};
 pub use config::{Config, Limits, Mode, Policy, Release};
 pub use controller::Controller;

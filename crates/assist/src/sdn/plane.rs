@@ -1,14 +1,15 @@
 //! The controller, its switches, and the channels between them, as one machine in virtual time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use handfast_core::{Duration, Instant};
+use handfast_core::Instant;
 use handfast_net::{Switch, SwitchOutbox, SwitchOutput, SwitchSetup};
 use handfast_wire::Packet;
 use handfast_wire::openflow::{Action, Body, FlowMod, FlowModCommand, Instruction, Match, Message, PortNo};
 
+use super::channel::Lane;
 use super::rules::removal;
-use super::{Config, ConnId, Controller, Notice, Outbox, Output, Record, What};
+use super::{Channel, Config, ConnId, Controller, Notice, Outbox, Output, Record, What};
 
 /// A packet that leaves a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,17 +29,26 @@ enum Parcel {
     Down(ConnId, Message),
 }
 
+/// A switch's end of its channel, while that stands.
+#[derive(Debug)]
+struct Connection {
+    id: ConnId,
+    up: Lane,
+    down: Lane,
+}
+
 /// A controller and its switches.
-///
-/// Channels keep the order and take the same time for every message: what they carry is little beside their rate.
 pub struct ControlPlane {
     controller: Controller,
     switches: Vec<Switch>,
     /// For each switch its connection, if it stands.
-    connections: Vec<Option<ConnId>>,
+    connections: Vec<Option<Connection>>,
     last: u64,
-    delay: Duration,
-    under_way: VecDeque<(Instant, Parcel)>,
+    channel: Channel,
+    /// By arrival, and at equal times in the order of sending.
+    under_way: BTreeMap<(Instant, u64), Parcel>,
+    sent: u64,
+    scratch: Vec<u8>,
     /// At one moment what access points have counted comes before what it is about.
     notices: BTreeMap<(Instant, bool, u64), Notice>,
     announced: u64,
@@ -51,21 +61,23 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Switches that connect to a controller at `now`; a message between them takes `delay`.
+    /// Switches that connect to a controller at `now`, each by a channel of its own.
     pub fn new(
         now: Instant,
         config: Config,
         switches: impl IntoIterator<Item = SwitchSetup>,
-        delay: Duration,
+        channel: impl Into<Channel>,
     ) -> Self {
         let switches: Vec<Switch> = switches.into_iter().map(Switch::new).collect();
         let mut this = Self {
             controller: Controller::new(config),
-            connections: vec![None; switches.len()],
+            connections: switches.iter().map(|_| None).collect(),
             switches,
             last: 0,
-            delay,
-            under_way: VecDeque::new(),
+            channel: channel.into(),
+            under_way: BTreeMap::new(),
+            sent: 0,
+            scratch: Vec::new(),
             notices: BTreeMap::new(),
             announced: 0,
             for_controller: Outbox::default(),
@@ -132,7 +144,7 @@ impl ControlPlane {
     }
 
     fn look(&mut self) {
-        let parcel = self.under_way.front().map(|&(due, _)| due);
+        let parcel = self.under_way.first_key_value().map(|(&(due, _), _)| due);
         let notice = self.notices.first_key_value().map(|(&(due, ..), _)| due);
         let switches = self.switches.iter().filter_map(Switch::deadline);
         self.wake = [parcel, notice, self.controller.deadline()].into_iter().flatten().chain(switches).min();
@@ -143,7 +155,8 @@ impl ControlPlane {
         self.cut(now, switch);
         self.last += 1;
         let conn = ConnId(self.last);
-        self.connections[switch] = Some(conn);
+        let [up, down] = [Lane::new(self.channel); 2];
+        self.connections[switch] = Some(Connection { id: conn, up, down });
         self.switches[switch].connected(now, &mut self.for_switch);
         self.controller.connected(now, conn, &mut self.for_controller);
         self.collect(now, switch);
@@ -153,9 +166,9 @@ impl ControlPlane {
 
     /// A switch's connection breaks: what is under way on it is lost, and both ends know at once.
     pub fn cut(&mut self, now: Instant, switch: usize) {
-        let Some(conn) = self.connections[switch].take() else { return };
+        let Some(connection) = self.connections[switch].take() else { return };
         self.switches[switch].connection_lost(now, &mut self.for_switch);
-        self.controller.disconnected(conn, &mut self.for_controller);
+        self.controller.disconnected(connection.id, &mut self.for_controller);
         self.collect(now, switch);
         self.hand_out(now);
         self.look();
@@ -178,13 +191,15 @@ impl ControlPlane {
         self.controller.shut_down(&mut self.for_controller);
         self.hand_out(now);
         self.look();
+        self.look();
     }
 
     /// Does all that is due, in order of time and, at equal times, messages first.
     fn settle(&mut self, now: Instant) {
         loop {
-            if self.under_way.front().is_some_and(|&(due, _)| due <= now) {
-                self.deliver(now);
+            if let Some(parcel) = self.under_way.first_entry().filter(|entry| entry.key().0 <= now) {
+                let parcel = parcel.remove();
+                self.deliver(now, parcel);
             } else if let Some(notice) = self.notices.first_entry().filter(|entry| entry.key().0 <= now) {
                 let notice = notice.remove();
                 self.controller.on_notice(now, notice, &mut self.for_controller);
@@ -202,24 +217,23 @@ impl ControlPlane {
         }
     }
 
-    fn deliver(&mut self, now: Instant) {
-        match self.under_way.pop_front() {
-            Some((_, Parcel::Up(conn, message))) if self.switch_of(conn).is_some() => {
+    fn deliver(&mut self, now: Instant, parcel: Parcel) {
+        let (Parcel::Up(conn, _) | Parcel::Down(conn, _)) = parcel;
+        // Otherwise its connection is gone.
+        let Some(switch) = self.switch_of(conn) else { return };
+        match parcel {
+            Parcel::Up(conn, message) => {
                 self.controller.on_message(now, conn, message, &mut self.for_controller);
             }
-            Some((_, Parcel::Down(conn, message))) => {
-                if let Some(switch) = self.switch_of(conn) {
-                    self.switches[switch].on_message(now, &message, &mut self.for_switch);
-                    self.collect(now, switch);
-                }
+            Parcel::Down(_, message) => {
+                self.switches[switch].on_message(now, &message, &mut self.for_switch);
+                self.collect(now, switch);
             }
-            // Its connection is gone.
-            _ => {}
         }
     }
 
     fn switch_of(&self, conn: ConnId) -> Option<usize> {
-        self.connections.iter().position(|&of| of == Some(conn))
+        self.connections.iter().position(|of| of.as_ref().is_some_and(|of| of.id == conn))
     }
 
     /// Takes what a switch has put out. Whether a message was among it.
@@ -228,8 +242,10 @@ impl ControlPlane {
         for output in self.for_switch.drain() {
             let departure = match output {
                 SwitchOutput::Message(message) => {
-                    if let Some(conn) = self.connections[switch] {
-                        self.under_way.push_back((now + self.delay, Parcel::Up(conn, message)));
+                    if let Some(connection) = &mut self.connections[switch] {
+                        let due = connection.up.send(now, &message, &mut self.scratch);
+                        self.sent += 1;
+                        self.under_way.insert((due, self.sent), Parcel::Up(connection.id, message));
                     }
                     continue;
                 }
@@ -248,7 +264,12 @@ impl ControlPlane {
         for output in self.for_controller.drain() {
             match output {
                 Output::Send(conn, message) => {
-                    self.under_way.push_back((now + self.delay, Parcel::Down(conn, message)));
+                    let to = self.connections.iter_mut().flatten().find(|of| of.id == conn);
+                    if let Some(connection) = to {
+                        let due = connection.down.send(now, &message, &mut self.scratch);
+                        self.sent += 1;
+                        self.under_way.insert((due, self.sent), Parcel::Down(conn, message));
+                    }
                 }
                 Output::Close(conn) => closed.push(conn),
             }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use handfast_assist::sdn::{
-    AccessPoint, ApId, Config, ControlPlane, Departure, Fabric, Notice, Policy, Record, Release, What,
+    AccessPoint, ApId, Channel, Config, ControlPlane, Departure, Fabric, Notice, Policy, Record, Release,
+    What,
 };
 use handfast_core::{BitRate, Bytes, Duration, Instant, SeqNum};
 use handfast_net::SwitchSetup;
 use handfast_wire::openflow::{EthAddr, PortNo};
-use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use handfast_wire::{Body, Ethernet, Packet, Payload};
 
 pub(crate) const DATAPATH: u64 = 0x5151;
@@ -70,17 +71,24 @@ pub(crate) struct World {
     pub(crate) left: Vec<Left>,
     pub(crate) records: Vec<(Instant, Record)>,
     pub(crate) next_seq: BTreeMap<u16, u32>,
+    /// Whether segments bear timestamps.
+    pub(crate) timed: bool,
     away: bool,
 }
 
 impl World {
     pub(crate) fn new(config: Config, delay: Duration) -> Self {
+        Self::by(config, delay.into(), delay * 6 + ms(1))
+    }
+
+    /// With a channel that greetings pass in so much time.
+    pub(crate) fn by(config: Config, channel: Channel, greetings: Duration) -> Self {
         let setup = SwitchSetup::new(DATAPATH, [WIRED, AP[0], AP[1]]);
-        let plane = ControlPlane::new(Instant::ZERO, config, [setup], delay);
+        let plane = ControlPlane::new(Instant::ZERO, config, [setup], channel);
         let (sent, left, records) = (Vec::new(), Vec::new(), Vec::new());
-        let mut this =
-            Self { plane, now: Instant::ZERO, sent, left, records, next_seq: BTreeMap::new(), away: false };
-        this.wait(delay * 6 + ms(1));
+        let (now, next_seq) = (Instant::ZERO, BTreeMap::new());
+        let mut this = Self { plane, now, sent, left, records, next_seq, timed: false, away: false };
+        this.wait(greetings);
         this
     }
 
@@ -131,7 +139,9 @@ impl World {
 
     /// A segment to the station arrives at the switch; its tag.
     pub(crate) fn segment(&mut self, port: u16, segment: Segment) -> u16 {
-        self.packet(Body::Tcp(Segment { src_port: 80, dst_port: port, ..segment }))
+        let val = (self.now.as_nanos() / 1_000_000) as u32;
+        let timestamps = self.timed.then_some(Timestamps { val, ecr: 0 });
+        self.packet(Body::Tcp(Segment { src_port: 80, dst_port: port, timestamps, ..segment }))
     }
 
     /// Any packet to the station.

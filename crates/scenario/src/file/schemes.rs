@@ -49,6 +49,8 @@ tables_with_shared_keys! {
         tx_silence: Located<Span>,
         /// One way between the controller and a switch or access point. Default: "500us".
         control_delay: Span,
+        /// How fast messages between them go, each way. Default: "250Mbit/s".
+        control_rate: Rate,
         /// How held segments are released. Default: "paced".
         release: Word<ReleaseKind>,
         /// `paced`: the rate of the release. Default: that of the radio link to the station at the moment of release.

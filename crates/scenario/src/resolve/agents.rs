@@ -1,6 +1,6 @@
 //! Agents: attached to nodes by role.
 
-use handfast_core::{Bytes, Duration};
+use handfast_core::{BitRate, Bytes, Duration};
 
 use super::nodes::Nodes;
 use super::positive;
@@ -78,6 +78,8 @@ fn sdn(table: &AgentTable) -> Checked<Sdn> {
         news: news(&given)?,
         low_ack: low_ack(&given)?,
         control_delay: given.control_delay.map_or(Duration::from_micros(500), |span| span.0),
+        // Open vSwitch 3.1 with handfastd, measured in the lab (docs/sdn.md).
+        control_rate: given.control_rate.map_or(BitRate::from_bps(250_000_000), |rate| rate.0),
         release: release(&given)?,
         hold_per_connection: size(given.hold_per_connection, 4_000_000),
         hold_per_station: size(given.hold_per_station, 16_000_000),
