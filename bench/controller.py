@@ -61,6 +61,8 @@ port = 2
 SWITCHES = 4
 MANY = ("--stations", "300", "--connections", "100")
 """30,000 connections."""
+CROWD = ("--stations", "10000", "--connections", "3")
+"""As many stations as `limits.stations` allows."""
 HOSTS = {"50 mobiles, 5 correspondents, 60 pairs": 50 + 5 + 2 * 60, "215 hosts": 215}
 """[sdn] Figure 11 and section 4.1. Every host counts as a station that roams: here only those ask the controller."""
 RESTING, HOSTS_OF_CONTROL = "resting", 215
@@ -237,6 +239,7 @@ class Bench:
         rounds = 1 if self.quick else 10
         self.rate(Case("packet-ins, held and released", [], compared="packet_ins_per_cpu_s"), rounds)
         self.latency(Case("packet-in to packet-out, station in release", [], compared="p50_us"))
+        self.crowd()
         self.memory()
 
     def rate(self, case: Case, rounds: int) -> None:
@@ -251,6 +254,13 @@ class Bench:
                     case.theirs.setdefault(peer, []).append(figures)
         for peer, ratio in case.ratio.items():
             self.gates.append(Gate(f"times the packet-ins per CPU second of {peer}", ratio, least=RATE_GATE))
+
+    def crowd(self) -> None:
+        """As many stations as the daemon takes, all away together and back together."""
+        case = Case("packet-ins, 10,000 stations", [])
+        with self.handfastd() as ours:
+            case.ours.append(rate(ours, *CROWD, "rate", "--rounds", "1"))
+        self.cases.append(case)
 
     def latency(self, case: Case) -> None:
         """One packet-in at a time, 500 a second."""

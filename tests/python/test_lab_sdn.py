@@ -37,6 +37,12 @@ def test_held_segments_end_the_stall_within_a_round_trip() -> None:
     assert sim.aggregate.stall_s == pytest.approx(lab.aggregate.stall_s, abs=0.05)
     assert lab.aggregate.spurious_timeouts is not None
     assert lab.aggregate.spurious_timeouts >= 1, "the kernel undid what it had done (TCPLossUndo)"
+    assert sim.controller is not None
+    assert lab.controller is not None
+    assert sim.controller.keys() == lab.controller.keys()
+    for result in (sim, lab):
+        assert result.controller["held"] > 50
+        assert result.controller["released"] == result.controller["held"]
 
 
 @real

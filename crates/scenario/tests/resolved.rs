@@ -230,7 +230,7 @@ fn a_controller_has_what_the_paper_says_unless_told_otherwise() {
             news: News::Announced,
             low_ack: None,
             control_delay: Duration::from_micros(500),
-            control_rate: BitRate::from_bps(250_000_000),
+            control_rate: BitRate::from_bps(1_000_000_000),
             release,
             hold_per_connection: Bytes(4_000_000),
             hold_per_station: Bytes(16_000_000),
@@ -244,7 +244,7 @@ fn a_controller_has_what_the_paper_says_unless_told_otherwise() {
         (set.policy, set.notification, set.release),
         (SdnPolicy::Spurious, Duration::from_millis(2), release)
     );
-    assert_eq!(set.control_rate, BitRate::from_bps(1_000_000_000));
+    assert_eq!(set.control_rate, BitRate::from_bps(100_000_000));
     assert_eq!((set.hold_total, set.hold_expiry), (Bytes(64_000_000), Duration::from_millis(5000)));
     assert_eq!(set.news, News::AfterArrival(Duration::from_millis(100)));
     assert_eq!(set.low_ack, Some(LowAck { frames: 50, silence: Duration::from_millis(500) }));

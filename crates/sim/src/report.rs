@@ -19,7 +19,7 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
         valid: true,
         packets: Some(network.books.packets),
         packet_hops: Some(network.books.packet_hops),
-        controller: network.control.as_ref().map(Control::counters),
+        controller: network.control.as_deref().map(Control::counters),
         environment: None,
     };
     let flows: Vec<_> = (0..inputs.scenario.flows.len()).map(|id| facts(inputs, network, id)).collect();

@@ -2,12 +2,16 @@
 
 use bytes::Bytes;
 use handfast_wire::openflow::{Body, Message};
-use handfast_wire::{Body as Layer, Checksums, Glance, LinkType, Packet, ParseError};
+use handfast_wire::{
+    Announcement, Body as Layer, Checksums, Glance, LinkType, Packet, ParseError, Solicitation,
+};
 
 /// Of an Ethernet frame that cannot be read: addresses, a VLAN tag and what it carries.
 const ETHERNET: usize = 18;
 /// And of a fragment its IPv4 header, without which it would not be one.
 const FRAGMENT: usize = ETHERNET + 20;
+/// Of an ARP message for IPv4, all.
+const ARP: usize = ETHERNET + 28;
 /// Of what follows an IP header that is not TCP: ports, or an ICMP type.
 const PORTS: usize = 4;
 /// Of a message that failed, as an error quotes it: its header.
@@ -29,8 +33,13 @@ pub(super) fn redacted(bytes: &Bytes, message: &Message) -> Vec<u8> {
     bytes
 }
 
-/// How many bytes at the beginning of a frame are headers.
+/// How many bytes at the beginning of a frame are headers, or the question where a station is, or the answer: addresses,
+/// and the controller's doing depends on them.
 fn headers(frame: &Bytes) -> usize {
+    if Solicitation::parse(frame).is_some() || Announcement::parse(frame).is_some() {
+        // IPv6's checksum covers the whole message; ARP's may be followed by anything.
+        return Glance::at(frame).map_or(ARP, |glance| glance.end);
+    }
     let carried = match Packet::parse(LinkType::Ethernet, frame, Checksums::Trust) {
         Ok(Packet { body: Layer::Tcp(segment), .. }) => segment.payload.len(),
         Ok(Packet { body: Layer::Other { payload, .. }, .. }) => payload.len().saturating_sub(PORTS),
@@ -100,6 +109,20 @@ mod tests {
         let payload = Payload::Bytes(Bytes::from_static(&[0, 53, 1, 187, 9, 9, 9, 9, 9]));
         let redacted = redact(frame_of(false, Layer::Other { protocol: 17, payload }));
         assert_eq!(redacted[34..], [0, 53, 1, 187, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn who_asks_where_a_station_is_stays_readable() {
+        for [asker, target] in [["192.0.2.1", "192.0.2.2"], ["2001:db8::1", "2001:db8::2"]] {
+            let [asker, target] = [asker, target].map(|address| address.parse().unwrap());
+            let asked = Solicitation { asker, asker_mac: [2; 6], target };
+            for frame in [asked.ask(), asked.answer([4; 6])] {
+                let padded = [&frame[..], &[7; 30]].concat();
+                let redacted = redact(padded);
+                assert_eq!(redacted[..frame.len()], frame);
+                assert_eq!(redacted[frame.len() + 4..].iter().max(), Some(&0));
+            }
+        }
     }
 
     #[test]

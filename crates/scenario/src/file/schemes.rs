@@ -49,7 +49,7 @@ tables_with_shared_keys! {
         tx_silence: Located<Span>,
         /// One way between the controller and a switch or access point. Default: "500us".
         control_delay: Span,
-        /// How fast messages between them go, each way. Default: "250Mbit/s".
+        /// How fast messages between them go, each way. Default: "1Gbit/s".
         control_rate: Rate,
         /// How held segments are released. Default: "paced".
         release: Word<ReleaseKind>,

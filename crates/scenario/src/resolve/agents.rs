@@ -79,7 +79,7 @@ fn sdn(table: &AgentTable) -> Checked<Sdn> {
         low_ack: low_ack(&given)?,
         control_delay: given.control_delay.map_or(Duration::from_micros(500), |span| span.0),
         // Open vSwitch 3.1 with handfastd, measured in the lab (docs/sdn.md).
-        control_rate: given.control_rate.map_or(BitRate::from_bps(250_000_000), |rate| rate.0),
+        control_rate: given.control_rate.map_or(BitRate::from_bps(1_000_000_000), |rate| rate.0),
         release: release(&given)?,
         hold_per_connection: size(given.hold_per_connection, 4_000_000),
         hold_per_station: size(given.hold_per_station, 16_000_000),

@@ -9,11 +9,15 @@ use handfast_sim::Options;
 
 /// The roam of the plain switches, with a controller, and a transfer that comes to its end.
 fn roam(flow: &str) -> Scenario {
+    roam_with(|text| text.replace("[[events]]\nat = \"4s\"", &format!("{flow}\n[[events]]\nat = \"4s\"")))
+}
+
+fn roam_with(change: impl Fn(&str) -> String) -> Scenario {
     let text = ROAM.replace(
         "mn = {kind = \"station\"}",
         "mn = {kind = \"station\"}\nctl = {kind = \"controller\", role = \"controller\"}",
     );
-    let text = text.replace("[[events]]\nat = \"4s\"", &format!("{flow}\n[[events]]\nat = \"4s\""));
+    let text = change(&text);
     // As in an access point: what is released at once must find room there.
     let text = text.replace("rate = \"54Mbit/s\"", "queue = \"100pkt\"\nrate = \"54Mbit/s\"");
     let mut schemes = String::new();
@@ -60,6 +64,28 @@ fn held_segments_make_the_timeouts_spurious_and_the_stall_a_round_trip() {
         assert!(spurious.aggregate.spurious_timeouts >= Some(1));
         assert!(spurious.aggregate.goodput_bps > bare.aggregate.goodput_bps, "seed {seed}");
         assert!(spurious.aggregate.retransmitted_segments < bare.aggregate.retransmitted_segments);
+    }
+}
+
+#[test]
+fn what_the_controller_has_counted_is_in_the_result() {
+    let scenario = roam("");
+    let counted = |scheme| result(&scenario, scheme, 1).controller;
+    let spurious = counted("spurious").unwrap();
+    assert!(spurious["held"] > 100 && spurious["released"] == spurious["held"], "{spurious:?}");
+    assert_eq!((spurious["expired"], spurious["late"]), (0, 0));
+    assert_eq!(counted("bare").unwrap()["held"], 0);
+    assert_eq!(counted("linux"), None, "nobody counts where there is no controller");
+}
+
+#[test]
+fn a_hole_before_the_roam_costs_no_more_than_a_hole() {
+    // The captured repetition of a segment lost just before the roam has a newer timestamp than all that is held.
+    let text = "loss = {list = [6500]}\nrate = \"20Mbit/s\"";
+    for scheme in ["spurious", "spurious-no-ts"] {
+        let run = result(&roam_with(|roam| roam.replace("rate = \"20Mbit/s\"", text)), scheme, 1).aggregate;
+        let needless = run.retransmitted_segments.unwrap() - run.lost_segments.unwrap();
+        assert!(needless <= 20, "{scheme}: {run:?}");
     }
 }
 

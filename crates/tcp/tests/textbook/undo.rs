@@ -353,8 +353,21 @@ fn a_timeout_that_all_is_acknowledged_after_holds_no_repair_back() {
 }
 
 #[test]
+fn the_textbook_s_frto_judges_no_repeated_timeout() {
+    // RFC 5682 §2.1 step 1: already in RTO recovery, with `recover` not below SND.UNA: step 2 is not entered.
+    let textbook = Config { frto: Frto::Sack, undo: Undo::Rfc4015, ..kernel() };
+    let mut s = timed_out(textbook, 60, 1110);
+    assert_eq!(s.timeouts(), [500, 1100]);
+    s.answer(1000, &[]);
+    assert_eq!(s.news(), "1-2", "slow start goes on");
+    s.answer(2000, &[]);
+    assert_eq!(spurious(&s), []);
+}
+
+#[test]
 fn the_kernel_s_frto_judges_repeated_timeouts_too() {
-    // RFC 5682 §3.2, which the textbook rule leaves out.
+    // `tcp_enter_loss`: F-RTO where no recovery was under way, or at a recurring timeout of the same SND.UNA (RFC 5682 §3.2);
+    // `tcp_process_loss` then undoes at what was sent once. The textbook rule leaves that out.
     let mut s = timed_out(Config { frto: Frto::Sack, ..kernel() }, 60, 1110);
     assert_eq!(s.timeouts(), [500, 1100]);
     s.answer(1000, &[]);
