@@ -73,7 +73,7 @@ fn what_the_controller_has_counted_is_in_the_result() {
     let counted = |scheme| result(&scenario, scheme, 1).controller;
     let spurious = counted("spurious").unwrap();
     assert!(spurious["held"] > 100 && spurious["released"] == spurious["held"], "{spurious:?}");
-    assert_eq!((spurious["expired"], spurious["late"]), (0, 0));
+    assert_eq!((spurious["expired"], spurious["evicted"]), (0, 0));
     assert_eq!(counted("bare").unwrap()["held"], 0);
     assert_eq!(counted("linux"), None, "nobody counts where there is no controller");
 }
