@@ -77,7 +77,7 @@ pub(crate) fn summary(controller: &Controller) {
         late = counters.late,
         strays = counters.strays,
         unsettled = counters.unsettled,
-        answered = counters.answered,
+        neighbours = counters.neighbours,
         handshakes = counters.handshakes,
         forgotten = counters.forgotten,
         mid_connection = counters.mid_connection,

@@ -32,7 +32,7 @@ pub struct Counters {
     /// Ways opened although packets were still on their way through the controller, since these did not stop.
     pub unsettled: u64,
     /// Neighbours' questions for stations that are away: answered.
-    pub answered: u64,
+    pub neighbours: u64,
     /// Handshakes seen.
     pub handshakes: u64,
     /// Connections forgotten since there were too many.
@@ -70,7 +70,7 @@ impl Counters {
             late,
             strays,
             unsettled,
-            answered,
+            neighbours,
             handshakes,
             forgotten,
             mid_connection,
@@ -94,7 +94,7 @@ impl Counters {
             ("late", late),
             ("strays", strays),
             ("unsettled", unsettled),
-            ("answered", answered),
+            ("neighbours", neighbours),
             ("handshakes", handshakes),
             ("forgotten", forgotten),
             ("mid_connection", mid_connection),

@@ -322,8 +322,8 @@ impl Station {
     ) {
         match self.state {
             State::Away { .. } => {
-                if let (Some(answer), Some((datapath_id, port))) = (self.answer(frame), back) {
-                    shared.counters.answered += 1;
+                if let (Some(answer), Some((datapath_id, port))) = (self.answer_neighbour(frame), back) {
+                    shared.counters.neighbours += 1;
                     shared.switches.order(datapath_id, packet_out(port, answer), out);
                 } else {
                     shared.counters.dropped_other[class as usize] += 1;
@@ -340,7 +340,7 @@ impl Station {
     /// The answer that it would give to a neighbour who asks it whether it is still there (RFC 1122 §2.3.2.1 (2), RFC 4861
     /// §7.3.3). Without one the neighbour forgets where it is, and then what it sends cannot be held. Who asks in private
     /// has known the answer; addresses to which no connection was seen are not answered for.
-    fn answer(&self, frame: &Bytes) -> Option<Bytes> {
+    fn answer_neighbour(&self, frame: &Bytes) -> Option<Bytes> {
         let asked = Solicitation::parse(frame)?;
         self.hold.leads_to(asked.target).then(|| asked.answer(self.address).into())
     }

@@ -122,7 +122,7 @@ fn a_neighbour_hears_that_an_absent_station_is_where_it_was() {
         assert_eq!(answer.data[..12], [NEIGHBOUR, STATION].concat());
         let expected = Announcement { address: ip(station), mac: STATION };
         assert_eq!(Announcement::parse(&answer.data), Some(expected));
-        assert_eq!((desk.counters().answered, desk.counters().dropped_other), (1, [0; 8]));
+        assert_eq!((desk.counters().neighbours, desk.counters().dropped_other), (1, [0; 8]));
     }
 }
 
@@ -134,7 +134,7 @@ fn nobody_is_told_of_addresses_that_no_connection_leads_to() {
     for target in ["10.0.0.6", "10.0.0.1"] {
         assert!(desk.diverted(poll("10.0.0.1", target)).is_empty());
     }
-    assert_eq!((desk.counters().answered, desk.counters().dropped_other[4]), (0, 2));
+    assert_eq!((desk.counters().neighbours, desk.counters().dropped_other[4]), (0, 2));
 }
 
 #[test]
@@ -146,5 +146,5 @@ fn a_station_that_is_there_answers_itself() {
     let sent = desk.diverted(poll("10.0.0.1", "10.0.0.5"));
     let [Body::PacketOut(passed)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!(passed.data, poll("10.0.0.1", "10.0.0.5"));
-    assert_eq!((desk.counters().answered, desk.counters().passed_other[4]), (0, 1));
+    assert_eq!((desk.counters().neighbours, desk.counters().passed_other[4]), (0, 1));
 }
