@@ -140,7 +140,7 @@ impl World {
     /// A segment to the station arrives at the switch; its tag.
     pub(crate) fn segment(&mut self, port: u16, segment: Segment) -> u16 {
         let val = (self.now.as_nanos() / 1_000_000) as u32;
-        let timestamps = self.timed.then_some(Timestamps { val, ecr: 0 });
+        let timestamps = segment.timestamps.or(self.timed.then_some(Timestamps { val, ecr: 0 }));
         self.packet(Body::Tcp(Segment { src_port: 80, dst_port: port, timestamps, ..segment }))
     }
 

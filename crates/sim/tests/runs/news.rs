@@ -57,9 +57,11 @@ fn frames_without_acknowledgment_tell_of_the_absence() {
         let [announced, five, fifty, never] =
             ["announced", "five", "fifty", "never"].map(|name| result(&scenario, name, seed));
         let stall = |run: &RunResult| run.handovers[0].stall_s.unwrap();
-        // The retransmissions of three seconds are held and released as if the roam had been announced.
-        assert!((stall(&five) - stall(&announced)).abs() < 0.005, "seed {seed}: {}", stall(&five));
-        assert!((stall(&fifty) - stall(&announced)).abs() < 0.005, "seed {seed}: {}", stall(&fifty));
+        // The retransmissions of three seconds are held and released as if the roam had been announced; what fills the first
+        // hole comes at the release's beginning or, by its timestamp, at its end.
+        let release = 0.04;
+        assert!((stall(&five) - stall(&announced)).abs() < release, "seed {seed}: {}", stall(&five));
+        assert!((stall(&fifty) - stall(&announced)).abs() < release, "seed {seed}: {}", stall(&fifty));
         assert!(stall(&never) > 10.0 * stall(&five), "seed {seed}: {}", stall(&never));
         assert!(lost(&announced) < lost(&five) && lost(&five) <= lost(&fifty), "seed {seed}");
     }
