@@ -40,9 +40,9 @@ def test_held_segments_end_the_stall_within_a_round_trip() -> None:
     assert sim.controller is not None
     assert lab.controller is not None
     assert sim.controller.keys() == lab.controller.keys()
-    for result in (sim, lab):
-        assert result.controller["held"] > 50
-        assert result.controller["released"] == result.controller["held"]
+    for counters in (sim.controller, lab.controller):
+        assert counters["held"] > 50
+        assert counters["released"] == counters["held"]
 
 
 @real
