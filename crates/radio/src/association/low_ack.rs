@@ -73,7 +73,7 @@ mod tests {
         let low = LowAck::new(5, LowAck::SILENCE, Duration::from_millis(12), at(1_000));
         assert_eq!(given_up(low.clone(), std::iter::repeat_n(1_000, 20)), []);
         // The first frame that fails a second after the last acknowledgment.
-        assert_eq!(given_up(low, (1_010..3_000).step_by(70)), [at(2_072)]);
+        assert_eq!(given_up(low, (1_010..3_000).step_by(70)), [at(2_002)]);
     }
 
     #[test]
