@@ -3,6 +3,7 @@
 # make test     cargo test and pytest; the reason for everything skipped is printed
 # make lint     rustfmt, clippy, ruff, mypy, stubtest
 # make bench    the speed comparison; writes out/bench.json
+# make bench-campus  a thousand roaming stations: time and memory
 # make bench-controller  what the daemon costs, beside os-ken; writes out/bench-controller.json
 # make picture  draws README's picture again
 # make clean    removes what the others made
@@ -22,7 +23,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo build test test-rust test-python lint lint-rust lint-python bench bench-controller picture clean
+.PHONY: demo build test test-rust test-python lint lint-rust lint-python bench bench-controller bench-campus picture clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -55,6 +56,9 @@ bench:
 
 bench-controller:
 	$(PYTHON) bench/controller.py
+
+bench-campus:
+	$(PYTHON) bench/campus.py
 
 # The picture in README.md.
 picture: $(VENV)/.built

@@ -23,7 +23,7 @@ from handfast.reproduce import (
     within,
 )
 
-from . import draw, live
+from . import beyond, draw, live
 from .judge import (
     FOLLOWS,
     LOADS,
@@ -465,41 +465,18 @@ def detection(runs: Runs) -> Finding:
     )
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "release",
     "beyond the paper: released at once, what is held overflows the new radio's queue; paced, it does not",
     paper="releases at once; says nothing of the queue",
     needs=[need("release")],
     figure=draw.release,
-)
-def release(runs: Runs) -> Finding:
-    """Losses by the paired difference where the window is larger than the queue; nowhere more, nor later."""
+)(beyond.release)
 
-    def at_points(check: Callable[[str, str], Check]) -> tuple[Check, ...]:
-        return tuple(check(rate, window) for rate in draw.RATES for window in draw.WINDOWS)
-
-    def judged(scheme: str) -> tuple[Check, ...]:
-        def no_more(rate: str, window: str) -> Check:
-            ours, theirs = (middle(runs, lost, one, rate=rate, window=window) for one in (scheme, "unpaced"))
-            return at_most(f"lost, {rate}/s, {window}", ours, theirs, "seg")
-
-        full = {"rate": "54Mbit", "window": "500kB"}
-        beside = pairs(runs.of("unpaced", **full), runs.of(scheme, **full), lost)
-        return (above("unpaced loses more, 54Mbit/s, 500kB", beside, "seg"), *at_points(no_more))
-
-    schemes = ("spurious", "unpaced", "zwa", "rto-max", "bare")
-    return Finding(
-        tuple(
-            one
-            for rate in draw.RATES
-            for window in draw.WINDOWS
-            for name, unit, figure, some in (
-                ("lost", "seg", lost, schemes[:2]),
-                ("time to full rate", "s", to_full_rate, schemes[:2]),
-                ("behind a sender that knew everything", "s", behind, schemes),
-            )
-            for one in medians(runs, name, unit, figure, some, rate=rate, window=window)
-        ),
-        judged("spurious"),
-        Control("unpaced in spurious's place", judged("unpaced")),
-    )
+CLAIMS.claim(
+    "together",
+    "beyond the paper's figures: with all 20 mobiles at once on shared airtime spurious is idle for less time after a return",
+    paper="20 mobiles (Table 2); its figures are of one connection",
+    needs=[need("together")],
+    figure=draw.together,
+)(beyond.together)

@@ -13,6 +13,7 @@ from . import live
 from .measure import (
     Of,
     after_return,
+    after_returns,
     behind,
     column,
     cwnd,
@@ -68,6 +69,11 @@ def average_window(runs: Runs) -> Figure:
 def retransmissions(runs: Runs) -> Figure:
     """Figure 9."""
     return _bars(runs, repeated, "retransmitted segments")
+
+
+def together(runs: Runs) -> Figure:
+    """Idle time after the return with all mobiles at once, in the axes of Figure 7."""
+    return _bars(runs, after_returns, "idle after return, s")
 
 
 def data_rate(runs: Runs) -> Figure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,17 @@ def idle(run: Run) -> float | None:
 def after_return(run: Run) -> float | None:
     """From the new association to the first new data at the application, seconds."""
     return run.handover.stall_s
+
+
+def after_returns(run: Run) -> float | None:
+    """The same of all handovers of a run: their median, seconds; those whose flow had ended or left again first are left out."""
+    found = [handover.stall_s for handover in run.result.handovers if handover.stall_s is not None]
+    return statistics.median(found) if found else None
+
+
+def received(run: Run) -> float | None:
+    """What came to all applications, MB."""
+    return run.measures.delivered_bytes / 1e6
 
 
 def disconnection(run: Run) -> float:

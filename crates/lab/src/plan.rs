@@ -99,6 +99,18 @@ impl Layout {
     /// What the lab cannot do, in one sentence.
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Result<Self, String> {
         plan::check(scenario)?;
+        if scenario.subnets {
+            return Err(
+                "`subnets`: bridges follow a station, subnets are in the simulator only; leave it out"
+                    .to_owned(),
+            );
+        }
+        if let Some((&id, _)) = scenario.on_air.first_key_value() {
+            let name = &scenario.links[id].name;
+            return Err(format!(
+                "link `{name}` has `air`: shared airtime is in the simulator only; leave `air` out"
+            ));
+        }
         let topology = Topology::new(scenario);
         let timeline = Timeline::new(scenario, seed);
         let paths = plan::paths(scenario, &topology, &timeline)?;

@@ -82,7 +82,7 @@ impl Fabric {
 fn slowest_radio(scenario: &Scenario, ap: NodeId) -> Option<BitRate> {
     let rate = |(id, link): (usize, &handfast_scenario::Link)| {
         let (_, at) = scenario.radio(id).filter(|&(_, at)| at == ap)?;
-        Some(if link.between[0] == at { link.forward.rate } else { link.backward.rate })
+        Some(scenario.carries(id, usize::from(link.between[0] != at)))
     };
     scenario.links.iter().enumerate().filter_map(rate).min()
 }

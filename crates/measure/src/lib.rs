@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+mod airtime;
 pub mod association;
 pub mod capture;
 pub mod control;
@@ -18,6 +19,7 @@ pub mod report;
 pub mod result;
 pub mod sampler;
 pub mod series;
+mod signals;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod timeline;

@@ -3,7 +3,8 @@
 //! Definition. At every moment the flows that are active share the links on their forward paths max-min fairly: no flow
 //! can get more without taking from one that has no more than it. A link carries its rate at that moment, nothing
 //! while it is down; a flow of a station that roams goes by its new access point from the moment of re-association on. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
-//! headers taken off. Integrated over the flow's active time this gives the bytes it could have had; divided by the
+//! headers taken off. Stations on the air share their access point's airtime: a second of it carries so many full segments as the rate of each
+//! at that moment says, with nobody else to wait for. Integrated over the flow's active time this gives the bytes it could have had; divided by the
 //! active time, outages included, the limit. Active is a flow from its start to its stop or the end of the run, a
 //! transfer to the moment its last byte would be through. Losses, propagation delay and the acknowledgements of
 //! flows the other way are left out.
@@ -11,6 +12,7 @@
 use handfast_core::{Duration, Instant};
 use handfast_scenario::{App, Scenario, Scheme};
 
+use crate::airtime::Airtime;
 use crate::association::Radios;
 use crate::plan::Paths;
 use crate::timeline::{Change, Timeline};
@@ -129,6 +131,7 @@ struct Tank {
     fluids: Vec<Fluid>,
     /// For each channel its rate in payload bytes per second of full segments, and the outages that last.
     pipes: Vec<(f64, u32)>,
+    airtime: Airtime,
     payload_share: f64,
     /// Whether rates must be shared out again.
     stale: bool,
@@ -138,8 +141,14 @@ impl Tank {
     fn new(scenario: &Scenario, (payload, packet): (u64, u64), paths: &[Vec<u32>]) -> Self {
         let payload_share = payload as f64 / packet as f64;
         let rate = |bps: u64| bps as f64 / 8.0 * payload_share;
+        let airtime = Airtime::new(scenario, (payload, packet));
         let directions = scenario.links.iter().flat_map(|link| [&link.forward, &link.backward]);
         let mut pipes: Vec<_> = directions.map(|d| (rate(d.rate.as_bps()), 0)).collect();
+        for &id in airtime.shares.keys() {
+            pipes[id].0 = f64::INFINITY;
+        }
+        // Each medium carries a second of frames in a second.
+        pipes.extend((0..airtime.media).map(|_| (1.0, 0)));
         for idle in Radios::new(scenario).idle() {
             for end in [0, 1] {
                 pipes[channel(idle, end)].1 = 1;
@@ -159,7 +168,7 @@ impl Tank {
             ended: flow.stop,
             rate: 0.0,
         });
-        Self { fluids: fluids.collect(), pipes, payload_share, stale: true }
+        Self { fluids: fluids.collect(), pipes, airtime, payload_share, stale: true }
     }
 
     fn apply(&mut self, at: Instant, step: &Step, timeline: &Timeline, paths: &Paths) {
@@ -180,6 +189,7 @@ impl Tank {
                         self.fluids[reroute.flow].path.clone_from(&reroute.forward);
                     }
                 }
+                Change::Signal(link, level) => self.airtime.adapt(link, level),
                 Change::Delay(..) | Change::Probe(_) => {}
             },
         }
@@ -233,27 +243,28 @@ impl Tank {
         self.stale = false;
         let mut room: Vec<f64> =
             self.pipes.iter().map(|&(rate, down)| if down > 0 { 0.0 } else { rate }).collect();
-        let mut users = vec![0_u32; room.len()];
+        let mut users = vec![Users::default(); room.len()];
         let mut open: Vec<usize> = (0..self.fluids.len()).filter(|&i| self.fluids[i].active).collect();
         for &id in &open {
-            self.fluids[id].path.iter().for_each(|&c| users[c as usize] += 1);
+            self.airtime.uses(&self.fluids[id].path).for_each(|(c, cost)| users[c].join(cost));
         }
         while !open.is_empty() {
-            let used = |c: usize| open_share(room[c], users[c]);
-            let tightest = (0..room.len()).filter(|&c| users[c] > 0).map(used).fold(f64::INFINITY, f64::min);
+            let used = |c: usize| room[c] / users[c].cost;
+            let is_used = |c: &usize| users[*c].number > 0;
+            let tightest = (0..room.len()).filter(is_used).map(used).fold(f64::INFINITY, f64::min);
             let least = open.iter().map(|&id| self.fluids[id].demand).fold(f64::INFINITY, f64::min);
             let share = tightest.min(least);
-            let full: Vec<bool> = (0..room.len()).map(|c| users[c] > 0 && used(c) <= share).collect();
+            let full: Vec<bool> = (0..room.len()).map(|c| is_used(&c) && used(c) <= share).collect();
             let (settled, rest): (Vec<usize>, Vec<usize>) = open.into_iter().partition(|&id| {
                 let fluid = &self.fluids[id];
-                fluid.demand <= share || fluid.path.iter().any(|&c| full[c as usize])
+                fluid.demand <= share || self.airtime.uses(&fluid.path).any(|(c, _)| full[c])
             });
             for id in settled {
                 let fluid = &mut self.fluids[id];
                 fluid.rate = share.min(fluid.demand);
-                for &c in &fluid.path {
-                    room[c as usize] = (room[c as usize] - fluid.rate).max(0.0);
-                    users[c as usize] -= 1;
+                for (c, cost) in self.airtime.uses(&fluid.path) {
+                    room[c] = (room[c] - fluid.rate * cost).max(0.0);
+                    users[c].leave(cost);
                 }
             }
             open = rest;
@@ -261,8 +272,23 @@ impl Tank {
     }
 }
 
-fn open_share(room: f64, users: u32) -> f64 {
-    room / f64::from(users)
+/// Who shares a pipe, and what one unit of rate for each of them takes of it.
+#[derive(Clone, Copy, Default)]
+struct Users {
+    number: u32,
+    cost: f64,
+}
+
+impl Users {
+    fn join(&mut self, cost: f64) {
+        self.number += 1;
+        self.cost += cost;
+    }
+
+    fn leave(&mut self, cost: f64) {
+        self.number -= 1;
+        self.cost -= cost;
+    }
 }
 
 #[cfg(test)]

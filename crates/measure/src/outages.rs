@@ -39,7 +39,7 @@ impl Outages {
                         ways[*flow] = [forward, backward];
                     }
                 }
-                Change::Probe(_) | Change::Rate(..) | Change::Delay(..) => {}
+                Change::Probe(_) | Change::Rate(..) | Change::Delay(..) | Change::Signal(..) => {}
             }
         }
         Self { trackers, looks: Vec::new() }
@@ -60,7 +60,7 @@ impl Outages {
             }
             Change::Down(outage) => self.down(now, outage, flows),
             Change::Up(outage) => self.up(now, outage, flows),
-            Change::Rate(..) | Change::Delay(..) => {}
+            Change::Rate(..) | Change::Delay(..) | Change::Signal(..) => {}
         }
     }
 

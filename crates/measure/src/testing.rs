@@ -39,6 +39,8 @@ impl Net {
             captures: Vec::new(),
             sample_interval: Duration::from_millis(10),
             radio: None,
+            subnets: false,
+            on_air: std::collections::BTreeMap::new(),
         })
     }
 

@@ -1,12 +1,13 @@
 //! What happens to the network, and when: the scenario's events with their phases drawn.
 
-use handfast_core::{BitRate, Duration, Instant, Stream};
+use handfast_core::{BitRate, Dbm, Duration, Instant, Stream};
 use handfast_radio::association::{Roam, Schedule};
 use handfast_radio::mobility::Motion;
 use handfast_scenario::{Action, DownMode, LinkId, Mobile, NodeId, Radio, Scenario, Way};
 
 use crate::association::Radios;
 use crate::handover::RATE_BEFORE;
+use crate::signals::{Signal, signals};
 use crate::topology::{ChannelId, channel};
 
 /// A change at one moment.
@@ -22,6 +23,8 @@ pub enum Change {
     Rate(ChannelId, BitRate),
     /// One direction of a link gets another propagation delay.
     Delay(ChannelId, Duration),
+    /// A link on the air has another signal.
+    Signal(LinkId, Dbm),
 }
 
 /// An outage of one link, or a handover from one radio link of a station to another.
@@ -77,9 +80,15 @@ impl Timeline {
         for Mobile { node, at, mobility } in &radio.stations {
             let stream = Stream::new(seed, &format!("mobility {}", scenario.nodes[*node].name));
             let motion = Motion::new(mobility, *at, stream);
-            let schedule = Schedule::new(&radio.association, &aps, &radio.propagation, motion, end);
+            let schedule = Schedule::new(&radio.association, &aps, &radio.propagation, motion.clone(), end);
+            let link = |ap: usize| radios.link(*node, radio.access_points[ap].0);
+            if !scenario.on_air.is_empty() {
+                for Signal { at, ap, level } in signals(&schedule, &aps, &radio.propagation, motion, end) {
+                    let link = link(ap).filter(|link| scenario.on_air.contains_key(link));
+                    self.changes.extend(link.map(|link| (at, Change::Signal(link, level))));
+                }
+            }
             for Roam { from, to, down, up, .. } in schedule.roams {
-                let link = |ap: usize| radios.link(*node, radio.access_points[ap].0);
                 // Who does not come back in this run would come back to where it was.
                 let (Some(goes), Some(comes)) = (link(from), link(to.unwrap_or(from))) else { continue };
                 let mode = DownMode::Drop;

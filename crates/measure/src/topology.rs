@@ -167,6 +167,28 @@ impl Topology {
         }
     }
 
+    /// As [`Topology::roam`] where each access point is a subnet of its own: the access points and the station know, and everybody
+    /// else goes on sending to the access point of the start.
+    pub fn roam_alone(&mut self, station: NodeId, goes: LinkId, comes: LinkId) {
+        self.idle[goes] = true;
+        self.idle[comes] = false;
+        let core = self.core_of[station];
+        if core == NONE {
+            return;
+        }
+        let (nodes, neighbours) = self.core_graph();
+        self.find_routes_from(core as usize, &nodes, &neighbours);
+        let ends = self.ports(station).iter().map(|attachment| attachment.out as usize ^ 1);
+        let beside: Vec<_> = ends.filter(|id| [goes, comes].contains(&(id / 2))).collect();
+        for id in beside {
+            let ap = self.core_of[self.from[id] as usize];
+            if ap != NONE {
+                let here = id / 2 == comes;
+                self.next[ap as usize * self.cores + core as usize] = if here { id as u32 } else { NONE };
+            }
+        }
+    }
+
     /// The channels from one node to another; [`None`]: there is no way.
     pub fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
         let (mut at, mut path) = (from, Vec::new());
@@ -320,6 +342,24 @@ mod tests {
 
     fn nodes_of(scenario: &Scenario, path: &[u32]) -> Vec<NodeId> {
         path.iter().map(|&c| scenario.links[c as usize / 2].between[1 - c as usize % 2]).collect()
+    }
+
+    #[test]
+    fn a_subnet_keeps_sending_to_where_a_station_began() {
+        let scenario = testing::roam(&[(1000, 3, 500)]);
+        let mut topology = Topology::new(&scenario);
+        topology.roam_alone(4, 3, 4);
+        // From the switch to the old access point, which has lost it; from the new one, which has it; and back.
+        assert_eq!(topology.path(0, 4), None);
+        assert_eq!(
+            topology.towards(1, topology.goal(4)),
+            Topology::new(&scenario).towards(1, topology.goal(4))
+        );
+        assert_eq!(nodes_of(&scenario, &topology.path(3, 4).unwrap()), [4]);
+        assert_eq!(nodes_of(&scenario, &topology.path(4, 0).unwrap()), [3, 1, 0]);
+        topology.roam_alone(4, 4, 3);
+        assert_eq!(topology.path(0, 4), Topology::new(&scenario).path(0, 4));
+        assert_eq!(topology.path(4, 0), Topology::new(&scenario).path(4, 0));
     }
 
     #[test]

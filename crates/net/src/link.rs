@@ -253,6 +253,11 @@ impl<H: Copy> Link<H> {
         self.retime(now, true);
     }
 
+    /// Whether an outage lasts in which packets are lost.
+    pub fn is_gone(&self) -> bool {
+        self.rest.down[DownMode::Drop as usize] > 0
+    }
+
     /// An outage of that mode ends. Without one it means nothing.
     pub fn up(&mut self, now: Instant, mode: DownMode) {
         let count = &mut self.rest.down[mode as usize];

@@ -26,6 +26,8 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
         captures,
         sample_interval,
         radio,
+        on_air,
+        subnets,
     } = scenario;
     let content = (duration, nodes, links, flows, events, schemes, profiles, captures, sample_interval);
     let mut sink = Sink(Sha256::new());
@@ -33,6 +35,12 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
     let _ = write!(sink, "{content:?}");
     if let Some(radio) = radio {
         let _ = write!(sink, "{radio:?}");
+    }
+    if !on_air.is_empty() {
+        let _ = write!(sink, "{on_air:?}");
+    }
+    if *subnets {
+        let _ = write!(sink, "subnets");
     }
     let digest = sink.0.finalize();
     digest.iter().take(8).fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"))

@@ -2,13 +2,16 @@
 //!
 //! Both backends start from these values; neither sees TOML.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use handfast_core::{BitRate, Bytes, Duration, Instant};
+use handfast_core::{BitRate, Bytes, Dbm, Duration, Instant};
 pub use handfast_net::{Direction, DownMode, Loss, QueueLimit};
+use handfast_radio::airtime::{Exchange, Physical, Rates};
 use handfast_radio::mobility::Mobility;
+use handfast_radio::retries::{Attempt, BitErrors, NOISE_FLOOR, Retries};
 use handfast_radio::signal::Propagation;
-use handfast_radio::{Place, association};
+use handfast_radio::{Place, airtime, association};
 use handfast_tcp::Config;
 
 /// Index into [`Scenario::nodes`].
@@ -47,6 +50,34 @@ pub struct Scenario {
     pub sample_interval: Duration,
     /// The air, where stations move in it.
     pub radio: Option<Radio>,
+    /// Whether only rules of a controller follow a station that roams: each access point is a subnet of its own.
+    pub subnets: bool,
+    /// The radio links whose packets share the airtime of their access point.
+    pub on_air: BTreeMap<LinkId, Air>,
+}
+
+/// A radio link on the air. Its [`Direction::rate`]s are those of 802.11.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Air {
+    /// How long the waits are.
+    pub physical: Physical,
+    /// From which rates the signal chooses.
+    pub rates: Rates,
+    /// In which directions it does.
+    pub follows: [bool; 2],
+    /// The probability that a bit arrives wrong; [`None`]: what the signal makes it, if one is known.
+    pub bit_errors: Option<f64>,
+    /// How often a frame is sent.
+    pub retries: Retries,
+}
+
+impl Air {
+    /// What an attempt at a frame comes to at this rate, with this signal if one is known.
+    pub fn attempt(&self, rate: airtime::Rate, level: Option<Dbm>) -> Attempt {
+        let by_signal = || BitErrors::at(rate, level? - NOISE_FLOOR);
+        let errors = self.bit_errors.map(|probability| BitErrors { probability }).or_else(by_signal);
+        errors.map_or(Attempt::Clean, Attempt::Bits)
+    }
 }
 
 /// The air between access points and stations that move. Their handovers follow from it: they depend on the seed, and on nothing
@@ -74,7 +105,22 @@ pub struct Mobile {
     pub mobility: Mobility,
 }
 
+/// An IP packet as most are.
+const FULL_PACKET: Bytes = Bytes(1500);
+
 impl Scenario {
+    /// What the direction of a link that begins at its end `end` carries of full-sized IP packets: its rate, or on the air what
+    /// is left of that with nobody else there.
+    pub fn carries(&self, link: LinkId, end: usize) -> BitRate {
+        let at = &self.links[link];
+        let rate = if end == 0 { at.forward.rate } else { at.backward.rate };
+        let (Some(air), Some(phy)) = (self.on_air.get(&link), airtime::Rate::of_bit_rate(rate)) else {
+            return rate;
+        };
+        let took = Exchange::new(air.physical, phy, FULL_PACKET).attempt(0, true);
+        BitRate::from_bps(FULL_PACKET.get() * 8 * 1_000_000_000 / took.as_nanos().max(1))
+    }
+
     /// The station and the access point of a radio link: one that joins a node of either kind.
     pub fn radio(&self, link: LinkId) -> Option<(NodeId, NodeId)> {
         radio(&self.nodes, self.links[link].between)

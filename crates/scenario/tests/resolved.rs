@@ -1,6 +1,7 @@
 //! What files mean.
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
+use handfast_radio::airtime::{Physical, Rates};
 use handfast_scenario::{
     Action, AgentKind, App, DownMode, Loss, LowAck, News, NodeKind, QueueLimit, Release, Scenario, Sdn,
     SdnPolicy, Way,
@@ -62,6 +63,28 @@ fn losses_are_applied_in_the_order_given() {
     let chain = Loss::GilbertElliott { good_to_bad: 0.001, bad_to_good: 0.2, loss_good: 0.0, loss_bad: 0.5 };
     let losses = &everything().links[2].forward.losses;
     assert_eq!(losses, &[Loss::Packet(0.001), Loss::Packet(0.002), Loss::Bit(1e-8), chain]);
+}
+
+#[test]
+fn links_on_the_air_have_rates_of_80211_or_follow_the_signal() {
+    let scenario = everything();
+    let of = |name: &str| {
+        let id = scenario.links.iter().position(|link| link.name == name).unwrap();
+        (
+            scenario.on_air.get(&id).copied(),
+            scenario.links[id].forward.rate.as_bps(),
+            scenario.carries(id, 0).as_bps(),
+        )
+    };
+    let (Some(phone), 54_000_000, carries) = of("ap2-phone") else { panic!("{:?}", of("ap2-phone")) };
+    assert_eq!((phone.follows, phone.bit_errors, phone.retries.limit), ([false; 2], Some(1e-6), 5));
+    // 50 DIFS + 150 backoff + 254 + 10 + 34: 498 us for 12,000 bits.
+    assert_eq!((phone.physical, carries / 1_000), (Physical::B, 24_096));
+    let (Some(tram), 54_000_000, _) = of("ap-tram") else { panic!("{:?}", of("ap-tram")) };
+    assert_eq!((tram.follows, tram.bit_errors, tram.rates), ([true; 2], None, Rates::G));
+    let (Some(generated), _, carries) = of("w-ap1-w-mn1") else { panic!("{:?}", of("w-ap1-w-mn1")) };
+    assert_eq!((generated.physical, carries / 1_000), (Physical::G, 30_534));
+    assert_eq!(of("radio"), (None, 20_000_000, 20_000_000));
 }
 
 #[test]

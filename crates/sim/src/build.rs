@@ -11,6 +11,7 @@ use handfast_measure::topology::{ChannelId, Topology};
 use handfast_net::Outbox;
 use handfast_scenario::{AgentKind, FlowId, NodeId, Scenario, Scheme, Sdn};
 
+use crate::air::{Air, OnAir};
 use crate::app::{Sink, Source};
 use crate::capture::Taps;
 use crate::network::{Books, CONTROL, Channel, FIRST_PORT, Helper, Network, Plugin, fits_cache};
@@ -49,6 +50,7 @@ pub(crate) fn network(
         packets: Packets::default(),
         channels: channels(scenario, options.seed, &ranks),
         plugins: Vec::new(),
+        airs: Vec::new(),
         control: None,
         helper_of: BTreeMap::new(),
         ports: Vec::new(),
@@ -57,6 +59,7 @@ pub(crate) fn network(
         taps,
         outbox: Outbox::default(),
         verify_wire: options.verify_wire,
+        subnets: scenario.subnets,
         fits_cache: fits_cache(ends.ports.len(), scenario.links.len() * 2),
         failed: None,
         topology,
@@ -70,6 +73,7 @@ pub(crate) fn network(
         network.sides.push(side);
     }
     network.ports = ends.of_node;
+    attach_media(&mut network, scenario, options.seed, &ranks).map_err(RunError::Scenario)?;
     attach_agents(&mut network, scenario, scheme, options.seed, plugins, layout.timeline, &ranks)?;
     Ok(network)
 }
@@ -112,11 +116,12 @@ impl Ends {
 }
 
 /// Every machine's place in the order of events at equal times: node by node; in a node first what it transmits, by
-/// port, then its ends of flows, then its agent.
+/// port, then its ends of flows, then its agent, then its medium.
 struct Ranks {
     channels: Vec<Rank>,
     sides: Vec<Rank>,
     agents: Vec<Rank>,
+    media: Vec<Rank>,
     count: Rank,
 }
 
@@ -124,7 +129,8 @@ impl Ranks {
     fn assign(topology: &Topology, sides_of: &[Vec<u32>]) -> Self {
         let (channels, sides) = (topology.channels(), sides_of.iter().map(Vec::len).sum());
         let agents = Vec::with_capacity(sides_of.len());
-        let mut this = Self { channels: vec![0; channels], sides: vec![0; sides], agents, count: 0 };
+        let media = Vec::with_capacity(sides_of.len());
+        let mut this = Self { channels: vec![0; channels], sides: vec![0; sides], agents, media, count: 0 };
         for (node, sides) in sides_of.iter().enumerate() {
             for attachment in topology.ports(node) {
                 this.channels[attachment.out as usize] = next(&mut this.count);
@@ -133,6 +139,7 @@ impl Ranks {
                 this.sides[side as usize] = next(&mut this.count);
             }
             this.agents.push(next(&mut this.count));
+            this.media.push(next(&mut this.count));
         }
         this
     }
@@ -148,11 +155,27 @@ fn channels(scenario: &Scenario, seed: u64, ranks: &Ranks) -> Vec<Channel> {
     let machines = plan::links(scenario, seed).into_iter().zip(ends).enumerate();
     let channel = |(id, (link, to)): (ChannelId, (_, NodeId))| {
         let timer = Timer::new(ranks.channels[id], Machine::Channel(id as u32));
-        Channel { link, timer, to: to as u32 }
+        Channel { link, timer, to: to as u32, on_air: OnAir::NOWHERE }
     };
     let mut channels = large_vec(scenario.links.len() * 2);
     channels.extend(machines.map(channel));
     channels
+}
+
+/// Puts a medium at each access point with links on the air.
+fn attach_media(network: &mut Network, scenario: &Scenario, seed: u64, ranks: &Ranks) -> Result<(), String> {
+    for shared in plan::media(scenario, seed) {
+        let (ap, id) = (shared.ap, network.airs.len());
+        let air = Air::new(shared, Timer::new(ranks.media[ap], Machine::Air(id as u32)));
+        for (lane, &channel) in air.channels().iter().enumerate() {
+            let (Ok(medium), Ok(lane)) = (u16::try_from(id), u16::try_from(lane)) else {
+                return Err("more than 65,535 media, or links on the air of one access point".to_owned());
+            };
+            network.channels[channel].on_air = OnAir { medium, lane };
+        }
+        network.airs.push(air);
+    }
+    Ok(())
 }
 
 /// Puts the scheme's agents where they belong.
@@ -210,7 +233,11 @@ fn attach_controller(
     if network.control.is_some() {
         return Err("two controllers; the simulator has one".to_owned());
     }
-    let fabric = Fabric::new(scenario, &network.topology)?;
+    let mut fabric = Fabric::new(scenario, &network.topology)?;
+    if scenario.subnets {
+        // What a switch does by itself leads to the wrong subnet, whoever sends: every switch needs the station's rules.
+        fabric.hosts.clear();
+    }
     let associations = Associations::new(scenario, timeline);
     let timer = Timer::new(rank, Machine::Agent(CONTROL));
     let ports = |node| network.topology.ports(node).len();

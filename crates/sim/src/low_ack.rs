@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use handfast_assist::sdn::{ApId, Notice, What};
-use handfast_core::{BitRate, Bytes, Duration, Instant};
+use handfast_core::{BitRate, Bytes, Dbm, Duration, Instant};
 use handfast_measure::address::mac_of;
 use handfast_measure::association::Associations;
 use handfast_measure::fabric::Fabric;
@@ -47,7 +47,13 @@ impl LowAcks {
         let Some(&number) = self.numbers.get(&ap) else { return };
         let link = &scenario.links[outage.goes];
         let (end, direction) = if link.between[0] == ap { (0, &link.forward) } else { (1, &link.backward) };
-        let low = LowAck::new(self.frames, self.silence, failure(direction.rate), now);
+        let (physical, rate) = match scenario.on_air.get(&outage.goes) {
+            // Out of range, it was at the slowest last.
+            Some(air) if air.follows[end] => (air.physical, air.rates.at(Dbm(i32::MIN))),
+            Some(air) => (air.physical, rate_of(direction.rate)),
+            None => (Physical::G, rate_of(direction.rate)),
+        };
+        let low = LowAck::new(self.frames, self.silence, failure(physical, rate), now);
         let notice = Notice { station: mac_of(station), ap: number, epoch, what: What::Disassociated };
         self.watched.insert(channel(outage.goes, end), (low, notice));
     }
@@ -59,10 +65,14 @@ impl LowAcks {
     }
 }
 
-/// How long a full-sized packet is repeated in vain, at the rate of a radio link or else at the fastest.
-fn failure(rate: BitRate) -> Duration {
-    let rate = Rate::of_bit_rate(rate).unwrap_or(Rate::Ofdm54);
-    Exchange::new(Physical::G, rate, Bytes(1_500)).attempts(Retries::default().limit, false)
+/// The rate of a radio link, or else the fastest.
+fn rate_of(rate: BitRate) -> Rate {
+    Rate::of_bit_rate(rate).unwrap_or(Rate::Ofdm54)
+}
+
+/// How long a full-sized packet is repeated in vain.
+fn failure(physical: Physical, rate: Rate) -> Duration {
+    Exchange::new(physical, rate, Bytes(1_500)).attempts(Retries::default().limit, false)
 }
 
 impl Network {

@@ -15,6 +15,7 @@ use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
 
 use crate::RunError;
+use crate::air::{Air, OnAir};
 use crate::capture::Taps;
 use crate::packets::{Handle, Label, Packets, Passing};
 use crate::prefetch::{CACHE_LINE, prefetch};
@@ -29,6 +30,7 @@ pub(crate) struct Channel {
     pub(crate) link: Link<Passing>,
     /// The node at its far end.
     pub(crate) to: u32,
+    pub(crate) on_air: OnAir,
 }
 
 /// A plug-in's machine, where it sits, and its entry in the event queue.
@@ -67,6 +69,8 @@ pub(crate) struct Network {
     pub(crate) topology: Topology,
     pub(crate) channels: Vec<Channel>,
     pub(crate) plugins: Vec<Plugin>,
+    /// The media that radio links share.
+    pub(crate) airs: Vec<Air>,
     /// The controller of its switches, if it has one.
     pub(crate) control: Option<Box<Control>>,
     /// For each node at which packets do not just pass, who sees them.
@@ -78,6 +82,8 @@ pub(crate) struct Network {
     pub(crate) taps: Taps,
     pub(crate) outbox: Outbox,
     pub(crate) verify_wire: bool,
+    /// Whether only a controller's rules follow stations.
+    pub(crate) subnets: bool,
     /// Whether so few bytes take turns that they stay in the processor's cache: only packets are fetched ahead then.
     pub(crate) fits_cache: bool,
     /// What ends the run at the next look.
@@ -87,7 +93,11 @@ pub(crate) struct Network {
 impl Network {
     /// A station has gone from one of its radio links to another.
     pub(crate) fn roam(&mut self, station: NodeId, goes: LinkId, comes: LinkId) {
-        self.topology.roam(station, goes, comes);
+        if self.subnets {
+            self.topology.roam_alone(station, goes, comes);
+        } else {
+            self.topology.roam(station, goes, comes);
+        }
         for &id in &self.ports[station] {
             let path = &mut self.sides[id as usize].path;
             path.out = self.topology.towards(station, path.goal).unwrap_or(path.out);
@@ -108,6 +118,7 @@ impl Network {
                 Machine::Side(id) => self.wake_side(now, id as usize),
                 Machine::Agent(CONTROL) => self.wake_control(now),
                 Machine::Agent(id) => self.wake_plugin(now, id as usize),
+                Machine::Air(id) => self.wake_air(now, id as usize),
             }
         }
         true
@@ -172,7 +183,7 @@ impl Network {
 
     /// A packet ends at a link.
     #[cold]
-    fn fail(&mut self, now: Instant, id: ChannelId, handle: Handle, cause: Cause) {
+    pub(crate) fn fail(&mut self, now: Instant, id: ChannelId, handle: Handle, cause: Cause) {
         if cause == Cause::Outage {
             self.unheard(now, id);
         }
@@ -326,6 +337,16 @@ impl Network {
         if !self.taps.is_empty() {
             self.record_departure(now, id, passing.handle);
         }
+        if self.channels[id].on_air.is_somewhere() {
+            return self.contend(now, id, passing);
+        }
+        self.propagate(now, id, passing);
+    }
+
+    /// Hands a packet to a link whose medium, if it has one, has let it through.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
+    pub(crate) fn propagate(&mut self, now: Instant, id: ChannelId, passing: Passing) {
         let channel = &mut self.channels[id];
         let was_idle = channel.link.next() == Instant::MAX;
         if let Err(cause) = channel.link.enqueue(now, passing, passing.size(), passing.has_payload()) {

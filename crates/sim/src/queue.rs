@@ -17,6 +17,8 @@ pub(crate) enum Machine {
     Side(u32),
     /// A forwarder that a scheme attached.
     Agent(u32),
+    /// The medium of an access point.
+    Air(u32),
 }
 
 /// A machine's own side of its entry in the queue: the two halves of that entry.
@@ -41,6 +43,7 @@ impl Packed {
             Machine::Channel(index) => (0, index),
             Machine::Side(index) => (1, index),
             Machine::Agent(index) => (2, index),
+            Machine::Air(index) => (3, index),
         };
         assert!(index >> Self::KIND_SHIFT == 0, "no scenario has 2^30 machines of a kind");
         Self(kind << Self::KIND_SHIFT | index)
@@ -57,7 +60,8 @@ impl Packed {
         match self.0 >> Self::KIND_SHIFT {
             0 => Machine::Channel(index),
             1 => Machine::Side(index),
-            _ => Machine::Agent(index),
+            2 => Machine::Agent(index),
+            _ => Machine::Air(index),
         }
     }
 }
@@ -240,7 +244,8 @@ mod tests {
 
     fn pop(queue: &mut EventQueue, timers: &mut [Timer]) -> Option<(u64, u32)> {
         let (at, machine) = peek(queue)?;
-        let (Machine::Side(index) | Machine::Channel(index) | Machine::Agent(index)) = machine;
+        let (Machine::Side(index) | Machine::Channel(index) | Machine::Agent(index) | Machine::Air(index)) =
+            machine;
         let timer = &mut timers[index as usize];
         if timer.is_link() {
             queue.pop_link(timer, queue.first());

@@ -159,8 +159,8 @@ impl<'a> Simulation<'a> {
                 sampler.flow(now, flow, &sample);
             }
         }
-        for (id, channel) in self.network.channels.iter_mut().enumerate() {
-            sampler.queue(now, id, channel.link.queue(now));
+        for id in 0..self.network.channels.len() {
+            sampler.queue(now, id, self.network.occupancy(now, id));
         }
         self.next_sample = now + self.scenario.sample_interval;
         sampler.hand_out(false).map_err(RunError::Series)
@@ -169,6 +169,7 @@ impl<'a> Simulation<'a> {
     fn apply(&mut self, now: Instant, change: Change) {
         match change {
             Change::Rate(id, rate) => self.on_link(now, id, |link| link.set_rate(now, rate)),
+            Change::Signal(link, level) => self.network.adapt_air(self.scenario, link, level),
             Change::Delay(id, delay) => self.on_link(now, id, |link| link.set_delay(now, delay)),
             Change::Probe(_) => self.outages.on_change(now, change, &mut self.network),
             Change::Down(id) => {
@@ -179,6 +180,7 @@ impl<'a> Simulation<'a> {
                 }
                 self.network.left(now, self.scenario, &self.timeline.outages[id]);
                 self.both_ways(now, goes, |link| link.down(now, mode));
+                self.network.clear_air(now, goes);
             }
             Change::Up(id) => {
                 let Outage { station, goes, comes, mode, .. } = self.timeline.outages[id];

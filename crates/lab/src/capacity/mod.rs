@@ -2,6 +2,7 @@
 
 mod estimate;
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -226,6 +227,8 @@ fn one_link(rate: BitRate) -> Scenario {
     let link = Link { name: "measured".into(), between: [0, 1], forward: way.clone(), backward: way };
     Scenario {
         radio: None,
+        subnets: false,
+        on_air: BTreeMap::new(),
         name: "capacity".into(),
         description: String::new(),
         hash: String::new(),

@@ -219,7 +219,8 @@ impl Lanes {
 
     fn change(&mut self, at: Instant) {
         match self.timeline.change(self.next_change) {
-            Change::Probe(_) => {}
+            // No link of the lab is on the air.
+            Change::Probe(_) | Change::Signal(..) => {}
             Change::Down(id) => {
                 let Outage { goes, mode, .. } = self.timeline.outages[id];
                 self.each_way(at, goes, |lane| {

@@ -58,9 +58,16 @@ pub struct Medium<H> {
     turns: VecDeque<Option<LaneId>>,
     /// The lanes of the access point that have something, in the order of its turns.
     downlinks: VecDeque<LaneId>,
-    /// What is on the air, and until when.
-    on_air: Option<(Instant, Served<H>)>,
+    on_air: Option<OnAir<H>>,
     stream: Stream,
+}
+
+/// What is on the air, repetitions included, and until when.
+#[derive(Debug)]
+struct OnAir<H> {
+    until: Instant,
+    size: Bytes,
+    served: Served<H>,
 }
 
 impl<H: Copy> Medium<H> {
@@ -90,12 +97,17 @@ impl<H: Copy> Medium<H> {
         }
     }
 
+    /// The rate of a lane.
+    pub fn rate(&self, lane: LaneId) -> Option<Rate> {
+        self.queues.get(lane).map(|queue| queue.lane.rate)
+    }
+
     /// A packet is to go. Where the lane is full, or there is none such, it is handed back.
     ///
     /// # Errors
     /// The packet that finds no room.
     pub fn enqueue(&mut self, now: Instant, lane: LaneId, handle: H, size: Bytes) -> Result<(), H> {
-        let on_air = self.on_air.as_ref().is_some_and(|(_, served)| served.lane == lane);
+        let on_air = self.on_air.as_ref().is_some_and(|on_air| on_air.served.lane == lane);
         let Some(queue) = self.queues.get_mut(lane) else { return Err(handle) };
         if queue.waiting.len() + usize::from(on_air) >= queue.lane.limit {
             return Err(handle);
@@ -108,10 +120,12 @@ impl<H: Copy> Medium<H> {
         Ok(())
     }
 
-    /// How many packets of a lane wait or are on the air.
-    pub fn len(&self, lane: LaneId) -> usize {
-        let on_air = self.on_air.as_ref().is_some_and(|(_, served)| served.lane == lane);
-        self.queues.get(lane).map_or(0, |queue| queue.waiting.len()) + usize::from(on_air)
+    /// How many packets of a lane wait or are on the air, and their bytes.
+    pub fn held(&self, lane: LaneId) -> (usize, Bytes) {
+        let waiting = self.queues.get(lane).into_iter().flat_map(|queue| &queue.waiting);
+        let on_air = self.on_air.iter().filter(|on_air| on_air.served.lane == lane);
+        let sizes = waiting.map(|&(_, size)| size).chain(on_air.map(|on_air| on_air.size));
+        sizes.fold((0, Bytes(0)), |(packets, bytes), size| (packets + 1, bytes + size))
     }
 
     /// Whether no packet waits or is on the air.
@@ -121,20 +135,20 @@ impl<H: Copy> Medium<H> {
 
     /// When [`Medium::poll`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        self.on_air.as_ref().map(|&(until, _)| until)
+        self.on_air.as_ref().map(|on_air| on_air.until)
     }
 
     /// The next packet that is done with by `now`.
     pub fn poll(&mut self, now: Instant) -> Option<Served<H>> {
-        let (until, served) = self.on_air.take_if(|(until, _)| *until <= now)?;
+        let OnAir { until, served, .. } = self.on_air.take_if(|on_air| on_air.until <= now)?;
         self.begin(until);
         Some(served)
     }
 
     /// A lane's station has gone: hands back what waits. What is on the air goes to its end and reaches nobody.
     pub fn clear(&mut self, lane: LaneId) -> impl Iterator<Item = H> {
-        if let Some((_, served)) = self.on_air.as_mut().filter(|(_, served)| served.lane == lane) {
-            served.delivered = false;
+        if let Some(on_air) = self.on_air.as_mut().filter(|on_air| on_air.served.lane == lane) {
+            on_air.served.delivered = false;
         }
         let waiting = self.queues.get_mut(lane).map(|queue| std::mem::take(&mut queue.waiting));
         self.downlinks.retain(|&one| one != lane);
@@ -165,7 +179,7 @@ impl<H: Copy> Medium<H> {
         let exchange = Exchange::new(self.physical, rate, size);
         let time = exchange.attempts(outcome.attempts, outcome.delivered);
         let served = Served { lane, handle, delivered: outcome.delivered, corrupted: outcome.corrupted };
-        self.on_air = Some((now + time, served));
+        self.on_air = Some(OnAir { until: now + time, size, served });
     }
 
     /// Whose turn it is, and the packet; who has more goes to the end of the line.
@@ -252,7 +266,7 @@ mod tests {
         assert_eq!(medium.enqueue(Instant::ZERO, 0, 50, Bytes(1_500)), Err(50));
         assert_eq!(medium.enqueue(Instant::ZERO, 7, 51, Bytes(1_500)), Err(51));
         medium.enqueue(Instant::ZERO, 1, 60, Bytes(40)).unwrap();
-        assert_eq!(medium.len(0), 50);
+        assert_eq!(medium.held(0), (50, Bytes(75_000)));
         assert_eq!(medium.clear(0).collect::<Vec<_>>(), (1..50).collect::<Vec<_>>());
         let first = medium.poll(medium.deadline().unwrap()).unwrap();
         assert_eq!((first.handle, first.delivered), (0, false));
@@ -294,7 +308,7 @@ mod tests {
                     out[served.lane].push(served.handle);
                 }
                 // No packet waits while the medium is idle.
-                let waiting: usize = (0..lanes.len()).map(|lane| medium.len(lane)).sum();
+                let waiting: usize = (0..lanes.len()).map(|lane| medium.held(lane).0).sum();
                 prop_assert_eq!(medium.is_idle(), waiting == 0);
             }
             while let Some(deadline) = medium.deadline() {

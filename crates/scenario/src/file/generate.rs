@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::events::{Gap, Phase};
 use super::quantity::Span;
-use super::{FlowShape, LinkShape, Located, Name};
+use super::{AirTable, FlowShape, LinkShape, Located, Name};
 
 /// Large topologies as one table each.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -74,6 +74,8 @@ pub(crate) struct Wlan {
     pub(crate) link: Located<LinkShape>,
     /// Each radio link.
     pub(crate) radio: Located<LinkShape>,
+    /// Their packets share airtime, as those of `[[links]]` with this key. Default: each has its rate to itself.
+    pub(crate) air: Option<Located<AirTable>>,
     /// What the flows do. Default: bulk transfers from 0 s on.
     #[serde(default)]
     pub(crate) flows: FlowShape,

@@ -13,6 +13,11 @@ integer! {
 }
 
 integer! {
+    /// How often a frame is sent: IEEE 802.11-2020 §C.3 bounds `dot11ShortRetryLimit`.
+    Attempts: u32 = 1..=255
+}
+
+integer! {
     /// A number of frames.
     Frames: u32 = 1..=1_000_000
 }

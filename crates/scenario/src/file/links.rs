@@ -11,7 +11,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::quantity::{Probability, Queue, Rate, Span};
 use super::tables::tables_with_shared_keys;
-use super::{Located, Name};
+use super::{AirTable, Located, Name};
 
 tables_with_shared_keys! {
     shared {
@@ -39,6 +39,9 @@ tables_with_shared_keys! {
         between: Located<Ends>,
         /// What events and results call it. Default: the two nodes, "a-b".
         name: Option<Located<Name>>,
+        /// Between a station and an access point: its packets share the access point's airtime. `rate` is then one of
+        /// 802.11's; without it, it follows the signal of a station that moves. `loss` is of what is left after repetitions.
+        air: Option<Located<AirTable>>,
         /// What is different from the first node to the second.
         #[serde(default)]
         forward: LinkShape,

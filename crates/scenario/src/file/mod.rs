@@ -2,6 +2,7 @@
 //!
 //! Doc comments here are also the descriptions of the JSON Schema, and so what an editor shows.
 
+mod airtime;
 mod events;
 mod flows;
 mod generate;
@@ -17,6 +18,7 @@ mod words;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use airtime::{AirTable, Standard};
 pub(crate) use events::{EventKind, EventTable, Phase};
 pub(crate) use flows::{AppKind, FlowShape, FlowTable};
 pub(crate) use generate::{Dumbbell, GenerateTable, Line, Roams, Wlan};
@@ -41,6 +43,10 @@ pub(crate) struct File {
     pub(crate) duration: Located<TimeSpan>,
     /// Spacing of time series samples. Default: a ten-thousandth of `duration`, at least 10 ms.
     pub(crate) sample_interval: Option<Located<TimeSpan>>,
+    /// Whether each access point is an IP subnet of its own: what forwards by itself keeps sending to where a station began, and a
+    /// station keeps its address (a layer-3 handover). Default: false, forwarding follows stations.
+    #[serde(default)]
+    pub(crate) subnets: bool,
     /// Nodes whose packets are captured when traces are asked for.
     #[serde(default)]
     pub(crate) capture: Vec<Located<String>>,

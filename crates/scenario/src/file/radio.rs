@@ -10,7 +10,7 @@ use serde::de::{Deserializer, Error};
 use super::integer::Beacons;
 use super::quantity::{Decibels, Level, Metres, Pace, Span};
 use super::words::Word;
-use super::{LinkShape, Located};
+use super::{AirTable, LinkShape, Located};
 
 /// The air between access points and stations that move: signals, and what stations do about them.
 #[derive(Deserialize, JsonSchema)]
@@ -18,6 +18,8 @@ use super::{LinkShape, Located};
 pub(crate) struct RadioTable {
     /// Each link between an access point and a station that moves.
     pub(crate) link: Located<LinkShape>,
+    /// Their packets share airtime, as those of `[[links]]` with this key. Default: each has its rate to itself.
+    pub(crate) air: Option<Located<AirTable>>,
     /// What becomes of signals on their way. Default: "two-ray-ground".
     pub(crate) propagation: Option<PropagationKind>,
     /// `two-ray-ground`: the height of all antennas. Default: "1.5m".

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use serde_json::{Value, json};
 
+use super::airtime::Standard;
 use super::radio::ScanKind;
 use super::schemes::{NewsKind, ReleaseKind};
 use crate::model::{NodeKind, SdnPolicy, Way};
@@ -113,6 +114,19 @@ impl Vocabulary for SdnPolicy {
             Self::ZeroWindow,
             "they are held and acknowledged in the station's place with a window of zero, where it can be told that \
              nothing before them is missing; in the simulator only",
+        ),
+    ];
+}
+
+impl Vocabulary for Standard {
+    const WHAT: &'static str = "a standard";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("802.11b", Self::B, "1, 2, 5.5 and 11 Mbit/s, slots of 20 us"),
+        ("802.11g", Self::G, "6 to 54 Mbit/s as well, slots of 9 us: no station of 802.11b is about"),
+        (
+            "802.11b/g",
+            Self::BesideB,
+            "the rates of 802.11g with the slots of 802.11b, beside stations of which it is",
         ),
     ];
 }

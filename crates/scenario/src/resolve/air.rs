@@ -12,7 +12,7 @@ use handfast_radio::mobility::{
 };
 use handfast_radio::signal::{Channel, Propagation, Transmitter};
 
-use super::links::{Links, direction};
+use super::links::Links;
 use super::nodes::Nodes;
 use super::{nonzero, positive};
 use crate::file::{At, File, Located, MobilityKind, NodeTable, PropagationKind, RadioTable, ScanKind};
@@ -253,15 +253,13 @@ fn link(air: &Radio, table: &Located<RadioTable>, nodes: &Nodes, links: &mut Lin
     let of = |link: &Link| radio(&nodes.list, link.between);
     let known: BTreeSet<_> = links.list.iter().filter_map(of).collect();
     let shape = &table.value.link;
-    let one_way = direction(&[&shape.value], &shape.span, "forward")?;
     for station in &air.stations {
         for &(ap, _) in &air.access_points {
             if known.contains(&(station.node, ap)) {
                 continue;
             }
             let name = format!("{}-{}", nodes.list[ap].name, nodes.list[station.node].name);
-            let (forward, backward) = (one_way.clone(), one_way.clone());
-            links.add(Link { name, between: [ap, station.node], forward, backward }, &shape.span)?;
+            links.add_alike(name, [ap, station.node], shape, table.value.air.as_ref())?;
         }
     }
     Ok(())

@@ -85,10 +85,23 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
                     .expected("such a link is down where its station is not"));
             }
             let mode = table.mode.as_ref().map_or(DownMode::Drop, |mode| mode.value.0);
+            if mode == DownMode::Hold && network.links.is_on_air(link) {
+                let span = table.mode.as_ref().map_or(&table.at.span, |mode| &mode.span);
+                return Err(Problem::at(span.clone(), "a link on the air holds nothing while it is down")
+                    .expected("expected \"drop\""));
+            }
             Action::Outage { link, gap, mode }
         }
         EventKind::Rate => {
-            Action::SetRate { link, way, rate: needed(table.rate.as_ref(), table, "rate")?.value.0 }
+            let rate = needed(table.rate.as_ref(), table, "rate")?;
+            if network.links.is_on_air(link) {
+                return Err(Problem::at(
+                    rate.span.clone(),
+                    "the rate of a link on the air does not change by events",
+                )
+                .help("let a station move: without `rate` it follows the signal"));
+            }
+            Action::SetRate { link, way, rate: rate.value.0 }
         }
         EventKind::Delay => {
             Action::SetDelay { link, way, delay: needed(table.delay.as_ref(), table, "delay")?.value.0 }

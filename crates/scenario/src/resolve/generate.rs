@@ -1,11 +1,11 @@
 //! Generators: the nodes, links and flows of large topologies, named systematically.
 
 use super::flows::{Flows, count};
-use super::links::{Links, direction};
+use super::links::Links;
 use super::nodes::Nodes;
 use super::wlan;
 use crate::file::{Dumbbell, EventTable, GenerateTable, Line, LinkShape, Located, Name};
-use crate::model::{Link, NodeId, NodeKind};
+use crate::model::{NodeId, NodeKind};
 use handfast_document::{Checked, Span};
 
 /// At most so many senders, or switches of a line: two nodes a pair stay below the bound on nodes.
@@ -82,9 +82,7 @@ impl Topology<'_> {
         between: [NodeId; 2],
         shape: &Located<LinkShape>,
     ) -> Checked<()> {
-        let forward = direction(&[&shape.value], &shape.span, "forward")?;
-        let backward = forward.clone();
-        self.links.add(Link { name, between, forward, backward }, &shape.span)
+        self.links.add_alike(name, between, shape, None)
     }
 }
 

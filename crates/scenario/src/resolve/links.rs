@@ -2,10 +2,11 @@
 
 use handfast_net::{Direction, QueueLimit};
 
+use super::airtime;
 use super::names::Names;
 use super::nodes::Nodes;
-use crate::file::{LinkShape, LinkTable, Located};
-use crate::model::{Link, LinkId};
+use crate::file::{AirTable, LinkShape, LinkTable, Located};
+use crate::model::{Link, LinkId, NodeId};
 use handfast_document::{Checked, Problem, Span};
 
 /// What Linux interfaces have (txqueuelen).
@@ -17,13 +18,24 @@ pub(super) struct Links {
     /// Where each was declared.
     spans: Vec<Span>,
     names: Names,
+    /// Those on the air, in order.
+    pub(super) on_air: Vec<OnAir>,
+}
+
+/// A link on the air.
+pub(super) struct OnAir {
+    pub(super) link: LinkId,
+    /// What the file says of it.
+    pub(super) table: Located<AirTable>,
+    /// Whether each direction was given no rate.
+    pub(super) follows: [bool; 2],
 }
 
 impl Links {
     const MOST: usize = 400_000;
 
     pub(super) fn new() -> Self {
-        Self { list: Vec::new(), spans: Vec::new(), names: Names::new("link") }
+        Self { list: Vec::new(), spans: Vec::new(), names: Names::new("link"), on_air: Vec::new() }
     }
 
     pub(super) fn of_file(tables: &[LinkTable], nodes: &Nodes) -> Checked<Self> {
@@ -44,14 +56,50 @@ impl Links {
             ));
         }
         let both = table.shape();
-        let forward = direction(&[&table.forward, &both], &table.between.span, "forward")?;
-        let backward = direction(&[&table.backward, &both], &table.between.span, "backward")?;
+        let air = table.air.as_ref();
+        let shapes = [[&table.forward, &both], [&table.backward, &both]];
+        let forward = direction(&shapes[0], &table.between.span, "forward", air)?;
+        let backward = direction(&shapes[1], &table.between.span, "backward", air)?;
+        if let Some(air) = air {
+            self.put_on_air(air, shapes.map(|shapes| shapes.iter().all(|shape| shape.rate.is_none())));
+        }
         if let Some(name) = &table.name {
             return self.add(Link { name: name.to_string(), between, forward, backward }, &name.span);
         }
         let stem = format!("{}-{}", a.value, b.value);
         let name = self.names.insert_numbered(&stem, self.list.len(), &table.between.span)?;
         self.push(Link { name, between, forward, backward }, &table.between.span)
+    }
+
+    /// Adds a link with the same shape both ways, whose name must not be taken.
+    pub(super) fn add_alike(
+        &mut self,
+        name: String,
+        between: [NodeId; 2],
+        shape: &Located<LinkShape>,
+        air: Option<&Located<AirTable>>,
+    ) -> Checked<()> {
+        let forward = direction(&[&shape.value], &shape.span, "forward", air)?;
+        let backward = forward.clone();
+        if let Some(air) = air {
+            self.put_on_air(air, [shape.value.rate.is_none(); 2]);
+        }
+        self.add(Link { name, between, forward, backward }, &shape.span)
+    }
+
+    /// The next link is on the air.
+    fn put_on_air(&mut self, table: &Located<AirTable>, follows: [bool; 2]) {
+        self.on_air.push(OnAir { link: self.list.len(), table: table.clone(), follows });
+    }
+
+    /// Whether a link is on the air.
+    pub(super) fn is_on_air(&self, link: LinkId) -> bool {
+        self.on_air.iter().any(|on_air| on_air.link == link)
+    }
+
+    /// Where a link was declared.
+    pub(super) fn span(&self, link: LinkId) -> &Span {
+        &self.spans[link]
     }
 
     /// Adds a link whose name must not be taken.
@@ -62,6 +110,9 @@ impl Links {
 
     /// Adds all of `more` after these.
     pub(super) fn append(&mut self, more: Self) -> Checked<()> {
+        let before = self.list.len();
+        self.on_air
+            .extend(more.on_air.into_iter().map(|on_air| OnAir { link: before + on_air.link, ..on_air }));
         more.list.into_iter().zip(more.spans).try_for_each(|(link, span)| self.add(link, &span))
     }
 
@@ -79,8 +130,14 @@ impl Links {
     }
 }
 
-/// One direction of a link: of each key the first of `shapes` that has it; `span` is where the link stands.
-pub(super) fn direction(shapes: &[&LinkShape], span: &Span, way: &str) -> Checked<Direction> {
+/// One direction of a link: of each key the first of `shapes` that has it; `span` is where the link stands. On the air the rate
+/// is by default the fastest that there is.
+fn direction(
+    shapes: &[&LinkShape],
+    span: &Span,
+    way: &str,
+    air: Option<&Located<AirTable>>,
+) -> Checked<Direction> {
     let missing = |key: &str| {
         let problem =
             Problem::at(span.clone(), format!("the link has no `{key}`")).expected(format!("needs `{key}`"));
@@ -91,14 +148,16 @@ pub(super) fn direction(shapes: &[&LinkShape], span: &Span, way: &str) -> Checke
             problem
         }
     };
-    let rate = shapes.iter().find_map(|shape| shape.rate).ok_or_else(|| missing("rate"))?;
+    let rate = shapes.iter().find_map(|shape| shape.rate.map(|rate| rate.0));
+    let rate = rate.or(air.map(|air| airtime::fastest(&air.value)));
+    let rate = rate.ok_or_else(|| missing("rate"))?;
     let delay = shapes.iter().find_map(|shape| shape.delay).ok_or_else(|| missing("delay"))?;
     let queue = shapes.iter().find_map(|shape| shape.queue);
     let losses = shapes.iter().find_map(|shape| shape.loss.clone());
     let reorder = shapes.iter().find_map(|shape| shape.reorder);
     let duplicate = shapes.iter().find_map(|shape| shape.duplicate);
     Ok(Direction {
-        rate: rate.0,
+        rate,
         delay: delay.0,
         queue: queue.map_or(Some(DEFAULT_QUEUE), |queue| queue.0),
         losses: losses.map_or_else(Vec::new, |losses| losses.0),

@@ -2,6 +2,7 @@
 
 mod agents;
 mod air;
+mod airtime;
 mod course;
 mod events;
 mod flows;
@@ -13,6 +14,8 @@ mod paths;
 mod radios;
 mod schemes;
 mod wlan;
+
+use std::collections::BTreeSet;
 
 use handfast_core::{Duration, Instant};
 
@@ -50,7 +53,8 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
     if let Some(air) = &air {
         air::associate(air, file, &mut nodes)?;
     }
-    let moving = air.iter().flat_map(|air| &air.stations).map(|station| station.node).collect();
+    let moving: BTreeSet<_> = air.iter().flat_map(|air| &air.stations).map(|station| station.node).collect();
+    let on_air = airtime::resolve(&nodes, &links, &moving)?;
     let network =
         Network { nodes: &nodes, links: &links, radios: &radios, flows: &flows, duration, moving: &moving };
     let events = events::resolve(file.events.iter().chain(&roams), &network)?;
@@ -69,6 +73,8 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
         profiles,
         captures,
         radio: air,
+        on_air,
+        subnets: file.subnets,
         sample_interval: sample_interval(file.sample_interval.as_ref(), duration)?,
     };
     scenario.hash = hash::hash(&scenario);

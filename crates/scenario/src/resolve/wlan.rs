@@ -130,7 +130,8 @@ impl<'t> Plan<'t> {
             (0..self.reach).map(|j| (k % self.access_points + j) % self.access_points).collect();
         for &j in &reached {
             let name = format!("ap{}-mn{}", j + 1, k + 1);
-            self.link(to, &name, [aps[j as usize], station], &self.table.radio)?;
+            let (name, between) = (format!("{}{name}", self.prefix), [aps[j as usize], station]);
+            to.links.add_alike(name, between, &self.table.radio, self.table.air.as_ref())?;
         }
         let from = correspondents[(k % self.correspondents) as usize];
         for c in 0..self.connections {

@@ -1,5 +1,6 @@
 //! Whole runs, from a scenario to its result.
 
+mod air;
 mod applications;
 mod captures;
 mod determinism;
@@ -7,6 +8,7 @@ mod news;
 mod plugin;
 mod roams;
 mod sdn;
+mod subnets;
 mod support;
 mod table;
 mod walks;

@@ -1,0 +1,75 @@
+//! Airtime as a resource that flows share: how much of its access point's medium each link takes for a byte.
+
+use std::collections::BTreeMap;
+
+use handfast_core::{Bytes, Dbm};
+use handfast_radio::airtime::{Exchange, Rate};
+use handfast_scenario::{Air, LinkId, NodeId, Scenario};
+
+use crate::topology::{ChannelId, channel};
+
+/// The share of one channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    /// Which medium, as a pipe: these come after those of channels.
+    pipe: usize,
+    /// Seconds of airtime for a byte of payload.
+    cost: f64,
+    air: Air,
+}
+
+/// All channels on the air.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Airtime {
+    pub(crate) shares: BTreeMap<ChannelId, Share>,
+    /// How many media there are.
+    pub(crate) media: usize,
+    segment: (u64, u64),
+}
+
+impl Airtime {
+    /// Those of a scenario; `segment`: payload bytes of a full segment, and its IP bytes.
+    pub(crate) fn new(scenario: &Scenario, segment: (u64, u64)) -> Self {
+        let mut aps: Vec<NodeId> = Vec::new();
+        let mut this = Self { segment, ..Self::default() };
+        for (&id, &air) in &scenario.on_air {
+            let (link, Some((_, ap))) = (&scenario.links[id], scenario.radio(id)) else { continue };
+            let medium = aps.iter().position(|&known| known == ap).unwrap_or_else(|| {
+                aps.push(ap);
+                aps.len() - 1
+            });
+            for (end, way) in [&link.forward, &link.backward].into_iter().enumerate() {
+                let rate = Rate::of_bit_rate(way.rate).unwrap_or(Rate::Dsss1);
+                let pipe = 2 * scenario.links.len() + medium;
+                this.shares.insert(channel(id, end), Share { pipe, cost: this.cost(&air, rate), air });
+            }
+        }
+        this.media = aps.len();
+        this
+    }
+
+    fn cost(&self, air: &Air, rate: Rate) -> f64 {
+        let (payload, packet) = self.segment;
+        let took = Exchange::new(air.physical, rate, Bytes(packet)).attempt(0, true);
+        took.as_secs_f64() / payload as f64
+    }
+
+    /// A link has another signal.
+    pub(crate) fn adapt(&mut self, link: LinkId, level: Dbm) {
+        for end in [0, 1] {
+            let Some(&share) = self.shares.get(&channel(link, end)) else { continue };
+            if share.air.follows[end] {
+                let cost = self.cost(&share.air, share.air.rates.at(level));
+                self.shares.insert(channel(link, end), Share { cost, ..share });
+            }
+        }
+    }
+
+    /// What a way takes of which pipe for a byte: one of each of its channels', and airtime.
+    pub(crate) fn uses<'a>(&'a self, path: &'a [u32]) -> impl Iterator<Item = (usize, f64)> + 'a {
+        path.iter().flat_map(|&id| {
+            let air = self.shares.get(&(id as usize)).map(|share| (share.pipe, share.cost));
+            std::iter::once((id as usize, 1.0)).chain(air)
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! Links on the air: what `air` says of them, checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use handfast_core::BitRate;
+use handfast_net::QueueLimit;
+use handfast_radio::airtime::{Physical, Rate, Rates};
+use handfast_radio::retries::Retries;
+
+use super::links::{Links, OnAir};
+use super::nodes::Nodes;
+use crate::file::{AirTable, Standard};
+use crate::model::{Air, Direction, LinkId, NodeId, radio};
+use handfast_document::{Checked, Problem};
+
+/// The links on the air; `moving` are the stations that move.
+pub(super) fn resolve(
+    nodes: &Nodes,
+    links: &Links,
+    moving: &BTreeSet<NodeId>,
+) -> Checked<BTreeMap<LinkId, Air>> {
+    // The medium of each access point, as its first link has it.
+    let mut media: BTreeMap<NodeId, Air> = BTreeMap::new();
+    let mut all = BTreeMap::new();
+    for on_air in &links.on_air {
+        let table = &on_air.table;
+        let link = &links.list[on_air.link];
+        let Some((station, ap)) = radio(&nodes.list, link.between) else {
+            let title =
+                format!("`{}` is on the air, but does not join a station and an access point", link.name);
+            return Err(Problem::at(table.span.clone(), title).expected("only for links between these"));
+        };
+        for (way, follows) in [&link.forward, &link.backward].into_iter().zip(on_air.follows) {
+            check(way, follows, on_air, moving.contains(&station), links)?;
+        }
+        let air = air(&table.value, on_air.follows);
+        let medium = *media.entry(ap).or_insert(air);
+        if (medium.physical, medium.retries) != (air.physical, air.retries) {
+            let title =
+                format!("access point `{}` has one medium, described in two ways", nodes.list[ap].name);
+            let problem = Problem::at(table.span.clone(), title);
+            return Err(
+                problem.expected("expected the same slots, `attempts` and `undetected` for all of its links")
+            );
+        }
+        all.insert(on_air.link, air);
+    }
+    Ok(all)
+}
+
+/// What a direction of a link on the air must be.
+fn check(way: &Direction, follows: bool, on_air: &OnAir, moves: bool, links: &Links) -> Checked<()> {
+    let span = links.span(on_air.link);
+    let standard = on_air.table.value.standard.0;
+    if follows && !moves {
+        let problem =
+            Problem::at(span.clone(), "a link on the air without `rate`, of a station that does not move");
+        return Err(problem.expected(format!("needs `rate`: {}", words(standard))));
+    }
+    if !rates(standard).any(|rate| rate.bit_rate() == way.rate) {
+        let title = format!("{} is no rate of this standard", way.rate);
+        return Err(Problem::at(span.clone(), title).expected(format!("expected {}", words(standard))));
+    }
+    if let Some(QueueLimit::Bytes(_)) = way.queue {
+        let problem = Problem::at(span.clone(), "the queue of a link on the air is counted in packets");
+        return Err(problem.expected("expected a `queue` such as \"100pkt\""));
+    }
+    Ok(())
+}
+
+fn air(table: &AirTable, follows: [bool; 2]) -> Air {
+    let usual = Retries::default();
+    let standard = table.standard.0;
+    Air {
+        physical: if standard == Standard::G { Physical::G } else { Physical::B },
+        rates: if standard == Standard::B { Rates::B } else { Rates::G },
+        follows,
+        bit_errors: table.bit_errors.map(|p| p.0),
+        retries: Retries {
+            limit: table.attempts.map_or(usual.limit, |attempts| attempts.0),
+            undetected: table.undetected.map_or(usual.undetected, |p| p.0),
+        },
+    }
+}
+
+/// The rates of a standard; 802.11g has those of 802.11b too.
+fn rates(standard: Standard) -> impl Iterator<Item = Rate> {
+    Rate::ALL.into_iter().filter(move |rate| standard != Standard::B || !rate.is_ofdm())
+}
+
+/// The fastest rate of a table's standard.
+pub(super) fn fastest(table: &AirTable) -> BitRate {
+    rates(table.standard.0).map(Rate::bit_rate).max().unwrap_or_default()
+}
+
+fn words(standard: Standard) -> String {
+    let words: Vec<String> = rates(standard).map(|rate| rate.bit_rate().to_string()).collect();
+    words.join(", ")
+}

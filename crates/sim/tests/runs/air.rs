@@ -1,0 +1,137 @@
+//! Links on the air: what stations get of their access point's airtime.
+
+use crate::support::{result, scenario};
+use handfast_measure::result::RunResult;
+
+/// A wire of 100 Mbit/s, an access point, and stations with these keys of their links and a flow to each.
+fn cell(stations: &[&str], uploads: bool) -> String {
+    let mut text = String::from(
+        "duration = \"10s\"\n\
+         [nodes]\ncn = {kind = \"host\"}\nap = {kind = \"ap\"}\n",
+    );
+    for k in 0..stations.len() {
+        text += &format!("mn{k} = {{kind = \"station\"}}\n");
+    }
+    text += "[[links]]\nbetween = [\"cn\", \"ap\"]\nrate = \"100Mbit/s\"\ndelay = \"5ms\"\n";
+    for (k, keys) in stations.iter().enumerate() {
+        text += &format!(
+            "[[links]]\nbetween = [\"ap\", \"mn{k}\"]\ndelay = \"1us\"\nqueue = \"60pkt\"\n{keys}\n"
+        );
+        let (from, to) =
+            if uploads { (format!("mn{k}"), "cn".into()) } else { ("cn".into(), format!("mn{k}")) };
+        text += &format!("[[flows]]\nname = \"f{k}\"\nfrom = \"{from}\"\nto = \"{to}\"\n");
+    }
+    text
+}
+
+const FAST: &str = "rate = \"54Mbit/s\"\nair = {standard = \"802.11g\"}";
+const SLOW: &str = "rate = \"6Mbit/s\"\nair = {standard = \"802.11g\"}";
+
+fn run(text: &str) -> RunResult {
+    result(&scenario(text), "linux", 1)
+}
+
+/// Each flow's goodput in Mbit/s.
+fn shares(run: &RunResult) -> Vec<f64> {
+    run.flows.iter().map(|flow| flow.goodput_bps.unwrap() / 1e6).collect()
+}
+
+#[test]
+fn a_lone_station_gets_what_frames_and_acknowledgments_leave() {
+    let run = run(&cell(&[FAST], false));
+    let [share] = shares(&run)[..] else { panic!() };
+    // 1,448 bytes in 393 us of the packet, and half of the 163 us of an acknowledgment of 52 bytes.
+    assert!((22.0..25.5).contains(&share), "{share}");
+    let limit = run.flows[0].limit_bps.unwrap() / 1e6;
+    // 11,584 bits in 393 us; the start costs a little.
+    assert!((limit - 29.475).abs() < 0.05, "{limit}");
+}
+
+#[test]
+fn a_slow_station_slows_the_fast_one_to_its_own_pace() {
+    // Heusse et al. 2003: turns are frames, not time.
+    let alone = shares(&run(&cell(&[FAST, FAST], false)));
+    let beside = shares(&run(&cell(&[FAST, SLOW], false)));
+    let ratio = |shares: &[f64]| shares[0] / shares[1];
+    assert!((0.7..1.4).contains(&ratio(&alone)), "{alone:?}");
+    assert!((0.7..1.5).contains(&ratio(&beside)), "{beside:?}");
+    assert!(alone.iter().sum::<f64>() > 20.0 && beside.iter().sum::<f64>() < 9.0, "{alone:?} {beside:?}");
+}
+
+#[test]
+fn stations_that_send_share_with_each_other() {
+    let shares = shares(&run(&cell(&[FAST; 4], true)));
+    let total: f64 = shares.iter().sum();
+    assert!((20.0..26.0).contains(&total), "{shares:?}");
+    assert!(shares.iter().all(|share| (total / 8.0..total / 2.5).contains(share)), "{shares:?}");
+}
+
+#[test]
+fn wrong_frames_cost_airtime_first_and_packets_only_when_all_attempts_are() {
+    let with = |errors: &str| {
+        let air = format!("air = {{standard = \"802.11g\", {errors}}}");
+        // A window that no queue overflows with.
+        let window = "\n[tcp]\nreceive_buffer = \"40kB\"\nreceive_autotuning = false\n";
+        run(&(cell(&[&FAST.replace("air = {standard = \"802.11g\"}", &air)], false) + window))
+    };
+    let clean = with("bit_errors = 0");
+    // 11.6 % of frames of 1,536 bytes: one packet in three million is lost.
+    let some = with("bit_errors = 1e-5");
+    let goodput = |run: &RunResult| shares(run)[0];
+    assert!(
+        (0.75..0.95).contains(&(goodput(&some) / goodput(&clean))),
+        "{} {}",
+        goodput(&some),
+        goodput(&clean)
+    );
+    let lost = |run: &RunResult| run.flows[0].lost_segments.unwrap();
+    assert_eq!([lost(&clean), lost(&some)], [0, 0]);
+    // 71 %: a packet in eleven is lost after seven attempts.
+    let many = with("bit_errors = 1e-4");
+    assert!(lost(&many) > 10, "{}", lost(&many));
+    // One attempt loses what seven repair.
+    let once = with("bit_errors = 1e-5, attempts = 1");
+    assert!(lost(&once) > 50, "{}", lost(&once));
+    // What passes for right is lost to TCP's checksum, after no repetition.
+    let wrong = with("bit_errors = 1e-5, undetected = 1");
+    assert!(lost(&wrong) > 50 && goodput(&wrong) < goodput(&some), "{}", lost(&wrong));
+}
+
+const WALK: &str = include_str!("../../../../scenarios/wifi-walk.toml");
+
+#[test]
+fn rates_follow_the_signal_of_a_station_that_walks_away() {
+    let text = WALK.replace("link = {rate = \"54Mbit/s\", ", "air = {standard = \"802.11g\"}\nlink = {");
+    // Without `range` the access point is understood as far as 6 Mbit/s must be; two kilometres in a minute.
+    let text = text
+        .replace(", range = \"33m\"", "")
+        .replace("at = [70, 0], channel = 6", "at = [90000, 0], channel = 6");
+    let text = text.replace("towards = [55, 0], speed = \"2m/s\"", "towards = [2000, 0], speed = \"4m/s\"");
+    let text = text.replace("rate = \"20Mbit/s\"", "rate = \"100Mbit/s\"");
+    let run = result(&scenario(&text), "bare", 1);
+    let (limit, goodput) = (run.flows[0].limit_bps.unwrap() / 1e6, run.flows[0].goodput_bps.unwrap() / 1e6);
+    // Two-ray ground, 20 dBm: -65 dBm at some 130 m, -82 dBm beyond 350 m.
+    assert!((15.0..28.0).contains(&limit) && goodput < limit, "{limit} {goodput}");
+}
+
+#[test]
+fn a_roam_loses_what_waits_for_the_old_medium() {
+    let text = cell(&[FAST], false)
+        .replace("ap = {kind = \"ap\"}", "ap = {kind = \"ap\"}\nap2 = {kind = \"ap\"}")
+        + "[[links]]\nbetween = [\"cn\", \"ap2\"]\nrate = \"100Mbit/s\"\ndelay = \"5ms\"\n"
+        + "[[links]]\nbetween = [\"ap2\", \"mn0\"]\ndelay = \"1us\"\nqueue = \"60pkt\"\n"
+        + FAST
+        + "\n[[events]]\nat = \"5s\"\ndo = \"handover\"\nstation = \"mn0\"\nto = \"ap2\"\ngap = \"300ms\"\n";
+    let text = text.replace("cn = {kind = \"host\"}", "cn = {kind = \"host\"}\ns = {kind = \"switch\"}");
+    let text =
+        text.replace("[\"cn\", \"ap\"]", "[\"s\", \"ap\"]").replace("[\"cn\", \"ap2\"]", "[\"s\", \"ap2\"]")
+            + "[[links]]\nbetween = [\"cn\", \"s\"]\nrate = \"1Gbit/s\"\ndelay = \"1us\"\n";
+    let with = run(&text);
+    assert_eq!(with.handovers.len(), 1);
+    assert!(with.handovers[0].stall_s.is_some());
+    assert!(shares(&with)[0] > 15.0);
+    let stays = run(&text.replace("at = \"5s\"\ndo = \"handover\"", "at = \"9999ms\"\ndo = \"handover\""));
+    let lost = |run: &RunResult| run.flows[0].lost_segments.unwrap();
+    // The queue of 60 packets, and what was sent meanwhile.
+    assert!(lost(&with) > lost(&stays) + 20, "{} {}", lost(&with), lost(&stays));
+}
