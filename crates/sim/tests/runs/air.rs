@@ -5,23 +5,20 @@ use handfast_measure::result::RunResult;
 
 /// A wire of 100 Mbit/s, an access point, and stations with these keys of their links and a flow to each.
 fn cell(stations: &[&str], uploads: bool) -> String {
-    let mut text = String::from(
-        "duration = \"10s\"\n\
-         [nodes]\ncn = {kind = \"host\"}\nap = {kind = \"ap\"}\n",
-    );
-    for k in 0..stations.len() {
-        text += &format!("mn{k} = {{kind = \"station\"}}\n");
-    }
-    text += "[[links]]\nbetween = [\"cn\", \"ap\"]\nrate = \"100Mbit/s\"\ndelay = \"5ms\"\n";
-    for (k, keys) in stations.iter().enumerate() {
-        text += &format!(
-            "[[links]]\nbetween = [\"ap\", \"mn{k}\"]\ndelay = \"1us\"\nqueue = \"60pkt\"\n{keys}\n"
-        );
-        let (from, to) =
-            if uploads { (format!("mn{k}"), "cn".into()) } else { ("cn".into(), format!("mn{k}")) };
-        text += &format!("[[flows]]\nname = \"f{k}\"\nfrom = \"{from}\"\nto = \"{to}\"\n");
-    }
-    text
+    let numbered = |table: &dyn Fn(usize) -> String| (0..stations.len()).map(table).collect::<String>();
+    let nodes = numbered(&|k| format!("mn{k} = {{kind = \"station\"}}\n"));
+    let links = numbered(&|k| {
+        let keys = stations[k];
+        format!("[[links]]\nbetween = [\"ap\", \"mn{k}\"]\ndelay = \"1us\"\nqueue = \"60pkt\"\n{keys}\n")
+    });
+    let flows = numbered(&|k| {
+        let (mn, cn) = (format!("mn{k}"), "cn".to_owned());
+        let (from, to) = if uploads { (mn, cn) } else { (cn, mn) };
+        format!("[[flows]]\nname = \"f{k}\"\nfrom = \"{from}\"\nto = \"{to}\"\n")
+    });
+    let wire = "[[links]]\nbetween = [\"cn\", \"ap\"]\nrate = \"100Mbit/s\"\ndelay = \"5ms\"\n";
+    let head = "duration = \"10s\"\n[nodes]\ncn = {kind = \"host\"}\nap = {kind = \"ap\"}\n";
+    [head, &nodes, wire, &links, &flows].concat()
 }
 
 const FAST: &str = "rate = \"54Mbit/s\"\nair = {standard = \"802.11g\"}";
