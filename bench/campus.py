@@ -31,11 +31,15 @@ def main(arguments: list[str]) -> int:
     except Failed as failure:
         say(f"error: {failure}")
         return 2
-    gate = Gate("60 s of 1,000 stations at 50 access points, seconds of processor time", cpu(samples[SCHEME]), most=GATE_S)
-    print(gate)
+    name = "60 s of 1,000 stations at 50 access points, seconds of processor time"
+    gate = Gate(name, cpu(samples[SCHEME]), most=GATE_S)
     peak, without = (statistics.median(one.peak_mib for one in some) for some in samples.values())
-    print(f"without a controller: {cpu(samples[WITHOUT]):.1f} s")
-    print(f"memory: {peak:.1f} MiB, without a controller {without:.1f}: it, its switches and what it holds take {peak - without:.1f}")
+    sys.stdout.write(
+        f"{gate}\n"
+        f"without a controller: {cpu(samples[WITHOUT]):.1f} s\n"
+        f"memory: {peak:.1f} MiB, without a controller {without:.1f}; "
+        f"it, its switches and what it holds take {peak - without:.1f}\n"
+    )
     return 0 if gate.holds else 1
 
 

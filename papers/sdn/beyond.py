@@ -45,7 +45,7 @@ def release(runs: Runs) -> Finding:
 
 
 def together(runs: Runs) -> Finding:
-    """Medians over runs of the median of 60 handovers: at most half of bare's; and more is delivered, by the paired difference."""
+    """Medians over runs of their 60 handovers' median: at most half of bare's; and more is delivered, paired."""
 
     def judged(scheme: str) -> tuple[Check, ...]:
         return tuple(

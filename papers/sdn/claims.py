@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from handfast.reproduce import (
     Check,
@@ -46,7 +46,6 @@ from .measure import (
     Of,
     added,
     after_return,
-    behind,
     cwnd,
     death,
     ended,
@@ -54,7 +53,6 @@ from .measure import (
     first_second,
     idle,
     last_byte,
-    lost,
     nothing_lost,
     repeated,
     restored,
@@ -475,7 +473,7 @@ CLAIMS.claim(
 
 CLAIMS.claim(
     "together",
-    "beyond the paper's figures: with all 20 mobiles at once on shared airtime spurious is idle for less time after a return",
+    "beyond the paper: with its 20 mobiles at once on shared airtime spurious is idle for less time after a return",
     paper="20 mobiles (Table 2); its figures are of one connection",
     needs=[need("together")],
     figure=draw.together,

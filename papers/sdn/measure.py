@@ -40,14 +40,14 @@ def after_return(run: Run) -> float | None:
 
 
 def after_returns(run: Run) -> float | None:
-    """The same of all handovers of a run: their median, seconds; those whose flow had ended or left again first are left out."""
+    """The median of that over the handovers of a run, seconds, but for those without new data before the next."""
     found = [handover.stall_s for handover in run.result.handovers if handover.stall_s is not None]
     return statistics.median(found) if found else None
 
 
 def received(run: Run) -> float | None:
     """What came to all applications, MB."""
-    return run.measures.delivered_bytes / 1e6
+    return None if run.measures.delivered_bytes is None else run.measures.delivered_bytes / 1e6
 
 
 def disconnection(run: Run) -> float:
