@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from cases import DUMBBELL, WIRELESS, Case
-from measure import Failed, build_runner, say
+from measure import WHEEL_RUNNER, Failed, build_runner, say
 
 BASELINE = Path(__file__).resolve().parent / "callgrind.json"
 TOLERANCE = 0.05
@@ -28,8 +28,8 @@ DURATION_S = {WIRELESS.name: 300.0, DUMBBELL.name: 1.5}
 def instructions_per_packet(case: Case, folder: Path) -> float:
     """Instructions of a whole run, the reading of the scenario included, divided by its packets."""
     profile = folder / "callgrind.out"
-    tool: list[str | Path] = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={profile}"]
-    sample = case.ours(1, DURATION_S[case.name], folder, tool=tool)
+    tool = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={profile}"]
+    sample = case.ours(1, DURATION_S[case.name], folder, command=[*tool, WHEEL_RUNNER])
     found = re.search(r"^(?:summary|totals): (\d+)", profile.read_text(), re.MULTILINE)
     if found is None:
         raise Failed("callgrind wrote no total")
@@ -68,7 +68,7 @@ def main() -> int:
         sys.stdout.write("skipped: valgrind is not installed (Debian: apt-get install valgrind)\n")
         return 0
     try:
-        build_runner()
+        build_runner("wheel")
         with tempfile.TemporaryDirectory() as folder:
             cases = (WIRELESS, DUMBBELL)
             measured = {case.name: round(instructions_per_packet(case, Path(folder)), 1) for case in cases}

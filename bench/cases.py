@@ -35,16 +35,18 @@ class Case:
     gate: float | None = None
     """How many times as many packets per second of processor time as ns-2 there must be."""
 
-    def ours(self, seed: int, duration_s: float, folder: Path, *, series: bool = False, tool: Tool = ()) -> Sample:
-        """One run of ours; `tool` is a command that runs it."""
+    def ours(
+        self, seed: int, duration_s: float, folder: Path, *, series: bool = False, command: Tool = (RUNNER,)
+    ) -> Sample:
+        """One run of ours; `command` begins with what runs it."""
         scenario, out = HERE / "scenarios" / self.scenario, folder / "result.json"
         options: list[str | Path] = ["--scheme", self.scheme, "--seed", str(seed), "--out", out]
         if self.stagger_ms is not None:
             options += ["--set", f"generate.dumbbell.flows.stagger={self.stagger_ms * spread(seed):.6g}ms"]
         if series:
             options += ["--series", folder / "series.bin"]
-        command = [*tool, RUNNER, scenario, *options, "--set", f"duration={duration_s:g}s"]
-        return measure(command, lambda _: facts(json.loads(out.read_text())["runs"][0]))
+        whole = [*command, scenario, *options, "--set", f"duration={duration_s:g}s"]
+        return measure(whole, lambda _: facts(json.loads(out.read_text())["runs"][0]))
 
     def theirs(self, seed: int, duration_s: float, *, fastest: bool) -> Sample | None:
         """One run of ns-2, if it has a script."""

@@ -16,6 +16,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 RUNNER = TARGET / "release" / "examples" / "runner"
+WHEEL_RUNNER = TARGET / "wheel" / "examples" / "runner"
+"""As `make build` compiles the Python extension, and so what `handfast run` does; `make test` has most of it."""
 
 POLL_S = 0.02
 """Between two looks at a program's memory, seconds."""
@@ -48,20 +50,20 @@ def say(text: str = "", *, end: str = "\n") -> None:
     sys.stderr.flush()
 
 
-def build(what: str, *options: str) -> None:
-    """Build a package as it is released."""
-    say(f"building {what} (release, takes minutes the first time)")
+def build(what: str, *options: str, profile: str = "release") -> None:
+    """Build a package as it is released, or with another profile."""
+    say(f"building {what} ({profile}, takes minutes the first time)")
     try:
-        subprocess.run(["cargo", "build", "--release", "--quiet", *options], cwd=ROOT, check=True)
+        subprocess.run(["cargo", "build", "--profile", profile, "--quiet", *options], cwd=ROOT, check=True)
     except FileNotFoundError:
         raise Failed("cargo is not installed") from None
     except subprocess.CalledProcessError:
         raise Failed(f"{what} does not build") from None
 
 
-def build_runner() -> None:
+def build_runner(profile: str = "release") -> None:
     """Build the pure-Rust runner: the code path of `handfast run`, without an interpreter."""
-    build("the runner", "-p", "handfast-sim", "--example", "runner")
+    build("the runner", "-p", "handfast-sim", "--example", "runner", profile=profile)
 
 
 def measure(command: Sequence[str | Path], read: Callable[[str], dict[str, Any]] = json.loads) -> Sample:

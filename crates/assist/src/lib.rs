@@ -1,4 +1,8 @@
 //! The help in the path, as machines: a folder per system.
 #![forbid(unsafe_code)]
 
+mod connection;
 pub mod sdn;
+pub mod snoop;
+
+pub use connection::ConnectionKey;

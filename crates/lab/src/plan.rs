@@ -159,8 +159,8 @@ impl Plan {
         if scenario.flows.len() > usize::from(u16::MAX - FIRST_PORT) {
             return Err(format!("{} flows: the lab has no port for each", scenario.flows.len()));
         }
-        let plugin = scheme.agents.iter().find(|agent| matches!(agent.kind, AgentKind::Plugin(_)));
-        if let Some(agent) = plugin {
+        let foreign = scheme.agents.iter().find(|agent| !matches!(agent.kind, AgentKind::Sdn(_)));
+        if let Some(agent) = foreign {
             return Err(format!(
                 "scheme `{}`: the lab has no agent of kind `{}`",
                 scheme.name,

@@ -33,4 +33,4 @@ pub use config::{Direction, DownMode, Loss, QueueLimit};
 pub use counters::{Cause, Counters};
 pub use forwarder::{Forward, Forwarder, Outbox, Port};
 pub use link::{Exit, Link, Occupancy};
-pub use switch::{Switch, SwitchCounters, SwitchOutbox, SwitchOutput, SwitchSetup};
+pub use switch::{Switch, SwitchCounters, SwitchOutbox, SwitchOutput, SwitchPass, SwitchSetup};

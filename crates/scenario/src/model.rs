@@ -308,6 +308,8 @@ pub struct Agent {
 pub enum AgentKind {
     /// The controller of the switches and access points; sits in one node of kind [`NodeKind::Controller`].
     Sdn(Sdn),
+    /// Base stations that keep segments and send them again; in access points.
+    Snoop(Snoop),
     /// One that a backend was given from outside, by this name. No scenario file names one.
     Plugin(String),
 }
@@ -317,9 +319,19 @@ impl AgentKind {
     pub fn name(&self) -> &str {
         match self {
             Self::Sdn(_) => "sdn",
+            Self::Snoop(_) => "snoop",
             Self::Plugin(name) => name,
         }
     }
+}
+
+/// What Snoop is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snoop {
+    /// IP bytes kept for one connection at most.
+    pub cache: Bytes,
+    /// The local timer is never shorter.
+    pub local_timer: Duration,
 }
 
 /// What an SDN controller is told.

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use handfast_assist::snoop::{self, Snoop};
 use handfast_core::{Instant, SeqNum, Stream};
 use handfast_measure::association::Associations;
 use handfast_measure::fabric::Fabric;
 use handfast_measure::plan::{self, Paths};
 use handfast_measure::timeline::Timeline;
 use handfast_measure::topology::{ChannelId, Topology};
-use handfast_net::Outbox;
-use handfast_scenario::{AgentKind, FlowId, NodeId, Scenario, Scheme, Sdn};
+use handfast_net::{Forwarder, Outbox, Port};
+use handfast_scenario::{Agent, AgentKind, FlowId, NodeId, NodeKind, Scenario, Scheme, Sdn};
 
 use crate::air::{Air, OnAir};
 use crate::app::{Sink, Source};
@@ -198,21 +199,41 @@ fn attach_agents(
             attach_controller(network, scenario, sdn, timeline, ranks.agents[node]).map_err(wrong)?;
             continue;
         }
-        let maker = plugins
-            .maker(kind)
-            .ok_or_else(|| wrong(format!("the simulator has no agent of kind `{kind}`")))?;
         for &node in &agent.at {
             let name = &scenario.nodes[node].name;
             let id = network.plugins.len() as u32;
             help(network, node, Helper::Plugin(id), name).map_err(wrong)?;
             let stream = Stream::new(seed, &format!("agent {kind} {name}"));
-            let machine = maker(scenario, agent, node, stream);
+            let machine = match (built_in(agent, &network.topology, scenario, node), plugins.maker(kind)) {
+                (Some(machine), _) => machine,
+                (None, Some(maker)) => maker(scenario, agent, node, stream),
+                (None, None) => return Err(wrong(format!("the simulator has no agent of kind `{kind}`"))),
+            };
             let mut timer = Timer::new(ranks.agents[node], Machine::Agent(id));
             network.queue.arm(&mut timer, machine.deadline());
             network.plugins.push(Plugin { machine, node, timer });
         }
     }
     Ok(())
+}
+
+/// The machine of an agent in the path, if it is one of the project's own.
+fn built_in(
+    agent: &Agent,
+    topology: &Topology,
+    scenario: &Scenario,
+    node: NodeId,
+) -> Option<Box<dyn Forwarder>> {
+    let AgentKind::Snoop(given) = agent.kind else { return None };
+    let is_station = |neighbour: u32| scenario.nodes[neighbour as usize].kind == NodeKind::Station;
+    let ports = (0..).map(Port).zip(topology.ports(node));
+    let radio = ports.filter(|(_, attachment)| is_station(attachment.neighbour)).map(|(port, _)| port);
+    let config = snoop::Config {
+        per_connection: given.cache,
+        timer_min: given.local_timer,
+        ..snoop::Config::default()
+    };
+    Some(Box::new(Snoop::new(config, radio)))
 }
 
 fn help(network: &mut Network, node: NodeId, helper: Helper, name: &str) -> Result<(), String> {

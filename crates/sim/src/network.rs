@@ -275,7 +275,7 @@ impl Network {
         match self.helper_at(node) {
             Some(helper) => {
                 let port = Port(self.topology.arrival_port(id));
-                self.consult(now, helper, port, passing.handle);
+                self.consult(now, helper, port, passing);
             }
             None => self.route(now, node, id, passing),
         }
@@ -427,20 +427,20 @@ impl Network {
             self.packets.insert_whole(side.packet(segment), id as u32, goal)
         };
         match self.helper_at(node as usize) {
-            Some(helper) => self.consult(now, helper, Port::LOCAL, passing.handle),
+            Some(helper) => self.consult(now, helper, Port::LOCAL, passing),
             None => self.transmit(now, out as usize, passing),
         }
     }
 
     /// Shows a packet to who is to see it, and does what that says.
     #[cold]
-    fn consult(&mut self, now: Instant, helper: Helper, port: Port, handle: Handle) {
+    fn consult(&mut self, now: Instant, helper: Helper, port: Port, passing: Passing) {
         let plugin = match helper {
             Helper::Plugin(plugin) => plugin as usize,
-            Helper::Switch(switch) => return self.switch(now, switch as usize, port, handle),
+            Helper::Switch(switch) => return self.switch(now, switch as usize, port, passing),
         };
-        let packet = self.packet(handle);
-        self.packets.free(handle);
+        let packet = self.packet(passing.handle);
+        self.packets.free(passing.handle);
         let mut out = std::mem::take(&mut self.outbox);
         let plugin = &mut self.plugins[plugin];
         plugin.machine.on_packet(now, port, packet, &mut out);

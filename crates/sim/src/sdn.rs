@@ -8,14 +8,14 @@ use handfast_measure::address::{mac_of, node_of};
 use handfast_measure::association::{Associations, News};
 use handfast_measure::fabric::{Fabric, datapath_of, port_no};
 use handfast_measure::topology::channel;
-use handfast_net::{Port, SwitchSetup};
+use handfast_net::{Port, SwitchPass, SwitchSetup};
 use handfast_scenario::{LinkId, NodeId, Release, Scenario, Sdn, SdnPolicy};
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::{Ethernet, Packet};
 
 use crate::low_ack::LowAcks;
 use crate::network::{NO_CHANNEL, Network};
-use crate::packets::Handle;
+use crate::packets::Passing;
 use crate::queue::Timer;
 
 /// The controller and the switches it commands.
@@ -185,14 +185,32 @@ impl Network {
 
     /// A packet has come to a switch that a controller commands.
     #[cold]
-    pub(crate) fn switch(&mut self, now: Instant, switch: usize, port: Port, handle: Handle) {
-        let packet = framed(self.packet(handle));
-        self.packets.free(handle);
+    pub(crate) fn switch(&mut self, now: Instant, switch: usize, port: Port, passing: Passing) {
+        let (packet, in_port) = (framed(self.packet(passing.handle)), PortNo(port_no(port.0)));
+        if let Some(control) = &mut self.control
+            && let Some(pass) = control.plane.pass(now, switch, in_port, &packet)
+        {
+            let node = control.nodes[switch];
+            return self.leave(now, node, port, pass, passing);
+        }
+        self.packets.free(passing.handle);
         let Some(mut control) = self.control.take() else { return };
-        control.plane.on_packet(now, switch, PortNo(port_no(port.0)), packet);
+        control.plane.on_packet(now, switch, in_port, packet);
         self.depart(now, &mut control);
         self.queue.arm(&mut control.timer, control.plane.deadline());
         self.control = Some(control);
+    }
+
+    /// A packet leaves a switch that it came to by `port`.
+    fn leave(&mut self, now: Instant, node: NodeId, port: Port, pass: SwitchPass, passing: Passing) {
+        match pass {
+            SwitchPass::Forward(PortNo(number)) => self.send_by(now, node, Port(number - 1), passing),
+            SwitchPass::Normal => {
+                let from = self.topology.ports(node).get(port.0 as usize);
+                let from = from.map_or(NO_CHANNEL, |port| port.out as usize ^ 1);
+                self.route(now, node, from, passing);
+            }
+        }
     }
 
     /// The controller's, a switch's, or a message's time has come.
@@ -213,18 +231,17 @@ impl Network {
         drop(control.plane.records());
         for (switch, departure) in control.plane.departures() {
             let node = control.nodes[switch];
-            let (Departure::By(_, packet) | Departure::Normal(_, packet) | Departure::Dropped(packet)) =
-                &departure;
-            let passing = self.admit(Packet { ethernet: None, ..packet.clone() });
-            match departure {
-                Departure::By(PortNo(number), _) => self.send_by(now, node, Port(number - 1), passing),
-                Departure::Normal(PortNo(number), _) => {
-                    let ports = self.topology.ports(node);
-                    let from =
-                        ports.get(number as usize - 1).map_or(NO_CHANNEL, |port| port.out as usize ^ 1);
-                    self.route(now, node, from, passing);
+            let (packet, pass) = match departure {
+                Departure::By(port, packet) => (packet, Some((Port(0), SwitchPass::Forward(port)))),
+                Departure::Normal(PortNo(number), packet) => {
+                    (packet, Some((Port(number - 1), SwitchPass::Normal)))
                 }
-                Departure::Dropped(_) => self.lose(passing.handle),
+                Departure::Dropped(packet) => (packet, None),
+            };
+            let passing = self.admit(Packet { ethernet: None, ..packet });
+            match pass {
+                Some((port, pass)) => self.leave(now, node, port, pass, passing),
+                None => self.lose(passing.handle),
             }
         }
     }

@@ -1,10 +1,10 @@
 //! What a frame is, and to which connection it belongs.
 
-use std::net::IpAddr;
-
 use bytes::Bytes;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Checksums, LinkType, Packet, ParseError};
+
+pub use crate::connection::ConnectionKey;
 
 /// Kinds of packets. Only TCP is held: other protocols have timers of their own that a burst of old packets does not
 /// help (docs/deviations.md).
@@ -34,19 +34,6 @@ impl Class {
     /// Their names, in order.
     pub const NAMES: [&str; Self::COUNT] =
         ["tcp", "udp", "quic", "icmp", "arp", "fragment", "other_ip", "unreadable"];
-}
-
-/// One direction of a TCP connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ConnectionKey {
-    /// Who sends.
-    pub src: IpAddr,
-    /// Who receives.
-    pub dst: IpAddr,
-    /// The sender's port.
-    pub src_port: u16,
-    /// The receiver's port.
-    pub dst_port: u16,
 }
 
 /// A frame that was looked at.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use handfast_core::Instant;
-use handfast_net::{Switch, SwitchOutbox, SwitchOutput, SwitchSetup};
+use handfast_net::{Switch, SwitchOutbox, SwitchOutput, SwitchPass, SwitchSetup};
 use handfast_wire::Packet;
 use handfast_wire::openflow::{Action, Body, FlowMod, FlowModCommand, Instruction, Match, Message, PortNo};
 
@@ -131,6 +131,21 @@ impl ControlPlane {
         if told || self.wake.is_some_and(|due| due <= now) {
             self.settle(now);
         }
+    }
+
+    /// As [`ControlPlane::on_packet`], where the packet only passes its switch and nothing is due: it stays with the driver.
+    /// [`None`]: nothing was done.
+    pub fn pass(
+        &mut self,
+        now: Instant,
+        switch: usize,
+        in_port: PortNo,
+        packet: &Packet,
+    ) -> Option<SwitchPass> {
+        if self.wake.is_some_and(|due| due <= now) {
+            return None;
+        }
+        self.switches[switch].pass(now, in_port, packet)
     }
 
     /// The deadline has come; afterwards it is in the future.

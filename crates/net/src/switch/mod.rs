@@ -17,6 +17,7 @@
 
 mod entry;
 mod flow_mod;
+mod found;
 mod messages;
 mod outbox;
 mod pattern;
@@ -32,7 +33,7 @@ use handfast_wire::Packet;
 use handfast_wire::openflow::{Body, Port, PortNo, PortReason, PortStatus, SwitchConfig};
 
 use flow_mod::{Ending, Flows};
-pub use outbox::{SwitchCounters, SwitchOutbox, SwitchOutput};
+pub use outbox::{SwitchCounters, SwitchOutbox, SwitchOutput, SwitchPass};
 use pipeline::Exit;
 use ports::Ports;
 use session::Session;
@@ -130,6 +131,25 @@ impl Switch {
         if !exit.left {
             self.discard(packet, out);
         }
+    }
+
+    /// As [`Switch::on_packet`] for a packet that leaves by one port, or goes its normal way, and of which nothing else comes: it is
+    /// counted, and stays with the driver. [`None`]: there is more to it, and nothing was done.
+    pub fn pass(&mut self, now: Instant, in_port: PortNo, packet: &Packet) -> Option<SwitchPass> {
+        if self.flows.next_end().is_some_and(|end| end <= now) || !self.ports.receives(in_port) {
+            return None;
+        }
+        let bits = pattern::bits_of(in_port, packet)?;
+        let entry = self.flows.tables.first_mut()?.lookup(&bits)?;
+        let pass = match entry.program.only_output()? {
+            PortNo::NORMAL => SwitchPass::Normal,
+            // §7.2.5: back out of the port of arrival only by `IN_PORT`.
+            port if port != in_port && self.ports.forwards(port) => SwitchPass::Forward(port),
+            _ => return None,
+        };
+        entry.count(now, packet.wire_len());
+        self.counters.packets += 1;
+        Some(pass)
     }
 
     /// A timeout is due; afterwards the deadline is in the future.

@@ -17,6 +17,15 @@ pub enum SwitchOutput {
     Dropped(Packet),
 }
 
+/// What becomes of a packet of which nothing else comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwitchPass {
+    /// As [`SwitchOutput::Forward`].
+    Forward(PortNo),
+    /// As [`SwitchOutput::Normal`].
+    Normal,
+}
+
 /// Where a switch puts what comes out. The driver owns it, empties it after every call, and keeps its memory.
 #[derive(Debug, Default)]
 pub struct SwitchOutbox(Vec<SwitchOutput>);

@@ -56,6 +56,14 @@ impl Program {
         Ok(())
     }
 
+    /// The port, if all that the entry does is one output.
+    pub(super) fn only_output(&self) -> Option<PortNo> {
+        match (&self.apply[..], self.write, self.goto) {
+            ([output], None, None) => Some(output.port),
+            _ => None,
+        }
+    }
+
     /// Whether an action of the entry sends to `port` (§6.4: only actions of the entry itself count).
     pub(super) fn sends_to(&self, port: PortNo) -> bool {
         self.apply.iter().chain(&self.write).any(|output| output.port == port)

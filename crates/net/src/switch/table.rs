@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::{Entry, Rank};
+use super::found::Found;
 use super::pattern::{Bits, Pattern, Shape};
 
 /// One table.
@@ -13,13 +14,9 @@ use super::pattern::{Bits, Pattern, Shape};
 pub(super) struct Table {
     entries: BTreeMap<Rank, Entry>,
     groups: Vec<Group>,
-    /// What was found for the headers of late, as long as no entry comes or goes: a flow's packets are all alike.
-    found: BTreeMap<Bits, Rank>,
+    /// What was found for the headers of late: a flow's packets are all alike.
+    found: Found,
 }
-
-/// Headers that are remembered: as many as a switch may see before its entries change, and not so many that a stranger who
-/// makes them up costs memory.
-const REMEMBERED: usize = 4096;
 
 /// The entries with one mask.
 #[derive(Clone, Debug)]
@@ -42,18 +39,14 @@ impl Group {
 impl Table {
     /// The entry of the highest priority that a packet matches (§5.3).
     pub(super) fn lookup(&mut self, bits: &Bits) -> Option<&mut Entry> {
-        let known = self.found.get(bits).copied();
-        let rank = known.or_else(|| self.search(bits))?;
+        let rank = if let Some(rank) = self.found.get(bits) {
+            rank
+        } else {
+            let best = self.groups.iter().filter_map(|group| group.best(&group.shape.of(bits))).min()?;
+            self.found.keep(*bits, best);
+            best
+        };
         self.entries.get_mut(&rank)
-    }
-
-    fn search(&mut self, bits: &Bits) -> Option<Rank> {
-        let rank = self.groups.iter().filter_map(|group| group.best(&group.shape.of(bits))).min()?;
-        if self.found.len() >= REMEMBERED {
-            self.found.clear();
-        }
-        self.found.insert(*bits, rank);
-        Some(rank)
     }
 
     /// The entry with exactly this match and priority (§6.4, strict).
@@ -70,7 +63,7 @@ impl Table {
 
     /// Adds an entry. None with its match and priority is there.
     pub(super) fn insert(&mut self, entry: Entry) {
-        self.found.clear();
+        self.found.forget();
         let shape = entry.pattern.shape();
         let key = (*entry.pattern.value(), entry.rank);
         match self.groups.iter_mut().find(|group| group.shape == shape) {
@@ -82,7 +75,7 @@ impl Table {
 
     /// Takes an entry out.
     pub(super) fn remove(&mut self, rank: Rank) -> Option<Entry> {
-        self.found.clear();
+        self.found.forget();
         let entry = self.entries.remove(&rank)?;
         let shape = entry.pattern.shape();
         if let Some(at) = self.groups.iter().position(|group| group.shape == shape) {

@@ -70,12 +70,16 @@ tables_with_shared_keys! {
     /// What an SDN controller is told.
     SdnTable;
 
-    /// Help in the path. Which keys it takes depends on `kind`; all but `at` are those of "sdn".
+    /// Help in the path. Which keys it takes depends on `kind`; those that name none are those of "sdn".
     AgentTable {
-        /// The kind of agent: "sdn".
+        /// The kind of agent: "sdn", "snoop".
         kind: Located<String>,
         /// The nodes it is attached to: "role:" and a role that nodes of the topology play.
         at: Located<String>,
+        /// `snoop`: IP bytes kept for one connection at most. Default: "1MB".
+        cache: Option<Located<Size>>,
+        /// `snoop`: the local timer is never shorter. Default: "100ms".
+        local_timer: Option<Located<Span>>,
     }
 }
 

@@ -5,11 +5,11 @@ use handfast_core::{BitRate, Bytes, Duration};
 use super::nodes::Nodes;
 use super::positive;
 use crate::file::{AgentTable, Located, NewsKind, ReleaseKind, SdnTable};
-use crate::model::{Agent, AgentKind, LowAck, News, NodeId, NodeKind, Release, Sdn, SdnPolicy};
+use crate::model::{Agent, AgentKind, LowAck, News, NodeId, NodeKind, Release, Sdn, SdnPolicy, Snoop};
 use handfast_document::{Checked, Problem, Span};
 
 /// The kinds of agents. The five systems each bring theirs.
-const KINDS: &[&str] = &["sdn"];
+const KINDS: &[&str] = &["sdn", "snoop"];
 /// A release that holds no full-sized packet passes none.
 const LEAST_BURST: u64 = 1500;
 
@@ -22,7 +22,13 @@ fn agent(table: &AgentTable, nodes: &Nodes) -> Checked<Agent> {
     match table.kind.value.as_str() {
         "sdn" => {
             in_one_controller(&table.at, &at, nodes)?;
+            no_other_keys(table, &[snoop_keys(table)])?;
             Ok(Agent { kind: AgentKind::Sdn(sdn(table)?), at })
+        }
+        "snoop" => {
+            in_access_points(&table.at, &at, nodes)?;
+            no_other_keys(table, &[sdn_key(&table.shape())])?;
+            Ok(Agent { kind: AgentKind::Snoop(snoop(table)?), at })
         }
         kind => {
             let title = format!("there is no agent of the kind `{}`", kind.escape_debug());
@@ -59,6 +65,58 @@ fn in_one_controller(role: &Located<String>, at: &[NodeId], nodes: &Nodes) -> Ch
     };
     Err(Problem::at(role.span.clone(), title)
         .expected("expected the role of one node of kind \"controller\""))
+}
+
+fn in_access_points(role: &Located<String>, at: &[NodeId], nodes: &Nodes) -> Checked<()> {
+    let other = at.iter().find(|&&id| nodes.list[id].kind != NodeKind::AccessPoint);
+    let Some(&id) = other else { return Ok(()) };
+    let title = format!("an agent of this kind sits in access points, and `{}` is none", nodes.list[id].name);
+    Err(Problem::at(role.span.clone(), title).expected("expected the role of nodes of kind \"ap\""))
+}
+
+/// No key of another kind of agent.
+fn no_other_keys(table: &AgentTable, others: &[Option<&'static str>]) -> Checked<()> {
+    let Some(key) = others.iter().flatten().next() else { return Ok(()) };
+    let title =
+        format!("`{key}` means nothing to an agent of the kind `{}`", table.kind.value.escape_debug());
+    Err(Problem::at(table.kind.span.clone(), title))
+}
+
+/// The first of Snoop's keys that is there.
+fn snoop_keys(table: &AgentTable) -> Option<&'static str> {
+    let keys = [("cache", table.cache.is_some()), ("local_timer", table.local_timer.is_some())];
+    keys.iter().find(|(_, given)| *given).map(|&(key, _)| key)
+}
+
+/// The first of the controller's keys that is there.
+fn sdn_key(given: &SdnTable) -> Option<&'static str> {
+    let keys = [
+        ("policy", given.policy.is_some()),
+        ("notification", given.notification.is_some()),
+        ("news", given.news.is_some()),
+        ("late_by", given.late_by.is_some()),
+        ("tx_failures", given.tx_failures.is_some()),
+        ("tx_silence", given.tx_silence.is_some()),
+        ("control_delay", given.control_delay.is_some()),
+        ("control_rate", given.control_rate.is_some()),
+        ("release", given.release.is_some()),
+        ("release_rate", given.release_rate.is_some()),
+        ("release_burst", given.release_burst.is_some()),
+        ("hold_per_connection", given.hold_per_connection.is_some()),
+        ("hold_per_station", given.hold_per_station.is_some()),
+        ("hold_total", given.hold_total.is_some()),
+        ("hold_expiry", given.hold_expiry.is_some()),
+    ];
+    keys.iter().find(|(_, given)| *given).map(|&(key, _)| key)
+}
+
+fn snoop(table: &AgentTable) -> Checked<Snoop> {
+    let local_timer = table.local_timer.as_ref().map(|span| positive(span, "local_timer")).transpose()?;
+    Ok(Snoop {
+        cache: table.cache.as_ref().map_or(Bytes(1_000_000), |size| size.value.0),
+        // ns-2's `snoopTick_`.
+        local_timer: local_timer.unwrap_or(Duration::from_millis(100)),
+    })
 }
 
 fn sdn(table: &AgentTable) -> Checked<Sdn> {

@@ -80,7 +80,12 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "an agent that is not built",
         "sender = \"sack\"",
-        "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:base-station\"}]",
+        "sender = \"sack\"\nagents = [{kind = \"snop\", at = \"role:base-station\"}]",
+    ),
+    (
+        "a key of the controller",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:base-station\", policy = \"bare\"}]",
     ),
     (
         "an agent at a name",
@@ -205,6 +210,7 @@ const ROAMING: &[(&str, &str, &str)] = &[
     ("a controller without a policy", ", policy = \"bare\"", ""),
     ("a policy that is none", "policy = \"bare\"", "policy = \"spuriuos\""),
     ("a key that no agent takes", "policy = \"bare\"", "policy = \"bare\", hold = \"port\""),
+    ("a key of another agent", "policy = \"bare\"", "policy = \"bare\", cache = \"1MB\""),
     ("an agent in a switch", "role:controller", "role:other"),
     ("an agent in two controllers", "role = \"other\"", "role = \"controller\""),
     (

@@ -8,6 +8,7 @@ mod news;
 mod plugin;
 mod roams;
 mod sdn;
+mod snoop;
 mod subnets;
 mod support;
 mod table;

@@ -1,0 +1,159 @@
+//! The agent of a base station: all connections that pass it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use handfast_core::Instant;
+use handfast_net::{Forwarder, Outbox, Port};
+use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::{Body, Packet};
+
+use super::config::{Config, Counters};
+use super::connection::{Connection, Verdict, resets, without_sack};
+use crate::ConnectionKey;
+
+/// A connection, when it was heard of last, and when its timer is due as far as the agent's list says.
+#[derive(Debug, Default)]
+struct Known {
+    connection: Connection,
+    heard: Instant,
+    due: Option<Instant>,
+}
+
+/// Snoop at one base station.
+#[derive(Debug)]
+pub struct Snoop {
+    config: Config,
+    /// The ports that lead to mobiles.
+    radio: BTreeSet<Port>,
+    /// By the direction towards the mobile.
+    known: BTreeMap<ConnectionKey, Known>,
+    /// Who was silent longest comes first.
+    silent: BTreeSet<(Instant, ConnectionKey)>,
+    timers: BTreeSet<(Instant, ConnectionKey)>,
+    counters: Counters,
+    /// What is to leave besides what came.
+    more: Vec<Packet>,
+}
+
+impl Snoop {
+    /// An agent that knows of no connection; `radio` are the ports that lead to mobiles.
+    pub fn new(config: Config, radio: impl IntoIterator<Item = Port>) -> Self {
+        Self {
+            config,
+            radio: radio.into_iter().collect(),
+            known: BTreeMap::new(),
+            silent: BTreeSet::new(),
+            timers: BTreeSet::new(),
+            counters: Counters::default(),
+            more: Vec::new(),
+        }
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// IP bytes that are kept of all connections.
+    pub fn bytes(&self) -> u64 {
+        self.known.values().map(|known| known.connection.bytes()).sum()
+    }
+
+    fn consider(&mut self, now: Instant, port: Port, packet: &Packet, segment: &Segment) -> Verdict {
+        let direction = ConnectionKey::of(packet, segment);
+        let up = self.radio.contains(&port);
+        let key = if up { direction.reversed() } else { direction };
+        if resets(segment) {
+            self.forget(&key);
+            return Verdict::Pass;
+        }
+        let acknowledges = up && segment.flags.contains(Flags::ACK);
+        if !acknowledges && (up || segment.seq_len() == 0) {
+            return Verdict::Pass;
+        }
+        if !up && !self.known.contains_key(&key) {
+            self.make_room();
+        } else if up && !self.known.contains_key(&key) {
+            return Verdict::Pass;
+        }
+        let known = self.known.entry(key).or_default();
+        self.silent.remove(&(known.heard, key));
+        known.heard = now;
+        self.silent.insert((now, key));
+        let (config, counters) = (&self.config, &mut self.counters);
+        let verdict = if up {
+            known.connection.on_ack(now, packet, segment, config, counters, &mut self.more)
+        } else {
+            known.connection.on_data(now, packet, segment, config, counters, &mut self.more)
+        };
+        self.rearm(key);
+        verdict
+    }
+
+    /// Enters a connection's timer anew.
+    fn rearm(&mut self, key: ConnectionKey) {
+        let Some(known) = self.known.get_mut(&key) else { return };
+        let due = known.connection.deadline(&self.config);
+        if due == known.due {
+            return;
+        }
+        if let Some(old) = std::mem::replace(&mut known.due, due) {
+            self.timers.remove(&(old, key));
+        }
+        self.timers.extend(due.map(|due| (due, key)));
+    }
+
+    fn forget(&mut self, key: &ConnectionKey) {
+        let Some(known) = self.known.remove(key) else { return };
+        self.silent.remove(&(known.heard, *key));
+        if let Some(due) = known.due {
+            self.timers.remove(&(due, *key));
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.known.len() < self.config.connections.max(1) {
+            return;
+        }
+        if let Some(&(_, key)) = self.silent.first() {
+            self.counters.evicted += 1;
+            self.forget(&key);
+        }
+    }
+}
+
+impl Forwarder for Snoop {
+    fn on_packet(&mut self, now: Instant, port: Port, packet: Packet, out: &mut Outbox) {
+        let verdict = match &packet.body {
+            // What would fail its checksum is nobody's.
+            Body::Tcp(segment) if !packet.corrupted => self.consider(now, port, &packet, segment),
+            _ => Verdict::Pass,
+        };
+        for more in self.more.drain(..) {
+            out.forward(more);
+        }
+        match verdict {
+            Verdict::Pass => out.forward(packet),
+            Verdict::PassWithoutSack => out.forward(without_sack(packet)),
+            Verdict::Suppress => out.discard(packet),
+        }
+    }
+
+    fn on_timer(&mut self, now: Instant, out: &mut Outbox) {
+        while let Some(&(due, key)) = self.timers.first()
+            && due <= now
+        {
+            if let Some(known) = self.known.get_mut(&key) {
+                known.connection.on_timer(now, &self.config, &mut self.counters, &mut self.more);
+            }
+            self.rearm(key);
+        }
+        for more in self.more.drain(..) {
+            out.forward(more);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.timers.first().map(|&(due, _)| due)
+    }
+}

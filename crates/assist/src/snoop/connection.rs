@@ -1,0 +1,234 @@
+//! One connection towards a mobile, with its two routines.
+
+use handfast_core::{Instant, SeqNum};
+use handfast_wire::Packet;
+use handfast_wire::tcp::{Flags, Segment};
+
+use super::cache::{Cache, Cached};
+use super::config::{Config, Counters};
+use super::estimate::Estimate;
+
+/// What to do with a packet that came.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It goes on.
+    Pass,
+    /// It goes on without its SACK blocks: they tell of holes that are filled here.
+    PassWithoutSack,
+    /// It ends here.
+    Suppress,
+}
+
+/// What is known of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    cache: Cache,
+    /// The mobile's last acknowledgment, and its number; [`None`]: none was seen.
+    acknowledged: Option<(SeqNum, Packet)>,
+    /// After the last segment that came from the sender.
+    highest: Option<SeqNum>,
+    /// So many more duplicate acknowledgments come because of what was on its way when a segment was sent again.
+    expected: u32,
+    estimate: Estimate,
+    /// Since when the local timer runs.
+    started: Option<Instant>,
+    /// How often it has repeated in a row.
+    repetitions: u32,
+}
+
+impl Connection {
+    /// When the local timer is due.
+    pub(super) fn deadline(&self, config: &Config) -> Option<Instant> {
+        let wait = self.estimate.timer(config.timer_min) * (1_u64 << self.repetitions.min(16));
+        let runs = !self.cache.is_empty() && self.repetitions < config.repetitions;
+        self.started.filter(|_| runs).map(|started| started + wait)
+    }
+
+    /// `[snoop]` §4.1, `snoop_data`: a segment with payload came from the sender. `out`: an acknowledgment that goes back to it.
+    pub(super) fn on_data(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        segment: &Segment,
+        config: &Config,
+        counters: &mut Counters,
+        out: &mut Vec<Packet>,
+    ) -> Verdict {
+        let end = segment.seq + segment.seq_len();
+        if let Some((acknowledged, last)) = &self.acknowledged
+            && !end.after(*acknowledged)
+        {
+            // The mobile has it; the acknowledgment was lost on its way back to the sender.
+            counters.repeated += 1;
+            out.push(last.clone());
+            return Verdict::Suppress;
+        }
+        if let Some(cached) = self.cache.at(segment.seq) {
+            // The sender gave up waiting: from here on its duplicate acknowledgments are its own.
+            (cached.sent, cached.by_sender, cached.sacked) = (now, true, false);
+            self.expected = 0;
+            return Verdict::Pass;
+        }
+        let in_order = self.highest.is_none_or(|highest| !segment.seq.before(highest));
+        if in_order {
+            self.highest = Some(end);
+        }
+        let room = self.cache.bytes() + packet.ip_len() as u64 <= config.per_connection.get();
+        let cached = Cached {
+            seq: segment.seq,
+            len: segment.seq_len(),
+            packet: packet.clone(),
+            sent: now,
+            resent: false,
+            by_sender: !in_order,
+            sacked: false,
+        };
+        if room && self.cache.insert(cached) {
+            counters.cached += 1;
+            self.started = self.started.or(Some(now));
+        } else {
+            counters.uncached += 1;
+        }
+        Verdict::Pass
+    }
+
+    /// `[snoop]` §4.1, `snoop_ack`: an acknowledgment came from the mobile. `out`: segments that go to it again.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        segment: &Segment,
+        config: &Config,
+        counters: &mut Counters,
+        out: &mut Vec<Packet>,
+    ) -> Verdict {
+        let ack = segment.ack;
+        let last = self.acknowledged.as_ref().map(|&(ack, _)| ack);
+        let bare = segment.seq_len() == 0;
+        if last.is_some_and(|last| ack.before(last)) {
+            // What carries data goes on all the same.
+            counters.stale += u64::from(bare);
+            return if bare { Verdict::Suppress } else { Verdict::Pass };
+        }
+        self.cache.sack(segment.sack.as_slice());
+        if last != Some(ack) {
+            self.advance(now, ack, packet);
+            self.fill(now, config, counters, out);
+            let ours = self.cache.at(ack).is_some_and(|next| !next.by_sender);
+            return if ours && !segment.sack.is_empty() { Verdict::PassWithoutSack } else { Verdict::Pass };
+        }
+        // RFC 5681 §2: no data, and something is outstanding; a window that moves is no duplicate, unless SACK says why it came.
+        let same_window =
+            self.acknowledged.as_ref().is_some_and(|(_, last)| window(last) == Some(segment.window));
+        let other_news = !same_window && segment.sack.is_empty();
+        if !bare || other_news {
+            return Verdict::Pass;
+        }
+        self.on_duplicate(now, ack, config, counters, out)
+    }
+
+    /// New data is acknowledged.
+    fn advance(&mut self, now: Instant, ack: SeqNum, packet: &Packet) {
+        if let Some(cached) = self.cache.acknowledge(ack)
+            && !cached.resent
+            && !cached.by_sender
+        {
+            self.estimate.sample(now.since(cached.sent));
+        }
+        // What is repeated later must not tell of holes that were filled since.
+        self.acknowledged = Some((ack, without_sack(packet.clone())));
+        (self.expected, self.repetitions) = (0, 0);
+        self.started = (!self.cache.is_empty()).then_some(now);
+    }
+
+    fn on_duplicate(
+        &mut self,
+        now: Instant,
+        ack: SeqNum,
+        config: &Config,
+        counters: &mut Counters,
+        out: &mut Vec<Packet>,
+    ) -> Verdict {
+        let Some(lost) = self.cache.at(ack).filter(|lost| !lost.by_sender) else {
+            // Not kept, or lost before it came here: the sender has to know.
+            return Verdict::Pass;
+        };
+        let (before, again) = (lost.sent, lost.resent);
+        if again && self.expected > 0 {
+            self.expected -= 1;
+        } else {
+            // The first of them; or what was on its way explains no more: something that left later has come, and the repair is lost.
+            send_again(now, lost, counters, out);
+            let behind = self.cache.sent_since(ack, if again { before } else { Instant::ZERO });
+            // One for each, and the first of them is here.
+            self.expected = behind.saturating_sub(1);
+            self.started = Some(now);
+        }
+        self.fill(now, config, counters, out);
+        counters.suppressed += 1;
+        Verdict::Suppress
+    }
+
+    /// With SACK: what is known to be missing goes again, each hole once, and once more after a local round trip.
+    fn fill(&mut self, now: Instant, config: &Config, counters: &mut Counters, out: &mut Vec<Packet>) {
+        let wait = self.estimate.timer(config.timer_min);
+        for hole in self.cache.holes().filter(|hole| !hole.by_sender) {
+            if !hole.resent || now.since(hole.sent) > wait {
+                send_again(now, hole, counters, out);
+            }
+        }
+    }
+
+    /// The local timer is due: the first segment goes again.
+    pub(super) fn on_timer(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        counters: &mut Counters,
+        out: &mut Vec<Packet>,
+    ) {
+        if self.deadline(config).is_none_or(|due| due > now) {
+            return;
+        }
+        self.repetitions += 1;
+        self.started = Some(now);
+        let Some(seq) = self.cache.first().map(|first| first.seq) else { return };
+        self.expected = self.cache.sent_since(seq, Instant::ZERO);
+        if let Some(first) = self.cache.at(seq) {
+            counters.timed_out += 1;
+            (first.sent, first.resent) = (now, true);
+            out.push(first.packet.clone());
+        }
+    }
+
+    /// IP bytes that are kept.
+    pub(super) fn bytes(&self) -> u64 {
+        self.cache.bytes()
+    }
+}
+
+fn send_again(now: Instant, cached: &mut Cached, counters: &mut Counters, out: &mut Vec<Packet>) {
+    counters.resent += 1;
+    (cached.sent, cached.resent) = (now, true);
+    out.push(cached.packet.clone());
+}
+
+/// A packet without its SACK blocks.
+pub(super) fn without_sack(mut packet: Packet) -> Packet {
+    if let handfast_wire::Body::Tcp(segment) = &mut packet.body {
+        segment.sack = handfast_wire::tcp::SackBlocks::NONE;
+    }
+    packet
+}
+
+fn window(packet: &Packet) -> Option<u16> {
+    match &packet.body {
+        handfast_wire::Body::Tcp(segment) => Some(segment.window),
+        handfast_wire::Body::Other { .. } => None,
+    }
+}
+
+/// Whether a segment begins or ends a connection: Snoop starts anew.
+pub(super) fn resets(segment: &Segment) -> bool {
+    segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST)
+}
