@@ -27,13 +27,21 @@ impl Held {
     }
 }
 
-/// What is held of one direction of a connection: each byte once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    Segment(SeqNum),
+    Probe,
+}
+
+/// What is held of one direction of a connection: each byte once, but for a probe.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     /// In order of sequence numbers.
     segments: VecDeque<Held>,
     /// With timestamps, in which order they came.
-    came: VecDeque<SeqNum>,
+    came: VecDeque<Came>,
+    /// A tail loss probe: the newest segment once more.
+    probe: Option<(SeqNum, Bytes)>,
     /// Whether what is held bears timestamps (RFC 7323 §3.2: all segments of a connection do, or none).
     timed: bool,
     /// The newest acknowledgment without data: it says all that an earlier one said.
@@ -56,7 +64,7 @@ pub(crate) enum Put {
 
 impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
-        self.segments.is_empty() && self.ack.is_none() && self.reset.is_none()
+        self.segments.is_empty() && self.probe.is_none() && self.ack.is_none() && self.reset.is_none()
     }
 
     /// Whether a segment brings nothing new (`[sdn]` Algorithm 1, line 4: packets ∉ Controller.Buffer).
@@ -65,9 +73,18 @@ impl Queue {
             return self.reset.is_some();
         }
         match segment.seq_len() {
+            _ if self.is_probe(segment) => false,
             0 => self.ack.as_ref().is_some_and(|(ack, _)| segment.ack.before(*ack)),
             len => self.covers(segment.seq, segment.seq + len),
         }
+    }
+
+    /// Whether it repeats the newest of several segments, for the first time: a tail loss probe. RFC 8985 §7.4: its sender takes
+    /// it for the repair of a loss, and reduces cwnd, unless the receiver reports by DSACK that it had come twice. So it follows
+    /// the original. A retransmission timer repeats the oldest.
+    fn is_probe(&self, segment: &Segment) -> bool {
+        let newest = self.segments.back().filter(|_| self.segments.len() > 1 && self.probe.is_none());
+        newest.is_some_and(|held| held.seq == segment.seq && held.len == segment.seq_len())
     }
 
     /// Whether every byte from `from` to `end` is held, in one segment or in several.
@@ -97,6 +114,11 @@ impl Queue {
         self.cost += added;
         if segment.flags.contains(Flags::RST) {
             self.reset = Some(frame);
+        } else if self.is_probe(segment) {
+            self.probe = Some((segment.seq, frame));
+            if self.timed {
+                self.came.push_back(Came::Probe);
+            }
         } else if len > 0 {
             self.insert(segment, Held { seq: segment.seq, len, frame });
         } else if let Some((_, old)) = self.ack.replace((segment.ack, frame)) {
@@ -111,7 +133,7 @@ impl Queue {
             self.timed = segment.timestamps.is_some();
         }
         if self.timed {
-            self.came.push_back(held.seq);
+            self.came.push_back(Came::Segment(held.seq));
         }
         let place = self.segments.partition_point(|other| !other.seq.after(held.seq));
         self.segments.insert(place, held);
@@ -120,16 +142,27 @@ impl Queue {
     /// Without timestamps a captured retransmission of what was lost on the stale way goes before what was sent after it. With
     /// them it must not: where it fills the receiver's first hole, its newer timestamp becomes TS.Recent, and the receiver
     /// discards whatever is older (RFC 7323 §5.3, PAWS): all that is held.
-    fn next(&mut self) -> Option<Held> {
-        let Some(first) = self.came.pop_front() else { return self.segments.pop_front() };
-        let place = self.segments.partition_point(|held| held.seq.before(first));
-        // A peer whose numbers lie more than half the space apart has no order.
-        self.segments.remove(place).or_else(|| self.segments.pop_front())
+    fn next(&mut self) -> Option<Bytes> {
+        let held = match self.came.pop_front() {
+            Some(Came::Segment(first)) => {
+                let place = self.segments.partition_point(|held| held.seq.before(first));
+                // A peer whose numbers lie more than half the space apart has no order.
+                self.segments.remove(place).or_else(|| self.segments.pop_front())
+            }
+            Some(Came::Probe) => None,
+            None => {
+                let newer = |(seq, _): &(SeqNum, Bytes)| {
+                    self.segments.front().is_none_or(|next| next.seq.after(*seq))
+                };
+                if self.probe.as_ref().is_some_and(newer) { None } else { self.segments.pop_front() }
+            }
+        };
+        held.map(|held| held.frame).or_else(|| self.probe.take().map(|(_, frame)| frame))
     }
 
     /// Takes out what leaves next: segments in order, then the acknowledgment, then a reset.
     pub(crate) fn take(&mut self) -> Option<Bytes> {
-        let next = self.next().map(|held| held.frame);
+        let next = self.next();
         let next = next.or_else(|| self.ack.take().map(|(_, frame)| frame)).or_else(|| self.reset.take())?;
         self.cost -= cost(&next);
         Some(next)
@@ -138,7 +171,8 @@ impl Queue {
     /// What is held, in the order in which it leaves.
     pub(crate) fn frames(&self) -> impl Iterator<Item = &Bytes> {
         let ack = self.ack.as_ref().map(|(_, frame)| frame);
-        self.segments.iter().map(|held| &held.frame).chain(ack).chain(&self.reset)
+        let probe = self.probe.as_ref().map(|(_, frame)| frame);
+        self.segments.iter().map(|held| &held.frame).chain(probe).chain(ack).chain(&self.reset)
     }
 
     /// What the held frames count.
@@ -164,6 +198,35 @@ mod tests {
 
     fn tags(queue: &mut Queue) -> Vec<u8> {
         std::iter::from_fn(|| queue.take()).map(|frame| frame[0]).collect()
+    }
+
+    #[test]
+    fn a_tail_loss_probe_follows_its_original_once() {
+        for timestamps in [None, Some(Timestamps { val: 1, ecr: 0 })] {
+            let mut queue = Queue::default();
+            let timed = |seq| Segment { timestamps, ..data(seq, 100) };
+            for (tag, seq) in [(1, 100), (2, 200)] {
+                assert!(matches!(queue.put(&timed(seq), frame(tag)), Put::Held(_)));
+            }
+            // A retransmission timer repeats the oldest, RFC 8985's probe the newest.
+            assert_eq!(queue.put(&timed(100), frame(3)), Put::Duplicate);
+            assert!(!queue.has(&timed(200)));
+            assert_eq!(queue.put(&timed(200), frame(4)), Put::Held(cost(&frame(4))));
+            assert_eq!(queue.put(&timed(200), frame(5)), Put::Duplicate);
+            // One that reaches further is none.
+            assert!(matches!(queue.put(&timed(300), frame(6)), Put::Held(_)));
+            assert_eq!(queue.cost(), 4 * cost(&frame(0)));
+            assert_eq!(queue.frames().count(), 4);
+            assert_eq!(tags(&mut queue), [1, 2, 4, 6]);
+            assert_eq!((queue.cost(), queue.is_empty()), (0, true));
+        }
+    }
+
+    #[test]
+    fn of_one_segment_alone_no_repetition_is_a_probe() {
+        let mut queue = Queue::default();
+        queue.put(&data(100, 100), frame(1));
+        assert_eq!(queue.put(&data(100, 100), frame(2)), Put::Duplicate);
     }
 
     #[test]

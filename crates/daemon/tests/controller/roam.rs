@@ -19,7 +19,7 @@ pub(crate) fn roam(daemon: &Daemon, switch: &mut Switch) {
     let gone = switch.flow_mod();
     assert_eq!(gone.command, FlowModCommand::Delete, "the way to where it was");
     assert_ne!(gone.cookie_mask & divert.cookie, COOKIE, "and not what diverts");
-    for seq in [0, 1000, 1000, 2000] {
+    for seq in [0, 1000, 0, 2000] {
         switch.divert(divert.cookie, &frame(seq));
     }
     daemon.status_with(|status| status["counters"]["packet_ins"] == 4);

@@ -73,11 +73,16 @@ fn every_transfer_ends_with_every_byte_whatever_the_roams_and_the_policy() {
         let text = sequence(number);
         // A byte that is not the one sent is an error of the run.
         let run = result(&scenario(&text), "s", number);
+        let mut broken = 0;
         for flow in &run.flows {
             let expected = if flow.flow.starts_with("flow") { 400_000 } else { 100_000 };
-            assert_eq!(flow.delivered_bytes, expected, "sequence {number}, flow {}: {text}", flow.flow);
-            assert_eq!(flow.outcome, "closed", "sequence {number}, flow {}: {text}", flow.flow);
+            let ended = flow.delivered_bytes == expected && flow.outcome == "closed";
+            broken += u64::from(!ended);
+            // `[sdn]` §3.2: what zwa has acknowledged and the radio then loses is gone. Each such connection has to be counted.
+            assert!(ended || text.contains("\"zwa\""), "sequence {number}, flow {}: {text}", flow.flow);
         }
+        let known = run.controller.as_ref().map_or(0, |counters| counters["unaccounted"]);
+        assert!(broken <= known, "sequence {number}: {broken} broken, {known} unaccounted for: {text}");
     }
 }
 
