@@ -68,6 +68,11 @@ pub(super) fn bits_of(in_port: PortNo, packet: &Packet) -> Option<Bits> {
     Some(bits)
 }
 
+/// The destination's Ethernet address.
+pub(super) const fn destination(bits: &Bits) -> u64 {
+    bits[ETH_DST.word] >> ETH_DST.shift & ETH_DST.all_ones()
+}
+
 fn put_transport(bits: &mut Bits, body: &Body) {
     match body {
         Body::Tcp(segment) => {
@@ -218,6 +223,11 @@ impl Pattern {
     /// Whether every packet matches.
     pub(super) fn is_empty(&self) -> bool {
         self.mask == Bits::default()
+    }
+
+    /// The destination (Ethernet) that packets must have, if they must have one.
+    pub(super) fn destination(&self) -> Option<u64> {
+        (destination(&self.mask) == ETH_DST.all_ones()).then(|| destination(&self.value))
     }
 
     /// The bits that count.

@@ -63,7 +63,7 @@ impl Table {
 
     /// Adds an entry. None with its match and priority is there.
     pub(super) fn insert(&mut self, entry: Entry) {
-        self.found.forget();
+        self.found.forget(&entry.pattern);
         let shape = entry.pattern.shape();
         let key = (*entry.pattern.value(), entry.rank);
         match self.groups.iter_mut().find(|group| group.shape == shape) {
@@ -75,8 +75,8 @@ impl Table {
 
     /// Takes an entry out.
     pub(super) fn remove(&mut self, rank: Rank) -> Option<Entry> {
-        self.found.forget();
         let entry = self.entries.remove(&rank)?;
+        self.found.forget(&entry.pattern);
         let shape = entry.pattern.shape();
         if let Some(at) = self.groups.iter().position(|group| group.shape == shape) {
             self.groups[at].ranks.remove(&(*entry.pattern.value(), rank));
