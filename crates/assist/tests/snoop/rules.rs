@@ -199,6 +199,24 @@ fn a_full_cache_lets_segments_pass_and_duplicates_too() {
 }
 
 #[test]
+fn what_overlaps_a_kept_segment_on_either_side_passes_and_is_not_kept() {
+    let shifted = |by: u32| {
+        move |packet: &mut handfast_wire::Packet| {
+            let Body::Tcp(segment) = &mut packet.body else { return };
+            segment.seq = segment.seq + by;
+        }
+    };
+    // With its beginning the end of the one before it, with its end the beginning of the one after it.
+    for (kept, by) in [(0, 500), (2, 500)] {
+        let mut world = World::new();
+        world.data(kept);
+        world.down(shifted(by), if kept == 0 { 0 } else { 1 });
+        let counters = world.snoop.counters();
+        assert_eq!((counters.cached, counters.uncached, world.snoop.bytes()), (1, 1, 1_040), "{kept}");
+    }
+}
+
+#[test]
 fn the_connection_that_was_silent_longest_is_forgotten() {
     let mut world = World::with(Config { connections: 2, ..Config::default() }, 0);
     for port in [1, 2] {
