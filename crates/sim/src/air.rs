@@ -38,12 +38,14 @@ pub(crate) struct OnAir {
 }
 
 impl OnAir {
+    /// There are fewer media.
+    pub(crate) const MOST: u16 = u16::MAX;
     /// That of a wire.
-    pub(crate) const NOWHERE: Self = Self { medium: u16::MAX, lane: u16::MAX };
+    pub(crate) const NOWHERE: Self = Self { medium: Self::MOST, lane: u16::MAX };
 
     #[inline]
     pub(crate) fn is_somewhere(self) -> bool {
-        self.medium != u16::MAX
+        self.medium != Self::MOST
     }
 }
 

@@ -169,7 +169,8 @@ fn attach_media(network: &mut Network, scenario: &Scenario, seed: u64, ranks: &R
         let (ap, id) = (shared.ap, network.airs.len());
         let air = Air::new(shared, Timer::new(ranks.media[ap], Machine::Air(id as u32)));
         for (lane, &channel) in air.channels().iter().enumerate() {
-            let (Ok(medium), Ok(lane)) = (u16::try_from(id), u16::try_from(lane)) else {
+            let medium = u16::try_from(id).ok().filter(|&medium| medium < OnAir::MOST);
+            let (Some(medium), Ok(lane)) = (medium, u16::try_from(lane)) else {
                 return Err("more than 65,535 media, or links on the air of one access point".to_owned());
             };
             network.channels[channel].on_air = OnAir { medium, lane };

@@ -47,13 +47,14 @@ impl LowAcks {
         let Some(&number) = self.numbers.get(&ap) else { return };
         let link = &scenario.links[outage.goes];
         let (end, direction) = if link.between[0] == ap { (0, &link.forward) } else { (1, &link.backward) };
+        let attempts = scenario.on_air.get(&outage.goes).map_or(Retries::default(), |air| air.retries).limit;
         let (physical, rate) = match scenario.on_air.get(&outage.goes) {
             // Out of range, it was at the slowest last.
             Some(air) if air.follows[end] => (air.physical, air.rates.at(Dbm(i32::MIN))),
             Some(air) => (air.physical, rate_of(direction.rate)),
             None => (Physical::G, rate_of(direction.rate)),
         };
-        let low = LowAck::new(self.frames, self.silence, failure(physical, rate), now);
+        let low = LowAck::new(self.frames, self.silence, failure(physical, rate, attempts), now);
         let notice = Notice { station: mac_of(station), ap: number, epoch, what: What::Disassociated };
         self.watched.insert(channel(outage.goes, end), (low, notice));
     }
@@ -71,8 +72,8 @@ fn rate_of(rate: BitRate) -> Rate {
 }
 
 /// How long a full-sized packet is repeated in vain.
-fn failure(physical: Physical, rate: Rate) -> Duration {
-    Exchange::new(physical, rate, Bytes(1_500)).attempts(Retries::default().limit, false)
+fn failure(physical: Physical, rate: Rate, attempts: u32) -> Duration {
+    Exchange::new(physical, rate, Bytes(1_500)).attempts(attempts, false)
 }
 
 impl Network {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use handfast_core::Instant;
+use handfast_core::{Bytes, Instant};
 use handfast_net::{Forwarder, Outbox, Port};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
@@ -31,6 +31,8 @@ pub struct Snoop {
     silent: BTreeSet<(Instant, ConnectionKey)>,
     timers: BTreeSet<(Instant, ConnectionKey)>,
     counters: Counters,
+    /// IP bytes that are kept of all connections.
+    bytes: u64,
     /// What is to leave besides what came.
     more: Vec<Packet>,
 }
@@ -45,6 +47,7 @@ impl Snoop {
             silent: BTreeSet::new(),
             timers: BTreeSet::new(),
             counters: Counters::default(),
+            bytes: 0,
             more: Vec::new(),
         }
     }
@@ -56,7 +59,7 @@ impl Snoop {
 
     /// IP bytes that are kept of all connections.
     pub fn bytes(&self) -> u64 {
-        self.known.values().map(|known| known.connection.bytes()).sum()
+        self.bytes
     }
 
     fn consider(&mut self, now: Instant, port: Port, packet: &Packet, segment: &Segment) -> Verdict {
@@ -76,16 +79,23 @@ impl Snoop {
         } else if up && !self.known.contains_key(&key) {
             return Verdict::Pass;
         }
+        if self.known.get(&key).is_some_and(|known| now.since(known.heard) > self.config.idle) {
+            self.forget(&key);
+        }
         let known = self.known.entry(key).or_default();
         self.silent.remove(&(known.heard, key));
         known.heard = now;
         self.silent.insert((now, key));
-        let (config, counters) = (&self.config, &mut self.counters);
+        let full = self.bytes + packet.ip_len() as u64 > self.config.total.get();
+        let per_connection = if full { Bytes(0) } else { self.config.per_connection };
+        let (config, counters) = (&Config { per_connection, ..self.config }, &mut self.counters);
+        let before = known.connection.bytes();
         let verdict = if up {
             known.connection.on_ack(now, packet, segment, config, counters, &mut self.more)
         } else {
             known.connection.on_data(now, packet, segment, config, counters, &mut self.more)
         };
+        self.bytes = self.bytes + known.connection.bytes() - before;
         self.rearm(key);
         verdict
     }
@@ -105,6 +115,7 @@ impl Snoop {
 
     fn forget(&mut self, key: &ConnectionKey) {
         let Some(known) = self.known.remove(key) else { return };
+        self.bytes -= known.connection.bytes();
         self.silent.remove(&(known.heard, *key));
         if let Some(due) = known.due {
             self.timers.remove(&(due, *key));

@@ -76,14 +76,17 @@ impl Cache {
         !overlaps
     }
 
-    /// Lets go of all that ends at or before `ack`; the last of it.
-    pub(super) fn acknowledge(&mut self, ack: SeqNum) -> Option<Cached> {
-        let mut last = None;
+    /// Lets go of all that ends at or before `ack`; the last of it, and whether each came by itself, in order.
+    pub(super) fn acknowledge(&mut self, ack: SeqNum) -> (Option<Cached>, bool) {
+        let (mut last, mut clean): (Option<Cached>, bool) = (None, true);
         while self.segments.front().is_some_and(|cached| !cached.end().after(ack)) {
             last = self.segments.pop_front();
-            self.bytes -= last.as_ref().map_or(0, |cached| cached.packet.ip_len() as u64);
+            if let Some(cached) = &last {
+                self.bytes -= cached.packet.ip_len() as u64;
+                clean &= !(cached.resent || cached.by_sender || cached.sacked);
+            }
         }
-        last
+        (last, clean)
     }
 
     /// The mobile has these blocks.

@@ -7,6 +7,10 @@ use handfast_core::{Bytes, Duration};
 pub struct Config {
     /// IP bytes kept for one connection at most; beyond them segments pass and are not kept.
     pub per_connection: Bytes,
+    /// IP bytes kept in all at most; likewise.
+    pub total: Bytes,
+    /// A connection of which nothing was heard for longer begins anew: it went on elsewhere.
+    pub idle: Duration,
     /// Connections known at most: of the others the one that was silent longest is forgotten.
     pub connections: usize,
     /// The local timer is never shorter.
@@ -19,6 +23,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             per_connection: Bytes(1_000_000),
+            total: Bytes(256_000_000),
+            idle: Duration::from_secs(60),
             connections: 10_000,
             // ns-2's `snoopTick_`.
             timer_min: Duration::from_millis(100),

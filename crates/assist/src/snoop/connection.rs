@@ -19,6 +19,9 @@ pub(super) enum Verdict {
     Suppress,
 }
 
+/// RFC 7323 §2.3: no window is larger.
+const LARGEST_WINDOW: u32 = 1 << 30;
+
 /// What is known of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
@@ -55,6 +58,7 @@ impl Connection {
         out: &mut Vec<Packet>,
     ) -> Verdict {
         let end = segment.seq + segment.seq_len();
+        self.forget_if_far(end);
         if let Some((acknowledged, last)) = &self.acknowledged
             && !end.after(*acknowledged)
         {
@@ -103,6 +107,7 @@ impl Connection {
         out: &mut Vec<Packet>,
     ) -> Verdict {
         let ack = segment.ack;
+        self.forget_if_far(ack);
         let last = self.acknowledged.as_ref().map(|&(ack, _)| ack);
         let bare = segment.seq_len() == 0;
         if last.is_some_and(|last| ack.before(last)) {
@@ -117,9 +122,10 @@ impl Connection {
             let ours = self.cache.at(ack).is_some_and(|next| !next.by_sender);
             return if ours && !segment.sack.is_empty() { Verdict::PassWithoutSack } else { Verdict::Pass };
         }
-        // RFC 5681 §2: no data, and something is outstanding; a window that moves is no duplicate, unless SACK says why it came.
-        let same_window =
-            self.acknowledged.as_ref().is_some_and(|(_, last)| window(last) == Some(segment.window));
+        // RFC 5681 §2: no data, and the window of the acknowledgment before it; one that moves is no duplicate, unless SACK says
+        // why it came.
+        let before = self.acknowledged.replace((ack, bare_ack(packet.clone())));
+        let same_window = before.is_some_and(|(_, last)| window(&last) == Some(segment.window));
         let other_news = !same_window && segment.sack.is_empty();
         if !bare || other_news {
             return Verdict::Pass;
@@ -127,16 +133,25 @@ impl Connection {
         self.on_duplicate(now, ack, config, counters, out)
     }
 
+    /// What lies further from the last acknowledgment than any window is of a later time: the connection went on elsewhere
+    /// meanwhile. Half the space on, new data would look acknowledged.
+    fn forget_if_far(&mut self, seq: SeqNum) {
+        if self
+            .acknowledged
+            .as_ref()
+            .is_some_and(|(last, _)| last.distance(seq).unsigned_abs() > LARGEST_WINDOW)
+        {
+            *self = Self::default();
+        }
+    }
+
     /// New data is acknowledged.
     fn advance(&mut self, now: Instant, ack: SeqNum, packet: &Packet) {
-        if let Some(cached) = self.cache.acknowledge(ack)
-            && !cached.resent
-            && !cached.by_sender
-        {
-            self.estimate.sample(now.since(cached.sent));
+        // Karn's rule; and what waited behind a hole took longer than a round trip.
+        if let (Some(last), true) = self.cache.acknowledge(ack) {
+            self.estimate.sample(now.since(last.sent));
         }
-        // What is repeated later must not tell of holes that were filled since.
-        self.acknowledged = Some((ack, without_sack(packet.clone())));
+        self.acknowledged = Some((ack, bare_ack(packet.clone())));
         (self.expected, self.repetitions) = (0, 0);
         self.started = (!self.cache.is_empty()).then_some(now);
     }
@@ -211,6 +226,16 @@ fn send_again(now: Instant, cached: &mut Cached, counters: &mut Counters, out: &
     counters.resent += 1;
     (cached.sent, cached.resent) = (now, true);
     out.push(cached.packet.clone());
+}
+
+/// What an acknowledgment says when it is repeated: nothing of data, of the connection's end, or of holes that were filled since.
+fn bare_ack(mut packet: Packet) -> Packet {
+    if let handfast_wire::Body::Tcp(segment) = &mut packet.body {
+        segment.seq += segment.seq_len();
+        segment.payload = handfast_wire::Payload::EMPTY;
+        segment.flags = Flags::ACK;
+    }
+    without_sack(packet)
 }
 
 /// A packet without its SACK blocks.

@@ -104,8 +104,35 @@ fn an_acknowledgment_with_another_window_is_no_duplicate() {
     let mut world = six();
     assert_eq!(world.up(|segment| segment.window = 200, 1), [Ack(1)]);
     assert_eq!(world.snoop.counters().resent, 0);
-    // The last one counts: the mobile's window is still the first.
+    // The one before counts.
+    assert_eq!(world.ack(1), [Ack(1)]);
     assert_eq!(world.ack(1), [Data(1)]);
+}
+
+#[test]
+fn a_station_that_was_elsewhere_for_long_begins_anew() {
+    let mut world = six();
+    // It has got half of all sequence numbers and more at another base station: 3,000,000 segments of 1,000 bytes.
+    assert_eq!(world.data(3_000_000), [Data(3_000_000)], "not acknowledged, however it looks");
+    assert_eq!(world.ack(3_000_001), [Ack(3_000_001)]);
+    // Or one window, and is back after more than a minute.
+    let mut world = six();
+    world.wait(61_000);
+    assert_eq!(world.ack(0), [Ack(0)], "no old acknowledgment");
+    assert_eq!(world.data(0), [Data(0)]);
+}
+
+#[test]
+fn all_connections_together_keep_so_much_at_most() {
+    let mut world = World::with(Config { total: Bytes(2_100), ..Config::default() }, 0);
+    for port in 1..4 {
+        world.port = port;
+        assert_eq!(world.data(0), [Data(0)]);
+    }
+    assert_eq!((world.snoop.bytes(), world.snoop.counters().uncached), (2_080, 1));
+    world.port = 1;
+    world.ack(1);
+    assert_eq!(world.snoop.bytes(), 1_040);
 }
 
 #[test]
@@ -163,6 +190,7 @@ fn the_timer_repeats_the_first_segment_with_doubled_waits_and_gives_up() {
     // An acknowledgment of something new starts it again, at the first wait; what was sent again is no sample.
     world.ack(2);
     assert_eq!(world.timer(), Some((928, vec![Data(2)])));
+    assert_eq!(world.snoop.counters().timed_out, 7);
 }
 
 #[test]
@@ -203,14 +231,14 @@ fn what_overlaps_a_kept_segment_on_either_side_passes_and_is_not_kept() {
     let shifted = |by: u32| {
         move |packet: &mut handfast_wire::Packet| {
             let Body::Tcp(segment) = &mut packet.body else { return };
-            segment.seq = segment.seq + by;
+            segment.seq += by;
         }
     };
     // With its beginning the end of the one before it, with its end the beginning of the one after it.
     for (kept, by) in [(0, 500), (2, 500)] {
         let mut world = World::new();
         world.data(kept);
-        world.down(shifted(by), if kept == 0 { 0 } else { 1 });
+        world.down(shifted(by), u32::from(kept != 0));
         let counters = world.snoop.counters();
         assert_eq!((counters.cached, counters.uncached, world.snoop.bytes()), (1, 1, 1_040), "{kept}");
     }

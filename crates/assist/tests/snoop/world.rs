@@ -51,7 +51,7 @@ impl World {
     }
 
     fn number(&self, seq: SeqNum) -> u32 {
-        (seq.distance(SeqNum(self.isn)) / LEN as i32) as u32
+        seq.0.wrapping_sub(self.isn) / LEN
     }
 
     fn pass(&mut self, port: Port, packet: Packet) -> Vec<Left> {

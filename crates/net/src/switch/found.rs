@@ -46,11 +46,11 @@ impl Found {
 
     /// An entry with this match has come or gone.
     pub(super) fn forget(&mut self, pattern: &Pattern) {
-        match pattern.destination() {
-            Some(destination) => {
-                self.ages.iter_mut().skip(part_of(destination)).take(1).for_each(|age| *age += 1)
-            }
-            None => self.ages.iter_mut().for_each(|age| *age += 1),
+        let Some(destination) = pattern.destination() else {
+            return self.ages.iter_mut().for_each(|age| *age += 1);
+        };
+        if let Some(age) = self.ages.get_mut(part_of(destination)) {
+            *age += 1;
         }
     }
 }

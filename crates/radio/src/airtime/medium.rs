@@ -295,12 +295,12 @@ mod tests {
             let lanes: Vec<_> = lanes.into_iter().map(|downlink| (downlink, Rate::Ofdm24)).collect();
             let mut medium = medium(&lanes);
             let (mut now, mut out, mut given) = (Instant::ZERO, vec![Vec::new(); lanes.len()], vec![0; lanes.len()]);
-            for (lane, micros, clear) in steps {
+            for (number, (lane, micros, clear)) in (0..).zip(steps) {
                 let lane = lane % lanes.len();
                 if clear {
                     let cleared: Vec<u32> = medium.clear(lane).collect();
                     given[lane] -= cleared.len();
-                } else if medium.enqueue(now, lane, out.len() as u32, Bytes(1_000)).is_ok() {
+                } else if medium.enqueue(now, lane, number, Bytes(1_000)).is_ok() {
                     given[lane] += 1;
                 }
                 now += Duration::from_micros(micros);
@@ -317,6 +317,7 @@ mod tests {
             }
             for (lane, served) in out.iter().enumerate() {
                 prop_assert_eq!(served.len(), given[lane], "lane {}", lane);
+                prop_assert!(served.is_sorted_by(|a, b| a < b), "lane {}: {:?}", lane, served);
             }
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct Links {
     /// Where each was declared.
     spans: Vec<Span>,
     names: Names,
-    /// Those on the air, in order.
+    /// Those on the air, by number.
     pub(super) on_air: Vec<OnAir>,
 }
 
@@ -94,7 +94,7 @@ impl Links {
 
     /// Whether a link is on the air.
     pub(super) fn is_on_air(&self, link: LinkId) -> bool {
-        self.on_air.iter().any(|on_air| on_air.link == link)
+        self.on_air.binary_search_by_key(&link, |on_air| on_air.link).is_ok()
     }
 
     /// Where a link was declared.

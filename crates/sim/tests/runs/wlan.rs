@@ -81,8 +81,8 @@ fn every_transfer_ends_with_every_byte_whatever_the_roams_and_the_policy() {
             // `[sdn]` §3.2: what zwa has acknowledged and the radio then loses is gone. Each such connection has to be counted.
             assert!(ended || text.contains("\"zwa\""), "sequence {number}, flow {}: {text}", flow.flow);
         }
-        let known = run.controller.as_ref().map_or(0, |counters| counters["unaccounted"]);
-        assert!(broken <= known, "sequence {number}: {broken} broken, {known} unaccounted for: {text}");
+        let known = run.controller.as_ref().map_or(0, |counters| counters["given_up"]);
+        assert!(broken <= known, "sequence {number}: {broken} broken, {known} given up: {text}");
     }
 }
 
