@@ -188,6 +188,17 @@ mod tests {
     }
 
     #[test]
+    fn so_many_addresses_are_known_and_no_more() {
+        let mut hold = Hold::default();
+        let to = |n: usize| ConnectionKey { dst: IpAddr::from((n as u32).to_be_bytes()), ..key(1) };
+        for n in 0..=MOST_ADDRESSES {
+            hold.open(to(n));
+        }
+        assert!(hold.leads_to(to(0).dst) && hold.leads_to(to(MOST_ADDRESSES - 1).dst));
+        assert!(!hold.leads_to(to(MOST_ADDRESSES).dst));
+    }
+
+    #[test]
     fn one_connection_is_cleared_alone() {
         let mut hold = Hold::default();
         for (port, seq) in [(1, 0), (2, 10), (2, 0), (3, 0)] {
