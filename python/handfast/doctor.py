@@ -78,7 +78,7 @@ class _Tool:
 
 
 _TOOLS = (
-    _Tool("ns", "ns2", "the speed comparison of `make bench`"),
+    _Tool("ns", "ns2", "`handfast peers`, and the speed comparison of `make bench`"),
     _Tool("tshark", "tshark", "reading captures on the command line"),
     _Tool("valgrind", "valgrind", "counting instructions in CI"),
     _Tool("chromium", "chromium", "printing reports to PDF without a screen"),

@@ -54,6 +54,17 @@ class Task:
         return result
 
 
+class Control(Protocol):
+    """A handle on a run in progress: `_handfast.Control`, or one for another program."""
+
+    @property
+    def progress(self) -> float:
+        """How much of it is done, 0 to 1."""
+
+    def cancel(self) -> None:
+        """Ask the run to stop soon."""
+
+
 class Runnable(Protocol):
     """One run to be done, on whatever backend."""
 
@@ -62,7 +73,7 @@ class Runnable(Protocol):
         """Whether nothing else may run meanwhile."""
 
     @property
-    def control(self) -> _handfast.Control:
+    def control(self) -> Control:
         """To watch and to stop it."""
 
     def run(self) -> Result:

@@ -22,6 +22,14 @@ def papers() -> Iterator[Path]:
     yield from (claims.parent for claims in _shipped("papers", "*/claims.py"))
 
 
+def file(name: str) -> Path:
+    """A file that comes with handfast, by its path in the source tree: `papers/eln/radio.toml`."""
+    found = next((place / name for place in _PLACES if (place / name).is_file()), None)
+    if found is None:
+        raise InputError(f"{name}: it should have come with handfast, and is not there")
+    return found
+
+
 def _shipped(folder: str, pattern: str) -> list[Path]:
     directory = next((place / folder for place in _PLACES if (place / folder).is_dir()), None)
     return sorted(directory.glob(pattern)) if directory is not None else []

@@ -1,0 +1,116 @@
+"""`handfast peers`: a paper's figure here and in another simulator."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from handfast import figures
+from handfast import peers as bench
+from handfast.cli import console, options
+from handfast.peers import Order, Row, Study
+from handfast.stats import Summary
+from handfast.store import staged, write_whole
+
+OUT = Path("out") / "peers"
+DOCUMENT = "peers.json"
+MARK = "!"
+"""Beside a difference that is beyond both intervals."""
+
+peers = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(peers, name="peers", help="Run a figure here and in another simulator, side by side.")
+
+
+@peers.callback()
+def about() -> None:
+    """Run a figure here and in another simulator, side by side."""
+
+
+@peers.command()
+def eln(
+    schemes: options.SchemesOption = None,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", metavar="SEEDS", help="Instead of 1..12, or 1..6 with --quick.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Three losses, 50 s, six seeds: a look.")] = False,
+    out: options.OutOption = None,
+    jobs: options.JobsOption = None,
+    json: options.JsonOption = False,
+) -> None:
+    """Throughput against loss on the radio, as in figure 2 of [eln], here and in ns-2 (package ns2).
+
+    \b
+    handfast peers eln --quick               a look, in a minute
+    handfast peers eln                       all of it, and out/peers/eln/figure.svg
+    handfast peers eln --schemes sack,snoop --seeds 1..30
+
+    Finished runs are kept in DIR/runs (DIR is --out, else out/peers/eln).
+    What differs beyond both intervals is marked; docs/peers.md says why.
+    """
+    order = Order(
+        schemes=options.names(schemes) or bench.SCHEMES,
+        seeds=_seeds(seeds, quick),
+        losses=bench.QUICK_LOSSES if quick else bench.LOSSES,
+        duration_s=bench.QUICK_S if quick else None,
+        jobs=jobs,
+        out=out or OUT / "eln",
+    )
+    with console.progress("here and in ns-2") as progress:
+        made = bench.study(order, progress)
+    write_whole(order.out / DOCUMENT, bench.document(made))
+    with staged(order.out) as stage, figures.style():
+        figures.save(bench.draw(made), stage / "figure")
+    if json:
+        sys.stdout.write(bench.document(made))
+        return
+    for cap in dict.fromkeys(row.cap for row in made.rows):
+        console.out().print(_table(made, [row for row in made.rows if row.cap == cap]))
+    console.note(f"{made.runs} runs, {made.reused} of them found on disk; figure: {order.out / 'figure.svg'}")
+
+
+def _seeds(text: str | None, quick: bool) -> list[int]:
+    if text is not None:
+        return options.seeds(text)
+    return list(bench.QUICK_SEEDS if quick else bench.SEEDS)
+
+
+def _table(made: Study, rows: list[Row]) -> Table:
+    beyond = sum(row.beyond for row in rows)
+    table = Table(
+        title=f"\\[eln] figure 2 · Mbit/s · at most {rows[0].cap} segments on their way · ns-{made.version}",
+        caption=f"Medians of {len(made.seeds)} seeds and their intervals. {MARK}: the intervals have nothing in common "
+        f"({beyond} of {len(rows)}).",
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("loss", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for scheme in dict.fromkeys(row.scheme for row in rows):
+        table.add_column(scheme, justify="right", no_wrap=True)
+    for loss in dict.fromkeys(row.loss for row in rows):
+        some = [row for row in rows if row.loss == loss]
+        table.add_row(loss, "ours", *(_cell(row.ours) for row in some))
+        table.add_row("", "ns-2", *(_cell(row.theirs) for row in some))
+        table.add_row("", "", *(_apart(row) for row in some), end_section=True)
+    return table
+
+
+def _cell(goodput: Summary) -> Text:
+    low, high = goodput.low / 1e6, goodput.high / 1e6
+    return Text(f"{goodput.median / 1e6:.3f}").append(f"\n{low:.3f}–{high:.3f}", style="dim")
+
+
+def _apart(row: Row) -> Text:
+    return Text(f"{row.difference:+.1%}{MARK if row.beyond else ' '}", style="yellow" if row.beyond else "green")

@@ -1,0 +1,35 @@
+"""`handfast peers`: a figure in this simulator and in another one."""
+
+from handfast.peers import ns2
+from handfast.peers.eln import (
+    CAPS,
+    LOSSES,
+    QUICK_LOSSES,
+    QUICK_S,
+    QUICK_SEEDS,
+    SCHEMES,
+    SEEDS,
+    Order,
+    Row,
+    Study,
+    document,
+    draw,
+    study,
+)
+
+__all__ = [
+    "CAPS",
+    "LOSSES",
+    "QUICK_LOSSES",
+    "QUICK_S",
+    "QUICK_SEEDS",
+    "SCHEMES",
+    "SEEDS",
+    "Order",
+    "Row",
+    "Study",
+    "document",
+    "draw",
+    "ns2",
+    "study",
+]
