@@ -1,7 +1,7 @@
 //! What holds for any bytes, shared by the property tests and the fuzz target.
 
 use bytes::Bytes;
-use handfast_wire::{Announcement, Body, Checksums, Glance, LinkType, Packet, Solicitation};
+use handfast_wire::{Announcement, Body, Checksums, Glance, LinkType, Notification, Packet, Solicitation};
 
 /// Parses `data`, whose first byte says how to read the rest.
 pub(crate) fn survive_input(data: &[u8]) {
@@ -18,6 +18,7 @@ pub(crate) fn survive(link: LinkType, frame: &Bytes, checksums: Checksums) {
         survive_glance(frame);
         survive_question(frame);
     }
+    survive_notification(frame);
     let Ok(packet) = Packet::parse(link, frame, checksums) else { return };
     let mut emitted = Vec::new();
     packet.emit(&mut emitted).expect("what was parsed can be emitted");
@@ -52,4 +53,10 @@ fn survive_question(frame: &Bytes) {
     assert_eq!(Solicitation::parse(&question.ask().into()), Some(question));
     let answer = Announcement::parse(&question.answer(MAC).into());
     assert_eq!(answer, Some(Announcement { address: question.target, mac: MAC }));
+}
+
+/// A notification that was understood is written as it was read.
+fn survive_notification(payload: &Bytes) {
+    let Some(notification) = Notification::parse(payload) else { return };
+    assert_eq!(notification.emit(), payload);
 }
