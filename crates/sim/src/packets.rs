@@ -95,7 +95,7 @@ impl Plain {
         let rare = segment.mss.is_some()
             || segment.window_scale.is_some()
             || segment.sack_permitted
-            || segment.unknown.is_some()
+            || segment.rare.is_some()
             || segment.urgent != 0;
         let &Segment { seq, ack, flags, window, timestamps, .. } = segment;
         (!rare).then_some(Self { seq, ack, flags, window, timestamps, len, stream, offset })
@@ -343,7 +343,7 @@ mod tests {
             Segment { mss: Some(9), ..segment(1) },
             Segment { window_scale: Some(9), ..segment(1) },
             Segment { sack_permitted: true, ..segment(1) },
-            Segment { unknown: Some(Box::new([9, 2])), ..segment(1) },
+            Segment { rare: Some(Box::default()), ..segment(1) },
             Segment { urgent: 9, ..segment(1) },
             Segment { payload: Payload::Bytes(segment(1).payload.to_bytes()), ..segment(1) },
         ] {

@@ -73,6 +73,6 @@ fn segment_fields(segment: &Segment) -> Value {
         "sack_permitted": segment.sack_permitted,
         "timestamps": segment.timestamps.map(|timestamps| (timestamps.val, timestamps.ecr)),
         "sack": sack,
-        "unknown": hex::encode(segment.unknown.as_deref().unwrap_or_default()),
+        "unknown": hex::encode(segment.rare.as_ref().map_or(&[][..], |rare| &rare.unknown)),
     })
 }

@@ -148,13 +148,15 @@ pub enum EmitError {
     VlanPriority(u8),
     /// An identification that is not 0 in an IPv6 packet, whose header has no such field.
     Ipv6Identification(u16),
+    /// The Quick-Start option in an IPv6 packet, where it is a hop-by-hop option.
+    Ipv6QuickStart,
     /// [`crate::Body::Other`] with a protocol whose parse gives something else: TCP, or an empty hop-by-hop header.
     Protocol(u8),
     /// Flag bits above the twelve of the TCP header.
     Flags(u16),
     /// Options other than SACK take more than 40 bytes: how many.
     OptionsLength(usize),
-    /// [`crate::tcp::Segment::unknown`] is empty, malformed or padded, or holds an option this crate speaks.
+    /// [`crate::tcp::RareOptions`] are empty, or the unknown ones malformed or padded, or holds an option this crate speaks.
     UnknownOptions,
 }
 
@@ -173,6 +175,7 @@ impl fmt::Display for EmitError {
             Self::Ipv6Identification(id) => {
                 write!(f, "identification {id}: expected 0 in an IPv6 packet, which has no such field")
             }
+            Self::Ipv6QuickStart => f.write_str("Quick-Start option: expected an IPv4 packet"),
             Self::Protocol(protocol) => {
                 write!(f, "protocol {protocol}: expected one that does not parse as something else")
             }

@@ -39,7 +39,7 @@ impl Packet {
     /// }
     /// ```
     ///
-    /// What a packet does not keep: IPv4 options, the IPv4 flags (a fragment is an error), the IPv6 flow label, the order
+    /// What a packet does not keep: IPv4 options other than Quick-Start's, the IPv4 flags (a fragment is an error), the IPv6 flow label, the order
     /// and the padding of TCP options. IPv6 extension headers stay in [`Body::Other`].
     ///
     /// # Errors
@@ -67,6 +67,7 @@ impl Packet {
             hop_limit: header.hop_limit,
             traffic_class: header.traffic_class,
             identification: header.identification,
+            quick_start: header.quick_start,
             corrupted,
             body,
         })
@@ -139,6 +140,9 @@ impl Packet {
         }
         let max = match (self.src, self.dst) {
             (IpAddr::V4(_), IpAddr::V4(_)) => ipv4::MAX_LEN,
+            (IpAddr::V6(_), IpAddr::V6(_)) if self.quick_start.is_some() => {
+                return Err(EmitError::Ipv6QuickStart);
+            }
             (IpAddr::V6(_), IpAddr::V6(_)) if self.identification == 0 => ipv6::MAX_LEN,
             (IpAddr::V6(_), IpAddr::V6(_)) => return Err(EmitError::Ipv6Identification(self.identification)),
             _ => return Err(EmitError::AddressFamilies),
@@ -165,7 +169,7 @@ impl Packet {
         let (ether_type, header_len) = match (self.src, self.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
                 ipv4::emit(&header, src, dst, len, packet);
-                (ethernet::IPV4, ipv4::HEADER_LEN)
+                (ethernet::IPV4, ipv4::len_of(self.quick_start))
             }
             (IpAddr::V6(src), IpAddr::V6(dst)) => {
                 ipv6::emit(&header, src, dst, len, packet);
@@ -187,6 +191,7 @@ impl Packet {
             hop_limit: self.hop_limit,
             traffic_class: self.traffic_class,
             identification: self.identification,
+            quick_start: self.quick_start,
             protocol: match self.body {
                 Body::Tcp(_) => ip::TCP,
                 Body::Other { protocol, .. } => protocol,

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use crate::quick_start::QuickStart;
+
 /// The fields of an IP header that a packet keeps.
 #[derive(Clone, Copy)]
 pub(crate) struct IpHeader {
@@ -10,6 +12,8 @@ pub(crate) struct IpHeader {
     pub(crate) hop_limit: u8,
     pub(crate) traffic_class: u8,
     pub(crate) identification: u16,
+    /// IPv4 only.
+    pub(crate) quick_start: Option<QuickStart>,
     /// Protocol, or the next-header value of an IPv6 header.
     pub(crate) protocol: u8,
 }

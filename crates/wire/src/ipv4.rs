@@ -1,4 +1,4 @@
-//! IPv4 (RFC 791). Options are stepped over; fragments are errors.
+//! IPv4 (RFC 791). Options other than Quick-Start's are stepped over; fragments are errors.
 
 use std::net::Ipv4Addr;
 
@@ -7,8 +7,9 @@ use bytes::BufMut;
 use crate::checksum::{Checksums, Sum};
 use crate::error::{Header, ParseError};
 use crate::ip::IpHeader;
+use crate::quick_start::{self, QuickStart};
 
-/// Bytes of a header without options: the only kind emitted.
+/// Bytes of a header without options.
 pub(crate) const HEADER_LEN: usize = 20;
 /// Bytes that the total length field can state.
 pub(crate) const MAX_LEN: usize = 0xffff;
@@ -43,6 +44,7 @@ pub(crate) fn parse(data: &[u8], checksums: Checksums) -> Result<(IpHeader, &[u8
         traffic_class,
         identification: u16::from_be_bytes([i0, i1]),
         protocol,
+        quick_start: find_quick_start(&header[HEADER_LEN..]),
     };
     Ok((parsed, body))
 }
@@ -53,6 +55,28 @@ fn header_len(version_ihl: u8, have: usize) -> Result<usize, ParseError> {
         return Ok(stated);
     }
     Err(ParseError::HeaderLength { header: Header::Ipv4, stated, min: HEADER_LEN, max: have.min(60) })
+}
+
+/// The Quick-Start option, if it is there; the last of several. What is malformed ends the search (RFC 791 §3.1).
+fn find_quick_start(mut options: &[u8]) -> Option<QuickStart> {
+    const END: u8 = 0;
+    const NOP: u8 = 1;
+    let mut found = None;
+    while let Some((&kind, rest)) = options.split_first() {
+        match kind {
+            END => break,
+            NOP => options = rest,
+            _ => {
+                let stated = usize::from(rest.first().copied().unwrap_or(0));
+                let Some((option, after)) = options.split_at_checked(stated).filter(|_| stated >= 2) else {
+                    break;
+                };
+                found = QuickStart::parse(option).or(found);
+                options = after;
+            }
+        }
+    }
+    found
 }
 
 /// The bytes that the total length covers.
@@ -87,8 +111,9 @@ fn whole(fragment: u16) -> Result<(), ParseError> {
 
 /// Writes the header of a packet of `len` bytes, which [`MAX_LEN`] bounds.
 pub(crate) fn emit(header: &IpHeader, src: Ipv4Addr, dst: Ipv4Addr, len: usize, out: &mut [u8]) {
+    let header_len = len_of(header.quick_start);
     let mut at = &mut *out;
-    at.put_u8(0x45);
+    at.put_u8(0x40 | (header_len / 4) as u8);
     at.put_u8(header.traffic_class);
     at.put_u16(len as u16);
     at.put_u16(header.identification);
@@ -99,6 +124,15 @@ pub(crate) fn emit(header: &IpHeader, src: Ipv4Addr, dst: Ipv4Addr, len: usize, 
     at.put_u16(0);
     at.put_slice(&src.octets());
     at.put_slice(&dst.octets());
-    let checksum = Sum::default().add(&out[..HEADER_LEN]).checksum();
+    if let Some(option) = header.quick_start {
+        at.put_slice(&option.emit());
+    }
+    let checksum = Sum::default().add(&out[..header_len]).checksum();
     out[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Bytes of the header with or without that option.
+#[inline]
+pub(crate) fn len_of(option: Option<QuickStart>) -> usize {
+    HEADER_LEN + if option.is_some() { quick_start::OPTION_LEN } else { 0 }
 }

@@ -33,6 +33,7 @@ pub(crate) fn parse(data: &[u8]) -> Result<(IpHeader, &[u8]), ParseError> {
         hop_limit,
         traffic_class: v0 << 4 | v1 >> 4,
         identification: 0,
+        quick_start: None,
         protocol,
     };
     Ok((header, body))

@@ -16,6 +16,7 @@ pub mod openflow;
 mod packet;
 mod payload;
 pub mod pcapng;
+mod quick_start;
 mod solicitation;
 pub mod tcp;
 
@@ -26,4 +27,5 @@ pub use glance::Glance;
 pub use notification::Notification;
 pub use packet::{Body, Ethernet, Packet, Vlan};
 pub use payload::Payload;
+pub use quick_start::{QuickStart, QuickStartNonce, QuickStartRate, QuickStartResponse};
 pub use solicitation::{Announcement, Solicitation};

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use crate::Payload;
 use crate::tcp::Segment;
+use crate::{Payload, QuickStart};
 
 /// An IEEE 802.1Q tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,8 @@ pub struct Packet {
     pub traffic_class: u8,
     /// IPv4 identification; 0 for IPv6.
     pub identification: u16,
+    /// The Quick-Start option of an IPv4 header (RFC 4782 §3.1).
+    pub quick_start: Option<QuickStart>,
     /// Bit errors that a checksum would reveal. Only nodes that verify checksums may look at it.
     pub corrupted: bool,
     /// What it carries.
@@ -89,6 +91,7 @@ impl Packet {
             hop_limit: 64,
             traffic_class: 0,
             identification: 0,
+            quick_start: None,
             corrupted: false,
             body: Body::Tcp(segment),
         }
@@ -97,23 +100,25 @@ impl Packet {
     /// Bytes of the IP packet: what a link's rate and a queue's byte limit count. A frame's header does not count, as in
     /// the papers' settings and in ns-2.
     pub fn ip_len(&self) -> usize {
-        match &self.body {
-            Body::Tcp(segment) => Self::tcp_len(self.src, segment),
-            Body::Other { payload, .. } => header_len(self.src) + payload.len(),
-        }
+        let body = match &self.body {
+            Body::Tcp(segment) => segment.header_len() + segment.payload.len(),
+            Body::Other { payload, .. } => payload.len(),
+        };
+        header_len(self.src, self.quick_start) + body
     }
 
-    /// [`Packet::ip_len`] of the packet in which `src` sends a segment.
+    /// [`Packet::ip_len`] of the packet in which `src` sends a segment, without IP options.
     #[inline]
     pub fn tcp_len(src: IpAddr, segment: &Segment) -> usize {
-        header_len(src) + segment.header_len() + segment.payload.len()
+        header_len(src, None) + segment.header_len() + segment.payload.len()
     }
 }
 
 /// Bytes of the IP header that a packet from `src` has.
-fn header_len(src: IpAddr) -> usize {
-    if src.is_ipv4() { crate::ipv4::HEADER_LEN } else { crate::ipv6::HEADER_LEN }
+#[inline]
+fn header_len(src: IpAddr, option: Option<QuickStart>) -> usize {
+    if src.is_ipv4() { crate::ipv4::len_of(option) } else { crate::ipv6::HEADER_LEN }
 }
 
 // Simulations copy packets on every hop: a larger one is a decision, not an accident.
-const _: () = assert!(size_of::<Packet>() <= 184 && size_of::<Segment>() <= 128);
+const _: () = assert!(size_of::<Packet>() <= 184 && size_of::<Segment>() <= 120);

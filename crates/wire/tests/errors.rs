@@ -66,6 +66,7 @@ fn emit_errors_say_what_was_expected() {
             EmitError::Ipv6Identification(1),
             "identification 1: expected 0 in an IPv6 packet, which has no such field",
         ),
+        (EmitError::Ipv6QuickStart, "Quick-Start option: expected an IPv4 packet"),
         (EmitError::Protocol(6), "protocol 6: expected one that does not parse as something else"),
         (EmitError::Flags(0x1000), "TCP flags 0x1000: expected at most 0x0fff"),
         (EmitError::OptionsLength(44), "TCP options of 44 bytes: expected at most 40 besides SACK"),

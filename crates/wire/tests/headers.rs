@@ -4,7 +4,8 @@ use bytes::Bytes;
 use handfast_core::SeqNum;
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{
-    Body, Checksums, EmitError, Ethernet, Header, LinkType, Packet, ParseError, Payload, Vlan,
+    Body, Checksums, EmitError, Ethernet, Header, LinkType, Packet, ParseError, Payload, QuickStart,
+    QuickStartNonce, QuickStartRate, Vlan,
 };
 
 /// A segment between 192.0.2.1 and 192.0.2.2 that carries "hi", made by hand. The checksums are scapy's.
@@ -157,6 +158,35 @@ fn a_corrupted_packet_is_emitted_with_a_wrong_checksum() {
 }
 
 #[test]
+fn a_quick_start_option_lengthens_the_header_and_its_checksum() {
+    // RFC 4782 §3.1, figure 3.
+    let (rate, nonce) = (QuickStartRate::from_field(10), QuickStartNonce::new(0x2aaa_aaaa));
+    let request = QuickStart::Request { rate, ttl: 91, nonce };
+    let packet = Packet { quick_start: Some(request), ..v4_packet() };
+    let frame = emit(&packet);
+    assert_eq!(frame.len(), packet.ip_len());
+    assert_eq!(packet.ip_len(), v4_packet().ip_len() + 8);
+    assert_eq!(frame[0], 0x47);
+    assert_eq!(frame[20..28], [25, 8, 0x0a, 91, 0xaa, 0xaa, 0xaa, 0xa8]);
+    assert_eq!(parse(&frame), Ok(packet.clone()));
+    let mut damaged = frame.clone();
+    damaged[23] -= 1;
+    assert!(matches!(parse(&damaged), Err(ParseError::Ipv4Checksum { .. })));
+    // Behind other options it is found, behind the end or a malformed one it is not.
+    let behind = |first: [u8; 4]| {
+        let mut frame = frame.clone();
+        frame[0] = 0x48;
+        frame[3] += 4;
+        frame.splice(20..20, first);
+        Packet::parse(LinkType::RawIp, &frame.into(), Checksums::Trust).unwrap().quick_start
+    };
+    assert_eq!(behind([1, 7, 3, 4]), Some(request));
+    for first in [[0; 4], [1, 7, 1, 1], [1, 1, 1, 7]] {
+        assert_eq!(behind(first), None, "{first:?}");
+    }
+}
+
+#[test]
 fn ipv4_options_are_stepped_over() {
     let mut frame = V4.to_vec();
     (frame[0], frame[3]) = (0x46, 46);
@@ -274,6 +304,8 @@ fn what_has_no_form_on_the_wire_is_refused() {
     assert_eq!(refused(&tagged(Vlan { priority: 8, ..vlan })), EmitError::VlanPriority(8));
     assert_eq!(refused(&Packet { dst: v6_packet().dst, ..v4_packet() }), EmitError::AddressFamilies);
     assert_eq!(refused(&Packet { src: v6_packet().src, ..v4_packet() }), EmitError::AddressFamilies);
+    let report = QuickStart::Report { rate: QuickStartRate::NONE, nonce: QuickStartNonce::default() };
+    assert_eq!(refused(&Packet { quick_start: Some(report), ..v6_packet() }), EmitError::Ipv6QuickStart);
     assert_eq!(refused(&Packet { identification: 9, ..v6_packet() }), EmitError::Ipv6Identification(9));
     let other = |protocol| Body::Other { protocol, payload: Payload::EMPTY };
     assert_eq!(refused(&Packet { body: other(6), ..v4_packet() }), EmitError::Protocol(6));

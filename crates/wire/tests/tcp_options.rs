@@ -2,8 +2,13 @@
 
 use bytes::Bytes;
 use handfast_core::SeqNum;
-use handfast_wire::tcp::{SackBlock, SackBlocks, Segment, Timestamps};
-use handfast_wire::{Body, Checksums, EmitError, LinkType, Packet, ParseError};
+use handfast_wire::tcp::{
+    Estimate, Probe, RareOptions, RateOption, SackBlock, SackBlocks, Segment, Timestamps, TrainKind,
+};
+use handfast_wire::{
+    Body, Checksums, EmitError, LinkType, Packet, ParseError, QuickStartNonce, QuickStartRate,
+    QuickStartResponse,
+};
 
 const STAMPS: Option<Timestamps> = Some(Timestamps { val: 1, ecr: 2 });
 /// As they are written.
@@ -31,6 +36,10 @@ fn parse(options: &[u8]) -> Result<Segment, ParseError> {
         Body::Tcp(segment) => Ok(segment),
         Body::Other { .. } => panic!("it was TCP"),
     }
+}
+
+fn unknown(options: &[u8]) -> RareOptions {
+    RareOptions { unknown: options.into(), ..RareOptions::default() }
 }
 
 fn sack(edges: &[(u32, u32)]) -> SackBlocks {
@@ -69,8 +78,8 @@ fn each_option_alone_is_aligned_by_nops() {
 
 #[test]
 fn an_unknown_option_is_kept_and_padded_with_zeros() {
-    let unknown: Box<[u8]> = [34, 2, 254, 5, 1, 2, 3].into();
-    let segment = Segment { unknown: Some(unknown), mss: Some(9), ..Segment::EMPTY };
+    let segment =
+        Segment { rare: Some(Box::new(unknown(&[34, 2, 254, 5, 1, 2, 3]))), mss: Some(9), ..Segment::EMPTY };
     assert_eq!(emit(&segment), [2, 4, 0, 9, 34, 2, 254, 5, 1, 2, 3, 0]);
     // They keep their order, whatever stands between them.
     assert_eq!(parse(&[34, 2, 1, 2, 4, 0, 9, 1, 254, 5, 1, 2, 3, 0, 0, 0]), Ok(segment));
@@ -97,12 +106,44 @@ fn a_known_kind_with_another_length_is_unknown() {
     {
         let mut options = option.to_vec();
         options.resize(12, 0);
-        let expected = Segment { unknown: Some(option.into()), ..Segment::EMPTY };
+        let expected = Segment { rare: Some(Box::new(unknown(option))), ..Segment::EMPTY };
         assert_eq!(parse(&options), Ok(expected));
     }
     let not_whole_blocks = [[5, 12].as_slice(), &[7; 10]].concat();
-    let expected = Segment { unknown: Some(not_whole_blocks.clone().into()), ..Segment::EMPTY };
+    let expected = Segment { rare: Some(Box::new(unknown(&not_whole_blocks))), ..Segment::EMPTY };
     assert_eq!(parse(&not_whole_blocks), Ok(expected));
+}
+
+#[test]
+fn what_finds_a_rate_has_its_bytes() {
+    let with = |option| {
+        let rare = RareOptions { rate: Some(option), ..RareOptions::default() };
+        Segment { rare: Some(Box::new(rare)), ..Segment::EMPTY }
+    };
+    // RFC 4782 §4.2, figure 5.
+    let (rate, nonce) = (QuickStartRate::from_field(10), QuickStartNonce::new(1));
+    let response = with(RateOption::QuickStart(QuickStartResponse { rate, ttl_diff: 28, nonce }));
+    assert_eq!(emit(&response), [27, 8, 10, 28, 0, 0, 0, 4]);
+    // RFC 6994 §3: kind 253 and an identifier of the experiment.
+    let probe = Probe { kind: TrainKind::Chirp, train: 2, index: 3, count: 0x0405, offset_ns: 0x0607_0809 };
+    let probe = with(RateOption::Probe(probe));
+    assert_eq!(emit(&probe), [253, 14, b'h', b'f', 1, 2, 0, 3, 4, 5, 6, 7, 8, 9, 0, 0]);
+    let estimate = Estimate { kind: TrainKind::Pair, train: 2, bytes_per_s: 0x0304_0506 };
+    let estimate = with(RateOption::Estimate(estimate));
+    assert_eq!(emit(&estimate), [253, 10, b'h', b'f', 0, 2, 3, 4, 5, 6, 0, 0]);
+    for segment in [response, probe, estimate] {
+        assert_eq!(parse(&emit(&segment)), Ok(segment));
+    }
+    // Another experiment, and what is not of its shape, is not ours.
+    for foreign in [
+        [253, 10, b'h', b'g', 0, 2, 3, 4, 5, 6, 0, 0],
+        [253, 10, b'h', b'f', 2, 2, 3, 4, 5, 6, 0, 0],
+        [253, 9, b'h', b'f', 0, 2, 3, 4, 5, 0, 0, 0],
+        [27, 7, 10, 28, 0, 0, 0, 0, 0, 0, 0, 0],
+    ] {
+        let segment = parse(&foreign).unwrap();
+        assert!(segment.rate_option().is_none() && segment.rare.is_some(), "{foreign:?}");
+    }
 }
 
 #[test]
@@ -128,8 +169,8 @@ fn sack_gives_way_to_other_options() {
     assert_eq!((segment.options_len(), segment.sack_room()), (40, 3));
     assert_eq!(parse(&emit(&segment)).unwrap().sack, sack(&[(1, 2), (3, 4), (5, 6)]));
     // MPTCP's data sequence signal of 20 bytes beside timestamps.
-    let unknown = [[30, 20].as_slice(), &[0; 18]].concat().into_boxed_slice();
-    let crowded = Segment { unknown: Some(unknown), ..segment };
+    let crowded =
+        Segment { rare: Some(Box::new(unknown(&[[30, 20].as_slice(), &[0; 18]].concat()))), ..segment };
     assert_eq!((crowded.options_len(), crowded.sack_room()), (40, 1));
     assert_eq!(parse(&emit(&crowded)).unwrap().sack, sack(&[(1, 2)]));
     let roomless = Segment { mss: Some(1), window_scale: Some(2), ..crowded };
@@ -141,14 +182,14 @@ fn sack_gives_way_to_other_options() {
 #[test]
 fn options_are_packed_before_sack_gives_way() {
     // Aligned: 12 + 12 + 19 → 44 bytes. Packed: 10 + 10 + 19 → 40.
-    let unknown = [[99, 19].as_slice(), &[7; 17]].concat();
+    let foreign = [[99, 19].as_slice(), &[7; 17]].concat();
     let segment = Segment {
         timestamps: STAMPS,
         sack: sack(&[(1, 2)]),
-        unknown: Some(unknown.clone().into()),
+        rare: Some(Box::new(unknown(&foreign))),
         ..Segment::EMPTY
     };
-    let packed = [&TIMESTAMPS[..], &[5, 10, 0, 0, 0, 1, 0, 0, 0, 2], &unknown, &[0]].concat();
+    let packed = [&TIMESTAMPS[..], &[5, 10, 0, 0, 0, 1, 0, 0, 0, 2], &foreign, &[0]].concat();
     assert_eq!(emit(&segment), packed);
     assert_eq!((segment.options_len(), segment.sack_room()), (40, 1));
     assert_eq!(parse(&packed), Ok(segment));
@@ -157,15 +198,15 @@ fn options_are_packed_before_sack_gives_way() {
 #[test]
 fn options_that_cannot_be_sent_are_refused() {
     let refused = |segment: Segment| packet(segment).emit(&mut Vec::new()).unwrap_err();
-    let unknown = |bytes: &[u8]| Segment { unknown: Some(bytes.into()), ..Segment::EMPTY };
+    let with = |bytes: &[u8]| Segment { rare: Some(Box::new(unknown(bytes))), ..Segment::EMPTY };
     // Empty, a NOP, the end, cut off, a length below 2, a kind that is known.
     for bytes in [&[][..], &[99, 2, 1], &[99, 2, 0], &[99, 3], &[99], &[99, 1], &[2, 4, 0, 9], &[99, 2, 4, 2]]
     {
-        assert_eq!(refused(unknown(bytes)), EmitError::UnknownOptions, "{bytes:?}");
+        assert_eq!(refused(with(bytes)), EmitError::UnknownOptions, "{bytes:?}");
     }
     let long = [[99, 38].as_slice(), &[0; 36]].concat();
-    assert!(packet(unknown(&long)).emit(&mut Vec::new()).is_ok());
-    let longer = Segment { mss: Some(1), ..unknown(&long) };
+    assert!(packet(with(&long)).emit(&mut Vec::new()).is_ok());
+    let longer = Segment { mss: Some(1), ..with(&long) };
     assert_eq!(longer.options_len(), 44);
     assert_eq!(refused(longer), EmitError::OptionsLength(44));
 }

@@ -14,8 +14,8 @@ pub(crate) fn check(segment: &Segment) -> Result<(), EmitError> {
     if segment.flags.0 > 0xfff {
         return Err(EmitError::Flags(segment.flags.0));
     }
-    if let Some(unknown) = &segment.unknown {
-        options::check_unknown(unknown)?;
+    if let Some(rare) = &segment.rare {
+        rare.check()?;
     }
     let options = segment.options_len();
     if options <= options::MAX_LEN { Ok(()) } else { Err(EmitError::OptionsLength(options)) }

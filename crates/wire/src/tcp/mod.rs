@@ -3,6 +3,7 @@
 mod emit;
 mod options;
 mod parse;
+mod rate_option;
 
 use std::fmt;
 use std::ops::BitOr;
@@ -13,6 +14,7 @@ use crate::Payload;
 
 pub(crate) use emit::{check, emit};
 pub(crate) use parse::{header_len_of, parse};
+pub use rate_option::{Estimate, Probe, RateOption, TrainKind};
 
 /// Bytes of a TCP header without options.
 pub const HEADER_LEN: usize = 20;
@@ -121,6 +123,15 @@ impl fmt::Debug for SackBlocks {
     }
 }
 
+/// Options that hardly any segment has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RareOptions {
+    /// One about the rate to send at.
+    pub rate: Option<RateOption>,
+    /// Options this project does not speak, kind and length included, in order, without padding. At most 40 bytes.
+    pub unknown: Box<[u8]>,
+}
+
 /// A TCP segment: header, options and payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -148,9 +159,8 @@ pub struct Segment {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks (RFC 2018 §3), a DSACK block first (RFC 2883).
     pub sack: SackBlocks,
-    /// Options this project does not speak, kind and length included, in order, without padding. At most 40 bytes;
-    /// [`None`] rather than empty.
-    pub unknown: Option<Box<[u8]>>,
+    /// The others; [`None`] rather than empty.
+    pub rare: Option<Box<RareOptions>>,
     /// What it carries.
     pub payload: Payload,
 }
@@ -170,7 +180,7 @@ impl Segment {
         sack_permitted: false,
         timestamps: None,
         sack: SackBlocks::NONE,
-        unknown: None,
+        rare: None,
         payload: Payload::EMPTY,
     };
 
@@ -191,6 +201,11 @@ impl Segment {
     /// way when the segment is emitted, the last first: an endpoint does not push them.
     pub fn sack_room(&self) -> usize {
         options::Layout::of(self, 4).sack_blocks
+    }
+
+    /// The option about the rate to send at.
+    pub fn rate_option(&self) -> Option<&RateOption> {
+        self.rare.as_ref()?.rate.as_ref()
     }
 
     /// Bytes of header: 20 and the options.

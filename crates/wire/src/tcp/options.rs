@@ -3,7 +3,7 @@
 use bytes::BufMut;
 use handfast_core::SeqNum;
 
-use super::{SackBlock, SackBlocks, Segment, Timestamps};
+use super::{RareOptions, RateOption, SackBlock, SackBlocks, Segment, Timestamps};
 use crate::error::{EmitError, ParseError};
 
 /// Bytes of options that the data offset leaves room for.
@@ -51,7 +51,7 @@ impl Layout {
     #[inline]
     fn with(segment: &Segment, aligned: bool, sack_blocks: usize) -> Self {
         let nops = |n: usize| if aligned { n } else { 0 };
-        let mut len = segment.unknown.as_ref().map_or(0, |unknown| unknown.len());
+        let mut len = segment.rare.as_ref().map_or(0, |rare| rare.len());
         if segment.mss.is_some() {
             len += 4;
         }
@@ -71,7 +71,7 @@ impl Layout {
         Self { aligned, sack_blocks, len: len.next_multiple_of(4) }
     }
 
-    /// Writes the options in the order in which Linux writes them, then the unknown ones, then padding.
+    /// Writes the options in the order in which Linux writes them, then the rare ones, then padding.
     pub(crate) fn emit(self, segment: &Segment, out: &mut [u8]) {
         let mut at = &mut out[..self.len];
         if let Some(mss) = segment.mss {
@@ -84,7 +84,9 @@ impl Layout {
             at.put_slice(&[WINDOW_SCALE, 3, shift]);
         }
         self.emit_sack(segment.sack.as_slice(), &mut at);
-        at.put_slice(segment.unknown.as_deref().unwrap_or_default());
+        if let Some(rare) = &segment.rare {
+            rare.emit(&mut at);
+        }
         // RFC 9293 §3.1: the padding is composed of zeros.
         at.fill(END);
     }
@@ -124,21 +126,24 @@ impl Layout {
 
 /// Reads a header's options into `segment`. Of an option that comes twice the last counts, as in Linux.
 pub(super) fn parse(segment: &mut Segment, mut options: &[u8]) -> Result<(), ParseError> {
-    let mut unknown = Vec::new();
+    let (mut rate, mut unknown) = (None, Vec::new());
     while let Some((&kind, rest)) = options.split_first() {
         match kind {
             END => break,
             NOP => options = rest,
             _ => {
                 let (option, after) = split_option(kind, options)?;
-                if !parse_known(segment, option) {
+                if let Some(option) = RateOption::parse(option) {
+                    rate = Some(option);
+                } else if !parse_known(segment, option) {
                     unknown.extend_from_slice(option);
                 }
                 options = after;
             }
         }
     }
-    segment.unknown = (!unknown.is_empty()).then(|| unknown.into_boxed_slice());
+    let rare = RareOptions { rate, unknown: unknown.into_boxed_slice() };
+    segment.rare = (!rare.is_empty()).then(|| Box::new(rare));
     Ok(())
 }
 
@@ -186,9 +191,28 @@ fn parse_sack(bytes: &[u8]) -> Option<SackBlocks> {
     (!sack.is_empty()).then_some(sack)
 }
 
-/// Whether a parse of `unknown` gives exactly these unknown options and nothing else.
-pub(super) fn check_unknown(unknown: &[u8]) -> Result<(), EmitError> {
-    let mut scratch = Segment::EMPTY;
-    let same = parse(&mut scratch, unknown).is_ok() && scratch.unknown.as_deref() == Some(unknown);
-    if same { Ok(()) } else { Err(EmitError::UnknownOptions) }
+impl RareOptions {
+    fn is_empty(&self) -> bool {
+        self.rate.is_none() && self.unknown.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.unknown.len() + self.rate.as_ref().map_or(0, RateOption::len)
+    }
+
+    fn emit(&self, at: &mut impl BufMut) {
+        if let Some(option) = &self.rate {
+            option.emit(at);
+        }
+        at.put_slice(&self.unknown);
+    }
+
+    /// Whether there is something, and a parse of the unknown options gives exactly these and nothing else.
+    pub(super) fn check(&self) -> Result<(), EmitError> {
+        let mut scratch = Segment::EMPTY;
+        let parsed = parse(&mut scratch, &self.unknown).is_ok();
+        let back = scratch.rare.map_or_else(Self::default, |rare| *rare);
+        let same = parsed && back.rate.is_none() && back.unknown == self.unknown;
+        if same && !self.is_empty() { Ok(()) } else { Err(EmitError::UnknownOptions) }
+    }
 }

@@ -6,14 +6,18 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use handfast_core::SeqNum;
-use handfast_wire::tcp::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
-use handfast_wire::{Body, Ethernet, Packet, Payload, Vlan};
+use handfast_wire::tcp::{
+    Estimate, Flags, Probe, RareOptions, RateOption, SackBlock, SackBlocks, Segment, Timestamps, TrainKind,
+};
+use handfast_wire::{
+    Body, Ethernet, Packet, Payload, QuickStart, QuickStartNonce, QuickStartRate, QuickStartResponse, Vlan,
+};
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 
 /// Kinds of options that this crate speaks; an unknown option of such a kind has a length that is not that kind's.
-const KNOWN: [u8; 7] = [0, 1, 2, 3, 4, 5, 8];
+const KNOWN: [u8; 8] = [0, 1, 2, 3, 4, 5, 8, 27];
 
 fn ethernet() -> impl Strategy<Value = Ethernet> {
     let vlan = (0..8_u8, any::<bool>(), 0..4096_u16).prop_map(|(priority, drop_eligible, id)| Vlan {
@@ -57,8 +61,11 @@ fn unknown_option() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn unknown() -> impl Strategy<Value = Option<Box<[u8]>>> {
-    of(vec(unknown_option(), 1..4).prop_map(|options| options.concat().into_boxed_slice()))
+fn rare() -> impl Strategy<Value = Option<Box<RareOptions>>> {
+    (rate_option(), vec(unknown_option(), 0..4)).prop_map(|(rate, unknown)| {
+        let rare = RareOptions { rate, unknown: unknown.concat().into_boxed_slice() };
+        (rare != RareOptions::default()).then(|| Box::new(rare))
+    })
 }
 
 fn sack() -> impl Strategy<Value = SackBlocks> {
@@ -69,6 +76,31 @@ fn sack() -> impl Strategy<Value = SackBlocks> {
         }
         sack
     })
+}
+
+fn quick_start_fields() -> impl Strategy<Value = (QuickStartRate, u8, QuickStartNonce)> {
+    any::<(u8, u8, u32)>()
+        .prop_map(|(rate, ttl, nonce)| (QuickStartRate::from_field(rate), ttl, QuickStartNonce::new(nonce)))
+}
+
+fn quick_start() -> impl Strategy<Value = QuickStart> {
+    (any::<bool>(), quick_start_fields()).prop_map(|(request, (rate, ttl, nonce))| {
+        if request { QuickStart::Request { rate, ttl, nonce } } else { QuickStart::Report { rate, nonce } }
+    })
+}
+
+fn rate_option() -> impl Strategy<Value = Option<RateOption>> {
+    let kind = || prop_oneof![Just(TrainKind::Pair), Just(TrainKind::Chirp)];
+    let response = quick_start_fields().prop_map(|(rate, ttl_diff, nonce)| {
+        RateOption::QuickStart(QuickStartResponse { rate, ttl_diff, nonce })
+    });
+    let probe =
+        (kind(), any::<(u8, u16, u16, u32)>()).prop_map(|(kind, (train, index, count, offset_ns))| {
+            RateOption::Probe(Probe { kind, train, index, count, offset_ns })
+        });
+    let estimate = (kind(), any::<(u8, u32)>())
+        .prop_map(|(kind, (train, bytes_per_s))| RateOption::Estimate(Estimate { kind, train, bytes_per_s }));
+    of(prop_oneof![response, probe, estimate])
 }
 
 fn header() -> impl Strategy<Value = Segment> {
@@ -89,10 +121,10 @@ fn header() -> impl Strategy<Value = Segment> {
 /// Any segment, its options within 40 bytes or not.
 pub(crate) fn any_segment(payload: impl Strategy<Value = Payload>) -> impl Strategy<Value = Segment> {
     let timestamps = of(any::<(u32, u32)>().prop_map(|(val, ecr)| Timestamps { val, ecr }));
-    let options = (of(any::<u16>()), of(any::<u8>()), any::<bool>(), timestamps, sack(), unknown());
+    let options = (of(any::<u16>()), of(any::<u8>()), any::<bool>(), timestamps, sack(), rare());
     (header(), options, payload).prop_map(|(header, options, payload)| {
-        let (mss, window_scale, sack_permitted, timestamps, sack, unknown) = options;
-        Segment { mss, window_scale, sack_permitted, timestamps, sack, unknown, payload, ..header }
+        let (mss, window_scale, sack_permitted, timestamps, sack, rare) = options;
+        Segment { mss, window_scale, sack_permitted, timestamps, sack, rare, payload, ..header }
     })
 }
 
@@ -100,7 +132,7 @@ pub(crate) fn any_segment(payload: impl Strategy<Value = Payload>) -> impl Strat
 fn segment(payload: impl Strategy<Value = Payload>) -> impl Strategy<Value = Segment> {
     any_segment(payload).prop_map(|mut segment| {
         if segment.options_len() > 40 {
-            segment.unknown = None;
+            segment.rare = None;
         }
         let mut sack = SackBlocks::NONE;
         for &block in segment.sack.as_slice().iter().take(segment.sack_room()) {
@@ -120,11 +152,12 @@ fn body(payload: BoxedStrategy<Payload>) -> impl Strategy<Value = Body> {
 }
 
 fn packet_with(payload: BoxedStrategy<Payload>) -> impl Strategy<Value = Packet> {
-    let header = (any::<(u8, u8, u16)>(), any::<bool>());
+    let header = (any::<(u8, u8, u16)>(), any::<bool>(), of(quick_start()));
     (of(ethernet()), addresses(), header, body(payload)).prop_map(|(ethernet, (src, dst), header, body)| {
-        let ((hop_limit, traffic_class, identification), corrupted) = header;
+        let ((hop_limit, traffic_class, identification), corrupted, quick_start) = header;
+        let quick_start = quick_start.filter(|_| src.is_ipv4());
         let identification = if src.is_ipv4() { identification } else { 0 };
-        Packet { ethernet, src, dst, hop_limit, traffic_class, identification, corrupted, body }
+        Packet { ethernet, src, dst, hop_limit, traffic_class, identification, quick_start, corrupted, body }
     })
 }
 
