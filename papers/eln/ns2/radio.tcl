@@ -5,11 +5,15 @@
 # Fixed host, 10 Mbit/s 20 ms, base station, 2 Mbit/s 2 ms, mobile; drop-tail queues of 50 packets; 1,024 B of payload, ACKs of
 # 40 B (table 1). Losses are of data on the radio, after queue and wire, so that a lost packet has used its air time.
 
+# -exit 1: NewReno leaves recovery as RFC 6582 §3.2 step 3 option (1) has it, which ns-2 does not by default. -impatient, -tick,
+# -snooptick and -lan are for ablations (docs/peers.md).
+
 array set cfg {
     -scheme   sack
     -seed     1
     -time     200
     -loss     1e-3
+    -list     {}
     -window   20
     -queue    50
     -payload  1024
@@ -18,9 +22,9 @@ array set cfg {
     -minrto   0.2
     -tick     0.01
     -lan      auto
-    -singledup 1
-    -newreno1 1
-    -snoopthresh 1
+    -exit     1
+    -impatient 1
+    -snooptick 0.1
 }
 foreach {k v} $argv {
     if {![info exists cfg($k)]} {
@@ -53,14 +57,20 @@ $ns duplex-link $fh $bs 10Mb 20ms DropTail
 $ns queue-limit $fh $bs $cfg(-queue)
 $ns queue-limit $bs $fh $cfg(-queue)
 
-# Seed N is the N-th stream of ns-2's generator: it is linear, and seeding it with 1, 2, 3... gives runs whose losses coincide.
-for {set i 0} {$i < $cfg(-seed)} {incr i} { set rng [new RNG] }
-set ranvar [new RandomVariable/Uniform]
-$ranvar use-rng $rng
-set em [new ErrorModel]
-$em unit pkt
-$em set rate_ $cfg(-loss)
-$em ranvar $ranvar
+if {$cfg(-list) ne ""} {
+    # These packets, counted from 1, as `loss = {list = [...]}` does.
+    set em [new ErrorModel/List]
+    $em droplist [lmap number [split $cfg(-list) ,] { expr {$number - 1} }]
+} else {
+    # Seed N is the N-th stream of ns-2's generator: it is linear, and seeding it with 1, 2, 3... gives runs whose losses coincide.
+    for {set i 0} {$i < $cfg(-seed)} {incr i} { set rng [new RNG] }
+    set ranvar [new RandomVariable/Uniform]
+    $ranvar use-rng $rng
+    set em [new ErrorModel]
+    $em unit pkt
+    $em set rate_ $cfg(-loss)
+    $em ranvar $ranvar
+}
 
 if {$cfg(-lan) eq "auto"} { set cfg(-lan) $snoop }
 if {$cfg(-lan)} {
@@ -88,13 +98,18 @@ if {$cfg(-lan)} {
     $ns link-lossmodel $em $bs $mh
 }
 
+Snoop set snoopTick_ $cfg(-snooptick)
+
 # Set on the class: the agent computes its first window while it is created. syn_ and delay_growth_ would make segment 0 a SYN
 # of 40 bytes, and keep the first window back.
 foreach {name value} [list packetSize_ $cfg(-payload) window_ $cfg(-window) windowInit_ $cfg(-iw) windowInitOption_ 1 \
-        timestamps_ false overhead_ 0 minrto_ $cfg(-minrto) tcpTick_ $cfg(-tick) syn_ false delay_growth_ false singledup_ $cfg(-singledup)] {
+        timestamps_ false overhead_ 0 minrto_ $cfg(-minrto) tcpTick_ $cfg(-tick) syn_ false delay_growth_ false] {
     $sender set $name $value
 }
-if {$sender eq "Agent/TCP/Newreno"} { $sender set newreno_changes1_ $cfg(-newreno1) }
+if {$sender eq "Agent/TCP/Newreno"} {
+    $sender set exit_recovery_fix_ $cfg(-exit)
+    $sender set newreno_changes1_ $cfg(-impatient)
+}
 set tcp [new $sender]
 set sink [new $receiver]
 $ns attach-agent $fh $tcp
@@ -104,9 +119,10 @@ set ftp [new Application/FTP]
 $ftp attach-agent $tcp
 
 proc finish {} {
-    global cfg tcp
-    # bytes_ of the sink is of 32 bits; the cumulative ACK is not.
-    set delivered [expr {([$tcp set ack_] + 1) * $cfg(-payload)}]
+    global cfg tcp sink
+    # The sink counts headers too, but of the first segment: 40 B. bytes_ is of 32 bits, enough for two hours.
+    set size [expr {$cfg(-payload) + 40}]
+    set delivered [expr {([$sink set bytes_] + 40) / $size * $cfg(-payload)}]
     puts [format {{"delivered_bytes":%d,"goodput_bps":%.1f,"segments_sent":%d,"retransmitted_segments":%d,"timeouts":%d,"reductions":%d}} \
         $delivered [expr {$delivered * 8.0 / $cfg(-time)}] \
         [$tcp set ndatapack_] [$tcp set nrexmitpack_] [$tcp set nrexmit_] [$tcp set ncwndcuts_]]

@@ -104,6 +104,14 @@ impl Cache {
         behind.filter(|cached| cached.sent >= since).count() as u32
     }
 
+    /// Where the segment at `seq` was sent again already: how many after it left before that and have not come. A duplicate
+    /// acknowledgment of theirs says nothing of the repair.
+    pub(super) fn awaited_before_repair(&self, seq: SeqNum) -> u32 {
+        let mut from = self.segments.iter().skip(self.place(seq));
+        let Some(first) = from.next().filter(|first| first.resent) else { return 0 };
+        from.filter(|cached| cached.sent < first.sent && !cached.sacked).count() as u32
+    }
+
     /// The segments with something that the mobile has after them, and that it lacks.
     pub(super) fn holes(&mut self) -> impl Iterator<Item = &mut Cached> {
         let known = self.segments.iter().rposition(|cached| cached.sacked).unwrap_or(0);

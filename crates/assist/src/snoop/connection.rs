@@ -2,7 +2,7 @@
 
 use handfast_core::{Instant, SeqNum};
 use handfast_wire::Packet;
-use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::tcp::{Flags, SackBlock, Segment};
 
 use super::cache::{Cache, Cached};
 use super::config::{Config, Counters};
@@ -119,6 +119,7 @@ impl Connection {
         if last != Some(ack) {
             self.advance(now, ack, packet);
             self.fill(now, config, counters, out);
+            self.expected = self.cache.awaited_before_repair(ack);
             let ours = self.cache.at(ack).is_some_and(|next| !next.by_sender);
             return if ours && !segment.sack.is_empty() { Verdict::PassWithoutSack } else { Verdict::Pass };
         }
@@ -130,7 +131,7 @@ impl Connection {
         if !bare || other_news {
             return Verdict::Pass;
         }
-        self.on_duplicate(now, ack, config, counters, out)
+        self.on_duplicate(now, ack, tells_of_duplicate(segment), config, counters, out)
     }
 
     /// What lies further from the last acknowledgment than any window is of a later time: the connection went on elsewhere
@@ -156,10 +157,13 @@ impl Connection {
         self.started = (!self.cache.is_empty()).then_some(now);
     }
 
+    /// `twice`: the mobile has got something twice, which says nothing of what it lacks. Taken for a loss it would be answered
+    /// with the first segment, that segment with the next such report, and so on for ever.
     fn on_duplicate(
         &mut self,
         now: Instant,
         ack: SeqNum,
+        twice: bool,
         config: &Config,
         counters: &mut Counters,
         out: &mut Vec<Packet>,
@@ -170,8 +174,8 @@ impl Connection {
         };
         let (before, again) = (lost.sent, lost.resent);
         if again && self.expected > 0 {
-            self.expected -= 1;
-        } else {
+            self.expected -= u32::from(!twice);
+        } else if !twice {
             // The first of them; or what was on its way explains no more: something that left later has come, and the repair is lost.
             send_again(now, lost, counters, out);
             let behind = self.cache.sent_since(ack, if again { before } else { Instant::ZERO });
@@ -244,6 +248,17 @@ pub(super) fn without_sack(mut packet: Packet) -> Packet {
         segment.sack = handfast_wire::tcp::SackBlocks::NONE;
     }
     packet
+}
+
+/// RFC 2883 §4: the first block is below the acknowledgment, or inside the second one.
+fn tells_of_duplicate(segment: &Segment) -> bool {
+    let inside =
+        |one: &SackBlock, other: &SackBlock| !one.start.before(other.start) && !one.end.after(other.end);
+    match segment.sack.as_slice() {
+        [first, ..] if !first.end.after(segment.ack) => true,
+        [first, second, ..] => inside(first, second),
+        _ => false,
+    }
 }
 
 fn window(packet: &Packet) -> Option<u16> {

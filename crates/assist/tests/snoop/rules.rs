@@ -167,6 +167,38 @@ fn a_partial_acknowledgment_with_sack_fills_the_next_hole_at_once() {
 }
 
 #[test]
+fn what_was_on_its_way_says_nothing_of_a_hole_that_is_filled() {
+    let mut world = six();
+    // 1 and 3 are lost; the repair of 3 leaves after 4 and 5, and before 6.
+    assert_eq!(world.sack(1, &[(2, 3)]), [Data(1)]);
+    world.wait(1);
+    assert_eq!(world.sack(3, &[(4, 5)]), [Data(3), Ack(3)]);
+    world.wait(1);
+    world.data(6);
+    world.data(7);
+    assert_eq!(world.sack(3, &[(4, 6)]), [], "5 came");
+    assert_eq!(world.sack(3, &[(4, 7)]), [Data(3)], "6 came, so the repair is lost");
+    assert_eq!(world.sack(3, &[(4, 8)]), []);
+}
+
+#[test]
+fn what_the_mobile_has_got_twice_is_no_loss() {
+    let mut world = six();
+    assert_eq!(world.sack(1, &[(0, 1)]), [], "RFC 2883 §4: below the acknowledgment");
+    assert_eq!((world.snoop.counters().resent, world.snoop.counters().suppressed), (0, 1));
+    // Nor is it one of the duplicates that are expected of 3, 4 and 5.
+    assert_eq!(world.ack(1), [Data(1)]);
+    assert_eq!(world.sack(1, &[(0, 1)]), []);
+    (0..3).for_each(|_| assert_eq!(world.ack(1), []));
+    assert_eq!(
+        world.sack(1, &[(4, 5), (3, 6)]),
+        [Data(2)],
+        "inside the second block: a hole, but the repair of 1 is not lost"
+    );
+    assert_eq!(world.ack(1), [Data(1)]);
+}
+
+#[test]
 fn the_sender_hears_of_holes_that_are_its_own() {
     let mut world = World::new();
     for number in [0, 1, 2, 4, 5, 6] {

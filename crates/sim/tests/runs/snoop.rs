@@ -47,3 +47,10 @@ fn a_loss_before_the_base_station_is_the_senders_to_repair() {
     assert_eq!(run.aggregate.retransmitted_segments, Some(1));
     assert_eq!(run.aggregate.timeouts, Some(0));
 }
+
+#[test]
+fn two_losses_in_a_window_cost_two_repairs_and_no_more() {
+    let bytes = |loss| result(&scenario(&network(loss)), "snoop-sack", 1).aggregate.delivered_bytes;
+    let cost = bytes("0") - bytes("{list = [3000, 3002]}");
+    assert!(cost < 20 * 1_024, "{cost} B: what the mobile gets twice must not be answered with more of it");
+}
