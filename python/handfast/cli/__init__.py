@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from handfast._handfast import Cancelled, __version__
-from handfast.cli import compare, doctor, fidelity, lab, listing, peers, report, reproduce, run, schema, sweep
+from handfast.cli import common, compare, doctor, fidelity, lab, listing, peers, report, reproduce, run, schema, sweep
 from handfast.errors import INTERRUPTED, WRONG_INPUT, HandfastError, ScenarioError
 
 
@@ -69,7 +69,7 @@ def about(
     """
 
 
-for _module in (run, compare, sweep, reproduce, peers, report, listing, schema, doctor, lab, fidelity):
+for _module in (run, compare, common, sweep, reproduce, peers, report, listing, schema, doctor, lab, fidelity):
     _module.register(app)
 
 

@@ -78,11 +78,16 @@ def _split(values: str, text: str) -> list[str]:
 
 def names(text: str | None) -> list[str] | None:
     """Read A,B,C; None stays None."""
+    return listed("--schemes", text)
+
+
+def listed(option: str, text: str | None) -> list[str] | None:
+    """Read the A,B,C of `option`; None stays None."""
     if text is None:
         return None
     found = [name.strip() for name in text.split(",") if name.strip()]
     if not found:
-        raise InputError("--schemes: names no scheme")
+        raise InputError(f"{option}: names nothing")
     return found
 
 

@@ -92,6 +92,7 @@ class Plan:
     name: str
     scenario: Path
     schemes: tuple[str, ...]
+    """Empty: all of the scenario."""
     seeds: tuple[int, ...]
     quick_seeds: tuple[int, ...]
     backends: tuple[str, ...]
@@ -103,7 +104,7 @@ class Plan:
         """The runs of the choices in `only`; a point is (axis, choice) for each axis."""
         self._check(only)
         base = api.load(self.scenario, self.fixed)
-        schemes = [scheme for scheme in self.schemes if scheme in base.schemes]
+        schemes = [scheme for scheme in self.schemes if scheme in base.schemes] if self.schemes else base.schemes
         kept = [
             [(axis, name) for name in choices if name in only.get(axis, choices)] for axis, choices in self.axes.items()
         ]
@@ -115,6 +116,10 @@ class Plan:
             for backend in self.backends
             for seed in seeds
         ]
+
+    def every_scheme(self) -> list[str]:
+        """The schemes of its scenario, in the file's order."""
+        return api.load(self.scenario, self.fixed).schemes
 
     def _variant(self, base: Scenario, point: sweeps.Point) -> Scenario:
         return base.with_overrides([pair for axis, choice in point for pair in self.axes[axis][choice]])
@@ -138,7 +143,7 @@ def read_plan(path: Path) -> Plan:
         return Plan(
             name=path.stem,
             scenario=path.parent.parent / data["scenario"],
-            schemes=tuple(data["schemes"]),
+            schemes=tuple(data.get("schemes", ())),
             seeds=_seeds(path, data["seeds"]),
             quick_seeds=_seeds(path, data.get("quick_seeds", data["seeds"])),
             backends=_backends(path, data.get("backends", [SIM])),

@@ -1,0 +1,116 @@
+"""The common table in Markdown: all of it, and short for README."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from handfast.common.study import BASELINE, Cell, Row, Study
+from handfast.tables import UNKNOWN
+
+MANY = 3
+"""More winners than this are counted, not named."""
+
+
+def whole(made: Study) -> str:
+    """Shares of the limit, then stalls: a table each, a column a scheme."""
+    shares = _table(made, made.rows, lambda cell: f"{cell.share.median:.1%}".rstrip("%"), bold=True)
+    went = [row for row in made.rows if any(cell.stall or cell.stalled for cell in row.cells)]
+    stalls = _table(made, went, stall, bold=False)
+    return (
+        "Share of the capacity limit, %:\n\n"
+        + shares
+        + "\nFrom the link's return to the first new data at the receiving application, s:\n\n"
+        + stalls
+        + _notes(made)
+    )
+
+
+def stall(cell: Cell) -> str:
+    """The median, and in how many runs nothing new came."""
+    if cell.stall is None:
+        return f"never ({cell.stalled})" if cell.stalled else UNKNOWN
+    return f"{cell.stall.median:.2f}" + (f" ({cell.stalled} never)" if cell.stalled else "")
+
+
+def _table(made: Study, rows: Sequence[Row], show: Callable[[Cell], str], *, bold: bool) -> str:
+    lines = [_line(["situation", "", *made.schemes]), _line(["---", "---", *["--:"] * len(made.schemes)])]
+    group = ""
+    for row in rows:
+        title = row.group.title if row.group.key != group else ""
+        group = row.group.key
+        winners = {cell.scheme for cell in row.winners} if bold else set()
+        cells = []
+        for scheme in made.schemes:
+            cell = row.of(scheme)
+            text = UNKNOWN if cell is None else show(cell)
+            cells.append(f"**{text}**" if scheme in winners else text)
+        lines.append(_line([title, f"{row.group.row} {row.value}", *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def short(made: Study) -> str:
+    """Who wins where, by how much, how far from the limit: a line a situation."""
+    lines = [
+        _line(
+            [
+                "situation",
+                "",
+                f"`{BASELINE}`",
+                "best",
+                "",
+                "above `linux`",
+                "short of the limit",
+                "stall: `linux`",
+                "best",
+            ]
+        ),
+        _line(["---", "---", "--:", "---", "--:", "--:", "--:", "--:", "--:"]),
+    ]
+    group = ""
+    for row in made.rows:
+        title = row.group.title if row.group.key != group else ""
+        group = row.group.key
+        lines.append(_line([title, f"{row.group.row} {row.value}", *_judged(row)]))
+    return "\n".join(lines) + "\n"
+
+
+def _judged(row: Row) -> list[str]:
+    base, best = row.of(BASELINE), row.winners[0]
+    return [
+        UNKNOWN if base is None else _percent(base.share.median),
+        named(row),
+        _percent(best.share.median),
+        UNKNOWN if row.gain is None else f"{100 * row.gain:+.1f}",
+        _percent(1 - best.share.median),
+        UNKNOWN if base is None else _seconds(base),
+        _seconds(best),
+    ]
+
+
+def named(row: Row) -> str:
+    """The winners by name; how many where they are many."""
+    names = [cell.scheme for cell in row.winners]
+    if len(names) > MANY and BASELINE in names:
+        return f"`{BASELINE}` and {len(names) - 1} alike"
+    rest = f" and {len(names) - MANY} alike" if len(names) > MANY else ""
+    return ", ".join(f"`{name}`" for name in names[:MANY]) + rest
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def _seconds(cell: Cell) -> str:
+    text = stall(cell)
+    return text if text == UNKNOWN or "never" in text else f"{text} s"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _notes(made: Study) -> str:
+    reasons = {
+        (scheme, why): None for row in made.rows for scheme, why in row.group.cannot.items() if scheme in made.schemes
+    }
+    return "".join(f"\n`{scheme}` is not run where a {UNKNOWN} stands: {why}.\n" for scheme, why in reasons)

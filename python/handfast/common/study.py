@@ -1,0 +1,187 @@
+"""Does the runs of the common table and judges its rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from handfast import shipped, stats, sweeps
+from handfast.common.groups import GROUPS, Group
+from handfast.engine import Progress
+from handfast.errors import InputError
+from handfast.reproduce.paper import Plan, read_plan
+from handfast.results import Result
+from handfast.stats import Summary
+
+FOLDER = "scenarios/common"
+BASELINE = "linux"
+"""What everybody has today: the others are said to be so much above it."""
+ROW = "row"
+"""The axis of the sweeps."""
+ALIKE = 0.002
+"""Shares of the limit that are no further apart than this are the same: 50 ms of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the user asked for."""
+
+    out: Path
+    groups: Sequence[str] | None = None
+    schemes: Sequence[str] | None = None
+    seeds: Sequence[int] | None = None
+    """None: as the sweeps' files have it."""
+    quick: bool = False
+    jobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One scheme in one situation."""
+
+    scheme: str
+    shares: tuple[float, ...]
+    """What was delivered, as a share of what the links would have carried; by seed."""
+    share: Summary
+    stall: Summary | None
+    """From the link's return to the first new data, seconds; None where no link went."""
+    stalled: int
+    """Runs in which nothing new came before the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One situation."""
+
+    group: Group
+    value: str
+    limit_bps: float
+    """What the links would have carried, payload bits per second."""
+    cells: tuple[Cell, ...]
+
+    def of(self, scheme: str) -> Cell | None:
+        """A scheme's cell; None where it is not run."""
+        return next((cell for cell in self.cells if cell.scheme == scheme), None)
+
+    @property
+    def winners(self) -> tuple[Cell, ...]:
+        """The best one by its median, and those that are no worse, paired by seed, but for chance and `ALIKE`."""
+        ranked = sorted(self.cells, key=lambda cell: -cell.share.median)
+        return tuple(cell for cell in ranked if cell is ranked[0] or not worse(cell, ranked[0]))
+
+    @property
+    def gain(self) -> float | None:
+        """How far the winner is above what everybody has, as a share of the limit; None where that is not run."""
+        base = self.of(BASELINE)
+        return None if base is None else self.winners[0].share.median - base.share.median
+
+
+def worse(one: Cell, other: Cell) -> bool:
+    """Whether `one` is below `other`: the interval of the paired differences says so, and they are not alike."""
+    apart = stats.summarise([theirs - mine for mine, theirs in zip(one.shares, other.shares, strict=True)])
+    return apart is not None and apart.low > 0 and apart.median > ALIKE
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The table."""
+
+    rows: tuple[Row, ...]
+    schemes: tuple[str, ...]
+    seeds: tuple[int, ...]
+    duration_s: float
+    runs: int
+    reused: int
+
+
+def schemes() -> list[str]:
+    """Every scheme of the table, in its order."""
+    return _plan(GROUPS[0]).every_scheme()
+
+
+def study(order: Order, progress: Progress | None = None) -> Study:
+    """Do the runs that the directory does not hold yet, and judge."""
+    plans = {group.key: (group, _plan(group)) for group in _groups(order.groups)}
+    chosen = _schemes(order.schemes)
+    cells = [
+        (group, cell)
+        for group, plan in plans.values()
+        for cell in plan.cells({}, order.seeds or (plan.quick_seeds if order.quick else plan.seeds))
+        if cell.scheme in chosen and cell.scheme not in group.cannot
+    ]
+    results, reused = sweeps.fill([cell for _, cell in cells], out=order.out, jobs=order.jobs, progress=progress)
+    done: dict[tuple[str, str], dict[str, list[Result]]] = {}
+    for (group, cell), result in zip(cells, results, strict=True):
+        done.setdefault((group.key, dict(cell.point)[ROW]), {}).setdefault(cell.scheme, []).append(result)
+    rows = tuple(_row(plans[key][0], value, runs) for (key, value), runs in done.items())
+    seeds = tuple(dict.fromkeys(result.seed for result in results))
+    return Study(rows, tuple(chosen), seeds, results[0].duration_s, len(cells), reused)
+
+
+def _plan(group: Group) -> Plan:
+    return read_plan(shipped.file(f"{FOLDER}/sweeps/{group.key}.toml"))
+
+
+def _groups(names: Sequence[str] | None) -> list[Group]:
+    known = {group.key: group for group in GROUPS}
+    for name in names or ():
+        if name not in known:
+            raise InputError(f"there is no group {name!r}; there are: {', '.join(known)}")
+    return [group for group in GROUPS if not names or group.key in names]
+
+
+def _schemes(names: Sequence[str] | None) -> list[str]:
+    every = schemes()
+    for name in names or ():
+        if name not in every:
+            raise InputError(f"the common table has no scheme {name!r}; there are: {', '.join(every)}")
+    return [name for name in every if not names or name in names]
+
+
+def _row(group: Group, value: str, runs: Mapping[str, Sequence[Result]]) -> Row:
+    cells = tuple(_cell(scheme, some) for scheme, some in runs.items())
+    limits = stats.summarise([run.aggregate.limit_bps for some in runs.values() for run in some])
+    return Row(group, value, limits.median if limits is not None else 0.0, cells)
+
+
+def _cell(scheme: str, runs: Sequence[Result]) -> Cell:
+    shares = tuple(share(run) for run in runs)
+    summary = stats.summarise(shares)
+    assert summary is not None  # noqa: S101 (there are seeds)
+    went = [run for run in runs if run.handovers]
+    stalls = [run.handovers[0].stall_s for run in went]
+    return Cell(scheme, shares, summary, stats.summarise(stalls), sum(stall is None for stall in stalls))
+
+
+def share(run: Result) -> float:
+    """What a run delivered, as a share of what its links would have carried."""
+    limit = (run.aggregate.limit_bps or 0.0) * run.duration_s / 8
+    return (run.aggregate.delivered_bytes or 0) / limit if limit else 0.0
+
+
+def document(made: Study) -> str:
+    """The table as JSON."""
+    head = {"seeds": list(made.seeds), "duration_s": made.duration_s, "schemes": list(made.schemes)}
+    return json.dumps({**head, "rows": [_document(row) for row in made.rows]}, indent=2) + "\n"
+
+
+def _document(row: Row) -> Mapping[str, object]:
+    return {
+        "group": row.group.key,
+        "row": row.value,
+        "limit_bps": row.limit_bps,
+        "winners": [cell.scheme for cell in row.winners],
+        "gain_over_linux": row.gain,
+        "behind_limit": 1 - row.winners[0].share.median,
+        "cells": {cell.scheme: _entry(cell) for cell in row.cells},
+        "not_run": dict(row.group.cannot),
+    }
+
+
+def _entry(cell: Cell) -> Mapping[str, object]:
+    def summary(one: Summary | None) -> object:
+        return None if one is None else {"median": one.median, "low": one.low, "high": one.high, "runs": one.count}
+
+    return {"share": summary(cell.share), "stall_s": summary(cell.stall), "without_return": cell.stalled}

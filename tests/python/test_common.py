@@ -1,0 +1,127 @@
+"""`handfast common`: every scheme in every situation, and who wins."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from handfast import api, common, shipped, stats
+from handfast.common import GROUPS, Cell, Group, Row
+from handfast.common.study import FOLDER
+from handfast.reproduce.paper import read_plan
+
+
+def cell(scheme: str, *shares: float, stall: float | None = None) -> Cell:
+    summary = stats.summarise(shares)
+    assert summary is not None
+    return Cell(scheme, shares, summary, stats.summarise([stall]), 0)
+
+
+def row(*cells: Cell) -> Row:
+    return Row(GROUPS[0], "none", 1e6, cells)
+
+
+def test_each_group_has_its_sweep_and_each_sweep_its_group() -> None:
+    folder = shipped.file(f"{FOLDER}/network.toml").parent / "sweeps"
+    assert {path.stem for path in folder.glob("*.toml")} == {group.key for group in GROUPS}
+    for path in folder.glob("*.toml"):
+        plan = read_plan(path)
+        assert plan.schemes == (), "the list of schemes is in network.toml and nowhere else"
+        assert len(plan.seeds) >= 10
+        cells = plan.cells({}, [1])
+        assert {one.scheme for one in cells} == set(common.schemes())
+        assert all(one.point[0][0] == "row" for one in cells)
+
+
+def test_every_scheme_that_cannot_be_run_is_one_of_the_table() -> None:
+    assert {scheme for group in GROUPS for scheme in group.cannot} <= set(common.schemes())
+
+
+def test_a_winner_is_above_seed_by_seed_and_others_are_alike() -> None:
+    clear = row(cell("linux", *[0.5, 0.7, 0.6] * 4), cell("other", *[0.6, 0.8, 0.7] * 4))
+    assert [one.scheme for one in clear.winners] == ["other"]
+    assert clear.gain == pytest.approx(0.1)
+    # Its median is higher, and half of the seeds say otherwise.
+    chance = row(cell("linux", *[0.5, 0.71] * 6), cell("other", *[0.6, 0.62] * 6))
+    assert {one.scheme for one in chance.winners} == {"linux", "other"}
+    # Above in each, by 0.1 points: that is 25 ms.
+    same = row(cell("linux", *[0.5, 0.6] * 6), cell("other", *[0.501, 0.601] * 6))
+    assert [one.scheme for one in same.winners] == ["other", "linux"]
+
+
+def test_many_winners_are_counted() -> None:
+    every = [cell(name, *[0.5] * 12) for name in ("a", "linux", "b", "c")]
+    assert common.named(row(*every)) == "`linux` and 3 alike"
+    assert common.named(row(*every[:3])) == "`a`, `linux`, `b`"
+    assert common.named(row(every[0], every[2], every[3], cell("d", *[0.5] * 12))) == "`a`, `b`, `c` and 1 alike"
+
+
+def test_a_scheme_that_is_not_run_has_a_dash_and_a_reason(tmp_path: Path) -> None:
+    group = Group("x", "title", "about", cannot={"b": "it cannot"})
+    rows = (
+        Row(group, "1 s", 1e6, (cell("linux", 0.5, stall=0.25),)),
+        Row(GROUPS[0], "none", 1e6, (cell("linux", 0.5), cell("b", 0.75))),
+    )
+    made = common.Study(rows, ("linux", "b"), (1,), 10.0, 3, 0)
+    whole = common.whole(made)
+    assert "| title | about 1 s | **50.0** | – |" in whole
+    assert "| title | about 1 s | 0.25 | – |" in whole
+    assert "`b` is not run where a – stands: it cannot." in whole
+    assert json.loads(common.document(made))["rows"][0]["not_run"] == {"b": "it cannot"}
+    assert common.short(made).count("\n") == 4
+    assert common.draw(made).axes
+    assert tmp_path.exists()
+
+
+def test_the_command(handfast: Command) -> None:
+    some = ["common", "--groups", "announced", "--schemes", "linux,spurious", "--seeds", "1,2"]
+    shown = handfast(*some)
+    assert shown.exit_code == 0, shown.stderr
+    assert "roam between access points, announced" in shown.stdout
+    assert "20 runs, 0 of them" in shown.stderr
+    made = json.loads(handfast(*some, "--json").stdout)
+    assert json.loads(Path("out/common/common.json").read_text()) == made
+    assert [one["row"] for one in made["rows"]] == ["0.1 s", "0.3 s", "1 s", "3 s", "5 s"]
+    for one in made["rows"]:
+        assert one["winners"] == ["spurious"]
+        cells = one["cells"]
+        assert one["gain_over_linux"] == cells["spurious"]["share"]["median"] - cells["linux"]["share"]["median"]
+        assert cells["spurious"]["stall_s"]["median"] < 0.1 < cells["linux"]["stall_s"]["median"]
+        assert 0.5 < cells["linux"]["share"]["low"] <= 1
+    for name in ("common.svg", "common.png", "short.md", "whole.md"):
+        assert Path("out/common", name).stat().st_size > 100
+
+
+def test_unannounced_means_that_the_controller_does_not_hear(handfast: Command) -> None:
+    handfast("common", "--groups", "announced,unannounced", "--schemes", "linux,zwa,spurious", "--seeds", "1")
+    made = json.loads(Path("out/common/common.json").read_text())
+    told, untold = (
+        {one["row"]: one for one in made["rows"] if one["group"] == key} for key in ("announced", "unannounced")
+    )
+    assert told["3 s"]["cells"]["spurious"]["share"]["median"] > untold["3 s"]["cells"]["spurious"]["share"]["median"]
+    assert "zwa" in told["3 s"]["cells"]
+    assert "zwa" not in untold["3 s"]["cells"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--groups", "anounced"], "announced"),
+        (["--groups", ","], "--groups"),
+        (["--schemes", "magic"], "spurious"),
+        (["--seeds", "x"], "--seeds"),
+    ],
+)
+def test_wrong_input(handfast: Command, arguments: list[str], says: str) -> None:
+    result = handfast("common", *arguments)
+    assert result.exit_code == 2
+    assert says in result.stderr
+
+
+def test_all_schemes_have_one_network() -> None:
+    network = api.load(shipped.file(f"{FOLDER}/network.toml"))
+    assert "controller" in network.text
+    assert common.BASELINE in network.schemes
