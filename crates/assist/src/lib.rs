@@ -4,5 +4,6 @@
 mod connection;
 pub mod sdn;
 pub mod snoop;
+pub mod vho;
 
 pub use connection::ConnectionKey;

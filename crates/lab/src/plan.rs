@@ -113,6 +113,14 @@ impl Layout {
         }
         let topology = Topology::new(scenario);
         let timeline = Timeline::new(scenario, seed);
+        if let Some(station) =
+            timeline.outages.iter().filter(|outage| outage.drain).find_map(|outage| outage.station)
+        {
+            let name = &scenario.nodes[station].name;
+            return Err(format!(
+                "station `{name}` roams with `mode = \"drain\"`: here it has one radio, and make-before-break is in the simulator only"
+            ));
+        }
         let paths = plan::paths(scenario, &topology, &timeline)?;
         Ok(Self { topology, timeline, paths, starts: plan::starts(scenario, seed) })
     }

@@ -2,7 +2,8 @@
 //!
 //! Definition. At every moment the flows that are active share the links on their forward paths max-min fairly: no flow
 //! can get more without taking from one that has no more than it. A link carries its rate at that moment, nothing
-//! while it is down; a flow of a station that roams goes by its new access point from the moment of re-association on. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
+//! while it is down; a flow of a station that roams goes by its new access point from the moment of re-association on; where the old link drains, what its queue
+//! holds at most arrives as well. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
 //! headers taken off. Stations on the air share their access point's airtime: a second of it carries so many full segments as the rate of each
 //! at that moment says, with nobody else to wait for. Integrated over the flow's active time this gives the bytes it could have had; divided by the
 //! active time, outages included, the limit. Active is a flow from its start to its stop or the end of the run, a
@@ -10,7 +11,7 @@
 //! flows the other way are left out.
 
 use handfast_core::{Duration, Instant};
-use handfast_scenario::{App, Scenario, Scheme};
+use handfast_scenario::{App, QueueLimit, Scenario, Scheme};
 
 use crate::airtime::Airtime;
 use crate::association::Radios;
@@ -55,6 +56,22 @@ struct Fluid {
     started: Instant,
     ended: Option<Instant>,
     rate: f64,
+}
+
+impl Fluid {
+    /// So much has arrived by `now`; whether that was the last of it.
+    fn take(&mut self, now: Instant, amount: f64) -> bool {
+        let amount = amount.min(self.left);
+        self.done += amount;
+        self.left -= amount;
+        // Less than a byte left is rounding.
+        let through = self.left < 1.0;
+        if through {
+            self.active = false;
+            self.ended = Some(now);
+        }
+        through
+    }
 }
 
 /// What happens to fluids and links.
@@ -133,6 +150,8 @@ struct Tank {
     pipes: Vec<(f64, u32)>,
     airtime: Airtime,
     payload_share: f64,
+    /// For each channel, payload bytes of full segments that its queue holds.
+    queues: Vec<f64>,
     /// Whether rates must be shared out again.
     stale: bool,
 }
@@ -143,6 +162,11 @@ impl Tank {
         let rate = |bps: u64| bps as f64 / 8.0 * payload_share;
         let airtime = Airtime::new(scenario, (payload, packet));
         let directions = scenario.links.iter().flat_map(|link| [&link.forward, &link.backward]);
+        let held = |limit: QueueLimit| match limit {
+            QueueLimit::Packets(most) => f64::from(most) * payload as f64,
+            QueueLimit::Bytes(most) => most.get() as f64 * payload_share,
+        };
+        let queues = directions.clone().map(|d| d.queue.map_or(0.0, held)).collect();
         let mut pipes: Vec<_> = directions.map(|d| (rate(d.rate.as_bps()), 0)).collect();
         for &id in airtime.shares.keys() {
             pipes[id].0 = f64::INFINITY;
@@ -168,7 +192,7 @@ impl Tank {
             ended: flow.stop,
             rate: 0.0,
         });
-        Self { fluids: fluids.collect(), pipes, airtime, payload_share, stale: true }
+        Self { fluids: fluids.collect(), pipes, airtime, payload_share, queues, stale: true }
     }
 
     fn apply(&mut self, at: Instant, step: &Step, timeline: &Timeline, paths: &Paths) {
@@ -182,7 +206,13 @@ impl Tank {
             Step::Stop(id) => self.fluids[id].active = false,
             Step::Network(index) => match timeline.change(index) {
                 Change::Rate(id, rate) => self.pipes[id].0 = rate.as_bps() as f64 / 8.0 * self.payload_share,
-                Change::Down(outage) => self.shut(timeline.outages[outage].goes, |depth| depth + 1),
+                Change::Down(id) => {
+                    let outage = &timeline.outages[id];
+                    if outage.drain {
+                        self.drain(at, outage.goes);
+                    }
+                    self.shut(outage.goes, |depth| depth + 1);
+                }
                 Change::Up(outage) => {
                     self.shut(timeline.outages[outage].comes, |depth| depth.saturating_sub(1));
                     for reroute in &paths.reroutes[outage] {
@@ -199,6 +229,20 @@ impl Tank {
         for end in [0, 1] {
             let pipe = &mut self.pipes[channel(link, end)];
             pipe.1 = depth(pipe.1);
+        }
+    }
+
+    /// The flows over a link share what waits in front of it: they have sent it, and it arrives.
+    fn drain(&mut self, now: Instant, link: usize) {
+        for id in [0, 1].map(|end| channel(link, end)) {
+            // Who asks for less than the link carries has nothing in its queue.
+            let waits =
+                |f: &&mut Fluid| f.active && f.demand == f64::INFINITY && f.path.contains(&(id as u32));
+            let number = self.fluids.iter_mut().filter(waits).count();
+            let share = self.queues[id] / number as f64;
+            for fluid in self.fluids.iter_mut().filter(waits) {
+                fluid.take(now, share);
+            }
         }
     }
 
@@ -225,15 +269,7 @@ impl Tank {
 
     fn flow(&mut self, now: Instant, span: Duration) {
         for fluid in self.fluids.iter_mut().filter(|f| f.active) {
-            let amount = (fluid.rate * span.as_secs_f64()).min(fluid.left);
-            fluid.done += amount;
-            fluid.left -= amount;
-            // Less than a byte left is rounding.
-            if fluid.left < 1.0 {
-                fluid.active = false;
-                fluid.ended = Some(now + span);
-                self.stale = true;
-            }
+            self.stale |= fluid.take(now + span, fluid.rate * span.as_secs_f64());
         }
     }
 
@@ -350,6 +386,19 @@ mod tests {
         scenario.links[2].forward.rate = BitRate::from_bps(4_000_000);
         scenario.duration = Duration::from_secs(10);
         assert_eq!(kbits(&scenario), [Some(net_of((54_000.0 * 2.0 + 4000.0 * 7.0) / 10.0))]);
+    }
+
+    #[test]
+    fn what_drains_arrives_as_well() {
+        let mut scenario = testing::roam(&[(2000, 3, 0)]);
+        let Action::Handover { drain, .. } = &mut scenario.events[0].action else { panic!() };
+        *drain = true;
+        scenario.links[0].forward.rate = BitRate::from_bps(90_000_000);
+        scenario.links[2].forward.rate = BitRate::from_bps(4_000_000);
+        // Of the link to the first access point a hundred packets of 1500 bytes, 1.2 Mbit.
+        scenario.links[3].forward.queue = Some(QueueLimit::Packets(100));
+        scenario.duration = Duration::from_secs(10);
+        assert_eq!(kbits(&scenario), [Some(net_of((54_000.0 * 2.0 + 1200.0 + 4000.0 * 8.0) / 10.0))]);
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Net {
 
     /// Station `station` is at `to` from `gap` milliseconds after `at` on.
     pub fn handover(mut self, at: u64, station: NodeId, to: NodeId, gap: u64) -> Self {
-        let action = Action::Handover { station, to, gap: Duration::from_millis(gap) };
+        let action = Action::Handover { station, to, gap: Duration::from_millis(gap), drain: false };
         self.0.events.push(Event::new(Instant::from_millis(at), action));
         self
     }

@@ -38,6 +38,8 @@ pub struct Outage {
     pub comes: LinkId,
     /// What becomes of the packets of the link that goes.
     pub mode: DownMode,
+    /// A handover whatever `mode` says: what is under way by the link that goes still arrives.
+    pub drain: bool,
     /// When it is gone.
     pub down: Instant,
     /// When it, or the other one, is there.
@@ -92,7 +94,7 @@ impl Timeline {
                 // Who does not come back in this run would come back to where it was.
                 let (Some(goes), Some(comes)) = (link(from), link(to.unwrap_or(from))) else { continue };
                 let mode = DownMode::Drop;
-                self.add_outage(Outage { station: Some(*node), goes, comes, mode, down, up });
+                self.add_outage(Outage { station: Some(*node), goes, comes, mode, drain: false, down, up });
             }
         }
     }
@@ -101,17 +103,16 @@ impl Timeline {
     fn add(&mut self, at: Instant, action: &Action, longer: Duration, radios: &mut Radios) {
         match *action {
             Action::Outage { link, gap, mode } => {
-                let outage =
-                    Outage { station: None, goes: link, comes: link, mode, down: at, up: at + gap + longer };
-                self.add_outage(outage);
+                let up = at + gap + longer;
+                let (goes, comes, drain) = (link, link, false);
+                self.add_outage(Outage { station: None, goes, comes, mode, drain, down: at, up });
             }
-            Action::Handover { station, to, gap } => {
+            Action::Handover { station, to, gap, drain } => {
                 let Some((goes, comes)) = radios.move_to(station, to) else { return };
                 // Out of range, and not heard by the new access point before it is associated.
                 let mode = DownMode::Drop;
-                let outage =
-                    Outage { station: Some(station), goes, comes, mode, down: at, up: at + gap + longer };
-                self.add_outage(outage);
+                let (station, up) = (Some(station), at + gap + longer);
+                self.add_outage(Outage { station, goes, comes, mode, drain, down: at, up });
             }
             Action::SetRate { link, way, rate } => {
                 self.changes.extend(channels(link, way).map(|id| (at, Change::Rate(id, rate))));

@@ -253,6 +253,16 @@ impl<H: Copy> Link<H> {
         self.retime(now, true);
     }
 
+    /// The rate at which it serialises, also while it is held.
+    pub fn rate(&self) -> BitRate {
+        self.rest.rate
+    }
+
+    /// The propagation delay of what leaves now.
+    pub fn delay(&self) -> Duration {
+        self.delay
+    }
+
     /// Whether an outage lasts in which packets are lost.
     pub fn is_gone(&self) -> bool {
         self.rest.down[DownMode::Drop as usize] > 0

@@ -291,11 +291,13 @@ pub enum Action {
         to: NodeId,
         /// From the end of the old association to the beginning of the new one.
         gap: Duration,
+        /// Make-before-break: there is no gap, and what is under way by the old link still arrives.
+        drain: bool,
     },
 }
 
 /// An agent of a scheme, attached by role.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
     /// What it is.
     pub kind: AgentKind,
@@ -304,12 +306,14 @@ pub struct Agent {
 }
 
 /// The kinds of agents, with their parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum AgentKind {
     /// The controller of the switches and access points; sits in one node of kind [`NodeKind::Controller`].
     Sdn(Sdn),
     /// Base stations that keep segments and send them again; in access points.
     Snoop(Snoop),
+    /// Stations that tell senders of their access links; in stations.
+    Vho(Vho),
     /// One that a backend was given from outside, by this name. No scenario file names one.
     Plugin(String),
 }
@@ -320,6 +324,7 @@ impl AgentKind {
         match self {
             Self::Sdn(_) => "sdn",
             Self::Snoop(_) => "snoop",
+            Self::Vho(_) => "vho",
             Self::Plugin(name) => name,
         }
     }
@@ -332,6 +337,19 @@ pub struct Snoop {
     pub cache: Bytes,
     /// The local timer is never shorter.
     pub local_timer: Duration,
+}
+
+/// How a station's notifications of [vho] travel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Vho {
+    /// The probability that a message is lost, besides what the links lose.
+    pub loss: f64,
+    /// From the event until a message leaves.
+    pub delay: Duration,
+    /// How often each is sent again.
+    pub repeat: u32,
+    /// How long after the one before.
+    pub repeat_after: Duration,
 }
 
 /// What an SDN controller is told.

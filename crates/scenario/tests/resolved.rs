@@ -152,7 +152,7 @@ fn a_station_may_roam_back_and_without_a_gap() {
     let scenario = parse(&(text + outage));
     let name = |id: usize| scenario.nodes[id].name.as_str();
     let goals = scenario.events.iter().filter_map(|event| match event.action {
-        Action::Handover { station, to, gap } => Some((name(station), name(to), gap.as_millis())),
+        Action::Handover { station, to, gap, .. } => Some((name(station), name(to), gap.as_millis())),
         _ => None,
     });
     assert_eq!(goals.collect::<Vec<_>>(), [("mn", "ap2", 3000), ("mn", "ap1", 0), ("mn", "ap2", 0)]);
@@ -219,7 +219,7 @@ fn generated_stations_go_around_what_they_reach() {
         let name = |id: usize| scenario.nodes[id].name.clone();
         let mut seen = Vec::new();
         for event in &scenario.events {
-            let Action::Handover { station, to, gap } = event.action else { panic!() };
+            let Action::Handover { station, to, gap, .. } = event.action else { panic!() };
             assert_eq!(gap.as_millis(), 1000);
             seen.push((event.at.as_nanos() / 1_000_000_000, name(station), name(to)));
         }

@@ -54,7 +54,10 @@ fn wifi_roam_holds_its_queue_before_the_switch_and_its_radio_behind() {
     assert_eq!(each_way, Duration::from_millis(20));
     assert_eq!(scenario.nodes[node("mn")].ap, Some(node("ap1")));
     let gap = Duration::from_secs(3);
-    assert_eq!(scenario.events[0].action, Action::Handover { station: node("mn"), to: node("ap2"), gap });
+    assert_eq!(
+        scenario.events[0].action,
+        Action::Handover { station: node("mn"), to: node("ap2"), gap, drain: false }
+    );
     assert_eq!(scenario.events[0].phase, Duration::from_millis(40));
     let told = scenario.schemes.iter().map(|scheme| {
         let [agent] = &scheme.agents[..] else { panic!("{scheme:?}") };

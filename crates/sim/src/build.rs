@@ -15,7 +15,8 @@ use handfast_scenario::{Agent, AgentKind, FlowId, NodeId, NodeKind, Scenario, Sc
 use crate::air::{Air, OnAir};
 use crate::app::{Sink, Source};
 use crate::capture::Taps;
-use crate::network::{Books, CONTROL, Channel, FIRST_PORT, Helper, Network, Plugin, fits_cache};
+use crate::network::{Books, CONTROL, Channel, FIRST_PORT, Helper, NOTIFIERS, Network, Plugin, fits_cache};
+use crate::notify::Notifiers;
 use crate::packets::Packets;
 use crate::pages::large_vec;
 use crate::plugin::Plugins;
@@ -53,6 +54,7 @@ pub(crate) fn network(
         plugins: Vec::new(),
         airs: Vec::new(),
         control: None,
+        notifiers: None,
         helper_of: BTreeMap::new(),
         ports: Vec::new(),
         sides: large_vec(ends.ports.len()),
@@ -117,12 +119,13 @@ impl Ends {
 }
 
 /// Every machine's place in the order of events at equal times: node by node; in a node first what it transmits, by
-/// port, then its ends of flows, then its agent, then its medium.
+/// port, then its ends of flows, then its agent, then its medium; after all nodes the notifications.
 struct Ranks {
     channels: Vec<Rank>,
     sides: Vec<Rank>,
     agents: Vec<Rank>,
     media: Vec<Rank>,
+    notifiers: Rank,
     count: Rank,
 }
 
@@ -131,7 +134,14 @@ impl Ranks {
         let (channels, sides) = (topology.channels(), sides_of.iter().map(Vec::len).sum());
         let agents = Vec::with_capacity(sides_of.len());
         let media = Vec::with_capacity(sides_of.len());
-        let mut this = Self { channels: vec![0; channels], sides: vec![0; sides], agents, media, count: 0 };
+        let mut this = Self {
+            channels: vec![0; channels],
+            sides: vec![0; sides],
+            agents,
+            media,
+            notifiers: 0,
+            count: 0,
+        };
         for (node, sides) in sides_of.iter().enumerate() {
             for attachment in topology.ports(node) {
                 this.channels[attachment.out as usize] = next(&mut this.count);
@@ -142,6 +152,7 @@ impl Ranks {
             this.agents.push(next(&mut this.count));
             this.media.push(next(&mut this.count));
         }
+        this.notifiers = next(&mut this.count);
         this
     }
 }
@@ -202,6 +213,13 @@ fn attach_agents(
         }
         for &node in &agent.at {
             let name = &scenario.nodes[node].name;
+            if let AgentKind::Vho(vho) = &agent.kind {
+                let timer = Timer::new(ranks.notifiers, Machine::Agent(NOTIFIERS));
+                let all = network.notifiers.get_or_insert_with(|| Box::new(Notifiers::new(timer)));
+                let stream = Stream::new(seed, &format!("agent {kind} {name}"));
+                all.add(scenario, node, vho, stream).map_err(wrong)?;
+                continue;
+            }
             let id = network.plugins.len() as u32;
             help(network, node, Helper::Plugin(id), name).map_err(wrong)?;
             let stream = Stream::new(seed, &format!("agent {kind} {name}"));
@@ -252,6 +270,12 @@ fn attach_controller(
     timeline: &Timeline,
     rank: Rank,
 ) -> Result<(), String> {
+    if timeline.outages.iter().any(|outage| outage.drain) {
+        return Err(
+            "a controller moves paths when it hears of a roam; `mode = \"drain\"` moves them at once"
+                .to_owned(),
+        );
+    }
     if network.control.is_some() {
         return Err("two controllers; the simulator has one".to_owned());
     }

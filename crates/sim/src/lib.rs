@@ -12,6 +12,7 @@ mod control;
 mod heap;
 mod low_ack;
 mod network;
+mod notify;
 mod packets;
 mod pages;
 mod plugin;

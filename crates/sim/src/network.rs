@@ -17,6 +17,7 @@ use handfast_wire::{Body, Packet};
 use crate::RunError;
 use crate::air::{Air, OnAir};
 use crate::capture::Taps;
+use crate::notify::Notifiers;
 use crate::packets::{Handle, Label, Packets, Passing};
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::queue::{Entry, EventQueue, Machine, Timer};
@@ -73,6 +74,8 @@ pub(crate) struct Network {
     pub(crate) airs: Vec<Air>,
     /// The controller of its switches, if it has one.
     pub(crate) control: Option<Box<Control>>,
+    /// The stations that tell of their access links.
+    pub(crate) notifiers: Option<Box<Notifiers>>,
     /// For each node at which packets do not just pass, who sees them.
     pub(crate) helper_of: BTreeMap<u32, Helper>,
     /// For each node which side has which port, counted from [`FIRST_PORT`].
@@ -117,6 +120,7 @@ impl Network {
                 Machine::Channel(id) => self.wake_link(now, id as usize, entry),
                 Machine::Side(id) => self.wake_side(now, id as usize),
                 Machine::Agent(CONTROL) => self.wake_control(now),
+                Machine::Agent(NOTIFIERS) => self.wake_notifiers(now),
                 Machine::Agent(id) => self.wake_plugin(now, id as usize),
                 Machine::Air(id) => self.wake_air(now, id as usize),
             }
@@ -326,7 +330,18 @@ impl Network {
         match self.topology.pass_on(node, passing.goal) {
             // A bridge sends nothing back to where it came from (IEEE 802.1Q §8.6.1): a station has roamed meanwhile.
             Some(channel) if channel as usize != from ^ 1 => self.transmit(now, channel as usize, passing),
-            _ => self.lose(passing.handle),
+            _ => self.stray(now, node, passing),
+        }
+    }
+
+    /// A packet has come where no way leads on. Where its station has been before a make-before-break handover, the link to it
+    /// is still there.
+    #[cold]
+    fn stray(&mut self, now: Instant, node: NodeId, passing: Passing) {
+        let mut last = self.topology.ports(node).iter().filter(|port| port.neighbour == passing.goal.node);
+        match last.find(|port| !self.channels[port.out as usize].link.is_gone()).map(|port| port.out) {
+            Some(channel) => self.transmit(now, channel as usize, passing),
+            None => self.lose(passing.handle),
         }
     }
 
@@ -379,8 +394,11 @@ impl Network {
     /// A packet of which only the packet itself says whom it is for.
     #[cold]
     fn deliver_whole(&mut self, now: Instant, node: NodeId, handle: Handle) {
+        if self.notifiers.is_some() {
+            self.tell_of_start(now, node, handle);
+        }
         let Some(Packet { src, body: Body::Tcp(segment), .. }) = self.packets.whole(handle) else {
-            return self.lose(handle);
+            return self.notified(now, node, handle);
         };
         let index = usize::from(segment.dst_port.wrapping_sub(FIRST_PORT));
         let id = self.ports[node].get(index).map(|&id| id as usize);
@@ -396,6 +414,12 @@ impl Network {
     fn delivered(&mut self, now: Instant, id: SideId, handle: Handle) {
         self.books.packets += 1;
         self.packets.free(handle);
+        self.answer(now, id);
+    }
+
+    /// Sends what a side has to send after something has come for it.
+    #[inline]
+    pub(crate) fn answer(&mut self, now: Instant, id: SideId) {
         self.pump(now, id);
         let side = &mut self.sides[id];
         let deadline = side.deadline();
@@ -482,7 +506,7 @@ impl Network {
     }
 
     /// Sends a packet the way its address says. What a host's own plug-in lets through is the host's own.
-    fn pass(&mut self, now: Instant, node: NodeId, passing: Passing) {
+    pub(crate) fn pass(&mut self, now: Instant, node: NodeId, passing: Passing) {
         if passing.goal.node as usize == node {
             return self.deliver(now, node, passing.handle);
         }
@@ -555,6 +579,9 @@ const _: () = assert!(CHANNEL_LINES <= 3);
 
 /// The controller's number among the agents.
 pub(crate) const CONTROL: u32 = (1 << 24) - 1;
+
+/// That of all stations that tell of their access links.
+pub(crate) const NOTIFIERS: u32 = CONTROL - 1;
 
 /// Where a packet came from that came from no link.
 pub(crate) const NO_CHANNEL: ChannelId = ChannelId::MAX;

@@ -174,7 +174,10 @@ impl<'a> Simulation<'a> {
             Change::Probe(_) => self.outages.on_change(now, change, &mut self.network),
             Change::Down(id) => {
                 self.outages.on_change(now, change, &mut self.network);
-                let Outage { station, goes, mode, .. } = self.timeline.outages[id];
+                let Outage { station, goes, mode, drain, .. } = self.timeline.outages[id];
+                if drain {
+                    return;
+                }
                 if station.is_some() {
                     self.network.count_air(now, self.scenario, goes, false);
                 }
@@ -190,6 +193,7 @@ impl<'a> Simulation<'a> {
                     self.network.count_air(now, self.scenario, comes, true);
                 }
                 self.both_ways(now, comes, |link| link.up(now, mode));
+                self.network.tell_of_link(now, self.scenario, &self.timeline.outages[id]);
                 self.outages.on_change(now, change, &mut self.network);
             }
         }

@@ -9,8 +9,8 @@ use handfast_measure::address::{address_of, node_of};
 use handfast_measure::meter::WindowMeter;
 use handfast_measure::topology::Goal;
 use handfast_tcp::{Config, Death, Endpoint, Event, State};
-use handfast_wire::Packet;
 use handfast_wire::tcp::Segment;
+use handfast_wire::{Notification, Packet};
 
 use crate::app::{Sink, Source};
 use crate::queue::Timer;
@@ -128,6 +128,13 @@ impl Side {
         endpoint.on_segment(now, segment);
         if let Role::Receiver(sink) = &mut self.role {
             sink.read(now, endpoint);
+        }
+    }
+
+    /// The other end's station has told of its access link.
+    pub(crate) fn on_notification(&mut self, now: Instant, told: &Notification) {
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.on_notification(now, told);
         }
     }
 

@@ -91,6 +91,45 @@ pub enum InitialWindow {
     Ten,
 }
 
+/// What a sender does when it is told of an access link ([vho] §3.1), each under its own condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VhoRule {
+    /// After a handoff to a slower answer than the RTO waits for, the RTO gets a lower bound.
+    MinRto,
+    /// After a handoff to a link that cannot hold what is in flight, cwnd and ssthresh become its bandwidth-delay product.
+    BdpWindow,
+    /// After a handoff to a link on which segments overtake those on the old one, fast retransmit waits for more duplicates, and
+    /// is taken back where DSACKs show that it was not needed.
+    Reordering,
+    /// Connected again, a sender that is in RTO recovery sends the first unacknowledged segment at once, and ssthresh becomes the
+    /// link's bandwidth-delay product.
+    Retransmit,
+    /// At the beginning of a connection ssthresh is the link's bandwidth-delay product.
+    InitialSsthresh,
+    /// After a handoff ssthresh is the new link's bandwidth-delay product ([vho] §4.2).
+    HandoffSsthresh,
+}
+
+/// Some of the rules of [vho].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VhoRules(u8);
+
+impl VhoRules {
+    /// None: notifications mean nothing.
+    pub const NONE: Self = Self(0);
+
+    /// Whether a rule is among them.
+    pub const fn has(self, rule: VhoRule) -> bool {
+        self.0 & 1 << rule as u8 != 0
+    }
+}
+
+impl FromIterator<VhoRule> for VhoRules {
+    fn from_iter<I: IntoIterator<Item = VhoRule>>(rules: I) -> Self {
+        Self(rules.into_iter().fold(0, |all, rule| all | 1 << rule as u8))
+    }
+}
+
 /// How a connection behaves: a resolved profile. Defaults are those of profile `sack`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -177,6 +216,8 @@ pub struct Config {
     pub receive_buffer: Bytes,
     /// Begin with a window of 64 KiB and open it as data arrives, as Linux does (`tcp_grow_window`, `tcp_rcv_space_adjust`).
     pub receive_autotuning: bool,
+    /// What a sender does about notifications of access links ([`crate::Endpoint::on_notification`]).
+    pub vho: VhoRules,
 }
 
 impl Default for Config {
@@ -221,6 +262,7 @@ impl Default for Config {
             send_buffer: Bytes(4_000_000),
             receive_buffer: Bytes(6_000_000),
             receive_autotuning: false,
+            vho: VhoRules::NONE,
         }
     }
 }

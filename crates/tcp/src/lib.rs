@@ -12,6 +12,7 @@ mod config;
 mod endpoint;
 mod event;
 mod growth;
+mod help;
 mod linux_rtt;
 mod profile;
 mod quick_ack;
@@ -28,7 +29,9 @@ mod timer_wheel;
 mod validation;
 mod window;
 
-pub use config::{Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo};
+pub use config::{
+    Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo, VhoRule, VhoRules,
+};
 pub use endpoint::Endpoint;
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
 pub use profile::{PROFILES, Profile, profile};

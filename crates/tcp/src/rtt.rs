@@ -24,6 +24,8 @@ pub(crate) struct RttEstimator {
     deviation: Deviation,
     /// Timeout before backoff.
     base: Duration,
+    /// Lower bound besides those of the configuration.
+    floor: Duration,
     /// Doublings since the last valid sample (RFC 6298 §5.5).
     backoff: u8,
 }
@@ -36,6 +38,7 @@ impl RttEstimator {
             rttvar: Duration::ZERO,
             deviation: Deviation::default(),
             base: config.rto_initial,
+            floor: Duration::ZERO,
             backoff: 0,
         }
     }
@@ -66,7 +69,7 @@ impl RttEstimator {
         let rto = self.srtt + variance;
         // Linux keeps the RTO in jiffies, and doubles those.
         let rto = timer_wheel::in_ticks(rto.max(config.rto_min), config.timer_tick);
-        self.base = rto.min(config.rto_max);
+        self.base = rto.max(self.floor).min(config.rto_max);
         // RFC 6298 §5: a new sample collapses the backoff.
         self.backoff = 0;
     }
@@ -77,6 +80,12 @@ impl RttEstimator {
             self.base = self.base.max(Duration::from_secs(3)).min(config.rto_max);
             self.backoff = 0;
         }
+    }
+
+    /// From now on the timeout is at least this, backoff aside. What it was before with another bound stays until the next sample.
+    pub(crate) fn set_floor(&mut self, config: &Config, floor: Duration) {
+        self.floor = floor;
+        self.base = self.base.max(floor).min(config.rto_max);
     }
 
     /// RFC 6298 §5.5: the timer expired.

@@ -137,11 +137,11 @@ impl Scoreboard {
 
     /// RFC 6675 §4 `IsLost`: every octet below the returned position that is not SACKed is lost. Above it, nothing is:
     /// fewer than `DupThresh` discontiguous ranges and at most (`DupThresh` - 1) * SMSS octets are SACKed beyond.
-    pub(crate) fn lost_below(&self, smss: u64) -> u64 {
+    pub(crate) fn lost_below(&self, smss: u64, dup_thresh: u32) -> u64 {
         let mut octets = 0;
         for (count, r) in self.ranges.iter().rev().enumerate() {
             octets += r.end - r.start;
-            if count as u32 + 1 >= DUP_THRESH || octets > u64::from(DUP_THRESH - 1) * smss {
+            if count as u32 + 1 >= dup_thresh || octets > u64::from(dup_thresh - 1) * smss {
                 return r.start;
             }
         }
@@ -150,8 +150,8 @@ impl Scoreboard {
 
     /// RFC 6675 §4 `SetPipe`: an estimate of the octets in flight, for SND.UNA `una`, `HighData` `high_data` and `HighRxt`
     /// `high_rxt` (each one past the octet that the RFC names).
-    pub(crate) fn pipe(&self, una: u64, high_data: u64, high_rxt: u64, smss: u64) -> u64 {
-        let lost = self.lost_below(smss).max(una);
+    pub(crate) fn pipe(&self, una: u64, high_data: u64, high_rxt: u64, smss: u64, dup_thresh: u32) -> u64 {
+        let lost = self.lost_below(smss, dup_thresh).max(una);
         // Step (a): octets not SACKed and not lost. Step (b): octets retransmitted, lost or not.
         let not_lost = (high_data - lost) - (self.sacked - self.sacked_below(lost));
         let high_rxt = high_rxt.max(una);
@@ -195,15 +195,15 @@ mod tests {
     fn lost_needs_three_ranges_or_more_than_two_segments_above() {
         // RFC 6675 §4 IsLost, SMSS 10.
         assert_eq!(
-            board(&[(10, 20), (30, 40)]).lost_below(10),
+            board(&[(10, 20), (30, 40)]).lost_below(10, DUP_THRESH),
             0,
             "two ranges, 20 octets: not more than 2 * SMSS"
         );
-        assert_eq!(board(&[(10, 20), (30, 41)]).lost_below(10), 10, "21 octets");
-        assert_eq!(board(&[(10, 11), (13, 14), (16, 17)]).lost_below(10), 10, "three ranges");
-        assert_eq!(board(&[(10, 11), (13, 14), (16, 17), (20, 21)]).lost_below(10), 13);
-        assert_eq!(board(&[(10, 31)]).lost_below(10), 10);
-        assert_eq!(board(&[(10, 30)]).lost_below(10), 0);
+        assert_eq!(board(&[(10, 20), (30, 41)]).lost_below(10, DUP_THRESH), 10, "21 octets");
+        assert_eq!(board(&[(10, 11), (13, 14), (16, 17)]).lost_below(10, DUP_THRESH), 10, "three ranges");
+        assert_eq!(board(&[(10, 11), (13, 14), (16, 17), (20, 21)]).lost_below(10, DUP_THRESH), 13);
+        assert_eq!(board(&[(10, 31)]).lost_below(10, DUP_THRESH), 10);
+        assert_eq!(board(&[(10, 30)]).lost_below(10, DUP_THRESH), 0);
     }
 
     #[test]
@@ -219,11 +219,11 @@ mod tests {
     fn pipe_counts_what_is_not_lost_and_what_was_sent_again() {
         let b = board(&[(10, 40)]);
         // una 0, 100 sent: 0..10 lost, 40..100 in flight.
-        assert_eq!(b.pipe(0, 100, 0, 10), 60);
+        assert_eq!(b.pipe(0, 100, 0, 10, DUP_THRESH), 60);
         // 0..10 sent again.
-        assert_eq!(b.pipe(0, 100, 10, 10), 70);
+        assert_eq!(b.pipe(0, 100, 10, 10, DUP_THRESH), 70);
         // Not lost but sent again counts twice (RFC 6675 §4, SetPipe (a) and (b)).
-        assert_eq!(board(&[(10, 20)]).pipe(0, 100, 10, 10), 100);
+        assert_eq!(board(&[(10, 20)]).pipe(0, 100, 10, 10, DUP_THRESH), 100);
     }
 
     #[test]
@@ -285,11 +285,11 @@ mod tests {
             for at in una..high_data {
                 prop_assert_eq!(b.holding(at).is_some(), octets[at as usize]);
                 if !octets[at as usize] {
-                    prop_assert_eq!(at < b.lost_below(3), is_lost(at), "octet {}", at);
+                    prop_assert_eq!(at < b.lost_below(3, DUP_THRESH), is_lost(at), "octet {}", at);
                     pipe += u64::from(!is_lost(at)) + u64::from(at < high_rxt);
                 }
             }
-            prop_assert_eq!(b.pipe(una, high_data, high_rxt, 3), pipe);
+            prop_assert_eq!(b.pipe(una, high_data, high_rxt, 3, DUP_THRESH), pipe);
             prop_assert_eq!(b.sacked(), octets.iter().filter(|&&s| s).count() as u64);
         }
     }

@@ -8,10 +8,11 @@ use std::mem::offset_of;
 use handfast_core::{Duration, Instant, SeqNum};
 
 use crate::growth::{self, HyStart, Sample};
+use crate::help::Help;
 use crate::rack::Rack;
 use crate::recovery::{self, Phase, Progress};
 use crate::rtt::RttEstimator;
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::send_buffer::SendBuffer;
 use crate::spurious::Spurious;
 use crate::validation::Validation;
@@ -64,6 +65,8 @@ pub(crate) struct Sender {
     pub(crate) validation: Validation,
     /// The octet of a zero-window probe that the receiver need not have kept.
     pub(crate) probed: Option<u64>,
+    /// What it does with what the network tells it; [`None`]: nothing.
+    pub(crate) help: Option<Box<Help>>,
 }
 
 impl Sender {
@@ -99,6 +102,7 @@ impl Sender {
             probes: 0,
             probe_due: false,
             probed: None,
+            help: Help::new(config),
         }
     }
 
@@ -129,6 +133,11 @@ impl Sender {
     /// RFC 5681 §2 `FlightSize`. After a timeout what lies beyond SND.NXT counts as lost, not as in flight.
     pub(crate) fn flight_size(&self) -> u64 {
         self.nxt - self.una
+    }
+
+    /// `DupThresh` of RFC 6675 §2, as it is now.
+    pub(crate) fn dup_thresh(&self) -> u32 {
+        self.help.as_ref().map_or(DUP_THRESH, |help| help.vho.dup_thresh(self.una))
     }
 
     /// What the loss-recovery algorithm takes to be in the network.
@@ -199,6 +208,9 @@ impl Sender {
     /// RFC 5681 §3.1 and RFC 6298 §5.4-5.6: the retransmission timer has expired.
     pub(crate) fn on_timeout(&mut self, now: Instant, config: &Config) {
         let first = self.retries == 0;
+        if let Some(help) = &mut self.help {
+            help.vho.on_timeout();
+        }
         self.spurious.before_timeout(config, &SpuriousInput::of(self), first);
         if self.rack.is_some() {
             self.on_rack_timeout(now, config, first);

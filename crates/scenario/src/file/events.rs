@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use handfast_core::Duration;
-use handfast_net::DownMode;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -33,8 +32,8 @@ pub(crate) struct EventTable {
     /// `outage`: for how long the link is gone. `handover`: from the end of the old association to the beginning of the
     /// new one; may be zero.
     pub(crate) gap: Option<Located<Gap>>,
-    /// `outage`: what becomes of packets. Default: "drop".
-    pub(crate) mode: Option<Located<Word<DownMode>>>,
+    /// `outage`, `handover`: what becomes of packets. Default: "drop".
+    pub(crate) mode: Option<Located<Word<Mode>>>,
     /// `rate`: the new rate.
     pub(crate) rate: Option<Located<Rate>>,
     /// `delay`: the new propagation delay.
@@ -108,6 +107,35 @@ impl Vocabulary for EventKind {
             "handover",
             Self::Handover,
             "the association of `station` ends, and `gap` later the one with `to` begins",
+        ),
+    ];
+}
+
+/// What becomes of the packets of a link that goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// They are lost.
+    Drop,
+    /// They wait.
+    Hold,
+    /// They still arrive.
+    Drain,
+}
+
+impl Vocabulary for Mode {
+    const WHAT: &'static str = "what becomes of packets";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        (
+            "drop",
+            Self::Drop,
+            "packets on the link, in its queue and arriving at it are lost: a radio out of range",
+        ),
+        ("hold", Self::Hold, "`outage`: packets wait in the queue, up to its limit: a pause"),
+        (
+            "drain",
+            Self::Drain,
+            "`handover`, without `gap`: new packets go by the new link at once, those on the old one still arrive \
+             (make-before-break); in the simulator only",
         ),
     ];
 }

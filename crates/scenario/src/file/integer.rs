@@ -26,3 +26,8 @@ integer! {
     /// A number of segments.
     Segments: u8 = 1..=255
 }
+
+integer! {
+    /// How often a message is sent again.
+    Repeats: u32 = 0..=100
+}

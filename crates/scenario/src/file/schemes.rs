@@ -5,7 +5,8 @@ use std::fmt;
 
 use handfast_core::{Bytes, Duration};
 use handfast_tcp::{
-    Acks, Config, Frto, Growth, InitialWindow, Nagle, PROFILES, Recovery, RttEstimation, Undo,
+    Acks, Config, Frto, Growth, InitialWindow, Nagle, PROFILES, Recovery, RttEstimation, Undo, VhoRule,
+    VhoRules,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -14,8 +15,8 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::json;
 
 use super::Located;
-use super::integer::{Frames, Permille, Segments};
-use super::quantity::{Packets, Rate, SegmentSize, Size, Span};
+use super::integer::{Frames, Permille, Repeats, Segments};
+use super::quantity::{Packets, Probability, Rate, SegmentSize, Size, Span};
 use super::tables::tables_with_shared_keys;
 use super::words::Word;
 use crate::model::SdnPolicy;
@@ -72,7 +73,7 @@ tables_with_shared_keys! {
 
     /// Help in the path. Which keys it takes depends on `kind`; those that name none are those of "sdn".
     AgentTable {
-        /// The kind of agent: "sdn", "snoop".
+        /// The kind of agent: "sdn", "snoop", "vho".
         kind: Located<String>,
         /// The nodes it is attached to: "role:" and a role that nodes of the topology play.
         at: Located<String>,
@@ -80,6 +81,14 @@ tables_with_shared_keys! {
         cache: Option<Located<Size>>,
         /// `snoop`: the local timer is never shorter. Default: "100ms".
         local_timer: Option<Located<Span>>,
+        /// `vho`: the probability that a notification is lost, besides what the links lose. Default: 0.
+        loss: Option<Located<Probability>>,
+        /// `vho`: from the event until the notification leaves. Default: "0s".
+        delay: Option<Located<Span>>,
+        /// `vho`: how often each notification is sent again. Default: 0.
+        repeat: Option<Located<Repeats>>,
+        /// `vho`: how long after the one before. Default: "100ms".
+        repeat_after: Option<Located<Span>>,
     }
 }
 
@@ -169,6 +178,13 @@ impl<T: Copy> Setting for Word<T> {
     type Value = T;
     fn value(&self) -> T {
         self.0
+    }
+}
+
+impl Setting for Vec<Word<VhoRule>> {
+    type Value = VhoRules;
+    fn value(&self) -> VhoRules {
+        self.iter().map(|rule| rule.0).collect()
     }
 }
 
@@ -297,6 +313,8 @@ tcp_settings! {
     receive_buffer: Size,
     /// Begin with a window of 64 KiB and open it as data arrives, as Linux does.
     receive_autotuning: bool,
+    /// What the sender does about notifications of the receiver's access link ([vho] §3.1). Default: nothing.
+    vho: Vec<Word<VhoRule>>,
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use handfast_net::DownMode;
 use handfast_radio::mobility::Then;
-use handfast_tcp::{Acks, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo};
+use handfast_tcp::{Acks, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo, VhoRule};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
@@ -169,18 +168,6 @@ impl Vocabulary for ReleaseKind {
     ];
 }
 
-impl Vocabulary for DownMode {
-    const WHAT: &'static str = "what becomes of packets during an outage";
-    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
-        (
-            "drop",
-            Self::Drop,
-            "packets on the link, in its queue and arriving at it are lost: a radio out of range",
-        ),
-        ("hold", Self::Hold, "packets wait in the queue, up to its limit: a pause"),
-    ];
-}
-
 impl Vocabulary for Way {
     const WHAT: &'static str = "a direction";
     const WORDS: &'static [(&'static str, Self, &'static str)] = &[
@@ -261,6 +248,41 @@ impl Vocabulary for Undo {
             "linux",
             Self::Linux,
             "as the kernel does, with `recovery = \"rack\"`: after fast recoveries too, and by DSACK",
+        ),
+    ];
+}
+
+impl Vocabulary for VhoRule {
+    const WHAT: &'static str = "a rule of [vho]";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        (
+            "min-rto",
+            Self::MinRto,
+            "after a handoff to a slower answer than the RTO waits for: a lower bound of the RTO",
+        ),
+        (
+            "bdp-window",
+            Self::BdpWindow,
+            "after a handoff to a link that cannot hold what is in flight: cwnd and ssthresh become its \
+             bandwidth-delay product",
+        ),
+        (
+            "reordering",
+            Self::Reordering,
+            "after a handoff to a link that overtakes the old one: fast retransmit waits for more duplicates, and is \
+             taken back by DSACK (with `recovery = \"sack\"`)",
+        ),
+        (
+            "retransmit",
+            Self::Retransmit,
+            "connected again in RTO recovery: the first unacknowledged segment goes at once, ssthresh becomes the \
+             bandwidth-delay product",
+        ),
+        ("initial-ssthresh", Self::InitialSsthresh, "at the start ssthresh is the bandwidth-delay product"),
+        (
+            "handoff-ssthresh",
+            Self::HandoffSsthresh,
+            "after a handoff ssthresh is the bandwidth-delay product",
         ),
     ];
 }

@@ -5,11 +5,11 @@ use handfast_core::{BitRate, Bytes, Duration};
 use super::nodes::Nodes;
 use super::positive;
 use crate::file::{AgentTable, Located, NewsKind, ReleaseKind, SdnTable};
-use crate::model::{Agent, AgentKind, LowAck, News, NodeId, NodeKind, Release, Sdn, SdnPolicy, Snoop};
+use crate::model::{Agent, AgentKind, LowAck, News, NodeId, NodeKind, Release, Sdn, SdnPolicy, Snoop, Vho};
 use handfast_document::{Checked, Problem, Span};
 
 /// The kinds of agents. The five systems each bring theirs.
-const KINDS: &[&str] = &["sdn", "snoop"];
+const KINDS: &[&str] = &["sdn", "snoop", "vho"];
 /// A release that holds no full-sized packet passes none.
 const LEAST_BURST: u64 = 1500;
 
@@ -22,13 +22,18 @@ fn agent(table: &AgentTable, nodes: &Nodes) -> Checked<Agent> {
     match table.kind.value.as_str() {
         "sdn" => {
             in_one_controller(&table.at, &at, nodes)?;
-            no_other_keys(table, &[snoop_keys(table)])?;
+            no_other_keys(table, &[snoop_keys(table), vho_keys(table)])?;
             Ok(Agent { kind: AgentKind::Sdn(sdn(table)?), at })
         }
         "snoop" => {
             in_access_points(&table.at, &at, nodes)?;
-            no_other_keys(table, &[sdn_key(&table.shape())])?;
+            no_other_keys(table, &[sdn_key(&table.shape()), vho_keys(table)])?;
             Ok(Agent { kind: AgentKind::Snoop(snoop(table)?), at })
+        }
+        "vho" => {
+            in_stations(&table.at, &at, nodes)?;
+            no_other_keys(table, &[sdn_key(&table.shape()), snoop_keys(table)])?;
+            Ok(Agent { kind: AgentKind::Vho(vho(table)?), at })
         }
         kind => {
             let title = format!("there is no agent of the kind `{}`", kind.escape_debug());
@@ -74,6 +79,13 @@ fn in_access_points(role: &Located<String>, at: &[NodeId], nodes: &Nodes) -> Che
     Err(Problem::at(role.span.clone(), title).expected("expected the role of nodes of kind \"ap\""))
 }
 
+fn in_stations(role: &Located<String>, at: &[NodeId], nodes: &Nodes) -> Checked<()> {
+    let other = at.iter().find(|&&id| nodes.list[id].kind != NodeKind::Station);
+    let Some(&id) = other else { return Ok(()) };
+    let title = format!("an agent of this kind sits in stations, and `{}` is none", nodes.list[id].name);
+    Err(Problem::at(role.span.clone(), title).expected("expected the role of nodes of kind \"station\""))
+}
+
 /// No key of another kind of agent.
 fn no_other_keys(table: &AgentTable, others: &[Option<&'static str>]) -> Checked<()> {
     let Some(key) = others.iter().flatten().next() else { return Ok(()) };
@@ -85,6 +97,17 @@ fn no_other_keys(table: &AgentTable, others: &[Option<&'static str>]) -> Checked
 /// The first of Snoop's keys that is there.
 fn snoop_keys(table: &AgentTable) -> Option<&'static str> {
     let keys = [("cache", table.cache.is_some()), ("local_timer", table.local_timer.is_some())];
+    keys.iter().find(|(_, given)| *given).map(|&(key, _)| key)
+}
+
+/// The first of the keys of [vho]'s notifications that is there.
+fn vho_keys(table: &AgentTable) -> Option<&'static str> {
+    let keys = [
+        ("loss", table.loss.is_some()),
+        ("delay", table.delay.is_some()),
+        ("repeat", table.repeat.is_some()),
+        ("repeat_after", table.repeat_after.is_some()),
+    ];
     keys.iter().find(|(_, given)| *given).map(|&(key, _)| key)
 }
 
@@ -116,6 +139,16 @@ fn snoop(table: &AgentTable) -> Checked<Snoop> {
         cache: table.cache.as_ref().map_or(Bytes(1_000_000), |size| size.value.0),
         // ns-2's `snoopTick_`.
         local_timer: local_timer.unwrap_or(Duration::from_millis(100)),
+    })
+}
+
+fn vho(table: &AgentTable) -> Checked<Vho> {
+    let repeat_after = table.repeat_after.as_ref().map(|span| positive(span, "repeat_after")).transpose()?;
+    Ok(Vho {
+        loss: table.loss.as_ref().map_or(0.0, |loss| loss.value.0),
+        delay: table.delay.as_ref().map_or(Duration::ZERO, |delay| delay.value.0),
+        repeat: table.repeat.as_ref().map_or(0, |repeat| repeat.value.0),
+        repeat_after: repeat_after.unwrap_or(Duration::from_millis(100)),
     })
 }
 

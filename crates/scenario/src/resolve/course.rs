@@ -49,7 +49,7 @@ impl<'a> Course<'a> {
                 self.outage(event.at, link, table)?;
                 self.back[link] = Some(event.at + event.phase + gap + event.longer);
             }
-            Action::Handover { station, to, gap } => {
+            Action::Handover { station, to, gap, .. } => {
                 self.handover(event.at, station, to, table)?;
                 self.stations[station] = (Some(to), event.at + event.phase + gap + event.longer);
             }

@@ -11,7 +11,7 @@ use super::links::Links;
 use super::nodes::Nodes;
 use super::radios::Radios;
 use super::{moment, nonzero, paths, positive};
-use crate::file::{EventKind, EventTable, Located, Phase};
+use crate::file::{EventKind, EventTable, Located, Mode, Phase};
 use crate::model::{Action, Event, NodeId, Way, radio};
 use handfast_document::{Checked, Problem, Span};
 
@@ -65,12 +65,10 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
             return Err(Problem::at(name.span.clone(), title).help("leave out the event, or `mobility`"));
         }
         let to = network.radios.find(station, needed(table.to.as_ref(), table, "to")?, network.nodes)?;
+        let drain = drains(table, station, network)?;
         // Of zero: the new association begins as the old one ends.
-        return Ok(Action::Handover {
-            station,
-            to,
-            gap: needed(table.gap.as_ref(), table, "gap")?.value.from,
-        });
+        let gap = if drain { Duration::ZERO } else { needed(table.gap.as_ref(), table, "gap")?.value.from };
+        return Ok(Action::Handover { station, to, gap, drain });
     }
     let link = network.links.find(needed(table.link.as_ref(), table, "link")?)?;
     let way = table.direction.as_ref().map_or(Way::Both, |way| way.value.0);
@@ -84,7 +82,7 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
                 return Err(Problem::at(table.at.span.clone(), title)
                     .expected("such a link is down where its station is not"));
             }
-            let mode = table.mode.as_ref().map_or(DownMode::Drop, |mode| mode.value.0);
+            let mode = outage_mode(table)?;
             if mode == DownMode::Hold && network.links.is_on_air(link) {
                 let span = table.mode.as_ref().map_or(&table.at.span, |mode| &mode.span);
                 return Err(Problem::at(span.clone(), "a link on the air holds nothing while it is down")
@@ -109,6 +107,43 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
     })
 }
 
+fn outage_mode(table: &EventTable) -> Checked<DownMode> {
+    match table.mode.as_ref().map(|mode| (mode.value.0, &mode.span)) {
+        None | Some((Mode::Drop, _)) => Ok(DownMode::Drop),
+        Some((Mode::Hold, _)) => Ok(DownMode::Hold),
+        Some((Mode::Drain, span)) => {
+            Err(Problem::at(span.clone(), "an outage of a link that still delivers")
+                .expected("expected \"drop\" or \"hold\"; \"drain\" is a handover's"))
+        }
+    }
+}
+
+/// Whether what is on the old link of a handover still arrives.
+fn drains(table: &EventTable, station: NodeId, network: &Network<'_>) -> Checked<bool> {
+    let Some(mode) = &table.mode else { return Ok(false) };
+    let wrong = |title: &str, expected: &str| Err(Problem::at(mode.span.clone(), title).expected(expected));
+    match mode.value.0 {
+        Mode::Drop => return Ok(false),
+        Mode::Hold => return wrong("nothing waits for a handover", "expected \"drop\" or \"drain\""),
+        Mode::Drain => {}
+    }
+    if let Some(gap) = &table.gap {
+        let title = "`gap` means nothing to a handover that drains: both links are there";
+        return Err(Problem::at(gap.span.clone(), title).help("leave out `gap`, or `mode`"));
+    }
+    for &(_, link) in network.radios.of(station) {
+        if network.links.is_on_air(link) {
+            return wrong("a station with links on the air has one radio", "expected \"drop\"");
+        }
+        let of = &network.links.list[link];
+        if of.forward.queue.is_none() || of.backward.queue.is_none() {
+            let title = format!("link `{}` has an unlimited queue, which may never drain", of.name);
+            return wrong(&title, "expected links with a limit to their `queue`");
+        }
+    }
+    Ok(true)
+}
+
 /// No key stands where it means nothing.
 fn check_keys(table: &EventTable) -> Checked<()> {
     use EventKind::{Delay, Handover, Outage, Rate};
@@ -117,7 +152,7 @@ fn check_keys(table: &EventTable) -> Checked<()> {
     only_for(kind, &[Handover], table.station.as_ref().map(|station| &station.span), "station")?;
     only_for(kind, &[Handover], table.to.as_ref().map(|to| &to.span), "to")?;
     only_for(kind, &[Outage, Handover], table.gap.as_ref().map(|gap| &gap.span), "gap")?;
-    only_for(kind, &[Outage], table.mode.as_ref().map(|mode| &mode.span), "mode")?;
+    only_for(kind, &[Outage, Handover], table.mode.as_ref().map(|mode| &mode.span), "mode")?;
     only_for(kind, &[Rate], table.rate.as_ref().map(|rate| &rate.span), "rate")?;
     only_for(kind, &[Delay], table.delay.as_ref().map(|delay| &delay.span), "delay")?;
     if let (Outage, Some(direction)) = (kind, &table.direction) {

@@ -58,6 +58,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("an unknown link", "link = \"radio\"", "link = \"raido\""),
     ("an event after the end", "at = \"10s\"", "at = \"31s\""),
     ("a key of another event", "gap = \"3s\"", "gap = \"3s\"\nrate = \"1Mbit/s\""),
+    ("an outage that drains", "gap = \"3s\"", "gap = \"3s\"\nmode = \"drain\""),
     ("an outage without its gap", "gap = \"3s\"\n", ""),
     ("an outage within another", "gap = \"3s\"", "gap = \"3s\"\nevery = \"2s\""),
     ("more repetitions than fit", "gap = \"3s\"", "gap = \"3s\"\nevery = \"5s\"\ntimes = 9"),
@@ -161,6 +162,20 @@ const WALKING: &[(&str, &str, &str)] = &[
 const ROAMING: &[(&str, &str, &str)] = &[
     ("a handover without its gap", "gap = \"3s\"\n", ""),
     ("a handover with a direction", "gap = \"3s\"", "gap = \"3s\"\ndirection = \"forward\""),
+    ("a handover that drains, and a gap", "gap = \"3s\"", "gap = \"3s\"\nmode = \"drain\""),
+    ("a handover that waits", "gap = \"3s\"", "gap = \"3s\"\nmode = \"hold\""),
+    (
+        "a handover that never drains",
+        "between = [\"ap2\", \"mn\"]\nrate = \"54Mbit/s\"\ndelay = \"1ms\"\n\n[[flows]]\nfrom = \"cn\"\nto = \"mn\"\n\n[schemes.bare]\nsender = \"linux\"\nagents = [{kind = \"sdn\", at = \"role:controller\", policy = \"bare\"}]\n\n[[events]]\nat = \"10s\"\ndo = \"handover\"\nstation = \"mn\"\nto = \"ap2\"\ngap = \"3s\"",
+        "between = [\"ap2\", \"mn\"]\nrate = \"54Mbit/s\"\ndelay = \"1ms\"\nqueue = \"unlimited\"\n[[flows]]\nfrom = \"cn\"\nto = \"mn\"\n[schemes.bare]\nsender = \"sack\"\n[[events]]\nat = \"10s\"\ndo = \"handover\"\nstation = \"mn\"\nto = \"ap2\"\nmode = \"drain\"",
+    ),
+    (
+        "an agent in no station",
+        "kind = \"sdn\", at = \"role:controller\", policy = \"bare\"",
+        "kind = \"vho\", at = \"role:other\"",
+    ),
+    ("a key of a station's agent", "policy = \"bare\"", "policy = \"bare\", repeat = 2"),
+    ("an unknown rule", "sender = \"linux\"", "sender = {profile = \"sack\", vho = [\"minrto\"]}"),
     ("a handover of a host", "station = \"mn\"", "station = \"cn\""),
     ("a handover of an unknown station", "station = \"mn\"", "station = \"mm\""),
     ("a handover to an unknown node", "to = \"ap2\"", "to = \"ap9\""),

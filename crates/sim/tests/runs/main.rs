@@ -12,5 +12,6 @@ mod snoop;
 mod subnets;
 mod support;
 mod table;
+mod vho;
 mod walks;
 mod wlan;

@@ -94,6 +94,9 @@ impl Endpoint {
     #[inline(never)]
     fn take_blocks(&mut self, segment: &Segment) -> SackNews {
         let mut news = SackNews { duplicate: is_dsack(segment), ..SackNews::default() };
+        if news.duplicate {
+            self.help_dsack(segment);
+        }
         for block in segment.sack.as_slice() {
             let (Some(start), Some(end)) = (self.tx.position(block.start), self.tx.position(block.end))
             else {
@@ -231,6 +234,7 @@ impl Endpoint {
             Phase::Open => {
                 self.tx.progress.dup_acks += 1;
                 if algorithm.is_loss(&self.tx) {
+                    self.help_before_recovery();
                     algorithm.enter(&mut self.tx);
                     self.counters.fast_retransmits += 1;
                     self.emit(Event::RecoveryEntered);

@@ -3,6 +3,7 @@
 mod ack;
 mod alive;
 mod arrival;
+mod help;
 mod open;
 mod rack;
 mod text;

@@ -241,7 +241,7 @@ impl Endpoint {
     }
 
     /// One timer serves all (RFC 8985 §8). It never lies in the past.
-    fn arm(&mut self, now: Instant, pending: Pending, at: Instant) {
+    pub(super) fn arm(&mut self, now: Instant, pending: Pending, at: Instant) {
         let Some(rack) = &mut self.tx.rack else { return };
         rack.pending = pending;
         let soonest = self.config.clock_granularity.max(Duration::from_nanos(1));

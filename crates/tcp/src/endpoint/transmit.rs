@@ -217,7 +217,8 @@ impl Endpoint {
         // RFC 3042 §2: a segment for each of the first two duplicates, at most two beyond cwnd. With SACK the octets SACKed
         // have left the pipe, which comes to the same (RFC 6675 §5 step 3).
         let allowance = if self.config.limited_transmit {
-            u64::from(tx.progress.dup_acks.min(2)) * tx.window.smss
+            // As many as DupThresh is waited for (RFC 4653 §3.2).
+            u64::from(tx.progress.dup_acks.min(tx.dup_thresh() - 1)) * tx.window.smss
         } else {
             0
         };
@@ -266,7 +267,9 @@ impl Endpoint {
         // The octet of a zero-window probe that opens the first full segment is no retransmission of a lost one.
         if piece.start < self.tx.max && self.tx.probed != Some(piece.start) {
             self.counters.retransmitted_segments += 1;
-            self.counters.retransmitted_bytes += (self.tx.max - piece.start).min(payload.len() as u64);
+            let octets = (self.tx.max - piece.start).min(payload.len() as u64);
+            self.counters.retransmitted_bytes += octets;
+            self.help_sent_again(octets);
         }
     }
 

@@ -1,7 +1,7 @@
 //! SACK-based loss recovery (RFC 6675).
 
 use super::{Algorithm, Phase, Retransmission};
-use crate::scoreboard::{DUP_THRESH, Range};
+use crate::scoreboard::Range;
 use crate::sender::Sender;
 
 pub(crate) struct Sack;
@@ -9,7 +9,8 @@ pub(crate) struct Sack;
 impl Algorithm for Sack {
     fn is_loss(&self, s: &Sender) -> bool {
         // RFC 6675 §5 steps 1 and 2: DupThresh duplicates, or IsLost (HighACK + 1).
-        s.progress.dup_acks >= DUP_THRESH || s.board.lost_below(s.window.smss) > s.una
+        let dup_thresh = s.dup_thresh();
+        s.progress.dup_acks >= dup_thresh || s.board.lost_below(s.window.smss, dup_thresh) > s.una
     }
 
     fn enter(&self, s: &mut Sender) {
@@ -30,7 +31,7 @@ impl Algorithm for Sack {
     }
 
     fn in_flight(&self, s: &Sender) -> u64 {
-        s.board.pipe(s.una, s.max, s.progress.high_rxt, s.window.smss)
+        s.board.pipe(s.una, s.max, s.progress.high_rxt, s.window.smss, s.dup_thresh())
     }
 
     /// `NextSeg` (RFC 6675 §4), new data (rule 2) aside: that is the caller's.
@@ -39,7 +40,7 @@ impl Algorithm for Sack {
         let from = s.progress.high_rxt.max(s.una);
         let hole = s.board.hole(from);
         // Rule (1): above HighRxt, below the highest SACKed octet, lost.
-        if let Some(range) = hole.filter(|h| h.start < s.board.lost_below(smss)) {
+        if let Some(range) = hole.filter(|h| h.start < s.board.lost_below(smss, s.dup_thresh())) {
             return Some(Retransmission { range, rescue: false });
         }
         // Rule (2): new data goes first.

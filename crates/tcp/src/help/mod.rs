@@ -1,0 +1,20 @@
+//! What a sender does with what the network tells it: one file a system. Nothing of it is there in a connection that is told
+//! nothing.
+
+pub(crate) mod vho;
+
+use crate::{Config, VhoRules};
+use vho::Vho;
+
+/// The state of all of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Help {
+    pub(crate) vho: Vho,
+}
+
+impl Help {
+    /// [`None`]: the configuration asks for none.
+    pub(crate) fn new(config: &Config) -> Option<Box<Self>> {
+        (config.vho != VhoRules::NONE).then(|| Box::new(Self { vho: Vho::new(config.vho) }))
+    }
+}
