@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod connection;
+pub mod eln;
+mod recent;
 pub mod sdn;
 pub mod snoop;
 pub mod vho;

@@ -167,6 +167,12 @@ impl Plan {
         if scenario.flows.len() > usize::from(u16::MAX - FIRST_PORT) {
             return Err(format!("{} flows: the lab has no port for each", scenario.flows.len()));
         }
+        if let Some(flow) = scenario.flows.iter().find(|flow| flow.tcp.is_some()) {
+            return Err(format!(
+                "flow `{}`: in the lab all flows have the TCP of the scheme that runs",
+                flow.name
+            ));
+        }
         let foreign = scheme.agents.iter().find(|agent| !matches!(agent.kind, AgentKind::Sdn(_)));
         if let Some(agent) = foreign {
             return Err(format!(

@@ -96,6 +96,7 @@ pub fn bulk(from: NodeId, to: NodeId) -> Flow {
         start_jitter: Duration::ZERO,
         stop: None,
         read_rate: None,
+        tcp: None,
     }
 }
 

@@ -220,6 +220,8 @@ pub struct Flow {
     pub stop: Option<Instant>,
     /// How fast the receiving application reads; [`None`]: at once.
     pub read_rate: Option<BitRate>,
+    /// The scheme or profile whose TCP both ends have; [`None`]: that of the scheme that runs.
+    pub tcp: Option<String>,
 }
 
 /// Something that happens to the network.
@@ -314,6 +316,8 @@ pub enum AgentKind {
     Snoop(Snoop),
     /// Stations that tell senders of their access links; in stations.
     Vho(Vho),
+    /// Base stations that tell losses of the radio from their own, and advertise themselves; in access points.
+    Eln(Eln),
     /// One that a backend was given from outside, by this name. No scenario file names one.
     Plugin(String),
 }
@@ -325,6 +329,7 @@ impl AgentKind {
             Self::Sdn(_) => "sdn",
             Self::Snoop(_) => "snoop",
             Self::Vho(_) => "vho",
+            Self::Eln(_) => "eln",
             Self::Plugin(name) => name,
         }
     }
@@ -337,6 +342,13 @@ pub struct Snoop {
     pub cache: Bytes,
     /// The local timer is never shorter.
     pub local_timer: Duration,
+}
+
+/// What a base station of [eln] is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Eln {
+    /// Between two of its advertisements; zero: it sends none.
+    pub advertisement: Duration,
 }
 
 /// How a station's notifications of [vho] travel.

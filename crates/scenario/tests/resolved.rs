@@ -237,6 +237,31 @@ fn generated_stations_go_around_what_they_reach() {
 }
 
 #[test]
+fn a_ride_goes_from_cell_to_cell_and_back() {
+    // From the middle of the first one: at 36 km/h a cell of 100 m takes 10 s.
+    let ride = |more: &str| {
+        let text =
+            format!("{WLAN}[generate.ride]\nstation = \"mn1\"\ncells = [\"ap1\", \"ap2\", \"ap3\"]\n{more}");
+        let events = parse(&text).events;
+        let seen = events.iter().map(|event| {
+            let Action::Handover { to, gap, .. } = event.action else { panic!() };
+            format!("{} {} {gap}", event.at, to)
+        });
+        seen.collect::<Vec<_>>()
+    };
+    let scenario = parse(WLAN);
+    let ap = |name: &str| scenario.nodes.iter().position(|node| node.name == name).unwrap();
+    let [ap1, ap2, ap3] = ["ap1", "ap2", "ap3"].map(ap);
+    assert_eq!(
+        ride("speed = \"36km/h\"\ncell = \"100m\""),
+        [("5s", ap2), ("15s", ap3), ("25s", ap2), ("35s", ap1), ("45s", ap2), ("55s", ap3)]
+            .map(|(at, to)| format!("{at} {to} 200ms"))
+    );
+    assert_eq!(ride("speed = \"36km/h\"\ngap = \"1s\""), [format!("25s {ap2} 1s")], "cells of 500 m");
+    assert!(ride("speed = \"0km/h\"").is_empty());
+}
+
+#[test]
 fn a_controller_has_what_the_paper_says_unless_told_otherwise() {
     let agent = |text: &str| parse(text).schemes[0].agents[0].clone();
     let bare = agent(ROAM);

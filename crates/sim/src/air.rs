@@ -60,7 +60,7 @@ impl Network {
         let (air, lane) =
             (&mut self.airs[usize::from(channel.on_air.medium)], LaneId::from(channel.on_air.lane));
         if air.medium.enqueue(now, lane, passing, passing.size()).is_err() {
-            return self.lose(passing.handle);
+            return self.fail(now, id, passing.handle, Cause::QueueFull);
         }
         self.queue.arm(&mut air.timer, air.medium.deadline());
     }

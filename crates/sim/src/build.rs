@@ -1,17 +1,21 @@
 //! From a scenario and a scheme to a network at time 0.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
+use handfast_assist::eln::{self, BaseStation};
 use handfast_assist::snoop::{self, Snoop};
-use handfast_core::{Instant, SeqNum, Stream};
+use handfast_core::{Duration, Instant, SeqNum, Stream};
+use handfast_measure::address::address_of;
 use handfast_measure::association::Associations;
 use handfast_measure::fabric::Fabric;
 use handfast_measure::plan::{self, Paths};
 use handfast_measure::timeline::Timeline;
 use handfast_measure::topology::{ChannelId, Topology};
 use handfast_net::{Forwarder, Outbox, Port};
-use handfast_scenario::{Agent, AgentKind, FlowId, NodeId, NodeKind, Scenario, Scheme, Sdn};
+use handfast_scenario::{AgentKind, FlowId, NodeId, NodeKind, Scenario, Scheme, Sdn};
 
+use crate::advertisements::Heard;
 use crate::air::{Air, OnAir};
 use crate::app::{Sink, Source};
 use crate::capture::Taps;
@@ -60,6 +64,7 @@ pub(crate) fn network(
         sides: large_vec(ends.ports.len()),
         books: Books { lost: vec![0; ends.ports.len()], ..Books::default() },
         taps,
+        heard: Heard::default(),
         outbox: Outbox::default(),
         verify_wire: options.verify_wire,
         subnets: scenario.subnets,
@@ -223,10 +228,14 @@ fn attach_agents(
             let id = network.plugins.len() as u32;
             help(network, node, Helper::Plugin(id), name).map_err(wrong)?;
             let stream = Stream::new(seed, &format!("agent {kind} {name}"));
-            let machine = match (built_in(agent, &network.topology, scenario, node), plugins.maker(kind)) {
-                (Some(machine), _) => machine,
-                (None, Some(maker)) => maker(scenario, agent, node, stream),
-                (None, None) => return Err(wrong(format!("the simulator has no agent of kind `{kind}`"))),
+            let machine = match (&agent.kind, plugins.maker(kind)) {
+                (AgentKind::Snoop(given), _) => snoop(*given, radio_ports(network, scenario, node)),
+                (AgentKind::Eln(given), _) => {
+                    let radio = radio_ports(network, scenario, node);
+                    base_station(*given, radio, node, stream).map_err(wrong)?
+                }
+                (_, Some(maker)) => maker(scenario, agent, node, stream),
+                (_, None) => return Err(wrong(format!("the simulator has no agent of kind `{kind}`"))),
             };
             let mut timer = Timer::new(ranks.agents[node], Machine::Agent(id));
             network.queue.arm(&mut timer, machine.deadline());
@@ -236,23 +245,33 @@ fn attach_agents(
     Ok(())
 }
 
-/// The machine of an agent in the path, if it is one of the project's own.
-fn built_in(
-    agent: &Agent,
-    topology: &Topology,
-    scenario: &Scenario,
-    node: NodeId,
-) -> Option<Box<dyn Forwarder>> {
-    let AgentKind::Snoop(given) = agent.kind else { return None };
+/// The ports of an access point that lead to stations.
+fn radio_ports(network: &Network, scenario: &Scenario, node: NodeId) -> Vec<Port> {
     let is_station = |neighbour: u32| scenario.nodes[neighbour as usize].kind == NodeKind::Station;
-    let ports = (0..).map(Port).zip(topology.ports(node));
-    let radio = ports.filter(|(_, attachment)| is_station(attachment.neighbour)).map(|(port, _)| port);
+    let ports = (0..).map(Port).zip(network.topology.ports(node));
+    ports.filter(|(_, attachment)| is_station(attachment.neighbour)).map(|(port, _)| port).collect()
+}
+
+fn snoop(given: handfast_scenario::Snoop, radio: Vec<Port>) -> Box<dyn Forwarder> {
     let config = snoop::Config {
         per_connection: given.cache,
         timer_min: given.local_timer,
         ..snoop::Config::default()
     };
-    Some(Box::new(Snoop::new(config, radio)))
+    Box::new(Snoop::new(config, radio))
+}
+
+/// A base station of [eln]. Those of one network do not advertise in step: each begins at a moment of its own.
+fn base_station(
+    given: handfast_scenario::Eln,
+    radio: Vec<Port>,
+    node: NodeId,
+    mut stream: Stream,
+) -> Result<Box<dyn Forwarder>, String> {
+    let IpAddr::V4(address) = address_of(node) else { return Err("advertisements are of IPv4".to_owned()) };
+    let first = Instant::ZERO + Duration::from_nanos(1 + stream.below(given.advertisement.as_nanos()));
+    let config = eln::Config { advertisement: given.advertisement, ..eln::Config::default() };
+    Ok(Box::new(BaseStation::new(config, address, radio, first)))
 }
 
 fn help(network: &mut Network, node: NodeId, helper: Helper, name: &str) -> Result<(), String> {
@@ -308,6 +327,8 @@ fn side(
 ) -> Side {
     let flow_id: FlowId = id / 2;
     let flow = &scenario.flows[flow_id];
+    let own = flow.tcp.as_ref().and_then(|name| scenario.scheme(name).ok());
+    let scheme = own.unwrap_or(scheme);
     let iss = SeqNum(Stream::new(seed, &format!("flow {} iss {}", flow.name, id % 2)).bits() as u32);
     if id.is_multiple_of(2) {
         let source = Source::new(flow, flow_id as u32, starts[flow_id]);

@@ -4,6 +4,7 @@
 //! Equal times are ordered by (node, number in the node); changes to the network come before what machines do at that
 //! time. Parallelism is across runs only.
 
+mod advertisements;
 mod air;
 mod app;
 mod build;

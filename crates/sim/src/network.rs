@@ -15,6 +15,7 @@ use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
 
 use crate::RunError;
+use crate::advertisements::Heard;
 use crate::air::{Air, OnAir};
 use crate::capture::Taps;
 use crate::notify::Notifiers;
@@ -83,6 +84,8 @@ pub(crate) struct Network {
     pub(crate) sides: Vec<Side>,
     pub(crate) books: Books,
     pub(crate) taps: Taps,
+    /// From whom stations have heard advertisements last.
+    pub(crate) heard: Heard,
     pub(crate) outbox: Outbox,
     pub(crate) verify_wire: bool,
     /// Whether only a controller's rules follow stations.
@@ -188,10 +191,21 @@ impl Network {
     /// A packet ends at a link.
     #[cold]
     pub(crate) fn fail(&mut self, now: Instant, id: ChannelId, handle: Handle, cause: Cause) {
-        if cause == Cause::Outage {
-            self.unheard(now, id);
+        match cause {
+            Cause::Outage => self.unheard(now, id),
+            Cause::QueueFull => self.discarded(id, handle),
+            Cause::Loss => {}
         }
         self.lose(handle);
+    }
+
+    /// A full queue has refused a packet: the agent of the node that it was to leave may keep account of that.
+    fn discarded(&mut self, id: ChannelId, handle: Handle) {
+        let (node, port) = self.topology.departure(id);
+        if let Some(Helper::Plugin(plugin)) = self.helper_at(node) {
+            let packet = self.packet(handle);
+            self.plugins[plugin as usize].machine.on_discard(Port(port), &packet);
+        }
     }
 
     /// Asks for what the event after this one is likely to begin with: what stands in front of a link, what stands behind
@@ -341,7 +355,7 @@ impl Network {
         let mut last = self.topology.ports(node).iter().filter(|port| port.neighbour == passing.goal.node);
         match last.find(|port| !self.channels[port.out as usize].link.is_gone()).map(|port| port.out) {
             Some(channel) => self.transmit(now, channel as usize, passing),
-            None => self.lose(passing.handle),
+            None => self.end(now, node, passing),
         }
     }
 
@@ -511,8 +525,8 @@ impl Network {
             return self.deliver(now, node, passing.handle);
         }
         match self.topology.towards(node, passing.goal) {
-            Some(channel) => self.transmit(now, channel as usize, passing),
-            None => self.lose(passing.handle),
+            Some(channel) if passing.goal != Goal::nowhere() => self.transmit(now, channel as usize, passing),
+            _ => self.end(now, node, passing),
         }
     }
 

@@ -138,6 +138,13 @@ impl Side {
         }
     }
 
+    /// Its node is a station, and at another base station now.
+    pub(crate) fn on_handover(&mut self) {
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.on_handover();
+        }
+    }
+
     #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let Some(endpoint) = &self.endpoint else { return self.opening.as_ref().map(|opening| opening.at) };

@@ -218,6 +218,9 @@ pub struct Config {
     pub receive_autotuning: bool,
     /// What a sender does about notifications of access links ([`crate::Endpoint::on_notification`]).
     pub vho: VhoRules,
+    /// Explicit loss and handoff notification ([eln]): the receiver marks acknowledgements, the sender heeds marks. It needs
+    /// [`Recovery::Sack`] at the sender.
+    pub eln: bool,
 }
 
 impl Default for Config {
@@ -263,6 +266,7 @@ impl Default for Config {
             receive_buffer: Bytes(6_000_000),
             receive_autotuning: false,
             vho: VhoRules::NONE,
+            eln: false,
         }
     }
 }

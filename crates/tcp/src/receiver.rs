@@ -30,6 +30,8 @@ pub(crate) struct Receiver {
     pub(crate) last_ack_sent: SeqNum,
     /// An acknowledgement is owed at once.
     pub(crate) ack_now: bool,
+    /// The next acknowledgement says that a handover is complete ([eln] §3.2).
+    pub(crate) handed_over: bool,
     /// In-order segments not yet acknowledged.
     pub(crate) unacknowledged: u8,
     /// Octets received twice, to be reported once (RFC 2883).
@@ -59,6 +61,7 @@ impl Receiver {
             ts_recent_at: Instant::ZERO,
             last_ack_sent: SeqNum(0),
             ack_now: false,
+            handed_over: false,
             unacknowledged: 0,
             dsack: None,
             quick_ack: (config.acks == Acks::Linux).then(|| Box::new(QuickAck::new(config.delayed_ack))),

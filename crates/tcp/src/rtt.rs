@@ -93,6 +93,11 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(63);
     }
 
+    /// The path is another one, and answers: what the old one left unanswered says nothing of it.
+    pub(crate) fn forget_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
     /// The timeout in force.
     pub(crate) fn rto(&self, config: &Config) -> Duration {
         self.base.saturating_mul(1 << self.backoff).min(config.rto_max)

@@ -8,7 +8,7 @@ use std::mem::offset_of;
 use handfast_core::{Duration, Instant, SeqNum};
 
 use crate::growth::{self, HyStart, Sample};
-use crate::help::Help;
+use crate::help::{Eln, Help};
 use crate::rack::Rack;
 use crate::recovery::{self, Phase, Progress};
 use crate::rtt::RttEstimator;
@@ -67,6 +67,8 @@ pub(crate) struct Sender {
     pub(crate) probed: Option<u64>,
     /// What it does with what the network tells it; [`None`]: nothing.
     pub(crate) help: Option<Box<Help>>,
+    /// Explicit loss and handoff notification; [`None`] where it is off.
+    pub(crate) eln: Option<Box<Eln>>,
 }
 
 impl Sender {
@@ -103,6 +105,7 @@ impl Sender {
             probe_due: false,
             probed: None,
             help: Help::new(config),
+            eln: config.eln.then(Box::default),
         }
     }
 
@@ -212,6 +215,9 @@ impl Sender {
             help.vho.on_timeout();
         }
         self.spurious.before_timeout(config, &SpuriousInput::of(self), first);
+        if self.eln.is_some() {
+            self.save_for_handoff();
+        }
         if self.rack.is_some() {
             self.on_rack_timeout(now, config, first);
             return;

@@ -18,5 +18,7 @@ pub(crate) struct IpHeader {
     pub(crate) protocol: u8,
 }
 
+/// Protocol number of ICMP for IPv4.
+pub(crate) const ICMP: u8 = 1;
 /// Protocol number of TCP.
 pub(crate) const TCP: u8 = 6;

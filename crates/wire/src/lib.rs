@@ -3,6 +3,7 @@
 //! [`Packet::parse`] states the contract that all parsers here keep.
 #![forbid(unsafe_code)]
 
+mod advertisement;
 mod checksum;
 mod error;
 mod ethernet;
@@ -20,6 +21,7 @@ mod quick_start;
 mod solicitation;
 pub mod tcp;
 
+pub use advertisement::Advertisement;
 pub use checksum::Checksums;
 pub use error::{EmitError, Header, ParseError, ThroughWireError};
 pub use frame::LinkType;

@@ -1,6 +1,6 @@
 //! The agent of a base station: all connections that pass it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use handfast_core::{Bytes, Instant};
 use handfast_net::{Forwarder, Outbox, Port};
@@ -10,12 +10,12 @@ use handfast_wire::{Body, Packet};
 use super::config::{Config, Counters};
 use super::connection::{Connection, Verdict, resets, without_sack};
 use crate::ConnectionKey;
+use crate::recent::Recent;
 
-/// A connection, when it was heard of last, and when its timer is due as far as the agent's list says.
+/// A connection, and when its timer is due as far as the agent's list says.
 #[derive(Debug, Default)]
 struct Known {
     connection: Connection,
-    heard: Instant,
     due: Option<Instant>,
 }
 
@@ -26,9 +26,7 @@ pub struct Snoop {
     /// The ports that lead to mobiles.
     radio: BTreeSet<Port>,
     /// By the direction towards the mobile.
-    known: BTreeMap<ConnectionKey, Known>,
-    /// Who was silent longest comes first.
-    silent: BTreeSet<(Instant, ConnectionKey)>,
+    known: Recent<Known>,
     timers: BTreeSet<(Instant, ConnectionKey)>,
     counters: Counters,
     /// IP bytes that are kept of all connections.
@@ -43,8 +41,7 @@ impl Snoop {
         Self {
             config,
             radio: radio.into_iter().collect(),
-            known: BTreeMap::new(),
-            silent: BTreeSet::new(),
+            known: Recent::new(config.connections),
             timers: BTreeSet::new(),
             counters: Counters::default(),
             bytes: 0,
@@ -74,18 +71,15 @@ impl Snoop {
         if !acknowledges && (up || segment.seq_len() == 0) {
             return Verdict::Pass;
         }
-        if !up && !self.known.contains_key(&key) {
+        if !up && !self.known.contains(&key) {
             self.make_room();
-        } else if up && !self.known.contains_key(&key) {
+        } else if up && !self.known.contains(&key) {
             return Verdict::Pass;
         }
-        if self.known.get(&key).is_some_and(|known| now.since(known.heard) > self.config.idle) {
+        if self.known.heard(&key).is_some_and(|heard| now.since(heard) > self.config.idle) {
             self.forget(&key);
         }
-        let known = self.known.entry(key).or_default();
-        self.silent.remove(&(known.heard, key));
-        known.heard = now;
-        self.silent.insert((now, key));
+        let known = self.known.touch(now, key, Known::default);
         let full = self.bytes + packet.ip_len() as u64 > self.config.total.get();
         let per_connection = if full { Bytes(0) } else { self.config.per_connection };
         let (config, counters) = (&Config { per_connection, ..self.config }, &mut self.counters);
@@ -116,17 +110,13 @@ impl Snoop {
     fn forget(&mut self, key: &ConnectionKey) {
         let Some(known) = self.known.remove(key) else { return };
         self.bytes -= known.connection.bytes();
-        self.silent.remove(&(known.heard, *key));
         if let Some(due) = known.due {
             self.timers.remove(&(due, *key));
         }
     }
 
     fn make_room(&mut self) {
-        if self.known.len() < self.config.connections.max(1) {
-            return;
-        }
-        if let Some(&(_, key)) = self.silent.first() {
+        if let Some(key) = self.known.in_the_way() {
             self.counters.evicted += 1;
             self.forget(&key);
         }

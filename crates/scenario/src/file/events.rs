@@ -171,6 +171,11 @@ pub(crate) struct Gap {
 }
 
 impl Gap {
+    /// Always so long.
+    pub(crate) fn of(gap: Duration) -> Self {
+        Self { from: gap, to: gap }
+    }
+
     /// By how much the longest exceeds the shortest.
     pub(crate) fn longer(self) -> Duration {
         self.to.saturating_sub(self.from)
@@ -204,7 +209,7 @@ impl<'de> Visitor<'de> for GapVisitor {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Gap, E> {
         let Span(gap) = Span::read(text).map_err(E::custom)?;
-        Ok(Gap { from: gap, to: gap })
+        Ok(Gap::of(gap))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Gap, A::Error> {

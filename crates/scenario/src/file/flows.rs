@@ -21,6 +21,8 @@ tables_with_shared_keys! {
         stop: Located<Span>,
         /// How fast the receiving application reads. Default: at once.
         read_rate: Rate,
+        /// A scheme's or profile's name: both ends have its TCP, whichever scheme runs. Default: that scheme's.
+        tcp: Located<String>,
     }
 
     /// What flows do, without their ends.

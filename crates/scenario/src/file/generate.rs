@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::events::{Gap, Phase};
-use super::quantity::Span;
+use super::quantity::{Metres, Pace, Span};
 use super::{AirTable, FlowShape, LinkShape, Located, Name};
 
 /// Large topologies as one table each.
@@ -17,6 +17,27 @@ pub(crate) struct GenerateTable {
     pub(crate) line: Option<Located<Line>>,
     /// The wireless LAN of the SDN paper: correspondents, switches, access points, stations that roam, a controller.
     pub(crate) wlan: Option<Located<Wlan>>,
+    /// A station that rides from cell to cell, back and forth.
+    pub(crate) ride: Option<Located<Ride>>,
+}
+
+/// The handovers of a station of the file that rides along a row of cells at a constant speed: it begins in the middle of the
+/// first one, and turns around in the middle of the last one.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ride {
+    /// Who rides.
+    pub(crate) station: Located<String>,
+    /// The access points of the cells, in a row; at least two.
+    pub(crate) cells: Located<Vec<String>>,
+    /// From border to border of a cell. Default: "500m".
+    pub(crate) cell: Option<Located<Metres>>,
+    /// How fast; "0km/h": it stays.
+    pub(crate) speed: Located<Pace>,
+    /// From the end of an association to the beginning of the next one. Default: "200ms".
+    pub(crate) gap: Option<Located<Gap>>,
+    /// A further delay drawn as in `[[events]]`. Default: "0s".
+    pub(crate) phase: Option<Located<Phase>>,
 }
 
 /// `sender1`, `sender2`, … behind switch `left`, `receiver1`, … behind switch `right`, the link `bottleneck` between

@@ -19,9 +19,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub(crate) use airtime::{AirTable, Standard};
-pub(crate) use events::{EventKind, EventTable, Mode, Phase};
+pub(crate) use events::{EventKind, EventTable, Gap, Mode, Phase};
 pub(crate) use flows::{AppKind, FlowShape, FlowTable};
-pub(crate) use generate::{Dumbbell, GenerateTable, Line, Roams, Wlan};
+pub(crate) use generate::{Dumbbell, GenerateTable, Line, Ride, Roams, Wlan};
 pub(crate) use handfast_document::{Located, Name, Named};
 pub(crate) use links::{LinkShape, LinkTable};
 pub(crate) use nodes::NodeTable;

@@ -73,7 +73,7 @@ tables_with_shared_keys! {
 
     /// Help in the path. Which keys it takes depends on `kind`; those that name none are those of "sdn".
     AgentTable {
-        /// The kind of agent: "sdn", "snoop", "vho".
+        /// The kind of agent: "sdn", "snoop", "eln", "vho".
         kind: Located<String>,
         /// The nodes it is attached to: "role:" and a role that nodes of the topology play.
         at: Located<String>,
@@ -89,6 +89,8 @@ tables_with_shared_keys! {
         repeat: Option<Located<Repeats>>,
         /// `vho`: how long after the one before. Default: "100ms".
         repeat_after: Option<Located<Span>>,
+        /// `eln`: between two advertisements of a base station; "0s": it sends none. Default: "100ms".
+        advertisement: Option<Located<Span>>,
     }
 }
 
@@ -315,6 +317,8 @@ tcp_settings! {
     receive_autotuning: bool,
     /// What the sender does about notifications of the receiver's access link ([vho] §3.1). Default: nothing.
     vho: Vec<Word<VhoRule>>,
+    /// Explicit loss and handoff notification: a receiver marks acknowledgements, a sender with `recovery = "sack"` heeds marks.
+    eln: bool,
 }
 
 #[cfg(test)]

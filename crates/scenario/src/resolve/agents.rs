@@ -5,11 +5,13 @@ use handfast_core::{BitRate, Bytes, Duration};
 use super::nodes::Nodes;
 use super::positive;
 use crate::file::{AgentTable, Located, NewsKind, ReleaseKind, SdnTable};
-use crate::model::{Agent, AgentKind, LowAck, News, NodeId, NodeKind, Release, Sdn, SdnPolicy, Snoop, Vho};
+use crate::model::{
+    Agent, AgentKind, Eln, LowAck, News, NodeId, NodeKind, Release, Sdn, SdnPolicy, Snoop, Vho,
+};
 use handfast_document::{Checked, Problem, Span};
 
 /// The kinds of agents. The five systems each bring theirs.
-const KINDS: &[&str] = &["sdn", "snoop", "vho"];
+const KINDS: &[&str] = &["sdn", "snoop", "eln", "vho"];
 /// A release that holds no full-sized packet passes none.
 const LEAST_BURST: u64 = 1500;
 
@@ -22,17 +24,25 @@ fn agent(table: &AgentTable, nodes: &Nodes) -> Checked<Agent> {
     match table.kind.value.as_str() {
         "sdn" => {
             in_one_controller(&table.at, &at, nodes)?;
-            no_other_keys(table, &[snoop_keys(table), vho_keys(table)])?;
+            no_other_keys(table, &[snoop_keys(table), eln_keys(table), vho_keys(table)])?;
             Ok(Agent { kind: AgentKind::Sdn(sdn(table)?), at })
         }
         "snoop" => {
             in_access_points(&table.at, &at, nodes)?;
-            no_other_keys(table, &[sdn_key(&table.shape()), vho_keys(table)])?;
+            no_other_keys(table, &[sdn_key(&table.shape()), eln_keys(table), vho_keys(table)])?;
             Ok(Agent { kind: AgentKind::Snoop(snoop(table)?), at })
+        }
+        "eln" => {
+            in_access_points(&table.at, &at, nodes)?;
+            no_other_keys(table, &[sdn_key(&table.shape()), snoop_keys(table), vho_keys(table)])?;
+            // The paper says "at a regular interval"; 802.11's beacons are 102.4 ms apart.
+            let advertisement =
+                table.advertisement.as_ref().map_or(Duration::from_millis(100), |span| span.value.0);
+            Ok(Agent { kind: AgentKind::Eln(Eln { advertisement }), at })
         }
         "vho" => {
             in_stations(&table.at, &at, nodes)?;
-            no_other_keys(table, &[sdn_key(&table.shape()), snoop_keys(table)])?;
+            no_other_keys(table, &[sdn_key(&table.shape()), snoop_keys(table), eln_keys(table)])?;
             Ok(Agent { kind: AgentKind::Vho(vho(table)?), at })
         }
         kind => {
@@ -109,6 +119,11 @@ fn vho_keys(table: &AgentTable) -> Option<&'static str> {
         ("repeat_after", table.repeat_after.is_some()),
     ];
     keys.iter().find(|(_, given)| *given).map(|&(key, _)| key)
+}
+
+/// The first of [eln]'s keys that is there.
+fn eln_keys(table: &AgentTable) -> Option<&'static str> {
+    table.advertisement.is_some().then_some("advertisement")
 }
 
 /// The first of the controller's keys that is there.

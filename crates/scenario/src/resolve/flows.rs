@@ -6,7 +6,7 @@ use super::moment;
 use super::names::Names;
 use super::nodes::Nodes;
 use crate::file::{AppKind, FlowShape, FlowTable, Located};
-use crate::model::{App, Flow, NodeId};
+use crate::model::{App, Flow, NodeId, Scheme};
 use handfast_document::{Checked, Problem, Span};
 
 /// The flows so far.
@@ -14,6 +14,8 @@ pub(super) struct Flows {
     pub(super) list: Vec<Flow>,
     /// Where each was declared.
     pub(super) spans: Vec<Span>,
+    /// The schemes that tables of flows name.
+    tcp: Vec<Located<String>>,
     names: Names,
     pub(super) duration: Duration,
 }
@@ -26,6 +28,7 @@ pub(super) struct Pattern {
     jitter: Duration,
     stop: Option<Instant>,
     read_rate: Option<handfast_core::BitRate>,
+    tcp: Option<Located<String>>,
     span: Span,
 }
 
@@ -33,7 +36,8 @@ impl Flows {
     const MOST: usize = 100_000;
 
     pub(super) fn new(duration: Duration) -> Self {
-        Self { list: Vec::new(), spans: Vec::new(), names: Names::new("flow"), duration }
+        let names = Names::new("flow");
+        Self { list: Vec::new(), spans: Vec::new(), tcp: Vec::new(), names, duration }
     }
 
     pub(super) fn of_file(tables: &[FlowTable], nodes: &Nodes, duration: Duration) -> Checked<Self> {
@@ -46,6 +50,7 @@ impl Flows {
 
     /// Adds all of `more` after these.
     pub(super) fn append(&mut self, more: Self) -> Checked<()> {
+        self.tcp.extend(more.tcp);
         for (flow, span) in more.list.into_iter().zip(more.spans) {
             if self.list.len() >= Self::MOST {
                 return Err(Problem::at(span, format!("more than {} flows", Self::MOST)));
@@ -55,6 +60,20 @@ impl Flows {
             self.spans.push(span);
         }
         Ok(())
+    }
+
+    /// Every scheme that a flow names is among these.
+    pub(super) fn check_schemes(&self, schemes: &[Scheme]) -> Checked<()> {
+        let known = |name: &str| schemes.iter().any(|scheme| scheme.name == name);
+        match self.tcp.iter().find(|tcp| !known(&tcp.value)) {
+            None => Ok(()),
+            Some(tcp) => {
+                let title =
+                    format!("there is no scheme and no profile called `{}`", tcp.value.escape_debug());
+                let names = schemes.iter().map(|scheme| scheme.name.as_str());
+                Err(Problem::at(tcp.span.clone(), title).nearest(&tcp.value, names))
+            }
+        }
     }
 
     fn add_table(&mut self, table: &FlowTable, nodes: &Nodes) -> Checked<()> {
@@ -92,6 +111,7 @@ impl Flows {
             jitter: shape.jitter.map_or(Duration::ZERO, |span| span.0),
             stop: shape.stop.as_ref().map(|stop| self.stop(stop, start)).transpose()?,
             read_rate: shape.read_rate.map(|rate| rate.0),
+            tcp: shape.tcp.clone(),
             span: span.clone(),
         })
     }
@@ -137,7 +157,9 @@ impl Flows {
             start_jitter: pattern.jitter,
             stop: pattern.stop,
             read_rate: pattern.read_rate,
+            tcp: pattern.tcp.as_ref().map(|tcp| tcp.value.clone()),
         });
+        self.tcp.extend(pattern.tcp.clone());
         self.spans.push(pattern.span.clone());
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::flows::{Flows, count};
 use super::links::Links;
 use super::nodes::Nodes;
-use super::wlan;
+use super::{ride, wlan};
 use crate::file::{Dumbbell, EventTable, GenerateTable, Line, LinkShape, Located, Name};
 use crate::model::{NodeId, NodeKind};
 use handfast_document::{Checked, Span};
@@ -30,6 +30,9 @@ impl Topology<'_> {
         }
         if let Some(wlan) = &table.wlan {
             wlan::generate(self, wlan)?;
+        }
+        if let Some(ride) = &table.ride {
+            ride::generate(self, ride)?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ mod names;
 mod nodes;
 mod paths;
 mod radios;
+mod ride;
 mod schemes;
 mod wlan;
 
@@ -59,6 +60,8 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
         Network { nodes: &nodes, links: &links, radios: &radios, flows: &flows, duration, moving: &moving };
     let events = events::resolve(file.events.iter().chain(&roams), &network)?;
     let (schemes, profiles) = schemes::resolve(file, &nodes)?;
+    let all: Vec<_> = schemes.iter().chain(&profiles).cloned().collect();
+    flows.check_schemes(&all)?;
     let captures = file.capture.iter().map(|name| nodes.find(name)).collect::<Checked<_>>()?;
     let mut scenario = Scenario {
         name: file.name.as_ref().map_or_else(|| source.stem(), |name| &**name).to_owned(),

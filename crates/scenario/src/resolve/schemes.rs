@@ -53,6 +53,10 @@ fn sender_of(table: &SchemeTable, tcp: &TcpTable) -> Checked<Config> {
         let problem = Problem::at(table.sender.span.clone(), "the kernel's undo without RACK-TLP");
         return Err(problem.help("`undo = \"linux\"` goes with `recovery = \"rack\"`"));
     }
+    if config.eln && config.recovery != Recovery::Sack {
+        let problem = Problem::at(table.sender.span.clone(), "loss notification without SACK-based recovery");
+        return Err(problem.help("`eln` at a sender goes with `recovery = \"sack\"`"));
+    }
     Ok(config)
 }
 

@@ -11,6 +11,12 @@ const WALK: &str = include_str!("../../../../scenarios/wifi-walk.toml");
 /// What is wrong, what the base file says, and what it says instead.
 const CASES: &[(&str, &str, &str)] = &[
     ("an unknown key", "rate = \"20Mbit/s\"", "rte = \"20Mbit/s\""),
+    (
+        "a ride through one cell",
+        "[[events]]",
+        "[generate.ride]\nstation = \"mn\"\ncells = [\"ap\"]\nspeed = \"1km/h\"\n[[events]]",
+    ),
+    ("a flow with an unknown scheme's TCP", "to = \"mn\"\n", "to = \"mn\"\ntcp = \"sacc\"\n"),
     ("an unknown key at the top", "duration =", "seed = 3\nduration ="),
     ("an unknown table", "[[events]]", "[[event]]"),
     ("a missing key", "delay = \"19ms\"\n", ""),

@@ -4,6 +4,7 @@ mod air;
 mod applications;
 mod captures;
 mod determinism;
+mod eln;
 mod news;
 mod plugin;
 mod roams;

@@ -6,6 +6,7 @@ use handfast_wire::tcp::{Flags, Segment};
 use super::{Endpoint, Timer};
 use crate::Event;
 use crate::growth::Acked;
+use crate::help::is_marked;
 use crate::recovery::Phase;
 use crate::rtt::Position;
 use crate::spurious::{self, AckView, Verdict};
@@ -21,6 +22,8 @@ pub(super) struct SackNews {
     pub(super) above: bool,
     /// The first block reports octets that arrived twice (RFC 2883).
     pub(super) duplicate: bool,
+    /// What is missing was lost by the radio ([eln] §3.6): no sign of congestion.
+    pub(super) marked: bool,
 }
 
 impl Endpoint {
@@ -47,13 +50,27 @@ impl Endpoint {
         }
         if ack > self.tx.una {
             self.on_new_ack(now, segment, ack);
-            return true;
-        }
-        if ack == self.tx.una {
+        } else if ack == self.tx.una {
             let news = self.take_sacks(segment);
             self.on_old_ack(now, segment, repeats, news);
         }
+        if self.tx.eln.is_some() && ack == self.tx.una {
+            self.on_notice(now, segment);
+        }
         true
+    }
+
+    /// [eln] §3.6: what the acknowledgement says besides.
+    #[cold]
+    fn on_notice(&mut self, now: Instant, segment: &Segment) {
+        self.tx.refill_burst();
+        if is_marked(segment) {
+            self.tx.on_loss_notice(segment);
+        } else if segment.flags.contains(Flags::ELN) {
+            self.tx.on_handoff_notice();
+            // "Reset transmission timer"
+            self.restart_timer(now);
+        }
     }
 
     /// RFC 9293 §3.10.7.4: the window of the newest segment counts, by WL1 and WL2. One that acknowledges more is newer than
@@ -93,7 +110,8 @@ impl Endpoint {
     // Not inlined: most segments have none.
     #[inline(never)]
     fn take_blocks(&mut self, segment: &Segment) -> SackNews {
-        let mut news = SackNews { duplicate: is_dsack(segment), ..SackNews::default() };
+        let marked = self.tx.eln.is_some() && is_marked(segment);
+        let mut news = SackNews { duplicate: is_dsack(segment), marked, ..SackNews::default() };
         if news.duplicate {
             self.help_dsack(segment);
         }
@@ -128,7 +146,7 @@ impl Endpoint {
         if self.apply(verdict, octets) {
             self.continue_recovery(now, octets, flight);
             // RFC 6675 §5: new SACK information counts "regardless of its status as a cumulative acknowledgment".
-            if news.fresh > 0 && self.tx.progress.phase == Phase::Open {
+            if news.fresh > 0 && !news.marked && self.tx.progress.phase == Phase::Open {
                 self.on_duplicate();
             }
         }
@@ -220,7 +238,7 @@ impl Endpoint {
         let duplicate = outstanding && if self.sack { news.fresh > 0 } else { bare };
         // F-RTO goes by both.
         let verdict = self.judge_timeout(segment, false, outstanding && (bare || duplicate), news);
-        if self.apply(verdict, 0) && duplicate {
+        if self.apply(verdict, 0) && duplicate && !news.marked {
             self.on_duplicate();
         }
         if matches!(verdict, Verdict::Spurious(_)) {

@@ -23,6 +23,8 @@ use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::timer_wheel;
 use crate::{Config, Counters, Death, Event, Footprint, LossCounters, Snapshot, State};
+pub(crate) use transmit::{Piece, Why};
+
 use alive::Alive;
 use timers::{Timer, Timers};
 
@@ -136,6 +138,15 @@ impl Endpoint {
             State::Listen => self.on_segment_listening(now, segment),
             State::SynSent => self.on_segment_syn_sent(now, segment),
             _ => self.on_segment_synchronised(now, segment),
+        }
+    }
+
+    /// This end is a mobile's, and has heard the first advertisement of another base station ([eln] §3.2): with
+    /// [`Config::eln`] it tells the peer so, with the acknowledgement of the last segment in order.
+    pub fn on_handover(&mut self) {
+        if self.config.eln && self.is_synchronised() {
+            self.rx.handed_over = true;
+            self.rx.ack_now = true;
         }
     }
 

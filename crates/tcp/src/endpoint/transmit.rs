@@ -10,15 +10,15 @@ use crate::{Nagle, State};
 
 /// Octets of the send stream to go out in one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) start: u64,
+pub(crate) struct Piece {
+    pub(crate) start: u64,
     /// One past the last; the FIN counts as an octet.
-    pub(super) end: u64,
-    pub(super) why: Why,
+    pub(crate) end: u64,
+    pub(crate) why: Why,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(crate) enum Why {
     /// The first octets outstanding: fast retransmit, a partial acknowledgement, or a timeout.
     Head,
     /// `NextSeg` rules 1 and 3.
@@ -31,6 +31,8 @@ pub(super) enum Why {
     Probe,
     /// A tail loss probe (RFC 8985 §7.3).
     LossProbe,
+    /// What the radio has lost, as acknowledgements say ([eln] §3.6).
+    Marked,
 }
 
 impl Endpoint {
@@ -94,6 +96,17 @@ impl Endpoint {
         }
         if self.tx.rack.is_some() {
             return self.choose_by_rack(now, room);
+        }
+        if self.tx.eln.is_some() {
+            if let Some(piece) = self.tx.marked_piece(now, room) {
+                return Some(piece);
+            }
+            if !self.tx.may_go_on() {
+                return None;
+            }
+            if self.tx.progress.phase == Phase::Recovery {
+                self.tx.skip_repaired(now);
+            }
         }
         if self.tx.progress.phase == Phase::Recovery
             && let Some(piece) = self.repair(room)
@@ -276,6 +289,14 @@ impl Endpoint {
     fn note_sent(&mut self, now: Instant, piece: Piece, end: u64) {
         let fresh = piece.start >= self.tx.max;
         self.note_progress(now, piece, end);
+        if self.tx.eln.is_some() {
+            self.tx.note_eln(now, piece, end);
+            if piece.why == Why::Marked && piece.start == self.tx.una {
+                // The path answers: a timeout while it is being repaired would take that for congestion (as in Linux, where a
+                // retransmission of the head restarts the timer).
+                self.timers.stop(Timer::Retransmit);
+            }
+        }
         if self.tx.rack.is_some() {
             self.log_sent(now, piece, end);
         }
@@ -319,7 +340,8 @@ impl Endpoint {
             Why::Rescue => self.tx.progress.rescue_rxt = Some(self.tx.progress.recover),
             Why::Next => self.tx.nxt = end,
             Why::LossProbe => self.tx.nxt = self.tx.nxt.max(end),
-            Why::Probe => {}
+            // HighRxt stays: what a recovery goes through in order may lie below.
+            Why::Marked | Why::Probe => {}
         }
     }
 
@@ -358,7 +380,21 @@ impl Endpoint {
             ..Segment::EMPTY
         };
         self.acknowledged();
-        segment
+        if self.config.eln { self.marked(segment) } else { segment }
+    }
+
+    /// [eln] §3.4: what a mobile adds to an acknowledgement.
+    #[cold]
+    fn marked(&mut self, segment: Segment) -> Segment {
+        let notice = if std::mem::take(&mut self.rx.handed_over) {
+            // "Else if MH completes handover": the mobile's word comes first, the losses that it brought follow from it.
+            Flags::ELN
+        } else if self.rx.buffer.has_holes() {
+            Flags::ELN | Flags::ELN_LOSS
+        } else {
+            Flags::NONE
+        };
+        Segment { flags: segment.flags | notice, ..segment }
     }
 
     fn build_reset(&mut self, seq: handfast_core::SeqNum, ack: Option<handfast_core::SeqNum>) -> Segment {

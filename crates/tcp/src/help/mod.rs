@@ -1,9 +1,11 @@
 //! What a sender does with what the network tells it: one file a system. Nothing of it is there in a connection that is told
 //! nothing.
 
+mod eln;
 pub(crate) mod vho;
 
 use crate::{Config, VhoRules};
+pub(crate) use eln::{Eln, is_marked};
 use vho::Vho;
 
 /// The state of all of them.

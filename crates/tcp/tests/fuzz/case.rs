@@ -49,6 +49,8 @@ pub enum Op {
     Delay { from: Side, n: u8, ms: u16 },
     /// The link is gone for `cs` hundredths of a second; it drops what it is given or holds it until it is back.
     Outage { cs: u16, hold: bool, way: Way },
+    /// This side's mobile is at another base station ([eln] §3.2).
+    HandOver { side: Side },
     /// A blind attacker's segment, outside the window or not exact (RFC 5961): it must change nothing.
     Inject { to: Side, what: Blind },
 }
@@ -129,7 +131,8 @@ pub struct Choices {
     pub slow_start_segments: u8,
     /// Off, RFC 896, Minshall.
     pub nagle: u8,
-    /// RFC 5681, Linux: acknowledgements, RTT estimation, autotuning of the window, `HyStart`, the timer wheel, linear SYNs.
+    /// RFC 5681, Linux: acknowledgements, RTT estimation, autotuning of the window, `HyStart`, the timer wheel, linear SYNs;
+    /// the last bit: loss and handoff notification.
     pub linux: u8,
     /// None; 30 s of silence and 3 probes 10 s apart; a user timeout of 60 s; both.
     pub life: u8,
@@ -182,6 +185,7 @@ impl Choices {
             hystart: self.linux & 8 != 0,
             timer_tick: ms(if self.linux & 16 != 0 { 4 } else { 0 }),
             syn_linear_timeouts: if self.linux & 32 != 0 { 4 } else { 0 },
+            eln: self.linux & 64 != 0,
             keepalive_idle: (self.life & 1 != 0).then(|| ms(30_000)),
             keepalive_interval: ms(10_000),
             keepalive_probes: 3,

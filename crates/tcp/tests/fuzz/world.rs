@@ -158,6 +158,7 @@ impl World {
                 self.fate(from, Fate::Late(later), n % 64);
             }
             Op::Outage { cs, hold, way } => self.outage(ms(10 * u64::from(cs)), hold, way),
+            Op::HandOver { side } => self.end(side).endpoint.on_handover(),
             Op::Inject { to, what } => self.inject(to, what),
         }
         self.flush_all();

@@ -12,6 +12,7 @@ mod arrivals;
 mod autotuning;
 mod both_open;
 mod cubic;
+mod eln;
 mod handshake;
 mod laws;
 mod linux;

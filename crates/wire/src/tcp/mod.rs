@@ -40,8 +40,19 @@ impl Flags {
     pub const ECE: Self = Self(0x040);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x080);
+    /// The ELN flag of [eln] §3.1: this acknowledgement tells of a loss or of a handoff. The paper names no position; of the
+    /// reserved bits (RFC 9293 §3.1) it is the middle one.
+    pub const ELN: Self = Self(0x400);
+    /// The ELN bit of [eln] §3.1, with [`Flags::ELN`]: the radio has lost what is asked for; without it a handoff is complete.
+    pub const ELN_LOSS: Self = Self(0x200);
     /// No bit set.
     pub const NONE: Self = Self(0);
+
+    /// All bits but those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
 
     /// Whether every bit of `other` is set.
     pub const fn contains(self, other: Self) -> bool {

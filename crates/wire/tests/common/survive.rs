@@ -1,7 +1,9 @@
 //! What holds for any bytes, shared by the property tests and the fuzz target.
 
 use bytes::Bytes;
-use handfast_wire::{Announcement, Body, Checksums, Glance, LinkType, Notification, Packet, Solicitation};
+use handfast_wire::{
+    Advertisement, Announcement, Body, Checksums, Glance, LinkType, Notification, Packet, Solicitation,
+};
 
 /// Parses `data`, whose first byte says how to read the rest.
 pub(crate) fn survive_input(data: &[u8]) {
@@ -20,6 +22,9 @@ pub(crate) fn survive(link: LinkType, frame: &Bytes, checksums: Checksums) {
     }
     survive_notification(frame);
     let Ok(packet) = Packet::parse(link, frame, checksums) else { return };
+    if let Some(advertisement) = Advertisement::parse(&packet) {
+        assert_eq!(Advertisement::parse(&advertisement.packet()), Some(advertisement));
+    }
     let mut emitted = Vec::new();
     packet.emit(&mut emitted).expect("what was parsed can be emitted");
     assert_eq!(emitted.len(), packet.wire_len());

@@ -1,0 +1,127 @@
+//! Sets of octets by sequence number.
+
+use std::collections::VecDeque;
+
+use handfast_core::SeqNum;
+
+/// Disjoint ranges that do not touch, in order; `start` inclusive, `end` exclusive. All lie within 2^31 of each other, because what
+/// is acknowledged is forgotten; of what does not, the order means nothing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ranges(VecDeque<(SeqNum, SeqNum)>);
+
+impl Ranges {
+    /// How many there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Adds octets; beyond `most` ranges the first one is forgotten.
+    pub(super) fn insert(&mut self, start: SeqNum, end: SeqNum, most: usize) {
+        let first = self.0.partition_point(|range| range.1.before(start));
+        let behind = self.0.partition_point(|range| !range.0.after(end)).max(first);
+        let (mut from, mut to) = (start, end);
+        for (a, b) in self.0.drain(first..behind) {
+            from = if a.before(from) { a } else { from };
+            to = if b.after(to) { b } else { to };
+        }
+        self.0.insert(first, (from, to));
+        if self.0.len() > most {
+            self.0.pop_front();
+        }
+    }
+
+    /// Takes octets out.
+    pub(super) fn remove(&mut self, start: SeqNum, end: SeqNum) {
+        let first = self.0.partition_point(|range| !range.1.after(start));
+        let behind = self.0.partition_point(|range| range.0.before(end)).max(first);
+        let cut: Vec<_> = self.0.drain(first..behind).collect();
+        let left = cut.first().filter(|range| range.0.before(start)).map(|range| (range.0, start));
+        let right = cut.last().filter(|range| range.1.after(end)).map(|range| (end, range.1));
+        for (at, rest) in (first..).zip(left.into_iter().chain(right)) {
+            self.0.insert(at, rest);
+        }
+    }
+
+    /// Forgets what comes before `ack`.
+    pub(super) fn forget_below(&mut self, ack: SeqNum) {
+        while let Some(range) = self.0.front_mut()
+            && range.0.before(ack)
+        {
+            if range.1.after(ack) {
+                range.0 = ack;
+            } else {
+                self.0.pop_front();
+            }
+        }
+    }
+
+    /// Whether all of these octets are there.
+    pub(super) fn cover(&self, start: SeqNum, end: SeqNum) -> bool {
+        let at = self.0.partition_point(|range| !range.1.after(start));
+        self.0.get(at).is_some_and(|range| !range.0.after(start) && !range.1.before(end))
+    }
+
+    /// Whether one of these octets is there.
+    pub(super) fn touch(&self, start: SeqNum, end: SeqNum) -> bool {
+        let at = self.0.partition_point(|range| !range.1.after(start));
+        self.0.get(at).is_some_and(|range| range.0.before(end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Op {
+        Insert,
+        Remove,
+        Forget,
+    }
+
+    proptest! {
+        #[test]
+        fn they_are_sets_of_octets(
+            isn in any::<u32>(),
+            ops in prop::collection::vec((prop::sample::select(vec![Op::Insert, Op::Insert, Op::Remove, Op::Forget]), 0u32..40, 1u32..12), 0..40),
+        ) {
+            let (mut ranges, mut octets) = (Ranges::default(), [false; 64]);
+            let seq = |at: u32| SeqNum(isn) + at;
+            for (op, start, len) in ops {
+                let (from, end) = (seq(start), seq(start + len));
+                let span = start as usize..(start + len) as usize;
+                match op {
+                    Op::Insert => {
+                        ranges.insert(from, end, 64);
+                        octets[span.clone()].fill(true);
+                    }
+                    Op::Remove => {
+                        ranges.remove(from, end);
+                        octets[span.clone()].fill(false);
+                    }
+                    Op::Forget => {
+                        ranges.forget_below(from);
+                        octets[..start as usize].fill(false);
+                    }
+                }
+                prop_assert_eq!(ranges.cover(from, end), octets[span.clone()].iter().all(|&octet| octet));
+                prop_assert_eq!(ranges.touch(from, end), octets[span].iter().any(|&octet| octet));
+                let runs = octets.chunk_by(|a, b| a == b).filter(|run| run[0]).count();
+                prop_assert_eq!(ranges.len(), runs);
+            }
+        }
+    }
+
+    #[test]
+    fn beyond_the_bound_the_first_is_forgotten() {
+        let mut ranges = Ranges::default();
+        for at in 0..5 {
+            ranges.insert(SeqNum(at * 10), SeqNum(at * 10 + 5), 3);
+        }
+        assert_eq!(ranges.len(), 3);
+        assert!(!ranges.touch(SeqNum(10), SeqNum(15)) && ranges.cover(SeqNum(20), SeqNum(25)));
+    }
+}
