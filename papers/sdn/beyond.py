@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from handfast.reproduce import Check, Control, Finding, Runs, above, at_most, pairs
+from handfast.reproduce import Check, Control, Finding, Runs, above, at_most, medians, middle, pairs
 
 from . import draw
-from .judge import LOADS, MUCH_SHORTER, medians, middle, ratio
+from .judge import LOADS, MUCH_SHORTER, ratio
 from .measure import after_returns, behind, lost, received, repeated, to_full_rate
 
 

@@ -8,6 +8,7 @@ from handfast.reproduce import (
     Check,
     Claims,
     Control,
+    Figure,
     Finding,
     Measured,
     NotRun,
@@ -17,6 +18,8 @@ from handfast.reproduce import (
     at_least,
     at_most,
     median,
+    medians,
+    middle,
     need,
     pairs,
     values,
@@ -35,15 +38,12 @@ from .judge import (
     given_up_share,
     like_bare,
     like_spurious,
-    medians,
-    middle,
     no_scheme_can,
     ratio,
 )
 from .measure import (
     CONTROL_S,
     NOTICE_S,
-    Of,
     added,
     after_return,
     cwnd,
@@ -106,10 +106,10 @@ def doubled_timeout(runs: Runs) -> Finding:
 def idle_light(runs: Runs) -> Finding:
     """Medians of the longest gap in delivery: both at most half of bare's."""
 
-    def much_shorter(scheme: str, figure: Of) -> Check:
+    def much_shorter(scheme: str, figure: Figure) -> Check:
         return at_most(f"{scheme} / bare", ratio(runs, figure, scheme, "light"), MUCH_SHORTER)
 
-    def judged(spurious: str, zwa: str, figure: Of) -> tuple[Check, ...]:
+    def judged(spurious: str, zwa: str, figure: Figure) -> tuple[Check, ...]:
         return (much_shorter(spurious, figure), much_shorter(zwa, figure), like_spurious(runs, figure, "light"))
 
     schemes = ("bare", "zwa", "spurious", "unpaced", "rto-max")
@@ -135,7 +135,7 @@ def idle_light(runs: Runs) -> Finding:
 def idle_loads(runs: Runs) -> Finding:
     """Spurious at most half of bare; zwa / bare rises with the load, until zwa is bare."""
 
-    def judged(spurious: str, zwa: str, figure: Of) -> tuple[Check, ...]:
+    def judged(spurious: str, zwa: str, figure: Figure) -> tuple[Check, ...]:
         light, medium, heavy = (ratio(runs, figure, zwa, load) for load in LOADS)
         return (
             *(
@@ -412,7 +412,7 @@ def low_delay(runs: Runs) -> Finding:
     delays = ("5ms", "9ms")
     figures = (("average cwnd", "pkt", cwnd), ("retransmitted", "seg", repeated))
 
-    def alike(name: str, figure: Of, delay: str, notice: str) -> Check:
+    def alike(name: str, figure: Figure, delay: str, notice: str) -> Check:
         ours, bare = (middle(runs, figure, one, delay=delay, notification=notice) for one in ("spurious", "bare"))
         return within(f"{name}, {delay}, spurious and bare", ours, bare, SAME)
 
@@ -469,6 +469,7 @@ CLAIMS.claim(
     paper="releases at once; says nothing of the queue",
     needs=[need("release")],
     figure=draw.release,
+    beyond=True,
 )(beyond.release)
 
 CLAIMS.claim(
@@ -477,4 +478,5 @@ CLAIMS.claim(
     paper="20 mobiles (Table 2); its figures are of one connection",
     needs=[need("together")],
     figure=draw.together,
+    beyond=True,
 )(beyond.together)

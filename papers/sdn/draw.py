@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from handfast import figures, stats
 from handfast.curves import COLOURS
+from handfast.reproduce import Figure as Of
 from handfast.reproduce import Run, Runs
+from handfast.reproduce.plot import bars, with_legend
 
 from . import live
 from .measure import (
-    Of,
     after_return,
     after_returns,
     behind,
-    column,
     cwnd,
     disconnection,
     expected_after_return,
@@ -26,7 +26,6 @@ from .measure import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -58,7 +57,7 @@ def idle_time(runs: Runs) -> Figure:
         axes.axline((2, 2), slope=1, color="#888888", lw=0.6, label="disconnection")
         axes.set_xlabel("disconnection, s")
     next(iter(panels.values())).set_ylabel("connection idle period, s")
-    return _with_legend(figure)
+    return with_legend(figure)
 
 
 def average_window(runs: Runs) -> Figure:
@@ -86,7 +85,7 @@ def data_rate(runs: Runs) -> Figure:
         run = some[0]
         window = 1.0
         times = np.arange(run.handover.down_s - 8, run.handover.down_s + 15, 0.1)
-        known, received = column(run, "time_s"), column(run, "delivered_bytes")
+        known, received = run.column("time_s"), run.column("delivered_bytes")
         count = [received[np.searchsorted(known, [t - window, t], side="right") - 1] for t in times]
         rates = [(late - early) * 8e-6 / window for early, late in count]
         axes.plot(times, rates, color=_colour(scheme), label=scheme, ls="--" if scheme == "unpaced" else "-")
@@ -94,7 +93,7 @@ def data_rate(runs: Runs) -> Figure:
     axes.set_xlabel("time, s")
     axes.set_ylabel("data rate, Mbit/s")
     axes.set_ylim(bottom=0)
-    return _with_legend(figure)
+    return with_legend(figure)
 
 
 def timeline(runs: Runs) -> Figure:
@@ -111,8 +110,8 @@ def timeline(runs: Runs) -> Figure:
         )
         start = run.handover.down_s
         axes.step(
-            column(run, "time_s") - start,
-            column(run, "delivered_bytes") / 1e6,
+            run.column("time_s") - start,
+            run.column("delivered_bytes") / 1e6,
             where="post",
             color=_colour(scheme),
             label=scheme,
@@ -124,7 +123,7 @@ def timeline(runs: Runs) -> Figure:
     axes.set_xlim(-2, disconnection(chosen) + (after_return(chosen) or 0) + 4)
     axes.set_xlabel("time since the end of the old association, s")
     axes.set_ylabel("delivered, MB")
-    return _with_legend(figure)
+    return with_legend(figure)
 
 
 def low_delay(runs: Runs) -> Figure:
@@ -136,14 +135,14 @@ def low_delay(runs: Runs) -> Figure:
     ):
         for index, (scheme, _) in enumerate(_by_scheme(runs.all)):
             some = [runs.of(scheme, delay=d, notification=n) for d, n in groups]
-            _bar(axes, index, scheme, [[of(run) for run in one] for one in some], 2)
+            bars(axes, index, scheme, _colour(scheme), [[of(run) for run in one] for one in some], 2)
         axes.set_xticks(
             [0.2 + place for place in range(len(groups))],
             [f"{d.removesuffix('ms')}, {n.removesuffix('ms')}" for d, n in groups],
         )
         axes.set_xlabel("link delay, notification; ms")
         axes.set_ylabel(label)
-    return _with_legend(figure)
+    return with_legend(figure)
 
 
 def detection(runs: Runs) -> Figure:
@@ -153,8 +152,8 @@ def detection(runs: Runs) -> Figure:
     for scheme, some in _by_scheme([run for run in runs.all if run.choices["timeouts"] == "several"]):
         run = some[0]
         axes.step(
-            column(run, "time_s") - run.handover.down_s,
-            column(run, "cwnd_pkt"),
+            run.column("time_s") - run.handover.down_s,
+            run.column("cwnd_pkt"),
             where="post",
             color=_colour(scheme),
             label=scheme,
@@ -164,7 +163,7 @@ def detection(runs: Runs) -> Figure:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("time since the end of the old association, s")
     axes.set_ylabel("cwnd, segments")
-    return _with_legend(figure)
+    return with_legend(figure)
 
 
 def response(runs: Runs) -> Figure:
@@ -182,7 +181,7 @@ def response(runs: Runs) -> Figure:
     axes.set_yscale("log")
     axes.set_xticks([place + 0.2 for place in range(len(found))], list(found))
     axes.set_ylabel("controller response time, ms")
-    return _with_legend(figure)
+    return with_legend(figure)
 
 
 def bit_errors(runs: Runs) -> Figure:
@@ -203,7 +202,7 @@ def bit_errors(runs: Runs) -> Figure:
     axes.set_xlabel("last delivery, s after the return")
     axes.set_ylabel("share of connections")
     axes.set_ylim(0, 1.02)
-    return _with_legend(figure)
+    return with_legend(figure)
 
 
 def release(runs: Runs) -> Figure:
@@ -215,12 +214,12 @@ def release(runs: Runs) -> Figure:
     ):
         for index, (scheme, _) in enumerate(_by_scheme(runs.all)):
             some = [runs.of(scheme, rate=rate, window=window) for rate, window in points]
-            _bar(axes, index, scheme, [[of(run) for run in one] for one in some], 5)
+            bars(axes, index, scheme, _colour(scheme), [[of(run) for run in one] for one in some], 5)
         labels = [f"{rate.removesuffix('Mbit')}\n{window.removesuffix('kB')}" for rate, window in points]
         axes.set_xticks([0.32 + place for place in range(len(points))], labels)
         axes.set_xlabel("access rate, Mbit/s; window, kB")
         axes.set_ylabel(label)
-    return _with_legend(figure)
+    return with_legend(figure)
 
 
 def _panels(runs: Runs) -> tuple[Figure, dict[str, Axes]]:
@@ -236,22 +235,10 @@ def _bars(runs: Runs, of: Of, label: str) -> Figure:
     figure, panels = _panels(runs)
     for load, axes in panels.items():
         for index, (scheme, some) in enumerate(_by_scheme([run for run in runs.all if run.choices["load"] == load])):
-            _bar(axes, index, scheme, [[of(run) for run in some]], 1)
+            bars(axes, index, scheme, _colour(scheme), [[of(run) for run in some]], 1)
         axes.set_xticks([])
     next(iter(panels.values())).set_ylabel(label)
-    return _with_legend(figure)
-
-
-def _bar(axes: Axes, index: int, scheme: str, groups: Sequence[Sequence[float | None]], schemes: int) -> None:
-    width = 0.8 / schemes
-    for place, values in enumerate(groups):
-        summary = stats.summarise(values)
-        if summary is None:
-            continue
-        x = place + index * width if schemes > 1 else float(index)
-        reach = [[summary.median - summary.low], [summary.high - summary.median]]
-        axes.bar(x, summary.median, width, color=_colour(scheme), label=scheme if place == 0 else "_")
-        axes.errorbar(x, summary.median, yerr=reach, color="black", lw=0.6, capsize=2)
+    return with_legend(figure)
 
 
 def _by_scheme(some: Sequence[Run]) -> list[tuple[str, list[Run]]]:
@@ -265,12 +252,3 @@ def _colour(scheme: str) -> str:
 
 def _marker(scheme: str) -> str:
     return MARKERS[SCHEMES.index(scheme)]
-
-
-def _with_legend(figure: Figure) -> Figure:
-    shown: dict[str, Artist] = {}
-    for axes in figure.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            shown.setdefault(label, handle)
-    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=8, fontsize=7)
-    return figure

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handfast.reproduce import Check, Measured, NotRun, Run, Runs, median, pairs, values, within
+from handfast.reproduce import Check, Figure, Measured, NotRun, Run, Runs, median, middle, pairs, values, within
 
-from .measure import Of, after_return, disconnection, expected_spans, given_up, idle, round_trip
+from .measure import after_return, disconnection, expected_spans, given_up, idle, round_trip
 
 LOADS = ("light", "medium", "heavy")
 SAME = 0.15
@@ -21,20 +21,7 @@ WHEEL = 1 / 8
 """How late the kernel's timer wheel is at most, as a share of the wait."""
 
 
-def middle(runs: Runs, figure: Of, scheme: str, **choices: str) -> float:
-    """The median of a scheme's figure."""
-    return median("", "", values(runs.of(scheme, **choices), figure)).value
-
-
-def medians(
-    runs: Runs, name: str, unit: str, figure: Of, schemes: Sequence[str], **choices: str
-) -> tuple[Measured, ...]:
-    """A figure of each scheme, with its interval."""
-    label = ", ".join([name, *choices.values()])
-    return tuple(median(f"{label}, {scheme}", unit, values(runs.of(scheme, **choices), figure)) for scheme in schemes)
-
-
-def ratio(runs: Runs, figure: Of, scheme: str, load: str) -> float:
+def ratio(runs: Runs, figure: Figure, scheme: str, load: str) -> float:
     """The median of a scheme's figure, as a multiple of bare's."""
     return middle(runs, figure, scheme, load=load) / middle(runs, figure, "bare", load=load)
 
@@ -45,7 +32,7 @@ def given_up_share(runs: Runs, load: str) -> Measured:
     return Measured(f"given up, {load}, zwa", "%", 100 * sum(map(given_up, some)) / len(some))
 
 
-def like_spurious(runs: Runs, figure: Of, load: str) -> Check:
+def like_spurious(runs: Runs, figure: Figure, load: str) -> Check:
     """Where zwa was not given up its idle time is spurious's."""
     kept = [run for run in runs.of("zwa", load=load) if not given_up(run)]
     if not kept:
@@ -55,7 +42,7 @@ def like_spurious(runs: Runs, figure: Of, load: str) -> Check:
     return within(f"idle of zwa where not given up, and spurious, {load}, s", zwa, spurious, SAME)
 
 
-def like_bare(runs: Runs, scheme: str, load: str, figure: Of) -> Check:
+def like_bare(runs: Runs, scheme: str, load: str, figure: Figure) -> Check:
     """A scheme's figure is bare's; or those of its handovers that were given up are, so that these explain it."""
     some = runs.of(scheme, load=load)
     ours, bare = median("", "", values(some, figure)).value, middle(runs, figure, "bare", load=load)

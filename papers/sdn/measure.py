@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from handfast.reproduce import NotRun, Run
-
-Of = Callable[[Run], float | None]
-"""A figure of a run."""
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 NOTICE_S = 0.07
 """From an association's end or beginning until the controller knows (T0 to T1, T2 to T3), as in `network.toml`."""
@@ -80,25 +70,7 @@ def repeated(run: Run) -> float | None:
 
 def round_trip(run: Run) -> float:
     """The smoothed round-trip time at the end, seconds."""
-    return float(_flow(run)["srtt_s"])
-
-
-def _flow(run: Run) -> Mapping[str, Any]:
-    flow: Mapping[str, Any] = json.loads(run.result.raw)["flows"][0]
-    return flow
-
-
-def column(run: Run, name: str) -> npt.NDArray[np.float64]:
-    """A column of the flow's series, with NaN where there is no value."""
-    return run.series[name].cast(float).fill_null(float("nan")).to_numpy()
-
-
-def at(run: Run, name: str, time_s: float) -> float:
-    """What a column held at a moment: samples like the ones before and after them are not in the table."""
-    import numpy as np
-
-    place = int(np.searchsorted(column(run, "time_s"), time_s, side="right")) - 1
-    return float(column(run, name)[max(place, 0)])
+    return float(run.flow["srtt_s"])
 
 
 def expected_after_return(run: Run) -> float | None:
@@ -117,11 +89,11 @@ def expected_spans(run: Run, late: float) -> list[tuple[float, float]]:
     import numpy as np
 
     down, back = run.handover.down_s, run.handover.up_s
-    times, timeouts = column(run, "time_s"), column(run, "rto_s")
+    times, timeouts = run.column("time_s"), run.column("rto_s")
     doubled = np.flatnonzero((times[1:] > down) & (timeouts[1:] > 1.5 * timeouts[:-1])) + 1
     if back is None or doubled.size == 0 or times[doubled[0]] > back:
         return []
-    one_way = at(run, "srtt_s", down) / 2
+    one_way = run.at("srtt_s", down) / 2
     opens = back + NOTICE_S + CONTROL_S - (one_way - AIR_S) / LINKS
     expiry, wait = float(times[doubled[0]]), 2 * float(timeouts[doubled[0] - 1])
     found: list[tuple[float, float]] = []
@@ -135,7 +107,7 @@ def expected_spans(run: Run, late: float) -> list[tuple[float, float]]:
 
 def delivered(run: Run, start_s: float, end_s: float) -> float:
     """Bytes that came to the application in a span of time."""
-    return at(run, "delivered_bytes", end_s) - at(run, "delivered_bytes", start_s)
+    return run.at("delivered_bytes", end_s) - run.at("delivered_bytes", start_s)
 
 
 def first_second(run: Run) -> float | None:
@@ -174,12 +146,12 @@ def ended(run: Run) -> bool:
 
 def last_byte(run: Run) -> float:
     """From the new association to the last delivery, seconds."""
-    return float(_flow(run)["last_byte_s"]) - (run.handover.up_s or 0.0)
+    return float(run.flow["last_byte_s"]) - (run.handover.up_s or 0.0)
 
 
 def death(run: Run) -> float:
     """From the new association to the end of the connection, seconds."""
-    return float(_flow(run)["end_s"]) - (run.handover.up_s or 0.0)
+    return float(run.flow["end_s"]) - (run.handover.up_s or 0.0)
 
 
 def nothing_lost(run: Run) -> bool:
@@ -192,6 +164,6 @@ def restored(run: Run) -> bool:
     if run.handover.up_s is None or run.handover.stall_s is None:
         return False
     before, after = run.handover.down_s, run.handover.up_s + run.handover.stall_s + 1.0
-    window = at(run, "cwnd_pkt", after) >= 0.9 * at(run, "cwnd_pkt", before)
-    old, new = at(run, "ssthresh_pkt", before), at(run, "ssthresh_pkt", after)
+    window = run.at("cwnd_pkt", after) >= 0.9 * run.at("cwnd_pkt", before)
+    old, new = run.at("ssthresh_pkt", before), run.at("ssthresh_pkt", after)
     return window and (math.isnan(new) if math.isnan(old) else new >= old)

@@ -34,6 +34,7 @@ def reproduce(
         list[str] | None, typer.Argument(metavar="[KEY[/ID]]...", help="A paper, or some of its claims.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few seeds: a look, in seconds.")] = False,
+    beyond: Annotated[bool, typer.Option("--beyond", help="Where the papers stop, too: claims of our own.")] = False,
     seeds: Annotated[
         str | None, typer.Option("--seeds", metavar="SEEDS", help="Instead of the sweeps' own: 1..30.")
     ] = None,
@@ -47,13 +48,17 @@ def reproduce(
     handfast reproduce                       the papers and their claims
     handfast reproduce sdn/7a --quick        one claim, in seconds
     handfast reproduce sdn                   all of them, and out/reproduce/sdn/report.html
+    handfast reproduce eln --beyond          and what its authors leave to future work
     handfast reproduce sdn --json | jq -r '.claims[] | [.id, .verdict] | @tsv'
 
     Finished runs are kept in DIR/KEY/runs (DIR is --out, else out/reproduce):
     after Ctrl-C the same command does only what is missing.
     Exit code 1 if a claim fails, 2 if none could be judged.
     """
-    orders = [_order(paper, claims, quick, seeds, out, jobs) for paper, claims in _chosen(targets or [])]
+    orders = [
+        _order(paper, claims, quick, seeds, out, jobs)
+        for paper, claims in _chosen(targets or [], beyond=beyond or not targets)
+    ]
     if not targets:
         _list(orders, json)
         return
@@ -66,7 +71,7 @@ def reproduce(
         raise typer.Exit(code)
 
 
-def _chosen(targets: Sequence[str]) -> list[tuple[Paper, list[Claim]]]:
+def _chosen(targets: Sequence[str], *, beyond: bool) -> list[tuple[Paper, list[Claim]]]:
     names: dict[str, list[str]] = {}
     whole: set[str] = set()
     for target in targets or bench.known():
@@ -75,7 +80,7 @@ def _chosen(targets: Sequence[str]) -> list[tuple[Paper, list[Claim]]]:
         if not slash:
             whole.add(key)
     papers = {key: bench.load(key) for key in names}
-    return [(paper, paper.choose([] if key in whole else names[key])) for key, paper in papers.items()]
+    return [(paper, paper.choose([] if key in whole else names[key], beyond=beyond)) for key, paper in papers.items()]
 
 
 def _order(

@@ -2,7 +2,7 @@
 
 from handfast.reproduce.paper import Claim, Claims, Paper, known, load, need
 from handfast.reproduce.runner import Order, Outcome, document, exit_code, reproduce
-from handfast.reproduce.runs import Run, Runs, pairs, values
+from handfast.reproduce.runs import Figure, Run, Runs, medians, middle, pairs, values
 from handfast.reproduce.verdict import (
     Check,
     Control,
@@ -22,6 +22,7 @@ __all__ = [
     "Claim",
     "Claims",
     "Control",
+    "Figure",
     "Finding",
     "Measured",
     "NotRun",
@@ -39,6 +40,8 @@ __all__ = [
     "known",
     "load",
     "median",
+    "medians",
+    "middle",
     "need",
     "pairs",
     "reproduce",

@@ -62,6 +62,8 @@ class Claim:
     needs: tuple[Need, ...]
     judge: Judge
     figure: Draw | None
+    beyond: bool
+    """Our own, of what the paper leaves out."""
 
 
 class Claims:
@@ -74,12 +76,19 @@ class Claims:
         self.all: list[Claim] = []
 
     def claim(
-        self, name: str, title: str, *, paper: str, needs: Sequence[Need] = (), figure: Draw | None = None
+        self,
+        name: str,
+        title: str,
+        *,
+        paper: str,
+        needs: Sequence[Need] = (),
+        figure: Draw | None = None,
+        beyond: bool = False,
     ) -> Callable[[Judge], Judge]:
         """Register the function below as the judge of `KEY-name`."""
 
         def register(judge: Judge) -> Judge:
-            self.all.append(Claim(f"{self.key}-{name}", title, paper, tuple(needs), judge, figure))
+            self.all.append(Claim(f"{self.key}-{name}", title, paper, tuple(needs), judge, figure, beyond))
             return judge
 
         return register
@@ -210,13 +219,18 @@ class Paper:
         """One of its sweeps."""
         return read_plan(self.directory / SWEEPS / f"{name}.toml")
 
-    def choose(self, names: Sequence[str]) -> list[Claim]:
-        """The claims called `7a` or `sdn-7a`, in the paper's order; all where no name is given."""
+    def choose(self, names: Sequence[str], *, beyond: bool = True) -> list[Claim]:
+        """The claims called `7a` or `sdn-7a`, in the paper's order.
+
+        Where no name is given, all of the paper's own; with `beyond`, ours of what it leaves out as well.
+        """
         wanted = {name if name.startswith(f"{self.key}-") else f"{self.key}-{name}" for name in names}
         known = [claim.id for claim in self.claims.all]
         for name in sorted(wanted - set(known)):
             raise InputError(f"{self.key} has no claim {name!r}{_nearest(name, known)}; there are: {', '.join(known)}")
-        return [claim for claim in self.claims.all if not wanted or claim.id in wanted]
+        if wanted:
+            return [claim for claim in self.claims.all if claim.id in wanted]
+        return [claim for claim in self.claims.all if beyond or not claim.beyond]
 
 
 def known() -> list[str]:

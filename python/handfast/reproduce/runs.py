@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from handfast import series, sweeps
 from handfast.errors import InputError
-from handfast.reproduce.verdict import MIN_SEEDS, NotRun
+from handfast.reproduce.verdict import MIN_SEEDS, Measured, NotRun, median
 from handfast.results import Handover, Measures, Result
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import polars as pl
 
 
@@ -43,12 +46,29 @@ class Run:
         return self.result.handovers[0]
 
     @cached_property
+    def flow(self) -> Mapping[str, Any]:
+        """Its first flow, as `result.json` has it (docs/results.md)."""
+        flow: Mapping[str, Any] = json.loads(self.result.raw)["flows"][0]
+        return flow
+
+    @cached_property
     def series(self) -> pl.DataFrame:
         """Its flows over time (docs/results.md), in order of time."""
         frame = series.read(self.series_dir, self.result, series.FLOWS) if self.series_dir is not None else None
         if frame is None:
             raise InputError(f"sweep {self.sweep}: keeps no time series; its file lacks `series = true`")
         return frame.sort("time_s")
+
+    def column(self, name: str) -> npt.NDArray[np.float64]:
+        """A column of the flow's series, with NaN where there is no value."""
+        return self.series[name].cast(float).fill_null(float("nan")).to_numpy()
+
+    def at(self, name: str, time_s: float) -> float:
+        """What a column held at a moment: samples like the ones before and after them are not in the table."""
+        import numpy as np
+
+        place = int(np.searchsorted(self.column("time_s"), time_s, side="right")) - 1
+        return float(self.column(name)[max(place, 0)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +127,19 @@ def of_cells(name: str, cells: Sequence[sweeps.Cell], results: Sequence[Result],
 
 
 Figure = Callable[[Run], float | None]
+
+
+def middle(runs: Runs, figure: Figure, scheme: str, **choices: str) -> float:
+    """The median of a scheme's figure."""
+    return median("", "", values(runs.of(scheme, **choices), figure)).value
+
+
+def medians(
+    runs: Runs, name: str, unit: str, figure: Figure, schemes: Sequence[str], **choices: str
+) -> tuple[Measured, ...]:
+    """A figure of each scheme, with its interval."""
+    label = ", ".join([name, *choices.values()])
+    return tuple(median(f"{label}, {scheme}", unit, values(runs.of(scheme, **choices), figure)) for scheme in schemes)
 
 
 def values(runs: Iterable[Run], figure: Figure) -> list[float | None]:

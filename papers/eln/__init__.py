@@ -1,0 +1,1 @@
+"""Islam and Uddin, explicit loss and handoff notification: what they claim, judged."""
