@@ -16,7 +16,7 @@
 //! assert_eq!(link.poll(Instant::from_millis(6)), None);
 //! ```
 //!
-//! A [`Switch`] is the `OpenFlow` 1.3 switch: packets and its controller's messages in, packets and messages out.
+//! A [`QuickStartLink`] is a router's part in Quick-Start for one of its links. A [`Switch`] is the `OpenFlow` 1.3 switch: packets and its controller's messages in, packets and messages out.
 #![forbid(unsafe_code)]
 
 mod config;
@@ -27,10 +27,12 @@ mod impair;
 mod line;
 mod link;
 mod loss;
+mod quick_start;
 mod switch;
 
 pub use config::{Direction, DownMode, Loss, QueueLimit};
 pub use counters::{Cause, Counters};
 pub use forwarder::{Forward, Forwarder, Outbox, Port};
 pub use link::{Exit, Link, Occupancy};
+pub use quick_start::QuickStartLink;
 pub use switch::{Switch, SwitchCounters, SwitchOutbox, SwitchOutput, SwitchPass, SwitchSetup};

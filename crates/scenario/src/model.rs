@@ -318,6 +318,8 @@ pub enum AgentKind {
     Vho(Vho),
     /// Base stations that tell losses of the radio from their own, and advertise themselves; in access points.
     Eln(Eln),
+    /// Nodes that take part in Quick-Start (RFC 4782 §3.3), each for its output links.
+    QuickStart(QuickStartRouters),
     /// One that a backend was given from outside, by this name. No scenario file names one.
     Plugin(String),
 }
@@ -330,6 +332,7 @@ impl AgentKind {
             Self::Snoop(_) => "snoop",
             Self::Vho(_) => "vho",
             Self::Eln(_) => "eln",
+            Self::QuickStart(_) => "quick-start",
             Self::Plugin(name) => name,
         }
     }
@@ -362,6 +365,13 @@ pub struct Vho {
     pub repeat: u32,
     /// How long after the one before.
     pub repeat_after: Duration,
+}
+
+/// What routers with Quick-Start are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuickStartRouters {
+    /// Up to how many thousandths of a link's rate they approve (`qs_thresh` of RFC 4782 appendix D).
+    pub threshold_permille: u16,
 }
 
 /// What an SDN controller is told.

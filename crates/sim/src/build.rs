@@ -25,6 +25,7 @@ use crate::packets::Packets;
 use crate::pages::large_vec;
 use crate::plugin::Plugins;
 use crate::queue::{EventQueue, Machine, Rank, Timer};
+use crate::quick_start::Routers;
 use crate::sdn::Control;
 use crate::side::{Path, Side, SideId};
 use crate::{Options, RunError};
@@ -51,6 +52,7 @@ pub(crate) fn network(
         Some(dir) => Taps::new(scenario, &topology, dir)?,
         None => Taps::default(),
     };
+    let quick_start = Routers::new(scheme, options.seed);
     let mut network = Network {
         queue: EventQueue::new(ranks.count as usize),
         packets: Packets::default(),
@@ -67,6 +69,8 @@ pub(crate) fn network(
         heard: Heard::default(),
         outbox: Outbox::default(),
         verify_wire: options.verify_wire,
+        looks_closer: options.verify_wire || quick_start.is_some(),
+        quick_start,
         subnets: scenario.subnets,
         fits_cache: fits_cache(ends.ports.len(), scenario.links.len() * 2),
         failed: None,
@@ -209,6 +213,10 @@ fn attach_agents(
     let wrong = |why: String| RunError::Scenario(format!("scheme `{}`: {why}", scheme.name));
     for agent in &scheme.agents {
         let kind = agent.kind.name();
+        if let AgentKind::QuickStart(_) = agent.kind {
+            // The routers see packets beside whoever else does.
+            continue;
+        }
         if let AgentKind::Sdn(sdn) = &agent.kind {
             let &[node] = &agent.at[..] else {
                 return Err(wrong(format!("{} controllers; the simulator has one", agent.at.len())));

@@ -19,6 +19,7 @@ mod pages;
 mod plugin;
 mod prefetch;
 mod queue;
+mod quick_start;
 mod report;
 mod run;
 mod sdn;

@@ -22,6 +22,7 @@ use crate::notify::Notifiers;
 use crate::packets::{Handle, Label, Packets, Passing};
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::queue::{Entry, EventQueue, Machine, Timer};
+use crate::quick_start::Routers;
 use crate::sdn::Control;
 use crate::side::{Path, Side, SideId};
 
@@ -88,6 +89,10 @@ pub(crate) struct Network {
     pub(crate) heard: Heard,
     pub(crate) outbox: Outbox,
     pub(crate) verify_wire: bool,
+    /// The routers of Quick-Start; [`None`]: no sender asks.
+    pub(crate) quick_start: Option<Box<Routers>>,
+    /// Whether either of the two wants to see each packet.
+    pub(crate) looks_closer: bool,
     /// Whether only a controller's rules follow stations.
     pub(crate) subnets: bool,
     /// Whether so few bytes take turns that they stay in the processor's cache: only packets are fetched ahead then.
@@ -284,8 +289,8 @@ impl Network {
     fn arrive(&mut self, now: Instant, id: ChannelId, mut passing: Passing) {
         self.books.packet_hops += 1;
         let node = self.channels[id].to as usize;
-        if self.verify_wire {
-            passing = self.rewire(passing);
+        if self.looks_closer {
+            passing = self.look_closer(now, node, passing);
         }
         if !self.taps.is_empty() {
             self.record_arrival(now, node, id, passing.handle);
@@ -324,6 +329,11 @@ impl Network {
     }
 
     #[cold]
+    fn look_closer(&mut self, now: Instant, node: NodeId, passing: Passing) -> Passing {
+        let passing = if self.verify_wire { self.rewire(passing) } else { passing };
+        if self.quick_start.is_some() { self.show_router(now, node, passing) } else { passing }
+    }
+
     fn rewire(&mut self, passing: Passing) -> Passing {
         match self.packet(passing.handle).through_wire() {
             Ok(packet) => self.packets.replace(passing.handle, packet),
@@ -411,7 +421,9 @@ impl Network {
         if self.notifiers.is_some() {
             self.tell_of_start(now, node, handle);
         }
-        let Some(Packet { src, body: Body::Tcp(segment), .. }) = self.packets.whole(handle) else {
+        let Some(Packet { src, body: Body::Tcp(segment), quick_start, hop_limit, .. }) =
+            self.packets.whole(handle)
+        else {
             return self.notified(now, node, handle);
         };
         let index = usize::from(segment.dst_port.wrapping_sub(FIRST_PORT));
@@ -419,6 +431,9 @@ impl Network {
         let Some(id) = id.filter(|&id| self.sides[id].expects(*src, segment)) else {
             return self.lose(handle);
         };
+        if let Some(option) = *quick_start {
+            self.sides[id].on_quick_start_option(option, *hop_limit);
+        }
         self.sides[id].on_segment(now, segment);
         self.delivered(now, id, handle);
     }
@@ -455,15 +470,31 @@ impl Network {
     /// A segment of one of the node's own endpoints.
     #[inline]
     fn originate(&mut self, now: Instant, id: SideId, segment: Segment) {
+        if self.looks_closer {
+            return self.originate_closer(now, id, segment);
+        }
+        let passing = self.admit_own(id, segment);
+        self.emerge(now, id, passing);
+    }
+
+    /// Takes in a segment of one of the node's own endpoints.
+    #[inline]
+    pub(crate) fn admit_own(&mut self, id: SideId, segment: Segment) -> Passing {
         let side = &self.sides[id];
-        let Path { node, out, goal, .. } = side.path;
-        let passing = if side.addresses(&segment) {
+        let goal = side.path.goal;
+        if side.addresses(&segment) {
             let len = Packet::tcp_len(ANY_ADDRESS, &segment);
             self.packets.insert(segment, len, id as u32, goal, |segment| side.packet(segment))
         } else {
             // The ports that its endpoint was told by an agent in the path.
             self.packets.insert_whole(side.packet(segment), id as u32, goal)
-        };
+        }
+    }
+
+    /// A packet of one of the node's own endpoints leaves it.
+    #[inline]
+    pub(crate) fn emerge(&mut self, now: Instant, id: SideId, passing: Passing) {
+        let Path { node, out, .. } = self.sides[id].path;
         match self.helper_at(node as usize) {
             Some(helper) => self.consult(now, helper, Port::LOCAL, passing),
             None => self.transmit(now, out as usize, passing),

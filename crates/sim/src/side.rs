@@ -10,7 +10,7 @@ use handfast_measure::meter::WindowMeter;
 use handfast_measure::topology::Goal;
 use handfast_tcp::{Config, Death, Endpoint, Event, State};
 use handfast_wire::tcp::Segment;
-use handfast_wire::{Notification, Packet};
+use handfast_wire::{Notification, Packet, QuickStart};
 
 use crate::app::{Sink, Source};
 use crate::queue::Timer;
@@ -142,6 +142,18 @@ impl Side {
     pub(crate) fn on_handover(&mut self) {
         if let Some(endpoint) = &mut self.endpoint {
             endpoint.on_handover();
+        }
+    }
+
+    /// The IP option of the segment polled last.
+    pub(crate) fn quick_start_option(&mut self) -> Option<QuickStart> {
+        self.endpoint.as_mut()?.quick_start_option()
+    }
+
+    /// The next segment comes with this IP option.
+    pub(crate) fn on_quick_start_option(&mut self, option: QuickStart, ttl: u8) {
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.on_quick_start_option(option, ttl);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a connection is made of: one value a profile, shared by all connections that use it.
 
-use handfast_core::{Bytes, Duration};
+use handfast_core::{BitRate, Bytes, Duration};
 
 /// How losses are repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +130,28 @@ impl FromIterator<VhoRule> for VhoRules {
     }
 }
 
+/// What a sender asks the routers on its way for (RFC 4782), at the start and after a handoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuickStartRequest {
+    /// Nothing.
+    Off,
+    /// A rate, headers included.
+    Rate(BitRate),
+    /// The rate of the peer's access link, divided by the flows that share it, once it is told.
+    Access,
+}
+
+/// Capacity estimation after [vho] §3, once the sender is told of the peer's access link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimation {
+    /// None.
+    Off,
+    /// Packet pairs, then chirps, as figure 1 has it: the second chirp rises to twice the first estimate.
+    PairChirp,
+    /// The same as the text has it: the second chirp rises to the first estimate.
+    PairChirpText,
+}
+
 /// How a connection behaves: a resolved profile. Defaults are those of profile `sack`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -221,6 +243,10 @@ pub struct Config {
     /// Explicit loss and handoff notification ([eln]): the receiver marks acknowledgements, the sender heeds marks. It needs
     /// [`Recovery::Sack`] at the sender.
     pub eln: bool,
+    /// Ask the routers on the way for a rate.
+    pub quick_start: QuickStartRequest,
+    /// Measure the path.
+    pub estimate: Estimation,
 }
 
 impl Default for Config {
@@ -267,6 +293,8 @@ impl Default for Config {
             receive_autotuning: false,
             vho: VhoRules::NONE,
             eln: false,
+            quick_start: QuickStartRequest::Off,
+            estimate: Estimation::Off,
         }
     }
 }

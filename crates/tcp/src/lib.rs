@@ -14,6 +14,7 @@ mod event;
 mod growth;
 mod help;
 mod linux_rtt;
+mod pace;
 mod profile;
 mod quick_ack;
 mod rack;
@@ -25,12 +26,14 @@ mod scoreboard;
 mod send_buffer;
 mod sender;
 mod spurious;
+mod startup;
 mod timer_wheel;
 mod validation;
 mod window;
 
 pub use config::{
-    Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo, VhoRule, VhoRules,
+    Acks, Config, Estimation, Frto, Growth, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation,
+    Undo, VhoRule, VhoRules,
 };
 pub use endpoint::Endpoint;
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};

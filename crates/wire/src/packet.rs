@@ -82,13 +82,16 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// The hop limit of [`Packet::tcp`]: what hosts begin with (RFC 1700, "IP time to live parameter").
+    pub const HOP_LIMIT: u8 = 64;
+
     /// A TCP segment between two hosts, not yet framed.
     pub fn tcp(src: IpAddr, dst: IpAddr, segment: Segment) -> Self {
         Self {
             ethernet: None,
             src,
             dst,
-            hop_limit: 64,
+            hop_limit: Self::HOP_LIMIT,
             traffic_class: 0,
             identification: 0,
             quick_start: None,

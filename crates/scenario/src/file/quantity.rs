@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use handfast_core::units::{BYTES, DBM, DECIBELS, LENGTH, PACKETS, SPEED};
+use handfast_core::units::{BIT_RATE, BYTES, DBM, DECIBELS, LENGTH, PACKETS, SPEED};
 use handfast_core::{Bytes, Db, Dbm, Length, Speed};
 pub(crate) use handfast_document::{Packets, Quantity, Rate, Size, TimeSpan as Span};
 use handfast_document::{parse_units, pattern_of, quantity};
 use handfast_net::QueueLimit;
+use handfast_tcp::QuickStartRequest;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
@@ -71,6 +72,28 @@ impl Quantity for Queue {
     }
 }
 quantity!(Queue);
+
+/// What a sender asks the routers for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AskedRate(pub(crate) QuickStartRequest);
+
+impl Quantity for AskedRate {
+    const EXPECTED: &'static str = "a rate such as \"10Mbit/s\", \"access\" or \"off\"";
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self(QuickStartRequest::Off)),
+            "access" => Ok(Self(QuickStartRequest::Access)),
+            _ => match Rate::read(text) {
+                Ok(Rate(rate)) => Ok(Self(QuickStartRequest::Rate(rate))),
+                Err(_) => Err(format!("`{text}` is not {}", Self::EXPECTED)),
+            },
+        }
+    }
+    fn pattern() -> String {
+        format!("^(off|access)$|{}", pattern_of(&[&BIT_RATE]))
+    }
+}
+quantity!(AskedRate);
 
 /// Declares a quantity that core reads.
 macro_rules! of_core {

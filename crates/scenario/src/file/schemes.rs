@@ -5,8 +5,8 @@ use std::fmt;
 
 use handfast_core::{Bytes, Duration};
 use handfast_tcp::{
-    Acks, Config, Frto, Growth, InitialWindow, Nagle, PROFILES, Recovery, RttEstimation, Undo, VhoRule,
-    VhoRules,
+    Acks, Config, Estimation, Frto, Growth, InitialWindow, Nagle, PROFILES, QuickStartRequest, Recovery,
+    RttEstimation, Undo, VhoRule, VhoRules,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::Located;
 use super::integer::{Frames, Permille, Repeats, Segments};
-use super::quantity::{Packets, Probability, Rate, SegmentSize, Size, Span};
+use super::quantity::{AskedRate, Packets, Probability, Rate, SegmentSize, Size, Span};
 use super::tables::tables_with_shared_keys;
 use super::words::Word;
 use crate::model::SdnPolicy;
@@ -73,7 +73,7 @@ tables_with_shared_keys! {
 
     /// Help in the path. Which keys it takes depends on `kind`; those that name none are those of "sdn".
     AgentTable {
-        /// The kind of agent: "sdn", "snoop", "eln", "vho".
+        /// The kind of agent: "sdn", "snoop", "eln", "vho", "quick-start".
         kind: Located<String>,
         /// The nodes it is attached to: "role:" and a role that nodes of the topology play.
         at: Located<String>,
@@ -91,6 +91,8 @@ tables_with_shared_keys! {
         repeat_after: Option<Located<Span>>,
         /// `eln`: between two advertisements of a base station; "0s": it sends none. Default: "100ms".
         advertisement: Option<Located<Span>>,
+        /// `quick-start`: requests are approved up to so many thousandths of a link's rate. Default: 950.
+        threshold_permille: Option<Permille>,
     }
 }
 
@@ -174,7 +176,7 @@ macro_rules! setting {
     };
 }
 
-setting!(SegmentSize => u16, Span => Duration, Size => Bytes, Packets => u32, Permille => u16, Segments => u8);
+setting!(SegmentSize => u16, AskedRate => QuickStartRequest, Span => Duration, Size => Bytes, Packets => u32, Permille => u16, Segments => u8);
 
 impl<T: Copy> Setting for Word<T> {
     type Value = T;
@@ -319,6 +321,11 @@ tcp_settings! {
     vho: Vec<Word<VhoRule>>,
     /// Explicit loss and handoff notification: a receiver marks acknowledgements, a sender with `recovery = "sack"` heeds marks.
     eln: bool,
+    /// Ask the routers on the way for a rate (RFC 4782), at the start and after a handoff. "access": for that of the peer's access
+    /// link, divided by the flows that share it, once it is told.
+    quick_start: AskedRate,
+    /// Measure the path's capacity once the peer's access link is told ([vho] §3).
+    estimate: Word<Estimation>,
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use handfast_radio::mobility::Then;
-use handfast_tcp::{Acks, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo, VhoRule};
+use handfast_tcp::{
+    Acks, Estimation, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo, VhoRule,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
@@ -96,6 +98,23 @@ impl Vocabulary for NodeKind {
         ("switch", Self::Switch, "forwards"),
         ("ap", Self::AccessPoint, "an access point: forwards; stations associate with it"),
         ("controller", Self::Controller, "controls switches and access points; has no links of its own"),
+    ];
+}
+
+impl Vocabulary for Estimation {
+    const WHAT: &'static str = "a way to estimate capacity";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("off", Self::Off, "none"),
+        (
+            "pair-chirp",
+            Self::PairChirp,
+            "packet pairs, then chirps, which set ssthresh; the second chirp rises to twice the first estimate, as [vho] figure 1 has it",
+        ),
+        (
+            "pair-chirp-text",
+            Self::PairChirpText,
+            "the same, but the second chirp rises to the first estimate, as [vho] §3 has it",
+        ),
     ];
 }
 

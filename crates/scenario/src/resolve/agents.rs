@@ -6,12 +6,13 @@ use super::nodes::Nodes;
 use super::positive;
 use crate::file::{AgentTable, Located, NewsKind, ReleaseKind, SdnTable};
 use crate::model::{
-    Agent, AgentKind, Eln, LowAck, News, NodeId, NodeKind, Release, Sdn, SdnPolicy, Snoop, Vho,
+    Agent, AgentKind, Eln, LowAck, News, NodeId, NodeKind, QuickStartRouters, Release, Sdn, SdnPolicy, Snoop,
+    Vho,
 };
 use handfast_document::{Checked, Problem, Span};
 
 /// The kinds of agents. The five systems each bring theirs.
-const KINDS: &[&str] = &["sdn", "snoop", "eln", "vho"];
+const KINDS: &[&str] = &["sdn", "snoop", "eln", "vho", "quick-start"];
 /// A release that holds no full-sized packet passes none.
 const LEAST_BURST: u64 = 1500;
 
@@ -24,17 +25,26 @@ fn agent(table: &AgentTable, nodes: &Nodes) -> Checked<Agent> {
     match table.kind.value.as_str() {
         "sdn" => {
             in_one_controller(&table.at, &at, nodes)?;
-            no_other_keys(table, &[snoop_keys(table), eln_keys(table), vho_keys(table)])?;
+            no_other_keys(
+                table,
+                &[snoop_keys(table), eln_keys(table), vho_keys(table), quick_start_key(table)],
+            )?;
             Ok(Agent { kind: AgentKind::Sdn(sdn(table)?), at })
         }
         "snoop" => {
             in_access_points(&table.at, &at, nodes)?;
-            no_other_keys(table, &[sdn_key(&table.shape()), eln_keys(table), vho_keys(table)])?;
+            no_other_keys(
+                table,
+                &[sdn_key(&table.shape()), eln_keys(table), vho_keys(table), quick_start_key(table)],
+            )?;
             Ok(Agent { kind: AgentKind::Snoop(snoop(table)?), at })
         }
         "eln" => {
             in_access_points(&table.at, &at, nodes)?;
-            no_other_keys(table, &[sdn_key(&table.shape()), snoop_keys(table), vho_keys(table)])?;
+            no_other_keys(
+                table,
+                &[sdn_key(&table.shape()), snoop_keys(table), vho_keys(table), quick_start_key(table)],
+            )?;
             // The paper says "at a regular interval"; 802.11's beacons are 102.4 ms apart.
             let advertisement =
                 table.advertisement.as_ref().map_or(Duration::from_millis(100), |span| span.value.0);
@@ -42,8 +52,18 @@ fn agent(table: &AgentTable, nodes: &Nodes) -> Checked<Agent> {
         }
         "vho" => {
             in_stations(&table.at, &at, nodes)?;
-            no_other_keys(table, &[sdn_key(&table.shape()), snoop_keys(table), eln_keys(table)])?;
+            no_other_keys(
+                table,
+                &[sdn_key(&table.shape()), snoop_keys(table), eln_keys(table), quick_start_key(table)],
+            )?;
             Ok(Agent { kind: AgentKind::Vho(vho(table)?), at })
+        }
+        "quick-start" => {
+            no_other_keys(
+                table,
+                &[sdn_key(&table.shape()), snoop_keys(table), eln_keys(table), vho_keys(table)],
+            )?;
+            Ok(Agent { kind: AgentKind::QuickStart(quick_start(table)), at })
         }
         kind => {
             let title = format!("there is no agent of the kind `{}`", kind.escape_debug());
@@ -126,6 +146,11 @@ fn eln_keys(table: &AgentTable) -> Option<&'static str> {
     table.advertisement.is_some().then_some("advertisement")
 }
 
+/// The key of routers with Quick-Start.
+fn quick_start_key(table: &AgentTable) -> Option<&'static str> {
+    table.threshold_permille.is_some().then_some("threshold_permille")
+}
+
 /// The first of the controller's keys that is there.
 fn sdn_key(given: &SdnTable) -> Option<&'static str> {
     let keys = [
@@ -165,6 +190,11 @@ fn vho(table: &AgentTable) -> Checked<Vho> {
         repeat: table.repeat.as_ref().map_or(0, |repeat| repeat.value.0),
         repeat_after: repeat_after.unwrap_or(Duration::from_millis(100)),
     })
+}
+
+fn quick_start(table: &AgentTable) -> QuickStartRouters {
+    // RFC 4782 appendix D gives no value; nearly all of a link, as [vho] uses Quick-Start for the best that there can be.
+    QuickStartRouters { threshold_permille: table.threshold_permille.map_or(950, |permille| permille.0) }
 }
 
 fn sdn(table: &AgentTable) -> Checked<Sdn> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::Duration;
-use handfast_tcp::{Config, PROFILES, Profile, Recovery, Undo, profile};
+use handfast_tcp::{Config, Estimation, PROFILES, Profile, QuickStartRequest, Recovery, Undo, profile};
 
 use super::agents;
 use super::nodes::Nodes;
@@ -107,6 +107,8 @@ fn checked(config: Config, span: &Span) -> Checked<Config> {
         Some(format!("`rto_initial`, {}, is above `rto_max`, {}", config.rto_initial, config.rto_max))
     } else if config.rto_min == Duration::ZERO || config.clock_granularity == Duration::ZERO {
         Some("`rto_min` and `clock_granularity` must be above zero".to_owned())
+    } else if config.quick_start != QuickStartRequest::Off && config.estimate != Estimation::Off {
+        Some("`quick_start` and `estimate` are two ways to find one rate".to_owned())
     } else {
         None
     };

@@ -95,6 +95,17 @@ const CASES: &[(&str, &str, &str)] = &[
         "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:base-station\", policy = \"bare\"}]",
     ),
     (
+        "a key of another agent",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:base-station\", threshold_permille = 900}]",
+    ),
+    ("a request that is no rate", "sender = \"sack\"", "sender = {profile = \"sack\", quick_start = \"on\"}"),
+    (
+        "two ways to find a rate",
+        "sender = \"sack\"",
+        "sender = {profile = \"sack\", quick_start = \"access\", estimate = \"pair-chirp\"}",
+    ),
+    (
         "an agent at a name",
         "sender = \"sack\"",
         "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"ap1\"}]",

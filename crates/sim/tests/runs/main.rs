@@ -7,6 +7,7 @@ mod determinism;
 mod eln;
 mod news;
 mod plugin;
+mod quick_start;
 mod roams;
 mod sdn;
 mod snoop;

@@ -28,7 +28,15 @@ pub(super) struct SackNews {
 
 impl Endpoint {
     /// Processes SEG.ACK, the window and SACK blocks; false where the segment must be dropped.
+    #[inline]
     pub(super) fn on_ack(&mut self, now: Instant, segment: &Segment) -> bool {
+        if self.startup.is_some() {
+            return self.on_ack_starting_up(now, segment);
+        }
+        self.process_ack(now, segment)
+    }
+
+    pub(super) fn process_ack(&mut self, now: Instant, segment: &Segment) -> bool {
         let position = self.tx.position(segment.ack);
         // RFC 9293 §3.10.7.4: an ACK of what we never sent; RFC 5961 §5.2: one from before the largest window. Both are answered.
         let Some(ack) = position.filter(|&p| p <= self.tx.max && p + self.tx.max_wnd >= self.tx.una) else {
@@ -254,14 +262,20 @@ impl Endpoint {
                 if algorithm.is_loss(&self.tx) {
                     self.help_before_recovery();
                     algorithm.enter(&mut self.tx);
-                    self.counters.fast_retransmits += 1;
-                    self.emit(Event::RecoveryEntered);
+                    self.recovery_entered();
                 }
             }
             Phase::Recovery => algorithm.on_duplicate(&mut self.tx),
             // RFC 5681 §4.3: after a timeout duplicates may be those of our own repetitions.
             Phase::Loss => {}
         }
+    }
+
+    /// Fast recovery has begun.
+    pub(super) fn recovery_entered(&mut self) {
+        self.counters.fast_retransmits += 1;
+        self.emit(Event::RecoveryEntered);
+        self.startup_loss();
     }
 
     #[inline]

@@ -23,6 +23,7 @@ impl Endpoint {
         if timer == vho::Timer::Restarts {
             self.restart_loss_timer(now);
         }
+        self.startup_notified(notification);
     }
 
     /// The size of segments is known.
@@ -35,7 +36,7 @@ impl Endpoint {
     }
 
     /// IP bytes of a full-sized segment.
-    fn packet(&self) -> u64 {
+    pub(super) fn packet(&self) -> u64 {
         self.tx.window.smss + HEADERS + if self.timestamps { TIMESTAMPS } else { 0 }
     }
 

@@ -6,6 +6,7 @@ mod arrival;
 mod help;
 mod open;
 mod rack;
+mod startup;
 mod text;
 mod timers;
 mod transmit;
@@ -21,6 +22,7 @@ use handfast_wire::tcp::Segment;
 
 use crate::receiver::Receiver;
 use crate::sender::Sender;
+use crate::startup::Startup;
 use crate::timer_wheel;
 use crate::{Config, Counters, Death, Event, Footprint, LossCounters, Snapshot, State};
 pub(crate) use transmit::{Piece, Why};
@@ -76,6 +78,8 @@ pub struct Endpoint {
     reset_due: Option<(SeqNum, Option<SeqNum>)>,
     /// User timeout and keep-alive.
     alive: Option<Box<Alive>>,
+    /// How it finds its rate; [`None`]: by its initial window alone.
+    startup: Option<Box<Startup>>,
     timers: Timers,
     events: VecDeque<Event>,
     counters: Counters,
@@ -123,6 +127,7 @@ impl Endpoint {
             rx: Receiver::new(&config),
             timers: Timers::default(),
             alive: Alive::new(&config),
+            startup: Startup::new(&config, iss),
             reset_due: None,
             events: VecDeque::new(),
             counters: Counters::default(),

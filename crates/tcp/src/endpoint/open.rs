@@ -125,6 +125,7 @@ impl Endpoint {
         self.tx.validation.begin(now);
         self.heard(now);
         self.note_answer(now);
+        self.startup_established(now, segment);
         self.emit(Event::Connected);
     }
 
@@ -159,6 +160,9 @@ impl Endpoint {
         self.tx.max = self.tx.max.max(1);
         self.timers.set(Timer::Retransmit, self.expiry(now, self.rto()));
         self.begin_waiting(now);
+        if self.startup.is_some() {
+            self.startup_syn(now, &mut segment);
+        }
         segment
     }
 }

@@ -175,8 +175,7 @@ impl Endpoint {
         };
         if begins {
             algorithm.enter(&mut self.tx);
-            self.counters.fast_retransmits += 1;
-            self.emit(Event::RecoveryEntered);
+            self.recovery_entered();
         }
     }
 

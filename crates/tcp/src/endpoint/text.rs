@@ -31,6 +31,9 @@ impl Endpoint {
                 self.rx.buffer.insert(position, &segment.payload.slice(0, kept as usize))
             };
             self.note_arrival(arrival, repeated);
+            if segment.rare.is_some() {
+                self.startup_measure(now, segment);
+            }
             let opened = self.open_window(now, segment);
             self.delay_ack(now, arrival, segment, opened);
         }

@@ -14,12 +14,15 @@ pub(super) enum Timer {
     Persist,
     /// RFC 9293 §3.8.6.3.
     DelayedAck,
+    /// The next departure of a schedule.
+    Pace,
     /// User timeout and keep-alive; 2 MSL in TIME-WAIT, which knows neither.
     Life,
 }
 
 impl Timer {
-    pub(super) const ALL: [Self; 4] = [Self::Retransmit, Self::Persist, Self::DelayedAck, Self::Life];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Retransmit, Self::Persist, Self::DelayedAck, Self::Pace, Self::Life];
 }
 
 /// When each timer expires; [`Instant::MAX`] where it is off.
@@ -76,6 +79,8 @@ impl Endpoint {
             Timer::Retransmit => self.on_loss_timer(now),
             Timer::Persist => self.on_persist_timeout(now),
             Timer::DelayedAck => self.on_delayed_ack_timeout(),
+            // Whoever asks for a segment now gets it.
+            Timer::Pace => {}
             Timer::Life if self.state == State::TimeWait => self.end(Event::Closed),
             Timer::Life => self.on_alive_timeout(now),
         }
@@ -91,6 +96,7 @@ impl Endpoint {
             return;
         }
         self.report_timeout();
+        self.startup_handshake_timeout();
         self.tx.retries += 1;
         if self.tx.retries > linear {
             self.tx.rtt.back_off();
@@ -107,6 +113,7 @@ impl Endpoint {
         }
         self.report_timeout();
         self.tx.on_timeout(now, &self.config);
+        self.startup_loss();
     }
 
     fn report_timeout(&mut self) {

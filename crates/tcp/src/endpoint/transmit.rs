@@ -43,7 +43,10 @@ impl Endpoint {
         match self.state {
             State::Closed | State::Listen => return None,
             State::SynSent | State::SynReceived => {
-                return (self.tx.nxt == 0).then(|| self.build_syn_counted(now));
+                if self.tx.nxt == 0 {
+                    return Some(self.build_syn_counted(now));
+                }
+                return if self.startup.is_some() { self.startup_window(now) } else { None };
             }
             _ => {}
         }
@@ -117,9 +120,10 @@ impl Endpoint {
     }
 
     /// Payload octets that a full segment holds now: SACK blocks take from it (RFC 6691 §2).
-    fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> u64 {
         let blocks = self.sack_blocks().as_slice().len() as u64;
-        self.tx.window.smss - if blocks == 0 { 0 } else { 4 + 8 * blocks }
+        let room = self.tx.window.smss - if blocks == 0 { 0 } else { 4 + 8 * blocks };
+        if self.startup.is_some() { self.startup_room(room) } else { room }
     }
 
     /// The segment at SND.UNA again: only what has been sent before, and nothing that is SACKed.
@@ -160,6 +164,8 @@ impl Endpoint {
             self.tx.validation.cwnd_limited = false;
             return None;
         }
+        // A train takes its place in the segments that it consists of.
+        let room = if self.startup.is_some() { self.startup_next(now, start, room)? } else { room };
         let until_sacked = self.tx.board.next_start(start).map_or(u64::MAX, |sacked| sacked - start);
         let wanted = data_end.saturating_sub(start).min(room).min(until_sacked);
         let len = self.fit_window(now, start, wanted, room)?;
@@ -257,6 +263,9 @@ impl Endpoint {
             && !payload.is_empty()
         {
             engine.on_data_sent(now);
+        }
+        if self.startup.is_some() {
+            self.startup_sent(now, piece, end);
         }
         self.note_sent(now, piece, end);
         let mut flags = Flags::ACK;
@@ -367,7 +376,7 @@ impl Endpoint {
 
     pub(super) fn build(&mut self, now: Instant, position: u64, payload: Payload, flags: Flags) -> Segment {
         let window = self.rx.offer(u64::from(self.config.mss));
-        let segment = Segment {
+        let mut segment = Segment {
             src_port: self.local_port,
             dst_port: self.remote_port,
             seq: self.tx.seq(position),
@@ -380,6 +389,9 @@ impl Endpoint {
             ..Segment::EMPTY
         };
         self.acknowledged();
+        if self.startup.is_some() {
+            self.startup_built(&mut segment);
+        }
         if self.config.eln { self.marked(segment) } else { segment }
     }
 

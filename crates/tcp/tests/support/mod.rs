@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use handfast_core::{Bytes, Duration, Instant, SeqNum};
 use handfast_tcp::{Config, Endpoint, Event};
-use handfast_wire::Payload;
 use handfast_wire::tcp::Segment;
+use handfast_wire::{Packet, Payload, QuickStart};
 
 /// Which endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct Sent {
     pub at: Instant,
     pub from: Side,
     pub segment: Segment,
+    /// The IP option that it went with.
+    pub option: Option<QuickStart>,
     pub fate: Fate,
 }
 
@@ -60,7 +62,9 @@ pub struct Pair {
     pub read_by_server: u64,
     /// Whether the applications read what arrives.
     pub reading: bool,
-    in_flight: BTreeMap<(Instant, u64), (Side, Segment)>,
+    /// What the one router on the way makes of a Quick-Start option.
+    pub router: fn(QuickStart) -> QuickStart,
+    in_flight: BTreeMap<(Instant, u64), (Side, Segment, Option<QuickStart>)>,
     count: u64,
 }
 
@@ -87,6 +91,7 @@ impl Pair {
             read_by_client: 0,
             read_by_server: 0,
             reading: true,
+            router: approve,
             in_flight: BTreeMap::new(),
             count: 0,
         }
@@ -155,7 +160,10 @@ impl Pair {
     fn step(&mut self, wire: &mut impl FnMut(&Sent) -> Fate) {
         let now = self.now;
         while let Some(entry) = self.in_flight.first_entry().filter(|e| e.key().0 <= now) {
-            let (to, segment) = entry.remove();
+            let (to, segment, option) = entry.remove();
+            if let Some(option) = option {
+                self.side(to).on_quick_start_option(option, Packet::HOP_LIMIT - 1);
+            }
             self.side(to).on_segment(now, &segment);
             self.collect();
             self.flush(wire);
@@ -198,7 +206,8 @@ impl Pair {
         for from in [Side::Client, Side::Server] {
             let now = self.now;
             while let Some(segment) = self.side(from).poll_transmit(now, Bytes(u64::MAX)) {
-                let mut sent = Sent { at: now, from, segment, fate: Fate::Deliver };
+                let option = self.side(from).quick_start_option();
+                let mut sent = Sent { at: now, from, segment, option, fate: Fate::Deliver };
                 sent.fate = wire(&sent);
                 self.carry(&sent);
                 self.log.push(sent);
@@ -218,8 +227,19 @@ impl Pair {
         };
         for at in copies {
             self.count += 1;
-            self.in_flight.insert((at, self.count), (to, sent.segment.clone()));
+            let option = sent.option.map(self.router);
+            self.in_flight.insert((at, self.count), (to, sent.segment.clone(), option));
         }
+    }
+}
+
+/// A router that approves what it is asked for (RFC 4782 §3.3).
+pub fn approve(option: QuickStart) -> QuickStart {
+    match option {
+        QuickStart::Request { rate, ttl, nonce } => {
+            QuickStart::Request { rate, ttl: ttl.wrapping_sub(1), nonce }
+        }
+        report @ QuickStart::Report { .. } => report,
     }
 }
 

@@ -20,6 +20,7 @@ mod losses;
 mod nagle;
 mod probes;
 mod quick_acks;
+mod quick_start;
 mod rack;
 mod receiver;
 mod reno;

@@ -1,0 +1,126 @@
+//! When segments may leave, to the nanosecond: at a constant rate, or at the moments of a list.
+
+use handfast_core::{BitRate, Bytes, Duration, Instant};
+
+/// A schedule of departures. What is late is not made up for: gaps are never shorter than they should be.
+#[derive(Clone, Debug)]
+pub(crate) struct Pace {
+    /// When the next segment may leave.
+    due: Instant,
+    schedule: Schedule,
+}
+
+#[derive(Clone, Debug)]
+enum Schedule {
+    Rate {
+        rate: BitRate,
+        size: Bytes,
+        /// By how much `due` was rounded up, in units of `1 / rate` nanoseconds: carried on, so that the rate is exact.
+        early: u64,
+    },
+    Train {
+        /// From the departure of the first segment, which is at zero.
+        offsets: Box<[Duration]>,
+        sent: usize,
+        start: Instant,
+    },
+}
+
+impl Pace {
+    /// Segments of `size` bytes at `rate`, headers included, from now on.
+    pub(crate) fn at_rate(now: Instant, rate: BitRate, size: Bytes) -> Self {
+        Self { due: now, schedule: Schedule::Rate { rate, size, early: 0 } }
+    }
+
+    /// One segment for each offset, the first at once.
+    pub(crate) fn train(now: Instant, offsets: Box<[Duration]>) -> Self {
+        Self { due: now, schedule: Schedule::Train { offsets, sent: 0, start: now } }
+    }
+
+    /// When the next segment may leave.
+    pub(crate) fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// A segment leaves; when the next may, unless it was the last of the schedule.
+    pub(crate) fn sent(&mut self, now: Instant) -> Option<Instant> {
+        let late = now.since(self.due);
+        self.due = match &mut self.schedule {
+            Schedule::Rate { rate, size, early } => {
+                if late > Duration::ZERO {
+                    *early = 0;
+                }
+                now + interval(*rate, *size, early)
+            }
+            Schedule::Train { offsets, sent, start } => {
+                *start += late;
+                *sent += 1;
+                *start + *offsets.get(*sent)?
+            }
+        };
+        Some(self.due)
+    }
+
+    /// Segments that have left by a list of departures.
+    pub(crate) fn departed(&self) -> usize {
+        if let Schedule::Train { sent, .. } = self.schedule { sent } else { 0 }
+    }
+}
+
+fn interval(rate: BitRate, size: Bytes, early: &mut u64) -> Duration {
+    let (took, rounded) = rate.serialisation(size).unwrap_or_default();
+    *early += rounded;
+    if *early < rate.as_bps() {
+        return took;
+    }
+    *early -= rate.as_bps();
+    took.saturating_sub(Duration::from_nanos(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Instant = Instant::from_millis(7);
+
+    fn nanos(at: Instant) -> u64 {
+        at.since(START).as_nanos()
+    }
+
+    #[test]
+    fn a_constant_rate_is_exact_over_any_number_of_segments() {
+        // 1 byte at 3 Gbit/s takes 2.666… ns: three of them 8 ns.
+        let mut pace = Pace::at_rate(START, BitRate::from_bps(3_000_000_000), Bytes(1));
+        let mut at = START;
+        let due: Vec<u64> = (0..6)
+            .map(|_| {
+                at = pace.sent(at).unwrap();
+                nanos(at)
+            })
+            .collect();
+        assert_eq!(due, [3, 6, 8, 11, 14, 16]);
+    }
+
+    #[test]
+    fn what_is_late_is_not_made_up_for() {
+        let mut pace = Pace::at_rate(START, BitRate::from_bps(8_000_000), Bytes(1000));
+        pace.sent(START);
+        let late = START + Duration::from_millis(5);
+        assert_eq!(pace.sent(late), Some(late + Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn a_train_leaves_by_its_list_and_ends_with_it() {
+        let offsets: Box<[Duration]> = [0, 5, 8].map(Duration::from_nanos).into();
+        let mut pace = Pace::train(START, offsets.clone());
+        assert_eq!(pace.due(), START);
+        assert_eq!(pace.sent(START).map(nanos), Some(5));
+        assert_eq!(pace.sent(pace.due()).map(nanos), Some(8));
+        assert_eq!((pace.sent(pace.due()), pace.departed()), (None, 3));
+        // A gap stays what it is where the segment before left late.
+        let mut pace = Pace::train(START, offsets);
+        pace.sent(START);
+        let late = START + Duration::from_nanos(9);
+        assert_eq!(pace.sent(late).map(nanos), Some(12));
+    }
+}
