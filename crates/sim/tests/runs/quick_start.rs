@@ -57,9 +57,9 @@ fn one_router_that_does_not_understand_is_a_refusal() {
     let plain = result(&network, "plain", 1);
     for scheme in ["nobody", "some"] {
         let run = result(&network, scheme, 1);
-        // Eight bytes of an option in two packets are all that there is of it.
+        // Eight bytes of an option in two packets, and that the first data need not open the window: their ACK may be delayed.
         assert!(
-            took(&run).abs_diff(took(&plain)) <= 1,
+            took(&run).abs_diff(took(&plain)) <= 45,
             "{scheme}: {} ms, {} without",
             took(&run),
             took(&plain)
