@@ -72,8 +72,8 @@ impl Network {
         self.packets.replace(passing.handle, packet)
     }
 
-    /// A segment of one of the node's own endpoints, perhaps with an option. RFC 4782 §3.1: "we use the term `router' imprecisely
-    /// to also include the Quick-Start functionality at the IP layer at the sender".
+    /// A segment of one of the node's own endpoints, perhaps with an option. RFC 4782 §3.1 counts
+    /// the IP layer at the sender among the routers.
     #[cold]
     pub(crate) fn originate_closer(&mut self, now: Instant, id: SideId, segment: Segment) {
         let side = &mut self.sides[id];

@@ -316,7 +316,7 @@ fn chirp(count: u16, payload: Bytes, low: BitRate, high: BitRate) -> Box<[Durati
     for gap in 1..count {
         // Counted from the last one, whose gap is exact.
         let slower = libm::pow(ratio, f64::from(count - 1 - gap) / gaps);
-        at = at + Duration::from_nanos(libm::round(last.as_nanos() as f64 * slower) as u64);
+        at += Duration::from_nanos(libm::round(last.as_nanos() as f64 * slower) as u64);
         departures.push(at);
     }
     departures.into()

@@ -119,7 +119,7 @@ fn the_response_says_what_arrived_once() {
         .log
         .iter()
         .filter(|sent| sent.from == Side::Server)
-        .filter_map(|sent| Some((since_syn(sent), sent.segment.rate_option()?.clone())))
+        .filter_map(|sent| Some((since_syn(sent), *sent.segment.rate_option()?)))
         .collect();
     let [(50, RateOption::QuickStart(response))] = answers[..] else { panic!("{answers:?}") };
     assert_eq!((response.rate, response.nonce), (rate, nonce));
