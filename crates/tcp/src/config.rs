@@ -2,6 +2,8 @@
 
 use handfast_core::{BitRate, Bytes, Duration};
 
+use crate::Growth;
+
 /// How losses are repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
@@ -15,19 +17,6 @@ pub enum Recovery {
     Sack,
     /// Transmission times and tail loss probes (RFC 8985), with proportional rate reduction (RFC 6937).
     Rack,
-}
-
-/// How the congestion window grows and by how much it falls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// RFC 5681: slow start and linear increase, halved on loss.
-    Reno,
-    /// RFC 9438.
-    Cubic,
-    /// The kernel's `tcp_cong.c`: counts acknowledged segments, half the window on loss.
-    LinuxReno,
-    /// The kernel's `tcp_cubic.c`, in its integer arithmetic.
-    LinuxCubic,
 }
 
 /// When small segments wait (RFC 9293 §3.7.4). [`Nagle::Off`] is `TCP_NODELAY`.

@@ -32,9 +32,10 @@ mod validation;
 mod window;
 
 pub use config::{
-    Acks, Config, Estimation, Frto, Growth, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation,
-    Undo, VhoRule, VhoRules,
+    Acks, Config, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation, Undo,
+    VhoRule, VhoRules,
 };
 pub use endpoint::Endpoint;
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
+pub use growth::Growth;
 pub use profile::{PROFILES, Profile, profile};

@@ -2,7 +2,8 @@
 
 use handfast_core::{Bytes, Duration};
 
-use crate::config::{Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo};
+use crate::Growth;
+use crate::config::{Acks, Config, Frto, InitialWindow, Nagle, Recovery, RttEstimation, Undo};
 
 /// A named combination.
 pub struct Profile {
@@ -40,6 +41,11 @@ pub const PROFILES: &[Profile] = &[
         make: || plain(Recovery::Rack),
     },
     Profile { name: "cubic", summary: "CUBIC growth (RFC 9438) over SACK", make: cubic },
+    Profile {
+        name: "veno",
+        summary: "Veno's guess at which losses are the radio's, over SACK",
+        make: || Config { growth: Growth::Veno, ..Config::default() },
+    },
     Profile { name: "linux", summary: "our imitation of Linux 6.18 with CUBIC", make: linux },
     Profile { name: "linux-reno", summary: "our imitation of Linux 6.18 with Reno", make: linux_reno },
     Profile {

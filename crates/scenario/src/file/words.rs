@@ -209,12 +209,7 @@ impl Vocabulary for Recovery {
 
 impl Vocabulary for Growth {
     const WHAT: &'static str = "a growth algorithm";
-    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
-        ("reno", Self::Reno, "RFC 5681"),
-        ("cubic", Self::Cubic, "RFC 9438"),
-        ("linux-reno", Self::LinuxReno, "the kernel's Reno, which counts acknowledged segments"),
-        ("linux-cubic", Self::LinuxCubic, "the kernel's CUBIC, in its integer arithmetic"),
-    ];
+    const WORDS: &'static [(&'static str, Self, &'static str)] = Self::WORDS;
 }
 
 impl Vocabulary for Nagle {

@@ -36,20 +36,6 @@ pub(crate) struct Cubic {
 }
 
 impl Cubic {
-    pub(crate) fn new(config: &Config) -> Self {
-        Self {
-            beta: f64::from(config.cubic_beta_permille) / 1000.0,
-            reno_friendly: config.cubic_reno_friendly,
-            w_max: 0.0,
-            cwnd_prior: 0.0,
-            epoch: None,
-            k: 0.0,
-            w_est: 0.0,
-            fraction: 0.0,
-            after_timeout: false,
-        }
-    }
-
     /// RFC 9438 §4.2, at the beginning of a congestion avoidance stage.
     fn begin_epoch(&mut self, now: Instant, cwnd: f64) {
         self.epoch = Some(now);
@@ -79,6 +65,20 @@ impl Cubic {
 }
 
 impl Algorithm for Cubic {
+    fn new(config: &Config) -> Self {
+        Self {
+            beta: f64::from(config.cubic_beta_permille) / 1000.0,
+            reno_friendly: config.cubic_reno_friendly,
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            epoch: None,
+            k: 0.0,
+            w_est: 0.0,
+            fraction: 0.0,
+            after_timeout: false,
+        }
+    }
+
     fn avoid_congestion(&mut self, window: &mut Window, acked: Acked) {
         let smss = window.smss as f64;
         let cwnd = window.cwnd as f64 / smss;

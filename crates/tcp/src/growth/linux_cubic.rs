@@ -6,6 +6,7 @@ use handfast_core::{Duration, Instant};
 
 use super::linux_reno::{Credit, cwnd, on_ack, segments};
 use super::{Acked, Algorithm};
+use crate::Config;
 use crate::window::Window;
 
 /// `BICTCP_BETA_SCALE`, and `beta`: 717/1024.
@@ -109,6 +110,10 @@ impl LinuxCubic {
 }
 
 impl Algorithm for LinuxCubic {
+    fn new(_config: &Config) -> Self {
+        Self::default()
+    }
+
     fn on_ack(&mut self, window: &mut Window, acked: Acked, _limit: u64) {
         on_ack(self, window, acked);
     }
@@ -164,7 +169,6 @@ fn cubic_root(a: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
 
     const RTT: Duration = Duration::from_millis(100);
 

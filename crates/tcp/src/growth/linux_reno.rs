@@ -1,6 +1,7 @@
 //! Reno as the kernel has it (Linux, `net/ipv4/tcp_cong.c`): windows and acknowledgements count in segments.
 
 use super::{Acked, Algorithm};
+use crate::Config;
 use crate::window::Window;
 
 /// `TCP_INFINITE_SSTHRESH`, segments.
@@ -64,6 +65,10 @@ pub(crate) struct LinuxReno {
 }
 
 impl Algorithm for LinuxReno {
+    fn new(_config: &Config) -> Self {
+        Self::default()
+    }
+
     fn on_ack(&mut self, window: &mut Window, acked: Acked, _limit: u64) {
         on_ack(self, window, acked);
     }
@@ -82,7 +87,6 @@ impl Algorithm for LinuxReno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
     use handfast_core::{Duration, Instant};
 
     fn acked(segments: u64) -> Acked {

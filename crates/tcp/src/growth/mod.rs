@@ -1,14 +1,15 @@
-//! How the window grows and how far it falls. One algorithm a file; the registry is [`build`].
+//! How the window grows and how far it falls. One algorithm a file; the registry is [`Growth`].
 
 mod cubic;
 mod hystart;
 mod linux_cubic;
 mod linux_reno;
 mod reno;
+mod veno;
 
 use handfast_core::{Duration, Instant};
 
-use crate::config::{Config, Growth};
+use crate::Config;
 use crate::window::Window;
 
 pub(crate) use hystart::{HyStart, Sample};
@@ -25,6 +26,11 @@ pub(crate) struct Acked {
 
 /// A growth algorithm: the state it needs besides the window.
 pub(crate) trait Algorithm {
+    /// The algorithm at the beginning of a connection.
+    fn new(config: &Config) -> Self
+    where
+        Self: Sized;
+
     /// New data was acknowledged, and cwnd was the limit. `slow_start_segments`: L of RFC 3465 §2.2.
     fn on_ack(&mut self, window: &mut Window, acked: Acked, slow_start_segments: u64) {
         if window.in_slow_start() {
@@ -52,35 +58,60 @@ pub(crate) trait Algorithm {
     fn after_idle(&mut self, _now: Instant, _idle: Duration) {}
 }
 
-/// The growth algorithms, dispatched without an allocation a connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum State {
-    Reno(reno::Reno),
-    Cubic(cubic::Cubic),
-    LinuxReno(linux_reno::LinuxReno),
-    LinuxCubic(linux_cubic::LinuxCubic),
+/// From one line an algorithm all that there is to say of it: what configurations and scenario files call it, and how calls
+/// find it without an allocation a connection.
+macro_rules! registry {
+    ($($name:ident, $algorithm:ty, $word:literal, $what:literal;)*) => {
+        /// How the congestion window grows and by how much it falls.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Growth {
+            $(#[doc = $what] $name,)*
+        }
+
+        impl Growth {
+            /// All of them: what scenario files call each, and what it is.
+            pub const WORDS: &'static [(&'static str, Self, &'static str)] = &[$(($word, Self::$name, $what)),*];
+        }
+
+        /// An algorithm at work.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum State {
+            $($name($algorithm),)*
+        }
+
+        /// The one that the configuration asks for.
+        pub(crate) fn build(config: &Config) -> State {
+            match config.growth {
+                $(Growth::$name => State::$name(<$algorithm as Algorithm>::new(config)),)*
+            }
+        }
+
+        impl State {
+            fn algorithm(&mut self) -> &mut dyn Algorithm {
+                match self {
+                    $(Self::$name(algorithm) => algorithm,)*
+                }
+            }
+
+            pub(crate) fn on_rtt(&mut self, delay: Duration) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.on_rtt(delay),)*
+                }
+            }
+        }
+    };
 }
 
-/// The registry.
-pub(crate) fn build(config: &Config) -> State {
-    match config.growth {
-        Growth::Reno => State::Reno(reno::Reno::default()),
-        Growth::Cubic => State::Cubic(cubic::Cubic::new(config)),
-        Growth::LinuxReno => State::LinuxReno(linux_reno::LinuxReno::default()),
-        Growth::LinuxCubic => State::LinuxCubic(linux_cubic::LinuxCubic::default()),
-    }
+// The registry: one line an algorithm.
+registry! {
+    Reno, reno::Reno, "reno", "RFC 5681: slow start and linear increase, half the flight on loss";
+    Cubic, cubic::Cubic, "cubic", "RFC 9438";
+    LinuxReno, linux_reno::LinuxReno, "linux-reno", "the kernel's Reno, which counts acknowledged segments";
+    LinuxCubic, linux_cubic::LinuxCubic, "linux-cubic", "the kernel's CUBIC, in its integer arithmetic";
+    Veno, veno::Veno, "veno", "TCP Veno: a fifth less on losses while little is queued";
 }
 
 impl State {
-    fn algorithm(&mut self) -> &mut dyn Algorithm {
-        match self {
-            Self::Reno(reno) => reno,
-            Self::Cubic(cubic) => cubic,
-            Self::LinuxReno(reno) => reno,
-            Self::LinuxCubic(cubic) => cubic,
-        }
-    }
-
     /// New data was acknowledged outside recovery, and cwnd was what limited the sender.
     pub(crate) fn on_ack(&mut self, window: &mut Window, acked: Acked, slow_start_segments: u64) {
         self.algorithm().on_ack(window, acked, slow_start_segments);
@@ -97,12 +128,6 @@ impl State {
 
     pub(crate) fn on_timeout(&mut self) {
         self.algorithm().on_timeout();
-    }
-
-    pub(crate) fn on_rtt(&mut self, delay: Duration) {
-        if let Self::LinuxCubic(cubic) = self {
-            cubic.on_rtt(delay);
-        }
     }
 
     pub(crate) fn after_idle(&mut self, now: Instant, idle: Duration) {

@@ -1,6 +1,7 @@
 //! RFC 5681: additive increase, multiplicative decrease.
 
 use super::{Acked, Algorithm};
+use crate::Config;
 use crate::window::Window;
 
 /// One segment a window of acknowledged data; half the flight on loss.
@@ -11,6 +12,10 @@ pub(crate) struct Reno {
 }
 
 impl Algorithm for Reno {
+    fn new(_config: &Config) -> Self {
+        Self::default()
+    }
+
     fn avoid_congestion(&mut self, window: &mut Window, acked: Acked) {
         // RFC 5681 §3.1, the recommended way: count acknowledged octets, and when they reach cwnd, add one SMSS.
         self.credit += acked.octets;
@@ -30,7 +35,6 @@ impl Algorithm for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
     use handfast_core::{Duration, Instant};
 
     fn acked(octets: u64) -> Acked {

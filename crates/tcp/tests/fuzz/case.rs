@@ -101,7 +101,7 @@ pub struct Setup {
 pub struct Choices {
     /// Tahoe, Reno, NewReno, SACK, RACK, RACK with the kernel's undo.
     pub recovery: u8,
-    /// Reno, CUBIC, Linux's Reno, Linux's CUBIC.
+    /// As the registry has them.
     pub growth: u8,
     pub eifel: bool,
     /// Off, basic, SACK.
@@ -163,7 +163,7 @@ impl Choices {
             mss: pick(&[1460, 536, 1000, 88, 200, 9000], self.mss),
             recovery,
             undo,
-            growth: pick(&[Growth::Reno, Growth::Cubic, Growth::LinuxReno, Growth::LinuxCubic], self.growth),
+            growth: Growth::WORDS[usize::from(self.growth) % Growth::WORDS.len()].1,
             eifel: self.eifel,
             frto: pick(&[Frto::Off, Frto::Basic, Frto::Sack], self.frto),
             initial_window: pick(
