@@ -36,6 +36,13 @@ def test_each_group_has_its_sweep_and_each_sweep_its_group() -> None:
         assert all(one.point[0][0] == "row" for one in cells)
 
 
+def test_the_rows_of_the_readme_are_rows() -> None:
+    for group in GROUPS:
+        plan = read_plan(shipped.file(f"{FOLDER}/sweeps/{group.key}.toml"))
+        assert set(group.shown) <= set(plan.axes["row"])
+        assert group.shown
+
+
 def test_every_scheme_that_cannot_be_run_is_one_of_the_table() -> None:
     assert {scheme for group in GROUPS for scheme in group.cannot} <= set(common.schemes())
 
@@ -71,7 +78,7 @@ def test_a_scheme_that_is_not_run_has_a_dash_and_a_reason(tmp_path: Path) -> Non
     assert "| title | about 1 s | 0.25 | – |" in whole
     assert "`b` is not run where a – stands: it cannot." in whole
     assert json.loads(common.document(made))["rows"][0]["not_run"] == {"b": "it cannot"}
-    assert common.short(made).count("\n") == 4
+    assert common.short(made).count("\n") == 4, "two lines of head, a group, and the row that README has"
     assert common.draw(made).axes
     assert tmp_path.exists()
 

@@ -79,6 +79,7 @@ def test_a_table_a_document_and_a_figure(handfast: Command, path: Path) -> None:
     assert "48 runs, 0 of them" in shown.stderr
     out = Path("out/peers/eln")
     assert (out / "figure.svg").stat().st_size > 1000
+    assert "| 1e-3 |" in (out / "tables.md").read_text()
     again = handfast("peers", "eln", "--quick", "--schemes", "reno,snoop", "--seeds", "1,2", "--json")
     made = json.loads(again.stdout)
     assert json.loads((out / "peers.json").read_text()) == made

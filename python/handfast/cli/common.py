@@ -111,7 +111,7 @@ def _table(rows: list[Row]) -> Table:
     for row in rows:
         base = row.of(BASELINE)
         table.add_row(
-            f"{row.group.row} {row.value}",
+            row.name,
             UNKNOWN if base is None else _cell(base),
             Text(f"{_cell(row.winners[0])}  {bench.named(row).replace('`', '')}", style="green"),
             UNKNOWN if row.gain is None else f"{100 * row.gain:+.1f}",

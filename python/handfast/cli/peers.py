@@ -20,6 +20,7 @@ from handfast.store import staged, write_whole
 
 OUT = Path("out") / "peers"
 DOCUMENT = "peers.json"
+TABLES = "tables.md"
 MARK = "!"
 """Beside a difference that is beyond both intervals."""
 
@@ -68,6 +69,7 @@ def eln(
     with console.progress("here and in ns-2") as progress:
         made = bench.study(order, progress)
     write_whole(order.out / DOCUMENT, bench.document(made))
+    write_whole(order.out / TABLES, bench.markdown(made))
     with staged(order.out) as stage, figures.style():
         figures.save(bench.draw(made), stage / "figure")
     if json:

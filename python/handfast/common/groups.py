@@ -15,21 +15,25 @@ class Group:
     title: str
     row: str
     """What a row's value is, in the head of the column."""
+    shown: tuple[str, ...] = ()
+    """The rows that README has."""
     cannot: Mapping[str, str] = field(default_factory=dict)
     """Why a scheme is not run here, by its name."""
 
 
 GROUPS = (
-    Group("loss", "no roam, the radio loses packets", "lost:"),
-    Group("silent", "the radio of the same access point is silent, nobody is told", "about"),
-    Group("announced", "roam between access points, announced", "about"),
+    Group("loss", "no roam, the radio loses packets", "lost:", ("none", "1 in 1,000", "1 in 100")),
+    Group("silent", "the radio of the same access point is silent, nobody is told", "about", ("1 s", "5 s")),
+    Group("announced", "roam between access points, announced", "about", ("0.3 s", "1 s", "3 s")),
     Group(
         "unannounced",
         "roam between access points, unannounced",
         "about",
+        ("0.3 s", "3 s"),
         cannot={"zwa": "it answers for a station that it knows to be away, and so presumes announced roams"},
     ),
-    Group("lossy", "announced roam, about 1 s, and lossy radios", "lost:"),
-    Group("to-cell", "vertical: Wi-Fi to a slower cell", "about"),
-    Group("from-cell", "vertical: a slower cell to Wi-Fi", "about"),
+    Group("lossy", "announced roam, about 1 s, and lossy radios", "lost:", ("1 in 100",)),
+    Group("to-cell", "vertical: Wi-Fi to a slower cell", "about", ("0.3 s", "3 s")),
+    Group("from-cell", "vertical: a slower cell to Wi-Fi", "about", ("0.3 s", "3 s")),
+    Group("overlap", "vertical: make before break", "", ("to the cell", "to Wi-Fi")),
 )

@@ -44,33 +44,25 @@ def _table(made: Study, rows: Sequence[Row], show: Callable[[Cell], str], *, bol
             cell = row.of(scheme)
             text = UNKNOWN if cell is None else show(cell)
             cells.append(f"**{text}**" if scheme in winners else text)
-        lines.append(_line([title, f"{row.group.row} {row.value}", *cells]))
+        lines.append(_line([title, row.name, *cells]))
     return "\n".join(lines) + "\n"
 
 
 def short(made: Study) -> str:
-    """Who wins where, by how much, how far from the limit: a line a situation."""
+    """For README: who wins where, by how much, how far from the limit."""
     lines = [
-        _line(
-            [
-                "situation",
-                "",
-                f"`{BASELINE}`",
-                "best",
-                "",
-                "above `linux`",
-                "short of the limit",
-                "stall: `linux`",
-                "best",
-            ]
-        ),
-        _line(["---", "---", "--:", "---", "--:", "--:", "--:", "--:", "--:"]),
+        _line(["situation", f"`{BASELINE}`", "best", "", "gain", "short of the limit", f"stall: `{BASELINE}`", "best"]),
+        _line(["---", "--:", "--:", "---", "--:", "--:", "--:", "--:"]),
     ]
     group = ""
     for row in made.rows:
-        title = row.group.title if row.group.key != group else ""
+        if row.value not in row.group.shown:
+            continue
+        title = f"**{row.group.title}**" if row.group.key != group else ""
+        if title:
+            lines.append(_line([title, *[""] * 7]))
         group = row.group.key
-        lines.append(_line([title, f"{row.group.row} {row.value}", *_judged(row)]))
+        lines.append(_line([row.name, *_judged(row)]))
     return "\n".join(lines) + "\n"
 
 
@@ -78,8 +70,8 @@ def _judged(row: Row) -> list[str]:
     base, best = row.of(BASELINE), row.winners[0]
     return [
         UNKNOWN if base is None else _percent(base.share.median),
-        named(row),
         _percent(best.share.median),
+        named(row),
         UNKNOWN if row.gain is None else f"{100 * row.gain:+.1f}",
         _percent(1 - best.share.median),
         UNKNOWN if base is None else _seconds(base),

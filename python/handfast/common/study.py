@@ -61,6 +61,11 @@ class Row:
     """What the links would have carried, payload bits per second."""
     cells: tuple[Cell, ...]
 
+    @property
+    def name(self) -> str:
+        """What differs from the other rows of its group: `about 1 s`."""
+        return f"{self.group.row} {self.value}".strip()
+
     def of(self, scheme: str) -> Cell | None:
         """A scheme's cell; None where it is not run."""
         return next((cell for cell in self.cells if cell.scheme == scheme), None)

@@ -14,6 +14,7 @@ from handfast.peers.eln import (
     Study,
     document,
     draw,
+    markdown,
     study,
 )
 
@@ -30,6 +31,7 @@ __all__ = [
     "Study",
     "document",
     "draw",
+    "markdown",
     "ns2",
     "study",
 ]

@@ -204,9 +204,37 @@ def _side(goodput: Summary, counts: tuple[float, float]) -> Mapping[str, object]
     }
 
 
+def markdown(made: Study) -> str:
+    """The study as tables in Markdown, one for each cap."""
+    return "\n".join(_markdown([row for row in made.rows if row.cap == cap]) for cap in _caps(made))
+
+
+def _markdown(rows: Sequence[Row]) -> str:
+    schemes = list(dict.fromkeys(row.scheme for row in rows))
+    lines = [
+        f"At most {rows[0].cap} segments on their way:",
+        "",
+        f"| loss | {' | '.join(schemes)} |",
+        f"| --- |{' --: |' * len(schemes)}",
+    ]
+    for loss in dict.fromkeys(row.loss for row in rows):
+        cells = (_apart(row) for row in rows if row.loss == loss)
+        lines.append(f"| {loss} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _apart(row: Row) -> str:
+    figures = f"{row.ours.median / 1e6:.3f} {row.theirs.median / 1e6:.3f}"
+    return f"{figures} **{row.difference:+.1%}**" if row.beyond else f"{figures} {row.difference:+.1%}"
+
+
+def _caps(made: Study) -> list[int]:
+    return list(dict.fromkeys(row.cap for row in made.rows))
+
+
 def draw(made: Study) -> Figure:
     """Figure 2: lines are ours, crosses ns-2's with their intervals; a panel for each cap."""
-    caps = list(dict.fromkeys(row.cap for row in made.rows))
+    caps = _caps(made)
     figure = figures.blank((figures.PAGE_IN[0], figures.PAGE_IN[1] * 1.2))
     panels = figure.subplots(1, len(caps), sharey=True, squeeze=False)
     for axes, cap in zip(panels.flat, caps, strict=True):
