@@ -5,7 +5,8 @@
 # make bench    the speed comparison; writes out/bench.json
 # make bench-campus  a thousand roaming stations: time and memory
 # make bench-controller  what the daemon costs, beside os-ken; writes out/bench-controller.json
-# make picture  draws README's picture again
+# make picture  draws README's picture of one roam again
+# make common   the common table: README's first picture and table, and docs/common.md's
 # make clean    removes what the others made
 
 PYTHON ?= python3
@@ -23,7 +24,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo build test test-rust test-python lint lint-rust lint-python bench bench-controller bench-campus picture clean
+.PHONY: demo build test test-rust test-python lint lint-rust lint-python bench bench-controller bench-campus picture common clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -64,6 +65,13 @@ bench-campus:
 picture: $(VENV)/.built
 	$(BIN)/handfast compare scenarios/wifi-outage.toml --out out/picture --figures out/picture/figures
 	cp out/picture/figures/overview.svg docs/img/wifi-outage.svg
+
+# Every scheme in every situation: some minutes.
+common: $(VENV)/.built
+	$(BIN)/handfast common --out out/common
+	cp out/common/common.svg docs/img/common.svg
+	$(PYTHON) tools/put-between README.md 'handfast common' out/common/short.md
+	$(PYTHON) tools/put-between docs/common.md 'handfast common' out/common/whole.md
 
 clean:
 	rm -rf $(VENV) out target python/handfast/*.so

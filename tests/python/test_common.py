@@ -76,7 +76,7 @@ def test_a_scheme_that_is_not_run_has_a_dash_and_a_reason(tmp_path: Path) -> Non
     whole = common.whole(made)
     assert "| title | about 1 s | **50.0** | – |" in whole
     assert "| title | about 1 s | 0.25 | – |" in whole
-    assert "`b` is not run where a – stands: it cannot." in whole
+    assert "Not run (–): `b`; title: it cannot." in whole
     assert json.loads(common.document(made))["rows"][0]["not_run"] == {"b": "it cannot"}
     assert common.short(made).count("\n") == 4, "two lines of head, a group, and the row that README has"
     assert common.draw(made).axes

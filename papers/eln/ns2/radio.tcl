@@ -5,8 +5,9 @@
 # Fixed host, 10 Mbit/s 20 ms, base station, 2 Mbit/s 2 ms, mobile; drop-tail queues of 50 packets; 1,024 B of payload, ACKs of
 # 40 B (table 1). Losses are of data on the radio, after queue and wire, so that a lost packet has used its air time.
 
-# -exit 1: NewReno leaves recovery as RFC 6582 §3.2 step 3 option (1) has it, which ns-2 does not by default. -careful, -impatient,
-# -tick, -stamps, -snooptick and -lan are for ablations (docs/peers.md).
+# As ours, and not by default: -exit 1, NewReno leaves recovery by RFC 6582 §3.2 step 3 option (1); -counted 1, the window grows by one
+# when as many segments are acknowledged as it holds (RFC 5681 §3.1); -precise 0, in whole segments. -careful, -impatient, -tick,
+# -stamps, -snooptick and -lan are for ablations (docs/peers.md).
 
 array set cfg {
     -scheme   sack
@@ -23,7 +24,8 @@ array set cfg {
     -tick     0.01
     -stamps   0
     -careful  auto
-    -counted  0
+    -counted  1
+    -precise  0
     -lan      auto
     -exit     1
     -impatient 1
@@ -103,14 +105,14 @@ if {$cfg(-lan)} {
 
 Snoop set snoopTick_ $cfg(-snooptick)
 
-# Reno that never halves twice for one window would be no Reno (Fall and Floyd 1996): ns-2's guard against that is off.
-if {$cfg(-careful) eq "auto"} { set cfg(-careful) [expr {$cfg(-scheme) ne "reno"}] }
+# A Reno that never halves twice for one window would be no Reno (Fall and Floyd 1996), and RFC 6675 has no such guard either.
+if {$cfg(-careful) eq "auto"} { set cfg(-careful) [expr {$cfg(-scheme) in {tahoe newreno}}] }
 
 # Set on the class: the agent computes its first window while it is created. syn_ and delay_growth_ would make segment 0 a SYN
 # of 40 bytes, and keep the first window back.
 foreach {name value} [list packetSize_ $cfg(-payload) window_ $cfg(-window) windowInit_ $cfg(-iw) windowInitOption_ 1 \
         timestamps_ $cfg(-stamps) overhead_ 0 minrto_ $cfg(-minrto) tcpTick_ $cfg(-tick) syn_ false delay_growth_ false \
-        bugFix_ $cfg(-careful) windowOption_ [expr {!$cfg(-counted)}]] {
+        bugFix_ $cfg(-careful) windowOption_ [expr {!$cfg(-counted)}] precisionReduce_ $cfg(-precise)] {
     $sender set $name $value
 }
 if {$sender eq "Agent/TCP/Newreno"} {

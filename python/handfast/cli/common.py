@@ -105,8 +105,8 @@ def _table(rows: list[Row]) -> Table:
     table = Table(
         title=rows[0].group.title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
     )
-    table.add_column("", no_wrap=True, min_width=18)
-    for head, width in ((BASELINE, 14), ("best", 36), ("above", 6)):
+    table.add_column("", no_wrap=True, min_width=20)
+    for head, width in ((BASELINE, 13), ("best", 34), ("above", 5)):
         table.add_column(head, justify="right" if head == "above" else "left", min_width=width)
     for row in rows:
         base = row.of(BASELINE)

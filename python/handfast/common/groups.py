@@ -21,6 +21,8 @@ class Group:
     """Why a scheme is not run here, by its name."""
 
 
+_MOVES_PATHS = "a controller moves paths when it hears of a roam, which is no make before break"
+
 GROUPS = (
     Group("loss", "no roam, the radio loses packets", "lost:", ("none", "1 in 1,000", "1 in 100")),
     Group("silent", "the radio of the same access point is silent, nobody is told", "about", ("1 s", "5 s")),
@@ -35,5 +37,11 @@ GROUPS = (
     Group("lossy", "announced roam, about 1 s, and lossy radios", "lost:", ("1 in 100",)),
     Group("to-cell", "vertical: Wi-Fi to a slower cell", "about", ("0.3 s", "3 s")),
     Group("from-cell", "vertical: a slower cell to Wi-Fi", "about", ("0.3 s", "3 s")),
-    Group("overlap", "vertical: make before break", "", ("to the cell", "to Wi-Fi")),
+    Group(
+        "overlap",
+        "make before break",
+        "",
+        ("to the cell", "to Wi-Fi"),
+        cannot=dict.fromkeys(("bare", "spurious", "zwa"), _MOVES_PATHS),
+    ),
 )

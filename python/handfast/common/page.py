@@ -102,7 +102,10 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _notes(made: Study) -> str:
-    reasons = {
-        (scheme, why): None for row in made.rows for scheme, why in row.group.cannot.items() if scheme in made.schemes
-    }
-    return "".join(f"\n`{scheme}` is not run where a {UNKNOWN} stands: {why}.\n" for scheme, why in reasons)
+    reasons: dict[str, dict[str, None]] = {}
+    for row in made.rows:
+        for scheme, why in row.group.cannot.items():
+            if scheme in made.schemes:
+                reasons.setdefault(f"{row.group.title}: {why}", {})[f"`{scheme}`"] = None
+    lines = (f"\nNot run ({UNKNOWN}): {', '.join(some)}; {why}.\n" for why, some in reasons.items())
+    return "".join(lines)
