@@ -51,9 +51,6 @@ def test_a_winner_is_above_seed_by_seed_and_others_are_alike() -> None:
     clear = row(cell("linux", *[0.5, 0.7, 0.6] * 4), cell("other", *[0.6, 0.8, 0.7] * 4))
     assert [one.scheme for one in clear.winners] == ["other"]
     assert clear.gain == pytest.approx(0.1)
-    # Its median is higher, and half of the seeds say otherwise.
-    chance = row(cell("linux", *[0.5, 0.71] * 6), cell("other", *[0.6, 0.62] * 6))
-    assert {one.scheme for one in chance.winners} == {"linux", "other"}
     # Above in each, by 0.1 points: that is 25 ms.
     same = row(cell("linux", *[0.5, 0.6] * 6), cell("other", *[0.501, 0.601] * 6))
     assert [one.scheme for one in same.winners] == ["other", "linux"]

@@ -71,7 +71,7 @@ def common(
         screen.print(table)
     screen.print(
         f"Share of the capacity limit, and the stall after the link's return: medians of {len(made.seeds)} seeds, "
-        f"{made.duration_s:g} s each. Alike: no difference, seed by seed, beyond chance and 0.2 points."
+        f"{made.duration_s:g} s each. Named or alike: at most 0.2 points apart, seed by seed."
     )
     console.note(f"{made.runs} runs, {made.reused} of them found on disk; picture: {order.out / 'common.svg'}")
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from handfast import shipped, stats, sweeps
 from handfast.common.groups import GROUPS, Group
@@ -72,7 +73,7 @@ class Row:
 
     @property
     def winners(self) -> tuple[Cell, ...]:
-        """The best one by its median, and those that are no worse, paired by seed, but for chance and `ALIKE`."""
+        """The best one by its median, and those that are alike."""
         ranked = sorted(self.cells, key=lambda cell: -cell.share.median)
         return tuple(cell for cell in ranked if cell is ranked[0] or not worse(cell, ranked[0]))
 
@@ -84,9 +85,8 @@ class Row:
 
 
 def worse(one: Cell, other: Cell) -> bool:
-    """Whether `one` is below `other`: the interval of the paired differences says so, and they are not alike."""
-    apart = stats.summarise([theirs - mine for mine, theirs in zip(one.shares, other.shares, strict=True)])
-    return apart is not None and apart.low > 0 and apart.median > ALIKE
+    """Whether `one` is below `other` by more than `ALIKE`, in the median of the differences seed by seed."""
+    return median(theirs - mine for mine, theirs in zip(one.shares, other.shares, strict=True)) > ALIKE
 
 
 @dataclass(frozen=True, slots=True)
