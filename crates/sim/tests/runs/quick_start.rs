@@ -90,3 +90,49 @@ fn the_option_crosses_a_real_wire_at_every_hop() {
         }
     }
 }
+
+/// Four downloads of 400 packets over the LTE network, and a handoff to it from EGPRS: [vho] §4.1 and §4.2.
+fn told(flows: &str) -> Scenario {
+    scenario(&format!(
+        "duration = \"12s\"\n\
+         [nodes]\nserver = {{kind = \"host\", role = \"router\"}}\nr = {{kind = \"switch\", role = \"router\"}}\n\
+         egprs = {{kind = \"ap\", role = \"router\"}}\nlte = {{kind = \"ap\", role = \"router\"}}\n\
+         phone = {{kind = \"station\", role = \"mobile\", ap = \"lte\"}}\n\
+         [[links]]\nbetween = [\"server\", \"r\"]\nrate = \"100Mbit/s\"\ndelay = \"10ms\"\n\
+         [[links]]\nbetween = [\"r\", \"egprs\"]\nrate = \"1Gbit/s\"\ndelay = \"0s\"\n\
+         [[links]]\nbetween = [\"r\", \"lte\"]\nrate = \"1Gbit/s\"\ndelay = \"0s\"\n\
+         [[links]]\nbetween = [\"egprs\", \"phone\"]\nrate = \"200kbit/s\"\ndelay = \"300ms\"\nqueue = \"10pkt\"\n\
+         [[links]]\nbetween = [\"lte\", \"phone\"]\nrate = \"50Mbit/s\"\ndelay = \"15ms\"\nqueue = \"125pkt\"\n\
+         [[flows]]\nfrom = \"server\"\nto = \"phone\"\n{flows}\n\
+         [tcp]\nreceive_buffer = \"8MB\"\n\
+         [schemes.plain]\nsender = \"sack\"\nreceiver = \"sack\"\n\
+         [schemes.abest]\nsender = {{profile = \"sack\", estimate = \"pair-chirp\"}}\nreceiver = \"sack\"\n\
+         agents = [{{kind = \"vho\", at = \"role:mobile\"}}]\n\
+         [schemes.qs]\nsender = {{profile = \"sack\", quick_start = \"access\"}}\nreceiver = \"sack\"\n\
+         agents = [{{kind = \"vho\", at = \"role:mobile\"}}, {{kind = \"quick-start\", at = \"role:router\"}}]\n"
+    ))
+}
+
+#[test]
+fn an_estimate_ends_slow_start_before_the_queue_overflows() {
+    let network = told("count = 4\napp = {transfer = \"579200B\"}");
+    assert!(result(&network, "plain", 1).aggregate.lost_segments.unwrap() > 100);
+    let run = result(&network, "abest", 1);
+    assert_eq!((run.aggregate.lost_segments, run.aggregate.timeouts), (Some(0), Some(0)));
+    let plain = Options { seed: 3, ..Options::default() };
+    let wired = Options { verify_wire: true, ..plain.clone() };
+    assert!(bytes(&network, "abest", &plain) == bytes(&network, "abest", &wired));
+}
+
+#[test]
+fn after_a_handoff_to_a_faster_link_both_find_its_rate() {
+    let away =
+        "[[events]]\nat = \"10ms\"\ndo = \"handover\"\nstation = \"phone\"\nto = \"egprs\"\ngap = \"0s\"";
+    let back =
+        "[[events]]\nat = \"10s\"\ndo = \"handover\"\nstation = \"phone\"\nto = \"lte\"\nmode = \"drain\"";
+    let network = told(&format!("start = \"100ms\"\n{away}\n{back}"));
+    let delivered = |scheme| result(&network, scheme, 1).flows[0].delivered_bytes;
+    // RTO, cwnd and ssthresh are those of 200 kbit/s; two seconds of 50 Mbit/s are left.
+    let (plain, abest, qs) = (delivered("plain"), delivered("abest"), delivered("qs"));
+    assert!(abest > 2 * plain && qs > 2 * plain, "{plain}, {abest}, {qs}");
+}

@@ -1,6 +1,6 @@
 //! Quick-Start and capacity estimation at work ([`crate::startup`]): what goes with which segment, and when new data may leave.
 
-use handfast_core::{BitRate, Bytes, Instant};
+use handfast_core::{BitRate, Bytes, Duration, Instant};
 use handfast_wire::notification::Kind;
 use handfast_wire::tcp::{Flags, RareOptions, RateOption, Segment};
 use handfast_wire::{Notification, Payload, QuickStart as IpOption, QuickStartRate, QuickStartResponse};
@@ -10,7 +10,10 @@ use super::{Endpoint, Timer};
 use crate::QuickStartRequest;
 use crate::pace::Pace;
 use crate::recovery::Phase;
-use crate::startup::{Answer, Fresh, Hold, Path, QuickStart, SYN_RTO, limit_slow_start};
+use crate::startup::{Answer, Estimator, Fresh, Hold, Path, QuickStart, SYN_RTO, limit_slow_start};
+
+/// A train's result is waited for at least so long.
+const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
 /// What an acknowledgement finds.
 struct Before {
@@ -223,7 +226,33 @@ impl Endpoint {
             Some(due) if due > now => self.timers.set(Timer::Pace, due),
             // Back to back.
             Some(_) => {}
-            None => self.stop_pacing(),
+            None => {
+                self.stop_pacing();
+                self.await_result(now, rtt);
+            }
+        }
+    }
+
+    /// New data waits for a train's result, but not for ever: if the acknowledgement that brings it is lost, nothing else would be
+    /// sent until the RTO.
+    fn await_result(&mut self, now: Instant, rtt: Duration) {
+        let holds = self
+            .startup
+            .as_ref()
+            .and_then(|startup| startup.estimator.as_ref())
+            .is_some_and(Estimator::holds);
+        if holds {
+            self.timers.set(Timer::Pace, now + rtt.saturating_mul(2).max(SHORTEST_WAIT));
+        }
+    }
+
+    /// A departure is due, or a result is overdue.
+    pub(super) fn on_pace_timeout(&mut self) {
+        if let Some(startup) = &mut self.startup
+            && startup.pace.is_none()
+            && let Some(estimator) = &mut startup.estimator
+        {
+            estimator.give_up_waiting();
         }
     }
 
@@ -341,9 +370,10 @@ impl Endpoint {
         let Some(startup) = &mut self.startup else { return };
         let mut ends = false;
         if let Some(estimator) = &mut startup.estimator {
-            ends = estimator.is_leaving();
-            estimator.give_up();
-            startup.probe = None;
+            let was_leaving = estimator.is_leaving();
+            // After a timeout all that is outstanding goes again.
+            estimator.on_loss(if self.tx.progress.phase == Phase::Loss { max } else { una });
+            ends = was_leaving && !estimator.is_leaving();
         }
         if let Some(quick_start) = &mut startup.quick_start {
             ends |= quick_start.on_loss(una, max, repeated, &mut self.tx.window);
@@ -371,6 +401,7 @@ fn requested(wanted: QuickStartRequest, access: Option<BitRate>) -> QuickStartRa
     match wanted {
         QuickStartRequest::Off => QuickStartRate::NONE,
         QuickStartRequest::Rate(rate) => QuickStartRate::at_least(rate),
-        QuickStartRequest::Access => access.map_or(QuickStartRate::NONE, QuickStartRate::at_least),
+        // A share: with more than that the others' would not fit.
+        QuickStartRequest::Access => access.map_or(QuickStartRate::NONE, QuickStartRate::at_most),
     }
 }

@@ -132,12 +132,14 @@ impl Estimator {
         let Some(access) = self.told.take() else { return };
         self.rtt = None;
         let count = (access.bdp / packet.max(1) / access.flows).min(MOST_PAIRED);
+        if self.initial && first {
+            // [vho] figure 1 sends pkt_count segments whatever the initial window is; with less than two §3 "sets the initial cwnd
+            // as 1 and follows the baseline".
+            window.set_cwnd(count * window.smss);
+        }
         if count >= LEAST {
             self.stage =
                 Stage::Waiting(Cycle { access, number: 0, count, low: 0, high: 0, bbw: access.rate });
-        } else if self.initial && first {
-            // [vho] §3, bottleneck capacity estimation: "the algorithm sets the initial cwnd as 1 and follows the baseline".
-            window.set_cwnd(window.smss);
         }
     }
 
@@ -146,9 +148,22 @@ impl Estimator {
         matches!(self.stage, Stage::Leaving(_))
     }
 
-    /// Loss: what a train under way measures is the loss. One that waits does so until it is repaired.
-    pub(crate) fn give_up(&mut self) {
-        if !matches!(self.stage, Stage::Waiting(_)) {
+    /// The result of the train that has left is overdue: it is lost, or nobody measures.
+    pub(crate) fn give_up_waiting(&mut self) {
+        if matches!(self.stage, Stage::Left(_)) {
+            self.stage = Stage::Idle;
+        }
+    }
+
+    /// Whether new data waits for the result of a train.
+    pub(crate) fn holds(&self) -> bool {
+        self.initial && matches!(self.stage, Stage::Left(_))
+    }
+
+    /// What begins at `una` is lost. A train that it is part of measures the loss. One that waits does so until it is repaired, and
+    /// one that left after it has nothing to do with it: after a handoff segments overtake others, which then seem lost.
+    pub(crate) fn on_loss(&mut self, una: u64) {
+        if matches!(&self.stage, Stage::Leaving(flight) | Stage::Left(flight) if una >= flight.start) {
             self.stage = Stage::Idle;
         }
     }
@@ -160,7 +175,7 @@ impl Estimator {
             // A chirp of a connection that begins is all that it sends in a round trip ([vho] §3: "the growth rate of the window is
             // similar to that of regular TCP"); after a handoff the window is what it was.
             Stage::Left(_) => {
-                if self.initial {
+                if self.holds() {
                     Hold::Yes
                 } else {
                     Hold::No
@@ -177,7 +192,7 @@ impl Estimator {
         if fresh.idle {
             there = there.min(fresh.room / payload);
         }
-        let count = cycle.count.min(path.window.cwnd / path.window.smss).min(there);
+        let count = cycle.count.min(path.window.cwnd / payload).min(there);
         if count < LEAST {
             // After a timeout cwnd grows to it; where there is nothing to send, nothing is measured.
             if there.min(cycle.count) < LEAST {
@@ -286,8 +301,7 @@ fn next_cycle(how: Estimation, last: &Cycle, abest: u64, rtt: Duration, path: &P
 
 /// `pkt_count` = min (cwnd, rate * RTT / MSS).
 fn count(rate: u64, rtt: Duration, path: &Path) -> u64 {
-    let share = octets(rate, rtt) / payload(path);
-    share.min(path.window.cwnd / path.window.smss)
+    octets(rate, rtt).min(path.window.cwnd) / payload(path)
 }
 
 /// Payload of a segment that carries its place in a train: MSS of figure 1.

@@ -13,6 +13,7 @@ mod autotuning;
 mod both_open;
 mod cubic;
 mod eln;
+mod estimate;
 mod handshake;
 mod laws;
 mod linux;

@@ -286,9 +286,9 @@ fn after_a_handoff_the_next_segment_asks_again() {
     s.run(150, |_| Fate::Deliver);
     assert_eq!(options(&s), [], "nobody has told it of an access link");
     let now = s.pair.now;
-    // 10 Mbit/s for four: 2.5 Mbit/s, code 6, 32,000 bytes in a round trip.
-    s.pair.client.on_notification(now, &handoff(10_000, 4));
-    s.pair.client.on_notification(now, &handoff(10_000, 4));
+    // 10 Mbit/s for three: of 3.3 Mbit/s the code below is 6, 2.56 Mbit/s, 32,000 bytes in a round trip.
+    s.pair.client.on_notification(now, &handoff(10_000, 3));
+    s.pair.client.on_notification(now, &handoff(10_000, 3));
     s.run(399, |_| Fate::Deliver);
     let [(300, QuickStart::Request { rate, nonce, .. }), (400, report)] = options(&s)[..] else {
         panic!("{:?}", options(&s))
