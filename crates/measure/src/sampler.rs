@@ -29,6 +29,10 @@ pub struct FlowSample {
     pub rto: Duration,
     /// New bytes at the receiving application.
     pub delivered: u64,
+    /// Bytes that have been sent at least once; [`None`]: not known.
+    pub sent: Option<u64>,
+    /// Bytes that are acknowledged; [`None`]: not known.
+    pub acknowledged: Option<u64>,
 }
 
 /// Rows of both tables on their way to a sink.
@@ -59,6 +63,8 @@ impl<'a> Sampler<'a> {
             Value::F32(sample.srtt.map_or(f32::NAN, seconds)),
             Value::F32(seconds(sample.rto)),
             Value::U64(sample.delivered),
+            Value::F64(sample.sent.map_or(f64::NAN, |bytes| bytes as f64)),
+            Value::F64(sample.acknowledged.map_or(f64::NAN, |bytes| bytes as f64)),
         ]);
     }
 

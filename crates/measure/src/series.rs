@@ -42,7 +42,7 @@ pub struct Table {
 }
 
 /// The sender of a flow, and what its receiver got. `flow` counts the scenario's flows from 0. A segment (`pkt`) is one of
-/// full size. NaN: ssthresh before the first reduction, srtt before the first sample.
+/// full size. NaN: ssthresh before the first reduction, srtt before the first sample, and what a kernel does not say of its sender.
 pub const FLOWS: &Table = &Table {
     name: "flows",
     columns: &[
@@ -53,6 +53,8 @@ pub const FLOWS: &Table = &Table {
         ("srtt_s", DType::F32),
         ("rto_s", DType::F32),
         ("delivered_bytes", DType::U64),
+        ("sent_bytes", DType::F64),
+        ("acknowledged_bytes", DType::F64),
     ],
 };
 

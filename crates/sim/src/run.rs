@@ -255,5 +255,7 @@ fn sample_of(now: Instant, sender: &Side, receiver: &Side) -> Option<FlowSample>
         srtt: (seen.srtt > Duration::ZERO).then_some(seen.srtt),
         rto: seen.rto,
         delivered: sink.meter.bytes,
+        sent: Some(seen.sent),
+        acknowledged: Some(seen.acknowledged),
     })
 }

@@ -150,6 +150,10 @@ pub struct Snapshot {
     pub srtt: Duration,
     /// Retransmission timeout in force, backoff included.
     pub rto: Duration,
+    /// Payload sent at least once, bytes.
+    pub sent: u64,
+    /// Payload cumulatively acknowledged, bytes.
+    pub acknowledged: u64,
 }
 
 /// How many things a peer has made an endpoint remember; each takes a few dozen octets beside its payload.

@@ -276,6 +276,8 @@ impl<'a> Sender<'a> {
                 srtt: info.srtt,
                 rto: info.rto,
                 delivered,
+                sent: None,
+                acknowledged: None,
             };
             self.sent.samples.push((now, sample));
         }

@@ -169,6 +169,8 @@ impl<'a> Sending<'a> {
             srtt: (seen.srtt > Duration::ZERO).then_some(seen.srtt),
             rto: seen.rto,
             delivered: board.delivered(self.job.id),
+            sent: Some(seen.sent),
+            acknowledged: Some(seen.acknowledged),
         };
         self.sent.samples.push((now, sample));
     }

@@ -246,6 +246,8 @@ impl Endpoint {
             flight_size: self.tx.flight_size(),
             srtt: self.tx.rtt.srtt(),
             rto: self.tx.rtt.rto(&self.config),
+            sent: self.tx.max.min(self.tx.data_end()).saturating_sub(1),
+            acknowledged: self.tx.una.min(self.tx.data_end()).saturating_sub(1),
         }
     }
 

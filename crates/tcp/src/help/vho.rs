@@ -36,6 +36,8 @@ pub(crate) struct Vho {
     last: Option<u32>,
     /// What came before the handshake was done.
     early: Option<Notification>,
+    /// ssthresh as the beginning of a connection has set it.
+    initial_ssthresh: Option<u64>,
     overtaking: Option<Overtaking>,
 }
 
@@ -60,7 +62,7 @@ struct Undo {
 
 impl Vho {
     pub(crate) fn new(rules: VhoRules) -> Self {
-        Self { rules, last: None, early: None, overtaking: None }
+        Self { rules, last: None, early: None, initial_ssthresh: None, overtaking: None }
     }
 
     /// Duplicates that begin fast retransmit, with SND.UNA at `una`.
@@ -166,10 +168,13 @@ impl Vho {
     }
 
     /// [vho] §4: "Vho TCP sets the initial ssthresh to the product of the access link bandwidth and delay".
-    fn begin(&self, s: &mut Sender, config: &Config, new: &Access) {
+    fn begin(&mut self, s: &mut Sender, config: &Config, new: &Access) {
         let initial = config.initial_ssthresh.map_or(u64::MAX, Bytes::get);
-        if self.has(VhoRule::InitialSsthresh) && s.window.ssthresh == initial {
+        // Of flows that begin one after the other the first hear again, with a smaller share; what a loss has set stands.
+        let untouched = s.window.ssthresh == self.initial_ssthresh.unwrap_or(initial);
+        if self.has(VhoRule::InitialSsthresh) && untouched {
             s.window.ssthresh = new.ssthresh(s.window.smss);
+            self.initial_ssthresh = Some(s.window.ssthresh);
         }
     }
 
@@ -188,12 +193,14 @@ impl Vho {
         let traversal = beyond + new.round_trip();
         // Of an earlier handoff nothing is left.
         s.rtt.set_floor(config, Duration::ZERO);
-        if traversal <= s.rtt.rto(config) {
-            return Timer::Stays;
-        }
         // "The algorithm calculates the minimum RTO, minrto, based on the new access link delay and update the RTO timer
         // immediately": the link's buffer holds a round trip more.
-        s.rtt.set_floor(config, traversal + new.link.delay.saturating_mul(2));
+        let minrto = traversal + new.link.delay.saturating_mul(2);
+        // Beyond the longest RTO it cannot be true.
+        if traversal <= s.rtt.rto(config) || minrto > config.rto_max {
+            return Timer::Stays;
+        }
+        s.rtt.set_floor(config, minrto);
         Timer::Restarts
     }
 

@@ -31,4 +31,5 @@ mod slow_start;
 mod spurious;
 mod timestamps;
 mod undo;
+mod vho;
 mod windows;

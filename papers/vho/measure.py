@@ -1,0 +1,98 @@
+"""What the claims of [vho] measure in a run of one mobile and one handover, outage or start."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from handfast.reproduce import Run, Runs
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+SCHEMES = ("tcp", "qs", "iw10", "vho", "abest-vho")
+"""Those of the paper, in its order. One that `network.toml` lacks is left out."""
+SEGMENT_B = 1448
+"""Payload of a packet of 1500 B: 40 B are headers, 12 B timestamps."""
+WIRE_S = 0.01
+"""One way over the wired part."""
+FLOWS = ("1", "2", "4")
+
+
+def there(runs: Runs) -> tuple[str, ...]:
+    """The paper's schemes that are built."""
+    return tuple(scheme for scheme in SCHEMES if runs.has(scheme))
+
+
+def column(run: Run, flow: str, name: str) -> npt.NDArray[np.float64]:
+    """A column of one flow's series."""
+    import polars as pl
+
+    return run.series.filter(pl.col("flow") == flow)[name].cast(float).to_numpy()
+
+
+def at(run: Run, flow: str, name: str, time_s: float) -> float:
+    """What a column held at a moment; 0 before the flow began."""
+    import numpy as np
+
+    place = int(np.searchsorted(column(run, flow, "time_s"), time_s, side="right")) - 1
+    return float(column(run, flow, name)[place]) if place >= 0 else 0.0
+
+
+def passed(run: Run, flow: str) -> float:
+    """How many of a flow's bytes went by the old link, or had arrived as it broke."""
+    event = run.handover
+    if event.up_s == event.down_s:
+        # Make-before-break: where the ways part, a sender's last word is as old as the wire is long.
+        return at(run, flow, "sent_bytes", event.down_s - WIRE_S)
+    return at(run, flow, "delivered_bytes", event.down_s)
+
+
+def took(run: Run, packets: int) -> float | None:
+    """From when the new link is there until so many packets are acknowledged through it: of the slowest flow, seconds."""
+    times = [_took(run, flow.flow, packets) for flow in run.result.flows]
+    return max((time for time in times if time is not None), default=None) if None not in times else None
+
+
+def _took(run: Run, flow: str, packets: int) -> float | None:
+    import numpy as np
+
+    reached = np.flatnonzero(column(run, flow, "acknowledged_bytes") >= passed(run, flow) + packets * SEGMENT_B)
+    if run.handover.up_s is None or reached.size == 0:
+        return None
+    return float(column(run, flow, "time_s")[reached[0]]) - run.handover.up_s
+
+
+def goodput(run: Run) -> float | None:
+    """Payload over the time from the opening to the last byte: mean of the flows, Mbit/s."""
+    flows: list[Mapping[str, Any]] = json.loads(run.result.raw)["flows"]
+    spans = [flow["last_byte_s"] - flow["start_s"] for flow in flows if flow["last_byte_s"] is not None]
+    if len(spans) < len(flows):
+        return None
+    return statistics.fmean(
+        8e-6 * flow["delivered_bytes"] / span for flow, span in zip(flows, spans, strict=True)
+    )
+
+
+def lost(run: Run) -> float | None:
+    """Segments that the network lost."""
+    return run.measures.lost_segments
+
+
+def repeated(run: Run) -> float | None:
+    """Segments sent again."""
+    return run.measures.retransmitted_segments
+
+
+def timeouts(run: Run) -> float | None:
+    """How often the timer expired."""
+    return run.measures.timeouts
+
+
+def expired_late(run: Run) -> bool:
+    """Whether the timer fires at most 100 ms after the link is back, on the sender's own."""
+    stall = run.handover.stall_s
+    return stall is not None and stall <= 0.1
