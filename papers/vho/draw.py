@@ -1,4 +1,4 @@
-"""The figures of [vho], in the paper's axes: transfer time by the number of flows, with quartiles; goodput by packets."""
+"""The figures of [vho], in the paper's axes: transfer time by flows, with quartiles; goodput by packets."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ RULES = ("min-rto", "bdp-window", "reordering", "retransmit", "initial-ssthresh"
 
 
 def limit(link: str, packets: int, flows: int) -> float:
-    """The least time a sender that knew everything would need: all packets over the new link at its rate, the acknowledgment of the
-    last one back."""
+    """The least time of a sender that knew everything: all packets at the link's rate, the last acknowledgment back."""
     rate, delay = LINKS[link]
     return packets * flows * PACKET_BITS / rate + 2 * delay + WIRE_S
 
@@ -41,7 +40,9 @@ def start(runs: Runs) -> Figure:
     """Figures 2 to 5: goodput by the number of packets."""
     figure = figures.blank(figures.PAGE_IN)
     for axes, (link, count) in zip(
-        figure.subplots(1, 4, sharey=False), [(link, count) for count in ("1", "4") for link in ("lte", "wlan")], strict=True
+        figure.subplots(1, 4, sharey=False),
+        [(link, count) for count in ("1", "4") for link in ("lte", "wlan")],
+        strict=True,
     ):
         for scheme in there(runs):
             points = [
@@ -60,7 +61,7 @@ def start(runs: Runs) -> Figure:
 
 def _share(runs: Runs, link: str, count: str) -> float:
     run = runs.of("tcp", link=link, flows=count, packets="400")[0]
-    return 1e-6 * statistics.fmean(flow["limit_bps"] for flow in json.loads(run.result.raw)["flows"])
+    return 1e-6 * statistics.fmean(flow["limit_bps"] for flow in json.loads(run.result.raw)["flows"][: int(count)])
 
 
 def handovers_hsdpa(runs: Runs) -> Figure:
@@ -127,7 +128,13 @@ def rules(runs: Runs) -> Figure:
             mine = _quartiles([of(run) for run in runs.of(scheme, scene=rule)])
             base = _quartiles([of(run) for run in runs.of("tcp", scene=rule)])
             if mine is not None and base is not None and base[1] > 0:
-                axes.bar(place + 0.4 * index, mine[1] / base[1], 0.4, color=COLOURS[index], label=label if place == 0 else "_")
+                axes.bar(
+                    place + 0.4 * index,
+                    mine[1] / base[1],
+                    0.4,
+                    color=COLOURS[index],
+                    label=label if place == 0 else "_",
+                )
     axes.axhline(1, color="#888888", ls=":", label="tcp")
     axes.set_xticks([place + 0.2 for place in range(len(shown))], list(shown))
     axes.set_ylabel("multiple of tcp's")

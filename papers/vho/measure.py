@@ -52,9 +52,10 @@ def passed(run: Run, flow: str) -> float:
 
 
 def took(run: Run, packets: int) -> float | None:
-    """From when the new link is there until so many packets are acknowledged through it: of the slowest flow, seconds."""
+    """From the new link's beginning until so many packets of the slowest flow are acknowledged through it, seconds."""
     times = [_took(run, flow.flow, packets) for flow in run.result.flows]
-    return max((time for time in times if time is not None), default=None) if None not in times else None
+    known = [time for time in times if time is not None]
+    return max(known) if len(known) == len(times) else None
 
 
 def _took(run: Run, flow: str, packets: int) -> float | None:
@@ -68,13 +69,12 @@ def _took(run: Run, flow: str, packets: int) -> float | None:
 
 def goodput(run: Run) -> float | None:
     """Payload over the time from the opening to the last byte: mean of the flows, Mbit/s."""
-    flows: list[Mapping[str, Any]] = json.loads(run.result.raw)["flows"]
+    every: list[Mapping[str, Any]] = json.loads(run.result.raw)["flows"]
+    flows = [flow for flow in every if flow["flow"].startswith("download")]
     spans = [flow["last_byte_s"] - flow["start_s"] for flow in flows if flow["last_byte_s"] is not None]
     if len(spans) < len(flows):
         return None
-    return statistics.fmean(
-        8e-6 * flow["delivered_bytes"] / span for flow, span in zip(flows, spans, strict=True)
-    )
+    return statistics.fmean(8e-6 * flow["delivered_bytes"] / span for flow, span in zip(flows, spans, strict=True))
 
 
 def lost(run: Run) -> float | None:

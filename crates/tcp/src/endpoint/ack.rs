@@ -262,6 +262,7 @@ impl Endpoint {
                 if algorithm.is_loss(&self.tx) {
                     self.help_before_recovery();
                     algorithm.enter(&mut self.tx);
+                    self.help_after_entering_recovery();
                     self.recovery_entered();
                 }
             }

@@ -62,6 +62,16 @@ impl Endpoint {
         }
     }
 
+    /// Fast retransmit has begun, and has reduced the window.
+    #[inline]
+    pub(super) fn help_after_entering_recovery(&mut self) {
+        let tx = &mut self.tx;
+        if let Some(window) = tx.help.as_ref().and_then(|help| help.vho.narrowed(tx.una)) {
+            tx.window.ssthresh = window;
+            tx.window.set_cwnd(window);
+        }
+    }
+
     /// So many octets go again.
     #[inline]
     pub(super) fn help_sent_again(&mut self, octets: u64) {

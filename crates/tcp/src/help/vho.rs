@@ -38,6 +38,8 @@ pub(crate) struct Vho {
     early: Option<Notification>,
     /// ssthresh as the beginning of a connection has set it.
     initial_ssthresh: Option<u64>,
+    /// The window was brought down to this for a link that holds less, and what was sent before ended at that position.
+    narrowed: Option<(u64, u64)>,
     overtaking: Option<Overtaking>,
 }
 
@@ -62,7 +64,7 @@ struct Undo {
 
 impl Vho {
     pub(crate) fn new(rules: VhoRules) -> Self {
-        Self { rules, last: None, early: None, initial_ssthresh: None, overtaking: None }
+        Self { rules, last: None, early: None, initial_ssthresh: None, narrowed: None, overtaking: None }
     }
 
     /// Duplicates that begin fast retransmit, with SND.UNA at `una`.
@@ -78,6 +80,12 @@ impl Vho {
         }
     }
 
+    /// Fast retransmit has begun with SND.UNA at `una`: what cwnd and ssthresh are then, if not what it has made them. The window is
+    /// reduced once for one window of data (RFC 3168 §6.1.2): what was sent before it was brought down does not halve it again.
+    pub(crate) fn narrowed(&self, una: u64) -> Option<u64> {
+        self.narrowed.filter(|&(_, until)| una < until).map(|(window, _)| window)
+    }
+
     /// So many octets go again.
     pub(crate) fn sent_again(&mut self, octets: u64) {
         if let Some(undo) = self.recovery() {
@@ -88,6 +96,7 @@ impl Vho {
     /// The retransmission timer has expired: what was lost was lost.
     pub(crate) fn on_timeout(&mut self) {
         self.overtaking = None;
+        self.narrowed = None;
     }
 
     fn recovery(&mut self) -> Option<&mut Undo> {
@@ -206,15 +215,17 @@ impl Vho {
 
     /// [vho] §3.1: "if the `FlightSize` at the time of handoff is greater than the buffering capacity of the new link […], the
     /// algorithm sets the cwnd and ssthresh to the BDP of the new access link". §4.2: ssthresh in any case.
-    fn narrow(&self, s: &mut Sender, new: &Access) {
+    fn narrow(&mut self, s: &mut Sender, new: &Access) {
         let ssthresh = new.ssthresh(s.window.smss);
         if self.has(VhoRule::HandoffSsthresh) {
             s.window.ssthresh = ssthresh;
         }
+        self.narrowed = None;
         let buffer = new.buffer() / new.flows * s.window.smss;
         if self.has(VhoRule::BdpWindow) && s.flight_size() > buffer {
             s.window.ssthresh = ssthresh;
             s.window.set_cwnd(s.window.cwnd.min(ssthresh));
+            self.narrowed = Some((s.window.cwnd, s.max));
         }
     }
 

@@ -130,6 +130,20 @@ fn more_in_flight_than_the_buffer_holds_brings_the_window_to_the_bdp() {
 }
 
 #[test]
+fn the_window_is_brought_down_once_for_what_was_sent_before() {
+    // BDP 6 packets, 10 in flight. RFC 6675 §5 step 4.2 would make it half of ten.
+    let mut s = ten_in_flight(with(&[VhoRule::BdpWindow]));
+    tell(&mut s, &told(Kind::MakeBeforeBreak, 3));
+    s.answer(1000, &[(2000, 5000)]);
+    assert_eq!((s.pair.client.counters().fast_retransmits, s.window()), (1, (6000, 6000)));
+    // What is sent afterwards counts as ever.
+    s.answer(11_000, &[]);
+    let flight = s.snapshot().flight_size;
+    s.answer(11_000, &[(12_000, 15_000)]);
+    assert_eq!((s.pair.client.counters().fast_retransmits, s.window().1), (2, flight / 2));
+}
+
+#[test]
 fn a_buffer_holds_five_packets_at_least() {
     // BDP 2 packets, 5 in flight.
     let mut s = bulk(with(&[VhoRule::BdpWindow]), 5);
