@@ -18,7 +18,9 @@ SCHEMES = ("tcp", "qs", "iw10", "vho", "abest-vho")
 SEGMENT_B = 1448
 """Payload of a packet of 1500 B: 40 B are headers, 12 B timestamps."""
 WIRE_S = 0.01
-"""One way over the wired part."""
+"""One way over the wired part, but in the sweep `wire`."""
+WIRES = ("1ms", "10ms", "40ms")
+"""Of that sweep."""
 FLOWS = ("1", "2", "4")
 
 
@@ -47,7 +49,9 @@ def passed(run: Run, flow: str) -> float:
     event = run.handover
     if event.up_s == event.down_s:
         # Make-before-break: where the ways part, a sender's last word is as old as the wire is long.
-        return at(run, flow, "sent_bytes", event.down_s - WIRE_S)
+        wire = run.choices.get("wire")
+        one_way = WIRE_S if wire is None else 1e-3 * int(wire.removesuffix("ms"))
+        return at(run, flow, "sent_bytes", event.down_s - one_way)
     return at(run, flow, "delivered_bytes", event.down_s)
 
 
