@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from handfast import figures
 from handfast.curves import COLOURS
 from handfast.reproduce import Run, Runs
+from handfast.reproduce.plot import with_legend
 
 from .measure import FLOWS, SCHEMES, WIRE_S, goodput, lost, there, took
 
@@ -56,7 +57,7 @@ def start(runs: Runs) -> Figure:
         axes.set_xlabel("packets")
         axes.set_ylim(bottom=0)
     figure.axes[0].set_ylabel("goodput of a flow, Mbit/s")
-    return figures.with_legend(figure)
+    return with_legend(figure)
 
 
 def _share(runs: Runs, link: str, count: str) -> float:
@@ -138,7 +139,7 @@ def rules(runs: Runs) -> Figure:
     axes.axhline(1, color="#888888", ls=":", label="tcp")
     axes.set_xticks([place + 0.2 for place in range(len(shown))], list(shown))
     axes.set_ylabel("multiple of tcp's")
-    return figures.with_legend(figure)
+    return with_legend(figure)
 
 
 def _times(runs: Runs, panels: Mapping[str, tuple[Mapping[str, str], int, str]]) -> Figure:
@@ -160,7 +161,7 @@ def _times(runs: Runs, panels: Mapping[str, tuple[Mapping[str, str], int, str]])
         axes.set_xlabel("flows")
         axes.set_ylim(bottom=0)
     figure.axes[0].set_ylabel("transfer time of the slowest flow, s")
-    return figures.with_legend(figure)
+    return with_legend(figure)
 
 
 def _quartile_bar(axes: Axes, x: float, some: Sequence[float | None], scheme: str, *, named: bool) -> None:
