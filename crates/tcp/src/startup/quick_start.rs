@@ -217,7 +217,7 @@ impl QuickStart {
         });
         window.set_cwnd(qs_cwnd);
         // RFC 4782 §4.4 leaves ssthresh to us; [vho] §2: Quick-Start sets both to the agreed rate.
-        window.ssthresh = window.cwnd;
+        window.ssthresh = window.cwnd.max(2 * window.smss);
         true
     }
 

@@ -2,8 +2,11 @@
 //! these values; every value is valid, numbers out of range wrap around.
 
 use arbitrary::Arbitrary;
-use handfast_core::{Bytes, Duration};
-use handfast_tcp::{Acks, Config, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo};
+use handfast_core::{BitRate, Bytes, Duration};
+use handfast_tcp::{
+    Acks, Config, Estimation, Frto, Growth, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation,
+    Undo,
+};
 
 /// Which end.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +135,7 @@ pub struct Choices {
     /// Off, RFC 896, Minshall.
     pub nagle: u8,
     /// RFC 5681, Linux: acknowledgements, RTT estimation, autotuning of the window, `HyStart`, the timer wheel, linear SYNs;
-    /// the last bit: loss and handoff notification.
+    /// the last two bits: loss and handoff notification; Quick-Start, or capacity estimation.
     pub linux: u8,
     /// None; 30 s of silence and 3 probes 10 s apart; a user timeout of 60 s; both.
     pub life: u8,
@@ -159,6 +162,8 @@ impl Choices {
             ],
             self.recovery,
         );
+        let (starts, measures) = (self.linux & 128 != 0, self.initial_ssthresh.is_multiple_of(2));
+        let asked = QuickStartRequest::Rate(BitRate::from_bps(10_000_000));
         Config {
             mss: pick(&[1460, 536, 1000, 88, 200, 9000], self.mss),
             recovery,
@@ -186,6 +191,8 @@ impl Choices {
             timer_tick: ms(if self.linux & 16 != 0 { 4 } else { 0 }),
             syn_linear_timeouts: if self.linux & 32 != 0 { 4 } else { 0 },
             eln: self.linux & 64 != 0,
+            quick_start: if starts && !measures { asked } else { QuickStartRequest::Off },
+            estimate: if starts && measures { Estimation::PairChirp } else { Estimation::Off },
             keepalive_idle: (self.life & 1 != 0).then(|| ms(30_000)),
             keepalive_interval: ms(10_000),
             keepalive_probes: 3,

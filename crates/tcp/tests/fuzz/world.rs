@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use handfast_core::{Bytes, Duration, Instant, SeqNum};
+use handfast_core::{BitRate, Bytes, Duration, Instant, SeqNum};
 use handfast_tcp::{Config, Death, Endpoint, Event, State};
-use handfast_wire::Payload;
+use handfast_wire::notification::{AccessLink, Kind};
 use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::{Notification, Packet, Payload, QuickStart};
 
 use crate::case::{Case, Op, Setup, Side, Way};
 use crate::hop;
@@ -36,6 +37,8 @@ pub struct Flight {
     corrupted: bool,
     /// How many answers to answers led to it.
     echo: u32,
+    /// The IP option it came with.
+    option: Option<QuickStart>,
 }
 
 /// One end: the machine, its application, and the referee's book on it.
@@ -69,6 +72,8 @@ pub struct World {
     delay: Duration,
     pub wire: BTreeMap<(Instant, u64), Flight>,
     segments: u64,
+    /// Notifications so far.
+    told: u32,
     /// `HANDFAST_FUZZ_TRACE` is set: every segment and event is printed.
     trace: bool,
 }
@@ -113,7 +118,17 @@ impl World {
         });
         let limits = Limits::of(&configs, delay);
         let trace = std::env::var_os("HANDFAST_FUZZ_TRACE").is_some();
-        Self { now, limits, ends, outages: Vec::new(), delay, wire: BTreeMap::new(), segments: 0, trace }
+        Self {
+            now,
+            limits,
+            ends,
+            outages: Vec::new(),
+            delay,
+            wire: BTreeMap::new(),
+            segments: 0,
+            told: 0,
+            trace,
+        }
     }
 
     pub fn end(&mut self, side: Side) -> &mut End {
@@ -122,6 +137,7 @@ impl World {
 
     /// Lets both ends send what they have, then does one operation after the other.
     pub fn perform(&mut self, ops: &[Op]) {
+        self.tell(Side::Client);
         self.flush_all();
         for &op in ops {
             self.apply(op);
@@ -158,10 +174,25 @@ impl World {
                 self.fate(from, Fate::Late(later), n % 64);
             }
             Op::Outage { cs, hold, way } => self.outage(ms(10 * u64::from(cs)), hold, way),
-            Op::HandOver { side } => self.end(side).endpoint.on_handover(),
+            Op::HandOver { side } => {
+                self.end(side).endpoint.on_handover();
+                self.tell(side.other());
+            }
             Op::Inject { to, what } => self.inject(to, what),
         }
         self.flush_all();
+    }
+
+    /// A sender hears of its peer's access link.
+    fn tell(&mut self, side: Side) {
+        self.told += 1;
+        let kinds = [Kind::MakeBeforeBreak, Kind::BreakBeforeMake, Kind::Resumed, Kind::Start];
+        let rate = BitRate::from_bps(10_000_000 >> (self.told % 5));
+        let new = AccessLink { rate, delay: Duration::from_millis(20) };
+        let (kind, flows) = (kinds[self.told as usize % 4], self.told as u16 % 3);
+        let told = Notification { kind, number: self.told, flows, new, old: None };
+        let now = self.now;
+        self.end(side).endpoint.on_notification(now, &told);
     }
 
     fn write(&mut self, side: Side, len: u16, real: bool) {
@@ -267,6 +298,10 @@ impl World {
         let next = end.ledger.next_expected(&end.endpoint);
         let was_open = is_open(end.endpoint.state());
         let edge_before = end.ledger.window_edge();
+        if let Some(option) = flight.option {
+            // No router on the way, and so none that refuses.
+            end.endpoint.on_quick_start_option(option, Packet::HOP_LIMIT);
+        }
         end.endpoint.on_segment(now, segment);
         let taken = end.ledger.received(segment, &end.endpoint, next, was_open);
         if taken && segment.window == 0 {
@@ -315,6 +350,7 @@ impl World {
             "{from:?}: acknowledgements answer acknowledgements without end: {segment:?}"
         );
         let end = self.end(from);
+        let option = end.endpoint.quick_start_option();
         end.ledger.sent(segment, &end.endpoint);
         hop::check(segment);
         let fate = end.fates.pop_front().unwrap_or(Fate::Pass);
@@ -329,7 +365,8 @@ impl World {
         }
         // The wire itself prolongs a chain where it copies or delays its links.
         let echo = if matches!(fate, Fate::Pass) { echo } else { 0 };
-        let flight = |corrupted| Flight { to: from.other(), segment: segment.clone(), corrupted, echo };
+        let flight =
+            |corrupted| Flight { to: from.other(), segment: segment.clone(), corrupted, echo, option };
         match fate {
             Fate::Pass => self.put(at, flight(false)),
             Fate::Drop => {}
