@@ -35,7 +35,15 @@ STAYS = 0.99
 SAME_SHARE = 0.1
 TELLING = "1e-2"
 """The loss at which the order is judged."""
-CASES = ("acks-lost-1e-2", "acks-lost-1e-1", "bursts-of-5", "bursts-of-20", "fades-of-200ms", "four-flows")
+CASES = (
+    "acks-lost-1e-2",
+    "acks-lost-1e-1",
+    "bit-errors",
+    "bursts-of-5",
+    "bursts-of-20",
+    "fades-of-200ms",
+    "four-flows",
+)
 
 CLAIMS = Claims(
     "eln",
@@ -119,10 +127,13 @@ def loss(runs: Runs) -> Finding:
 def windows(runs: Runs) -> Finding:
     """Reductions in 200 s. With 64 segments the queue overflows without any loss: those reductions are congestion's."""
 
+    def most(scheme: str) -> float:
+        return max(reductions(run) or 0.0 for run in runs.of(scheme, loss="2e-3", cap="20"))
+
     def judged(scheme: str) -> tuple[Check, ...]:
         congestion = middle(runs, reductions, scheme, loss="1e-5", cap="64")
         return (
-            at_most(f"reductions of {scheme}, cap 20", middle(runs, reductions, scheme, loss="2e-3", cap="20"), 0),
+            at_most(f"reductions of {scheme}, cap 20, most of any seed", most(scheme), 0),
             at_most(
                 f"reductions of {scheme}, cap 64, and without loss",
                 middle(runs, reductions, scheme, loss="2e-3", cap="64"),
@@ -159,16 +170,19 @@ def windows(runs: Runs) -> Finding:
 def handoff_windows(runs: Runs) -> Finding:
     """Cwnd half a second after each return, as a share of before; of each run the least."""
 
+    def least(scheme: str, cap: str) -> float:
+        return min(kept(run) or 0.0 for run in runs.of(scheme, cap=cap))
+
     def judged(scheme: str) -> tuple[Check, ...]:
         return (
-            *(at_least(f"kept by {scheme}, cap {cap}", middle(runs, kept, scheme, cap=cap), STAYS) for cap in CAPS),
+            *(at_least(f"kept by {scheme}, cap {cap}, least of any seed", least(scheme, cap), STAYS) for cap in CAPS),
             *(at_most(f"kept by sack, cap {cap}", middle(runs, kept, "sack", cap=cap), 0.9) for cap in CAPS),
         )
 
     return Finding(
         tuple(one for cap in CAPS for one in medians(runs, "cwnd kept", "", kept, ("sack", "eln"), cap=cap)),
         judged("eln"),
-        Control("sack in eln's place", judged("sack")),
+        Control("base stations that advertise nothing", judged("silent")),
     )
 
 
@@ -205,7 +219,7 @@ def ahead_of_sack(runs: Runs) -> Finding:
             for when, at in (("a second after the first return", 0), ("at the end", -1))
         ),
         all_of("eln"),
-        Control("sack in eln's place", all_of("sack")),
+        Control("base stations that advertise nothing", all_of("silent")),
     )
 
 
@@ -220,7 +234,7 @@ SPEEDS = ("20", "40", "60", "80", "100", "120")
     figure=draw.by_speed,
 )
 def speed(runs: Runs) -> Finding:
-    """Paired differences at each speed, and from speed to speed."""
+    """Paired differences at each speed; medians from speed to speed."""
 
     def of(scheme: str, speed: str, cap: str) -> list[tuple[float | None, float | None]]:
         ours, theirs = (runs.of(one, "speed", speed=speed, cap=cap) for one in (scheme, "sack"))
@@ -260,7 +274,7 @@ def speed(runs: Runs) -> Finding:
             ),
         ),
         judged("eln"),
-        Control("sack in eln's place", judged("sack")),
+        Control("base stations that advertise nothing", judged("silent")),
         remark=_swept(runs, open_choices),
     )
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SCHEMES = ("tahoe", "reno", "newreno", "sack", "snoop", "eln", "unseen")
-MARKERS = "osD^v<>"
+SCHEMES = ("tahoe", "reno", "newreno", "sack", "snoop", "eln", "unseen", "silent")
+MARKERS = "osD^v<>P"
 
 
 def by_loss(runs: Runs) -> Figure:

@@ -13,7 +13,7 @@ CAPS = ("20", "64")
 LINK_MBPS = 2.0 * 1024 / 1064
 """What the radio carries at most: segments of 1,024 bytes with headers of 40."""
 AFTER_S = 0.5
-"""How long after a return the window is looked at: the notice has come, slow start has not made up for anything."""
+"""How long after a return the window is looked at: the notice has come, and it takes longer to grow back."""
 
 
 def throughput(run: Run) -> float | None:
@@ -33,11 +33,11 @@ def share(run: Run) -> float | None:
 
 
 def mean_time(run: Run) -> float | None:
-    """From start to the last byte, mean over the flows of a run that have finished, seconds."""
+    """From start to the last byte, mean over the flows of a run, seconds."""
     flows = json.loads(run.result.raw)["flows"]
-    taken = [flow["last_byte_s"] - flow["start_s"] for flow in flows if flow["outcome"] == "closed"]
-    if not taken:
-        raise NotRun("no flow has finished")
+    if any(flow["outcome"] != "closed" for flow in flows):
+        raise NotRun("a flow has not finished")
+    taken = [flow["last_byte_s"] - flow["start_s"] for flow in flows]
     return float(statistics.mean(taken))
 
 

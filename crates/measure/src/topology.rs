@@ -167,6 +167,11 @@ impl Topology {
         }
     }
 
+    /// Whether a link is in use: no station's to an access point where it is not.
+    pub fn is_in_use(&self, link: LinkId) -> bool {
+        !self.idle[link]
+    }
+
     /// As [`Topology::roam`] where each access point is a subnet of its own: the access points and the station know, and everybody
     /// else goes on sending to the access point of the start.
     pub fn roam_alone(&mut self, station: NodeId, goes: LinkId, comes: LinkId) {

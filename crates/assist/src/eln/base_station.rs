@@ -19,6 +19,8 @@ pub struct Config {
     pub advertisement: Duration,
     /// Connections known at most.
     pub connections: usize,
+    /// A connection of which nothing was heard for longer begins anew.
+    pub idle: Duration,
     /// Ranges of sequence numbers kept for a connection at most, in each of the two caches; beyond them the first is forgotten.
     pub ranges: usize,
 }
@@ -26,7 +28,12 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         // The paper says "at a regular interval"; 100 ms is that of 802.11's beacons.
-        Self { advertisement: Duration::from_millis(100), connections: 10_000, ranges: 1_000 }
+        Self {
+            advertisement: Duration::from_millis(100),
+            connections: 10_000,
+            idle: Duration::from_secs(60),
+            ranges: 1_000,
+        }
     }
 }
 
@@ -87,6 +94,7 @@ impl BaseStation {
         if segment.seq_len() == 0 {
             return;
         }
+        self.forget_if_idle(now, &key);
         if !self.known.contains(&key)
             && let Some(silent) = self.known.in_the_way()
         {
@@ -102,6 +110,7 @@ impl BaseStation {
             return true;
         }
         let key = ConnectionKey::of(packet, segment).reversed();
+        self.forget_if_idle(now, &key);
         let known = self.known.contains(&key);
         if known {
             self.known.touch(now, key, Caches::default).acknowledge(segment.ack);
@@ -128,6 +137,13 @@ impl BaseStation {
         missing == Missing::Sent
     }
 
+    /// A connection of which nothing was heard for long went on elsewhere.
+    fn forget_if_idle(&mut self, now: Instant, key: &ConnectionKey) {
+        if self.known.heard(key).is_some_and(|heard| now.since(heard) > self.config.idle) {
+            self.known.remove(key);
+        }
+    }
+
     fn advertise(&mut self, out: &mut Outbox) {
         // RFC 1256 §4.3: an advertisement holds for three intervals.
         let lifetime_ms = self.config.advertisement.as_millis().saturating_mul(3);
@@ -150,7 +166,8 @@ impl Forwarder for BaseStation {
             Body::Tcp(segment) if self.radio.contains(&port) => self.on_ack(now, &packet, segment),
             Body::Tcp(segment) => {
                 self.on_data(now, &packet, segment);
-                true
+                // §3.4: it is the mobile that marks. What comes from elsewhere nobody has judged.
+                !segment.flags.contains(Flags::ELN)
             }
             Body::Other { .. } => true,
         };
@@ -168,12 +185,11 @@ impl Forwarder for BaseStation {
     }
 
     fn on_timer(&mut self, now: Instant, out: &mut Outbox) {
-        while let Some(due) = self.next
-            && due <= now
-        {
-            self.advertise(out);
-            self.next = Some(due + self.config.advertisement);
-        }
+        let Some(due) = self.next.filter(|&due| due <= now) else { return };
+        self.advertise(out);
+        // A driver that was late has missed some: they are not made up for.
+        let missed = now.since(due).as_nanos() / self.config.advertisement.as_nanos();
+        self.next = Some(due + self.config.advertisement * (missed + 1));
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -346,6 +362,31 @@ mod tests {
         assert_eq!(agent.flags(ack(1, MARKED, &[(2, 3)])), Flags::ACK, "it was not recorded");
         let acked = Packet { corrupted: true, ..ack(0, MARKED, &[(1, 2)]) };
         assert_eq!(agent.flags(acked), MARKED);
+    }
+
+    #[test]
+    fn nobody_but_a_mobile_marks() {
+        let mut agent = agent();
+        agent.send(0..4);
+        for flags in [MARKED, HANDOFF] {
+            let Body::Tcp(segment) = agent.pass(WIRED, ack(1, flags, &[(2, 3)])).body else { panic!() };
+            assert_eq!(segment.flags, Flags::ACK);
+        }
+    }
+
+    #[test]
+    fn a_connection_that_went_on_elsewhere_begins_anew() {
+        // Back after more than half of the sequence space, or after a minute.
+        let mut agent = agent();
+        agent.send(0..4);
+        agent.send(2_000_000..2_000_001);
+        assert_eq!(agent.flags(ack(2_000_000, MARKED, &[])), MARKED);
+        assert_eq!(agent.flags(ack(0, MARKED, &[])), Flags::ACK);
+        let mut out = Outbox::default();
+        let later = Instant::from_millis(70_000);
+        agent.on_packet(later, RADIO, ack(2_000_000, MARKED, &[]), &mut out);
+        let left: Vec<_> = out.drain().collect();
+        assert!(matches!(&left[..], [Forward::Routed(packet)] if *packet == ack(2_000_000, Flags::ACK, &[])));
     }
 
     #[test]

@@ -27,15 +27,18 @@ pub(super) struct Caches {
 impl Caches {
     /// "Record SN of the packet at Cache": octets leave for the mobile, be it anew.
     pub(super) fn sent(&mut self, start: SeqNum, end: SeqNum, most: usize) {
+        if self.sent.is_far_from(start) || self.discarded.is_far_from(start) {
+            *self = Self::default();
+        }
         self.sent.insert(start, end, most);
         // A retransmission that gets through takes the place of what was discarded.
-        self.discarded.remove(start, end);
+        self.discarded.remove(start, end, most);
     }
 
     /// "Record SN of the packet at discard-recording Cache."
     pub(super) fn discarded(&mut self, start: SeqNum, end: SeqNum, most: usize) {
         self.discarded.insert(start, end, most);
-        self.sent.remove(start, end);
+        self.sent.remove(start, end, most);
     }
 
     /// The mobile has everything before `ack`.

@@ -26,13 +26,22 @@ impl Ranges {
             to = if b.after(to) { b } else { to };
         }
         self.0.insert(first, (from, to));
-        if self.0.len() > most {
+        self.bound(most);
+    }
+
+    fn bound(&mut self, most: usize) {
+        while self.0.len() > most {
             self.0.pop_front();
         }
     }
 
-    /// Takes octets out.
-    pub(super) fn remove(&mut self, start: SeqNum, end: SeqNum) {
+    /// Whether an octet is so far from what is there that order means nothing any more.
+    pub(super) fn is_far_from(&self, seq: SeqNum) -> bool {
+        self.0.front().is_some_and(|range| range.0.distance(seq).unsigned_abs() > 1 << 30)
+    }
+
+    /// Takes octets out; beyond `most` ranges the first one is forgotten.
+    pub(super) fn remove(&mut self, start: SeqNum, end: SeqNum, most: usize) {
         let first = self.0.partition_point(|range| !range.1.after(start));
         let behind = self.0.partition_point(|range| range.0.before(end)).max(first);
         let cut: Vec<_> = self.0.drain(first..behind).collect();
@@ -41,6 +50,7 @@ impl Ranges {
         for (at, rest) in (first..).zip(left.into_iter().chain(right)) {
             self.0.insert(at, rest);
         }
+        self.bound(most);
     }
 
     /// Forgets what comes before `ack`.
@@ -99,7 +109,7 @@ mod tests {
                         octets[span.clone()].fill(true);
                     }
                     Op::Remove => {
-                        ranges.remove(from, end);
+                        ranges.remove(from, end, 64);
                         octets[span.clone()].fill(false);
                     }
                     Op::Forget => {
@@ -122,6 +132,8 @@ mod tests {
             ranges.insert(SeqNum(at * 10), SeqNum(at * 10 + 5), 3);
         }
         assert_eq!(ranges.len(), 3);
-        assert!(!ranges.touch(SeqNum(10), SeqNum(15)) && ranges.cover(SeqNum(20), SeqNum(25)));
+        ranges.remove(SeqNum(31), SeqNum(32), 3);
+        assert_eq!(ranges.len(), 3, "a range cut in two counts twice");
+        assert!(!ranges.touch(SeqNum(20), SeqNum(25)) && ranges.cover(SeqNum(32), SeqNum(35)));
     }
 }

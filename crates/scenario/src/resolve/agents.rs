@@ -45,10 +45,7 @@ fn agent(table: &AgentTable, nodes: &Nodes) -> Checked<Agent> {
                 table,
                 &[sdn_key(&table.shape()), snoop_keys(table), vho_keys(table), quick_start_key(table)],
             )?;
-            // The paper says "at a regular interval"; 802.11's beacons are 102.4 ms apart.
-            let advertisement =
-                table.advertisement.as_ref().map_or(Duration::from_millis(100), |span| span.value.0);
-            Ok(Agent { kind: AgentKind::Eln(Eln { advertisement }), at })
+            Ok(Agent { kind: AgentKind::Eln(eln(table)?), at })
         }
         "vho" => {
             in_stations(&table.at, &at, nodes)?;
@@ -171,6 +168,19 @@ fn sdn_key(given: &SdnTable) -> Option<&'static str> {
         ("hold_expiry", given.hold_expiry.is_some()),
     ];
     keys.iter().find(|(_, given)| *given).map(|&(key, _)| key)
+}
+
+fn eln(table: &AgentTable) -> Checked<Eln> {
+    // The paper says "at a regular interval"; 802.11's beacons are 102.4 ms apart.
+    let Some(given) = &table.advertisement else {
+        return Ok(Eln { advertisement: Duration::from_millis(100) });
+    };
+    let advertisement = given.value.0;
+    if advertisement > Duration::ZERO && advertisement < Duration::from_millis(1) {
+        return Err(Problem::at(given.span.clone(), "more than a thousand advertisements a second")
+            .expected("expected at least \"1ms\", or \"0s\" for none"));
+    }
+    Ok(Eln { advertisement })
 }
 
 fn snoop(table: &AgentTable) -> Checked<Snoop> {

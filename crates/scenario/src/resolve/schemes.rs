@@ -62,7 +62,14 @@ fn sender_of(table: &SchemeTable, tcp: &TcpTable) -> Checked<Config> {
 
 fn receiver_of(table: &SchemeTable, tcp: &TcpTable, default: &Arc<Config>) -> Checked<Arc<Config>> {
     match &table.receiver {
-        Some(receiver) => end(receiver, tcp).map(Arc::new),
+        Some(receiver) => {
+            let config = end(receiver, tcp)?;
+            if config.eln && !config.sack {
+                let problem = Problem::at(receiver.span.clone(), "loss notification without SACK");
+                return Err(problem.help("`eln` at a receiver goes with `sack = true`"));
+            }
+            Ok(Arc::new(config))
+        }
         None => Ok(Arc::clone(default)),
     }
 }

@@ -17,6 +17,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "[generate.ride]\nstation = \"mn\"\ncells = [\"ap\"]\nspeed = \"1km/h\"\n[[events]]",
     ),
     ("a flow with an unknown scheme's TCP", "to = \"mn\"\n", "to = \"mn\"\ntcp = \"sacc\"\n"),
+    (
+        "loss notification of a receiver without SACK",
+        "to = \"mn\"\n",
+        "to = \"mn\"\n[schemes.deaf]\nsender = \"sack\"\nreceiver = {profile = \"tahoe\", eln = true}\n[[flows]]\nfrom = \"cn\"\nto = \"mn\"\n",
+    ),
     ("an unknown key at the top", "duration =", "seed = 3\nduration ="),
     ("an unknown table", "[[events]]", "[[event]]"),
     ("a missing key", "delay = \"19ms\"\n", ""),

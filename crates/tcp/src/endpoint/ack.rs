@@ -22,7 +22,7 @@ pub(super) struct SackNews {
     pub(super) above: bool,
     /// The first block reports octets that arrived twice (RFC 2883).
     pub(super) duplicate: bool,
-    /// What is missing was lost by the radio ([eln] §3.6): no sign of congestion.
+    /// What is missing was lost by the radio or a handoff ([eln] §3.6): no sign of congestion.
     pub(super) marked: bool,
 }
 
@@ -73,8 +73,11 @@ impl Endpoint {
     fn on_notice(&mut self, now: Instant, segment: &Segment) {
         self.tx.refill_burst();
         if is_marked(segment) {
-            self.tx.on_loss_notice(segment);
-        } else if segment.flags.contains(Flags::ELN) {
+            self.tx.on_loss_notice(now, segment);
+            return;
+        }
+        self.tx.end_loss_notice();
+        if segment.flags.contains(Flags::ELN) {
             self.tx.on_handoff_notice();
             // "Reset transmission timer"
             self.restart_timer(now);
@@ -118,7 +121,7 @@ impl Endpoint {
     // Not inlined: most segments have none.
     #[inline(never)]
     fn take_blocks(&mut self, segment: &Segment) -> SackNews {
-        let marked = self.tx.eln.is_some() && is_marked(segment);
+        let marked = self.tx.eln.is_some() && segment.flags.contains(Flags::ELN);
         let mut news = SackNews { duplicate: is_dsack(segment), marked, ..SackNews::default() };
         if news.duplicate {
             self.help_dsack(segment);

@@ -101,7 +101,7 @@ impl Endpoint {
             return self.choose_by_rack(now, room);
         }
         if self.tx.eln.is_some() {
-            if let Some(piece) = self.tx.marked_piece(now, room) {
+            if let Some(piece) = self.tx.marked_piece(room) {
                 return Some(piece);
             }
             if !self.tx.may_go_on() {

@@ -30,6 +30,8 @@ pub(crate) struct Eln {
     arrived: u64,
     /// The holes that the last mark named.
     due: Vec<Range>,
+    /// When it came: repairs are answers to marks, whatever else makes the connection look for something to send.
+    marked_at: Instant,
     /// cwnd and ssthresh "whenever they are changed" ([eln] §3.2), by a timeout.
     saved: Option<Saved>,
     burst: Option<Burst>,
@@ -121,7 +123,7 @@ pub(crate) fn is_marked(segment: &Segment) -> bool {
 impl Sender {
     /// [eln] §3.6, ELN bit 1: "only retransmit the loss packet without window reduction".
     #[cold]
-    pub(crate) fn on_loss_notice(&mut self, segment: &Segment) {
+    pub(crate) fn on_loss_notice(&mut self, now: Instant, segment: &Segment) {
         let (una, max) = (self.una, self.max);
         let blocks = segment.sack.as_slice().iter().filter_map(|block| {
             let (start, end) = (self.position(block.start)?, self.position(block.end)?);
@@ -131,6 +133,14 @@ impl Sender {
         let Some(eln) = &mut self.eln else { return };
         eln.settle(una, &self.board);
         eln.name_holes(una, blocks);
+        eln.marked_at = now;
+    }
+
+    /// An acknowledgement without a mark: the base station may have taken it back.
+    pub(crate) fn end_loss_notice(&mut self) {
+        if let Some(eln) = &mut self.eln {
+            eln.due.clear();
+        }
     }
 
     /// [eln] §3.6, ELN bit 0: the mobile is at another base station.
@@ -190,8 +200,9 @@ impl Sender {
 
     /// What a mark lets go again: at most `room` octets, whatever cwnd says; they have left the network without a trace.
     #[cold]
-    pub(crate) fn marked_piece(&self, now: Instant, room: u64) -> Option<Piece> {
+    pub(crate) fn marked_piece(&self, room: u64) -> Option<Piece> {
         let eln = self.eln.as_ref()?;
+        let now = eln.marked_at;
         // After a timeout or a handoff what lies beyond SND.NXT goes again in any case.
         let within = |hole: &Range| Range { start: hole.start.max(self.una), end: hole.end.min(self.nxt) };
         eln.due.iter().map(within).find_map(|hole| {
@@ -232,7 +243,10 @@ impl Sender {
         let state = Saved { window: self.window, growth: self.growth, recover: self.max };
         let una = self.una;
         if let Some(eln) = &mut self.eln {
+            // What goes again after a timeout goes by the timeout's rules.
             eln.burst = None;
+            eln.due.clear();
+            eln.repairs.clear();
             // Frozen until new data is acknowledged: what a second timeout finds is not what the path carried.
             eln.saved = Some(eln.saved.filter(|saved| saved.recover > una).unwrap_or(state));
         }

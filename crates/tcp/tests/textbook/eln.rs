@@ -208,6 +208,49 @@ fn a_handoff_after_timeouts_restores_what_was_before_the_first() {
 }
 
 #[test]
+fn what_a_handoff_notice_shows_to_be_missing_is_no_congestion() {
+    // Acknowledgements before it were lost: it is the first to tell of the holes.
+    let mut s = ten_in_flight();
+    let before = s.window();
+    assert_eq!(s.notify(1000, &[(2000, 6000)], Flags::ELN), "1 6-8", "what is SACKed does not go again");
+    assert_eq!((s.window(), s.pair.client.counters().fast_retransmits), (before, 0));
+}
+
+#[test]
+fn a_handoff_notice_may_acknowledge_new_data() {
+    let mut s = ten_in_flight();
+    assert_eq!(s.notify(4000, &[], Flags::ELN), "4-7");
+    assert_eq!(s.pair.client.counters().fast_retransmits, 0);
+}
+
+#[test]
+fn a_second_handoff_begins_anew() {
+    let mut s = ten_in_flight();
+    assert_eq!(s.notify(1000, &[], Flags::ELN), "1-4");
+    assert_eq!(s.notify(2000, &[], Flags::ELN), "2-5");
+}
+
+#[test]
+fn a_timeout_after_a_mark_goes_by_the_timeout_s_rules() {
+    let mut s = bulk(eln(), 10);
+    s.in_flight().answer(1000, &[]);
+    assert_eq!(s.notify(1000, &[(2000, 10_000)], LOSS), "1");
+    s.run(2000, |_| Fate::Drop);
+    assert!(s.timeouts().len() >= 2);
+    let count = s.news().matches('1').count();
+    assert_eq!(count, s.timeouts().len(), "the first segment once a timeout, and nothing more");
+}
+
+#[test]
+fn a_mark_that_is_taken_back_repairs_nothing_more() {
+    let mut s = ten_in_flight();
+    assert_eq!(s.notify(1000, &[(2000, 3000)], LOSS), "1 11");
+    // What left after the repair has arrived: with a mark it would go again.
+    assert_eq!(s.notify(1000, &[(2000, 3000), (11_000, 12_000)], Flags::NONE), "");
+    assert_eq!(s.notify(1000, &[(2000, 3000), (11_000, 12_000)], LOSS), "1 12");
+}
+
+#[test]
 fn what_a_timeout_saved_is_gone_when_its_data_is_acknowledged() {
     let mut s = ten_in_flight();
     s.run(700, |_| Fate::Drop);
