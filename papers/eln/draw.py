@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SCHEMES = ("tahoe", "reno", "newreno", "sack", "snoop", "eln", "unseen", "silent")
+SCHEMES = ("tahoe", "reno", "newreno", "sack", "snoop", "eln", "unseen", "mute")
 MARKERS = "osD^v<>P"
 
 
