@@ -410,6 +410,15 @@ mod tests {
     }
 
     #[test]
+    fn a_late_driver_makes_up_for_nothing() {
+        let mut agent = agent();
+        let mut out = Outbox::default();
+        agent.on_timer(Instant::from_millis(450), &mut out);
+        assert_eq!((out.drain().count(), agent.counters().advertisements), (1, 1));
+        assert_eq!(agent.deadline(), Some(Instant::from_millis(530)));
+    }
+
+    #[test]
     fn it_advertises_at_a_regular_interval() {
         // §3.2
         let mut agent = agent();
