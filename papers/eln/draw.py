@@ -25,7 +25,7 @@ def by_loss(runs: Runs) -> Figure:
     """Figure 2."""
     figure, panels = _panels("throughput, Mbit/s")
     for cap, axes in panels.items():
-        _lines(axes, [run for run in runs.all if run.choices["cap"] == cap], "loss", throughput)
+        _lines(axes, [run for run in runs.all if run.sweep == "loss" and run.choices["cap"] == cap], "loss", throughput)
         axes.set_xscale("log")
         _limit(axes)
         axes.set_xlabel("packet loss on the radio")
