@@ -172,6 +172,15 @@ impl EventQueue {
         }
     }
 
+    /// The link that is likely to be woken next.
+    #[inline]
+    pub(crate) fn next_link(&self) -> Option<u32> {
+        match self.wheel.first().machine() {
+            Machine::Channel(id) => Some(id),
+            _ => None,
+        }
+    }
+
     /// The machine other than a link that is likely to be woken next.
     #[inline]
     pub(crate) fn next_timer(&self) -> Option<Machine> {

@@ -39,7 +39,6 @@ struct Spell {
 pub(crate) struct Wheel {
     first: Entry,
     shift: u32,
-    len: u32,
     /// The first slot, counted from time 0. No entry stands before it.
     start: u64,
     /// The first node of each slot's list; slots are reused modulo their number.
@@ -60,7 +59,6 @@ impl Default for Wheel {
         Self {
             first: Entry::NEVER,
             shift: FIRST_SHIFT,
-            len: 0,
             start: 0,
             heads: Box::new([NONE; SLOTS]),
             nodes: Vec::new(),
@@ -85,7 +83,6 @@ impl Wheel {
         let Some(index) = self.index(entry) else { return false };
         let node = self.allocate(entry);
         self.link(index, node);
-        self.len += 1;
         self.first = self.first.min(entry);
         true
     }
@@ -95,7 +92,6 @@ impl Wheel {
     pub(crate) fn pop(&mut self) {
         let node = self.unlink_first();
         self.release(node);
-        self.len -= 1;
         self.first = self.earliest();
     }
 
@@ -107,7 +103,6 @@ impl Wheel {
         }
         let Some(node) = self.unlink(slot as usize % SLOTS, entry) else { return false };
         self.release(node);
-        self.len -= 1;
         if entry == self.first {
             self.start = slot;
             self.first = self.earliest();
@@ -220,7 +215,7 @@ impl Wheel {
     }
 
     fn resize(&mut self, shift: u32) -> Vec<Entry> {
-        let mut entries = Vec::with_capacity(self.len as usize);
+        let mut entries = Vec::new();
         for &head in self.heads.iter() {
             let mut at = head;
             while let Some(node) = self.nodes.get(at as usize) {
@@ -292,6 +287,12 @@ mod tests {
         times
     }
 
+    fn len(wheel: &Wheel) -> usize {
+        let next = |&at: &u32| wheel.nodes.get(at as usize).map(|node| node.next);
+        let free = std::iter::successors(Some(wheel.free), next).count() - 1;
+        wheel.nodes.len() - free
+    }
+
     #[test]
     fn entries_come_out_in_order_around_the_wheel() {
         let mut wheel = Wheel::default();
@@ -301,7 +302,7 @@ mod tests {
             let at = step * width + step % 7;
             assert!(wheel.insert(entry(at, 0)));
             assert!(wheel.insert(entry(at + 100 * width, 1)));
-            while wheel.len > 150 {
+            while len(&wheel) > 150 {
                 times.push(wheel.first().at().as_nanos());
                 assert!(wheel.remove(wheel.first()));
             }
@@ -328,7 +329,7 @@ mod tests {
             let (mut wheel, mut next) = (Wheel::default(), 0);
             let mut kept = Vec::new();
             for _ in 0..20 * SPELL {
-                while wheel.len < together {
+                while len(&wheel) < together {
                     next += gap;
                     if !wheel.insert(entry(next, (next / gap) as u32)) {
                         kept.push(next);

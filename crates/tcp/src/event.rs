@@ -6,6 +6,7 @@ use handfast_core::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are RFC 9293's")]
 pub enum State {
+    Closed,
     Listen,
     SynSent,
     SynReceived,
@@ -16,7 +17,6 @@ pub enum State {
     Closing,
     LastAck,
     TimeWait,
-    Closed,
 }
 
 /// Why a connection ended other than by both sides closing.

@@ -10,12 +10,15 @@ use handfast_wire::Payload;
 /// treated as if it had not arrived, and never acknowledged.
 const MAX_RUNS: usize = 1024;
 
+/// Runs that a segment can report: the blocks that its options hold (RFC 2018 §3).
+const REPORTED: usize = 4;
+
 /// Octets `start .. end` beyond a hole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// Grows with each arrival: the most recently touched run has the highest (RFC 2018 §4).
+    /// Grows with each arrival, from 1: the most recently touched run has the highest (RFC 2018 §4).
     stamp: u64,
 }
 
@@ -172,15 +175,18 @@ impl ReceiveBuffer {
         self.third
     }
 
-    /// Calls `take` with the runs, most recently touched first (RFC 2018 §4), until it has enough.
-    pub(crate) fn recent_runs(&self, mut take: impl FnMut(Run) -> bool) {
-        let mut below = u64::MAX;
-        while let Some(run) = self.runs.iter().filter(|r| r.stamp < below).max_by_key(|r| r.stamp) {
-            below = run.stamp;
-            if !take(*run) {
-                return;
+    /// The runs touched last, the most recent first (RFC 2018 §4): as many as a segment can report.
+    pub(crate) fn recent_runs(&self) -> impl Iterator<Item = Run> {
+        let mut recent = [Run::default(); REPORTED];
+        // The highest are likely to be the most recent: few of those below find a place.
+        for &run in self.runs.iter().rev() {
+            let place = recent.iter().rposition(|r| r.stamp > run.stamp).map_or(0, |newer| newer + 1);
+            if place < REPORTED {
+                recent[place..].rotate_right(1);
+                recent[place] = run;
             }
         }
+        recent.into_iter().take_while(|run| run.stamp > 0)
     }
 
     /// The next in-order octets, at most `max`, as far as one kind of payload reaches.
@@ -258,12 +264,7 @@ mod tests {
     }
 
     fn runs(b: &ReceiveBuffer) -> Vec<(u64, u64)> {
-        let mut seen = Vec::new();
-        b.recent_runs(|r| {
-            seen.push((r.start, r.end));
-            true
-        });
-        seen
+        b.recent_runs().map(|r| (r.start, r.end)).collect()
     }
 
     #[test]

@@ -52,7 +52,11 @@ impl Scoreboard {
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> u64 {
         let before = self.sacked;
         let first = self.ranges.partition_point(|r| r.end < start);
-        let last = self.ranges.partition_point(|r| r.start <= end);
+        // RFC 2018 §4: each block comes several times, lest an acknowledgement is lost. Most say nothing new.
+        if self.ranges.get(first).is_some_and(|r| r.start <= start && end <= r.end) {
+            return 0;
+        }
+        let last = first + self.ranges.range(first..).take_while(|r| r.start <= end).count();
         let mut merged = Range { start, end };
         for r in self.ranges.range(first..last) {
             merged = Range { start: merged.start.min(r.start), end: merged.end.max(r.end) };
@@ -138,22 +142,27 @@ impl Scoreboard {
     /// RFC 6675 §4 `IsLost`: every octet below the returned position that is not SACKed is lost. Above it, nothing is:
     /// fewer than `DupThresh` discontiguous ranges and at most (`DupThresh` - 1) * SMSS octets are SACKed beyond.
     pub(crate) fn lost_below(&self, smss: u64, dup_thresh: u32) -> u64 {
+        self.edge_of_loss(smss, dup_thresh).0
+    }
+
+    /// [`Scoreboard::lost_below`], and how many octets are SACKed above it.
+    fn edge_of_loss(&self, smss: u64, dup_thresh: u32) -> (u64, u64) {
         let mut octets = 0;
         for (count, r) in self.ranges.iter().rev().enumerate() {
             octets += r.end - r.start;
             if count as u32 + 1 >= dup_thresh || octets > u64::from(dup_thresh - 1) * smss {
-                return r.start;
+                return (r.start, octets);
             }
         }
-        0
+        (0, octets)
     }
 
     /// RFC 6675 §4 `SetPipe`: an estimate of the octets in flight, for SND.UNA `una`, `HighData` `high_data` and `HighRxt`
     /// `high_rxt` (each one past the octet that the RFC names).
     pub(crate) fn pipe(&self, una: u64, high_data: u64, high_rxt: u64, smss: u64, dup_thresh: u32) -> u64 {
-        let lost = self.lost_below(smss, dup_thresh).max(una);
+        let (lost, sacked_above) = self.edge_of_loss(smss, dup_thresh);
         // Step (a): octets not SACKed and not lost. Step (b): octets retransmitted, lost or not.
-        let not_lost = (high_data - lost) - (self.sacked - self.sacked_below(lost));
+        let not_lost = (high_data - lost.max(una)) - sacked_above;
         let high_rxt = high_rxt.max(una);
         let retransmitted = (high_rxt - una) - self.sacked_below(high_rxt);
         not_lost + retransmitted

@@ -177,12 +177,10 @@ impl Endpoint {
                 blocks.push(block(run.start, run.end));
             }
         }
-        self.rx.buffer.recent_runs(|run| {
-            if Some(run) != covering {
-                blocks.push(block(run.start, run.end));
-            }
-            blocks.as_slice().len() < most
-        });
+        let others = self.rx.buffer.recent_runs().filter(|&run| Some(run) != covering);
+        for run in others.take(most - blocks.as_slice().len()) {
+            blocks.push(block(run.start, run.end));
+        }
         blocks
     }
 
