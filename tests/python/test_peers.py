@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Command
 from handfast import api, peers, shipped
-from handfast.peers import Row, eln, ns2
+from handfast.peers import Row, eln, ns2, quick_start
 from handfast.stats import Summary
 
 NS2 = ns2.version()
@@ -176,3 +176,45 @@ def test_snoops_lan_is_the_link() -> None:
 def test_the_script_refuses_what_it_does_not_know() -> None:
     with pytest.raises(ns2.Failed, match="unknown option -los"):
         ns2.Task(shipped.file(eln.SCRIPT), {"los": "0"}, "sack", 1, 1.0).run()
+
+
+def test_quick_start_is_a_table_and_a_document(handfast: Command, path: Path) -> None:
+    fake(path, '{"delivered_segments": [1, 2, 3, 4, 5, 6]}')
+    assert "approved" in handfast("peers", "quick-start").stdout
+    made = json.loads(handfast("peers", "quick-start", "--json").stdout)
+    out = Path("out/peers/quick-start")
+    assert json.loads((out / "peers.json").read_text()) == made
+    assert made["times_s"] == list(quick_start.TIMES_S)
+    rows = {row["case"]: row for row in made["delivered_segments"]}
+    assert list(rows) == list(quick_start.CASES)
+    assert all(row["ns2"] == [1, 2, 3, 4, 5, 6] for row in rows.values())
+    # Four segments; or 10.24 Mbit/s for as long as the handshake and a one-way trip of 51 ms leave.
+    assert rows["without"]["ours"][0] == rows["refused"]["ours"][0] == 4
+    assert rows["reduced"]["ours"][0] == pytest.approx((0.25 - 3 * 0.051) * 10.24e6 / 8 / 1064, abs=2)
+    assert f"| {rows['lost']['ours'][0]} 1 |" in (out / "tables.md").read_text()
+
+
+@real
+@pytest.mark.parametrize(
+    ("case", "apart"),
+    [
+        ("without", (0, 0, 0, 0, 0, 0)),
+        ("approved", (1, 1, 1, 1, 8, 8)),
+        ("reduced", (1, 1, 1, 1, 1, 1)),
+        ("lost", (1, 1, 2, 4, 10, 15)),
+        # docs/peers.md: the report of the refusal takes eight bytes of the first window.
+        ("refused", (0, 7, 23, 39, 39, 39)),
+    ],
+)
+def test_quick_start_delivers_what_ns2s_does(case: str, apart: tuple[int, ...]) -> None:
+    (row,) = quick_start.study([case]).rows
+    found = [abs(ours - theirs) for ours, theirs in zip(row.ours, row.theirs, strict=True)]
+    assert all(one <= most for one, most in zip(found, apart, strict=True)), f"{row.ours} here, {row.theirs} there"
+
+
+@real
+def test_ns2s_own_quick_start_is_in_slow_start_afterwards() -> None:
+    """What the script sets alike makes the difference that docs/peers.md says."""
+    options = {"at": "0.5", "ssthresh": "own"}
+    own = ns2.Task(shipped.file(quick_start.SCRIPT), options, "reduced", 1, 1.0).run()
+    assert json.loads(own.raw)["aggregate"]["delivered_segments"] == [695]

@@ -14,7 +14,7 @@ from rich.text import Text
 from handfast import figures
 from handfast import peers as bench
 from handfast.cli import console, options
-from handfast.peers import Order, Row, Study
+from handfast.peers import Order, Row, Study, quick_start
 from handfast.stats import Summary
 from handfast.store import staged, write_whole
 
@@ -78,6 +78,46 @@ def eln(
     for cap in dict.fromkeys(row.cap for row in made.rows):
         console.out().print(_table(made, [row for row in made.rows if row.cap == cap]))
     console.note(f"{made.runs} runs, {made.reused} of them found on disk; figure: {order.out / 'figure.svg'}")
+
+
+@peers.command("quick-start")
+def quick_start_command(
+    out: options.OutOption = None, jobs: options.JobsOption = None, json: options.JsonOption = False
+) -> None:
+    """Quick-Start (RFC 4782), here and in ns-2 (package ns2): what one download delivers by when.
+
+    \b
+    handfast peers quick-start
+
+    Without a request; one refused, approved and reduced by the routers; and a loss in the Quick-Start window.
+    docs/peers.md says what differs, and why.
+    """
+    directory = out or OUT / "quick-start"
+    with console.progress("here and in ns-2") as progress:
+        made = quick_start.study(progress=progress, jobs=jobs)
+    write_whole(directory / DOCUMENT, quick_start.document(made))
+    write_whole(directory / TABLES, quick_start.markdown(made))
+    if json:
+        sys.stdout.write(quick_start.document(made))
+        return
+    console.out().print(_delivered(made))
+
+
+def _delivered(made: quick_start.Study) -> Table:
+    table = Table(
+        title=f"Quick-Start · segments delivered · ours and ns-{made.version}",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("request", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for time in quick_start.TIMES_S:
+        table.add_column(f"{time:g} s", justify="right", no_wrap=True)
+    for row in made.rows:
+        table.add_row(row.case, "ours", *(f"{one:,}" for one in row.ours))
+        table.add_row("", "ns-2", *(f"{one:,}" for one in row.theirs), end_section=True)
+    return table
 
 
 def _seeds(text: str | None, quick: bool) -> list[int]:

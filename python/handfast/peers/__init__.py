@@ -1,6 +1,6 @@
 """`handfast peers`: a figure in this simulator and in another one."""
 
-from handfast.peers import ns2
+from handfast.peers import ns2, quick_start
 from handfast.peers.eln import (
     CAPS,
     LOSSES,
@@ -33,5 +33,6 @@ __all__ = [
     "draw",
     "markdown",
     "ns2",
+    "quick_start",
     "study",
 ]
