@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from handfast import stats
 from handfast.reproduce import (
     Check,
     Claims,
@@ -13,20 +12,21 @@ from handfast.reproduce import (
     Figure,
     Finding,
     Measured,
-    NotRun,
     Runs,
     above,
     at_least,
     at_most,
+    mean_time,
     medians,
     middle,
     need,
+    no_less,
     pairs,
     within,
 )
 
 from . import draw
-from .measure import CAPS, LINK_MBPS, ahead, kept, mean_time, reductions, share, throughput
+from .measure import CAPS, LINK_MBPS, ahead, kept, reductions, share, throughput
 
 STAYS_HIGH, NEAR_SNOOP = 0.9, 0.95
 """Shares of the link and of Snoop's throughput that count as high, and as the same."""
@@ -49,15 +49,6 @@ CLAIMS = Claims(
     "eln",
     "An explicit loss and handoff notification scheme in TCP for cellular mobile system (Islam and Uddin, 2016)",
 )
-
-
-def no_less(name: str, pairs: Sequence[tuple[float | None, float | None]], unit: str) -> Check:
-    """The first of each pair is not below the second: the interval of the median difference reaches zero or more."""
-    summary = stats.summarise([first - second for first, second in pairs if first is not None and second is not None])
-    if summary is None:
-        raise NotRun(f"no pair of runs has the figure: {name}")
-    says = f"{name}: by {summary.median:.3g} {unit} [{summary.low:.3g}, {summary.high:.3g}]"
-    return Check(says, summary.high >= 0)
 
 
 @CLAIMS.claim(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from handfast import figures, stats
 from handfast.curves import COLOURS
 from handfast.reproduce import Figure as Of
-from handfast.reproduce import Run, Runs, middle
+from handfast.reproduce import Run, Runs, mean_time, middle
 from handfast.reproduce.plot import bars, with_legend
 
-from .measure import CAPS, LINK_MBPS, mean_time, share, throughput
+from .measure import CAPS, LINK_MBPS, share, throughput
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

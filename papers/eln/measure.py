@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Sequence
 
@@ -28,17 +27,8 @@ def reductions(run: Run) -> float | None:
 
 def share(run: Run) -> float | None:
     """The first flow's part of all that was delivered."""
-    sizes = [flow["delivered_bytes"] for flow in json.loads(run.result.raw)["flows"]]
+    sizes = [flow["delivered_bytes"] for flow in run.flows]
     return float(sizes[0] / sum(sizes))
-
-
-def mean_time(run: Run) -> float | None:
-    """From start to the last byte, mean over the flows of a run, seconds."""
-    flows = json.loads(run.result.raw)["flows"]
-    if any(flow["outcome"] != "closed" for flow in flows):
-        raise NotRun("a flow has not finished")
-    taken = [flow["last_byte_s"] - flow["start_s"] for flow in flows]
-    return float(statistics.mean(taken))
 
 
 def ahead(ours: Sequence[Run], theirs: Sequence[Run]) -> list[float]:

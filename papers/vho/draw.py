@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -62,7 +61,7 @@ def start(runs: Runs) -> Figure:
 
 def _share(runs: Runs, link: str, count: str) -> float:
     run = runs.of("tcp", link=link, flows=count, packets="400")[0]
-    return 1e-6 * statistics.fmean(flow["limit_bps"] for flow in json.loads(run.result.raw)["flows"][: int(count)])
+    return 1e-6 * statistics.fmean(flow["limit_bps"] for flow in run.flows[: int(count)])
 
 
 def handovers_hsdpa(runs: Runs) -> Figure:

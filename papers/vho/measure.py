@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from handfast.reproduce import Run, Runs
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 SCHEMES = ("tcp", "qs", "iw10", "vho", "abest-vho")
 """Those of the paper, in its order. One that `network.toml` lacks is left out."""
@@ -29,21 +22,6 @@ def there(runs: Runs) -> tuple[str, ...]:
     return tuple(scheme for scheme in SCHEMES if runs.has(scheme))
 
 
-def column(run: Run, flow: str, name: str) -> npt.NDArray[np.float64]:
-    """A column of one flow's series."""
-    import polars as pl
-
-    return run.series.filter(pl.col("flow") == flow)[name].cast(float).to_numpy()
-
-
-def at(run: Run, flow: str, name: str, time_s: float) -> float:
-    """What a column held at a moment; 0 before the flow began."""
-    import numpy as np
-
-    place = int(np.searchsorted(column(run, flow, "time_s"), time_s, side="right")) - 1
-    return float(column(run, flow, name)[place]) if place >= 0 else 0.0
-
-
 def passed(run: Run, flow: str) -> float:
     """How many of a flow's bytes went by the old link, or had arrived as it broke."""
     event = run.handover
@@ -51,8 +29,8 @@ def passed(run: Run, flow: str) -> float:
         # Make-before-break: where the ways part, a sender's last word is as old as the wire is long.
         wire = run.choices.get("wire")
         one_way = WIRE_S if wire is None else 1e-3 * int(wire.removesuffix("ms"))
-        return at(run, flow, "sent_bytes", event.down_s - one_way)
-    return at(run, flow, "delivered_bytes", event.down_s)
+        return run.at("sent_bytes", event.down_s - one_way, flow)
+    return run.at("delivered_bytes", event.down_s, flow)
 
 
 def took(run: Run, packets: int) -> float | None:
@@ -65,16 +43,15 @@ def took(run: Run, packets: int) -> float | None:
 def _took(run: Run, flow: str, packets: int) -> float | None:
     import numpy as np
 
-    reached = np.flatnonzero(column(run, flow, "acknowledged_bytes") >= passed(run, flow) + packets * SEGMENT_B)
+    reached = np.flatnonzero(run.column("acknowledged_bytes", flow) >= passed(run, flow) + packets * SEGMENT_B)
     if run.handover.up_s is None or reached.size == 0:
         return None
-    return float(column(run, flow, "time_s")[reached[0]]) - run.handover.up_s
+    return float(run.column("time_s", flow)[reached[0]]) - run.handover.up_s
 
 
 def goodput(run: Run) -> float | None:
     """Payload over the time from the opening to the last byte: mean of the flows, Mbit/s."""
-    every: list[Mapping[str, Any]] = json.loads(run.result.raw)["flows"]
-    flows = [flow for flow in every if flow["flow"].startswith("download")]
+    flows = [flow for flow in run.flows if flow["flow"].startswith("download")]
     spans = [flow["last_byte_s"] - flow["start_s"] for flow in flows if flow["last_byte_s"] is not None]
     if len(spans) < len(flows):
         return None

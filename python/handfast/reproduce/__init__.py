@@ -2,7 +2,7 @@
 
 from handfast.reproduce.paper import Claim, Claims, Paper, known, load, need
 from handfast.reproduce.runner import Order, Outcome, document, exit_code, reproduce
-from handfast.reproduce.runs import Figure, Run, Runs, medians, middle, pairs, values
+from handfast.reproduce.runs import Figure, Run, Runs, mean_time, medians, middle, pairs, values
 from handfast.reproduce.verdict import (
     Check,
     Control,
@@ -14,6 +14,7 @@ from handfast.reproduce.verdict import (
     at_least,
     at_most,
     median,
+    no_less,
     within,
 )
 
@@ -39,10 +40,12 @@ __all__ = [
     "exit_code",
     "known",
     "load",
+    "mean_time",
     "median",
     "medians",
     "middle",
     "need",
+    "no_less",
     "pairs",
     "reproduce",
     "values",

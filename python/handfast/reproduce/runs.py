@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,10 +47,15 @@ class Run:
         return self.result.handovers[0]
 
     @cached_property
+    def flows(self) -> Sequence[Mapping[str, Any]]:
+        """Its flows, as `result.json` has them (docs/results.md)."""
+        flows: Sequence[Mapping[str, Any]] = json.loads(self.result.raw)["flows"]
+        return flows
+
+    @property
     def flow(self) -> Mapping[str, Any]:
-        """Its first flow, as `result.json` has it (docs/results.md)."""
-        flow: Mapping[str, Any] = json.loads(self.result.raw)["flows"][0]
-        return flow
+        """Its first flow."""
+        return self.flows[0]
 
     @cached_property
     def series(self) -> pl.DataFrame:
@@ -59,16 +65,24 @@ class Run:
             raise InputError(f"sweep {self.sweep}: keeps no time series; its file lacks `series = true`")
         return frame.sort("time_s")
 
-    def column(self, name: str) -> npt.NDArray[np.float64]:
-        """A column of the flow's series, with NaN where there is no value."""
-        return self.series[name].cast(float).fill_null(float("nan")).to_numpy()
+    @cached_property
+    def _series_of(self) -> Mapping[str, pl.DataFrame]:
+        return {str(flow): frame for (flow,), frame in self.series.partition_by("flow", as_dict=True).items()}
 
-    def at(self, name: str, time_s: float) -> float:
-        """What a column held at a moment: samples like the ones before and after them are not in the table."""
+    def column(self, name: str, flow: str | None = None) -> npt.NDArray[np.float64]:
+        """A column of a flow's series (of the first, unless told), with NaN where there is no value."""
+        frame = self._series_of[flow or self.flow["flow"]]
+        return frame[name].cast(float).fill_null(float("nan")).to_numpy()
+
+    def at(self, name: str, time_s: float, flow: str | None = None) -> float:
+        """What a column held at a moment; 0 before the flow began.
+
+        Samples like the ones before and after them are not in the table.
+        """
         import numpy as np
 
-        place = int(np.searchsorted(self.column("time_s"), time_s, side="right")) - 1
-        return float(self.column(name)[max(place, 0)])
+        place = int(np.searchsorted(self.column("time_s", flow), time_s, side="right")) - 1
+        return float(self.column(name, flow)[place]) if place >= 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +154,13 @@ def medians(
     """A figure of each scheme, with its interval."""
     label = ", ".join([name, *choices.values()])
     return tuple(median(f"{label}, {scheme}", unit, values(runs.of(scheme, **choices), figure)) for scheme in schemes)
+
+
+def mean_time(run: Run) -> float:
+    """From start to the last byte, mean over the flows of a run, seconds."""
+    if any(flow["outcome"] != "closed" for flow in run.flows):
+        raise NotRun("a flow has not finished")
+    return statistics.fmean(flow["last_byte_s"] - flow["start_s"] for flow in run.flows)
 
 
 def values(runs: Iterable[Run], figure: Figure) -> list[float | None]:

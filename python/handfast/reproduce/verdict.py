@@ -101,13 +101,22 @@ def within(name: str, value: float, other: float, share: float) -> Check:
 
 def above(name: str, pairs: Sequence[tuple[float | None, float | None]], unit: str = "") -> Check:
     """The first of each pair is above the second: the interval of the median difference lies above zero."""
-    differences = [first - second for first, second in pairs if first is not None and second is not None]
-    summary = stats.summarise(differences)
+    summary, says = _difference(name, pairs, unit)
+    return Check(says, summary.low > 0)
+
+
+def no_less(name: str, pairs: Sequence[tuple[float | None, float | None]], unit: str = "") -> Check:
+    """The first of each pair is not below the second: the interval of the median difference reaches zero or more."""
+    summary, says = _difference(name, pairs, unit)
+    return Check(says, summary.high >= 0)
+
+
+def _difference(name: str, pairs: Sequence[tuple[float | None, float | None]], unit: str) -> tuple[stats.Summary, str]:
+    summary = stats.summarise([first - second for first, second in pairs if first is not None and second is not None])
     if summary is None:
         raise NotRun(f"no pair of runs has the figure: {name}")
     tail = f" {unit}" if unit else ""
-    says = f"{name}: by {number(summary.median)}{tail} [{number(summary.low)}, {number(summary.high)}]"
-    return Check(says, summary.low > 0)
+    return summary, f"{name}: by {number(summary.median)}{tail} [{number(summary.low)}, {number(summary.high)}]"
 
 
 def _compared(name: str, value: float, sign: str, limit: float, unit: str, holds: bool) -> Check:
