@@ -139,6 +139,8 @@ pub enum Estimation {
     PairChirp,
     /// The same as the text has it: the second chirp rises to the first estimate.
     PairChirpText,
+    /// As [`PairChirp`](Self::PairChirp), but after a handoff no chirp is longer than a connection's first, whatever cwnd is.
+    PairChirpShort,
 }
 
 /// How a connection behaves: a resolved profile. Defaults are those of profile `sack`.

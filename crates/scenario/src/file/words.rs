@@ -115,6 +115,11 @@ impl Vocabulary for Estimation {
             Self::PairChirpText,
             "the same, but the second chirp rises to the first estimate, as [vho] §3 has it",
         ),
+        (
+            "pair-chirp-short",
+            Self::PairChirpShort,
+            "as pair-chirp, but after a handoff no chirp is longer than a connection's first, eight segments, whatever cwnd is",
+        ),
     ];
 }
 

@@ -16,6 +16,8 @@ use crate::window::Window;
 
 /// [vho] figure 1: `pkt_count` = min (4, …).
 const MOST_PAIRED: u64 = 4;
+/// [vho] §3: "the cwnd at the end of the capacity estimation cycle will be from 6-8", which is how long a first chirp is.
+const FIRST_CHIRP: u64 = 2 * MOST_PAIRED;
 /// Two segments have a gap between them.
 const LEAST: u64 = 2;
 
@@ -192,7 +194,7 @@ impl Estimator {
         if fresh.idle {
             there = there.min(fresh.room / payload);
         }
-        let count = cycle.count.min(path.window.cwnd / payload).min(there);
+        let count = cycle.count.min(self.longest()).min(path.window.cwnd / payload).min(there);
         if count < LEAST {
             // After a timeout cwnd grows to it; where there is nothing to send, nothing is measured.
             if there.min(cycle.count) < LEAST {
@@ -213,6 +215,11 @@ impl Estimator {
         self.stage =
             Stage::Leaving(Flight { cycle, count, start: fresh.start, end: fresh.start, left_at: None });
         Hold::Begin(Pace::train(fresh.now, offsets))
+    }
+
+    /// How long a train may be.
+    fn longest(&self) -> u64 {
+        if self.how == Estimation::PairChirpShort && !self.initial { FIRST_CHIRP } else { u64::MAX }
     }
 
     /// The segment of the train with this number leaves, up to `end`; its place in it.

@@ -254,6 +254,26 @@ fn after_a_handoff_it_sets_ssthresh_only() {
 }
 
 #[test]
+fn a_chirp_after_a_handoff_is_a_window_long_or_eight_segments_where_that_is_asked_for() {
+    let longest = |how| {
+        let mut s = open(Config { estimate: how, ..measuring() }, &told(Kind::Start, 8000, 50, 1), 2000);
+        s.run(900, bottleneck(16_000_000));
+        let begun = trains(&s).len();
+        let now = s.pair.now;
+        s.pair
+            .client
+            .on_notification(now, &Notification { number: 2, ..told(Kind::MakeBeforeBreak, 16_000, 50, 1) });
+        s.run(1200, bottleneck(16_000_000));
+        let trains = trains(&s);
+        let most = |trains: &[Vec<_>]| trains.iter().map(Vec::len).max();
+        (most(&trains[..begun]), most(&trains[begun..]))
+    };
+    let (first, later) = longest(Estimation::PairChirp);
+    assert!(first > Some(8) && later > Some(20), "{first:?} {later:?}");
+    assert_eq!(longest(Estimation::PairChirpShort), (first, Some(8)));
+}
+
+#[test]
 fn a_loss_within_a_train_ends_it() {
     let mut s = open(measuring(), &told(Kind::Start, 8000, 10, 1), 2000);
     let mut wire = bottleneck(8_000_000);
