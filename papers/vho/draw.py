@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from handfast import figures
 from handfast.curves import COLOURS
-from handfast.reproduce import Run, Runs
-from handfast.reproduce.plot import with_legend
+from handfast.reproduce import Run, Runs, mean_time, middle
+from handfast.reproduce.plot import bars, with_legend
 
 from .measure import FLOWS, SCHEMES, WIRE_S, goodput, lost, there, took
 
@@ -138,6 +138,24 @@ def rules(runs: Runs) -> Figure:
     axes.axhline(1, color="#888888", ls=":", label="tcp")
     axes.set_xticks([place + 0.2 for place in range(len(shown))], list(shown))
     axes.set_ylabel("multiple of tcp's")
+    return with_legend(figure)
+
+
+def beyond(runs: Runs) -> Figure:
+    """Time for 500 packets, by what the paper leaves out."""
+    figure = figures.blank(figures.PAGE_IN)
+    axes = figure.subplots()
+    cases = [case for case in dict.fromkeys(run.choices["case"] for run in runs.all) if case != "short-flows"]
+    schemes = list(dict.fromkeys(run.scheme for run in runs.all))
+    for index, scheme in enumerate(schemes):
+        values = [[took(run, 500) for run in runs.of(scheme, case=case)] for case in cases]
+        bars(axes, index, scheme, COLOURS[index], values, len(schemes))
+    axes.set_xticks(
+        [0.3 + place for place in range(len(cases))], [case.replace("-", " ", 1) for case in cases], fontsize=5
+    )
+    axes.set_ylabel("transfer time of the slowest flow, s")
+    short = ", ".join(f"{scheme} {middle(runs, mean_time, scheme, case='short-flows'):.2f} s" for scheme in schemes)
+    axes.set_title(f"flows of 100 kB take {short}", fontsize=6)
     return with_legend(figure)
 
 

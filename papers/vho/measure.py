@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable, Iterable
 
 from handfast.reproduce import Run, Runs
 
@@ -14,6 +15,8 @@ WIRE_S = 0.01
 """One way over the wired part, but in the sweep `wire`."""
 WIRES = ("1ms", "10ms", "40ms")
 """Of that sweep."""
+SETTLED_S = 1.5
+"""After a handoff, the time by which the trains are over."""
 FLOWS = ("1", "2", "4")
 
 
@@ -33,11 +36,11 @@ def passed(run: Run, flow: str) -> float:
     return run.at("delivered_bytes", event.down_s, flow)
 
 
-def took(run: Run, packets: int) -> float | None:
+def took(run: Run, packets: int, pick: Callable[[Iterable[float]], float] = max) -> float | None:
     """From the new link's beginning until so many packets of the slowest flow are acknowledged through it, seconds."""
-    times = [_took(run, flow.flow, packets) for flow in run.result.flows]
+    times = [_took(run, flow.flow, packets) for flow in run.result.flows if flow.flow.startswith("download")]
     known = [time for time in times if time is not None]
-    return max(known) if len(known) == len(times) else None
+    return pick(known) if len(known) == len(times) else None
 
 
 def _took(run: Run, flow: str, packets: int) -> float | None:
@@ -71,6 +74,19 @@ def repeated(run: Run) -> float | None:
 def timeouts(run: Run) -> float | None:
     """How often the timer expired."""
     return run.measures.timeouts
+
+
+def stalled(run: Run) -> float | None:
+    """How long the first flow stands still once the link is back, seconds."""
+    return run.handover.stall_s
+
+
+def threshold(run: Run) -> float | None:
+    """Mean ssthresh of the flows when what they have measured has come, segments."""
+    up = run.handover.up_s
+    if up is None:
+        return None
+    return statistics.fmean(run.at("ssthresh_pkt", up + SETTLED_S, flow.flow) for flow in run.result.flows)
 
 
 def expired_late(run: Run) -> bool:
