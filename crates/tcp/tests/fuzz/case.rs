@@ -5,7 +5,7 @@ use arbitrary::Arbitrary;
 use handfast_core::{BitRate, Bytes, Duration};
 use handfast_tcp::{
     Acks, Config, Estimation, Frto, Growth, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation,
-    Undo,
+    Undo, VhoRule,
 };
 
 /// Which end.
@@ -137,9 +137,18 @@ pub struct Choices {
     /// RFC 5681, Linux: acknowledgements, RTT estimation, autotuning of the window, `HyStart`, the timer wheel, linear SYNs;
     /// the last two bits: loss and handoff notification; Quick-Start, or capacity estimation.
     pub linux: u8,
-    /// None; 30 s of silence and 3 probes 10 s apart; a user timeout of 60 s; both.
+    /// None; 30 s of silence and 3 probes 10 s apart; a user timeout of 60 s; both. The upper six bits: the rules of [vho].
     pub life: u8,
 }
+
+const RULES: [VhoRule; 6] = [
+    VhoRule::MinRto,
+    VhoRule::BdpWindow,
+    VhoRule::Reordering,
+    VhoRule::Retransmit,
+    VhoRule::InitialSsthresh,
+    VhoRule::HandoffSsthresh,
+];
 
 fn pick<T: Copy>(list: &[T], index: u8) -> T {
     list[usize::from(index) % list.len()]
@@ -191,6 +200,11 @@ impl Choices {
             timer_tick: ms(if self.linux & 16 != 0 { 4 } else { 0 }),
             syn_linear_timeouts: if self.linux & 32 != 0 { 4 } else { 0 },
             eln: self.linux & 64 != 0,
+            vho: (0..)
+                .zip(RULES)
+                .filter(|(bit, _)| self.life >> 2 & 1 << bit != 0)
+                .map(|(_, rule)| rule)
+                .collect(),
             quick_start: if starts && !measures { asked } else { QuickStartRequest::Off },
             estimate: if starts && measures { Estimation::PairChirp } else { Estimation::Off },
             keepalive_idle: (self.life & 1 != 0).then(|| ms(30_000)),

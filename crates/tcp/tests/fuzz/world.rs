@@ -21,6 +21,10 @@ const MAX_WRITTEN: u64 = 300_000;
 /// Answers to answers, none of which carries anything.
 const MAX_ECHO: u32 = 6;
 
+/// What a mobile says of its links' delays, true or not.
+const DELAYS: [Duration; 3] =
+    [Duration::from_millis(20), Duration::from_secs(100_000), Duration::from_millis(1)];
+
 /// What happens to the next segment of a direction.
 #[derive(Clone, Copy, Debug)]
 pub enum Fate {
@@ -187,10 +191,13 @@ impl World {
     fn tell(&mut self, side: Side) {
         self.told += 1;
         let kinds = [Kind::MakeBeforeBreak, Kind::BreakBeforeMake, Kind::Resumed, Kind::Start];
-        let rate = BitRate::from_bps(10_000_000 >> (self.told % 5));
-        let new = AccessLink { rate, delay: Duration::from_millis(20) };
+        let link = |number: u32| AccessLink {
+            rate: BitRate::from_bps(10_000_000 >> (number % 5)),
+            delay: DELAYS[number as usize % DELAYS.len()],
+        };
         let (kind, flows) = (kinds[self.told as usize % 4], self.told as u16 % 3);
-        let told = Notification { kind, number: self.told, flows, new, old: None };
+        let old = (self.told % 7 != 0).then(|| link(self.told - 1));
+        let told = Notification { kind, number: self.told, flows, new: link(self.told), old };
         let now = self.now;
         self.end(side).endpoint.on_notification(now, &told);
     }
