@@ -272,6 +272,8 @@ impl Endpoint {
     fn add_option(&mut self, segment: &mut Segment) {
         let Some(rate) = self.startup.as_mut().and_then(|startup| startup.take_option()) else { return };
         segment.rare = Some(Box::new(RareOptions { rate: Some(rate), ..RareOptions::default() }));
+        // RFC 2018 §3: as many blocks as the other options leave room for.
+        segment.sack.truncate(segment.sack_room());
     }
 
     fn stop_pacing(&mut self) {

@@ -155,3 +155,26 @@ fn the_wire_does_not_lose_every_probe_of_an_idle_end() {
         &[Op::Advance { ms: 1000 }, Op::Corrupt { from: Side::Server, n: 7 }, Op::Advance { ms: 65_000 }],
     );
 }
+
+#[test]
+fn an_answer_to_a_train_leaves_out_the_sack_blocks_that_do_not_fit_beside_it() {
+    world::run(&Case {
+        setup: Setup {
+            client: Choices { growth: 2, sack: true, initial_window: 1, linux: 128, ..Choices::default() },
+            server: Choices { sack: true, mss: 3, rto: 3, retries: 2, ..Choices::default() },
+            delay_ms: 68,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::Duplicate { from: Side::Server, n: 1, ms: 0 },
+            Op::Delay { from: Side::Client, n: 56, ms: 119 },
+            Op::Lose { from: Side::Client, skip: 3, n: 2 },
+            Op::Lose { from: Side::Client, skip: 7, n: 2 },
+            Op::Advance { ms: 207 },
+            Op::Duplicate { from: Side::Client, n: 6, ms: 1 },
+            Op::Write { side: Side::Client, len: 5040, real: false },
+            Op::Write { side: Side::Server, len: 441, real: false },
+            Op::Advance { ms: 1351 },
+        ],
+    });
+}

@@ -196,7 +196,7 @@ impl World {
             delay: DELAYS[number as usize % DELAYS.len()],
         };
         let (kind, flows) = (kinds[self.told as usize % 4], self.told as u16 % 3);
-        let old = (self.told % 7 != 0).then(|| link(self.told - 1));
+        let old = (!self.told.is_multiple_of(7)).then(|| link(self.told - 1));
         let told = Notification { kind, number: self.told, flows, new: link(self.told), old };
         let now = self.now;
         self.end(side).endpoint.on_notification(now, &told);

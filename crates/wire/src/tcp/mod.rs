@@ -117,6 +117,15 @@ impl SackBlocks {
         true
     }
 
+    /// Leaves out all blocks after the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        while usize::from(self.len) > len {
+            self.len -= 1;
+            // What is left out counts as never there, for who compares.
+            self.blocks[usize::from(self.len)] = SackBlock::default();
+        }
+    }
+
     /// The blocks.
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.len)]
