@@ -10,7 +10,7 @@ use super::{Endpoint, Timer};
 use crate::QuickStartRequest;
 use crate::pace::Pace;
 use crate::recovery::Phase;
-use crate::startup::{Answer, Estimator, Fresh, Hold, Path, QuickStart, SYN_RTO, limit_slow_start};
+use crate::startup::{Answer, Estimator, Fresh, Hold, Path, QuickStart, SYN_RTO};
 
 /// A train's result is waited for at least so long.
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
@@ -319,7 +319,7 @@ impl Endpoint {
         let Some(quick_start) = &mut startup.quick_start else { return };
         let window = &mut self.tx.window;
         if before.in_slow_start {
-            limit_slow_start(before.cwnd, window);
+            quick_start.limit_slow_start(before.cwnd, window, self.tx.growth.is_kernels());
         }
         match phase {
             Phase::Recovery => quick_start.repair(una - before.una, window),

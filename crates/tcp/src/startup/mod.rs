@@ -14,7 +14,7 @@ use crate::{Config, Estimation, QuickStartRequest};
 
 pub(crate) use estimate::{Estimator, Fresh, Hold, Path};
 pub(crate) use measure::Measure;
-pub(crate) use quick_start::{Answer, QuickStart, SYN_RTO, limit_slow_start};
+pub(crate) use quick_start::{Answer, QuickStart, SYN_RTO};
 
 /// Both directions of one connection.
 #[derive(Clone, Debug, Default)]

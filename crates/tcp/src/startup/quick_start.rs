@@ -25,6 +25,8 @@ pub(crate) struct QuickStart {
     asked_at: Option<Instant>,
     /// A report of the approved rate to send.
     report: Option<IpOption>,
+    /// Octets by which limited slow start lets cwnd grow, but not a whole segment yet.
+    owed: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +95,7 @@ pub(crate) enum Answer {
 
 impl QuickStart {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { stage: Stage::Idle, random: seed, barred: false, asked_at: None, report: None }
+        Self { stage: Stage::Idle, random: seed, barred: false, asked_at: None, report: None, owed: 0 }
     }
 
     /// Where the numbers that nobody must guess come from.
@@ -294,14 +296,17 @@ impl QuickStart {
         window.ssthresh = window.ssthresh.min((got_through / 2).max(2 * window.smss));
         window.set_cwnd(window.cwnd.min(reverting.cwnd));
     }
-}
 
-/// RFC 3742 §3, which RFC 4782 §4.4 demands: what an acknowledgement that made cwnd grow from `before` in slow start may leave.
-pub(crate) fn limit_slow_start(before: u64, window: &mut Window) {
-    let bound = MAX_SSTHRESH * window.smss;
-    if before > bound && window.cwnd > before {
+    /// RFC 3742 §3, which RFC 4782 §4.4 demands: what an acknowledgement that made cwnd grow from `before` in slow start may
+    /// leave. `segments`: the growth counts whole ones, and would drop a fraction.
+    pub(crate) fn limit_slow_start(&mut self, before: u64, window: &mut Window, segments: bool) {
+        let bound = MAX_SSTHRESH * window.smss;
+        if before <= bound || window.cwnd <= before {
+            return;
+        }
         let k = before / (bound / 2);
-        let grown = window.cwnd - before;
-        window.set_cwnd(before + grown / k);
+        let grown = (window.cwnd - before) / k + self.owed;
+        self.owed = if segments { grown % window.smss } else { 0 };
+        window.set_cwnd(before + grown - self.owed);
     }
 }

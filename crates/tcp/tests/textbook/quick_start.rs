@@ -1,7 +1,7 @@
 //! Quick-Start at both ends: RFC 4782 §4.
 
 use handfast_core::{BitRate, Duration, Instant};
-use handfast_tcp::{Config, InitialWindow, QuickStartRequest};
+use handfast_tcp::{Config, Growth, InitialWindow, QuickStartRequest};
 use handfast_wire::notification::{AccessLink, Kind};
 use handfast_wire::tcp::{Flags, RateOption};
 use handfast_wire::{Notification, QuickStart, QuickStartNonce, QuickStartRate};
@@ -320,21 +320,30 @@ fn no_request_follows_another_within_a_round_trip() {
     assert!(asked[1] >= 100, "{asked:?}");
 }
 
+/// cwnd after 450 ms of slow start from ten segments.
+fn slowly_started(asks: bool, growth: Growth) -> u64 {
+    let config = Config { initial_window: InitialWindow::Ten, growth, ..plain("sack") };
+    let config = if asks {
+        Config { quick_start: QuickStartRequest::Rate(BitRate::from_bps(80_000)), ..config }
+    } else {
+        config
+    };
+    let mut s = open(config, 2000, approve);
+    s.run(450, |_| Fate::Deliver);
+    s.window().0
+}
+
 #[test]
 fn slow_start_is_limited_above_a_hundred_segments() {
     // RFC 3742, which §4.4 demands: K = cwnd / 50 segments, and MSS / K for each acknowledgement.
-    let window = |asks| {
-        let config = Config { initial_window: InitialWindow::Ten, ..plain("sack") };
-        let config = if asks {
-            Config { quick_start: QuickStartRequest::Rate(BitRate::from_bps(80_000)), ..config }
-        } else {
-            config
-        };
-        let mut s = open(config, 2000, approve);
-        s.run(450, |_| Fate::Deliver);
-        s.window().0
-    };
-    assert_eq!(window(false), 160_000);
-    let limited = window(true);
+    assert_eq!(slowly_started(false, Growth::Reno), 160_000);
+    let limited = slowly_started(true, Growth::Reno);
     assert!((125_000..132_000).contains(&limited), "{limited}");
+}
+
+#[test]
+fn limited_slow_start_goes_on_where_the_window_counts_whole_segments() {
+    assert_eq!(slowly_started(false, Growth::LinuxReno), 160_000);
+    let limited = slowly_started(true, Growth::LinuxReno);
+    assert!((125_000..132_000).contains(&limited) && limited.is_multiple_of(1000), "{limited}");
 }
