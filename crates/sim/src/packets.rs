@@ -50,7 +50,7 @@ pub(crate) struct Label {
     pub(crate) goal: Goal,
     /// Bytes of the IP packet.
     len: u32,
-    /// Which end of a flow sent it.
+    /// Which end of a flow sent it. Of a free place: the next free one.
     pub(crate) origin: u32,
     /// Whether it carries payload.
     pub(crate) has_payload: bool,
@@ -116,14 +116,23 @@ const _: () = assert!(size_of::<Slot>() == 64);
 ///
 /// Nearly all packets are segments from one end of a flow to the other: what stands around such a segment follows from
 /// its origin, and is not kept.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Packets {
     slots: Vec<Slot>,
-    free: Vec<Handle>,
+    /// The first free place; [`NO_PLACE`]: there is none.
+    free: Handle,
     /// For each slot the segment's SACK blocks, where [`Label::sacks`] says that it has any.
     sacks: Vec<SackBlocks>,
     /// The others.
     whole: BTreeMap<Handle, Packet>,
+}
+
+const NO_PLACE: Handle = Handle::MAX;
+
+impl Default for Packets {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: NO_PLACE, sacks: Vec::new(), whole: BTreeMap::new() }
+    }
 }
 
 impl Packets {
@@ -171,8 +180,10 @@ impl Packets {
 
     #[inline]
     fn store(&mut self, slot: Slot) -> Handle {
-        let Some(handle) = self.free.pop() else { return self.store_anew(slot) };
-        self.slots[handle as usize] = slot;
+        let handle = self.free;
+        let Some(place) = self.slots.get_mut(handle as usize) else { return self.store_anew(slot) };
+        self.free = place.label.origin;
+        *place = slot;
         handle
     }
 
@@ -241,19 +252,27 @@ impl Packets {
         self.passing(handle)
     }
 
-    /// The place is free; a segment stays in it until the next one takes it.
+    /// The place is free.
     #[inline]
     pub(crate) fn free(&mut self, handle: Handle) {
-        if self.label(handle).whole {
-            self.whole.remove(&handle);
+        let label = &mut self.slots[handle as usize].label;
+        label.origin = std::mem::replace(&mut self.free, handle);
+        if label.whole {
+            self.forget_whole(handle);
         }
-        self.free.push(handle);
+    }
+
+    #[cold]
+    fn forget_whole(&mut self, handle: Handle) {
+        self.whole.remove(&handle);
     }
 
     /// Packets under way.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        let next = |&at: &Handle| self.slots.get(at as usize).map(|slot| slot.label.origin);
+        let free = std::iter::successors(Some(self.free), next).count() - 1;
+        self.slots.len() - free
     }
 }
 

@@ -81,10 +81,22 @@ impl Wheel {
     #[inline]
     pub(crate) fn insert(&mut self, entry: Entry) -> bool {
         let Some(index) = self.index(entry) else { return false };
-        let node = self.allocate(entry);
-        self.link(index, node);
+        let node = self.free;
+        let Some(place) = self.nodes.get_mut(node as usize) else { return self.insert_anew(entry) };
+        self.free = place.next;
+        *place = Node { entry, next: std::mem::replace(&mut self.heads[index], node) };
+        self.occupied[index / WORD] |= 1 << (index % WORD);
+        self.words |= 1 << (index / WORD);
         self.first = self.first.min(entry);
         true
+    }
+
+    /// [`Wheel::insert`] where no node is free.
+    #[cold]
+    fn insert_anew(&mut self, entry: Entry) -> bool {
+        self.free = self.nodes.len() as u32;
+        self.nodes.push(Node { entry, next: NONE });
+        self.insert(entry)
     }
 
     /// Takes the earliest entry out. There is one.
@@ -126,28 +138,9 @@ impl Wheel {
     }
 
     #[inline]
-    fn allocate(&mut self, entry: Entry) -> u32 {
-        let node = self.free;
-        let Some(place) = self.nodes.get_mut(node as usize) else {
-            self.nodes.push(Node { entry, next: NONE });
-            return self.nodes.len() as u32 - 1;
-        };
-        self.free = place.next;
-        place.entry = entry;
-        node
-    }
-
-    #[inline]
     fn release(&mut self, node: u32) {
         self.nodes[node as usize].next = self.free;
         self.free = node;
-    }
-
-    #[inline]
-    fn link(&mut self, index: usize, node: u32) {
-        self.nodes[node as usize].next = std::mem::replace(&mut self.heads[index], node);
-        self.occupied[index / WORD] |= 1 << (index % WORD);
-        self.words |= 1 << (index / WORD);
     }
 
     /// Takes the node of the earliest entry, which there is, out of its list. No entry stands before its slot.
