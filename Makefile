@@ -24,7 +24,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo build test test-rust test-python lint lint-rust lint-python bench bench-controller bench-campus picture common clean
+.PHONY: demo build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-campus picture common clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -36,6 +36,10 @@ test: test-rust test-python
 
 test-rust:
 	cargo test 2>&1 | { grep --line-buffered -v -e ' \.\.\. ok$$' -e '^$$' -e '^running ' || true; }
+
+# After the lint: cargo does one thing at a time in a folder.
+test-rust-compiled: lint-rust
+	cargo test --quiet --no-run
 
 test-python: $(VENV)/.dev
 	$(BIN)/pytest
