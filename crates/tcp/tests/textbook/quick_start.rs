@@ -91,6 +91,20 @@ fn the_request_is_in_the_first_syn_alone_and_its_timeout_is_three_seconds() {
 }
 
 #[test]
+fn a_response_that_comes_after_the_syn_has_been_repeated_is_none() {
+    // §4.7.2: the repetition carries no request, and which of both SYNs is answered nobody can tell.
+    let mut s = open(asking(), 100, approve);
+    s.run(3100, |sent| match sent.from {
+        Side::Client if sent.option.is_some() => Fate::Late(MS(3010)),
+        Side::Client => Fate::Drop,
+        Side::Server => Fate::Deliver,
+    });
+    s.pair.run_for(MS(10), |_| Fate::Deliver);
+    assert_eq!(s.snapshot().ssthresh, u64::MAX);
+    assert!(s.window().0 < WINDOW);
+}
+
+#[test]
 fn what_is_asked_for_is_rounded_up_and_reported_with_the_first_packet() {
     // §3.1, §4.1.
     let mut s = open(asking(), 100, approve);
@@ -318,6 +332,17 @@ fn no_request_follows_another_within_a_round_trip() {
         options(&s).iter().filter(|o| matches!(o.1, QuickStart::Request { .. })).map(|o| o.0).collect();
     assert_eq!(asked.len(), 2);
     assert!(asked[1] >= 100, "{asked:?}");
+    // Two handoffs within one.
+    for number in [2, 3] {
+        let now = s.pair.now;
+        s.pair.client.on_notification(now, &Notification { number, ..handoff(1000, 1) });
+        s.run(s.ms(s.pair.now) + 20, |_| Fate::Deliver);
+    }
+    s.run(700, |_| Fate::Deliver);
+    let asked: Vec<u64> =
+        options(&s).iter().filter(|o| matches!(o.1, QuickStart::Request { .. })).map(|o| o.0).collect();
+    assert_eq!(asked.len(), 4);
+    assert!(asked[3] >= asked[2] + 100, "{asked:?}");
 }
 
 /// cwnd after 450 ms of slow start from ten segments.
