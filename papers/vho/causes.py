@@ -9,7 +9,7 @@ from handfast.reproduce import Figure, Runs, middle
 from .measure import FLOWS, goodput, lost, stalled, threshold, took
 
 SCENES = {"wlan-hsdpa": 100, "hsdpa-lte": 500, "wlan-lte": 1000, "lte-wlan": 1000, "lte-15ms": 1000, "lte-50ms": 1000}
-"""Of the sweep `chirps`, with the packets that are counted."""
+"""Of the sweeps `chirps` and `chirps-breaks`, with the packets that are counted."""
 SHARED = {"egprs-lte": 500, "lte-15ms": 1000, "lte-50ms": 1000}
 """Of the sweep `shares`."""
 GAPS = ("700ms", "1s", "1300ms", "1600ms")
@@ -28,20 +28,21 @@ def chirps(runs: Runs, *scenes: str) -> str:
 
     def row(scheme: str, scene: str) -> str:
         figure = of(SCENES[scene])
-        some = (middle(runs, figure, scheme, sweep="chirps", scene=scene, count=count) for count in FLOWS)
+        some = (middle(runs, figure, scheme, scene=scene, count=count) for count in FLOWS)
         return f"{scheme} {', '.join(f'{one:.2f}' for one in some)}"
 
     def found(scene: str) -> str:
-        here = {"sweep": "chirps", "scene": scene, "count": FLOWS[-1]}
-        four = (f"{middle(runs, threshold, scheme, **here):.0f}" for scheme in ("abest-short", "vho"))
+        four = (
+            f"{middle(runs, threshold, scheme, scene=scene, count=FLOWS[-1]):.0f}" for scheme in ("abest-short", "vho")
+        )
         some = "; ".join(row(scheme, scene) for scheme in ("tcp", "vho", "abest-vho", "abest-short"))
-        return f"{scene}: {some} (ssthresh of four flows {' and '.join(four)} segments)"
+        return f"{scene}: {some} (least ssthresh of four flows {' and '.join(four)} segments)"
 
     return (
         "A chirp as long as the window cannot leave before all that is under way is acknowledged, and takes more than "
         "a round trip then. Seconds with 1, 2 and 4 flows, and with chirps of eight segments (abest-short): "
-        f"{'. '.join(map(found, scenes))}. What is left with several flows is what they measure: each one's chirps "
-        "meet the others', as their ssthresh beside the share that vho is told of shows"
+        f"{'. '.join(map(found, scenes))}. With several flows each one's chirps meet the others', and who measures too "
+        "little is the slowest: the least ssthresh beside the share that vho is told of"
     )
 
 

@@ -262,7 +262,7 @@ def from_egprs(runs: Runs) -> Finding:
     "11",
     "break-before-make from HSDPA to LTE, 500 ms: abest-vho is more than twice as fast as tcp",
     paper="Figure 11: smallest transfer time, an improvement of more than a factor of 2",
-    needs=[need("break-hsdpa"), need("chirps", scene="hsdpa-lte")],
+    needs=[need("break-hsdpa"), need("chirps-breaks", scene="hsdpa-lte")],
     figure=draw.break_hsdpa,
 )
 def from_hsdpa(runs: Runs) -> Finding:
@@ -330,7 +330,7 @@ def outage_hsdpa(runs: Runs) -> Finding:
     "connection comes up",
     needs=[
         need("outages", link=("lte-15ms", "lte-50ms")),
-        need("chirps", scene=("lte-15ms", "lte-50ms")),
+        need("chirps-breaks", scene=("lte-15ms", "lte-50ms")),
         need("shares", scene=("lte-15ms", "lte-50ms")),
     ],
     figure=draw.outage_lte,

@@ -82,11 +82,11 @@ def stalled(run: Run) -> float | None:
 
 
 def threshold(run: Run) -> float | None:
-    """Mean ssthresh of the flows when what they have measured has come, segments."""
+    """The least ssthresh of the flows when what they have measured has come, segments."""
     up = run.handover.up_s
     if up is None:
         return None
-    return statistics.fmean(run.at("ssthresh_pkt", up + SETTLED_S, flow.flow) for flow in run.result.flows)
+    return min(run.at("ssthresh_pkt", up + SETTLED_S, flow.flow) for flow in run.result.flows)
 
 
 def expired_late(run: Run) -> bool:
