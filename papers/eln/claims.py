@@ -104,11 +104,11 @@ def loss(runs: Runs) -> Finding:
         cause=(
             "With a window of 20 segments nothing more may be sent while a repair from the far end is on its way, a "
             "round trip, and a repair that is lost has nothing behind it that would tell; Snoop's takes 4 ms. With 64 "
-            f"eln has {large:.3g} Mbit/s instead of {small:.3g}. With 64 segments NewReno is ahead of SACK "
-            f"({ahead_by(loss=TELLING, cap='64')}) because ssthresh is half of FlightSize in bytes: of an odd one half "
+            f"eln has {large:.3g} Mbit/s instead of {small:.3g}. With 64 segments NewReno less SACK is "
+            f"{ahead_by(loss=TELLING, cap='64')} because ssthresh is half of FlightSize in bytes: of an odd one half "
             "a segment stays in SACK's cwnd after a recovery, which is never sent and has to be grown through; RFC "
             "6582's option (1) takes it from NewReno. With windows that count whole segments "
-            f'(growth = "linux-reno") it is behind ({ahead_by(windows="segments")})'
+            f'(growth = "linux-reno") it is {ahead_by(windows="segments")}'
         ),
     )
 

@@ -47,11 +47,9 @@ def beyond(runs: Runs) -> Finding:
         (
             *(one for case in CASES for one in medians(runs, "time", "s", TIME, SCHEMES, case=case)),
             *(one for case in ELSEWHERE for one in medians(runs, "lost", "seg", lost, SCHEMES, case=case)),
-            *medians(runs, "time of a flow of 100 kB", "s", mean_time, SCHEMES, case="short-flows"),
+            *medians(runs, "time of a flow of 50 kB", "s", mean_time, SCHEMES, case="short-flows"),
         ),
         judged("vho", "abest-vho"),
         Control("tcp in place of both", judged("tcp", "tcp")),
-        cause="Two of 24 short flows at most meet the break. With the bottleneck in the wire, path and queue hold 123 "
-        "packets, and vho's ssthresh is 125: there is next to nothing to lose",
         remark="Encrypted payload is no case: the mobile itself tells, and nobody on the way reads a segment",
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from handfast import reproduce
 from handfast.reproduce import (
     Check,
     Claims,
@@ -18,6 +19,7 @@ from handfast.reproduce import (
     at_least,
     at_most,
     median,
+    middle,
     need,
     pairs,
     values,
@@ -44,9 +46,8 @@ def medians(
     runs: Runs, name: str, unit: str, figure: Figure, schemes: Sequence[str], **choices: str
 ) -> tuple[Measured, ...]:
     """A figure of each scheme that is there, with its interval."""
-    label = ", ".join([name, *choices.values()])
-    found = ((scheme, values(runs.of(scheme, **choices), figure)) for scheme in schemes if runs.has(scheme))
-    return tuple(median(f"{label}, {scheme}", unit, some) for scheme, some in found)
+    known = [scheme for scheme in schemes if runs.has(scheme)]
+    return reproduce.medians(runs, name, unit, figure, known, **choices)
 
 
 def missing(runs: Runs, *wanted: str) -> tuple[Check, ...]:
@@ -62,9 +63,7 @@ def faster(runs: Runs, figure: Figure, one: str, other: str, **choices: str) -> 
 
 def ratio(runs: Runs, figure: Figure, one: str, other: str, **choices: str) -> float:
     """The median of a scheme's figure, as a multiple of another's."""
-    sides = (values(runs.of(scheme, **choices), figure) for scheme in (one, other))
-    first, second = (median("", "", side).value for side in sides)
-    return first / second
+    return middle(runs, figure, one, **choices) / middle(runs, figure, other, **choices)
 
 
 def flow_groups(packets: int, **choices: str) -> list[tuple[Figure, dict[str, str]]]:
@@ -141,7 +140,7 @@ def start(runs: Runs) -> Finding:
     "qs behind tcp with several flows",
     paper="Figures 6 and 7: to the slower link vho and abest-vho perform in a similar way; "
     "qs above tcp in the multiple-flow cases",
-    needs=[need("handovers", way=("wlan-hsdpa", "hsdpa-wlan")), need("wire"), need("chirps", scene="wlan-hsdpa")],
+    needs=[need("handovers", way=("wlan-hsdpa", "hsdpa-wlan")), need("wire")],
     figure=draw.handovers_hsdpa,
 )
 def between_wlan_and_hsdpa(runs: Runs) -> Finding:
@@ -185,7 +184,8 @@ def between_wlan_and_hsdpa(runs: Runs) -> Finding:
         cause="cwnd becomes the BDP of the access link, which is less than the path's by the wired part, while what is "
         "lost before the notification comes (60 ms after the handoff) still counts as in flight. Time as a multiple of "
         f"tcp's with 1, 2 and 4 flows: {row('vho', '10ms')}; without that rule {row('no-bdp-window', '10ms')}; "
-        f"with it, where the wired part is 1 ms and no more: {row('vho', '1ms')}. {causes.chirps(runs, 'wlan-hsdpa')}",
+        f"with it, where the wired part is 1 ms and no more: {row('vho', '1ms')}. "
+        + causes.chirps(runs, 100, {"way": "wlan-hsdpa"}),
     )
 
 
@@ -193,7 +193,7 @@ def between_wlan_and_hsdpa(runs: Runs) -> Finding:
     "8-9",
     "make-before-break between WLAN and LTE: abest-vho takes at least 20 % less time than every other",
     paper="Figures 8 and 9: at least 20 % reduction in transfer time compared to other TCP versions",
-    needs=[need("handovers", way=("wlan-lte", "lte-wlan")), need("chirps", scene=("wlan-lte", "lte-wlan"))],
+    needs=[need("handovers", way=("wlan-lte", "lte-wlan"))],
     figure=draw.handovers_lte,
 )
 def between_wlan_and_lte(runs: Runs) -> Finding:
@@ -221,7 +221,7 @@ def between_wlan_and_lte(runs: Runs) -> Finding:
         tuple(one for figure, choices in groups for one in medians(runs, "time", "s", figure, there(runs), **choices)),
         judged("abest-vho"),
         Control("vho in abest-vho's place", judged("vho")),
-        cause=causes.chirps(runs, "wlan-lte", "lte-wlan"),
+        cause=causes.chirps(runs, 1000, {"way": "wlan-lte"}, {"way": "lte-wlan"}),
     )
 
 
@@ -262,7 +262,7 @@ def from_egprs(runs: Runs) -> Finding:
     "11",
     "break-before-make from HSDPA to LTE, 500 ms: abest-vho is more than twice as fast as tcp",
     paper="Figure 11: smallest transfer time, an improvement of more than a factor of 2",
-    needs=[need("break-hsdpa"), need("chirps-breaks", scene="hsdpa-lte")],
+    needs=[need("break-hsdpa")],
     figure=draw.break_hsdpa,
 )
 def from_hsdpa(runs: Runs) -> Finding:
@@ -284,7 +284,7 @@ def from_hsdpa(runs: Runs) -> Finding:
         ),
         judged("abest-vho"),
         Control("tcp in abest-vho's place", judged("tcp")),
-        cause=causes.chirps(runs, "hsdpa-lte"),
+        cause=causes.chirps(runs, 500, {}),
     )
 
 
@@ -330,7 +330,6 @@ def outage_hsdpa(runs: Runs) -> Finding:
     "connection comes up",
     needs=[
         need("outages", link=("lte-15ms", "lte-50ms")),
-        need("chirps-breaks", scene=("lte-15ms", "lte-50ms")),
         need("shares", scene=("lte-15ms", "lte-50ms")),
     ],
     figure=draw.outage_lte,
@@ -344,7 +343,7 @@ def outage_lte(runs: Runs) -> Finding:
             return missing(runs, "qs", "abest-vho")
         others = [scheme for scheme in there(runs) if scheme != "abest-vho"]
         checks = [faster(runs, figure, best, other, **choices) for figure, choices in groups for other in others]
-        late = [run for run in runs.of("qs") if expired_late(run)] if runs.has("qs") else []
+        late = [run for run in runs.of("qs", "outages") if expired_late(run)] if runs.has("qs") else []
         if late:
             both = pairs(late, runs.of(best), of(1000))
             mine, theirs = (median("", "", [pair[side] for pair in both]).value for side in (1, 0))
@@ -357,8 +356,14 @@ def outage_lte(runs: Runs) -> Finding:
         tuple(one for figure, choices in groups for one in medians(runs, "time", "s", figure, there(runs), **choices)),
         judged("abest-vho"),
         Control("vho in abest-vho's place", judged("vho")),
-        cause=f"{causes.chirps(runs, 'lte-15ms', 'lte-50ms')}. With one flow Quick-Start is told the whole rate at "
-        f"once, with the repetition that is sent soon after the return. {causes.shares(runs, 'lte-15ms', 'lte-50ms')}",
+        cause=". ".join(
+            [
+                causes.chirps(runs, 1000, {"link": "lte-15ms"}, {"link": "lte-50ms"}),
+                "With one flow Quick-Start is told the whole rate at once, with the repetition that is sent soon after "
+                "the return",
+                causes.shares(runs, "lte-15ms", "lte-50ms"),
+            ]
+        ),
     )
 
 

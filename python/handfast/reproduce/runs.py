@@ -6,7 +6,7 @@ import json
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
-    """One run, and what its axes chose."""
+    """One run, and what its axes chose. Each is its own key: what was found of it may be kept (`functools.cache`)."""
 
     sweep: str
     choices: Mapping[str, str]
@@ -57,21 +57,9 @@ class Run:
         """Its first flow."""
         return self.flows[0]
 
-    @cached_property
-    def series(self) -> pl.DataFrame:
-        """Its flows over time (docs/results.md), in order of time."""
-        frame = series.read(self.series_dir, self.result, series.FLOWS) if self.series_dir is not None else None
-        if frame is None:
-            raise InputError(f"sweep {self.sweep}: keeps no time series; its file lacks `series = true`")
-        return frame.sort("time_s")
-
-    @cached_property
-    def _series_of(self) -> Mapping[str, pl.DataFrame]:
-        return {str(flow): frame for (flow,), frame in self.series.partition_by("flow", as_dict=True).items()}
-
     def column(self, name: str, flow: str | None = None) -> npt.NDArray[np.float64]:
         """A column of a flow's series (of the first, unless told), with NaN where there is no value."""
-        frame = self._series_of[flow or self.flow["flow"]]
+        frame = _series_of(self)[flow or self.flow["flow"]]
         return frame[name].cast(float).fill_null(float("nan")).to_numpy()
 
     def at(self, name: str, time_s: float, flow: str | None = None) -> float:
@@ -83,6 +71,15 @@ class Run:
 
         place = int(np.searchsorted(self.column("time_s", flow), time_s, side="right")) - 1
         return float(self.column(name, flow)[place]) if place >= 0 else 0.0
+
+
+@lru_cache(maxsize=16)
+def _series_of(run: Run) -> Mapping[str, pl.DataFrame]:
+    """Its flows over time (docs/results.md), in order of time; a sweep has thousands of runs, so that few are kept."""
+    frame = series.read(run.series_dir, run.result, series.FLOWS) if run.series_dir is not None else None
+    if frame is None:
+        raise InputError(f"sweep {run.sweep}: keeps no time series; its file lacks `series = true`")
+    return {str(flow): part for (flow,), part in frame.sort("time_s").partition_by("flow", as_dict=True).items()}
 
 
 @dataclass(frozen=True, slots=True)

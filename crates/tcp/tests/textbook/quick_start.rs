@@ -100,6 +100,7 @@ fn a_response_that_comes_after_the_syn_has_been_repeated_is_none() {
         Side::Server => Fate::Deliver,
     });
     s.pair.run_for(MS(10), |_| Fate::Deliver);
+    assert!(sent(&s).iter().any(|&(at, _)| at >= 3000), "it is established");
     assert_eq!(s.snapshot().ssthresh, u64::MAX);
     assert!(s.window().0 < WINDOW);
 }
