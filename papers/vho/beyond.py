@@ -13,7 +13,7 @@ CASES = (
     "losses-1e-3",
     "losses-1e-2",
     "bursts-of-5",
-    "fades-of-100ms",
+    "fades-of-20ms",
     "cross-traffic",
     "bottleneck-in-the-wire",
     "eight-flows",
