@@ -55,7 +55,7 @@ CLAIMS = Claims(
     "2",
     "eln's throughput stays high over the range of losses, above unmodified TCP once loss hurts",
     paper="Figure 2: high throughput for a range of error rates; standard TCP's low",
-    needs=[need("loss"), need("segments")],
+    needs=[need("loss"), need("segments"), need("clamp", clamped="1e-2")],
     figure=draw.by_loss,
 )
 def loss(runs: Runs) -> Finding:
@@ -84,6 +84,7 @@ def loss(runs: Runs) -> Finding:
         return no_less("newreno over sack", pairs(newreno, sack, throughput), "Mbit/s").says
 
     small, large = (middle(runs, throughput, "eln", loss=TELLING, cap=cap) for cap in CAPS)
+    free, snoop = (middle(runs, throughput, scheme, clamped=TELLING) for scheme in ("eln", "snoop"))
     return Finding(
         tuple(
             one
@@ -102,13 +103,14 @@ def loss(runs: Runs) -> Finding:
         tuple(check for cap in CAPS for check in judged("eln", cap)),
         Control("newreno in eln's place", tuple(check for cap in CAPS for check in judged("newreno", cap))),
         cause=(
-            "With a window of 20 segments nothing more may be sent while a repair from the far end is on its way, a "
-            "round trip, and a repair that is lost has nothing behind it that would tell; Snoop's takes 4 ms. With 64 "
-            f"eln has {large:.3g} Mbit/s instead of {small:.3g}. With 64 segments NewReno less SACK is "
-            f"{ahead_by(loss=TELLING, cap='64')} because ssthresh is half of FlightSize in bytes: of an odd one half "
+            "The receiver's buffer is the window of 20 segments: nothing more may be sent while a repair from the far "
+            "end is on its way, a round trip, and a repair that is lost has nothing behind it that would tell; Snoop's "
+            f"takes 4 ms. With a buffer of 200 segments, and cwnd bounded to 20, eln has {free:.3g} Mbit/s instead of "
+            f"{small:.3g}, Snoop {snoop:.3g}; with 64 eln has {large:.3g}. With 64 segments "
+            f"{ahead_by(loss=TELLING, cap='64')}, because ssthresh is half of FlightSize in bytes: of an odd one half "
             "a segment stays in SACK's cwnd after a recovery, which is never sent and has to be grown through; RFC "
             "6582's option (1) takes it from NewReno. With windows that count whole segments "
-            f'(growth = "linux-reno") it is {ahead_by(windows="segments")}'
+            f'(growth = "linux-reno") {ahead_by(windows="segments")}'
         ),
     )
 
@@ -117,11 +119,14 @@ def loss(runs: Runs) -> Finding:
     "3",
     "at a loss of 0.002 eln's window is never reduced, Snoop's less often than SACK's",
     paper="Figure 3: the congestion window of TCP ELN never really shrinks; Snoop's decreases less often",
-    needs=[need("window")],
+    needs=[need("window"), need("clamp", clamped="2e-3")],
     figure=draw.windows,
 )
 def windows(runs: Runs) -> Finding:
     """Reductions in 200 s. With 64 segments the queue overflows without any loss: those reductions are congestion's."""
+
+    def timeouts(**choices: str) -> int:
+        return sum(1 for run in runs.of("eln", **choices) if run.measures.timeouts)
 
     def most(scheme: str) -> float:
         return max(reductions(run) or 0.0 for run in runs.of(scheme, loss="2e-3", cap="20"))
@@ -154,14 +159,12 @@ def windows(runs: Runs) -> Finding:
         judged("eln"),
         Control("sack in eln's place", judged("sack")),
         cause=(
-            f"{_with_timeouts(runs)} of {len(runs.of('eln', loss='2e-3', cap='20'))} runs have a timeout, none a fast "
-            "retransmit: a repair was lost too while the window of 20 segments let nothing follow it that would tell"
+            f"{timeouts(cap='20', loss='2e-3')} of {len(runs.of('eln', loss='2e-3', cap='20'))} runs have a timeout, "
+            "none a fast retransmit: a repair was lost too while the receiver's buffer of 20 segments let nothing follow "
+            "it that would tell. With a buffer of 200 segments, and cwnd bounded to 20, "
+            f"{timeouts(clamped='2e-3')} of {len(runs.of('eln', clamped='2e-3'))} have one"
         ),
     )
-
-
-def _with_timeouts(runs: Runs) -> int:
-    return sum(1 for run in runs.of("eln", loss="2e-3", cap="20") if run.measures.timeouts)
 
 
 @CLAIMS.claim(
