@@ -160,8 +160,8 @@ def windows(runs: Runs) -> Finding:
         Control("sack in eln's place", judged("sack")),
         cause=(
             f"{timeouts(cap='20', loss='2e-3')} of {len(runs.of('eln', loss='2e-3', cap='20'))} runs have a timeout, "
-            "none a fast retransmit: a repair was lost too while the receiver's buffer of 20 segments let nothing follow "
-            "it that would tell. With a buffer of 200 segments, and cwnd bounded to 20, "
+            "none a fast retransmit: a repair was lost too while the receiver's buffer of 20 segments let nothing "
+            "follow it that would tell. With a buffer of 200 segments, and cwnd bounded to 20, "
             f"{timeouts(clamped='2e-3')} of {len(runs.of('eln', clamped='2e-3'))} have one"
         ),
     )
