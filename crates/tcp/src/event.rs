@@ -6,6 +6,7 @@ use handfast_core::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are RFC 9293's")]
 pub enum State {
+    // First, so that whether a state carries data is one comparison.
     Closed,
     Listen,
     SynSent,

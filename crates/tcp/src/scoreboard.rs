@@ -160,6 +160,8 @@ impl Scoreboard {
     /// RFC 6675 §4 `SetPipe`: an estimate of the octets in flight, for SND.UNA `una`, `HighData` `high_data` and `HighRxt`
     /// `high_rxt` (each one past the octet that the RFC names).
     pub(crate) fn pipe(&self, una: u64, high_data: u64, high_rxt: u64, smss: u64, dup_thresh: u32) -> u64 {
+        // What is acknowledged has left the ranges, and where one begins at SND.UNA all were cleared as reneged: `advance`.
+        debug_assert!(self.ranges.front().is_none_or(|range| range.start > una), "SACKed at SND.UNA");
         let (lost, sacked_above) = self.edge_of_loss(smss, dup_thresh);
         // Step (a): octets not SACKed and not lost. Step (b): octets retransmitted, lost or not.
         let not_lost = (high_data - lost.max(una)) - sacked_above;
