@@ -99,6 +99,18 @@ pub enum VhoRule {
     HandoffSsthresh,
 }
 
+impl VhoRule {
+    /// Every rule.
+    pub const ALL: [Self; 6] = [
+        Self::MinRto,
+        Self::BdpWindow,
+        Self::Reordering,
+        Self::Retransmit,
+        Self::InitialSsthresh,
+        Self::HandoffSsthresh,
+    ];
+}
+
 /// Some of the rules of [vho].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VhoRules(u8);

@@ -141,15 +141,6 @@ pub struct Choices {
     pub life: u8,
 }
 
-const RULES: [VhoRule; 6] = [
-    VhoRule::MinRto,
-    VhoRule::BdpWindow,
-    VhoRule::Reordering,
-    VhoRule::Retransmit,
-    VhoRule::InitialSsthresh,
-    VhoRule::HandoffSsthresh,
-];
-
 fn pick<T: Copy>(list: &[T], index: u8) -> T {
     list[usize::from(index) % list.len()]
 }
@@ -201,7 +192,7 @@ impl Choices {
             syn_linear_timeouts: if self.linux & 32 != 0 { 4 } else { 0 },
             eln: self.linux & 64 != 0,
             vho: (0..)
-                .zip(RULES)
+                .zip(VhoRule::ALL)
                 .filter(|(bit, _)| self.life >> 2 & 1 << bit != 0)
                 .map(|(_, rule)| rule)
                 .collect(),

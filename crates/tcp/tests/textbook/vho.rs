@@ -11,15 +11,6 @@ use crate::support::{Fate, Pair, plain};
 /// A packet of 1040 bytes in a millisecond: the BDP is twice the delay in milliseconds.
 const RATE: u64 = 8_320_000;
 
-const ALL: [VhoRule; 6] = [
-    VhoRule::MinRto,
-    VhoRule::BdpWindow,
-    VhoRule::Reordering,
-    VhoRule::Retransmit,
-    VhoRule::InitialSsthresh,
-    VhoRule::HandoffSsthresh,
-];
-
 fn link(delay: u64) -> AccessLink {
     AccessLink { rate: BitRate::from_bps(RATE), delay: MS(delay) }
 }
@@ -40,7 +31,7 @@ fn with(rules: &[VhoRule]) -> Config {
 
 /// All but one.
 fn without(rule: VhoRule) -> Config {
-    Config { vho: ALL.into_iter().filter(|&other| other != rule).collect(), ..ten("sack") }
+    Config { vho: VhoRule::ALL.into_iter().filter(|&other| other != rule).collect(), ..ten("sack") }
 }
 
 /// Segments 1 to 10 in flight, cwnd 10, a round trip of 100 ms.
@@ -327,7 +318,7 @@ fn whatever_a_sender_of_any_profile_is_told_its_data_arrives() {
     let links: Vec<_> = links.into_iter().chain([broken, wide]).collect();
     let kinds = [Kind::Start, Kind::MakeBeforeBreak, Kind::BreakBeforeMake, Kind::Resumed];
     for profile in PROFILES {
-        let vho: VhoRules = ALL.into_iter().collect();
+        let vho: VhoRules = VhoRule::ALL.into_iter().collect();
         let mut s = bulk(Config { vho, ..plain(profile.name) }, 60);
         let mut number = 0;
         for (at, new) in (0..).step_by(70).zip(links.iter().chain(&links)) {
