@@ -118,6 +118,36 @@ impl<H: Copy> Link<H> {
         Ok(())
     }
 
+    /// Whether [`Link::relay`] can say when a packet arrives: as long as nothing is done to the link, and if it loses none on
+    /// the way.
+    pub fn foresees(&self) -> bool {
+        !self.impaired && self.fifo.len() == 0
+    }
+
+    /// As [`Link::enqueue`], for a driver that sends the packet on itself: says when it arrives, and does not let it out
+    /// then. The link must be one that [`Link::foresees`]; from the first of them on, all its packets are taken this way.
+    ///
+    /// # Errors
+    /// As [`Link::enqueue`].
+    #[inline]
+    pub fn relay(
+        &mut self,
+        now: Instant,
+        handle: H,
+        size: Bytes,
+        has_payload: bool,
+    ) -> Result<Instant, Cause> {
+        let size = clamp(size);
+        self.fifo.forget_departed(now);
+        if self.fifo.len() >= self.unchecked as usize {
+            self.admit(now, size)?;
+        }
+        let departure = self.line.serve(now, size);
+        let entry = Entry::new(handle, size, has_payload, departure, departure + self.delay);
+        self.delivered += 1;
+        Ok(self.fifo.push(entry))
+    }
+
     /// Whether there is room, now that it must be known what has left the queue.
     #[inline(never)]
     fn admit(&mut self, now: Instant, size: u32) -> Result<(), Cause> {

@@ -30,7 +30,8 @@ impl Air {
     }
 }
 
-/// Where a channel's packets wait: which medium, which lane. [`OnAir::NOWHERE`] of a wire.
+/// Where a channel's packets wait: which medium, which lane. [`OnAir::NOWHERE`] of a wire, [`OnAir::RELAYED`] of one in
+/// tandem with the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnAir {
     pub(crate) medium: u16,
@@ -39,19 +40,31 @@ pub(crate) struct OnAir {
 
 impl OnAir {
     /// There are fewer media.
-    pub(crate) const MOST: u16 = u16::MAX;
+    pub(crate) const MOST: u16 = u16::MAX - 1;
     /// That of a wire.
     pub(crate) const NOWHERE: Self = Self { medium: Self::MOST, lane: u16::MAX };
+    /// That of a wire whose packets are sent on at once.
+    pub(crate) const RELAYED: Self = Self { medium: Self::MOST + 1, lane: u16::MAX };
 
     #[inline]
     pub(crate) fn is_somewhere(self) -> bool {
-        self.medium != Self::MOST
+        self.medium < Self::MOST
+    }
+
+    #[inline]
+    pub(crate) fn is_plain(self) -> bool {
+        self.medium == Self::MOST
+    }
+
+    #[inline]
+    pub(crate) fn is_relayed(self) -> bool {
+        self.medium > Self::MOST
     }
 }
 
 impl Network {
     /// Hands a packet to the medium of a channel.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn contend(&mut self, now: Instant, id: ChannelId, passing: Passing) {
         let channel = &self.channels[id];
         if channel.link.is_gone() {

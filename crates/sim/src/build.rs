@@ -73,6 +73,7 @@ pub(crate) fn network(
         quick_start,
         subnets: scenario.subnets,
         fits_cache: fits_cache(ends.ports.len(), scenario.links.len() * 2),
+        end: Instant::MAX,
         failed: None,
         topology,
     };

@@ -24,6 +24,7 @@ mod report;
 mod run;
 mod sdn;
 mod side;
+mod tandem;
 mod wheel;
 
 pub use control::{Options, RunError};

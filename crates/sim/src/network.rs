@@ -1,7 +1,7 @@
 //! The network in motion: packets from endpoint to link to node to endpoint.
 //!
-//! A packet crosses a node within the event of its arrival, so a hop costs one event. Nothing here knows a shape of
-//! topology, a number of flows, or who helps.
+//! A packet crosses a node within the event of its arrival, so a hop costs one event, and one between links in tandem none.
+//! Nothing here knows a shape of topology, a number of flows, or who helps.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -97,6 +97,8 @@ pub(crate) struct Network {
     pub(crate) subnets: bool,
     /// Whether so few bytes take turns that they stay in the processor's cache: only packets are fetched ahead then.
     pub(crate) fits_cache: bool,
+    /// When the run ends.
+    pub(crate) end: Instant,
     /// What ends the run at the next look.
     pub(crate) failed: Option<RunError>,
 }
@@ -240,7 +242,13 @@ impl Network {
             // The answer goes back by the same link.
             prefetch::<CHANNEL_LINES, _>(Some(&self.channels[id ^ 1].timer));
         } else if let Some(next) = self.topology.pass_on(channel.to as usize, passing.goal) {
-            prefetch::<CHANNEL_LINES, _>(Some(&self.channels[next as usize].timer));
+            let next = &self.channels[next as usize];
+            prefetch::<CHANNEL_LINES, _>(Some(&next.timer));
+            if next.on_air.is_relayed()
+                && let Some(last) = self.topology.pass_on(next.to as usize, passing.goal)
+            {
+                prefetch::<CHANNEL_LINES, _>(Some(&self.channels[last as usize].timer));
+            }
         }
     }
 
@@ -363,7 +371,7 @@ impl Network {
     /// A packet has come where no way leads on. Where its station has been before a make-before-break handover, the link to it
     /// is still there.
     #[cold]
-    fn stray(&mut self, now: Instant, node: NodeId, passing: Passing) {
+    pub(crate) fn stray(&mut self, now: Instant, node: NodeId, passing: Passing) {
         let mut last = self.topology.ports(node).iter().filter(|port| port.neighbour == passing.goal.node);
         match last.find(|port| !self.channels[port.out as usize].link.is_gone()).map(|port| port.out) {
             Some(channel) => self.transmit(now, channel as usize, passing),
@@ -378,8 +386,13 @@ impl Network {
         if !self.taps.is_empty() {
             self.record_departure(now, id, passing.handle);
         }
-        if self.channels[id].on_air.is_somewhere() {
-            return self.contend(now, id, passing);
+        let on_air = self.channels[id].on_air;
+        if !on_air.is_plain() {
+            return if on_air.is_relayed() {
+                self.relay(now, id, passing)
+            } else {
+                self.contend(now, id, passing)
+            };
         }
         self.propagate(now, id, passing);
     }

@@ -60,7 +60,10 @@ pub fn run_with(
     let paths = plan::paths(scenario, &topology, &timeline).map_err(RunError::Scenario)?;
     let starts = plan::starts(scenario, options.seed);
     let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts };
-    let network = build::network(scenario, scheme, topology, &layout, options, plugins)?;
+    let mut network = build::network(scenario, scheme, topology, &layout, options, plugins)?;
+    if !options.series {
+        network.find_tandems(&paths, &timeline, Instant::ZERO + scenario.duration);
+    }
     let sampler = options.series.then(|| Sampler::new(segment_size(scheme).0, network.channels.len(), sink));
     let outages = Outages::new(&timeline, &paths);
     let mut simulation = Simulation::new(scenario, &timeline, outages, network, sampler);

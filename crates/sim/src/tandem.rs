@@ -1,0 +1,154 @@
+//! Links in tandem: where all that comes out of a link goes on by links that nothing else enters, when it gets there is
+//! known as soon as it enters the first. No event stands between them.
+
+use handfast_core::Instant;
+use handfast_measure::plan::Paths;
+use handfast_measure::timeline::{Change, Timeline};
+use handfast_measure::topology::{ChannelId, channel};
+
+use crate::air::OnAir;
+use crate::network::Network;
+use crate::packets::Passing;
+
+/// Who enters a channel, as far as the flows' ways say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Feeder {
+    Nobody,
+    /// What comes out of one other channel.
+    Channel(u32),
+    /// Hosts, or what comes out of several channels.
+    Several,
+}
+
+impl Feeder {
+    fn and(self, other: Self) -> Self {
+        if self == Self::Nobody || self == other { other } else { Self::Several }
+    }
+}
+
+/// The channels whose packets can be sent on when they enter: the one after such a channel sees the same packets in the same
+/// order at the same times as if each had waited for its arrival. Nothing may happen to either that is not known by then,
+/// and no flow may end between them. `fixed` says of a channel that nothing does.
+fn leading(paths: &Paths, channels: usize, fixed: impl Fn(ChannelId) -> bool) -> Vec<ChannelId> {
+    let ways = || paths.forward.iter().chain(&paths.backward);
+    let mut feeders = vec![Feeder::Nobody; channels];
+    for way in ways() {
+        let before = std::iter::once(Feeder::Several).chain(way.iter().map(|&id| Feeder::Channel(id)));
+        for (&id, feeder) in way.iter().zip(before) {
+            feeders[id as usize] = feeders[id as usize].and(feeder);
+        }
+    }
+    let mut leads = vec![false; channels];
+    for &id in ways().flatten() {
+        leads[id as usize] = fixed(id as usize);
+    }
+    for way in ways() {
+        for (at, &id) in way.iter().enumerate() {
+            let next = way.get(at + 1).map(|&next| next as usize);
+            leads[id as usize] &=
+                next.is_some_and(|next| feeders[next] == Feeder::Channel(id) && fixed(next));
+        }
+    }
+    (0..channels).filter(|&id| leads[id]).collect()
+}
+
+/// For each channel whether something is done to its link within the run.
+fn changing(timeline: &Timeline, channels: usize) -> Vec<bool> {
+    let mut changing = vec![false; channels];
+    for (_, change) in timeline.changes() {
+        let links = match change {
+            Change::Rate(id, _) | Change::Delay(id, _) => {
+                changing[id] = true;
+                continue;
+            }
+            Change::Signal(link, _) => [link; 2],
+            Change::Down(outage) | Change::Up(outage) => {
+                [timeline.outages[outage].goes, timeline.outages[outage].comes]
+            }
+            Change::Probe(_) => continue,
+        };
+        for link in links {
+            changing[channel(link, 0)] = true;
+            changing[channel(link, 1)] = true;
+        }
+    }
+    changing
+}
+
+impl Network {
+    /// Finds the links in tandem; before time 0, when everything has its place. Where somebody looks at packets or queues on the
+    /// way, or a station roams, none counts as such: then what is seen, or where packets go, depends on when.
+    pub(crate) fn find_tandems(&mut self, paths: &Paths, timeline: &Timeline, end: Instant) {
+        self.end = end;
+        let seen = self.looks_closer || !self.taps.is_empty() || !self.helper_of.is_empty();
+        let commanded = self.control.is_some() || self.notifiers.is_some();
+        if seen || commanded || timeline.outages.iter().any(|outage| outage.station.is_some()) {
+            return;
+        }
+        let changing = changing(timeline, self.channels.len());
+        let still = |id: ChannelId| !changing[id] && !self.channels[id].on_air.is_somewhere();
+        for id in leading(paths, self.channels.len(), still) {
+            let channel = &mut self.channels[id];
+            if channel.link.foresees() {
+                channel.on_air = OnAir::RELAYED;
+            }
+        }
+    }
+
+    /// Sends a packet through a link in tandem, and onto the one after it, where it arrives later than now.
+    #[inline(never)]
+    pub(crate) fn relay(&mut self, mut now: Instant, mut id: ChannelId, passing: Passing) {
+        loop {
+            let channel = &mut self.channels[id];
+            now = match channel.link.relay(now, passing, passing.size(), passing.has_payload()) {
+                Ok(arrival) => arrival,
+                Err(cause) => return self.fail(now, id, passing.handle, cause),
+            };
+            if now >= self.end {
+                // It is under way when the run ends: nothing becomes of it.
+                return;
+            }
+            self.books.packet_hops += 1;
+            let node = channel.to as usize;
+            match self.topology.pass_on(node, passing.goal) {
+                Some(next) if !self.channels[next as usize].on_air.is_relayed() => {
+                    return self.propagate(now, next as usize, passing);
+                }
+                Some(next) => id = next as usize,
+                None => return self.stray(now, node, passing),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those of the flows with these ways that lead on, where nothing happens to any but `changing`.
+    fn found(ways: &[&[u32]], changing: &[ChannelId]) -> Vec<ChannelId> {
+        let forward = ways.iter().map(|way| way.to_vec()).collect();
+        let paths = Paths { forward, backward: Vec::new(), reroutes: Vec::new() };
+        leading(&paths, 10, |id| !changing.contains(&id))
+    }
+
+    #[test]
+    fn a_bottleneck_leads_on_and_what_comes_together_before_it_does_not() {
+        assert_eq!(found(&[&[0, 4, 6], &[2, 4, 8]], &[]), [4]);
+        assert_eq!(found(&[&[0, 4, 6]], &[]), [0, 4]);
+    }
+
+    #[test]
+    fn where_another_flow_begins_ends_or_joins_nothing_is_known_ahead() {
+        assert_eq!(found(&[&[0, 4, 6], &[2, 4]], &[]), [], "a flow ends after 4");
+        assert_eq!(found(&[&[0, 4, 6], &[6]], &[]), [0], "one begins before 6");
+        assert_eq!(found(&[&[0, 4, 6], &[2, 6]], &[]), [0], "one joins before 6");
+        assert_eq!(found(&[&[0, 4, 6], &[0, 2, 8]], &[]), [0, 2, 4], "they part after 0");
+    }
+
+    #[test]
+    fn a_link_that_changes_neither_leads_nor_is_led_to() {
+        assert_eq!(found(&[&[0, 4, 6, 8]], &[4]), [6]);
+        assert_eq!(found(&[&[0, 4, 6], &[0, 2, 8]], &[2]), [4], "one of those after 0");
+    }
+}
