@@ -1,13 +1,17 @@
 //! A FIFO for what is nearly always short.
 
-/// A FIFO with a place in it for an element that comes while it is empty: while it holds no more it touches no other memory.
+/// A FIFO that keeps its first element in place: to look at that, or at all there is while it holds one, touches no other
+/// memory.
 #[derive(Clone, Debug)]
 pub struct ShortQueue<T> {
     front: Option<T>,
     /// How many elements there are.
     len: u32,
-    /// What stands behind the first, or all there is. Kept when it runs empty, for the next time.
-    rest: Option<Box<Ring<T>>>,
+    /// Where in `places` the second stands.
+    head: u32,
+    /// The places of those behind the first, around the end; the others hold none. A power of two of them, so that a place is
+    /// found by a mask, or none yet. Kept when it runs empty, for the next time.
+    places: Box<[Option<T>]>,
 }
 
 impl<T> Default for ShortQueue<T> {
@@ -18,8 +22,8 @@ impl<T> Default for ShortQueue<T> {
 
 impl<T> ShortQueue<T> {
     /// An empty queue.
-    pub const fn new() -> Self {
-        Self { front: None, len: 0, rest: None }
+    pub fn new() -> Self {
+        Self { front: None, len: 0, head: 0, places: Box::default() }
     }
 
     /// How many elements there are.
@@ -34,47 +38,37 @@ impl<T> ShortQueue<T> {
         self.len == 0
     }
 
-    /// What stands behind the place for the first, if anything does.
-    #[inline]
-    fn behind(&self) -> Option<&Ring<T>> {
-        let any = self.len() > usize::from(self.front.is_some());
-        self.rest.as_deref().filter(|_| any)
-    }
-
-    #[inline]
-    fn behind_mut(&mut self) -> Option<&mut Ring<T>> {
-        let any = self.len() > usize::from(self.front.is_some());
-        self.rest.as_deref_mut().filter(|_| any)
-    }
-
     /// The first element.
     #[inline]
     pub fn front(&self) -> Option<&T> {
-        self.front.as_ref().or_else(|| self.behind()?.get(0))
+        self.front.as_ref()
     }
 
     /// The first element.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
-        if self.front.is_some() { self.front.as_mut() } else { self.behind_mut()?.get_mut(0) }
+        self.front.as_mut()
     }
 
     /// The last element.
     #[inline]
     pub fn back_mut(&mut self) -> Option<&mut T> {
-        let behind = self.len() - usize::from(self.front.is_some());
-        match behind.checked_sub(1) {
-            None => self.front.as_mut(),
-            Some(last) => self.rest.as_mut()?.get_mut(last),
+        match self.len {
+            0 | 1 => self.front.as_mut(),
+            len => {
+                let place = self.place(len - 2);
+                self.places.get_mut(place)?.as_mut()
+            }
         }
     }
 
     /// The element with that number, from 0.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
-        match index.checked_sub(usize::from(self.front.is_some())) {
+        match u32::try_from(index).ok()?.checked_sub(1) {
             None => self.front.as_ref(),
-            Some(behind) => self.behind().filter(|_| index < self.len())?.get(behind),
+            Some(behind) if behind + 1 < self.len => self.places.get(self.place(behind))?.as_ref(),
+            Some(_) => None,
         }
     }
 
@@ -85,7 +79,13 @@ impl<T> ShortQueue<T> {
         if self.len == 0 {
             self.front = Some(element);
         } else {
-            self.rest.get_or_insert_default().push_back(element);
+            if self.len as usize > self.places.len() {
+                self.grow();
+            }
+            let place = self.place(self.len - 1);
+            if let Some(place) = self.places.get_mut(place) {
+                *place = Some(element);
+            }
         }
         self.len += 1;
     }
@@ -93,99 +93,49 @@ impl<T> ShortQueue<T> {
     /// Removes the first element.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
-        let element = match self.front.take() {
-            Some(front) => front,
-            None => self.behind_mut()?.pop_front()?,
-        };
+        let element = self.front.take()?;
         self.len -= 1;
+        if self.len > 0 {
+            self.front = self.pop_behind();
+        }
         Some(element)
     }
 
     /// All elements in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        self.front.iter().chain(self.behind().into_iter().flat_map(Ring::iter))
+        let (end, start) = self.places.split_at(self.head as usize);
+        self.front.iter().chain(start.iter().chain(end).flatten())
     }
 
     /// All elements in order.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
-        self.front.iter_mut().chain(self.rest.iter_mut().flat_map(|rest| rest.iter_mut()))
-    }
-}
-
-/// A ring whose number of places is a power of two, so that a place is found by a mask.
-#[derive(Clone, Debug)]
-struct Ring<T> {
-    /// Those from `head` on hold the elements, around the end; the others hold none.
-    places: Box<[Option<T>]>,
-    head: usize,
-    len: usize,
-}
-
-impl<T> Default for Ring<T> {
-    fn default() -> Self {
-        Self { places: Self::empty(4), head: 0, len: 0 }
-    }
-}
-
-impl<T> Ring<T> {
-    fn empty(places: usize) -> Box<[Option<T>]> {
-        std::iter::repeat_with(|| None).take(places).collect()
+        let (end, start) = self.places.split_at_mut(self.head as usize);
+        self.front.iter_mut().chain(start.iter_mut().chain(end).flatten())
     }
 
+    /// Where the element stands that has that number among those behind the first.
     #[inline]
-    fn place(&self, index: usize) -> usize {
-        self.head.wrapping_add(index) & self.places.len().wrapping_sub(1)
+    fn place(&self, behind: u32) -> usize {
+        self.head.wrapping_add(behind) as usize & self.places.len().wrapping_sub(1)
     }
 
+    /// Removes the first of those behind the first.
     #[inline]
-    fn get(&self, index: usize) -> Option<&T> {
-        self.places.get(self.place(index))?.as_ref()
+    fn pop_behind(&mut self) -> Option<T> {
+        let element = self.places.get_mut(self.head as usize)?.take();
+        self.head = self.place(1) as u32;
+        element
     }
 
-    #[inline]
-    fn get_mut(&mut self, index: usize) -> Option<&mut T> {
-        let place = self.place(index);
-        self.places.get_mut(place)?.as_mut()
-    }
-
-    #[inline]
-    fn push_back(&mut self, element: T) {
-        if self.len == self.places.len() {
-            self.grow();
-        }
-        let place = self.place(self.len);
-        if let Some(place) = self.places.get_mut(place) {
-            *place = Some(element);
-            self.len += 1;
-        }
-    }
-
-    #[inline]
-    fn pop_front(&mut self) -> Option<T> {
-        let element = self.places.get_mut(self.head)?.take()?;
-        self.head = self.place(1);
-        self.len -= 1;
-        Some(element)
-    }
-
+    /// All places behind the first are taken.
     #[cold]
     fn grow(&mut self) {
-        let mut places = Self::empty(self.places.len() * 2);
-        for place in &mut places {
-            *place = self.pop_front();
+        let before = self.places.len();
+        let mut places: Box<[_]> = std::iter::repeat_with(|| None).take((2 * before).max(4)).collect();
+        for place in places.iter_mut().take(before) {
+            *place = self.pop_behind();
         }
-        let len = self.places.len();
-        *self = Self { places, head: 0, len };
-    }
-
-    fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        let (end, start) = self.places.split_at(self.head);
-        start.iter().chain(end).flatten()
-    }
-
-    fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
-        let (end, start) = self.places.split_at_mut(self.head);
-        start.iter_mut().chain(end).flatten()
+        (self.places, self.head) = (places, 0);
     }
 }
 

@@ -62,19 +62,11 @@ pub(crate) struct Fifo<H> {
     held_bytes: u64,
     /// How many packets were in front of the border when it was last looked up.
     departed: u32,
-    /// How many an outage took.
-    doomed: u32,
 }
 
 impl<H: Copy> Fifo<H> {
-    pub(crate) const fn new() -> Self {
-        Self {
-            entries: ShortQueue::new(),
-            last_arrival: Instant::ZERO,
-            held_bytes: 0,
-            departed: 0,
-            doomed: 0,
-        }
+    pub(crate) fn new() -> Self {
+        Self { entries: ShortQueue::new(), last_arrival: Instant::ZERO, held_bytes: 0, departed: 0 }
     }
 
     /// Packets on the link: in the queue or in the air.
@@ -95,7 +87,8 @@ impl<H: Copy> Fifo<H> {
     }
 
     /// Appends a packet and says when it arrives: no earlier than the one before it, whatever became of the delay meanwhile.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the entry is made where it is to stand, not copied there")]
     pub(crate) fn push(&mut self, mut entry: Entry<H>) -> Instant {
         entry.arrival = entry.arrival.max(self.last_arrival);
         self.last_arrival = entry.arrival;
@@ -104,17 +97,10 @@ impl<H: Copy> Fifo<H> {
         entry.arrival
     }
 
-    /// Whether an outage took one of the packets.
-    #[inline]
-    pub(crate) fn has_doomed(&self) -> bool {
-        self.doomed > 0
-    }
-
     /// Removes the first packet, which must have arrived.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Entry<H>> {
         let entry = self.entries.pop_front()?;
-        self.doomed -= u32::from(entry.is_doomed());
         match self.departed.checked_sub(1) {
             Some(left) => self.departed = left,
             None => self.held_bytes -= u64::from(entry.size()),
@@ -175,7 +161,6 @@ impl<H: Copy> Fifo<H> {
         for entry in self.entries.iter_mut().rev().take_while(|entry| entry.arrival > now) {
             entry.departure = entry.departure.min(now);
             entry.arrival = now;
-            self.doomed += u32::from(!entry.is_doomed());
             entry.meta |= DOOMED;
         }
         self.last_arrival = self.last_arrival.min(now);

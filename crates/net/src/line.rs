@@ -16,8 +16,9 @@ pub(crate) struct Line {
     /// By how much `free_at` was rounded up, in nanobits. Carried from packet to packet, so that a backlog drains at exactly
     /// the rate however short its packets are.
     early: u64,
-    /// The last size and what it takes: one direction carries few sizes, and a division costs more than all else here.
-    memo: (u32, Duration, u64),
+    /// The last size, the nanoseconds it takes, and by how much they are rounded up: one direction carries few sizes, and a
+    /// division costs more than all else here. Nothing is kept that takes longer than four seconds.
+    memo: (u32, u32, u64),
 }
 
 impl Line {
@@ -26,8 +27,8 @@ impl Line {
     }
 
     /// Zero bytes take no time at any rate.
-    const fn no_memo() -> (u32, Duration, u64) {
-        (0, Duration::ZERO, 0)
+    const fn no_memo() -> (u32, u32, u64) {
+        (0, 0, 0)
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -41,10 +42,18 @@ impl Line {
             return Instant::MAX;
         }
         if size != self.memo.0 {
-            let (took, early) = self.rate.serialisation(Bytes(u64::from(size))).unwrap_or_default();
-            self.memo = (size, took, early);
+            return self.serve_another(now, size);
         }
-        self.take(now, self.memo.1, self.memo.2)
+        self.take(now, Duration::from_nanos(u64::from(self.memo.1)), self.memo.2)
+    }
+
+    /// [`Line::serve`] for another size than before.
+    fn serve_another(&mut self, now: Instant, size: u32) -> Instant {
+        let (took, early) = self.rate.serialisation(Bytes(u64::from(size))).unwrap_or_default();
+        if let Ok(nanos) = u32::try_from(took.as_nanos()) {
+            self.memo = (size, nanos, early);
+        }
+        self.take(now, took, early)
     }
 
     /// Serialises the rest of a packet, `work` nanobits.
@@ -57,11 +66,10 @@ impl Line {
 
     #[inline]
     fn take(&mut self, now: Instant, took: Duration, early: u64) -> Instant {
-        if now >= self.free_at {
-            (self.free_at, self.early) = (now, 0);
-        }
-        self.free_at += took;
-        self.early += early;
+        // Without a branch: whether a line is idle is anybody's guess.
+        let carried = self.early * u64::from(now < self.free_at);
+        self.free_at = self.free_at.max(now) + took;
+        self.early = carried + early;
         if self.early >= self.rate.as_bps() {
             self.early -= self.rate.as_bps();
             self.free_at = self.free_at - Duration::from_nanos(1);

@@ -169,7 +169,7 @@ impl<H: Copy> Link<H> {
     /// first; after [`None`] that asks the other.
     #[inline]
     pub fn poll_plain(&mut self, now: Instant) -> Option<H> {
-        if self.impaired || self.fifo.has_doomed() || now < self.next {
+        if self.impaired || now < self.next || self.fifo.front()?.is_doomed() {
             return None;
         }
         let entry = self.fifo.pop()?;

@@ -217,16 +217,15 @@ impl Network {
         }
     }
 
-    /// Asks for what the event after this one is likely to begin with: what stands in front of a link, what stands behind
-    /// that, and the packet, if it comes to its end.
+    /// Asks for what the event after this one is likely to begin with: a link, and the packet in front of it. That may not be
+    /// at its end yet; but to wait here for who knows would cost more than to ask in vain.
     #[inline]
     fn get_next_ready(&self) {
         if let Some(id) = self.queue.next_link()
             && let Some(channel) = self.channels.get(id as usize)
-            && let Some(passing) = channel.link.front()
         {
-            prefetch::<2, _>(Some(passing));
-            if passing.goal.node == channel.to {
+            prefetch::<CHANNEL_LINES, _>(Some(&channel.timer));
+            if let Some(passing) = channel.link.front() {
                 self.packets.prefetch(passing.handle);
             }
         }
