@@ -20,6 +20,7 @@ mod plugin;
 mod prefetch;
 mod queue;
 mod quick_start;
+mod ready;
 mod report;
 mod run;
 mod sdn;

@@ -20,7 +20,6 @@ use crate::air::{Air, OnAir};
 use crate::capture::Taps;
 use crate::notify::Notifiers;
 use crate::packets::{Handle, Label, Packets, Passing};
-use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::queue::{Entry, EventQueue, Machine, Timer};
 use crate::quick_start::Routers;
 use crate::sdn::Control;
@@ -141,19 +140,17 @@ impl Network {
     #[inline]
     fn wake_link(&mut self, now: Instant, id: ChannelId, entry: Entry) {
         self.queue.pop_link(&mut self.channels[id].timer, entry);
-        self.get_next_ready();
+        if self.fits_cache {
+            self.get_next_ready();
+        } else {
+            self.get_ready();
+        }
         self.empty_channel(now, id);
         let channel = &mut self.channels[id];
         let next = channel.link.next();
         assert_later(now, next, "a link");
         // What came out may have led to something new on this very link.
         self.queue.arm_link(&mut channel.timer, next);
-        if !self.fits_cache
-            && let Some(&passing) = channel.link.front()
-        {
-            self.packets.prefetch(passing.handle);
-            self.get_ready(id, passing);
-        }
     }
 
     /// Takes from a channel what has come out, and enters its deadline anew: after something was done to the link.
@@ -217,50 +214,6 @@ impl Network {
         }
     }
 
-    /// Asks for what the event after this one is likely to begin with: a link, and the packet in front of it. That may not be
-    /// at its end yet; but to wait here for who knows would cost more than to ask in vain.
-    #[inline]
-    fn get_next_ready(&self) {
-        if let Some(id) = self.queue.next_link()
-            && let Some(channel) = self.channels.get(id as usize)
-        {
-            prefetch::<CHANNEL_LINES, _>(Some(&channel.timer));
-            if let Some(passing) = channel.link.front() {
-                self.packets.prefetch(passing.handle);
-            }
-        }
-    }
-
-    /// Asks for what a packet will need where a channel takes it, so that it is in the cache by then. With thousands of flows
-    /// nearly all of that is not.
-    #[inline]
-    fn get_ready(&self, id: ChannelId, passing: Passing) {
-        let channel = &self.channels[id];
-        if passing.goal.node == channel.to {
-            self.prefetch_side(self.packets.label(passing.handle).origin ^ 1);
-            // The answer goes back by the same link.
-            prefetch::<CHANNEL_LINES, _>(Some(&self.channels[id ^ 1].timer));
-        } else if let Some(next) = self.topology.pass_on(channel.to as usize, passing.goal) {
-            let next = &self.channels[next as usize];
-            prefetch::<CHANNEL_LINES, _>(Some(&next.timer));
-            if next.on_air.is_relayed()
-                && let Some(last) = self.topology.pass_on(next.to as usize, passing.goal)
-            {
-                prefetch::<CHANNEL_LINES, _>(Some(&self.channels[last as usize].timer));
-            }
-        }
-    }
-
-    #[inline]
-    fn prefetch_side(&self, id: u32) {
-        let first = self.sides.get(id as usize).map(|side| &side.timer);
-        if id.is_multiple_of(2) {
-            prefetch::<SENDER_LINES, _>(first);
-        } else {
-            prefetch::<RECEIVER_LINES, _>(first);
-        }
-    }
-
     fn wake_side(&mut self, now: Instant, id: SideId) {
         let side = &mut self.sides[id];
         if side.deadline().is_some_and(|due| due <= now) {
@@ -271,10 +224,8 @@ impl Network {
         let deadline = side.deadline();
         assert_later(now, deadline.unwrap_or(Instant::MAX), "an endpoint or application");
         self.queue.settle(&mut side.timer, deadline);
-        if !self.fits_cache
-            && let Some(Machine::Side(next)) = self.queue.next_timer()
-        {
-            self.prefetch_side(next);
+        if !self.fits_cache {
+            self.get_next_timer_ready();
         }
     }
 
@@ -401,14 +352,10 @@ impl Network {
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     pub(crate) fn propagate(&mut self, now: Instant, id: ChannelId, passing: Passing) {
         let channel = &mut self.channels[id];
-        let was_idle = channel.link.next() == Instant::MAX;
         if let Err(cause) = channel.link.enqueue(now, passing, passing.size(), passing.has_payload()) {
             return self.fail(now, id, passing.handle, cause);
         }
         self.queue.arm_link(&mut channel.timer, channel.link.next());
-        if was_idle && !self.fits_cache {
-            self.get_ready(id, passing);
-        }
     }
 
     /// A packet has reached the node it is addressed to.
@@ -621,20 +568,6 @@ impl Network {
         self.packets.free(handle);
     }
 }
-
-/// What is taken to stay in the second level of a core's cache, where there is nothing else: half of what is common.
-const CACHED: usize = 1 << 20;
-
-/// Whether the tables of so many sides and channels fit there.
-pub(crate) fn fits_cache(sides: usize, channels: usize) -> bool {
-    sides * size_of::<Side>() + channels * size_of::<Channel>() <= CACHED
-}
-
-/// Cache lines of sides that send (the even ones), of those that receive, and of a channel.
-const SENDER_LINES: usize = size_of::<Side>().div_ceil(CACHE_LINE);
-const RECEIVER_LINES: usize = Side::RECEIVING.div_ceil(CACHE_LINE);
-const CHANNEL_LINES: usize = size_of::<Channel>().div_ceil(CACHE_LINE);
-const _: () = assert!(CHANNEL_LINES <= 3);
 
 /// The controller's number among the agents.
 pub(crate) const CONTROL: u32 = (1 << 24) - 1;
