@@ -40,6 +40,7 @@ impl Network {
             else {
                 return;
             };
+            prefetch::<1, _>(channel.link.behind_front());
             if passing.goal.node == channel.to {
                 packets.prefetch(passing.handle);
                 // The answer goes back by the same link.

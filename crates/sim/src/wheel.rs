@@ -27,7 +27,7 @@ struct Node {
 #[derive(Clone, Copy, Debug, Default)]
 struct Spell {
     searches: u32,
-    /// Entries that were compared in those searches.
+    /// Entries that new ones went behind.
     compared: u32,
     /// Entries that lay beyond the end.
     beyond: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Wheel {
     shift: u32,
     /// The first slot, counted from time 0. No entry stands before it.
     start: u64,
-    /// The first node of each slot's list; slots are reused modulo their number.
+    /// The first node of each slot's list, which is in order; slots are reused modulo their number.
     heads: Box<[u32; SLOTS]>,
     nodes: Vec<Node>,
     free: u32,
@@ -90,11 +90,33 @@ impl Wheel {
         let node = self.free;
         let Some(place) = self.nodes.get_mut(node as usize) else { return self.insert_anew(entry) };
         self.free = place.next;
-        *place = Node { entry, next: std::mem::replace(&mut self.heads[index], node) };
+        let head = self.heads[index];
+        if self.nodes.get(head as usize).is_some_and(|head| head.entry < entry) {
+            self.link_behind(head, Node { entry, next: node });
+            return true;
+        }
+        self.nodes[node as usize] = Node { entry, next: head };
+        self.heads[index] = node;
         self.occupied[index / WORD] |= 1 << (index % WORD);
         self.words |= 1 << (index / WORD);
         self.first = self.first.min(entry);
         true
+    }
+
+    /// Puts the node that `new` names as its next where it belongs, behind `head`.
+    #[inline(never)]
+    fn link_behind(&mut self, head: u32, Node { entry, next: new }: Node) {
+        let mut before = head;
+        let next = loop {
+            self.spell.compared += 1;
+            let next = self.nodes[before as usize].next;
+            match self.nodes.get(next as usize) {
+                Some(node) if node.entry < entry => before = next,
+                _ => break next,
+            }
+        };
+        self.nodes[before as usize].next = new;
+        self.nodes[new as usize] = Node { entry, next };
     }
 
     /// [`Wheel::insert`] where no node is free.
@@ -149,19 +171,15 @@ impl Wheel {
         self.free = node;
     }
 
-    /// Takes the node of the earliest entry, which there is, out of its list. No entry stands before its slot.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "with each event; a call would be a fifth of it")]
+    /// Takes the node of the earliest entry, which there is, out of its list: it is the first there. No entry stands before its
+    /// slot.
+    #[inline]
     fn unlink_first(&mut self) -> u32 {
         self.start = self.slot(self.first);
         let index = self.start as usize % SLOTS;
         let head = self.heads[index];
-        let Node { entry, next } = self.nodes[head as usize];
-        if entry == self.first {
-            self.set_head(index, next);
-            return head;
-        }
-        self.unlink(index, self.first).unwrap_or(head)
+        self.set_head(index, self.nodes[head as usize].next);
+        head
     }
 
     /// Takes an entry's node out of a slot's list; [`None`] where it is not there.
@@ -202,8 +220,8 @@ impl Wheel {
     pub(crate) fn judge(&mut self) -> Vec<Entry> {
         // An entry goes in for each that comes out.
         let Spell { searches, compared, beyond } = std::mem::take(&mut self.spell);
-        let crowded = compared > 5 * searches;
-        let short = beyond > searches / 8 && compared < 2 * searches;
+        let crowded = compared > 2 * searches;
+        let short = beyond > searches / 8 && compared < searches / 2;
         if crowded && self.shift > 0 {
             self.resize(self.shift - 1)
         } else if short && self.shift < MAX_SHIFT {
@@ -263,14 +281,8 @@ impl Wheel {
         if self.words == 0 {
             return Entry::NEVER;
         }
-        let mut first = Entry::NEVER;
-        let mut at = self.heads[self.first_occupied()];
-        while let Some(node) = self.nodes.get(at as usize) {
-            self.spell.compared += 1;
-            first = first.min(node.entry);
-            at = node.next;
-        }
-        first
+        let head = self.heads[self.first_occupied()];
+        self.nodes.get(head as usize).map_or(Entry::NEVER, |node| node.entry)
     }
 
     /// The first slot with entries, from the start of the wheel around. There is one.
