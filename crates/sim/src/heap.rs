@@ -1,23 +1,37 @@
 //! A 4-ary heap of events.
 
+use crate::prefetch::prefetch;
 use crate::queue::Entry;
 
+/// The four children of an entry: a cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Family([Entry; ARITY]);
+
+const ARITY: usize = 4;
+const _: () = assert!(size_of::<Family>() == 64);
+
 /// A 4-ary heap that knows where its entries stand.
+///
+/// Places are counted through all families. The root stands last in the first one, so that a family holds just the children of
+/// one entry: those of place `p` are family `p - 2`. Places that hold nothing hold [`Entry::NEVER`].
 #[derive(Debug)]
 pub(crate) struct Heap {
     /// The earliest entry: it is looked at with each event, and changes with few.
     first: Entry,
-    entries: Vec<Entry>,
-    /// Where in `entries` the entry of each rank stands; meaningless without one.
+    families: Vec<Family>,
+    /// One past the last place that holds an entry.
+    end: usize,
+    /// Where the entry of each rank stands; meaningless without one.
     place: Vec<u32>,
 }
 
-const ARITY: usize = 4;
+const ROOT: usize = ARITY - 1;
 
 impl Heap {
     /// A heap for machines of ranks below `machines`.
     pub(crate) fn new(machines: usize) -> Self {
-        Self { first: Entry::NEVER, entries: Vec::new(), place: vec![0; machines] }
+        Self { first: Entry::NEVER, families: Vec::new(), end: ROOT, place: vec![0; machines] }
     }
 
     /// The earliest entry, or [`Entry::NEVER`].
@@ -28,8 +42,11 @@ impl Heap {
 
     /// Adds an entry of a rank that has none.
     pub(crate) fn insert(&mut self, entry: Entry) {
-        self.entries.push(entry);
-        self.rise(self.entries.len() - 1, entry);
+        if self.end.is_multiple_of(ARITY) || self.families.is_empty() {
+            self.families.push(Family([Entry::NEVER; ARITY]));
+        }
+        self.end += 1;
+        self.rise(self.end - 1, entry);
         self.first = self.first.min(entry);
     }
 
@@ -51,12 +68,19 @@ impl Heap {
     }
 
     fn note_first(&mut self) {
-        self.first = self.entries.first().copied().unwrap_or(Entry::NEVER);
+        self.first = self.families.first().map_or(Entry::NEVER, |family| family.0[ROOT]);
     }
 
     fn remove_at(&mut self, place: usize) {
-        let Some(last) = self.entries.pop() else { return };
-        if place < self.entries.len() {
+        if self.end == ROOT {
+            return;
+        }
+        self.end -= 1;
+        let last = std::mem::replace(self.at(self.end), Entry::NEVER);
+        if self.end.is_multiple_of(ARITY) || self.end == ROOT {
+            self.families.pop();
+        }
+        if place < self.end {
             // The last entry may belong above as well as below the gap, if that is in another branch.
             self.sink(place, last);
             let settled = self.place[last.rank()] as usize;
@@ -64,19 +88,26 @@ impl Heap {
         }
     }
 
+    #[inline]
+    fn at(&mut self, place: usize) -> &mut Entry {
+        &mut self.families[place / ARITY].0[place % ARITY]
+    }
+
+    #[inline]
     fn put(&mut self, place: usize, entry: Entry) {
-        self.entries[place] = entry;
+        *self.at(place) = entry;
         self.place[entry.rank()] = place as u32;
     }
 
     /// Moves `entry`, which is to stand at `place`, towards the root as far as it belongs.
     fn rise(&mut self, mut place: usize, entry: Entry) {
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            if self.entries[parent] < entry {
+        while place > ROOT {
+            let parent = place / ARITY + 2;
+            let above = *self.at(parent);
+            if above < entry {
                 break;
             }
-            self.put(place, self.entries[parent]);
+            self.put(place, above);
             place = parent;
         }
         self.put(place, entry);
@@ -84,26 +115,27 @@ impl Heap {
 
     /// Moves `entry`, which is to stand at `place`, towards the leaves as far as it belongs.
     fn sink(&mut self, mut place: usize, entry: Entry) {
-        while let Some(child) = self.first_child(place) {
-            if entry < self.entries[child] {
+        while let Some((child, below)) = self.first_child(place) {
+            if entry < below {
                 break;
             }
-            self.put(place, self.entries[child]);
+            self.put(place, below);
             place = child;
         }
         self.put(place, entry);
     }
 
-    /// The earliest of the children of `place`.
+    /// The earliest of the children of `place`, and where it stands; [`Entry::NEVER`] where none of its places holds one.
     #[inline]
-    fn first_child(&self, place: usize) -> Option<usize> {
-        let first = place * ARITY + 1;
-        if let Some(&[a, b, c, d]) = self.entries.get(first..first + ARITY) {
-            let (left, right) = (usize::from(b < a), 2 + usize::from(d < c));
-            let last_wins = usize::from(c.min(d) < a.min(b));
-            return Some(first + left + (right - left) * last_wins);
-        }
-        let (offset, _) = self.entries.get(first..)?.iter().enumerate().min_by_key(|(_, entry)| **entry)?;
-        Some(first + offset)
+    fn first_child(&self, place: usize) -> Option<(usize, Entry)> {
+        let family = place - 2;
+        let &Family([a, b, c, d]) = self.families.get(family)?;
+        // One of the next families will be compared next: they stand together.
+        let first = family * ARITY;
+        prefetch::<ARITY, _>(self.families.get(first - 2));
+        let (left, right) = (usize::from(b < a), 2 + usize::from(d < c));
+        let (before, after) = (a.min(b), c.min(d));
+        let last_wins = after < before;
+        Some((first + left + (right - left) * usize::from(last_wins), before.min(after)))
     }
 }

@@ -215,6 +215,9 @@ impl Network {
     }
 
     fn wake_side(&mut self, now: Instant, id: SideId) {
+        if !self.fits_cache {
+            self.get_way_ready(id);
+        }
         let side = &mut self.sides[id];
         if side.deadline().is_some_and(|due| due <= now) {
             side.on_timer(now);

@@ -181,6 +181,12 @@ impl EventQueue {
         }
     }
 
+    /// Whether [`EventQueue::look_ahead`] has slots to look at that it has not seen in this view.
+    #[inline]
+    pub(crate) fn comes_into_view(&self, view: usize, distance: u64) -> bool {
+        self.wheel.comes_into_view(view, distance)
+    }
+
     /// Shows the links that will be woken in less than `distance` slots of the wheel, each once for each view.
     #[inline]
     pub(crate) fn look_ahead(&mut self, view: usize, distance: u64, mut see: impl FnMut(u32)) {

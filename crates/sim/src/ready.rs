@@ -4,7 +4,7 @@
 use crate::network::{Channel, Network};
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::queue::Machine;
-use crate::side::Side;
+use crate::side::{Side, SideId};
 use crate::wheel::VIEWS;
 
 /// How many slots of the queue's wheel ahead of time a link is asked for, then the packet in front of it, then the end of the flow
@@ -27,8 +27,16 @@ impl Network {
     }
 
     /// Asks for what links will need soon.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn get_ready(&mut self) {
+        let [.., nearest] = AHEAD;
+        if self.queue.comes_into_view(VIEWS - 1, nearest) {
+            self.look_ahead();
+        }
+    }
+
+    #[inline(never)]
+    fn look_ahead(&mut self) {
         let Self { queue, channels, packets, sides, topology, .. } = self;
         let channel = |id: u32| channels.get(id as usize);
         let fetch = |id: u32| prefetch::<CHANNEL_LINES, _>(channel(id).map(|channel| &channel.timer));
@@ -68,7 +76,15 @@ impl Network {
         });
     }
 
+    /// Asks for the link by which the end of a flow sends: its timer has come up.
+    #[inline]
+    pub(crate) fn get_way_ready(&self, id: SideId) {
+        let out = self.sides[id].path.out as usize;
+        prefetch::<CHANNEL_LINES, _>(self.channels.get(out).map(|channel| &channel.timer));
+    }
+
     /// Asks for the end of a flow whose timer is likely to be the next that comes up.
+    #[inline]
     pub(crate) fn get_next_timer_ready(&self) {
         if let Some(Machine::Side(next)) = self.queue.next_timer() {
             prefetch_side(&self.sides, next);
@@ -76,7 +92,8 @@ impl Network {
     }
 }
 
-#[inline]
+// A function of its own: within the loops over slots every line's distance would be reloaded.
+#[inline(never)]
 fn prefetch_side(sides: &[Side], id: u32) {
     let first = sides.get(id as usize).map(|side| &side.timer);
     if id.is_multiple_of(2) {

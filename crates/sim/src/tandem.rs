@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn where_another_flow_begins_ends_or_joins_nothing_is_known_ahead() {
-        assert_eq!(found(&[&[0, 4, 6], &[2, 4]], &[]), [], "a flow ends after 4");
+        assert!(found(&[&[0, 4, 6], &[2, 4]], &[]).is_empty(), "a flow ends after 4");
         assert_eq!(found(&[&[0, 4, 6], &[6]], &[]), [0], "one begins before 6");
         assert_eq!(found(&[&[0, 4, 6], &[2, 6]], &[]), [0], "one joins before 6");
         assert_eq!(found(&[&[0, 4, 6], &[0, 2, 8]], &[]), [0, 2, 4], "they part after 0");

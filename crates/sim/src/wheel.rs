@@ -246,6 +246,12 @@ impl Wheel {
         entries
     }
 
+    /// Whether the start has moved since this view was looked at.
+    #[inline]
+    pub(crate) fn comes_into_view(&self, view: usize, distance: u64) -> bool {
+        self.seen[view] < self.start + distance
+    }
+
     /// Shows the entries that have come within `distance` slots of the start since the last time, for this view. Each is shown
     /// once, if it has been here by then.
     pub(crate) fn look_ahead(&mut self, view: usize, distance: u64, mut see: impl FnMut(Entry)) {
