@@ -44,12 +44,6 @@ impl<T> ShortQueue<T> {
         self.front.as_ref()
     }
 
-    /// Where the second element stands, or will: for a driver that wants it in the cache, and does not look.
-    #[inline]
-    pub fn second_place(&self) -> Option<&Option<T>> {
-        self.places.get(self.head as usize)
-    }
-
     /// The first element.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {

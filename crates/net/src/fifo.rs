@@ -80,12 +80,6 @@ impl<H: Copy> Fifo<H> {
         self.entries.front()
     }
 
-    /// Where the second packet's entry stands; not to be looked at.
-    #[inline]
-    pub(crate) fn behind_front(&self) -> Option<&Option<Entry<H>>> {
-        self.entries.second_place().filter(|_| self.entries.len() > 1)
-    }
-
     /// When the first packet arrives; [`Instant::MAX`]: never.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Instant {

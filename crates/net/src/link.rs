@@ -238,13 +238,6 @@ impl<H: Copy> Link<H> {
         self.fifo.front().map(|entry| &entry.handle)
     }
 
-    /// Where what is known of the packet after the front stands, if it is in other memory than the link: for a driver that wants
-    /// that in the cache, and does not look.
-    #[inline]
-    pub fn behind_front(&self) -> Option<&impl Sized> {
-        self.fifo.behind_front()
-    }
-
     /// As [`Link::deadline`], with [`Instant::MAX`] for none: a driver of many links compares without a look at what kind it is.
     #[inline]
     pub fn next(&self) -> Instant {

@@ -140,17 +140,19 @@ impl Network {
     #[inline]
     fn wake_link(&mut self, now: Instant, id: ChannelId, entry: Entry) {
         self.queue.pop_link(&mut self.channels[id].timer, entry);
-        if self.fits_cache {
-            self.get_next_ready();
-        } else {
-            self.get_ready();
-        }
+        self.get_next_ready();
         self.empty_channel(now, id);
         let channel = &mut self.channels[id];
         let next = channel.link.next();
         assert_later(now, next, "a link");
         // What came out may have led to something new on this very link.
         self.queue.arm_link(&mut channel.timer, next);
+        if !self.fits_cache
+            && let Some(&passing) = channel.link.front()
+        {
+            self.packets.prefetch(passing.handle);
+            self.get_ready(id, passing);
+        }
     }
 
     /// Takes from a channel what has come out, and enters its deadline anew: after something was done to the link.
@@ -355,10 +357,14 @@ impl Network {
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     pub(crate) fn propagate(&mut self, now: Instant, id: ChannelId, passing: Passing) {
         let channel = &mut self.channels[id];
+        let was_idle = channel.link.next() == Instant::MAX;
         if let Err(cause) = channel.link.enqueue(now, passing, passing.size(), passing.has_payload()) {
             return self.fail(now, id, passing.handle, cause);
         }
         self.queue.arm_link(&mut channel.timer, channel.link.next());
+        if was_idle && !self.fits_cache {
+            self.get_ready(id, passing);
+        }
     }
 
     /// A packet has reached the node it is addressed to.

@@ -181,22 +181,6 @@ impl EventQueue {
         }
     }
 
-    /// Whether [`EventQueue::look_ahead`] has slots to look at that it has not seen in this view.
-    #[inline]
-    pub(crate) fn comes_into_view(&self, view: usize, distance: u64) -> bool {
-        self.wheel.comes_into_view(view, distance)
-    }
-
-    /// Shows the links that will be woken in less than `distance` slots of the wheel, each once for each view.
-    #[inline]
-    pub(crate) fn look_ahead(&mut self, view: usize, distance: u64, mut see: impl FnMut(u32)) {
-        self.wheel.look_ahead(view, distance, |entry| {
-            if let Machine::Channel(id) = entry.machine() {
-                see(id);
-            }
-        });
-    }
-
     /// The machine other than a link that is likely to be woken next.
     #[inline]
     pub(crate) fn next_timer(&self) -> Option<Machine> {

@@ -1,86 +1,48 @@
 //! Getting ready: what an event will need is asked for before it comes, so that it is in the cache by then. With thousands of
 //! flows nearly all of that is not.
 
+use handfast_measure::topology::ChannelId;
+
 use crate::network::{Channel, Network};
+use crate::packets::Passing;
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::queue::Machine;
 use crate::side::{Side, SideId};
-use crate::wheel::VIEWS;
-
-/// How many slots of the queue's wheel ahead of time a link is asked for, then the packet in front of it, then the end of the flow
-/// that it comes to: each is found by the one before. A slot has one event or a few.
-const AHEAD: [u64; VIEWS] = [6, 4, 2];
 
 impl Network {
     /// Asks for what the event after this one is likely to begin with: a link, and the packet in front of it. That may not be
     /// at its end yet; but to wait here for who knows would cost more than to ask in vain.
     #[inline]
     pub(crate) fn get_next_ready(&self) {
-        if let Some(id) = self.queue.next_link()
-            && let Some(channel) = self.channels.get(id as usize)
-        {
-            prefetch::<CHANNEL_LINES, _>(Some(&channel.timer));
-            if let Some(passing) = channel.link.front() {
-                self.packets.prefetch(passing.handle);
-            }
+        let Some(id) = self.queue.next_link() else { return };
+        self.prefetch_channel(id as usize);
+        if let Some(passing) = self.channels.get(id as usize).and_then(|channel| channel.link.front()) {
+            self.packets.prefetch(passing.handle);
         }
     }
 
-    /// Asks for what links will need soon.
-    #[inline]
-    pub(crate) fn get_ready(&mut self) {
-        let [.., nearest] = AHEAD;
-        if self.queue.comes_into_view(VIEWS - 1, nearest) {
-            self.look_ahead();
-        }
-    }
-
+    /// Asks for what a packet will need where a channel takes it.
     #[inline(never)]
-    fn look_ahead(&mut self) {
-        let Self { queue, channels, packets, sides, topology, .. } = self;
-        let channel = |id: u32| channels.get(id as usize);
-        let fetch = |id: u32| prefetch::<CHANNEL_LINES, _>(channel(id).map(|channel| &channel.timer));
-        let [link, packet, side] = AHEAD;
-        queue.look_ahead(0, link, fetch);
-        queue.look_ahead(1, packet, |id| {
-            let Some((channel, passing)) =
-                channel(id).and_then(|channel| Some((channel, channel.link.front()?)))
-            else {
-                return;
-            };
-            prefetch::<1, _>(channel.link.behind_front());
-            if passing.goal.node == channel.to {
-                packets.prefetch(passing.handle);
-                // The answer goes back by the same link.
-                fetch(id ^ 1);
-            }
-        });
-        queue.look_ahead(2, side, |id| {
-            let Some((channel, passing)) =
-                channel(id).and_then(|channel| Some((channel, channel.link.front()?)))
-            else {
-                return;
-            };
-            if passing.goal.node == channel.to {
-                prefetch_side(sides, packets.label(passing.handle).origin ^ 1);
-                return;
-            }
-            let Some(next) = topology.pass_on(channel.to as usize, passing.goal) else { return };
-            fetch(next);
-            // One in tandem with it is entered in the same event.
-            if let Some(next) = channels.get(next as usize).filter(|next| next.on_air.is_relayed())
-                && let Some(last) = topology.pass_on(next.to as usize, passing.goal)
-            {
-                fetch(last);
-            }
-        });
+    pub(crate) fn get_ready(&self, id: ChannelId, passing: Passing) {
+        let channel = &self.channels[id];
+        if passing.goal.node == channel.to {
+            prefetch_side(&self.sides, self.packets.label(passing.handle).origin ^ 1);
+            // The answer goes back by the same link.
+            self.prefetch_channel(id ^ 1);
+        } else if let Some(next) = self.topology.pass_on(channel.to as usize, passing.goal) {
+            self.prefetch_channel(next as usize);
+        }
+    }
+
+    #[inline]
+    fn prefetch_channel(&self, id: ChannelId) {
+        prefetch::<CHANNEL_LINES, _>(self.channels.get(id).map(|channel| &channel.timer));
     }
 
     /// Asks for the link by which the end of a flow sends: its timer has come up.
     #[inline]
     pub(crate) fn get_way_ready(&self, id: SideId) {
-        let out = self.sides[id].path.out as usize;
-        prefetch::<CHANNEL_LINES, _>(self.channels.get(out).map(|channel| &channel.timer));
+        self.prefetch_channel(self.sides[id].path.out as usize);
     }
 
     /// Asks for the end of a flow whose timer is likely to be the next that comes up.
@@ -92,8 +54,7 @@ impl Network {
     }
 }
 
-// A function of its own: within the loops over slots every line's distance would be reloaded.
-#[inline(never)]
+#[inline]
 fn prefetch_side(sides: &[Side], id: u32) {
     let first = sides.get(id as usize).map(|side| &side.timer);
     if id.is_multiple_of(2) {

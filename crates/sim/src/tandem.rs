@@ -77,12 +77,17 @@ fn changing(timeline: &Timeline, channels: usize) -> Vec<bool> {
 
 impl Network {
     /// Finds the links in tandem; before time 0, when everything has its place. Where somebody looks at packets or queues on the
-    /// way, or a station roams, none counts as such: then what is seen, or where packets go, depends on when.
+    /// way, or a station roams, none counts as such: then what is seen, or where packets go, depends on when. Neither where
+    /// there are so many that each has left the cache when its packet comes out: touching it early costs more than the event.
     pub(crate) fn find_tandems(&mut self, paths: &Paths, timeline: &Timeline, end: Instant) {
         self.end = end;
         let seen = self.looks_closer || !self.taps.is_empty() || !self.helper_of.is_empty();
         let commanded = self.control.is_some() || self.notifiers.is_some();
-        if seen || commanded || timeline.outages.iter().any(|outage| outage.station.is_some()) {
+        if !self.fits_cache
+            || seen
+            || commanded
+            || timeline.outages.iter().any(|outage| outage.station.is_some())
+        {
             return;
         }
         let changing = changing(timeline, self.channels.len());

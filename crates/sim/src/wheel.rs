@@ -50,12 +50,7 @@ pub(crate) struct Wheel {
     /// A bit for each word of `occupied` that is not zero.
     words: u64,
     spell: Spell,
-    /// Up to which slot each kind of view ahead has seen entries.
-    seen: [u64; VIEWS],
 }
-
-/// How many times entries are seen ahead of time ([`Wheel::look_ahead`]).
-pub(crate) const VIEWS: usize = 3;
 
 const _: () = assert!(WORDS == WORD, "`words` has a bit for each word");
 
@@ -71,7 +66,6 @@ impl Default for Wheel {
             occupied: [0; WORDS],
             words: 0,
             spell: Spell::default(),
-            seen: [0; VIEWS],
         }
     }
 }
@@ -246,35 +240,6 @@ impl Wheel {
         entries
     }
 
-    /// Whether the start has moved since this view was looked at.
-    #[inline]
-    pub(crate) fn comes_into_view(&self, view: usize, distance: u64) -> bool {
-        self.seen[view] < self.start + distance
-    }
-
-    /// Shows the entries that have come within `distance` slots of the start since the last time, for this view. Each is shown
-    /// once, if it has been here by then.
-    pub(crate) fn look_ahead(&mut self, view: usize, distance: u64, mut see: impl FnMut(Entry)) {
-        let end = self.start + distance;
-        let mut at = self.seen[view].max(self.start);
-        self.seen[view] = end;
-        while at < end {
-            let index = at as usize % SLOTS;
-            let mut slots = self.occupied[index / WORD] >> (index % WORD);
-            let len = (WORD as u64 - at % WORD as u64).min(end - at);
-            slots &= u64::MAX >> (WORD as u64 - len);
-            while slots != 0 {
-                let mut node = self.heads[index + slots.trailing_zeros() as usize];
-                while let Some(&Node { entry, next }) = self.nodes.get(node as usize) {
-                    see(entry);
-                    node = next;
-                }
-                slots &= slots - 1;
-            }
-            at += len;
-        }
-    }
-
     #[inline]
     fn slot(&self, entry: Entry) -> u64 {
         entry.at().as_nanos() >> self.shift
@@ -350,31 +315,6 @@ mod tests {
         times.extend(drain(&mut wheel));
         assert!(times.is_sorted());
         assert_eq!(times.len(), 6 * SLOTS);
-    }
-
-    #[test]
-    fn each_entry_is_seen_once_from_far_and_once_from_near() {
-        let (mut wheel, width) = (Wheel::default(), 1 << FIRST_SHIFT);
-        let mut seen = [Vec::new(), Vec::new()];
-        let times: Vec<u64> =
-            (0..2 * SLOTS as u64).map(|step| step * width + step % 3 * (width / 2)).collect();
-        let mut waiting = times.iter();
-        // Those at the start stand in nobody's future.
-        for &at in waiting.by_ref().take(100) {
-            assert!(wheel.insert(entry(at, 0)));
-        }
-        while wheel.first() < Entry::NEVER {
-            wheel.pop();
-            for (view, distance) in [(0, 60), (1, 5)] {
-                wheel.look_ahead(view, distance, |entry| seen[view].push(entry.at().as_nanos()));
-            }
-            if let Some(&at) = waiting.next() {
-                assert!(wheel.insert(entry(at, 0)));
-            }
-        }
-        for seen in seen {
-            assert_eq!(seen, times[1..], "in order, and none twice");
-        }
     }
 
     #[test]
