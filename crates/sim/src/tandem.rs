@@ -129,6 +129,55 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Options;
+    use crate::build::{self, Layout};
+    use crate::plugin::Plugins;
+    use handfast_measure::plan;
+    use handfast_measure::topology::Topology;
+    use handfast_scenario::Scenario;
+
+    /// The channels of a chain of three links in tandem with the next, where the agents, events and options are these.
+    fn relayed(more: &str, options: &Options) -> Vec<ChannelId> {
+        let text = format!(
+            r#"
+            duration = "3s"
+            nodes = {{a = {{kind = "host"}}, r = {{kind = "switch"}}, s = {{kind = "ap"}}, m = {{kind = "station"}}}}
+            flows = [{{from = "a", to = "m"}}]
+            links = [
+                {{between = ["a", "r"], rate = "10Mbit/s", delay = "1ms", name = "first"}},
+                {{between = ["r", "s"], rate = "10Mbit/s", delay = "1ms", name = "second"}},
+                {{between = ["s", "m"], rate = "10Mbit/s", delay = "1ms", loss = 0.1}},
+            ]
+            {more}"#
+        );
+        let scenario = Scenario::parse(&text, "chain.toml", &[]).unwrap();
+        let topology = Topology::new(&scenario);
+        let timeline = Timeline::new(&scenario, options.seed);
+        let paths = plan::paths(&scenario, &topology, &timeline).unwrap();
+        let starts = plan::starts(&scenario, options.seed);
+        let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts };
+        let scheme = scenario.scheme("sack").unwrap();
+        let mut network =
+            build::network(&scenario, scheme, topology, &layout, options, &Plugins::new()).unwrap();
+        network.find_tandems(&paths, &timeline, Instant::ZERO + scenario.duration);
+        (0..network.channels.len()).filter(|&id| network.channels[id].on_air.is_relayed()).collect()
+    }
+
+    #[test]
+    fn a_chain_is_in_tandem_as_far_as_nothing_is_lost_on_the_way() {
+        // Each link has a channel there, and back. What comes back by the last link may be lost on it.
+        assert_eq!(relayed("", &Options::default()), [0, 2, 3]);
+    }
+
+    #[test]
+    fn where_somebody_looks_or_something_happens_each_link_is_for_itself() {
+        let wired = Options { verify_wire: true, ..Options::default() };
+        assert!(relayed("", &wired).is_empty());
+        let down =
+            |link: &str| format!("[[events]]\nat = \"1s\"\ndo = \"outage\"\nlink = \"{link}\"\ngap = \"1s\"");
+        assert!(relayed(&down("second"), &Options::default()).is_empty());
+        assert_eq!(relayed(&down("first"), &Options::default()), [2], "and 3 leads to the first");
+    }
 
     /// Those of the flows with these ways that lead on, where nothing happens to any but `changing`.
     fn found(ways: &[&[u32]], changing: &[ChannelId]) -> Vec<ChannelId> {

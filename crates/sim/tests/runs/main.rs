@@ -14,6 +14,7 @@ mod snoop;
 mod subnets;
 mod support;
 mod table;
+mod tandem;
 mod vho;
 mod walks;
 mod wlan;
