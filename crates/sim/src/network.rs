@@ -343,11 +343,12 @@ impl Network {
         }
         let on_air = self.channels[id].on_air;
         if !on_air.is_plain() {
-            return if on_air.is_relayed() {
-                self.relay(now, id, passing)
+            if on_air.is_relayed() {
+                self.relay(now, id, passing);
             } else {
-                self.contend(now, id, passing)
-            };
+                self.contend(now, id, passing);
+            }
+            return;
         }
         self.propagate(now, id, passing);
     }
