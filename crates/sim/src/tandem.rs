@@ -137,26 +137,40 @@ mod tests {
     use handfast_scenario::Scenario;
 
     /// The channels of a chain of three links in tandem with the next, where the agents, events and options are these.
-    fn relayed(more: &str, options: &Options) -> Vec<ChannelId> {
-        let text = format!(
-            r#"
+    fn relayed(more: &str, scheme: &str, options: &Options) -> Vec<ChannelId> {
+        const CHAIN: &str = r#"
             duration = "3s"
-            nodes = {{a = {{kind = "host"}}, r = {{kind = "switch"}}, s = {{kind = "ap"}}, m = {{kind = "station"}}}}
-            flows = [{{from = "a", to = "m"}}]
-            links = [
-                {{between = ["a", "r"], rate = "10Mbit/s", delay = "1ms", name = "first"}},
-                {{between = ["r", "s"], rate = "10Mbit/s", delay = "1ms", name = "second"}},
-                {{between = ["s", "m"], rate = "10Mbit/s", delay = "1ms", loss = 0.1}},
-            ]
-            {more}"#
-        );
+            capture = ["r"]
+            flows = [{from = "a", to = "m"}]
+            [nodes]
+            a = {kind = "host"}
+            r = {kind = "switch"}
+            s = {kind = "ap", role = "base-station"}
+            m = {kind = "station"}
+            [[links]]
+            between = ["a", "r"]
+            rate = "10Mbit/s"
+            delay = "1ms"
+            name = "first"
+            [[links]]
+            between = ["r", "s"]
+            rate = "10Mbit/s"
+            delay = "1ms"
+            name = "second"
+            [[links]]
+            between = ["s", "m"]
+            rate = "10Mbit/s"
+            delay = "1ms"
+            loss = 0.1
+        "#;
+        let text = format!("{CHAIN}\n{more}");
         let scenario = Scenario::parse(&text, "chain.toml", &[]).unwrap();
         let topology = Topology::new(&scenario);
         let timeline = Timeline::new(&scenario, options.seed);
         let paths = plan::paths(&scenario, &topology, &timeline).unwrap();
         let starts = plan::starts(&scenario, options.seed);
         let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts };
-        let scheme = scenario.scheme("sack").unwrap();
+        let scheme = scenario.scheme(scheme).unwrap();
         let mut network =
             build::network(&scenario, scheme, topology, &layout, options, &Plugins::new()).unwrap();
         network.find_tandems(&paths, &timeline, Instant::ZERO + scenario.duration);
@@ -166,17 +180,50 @@ mod tests {
     #[test]
     fn a_chain_is_in_tandem_as_far_as_nothing_is_lost_on_the_way() {
         // Each link has a channel there, and back. What comes back by the last link may be lost on it.
-        assert_eq!(relayed("", &Options::default()), [0, 2, 3]);
+        assert_eq!(relayed("", "sack", &Options::default()), [0, 2, 3]);
     }
 
     #[test]
     fn where_somebody_looks_or_something_happens_each_link_is_for_itself() {
-        let wired = Options { verify_wire: true, ..Options::default() };
-        assert!(relayed("", &wired).is_empty());
+        let plain = Options::default();
+        let folder = std::env::temp_dir().join(format!("handfast-tandem-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let wired = Options { verify_wire: true, ..plain.clone() };
+        let captured = Options { capture_dir: Some(folder.clone()), ..plain.clone() };
+        let helped =
+            "[schemes.helped]\nsender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:base-station\"}]";
+        for (more, scheme, options) in
+            [("", "sack", &wired), ("", "sack", &captured), (helped, "helped", &plain)]
+        {
+            assert!(relayed(more, scheme, options).is_empty(), "{more} {options:?}");
+        }
         let down =
             |link: &str| format!("[[events]]\nat = \"1s\"\ndo = \"outage\"\nlink = \"{link}\"\ngap = \"1s\"");
-        assert!(relayed(&down("second"), &Options::default()).is_empty());
-        assert_eq!(relayed(&down("first"), &Options::default()), [2], "and 3 leads to the first");
+        assert!(relayed(&down("second"), "sack", &plain).is_empty());
+        assert_eq!(relayed(&down("first"), "sack", &plain), [2], "and 3 leads to the first");
+    }
+
+    #[test]
+    fn where_a_station_roams_each_link_is_for_itself() {
+        let roam = r#"
+            [nodes.t]
+            kind = "ap"
+            [[links]]
+            between = ["r", "t"]
+            rate = "10Mbit/s"
+            delay = "1ms"
+            [[links]]
+            between = ["t", "m"]
+            rate = "10Mbit/s"
+            delay = "1ms"
+            [[events]]
+            at = "1s"
+            do = "handover"
+            station = "m"
+            to = "t"
+            gap = "100ms"
+        "#;
+        assert!(relayed(roam, "sack", &Options::default()).is_empty());
     }
 
     /// Those of the flows with these ways that lead on, where nothing happens to any but `changing`.
