@@ -146,7 +146,7 @@ mod tests {
             a = {kind = "host"}
             r = {kind = "switch"}
             s = {kind = "ap", role = "base-station"}
-            m = {kind = "station"}
+            m = {kind = "station", role = "mobile"}
             [[links]]
             between = ["a", "r"]
             rate = "10Mbit/s"
@@ -190,13 +190,18 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let wired = Options { verify_wire: true, ..plain.clone() };
         let captured = Options { capture_dir: Some(folder.clone()), ..plain.clone() };
-        let helped =
-            "[schemes.helped]\nsender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:base-station\"}]";
-        for (more, scheme, options) in
-            [("", "sack", &wired), ("", "sack", &captured), (helped, "helped", &plain)]
-        {
+        let helped = |agent| format!("[schemes.helped]\nsender = \"sack\"\nagents = [{agent}]");
+        let snoop = helped("{kind = \"snoop\", at = \"role:base-station\"}");
+        let vho = helped("{kind = \"vho\", at = \"role:mobile\"}");
+        for (more, scheme, options) in [
+            ("", "sack", &wired),
+            ("", "sack", &captured),
+            (&snoop, "helped", &plain),
+            (&vho, "helped", &plain),
+        ] {
             assert!(relayed(more, scheme, options).is_empty(), "{more} {options:?}");
         }
+        std::fs::remove_dir_all(&folder).unwrap();
         let down =
             |link: &str| format!("[[events]]\nat = \"1s\"\ndo = \"outage\"\nlink = \"{link}\"\ngap = \"1s\"");
         assert!(relayed(&down("second"), "sack", &plain).is_empty());
