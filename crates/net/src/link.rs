@@ -107,15 +107,22 @@ impl<H: Copy> Link<H> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     pub fn enqueue(&mut self, now: Instant, handle: H, size: Bytes, has_payload: bool) -> Result<(), Cause> {
+        let arrival = self.accept(now, handle, size, has_payload)?;
+        self.next = self.next.min(arrival);
+        Ok(())
+    }
+
+    /// Takes a packet in, and says when it arrives.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
+    fn accept(&mut self, now: Instant, handle: H, size: Bytes, has_payload: bool) -> Result<Instant, Cause> {
         let size = clamp(size);
         if self.fifo.len() >= self.unchecked as usize {
             self.admit(now, size)?;
         }
         let departure = self.line.serve(now, size);
         let entry = Entry::new(handle, size, has_payload, departure, departure + self.delay);
-        let arrival = self.fifo.push(entry);
-        self.next = self.next.min(arrival);
-        Ok(())
+        Ok(self.fifo.push(entry))
     }
 
     /// Whether [`Link::relay`] can say when a packet arrives: as long as nothing is done to the link, and if it loses none on
@@ -137,15 +144,10 @@ impl<H: Copy> Link<H> {
         size: Bytes,
         has_payload: bool,
     ) -> Result<Instant, Cause> {
-        let size = clamp(size);
         self.fifo.forget_departed(now);
-        if self.fifo.len() >= self.unchecked as usize {
-            self.admit(now, size)?;
-        }
-        let departure = self.line.serve(now, size);
-        let entry = Entry::new(handle, size, has_payload, departure, departure + self.delay);
+        let arrival = self.accept(now, handle, size, has_payload)?;
         self.delivered += 1;
-        Ok(self.fifo.push(entry))
+        Ok(arrival)
     }
 
     /// Whether there is room, now that it must be known what has left the queue.

@@ -86,7 +86,7 @@ impl Wheel {
         self.free = place.next;
         let head = self.heads[index];
         if self.nodes.get(head as usize).is_some_and(|head| head.entry < entry) {
-            self.link_behind(head, Node { entry, next: node });
+            self.link_behind(head, node, entry);
             return true;
         }
         self.nodes[node as usize] = Node { entry, next: head };
@@ -97,9 +97,9 @@ impl Wheel {
         true
     }
 
-    /// Puts the node that `new` names as its next where it belongs, behind `head`.
+    /// Makes node `new` that of `entry`, and puts it where it belongs in the list behind `head`.
     #[inline(never)]
-    fn link_behind(&mut self, head: u32, Node { entry, next: new }: Node) {
+    fn link_behind(&mut self, head: u32, new: u32, entry: Entry) {
         let mut before = head;
         let next = loop {
             self.spell.compared += 1;
