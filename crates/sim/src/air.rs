@@ -43,8 +43,10 @@ impl OnAir {
     pub(crate) const MOST: u16 = u16::MAX - 1;
     /// That of a wire.
     pub(crate) const NOWHERE: Self = Self { medium: Self::MOST, lane: u16::MAX };
-    /// That of a wire whose packets are sent on at once.
-    pub(crate) const RELAYED: Self = Self { medium: Self::MOST + 1, lane: u16::MAX };
+    /// That of a wire whose packets fly.
+    pub(crate) const FLOWN: Self = Self { medium: Self::MOST + 1, lane: 0 };
+    /// That of one whose packets are sent on at once.
+    pub(crate) const RELAYED: Self = Self { medium: Self::MOST + 1, lane: 1 };
 
     #[inline]
     pub(crate) fn is_somewhere(self) -> bool {
@@ -57,8 +59,13 @@ impl OnAir {
     }
 
     #[inline]
-    pub(crate) fn is_relayed(self) -> bool {
+    pub(crate) fn is_foreseen(self) -> bool {
         self.medium > Self::MOST
+    }
+
+    #[inline]
+    pub(crate) fn leads(self) -> bool {
+        self.is_foreseen() && self.lane != 0
     }
 }
 

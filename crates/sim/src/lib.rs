@@ -10,6 +10,8 @@ mod app;
 mod build;
 mod capture;
 mod control;
+mod far;
+mod flight;
 mod heap;
 mod low_ack;
 mod network;

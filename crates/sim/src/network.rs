@@ -132,6 +132,7 @@ impl Network {
                 Machine::Agent(NOTIFIERS) => self.wake_notifiers(now),
                 Machine::Agent(id) => self.wake_plugin(now, id as usize),
                 Machine::Air(id) => self.wake_air(now, id as usize),
+                Machine::Packet(handle) => self.land(now, handle, entry),
             }
         }
         true
@@ -337,13 +338,13 @@ impl Network {
     /// Hands a packet to a link.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
-    fn transmit(&mut self, now: Instant, id: ChannelId, passing: Passing) {
+    pub(crate) fn transmit(&mut self, now: Instant, id: ChannelId, passing: Passing) {
         if !self.taps.is_empty() {
             self.record_departure(now, id, passing.handle);
         }
         let on_air = self.channels[id].on_air;
         if !on_air.is_plain() {
-            if on_air.is_relayed() {
+            if on_air.is_foreseen() {
                 self.relay(now, id, passing);
             } else {
                 self.contend(now, id, passing);
@@ -369,7 +370,7 @@ impl Network {
     }
 
     /// A packet has reached the node it is addressed to.
-    fn deliver(&mut self, now: Instant, node: NodeId, handle: Handle) {
+    pub(crate) fn deliver(&mut self, now: Instant, node: NodeId, handle: Handle) {
         let label = self.packets.label(handle);
         let origin = label.origin;
         if label.corrupted {

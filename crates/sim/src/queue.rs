@@ -2,7 +2,10 @@
 
 use handfast_core::Instant;
 
+use crate::far::Far;
+use crate::flight::Flight;
 use crate::heap::Heap;
+use crate::packets::Handle;
 use crate::wheel::Wheel;
 
 /// A machine's place in the order of events at equal times: first by node, then by the machine's number in that node.
@@ -19,6 +22,8 @@ pub(crate) enum Machine {
     Agent(u32),
     /// The medium of an access point.
     Air(u32),
+    /// Not a machine, but a packet that has flown ([`Flight`]).
+    Packet(Handle),
 }
 
 /// A machine's own side of its entry in the queue: the two halves of that entry.
@@ -36,7 +41,7 @@ pub(crate) struct Timer {
 struct Packed(u32);
 
 impl Packed {
-    const KIND_SHIFT: u32 = 30;
+    const KIND_SHIFT: u32 = 29;
 
     fn new(machine: Machine) -> Self {
         let (kind, index) = match machine {
@@ -44,8 +49,9 @@ impl Packed {
             Machine::Side(index) => (1, index),
             Machine::Agent(index) => (2, index),
             Machine::Air(index) => (3, index),
+            Machine::Packet(index) => (4, index),
         };
-        assert!(index >> Self::KIND_SHIFT == 0, "no scenario has 2^30 machines of a kind");
+        assert!(index >> Self::KIND_SHIFT == 0, "no scenario has 2^29 machines of a kind");
         Self(kind << Self::KIND_SHIFT | index)
     }
 
@@ -61,7 +67,8 @@ impl Packed {
             0 => Machine::Channel(index),
             1 => Machine::Side(index),
             2 => Machine::Agent(index),
-            _ => Machine::Air(index),
+            3 => Machine::Air(index),
+            _ => Machine::Packet(index),
         }
     }
 }
@@ -89,6 +96,26 @@ impl Entry {
     #[inline]
     pub(crate) fn new(at: Instant, timer: &Timer) -> Self {
         Self(u128::from(at.as_nanos()) << 64 | u128::from(timer.key))
+    }
+
+    /// That of a packet which arrives by the link of that timer.
+    #[inline]
+    pub(crate) fn of_packet(at: Instant, timer: &Timer, handle: Handle) -> Self {
+        let rank = timer.key >> 32;
+        let packed = Packed::new(Machine::Packet(handle)).0;
+        Self(u128::from(at.as_nanos()) << 64 | u128::from(rank << 32 | u64::from(packed)))
+    }
+
+    /// Time and rank: all that matters. Only packets that arrive by one link at the same time have it in common.
+    #[inline]
+    pub(crate) fn order(self) -> u128 {
+        self.0 >> 32
+    }
+
+    /// Whether it comes after `earlier`, which was there before.
+    #[inline]
+    pub(crate) fn is_after(self, earlier: Self) -> bool {
+        earlier.0 <= self.0 | u128::from(u32::MAX)
     }
 
     /// When; [`Instant::MAX`] for [`Entry::NEVER`].
@@ -120,18 +147,38 @@ impl Entry {
 pub(crate) struct EventQueue {
     wheel: Wheel,
     heap: Heap,
+    far: Far,
 }
 
 impl EventQueue {
     /// A queue for machines of ranks below `machines`.
     pub(crate) fn new(machines: usize) -> Self {
-        Self { wheel: Wheel::default(), heap: Heap::new(machines) }
+        Self { wheel: Wheel::default(), heap: Heap::new(machines), far: Far::default() }
     }
 
     /// The next entry, or [`Entry::NEVER`].
     #[inline]
     pub(crate) fn first(&self) -> Entry {
-        self.wheel.first().min(self.heap.first())
+        let near = self.wheel.first().min(self.heap.first());
+        // Where a packet in the wheel has the same order, that in the far came earlier.
+        if near.is_after(self.far.first()) { self.far.first() } else { near }
+    }
+
+    /// Enters a packet's landing.
+    #[inline]
+    pub(crate) fn fly(&mut self, entry: Entry, flight: Flight) {
+        if !self.wheel.insert(entry, flight) {
+            self.far.insert(entry, flight);
+        }
+        if self.wheel.is_due() {
+            self.judge_wheel();
+        }
+    }
+
+    /// Takes out the first entry, which is this packet's.
+    #[inline]
+    pub(crate) fn pop_packet(&mut self, entry: Entry) -> Flight {
+        if entry == self.wheel.first() { self.wheel.pop() } else { self.far.pop().unwrap_or(Flight::NONE) }
     }
 
     /// Takes out the first entry, which is this link's: it is woken.
@@ -157,7 +204,7 @@ impl EventQueue {
         }
         timer.armed = at;
         let entry = Entry::new(at, timer);
-        if !self.wheel.insert(entry) {
+        if !self.wheel.insert(entry, Flight::NONE) {
             self.heap.insert(entry);
         }
         if self.wheel.is_due() {
@@ -167,18 +214,18 @@ impl EventQueue {
 
     #[cold]
     fn judge_wheel(&mut self) {
-        for entry in self.wheel.judge() {
-            self.heap.insert(entry);
+        for (entry, flight) in self.wheel.judge() {
+            match entry.machine() {
+                Machine::Packet(_) => self.far.insert(entry, flight),
+                _ => self.heap.insert(entry),
+            }
         }
     }
 
-    /// The link that is likely to be woken next.
+    /// The link that is likely to be woken next, or the packet that is likely to land next and what it will need.
     #[inline]
-    pub(crate) fn next_link(&self) -> Option<u32> {
-        match self.wheel.first().machine() {
-            Machine::Channel(id) => Some(id),
-            _ => None,
-        }
+    pub(crate) fn next(&self) -> (Machine, Flight) {
+        (self.wheel.first().machine(), self.wheel.first_flight())
     }
 
     /// The machine other than a link that is likely to be woken next.
@@ -213,7 +260,7 @@ impl EventQueue {
         if let Some(old) = old.filter(|&old| !self.wheel.remove(old)) {
             self.heap.remove(old);
         }
-        if let Some(new) = new.filter(|&new| !self.wheel.insert(new)) {
+        if let Some(new) = new.filter(|&new| !self.wheel.insert(new, Flight::NONE)) {
             self.heap.insert(new);
         }
         if self.wheel.is_due() {
@@ -253,8 +300,11 @@ mod tests {
 
     fn pop(queue: &mut EventQueue, timers: &mut [Timer]) -> Option<(u64, u32)> {
         let (at, machine) = peek(queue)?;
-        let (Machine::Side(index) | Machine::Channel(index) | Machine::Agent(index) | Machine::Air(index)) =
-            machine;
+        let (Machine::Side(index)
+        | Machine::Channel(index)
+        | Machine::Agent(index)
+        | Machine::Air(index)
+        | Machine::Packet(index)) = machine;
         let timer = &mut timers[index as usize];
         if timer.is_link() {
             queue.pop_link(timer, queue.first());

@@ -3,6 +3,7 @@
 
 use handfast_measure::topology::ChannelId;
 
+use crate::flight::Flight;
 use crate::network::{Channel, Network};
 use crate::packets::Passing;
 use crate::prefetch::{CACHE_LINE, prefetch};
@@ -14,10 +15,20 @@ impl Network {
     /// at its end yet; but to wait here for who knows would cost more than to ask in vain.
     #[inline]
     pub(crate) fn get_next_ready(&self) {
-        let Some(id) = self.queue.next_link() else { return };
-        self.prefetch_channel(id as usize);
-        if let Some(passing) = self.channels.get(id as usize).and_then(|channel| channel.link.front()) {
-            self.packets.prefetch(passing.handle);
+        match self.queue.next() {
+            (Machine::Packet(handle), Flight { side, channel, .. }) => {
+                self.packets.prefetch(handle);
+                prefetch_side(&self.sides, side);
+                self.prefetch_channel(channel as usize);
+            }
+            (Machine::Channel(id), _) => {
+                self.prefetch_channel(id as usize);
+                if let Some(passing) = self.channels.get(id as usize).and_then(|channel| channel.link.front())
+                {
+                    self.packets.prefetch(passing.handle);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -8,7 +8,6 @@ use handfast_measure::topology::{ChannelId, channel};
 
 use crate::air::OnAir;
 use crate::network::Network;
-use crate::packets::Passing;
 
 /// Who enters a channel, as far as the flows' ways say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,45 +82,20 @@ impl Network {
         self.end = end;
         let seen = self.looks_closer || !self.taps.is_empty() || !self.helper_of.is_empty();
         let commanded = self.control.is_some() || self.notifiers.is_some();
-        if !self.fits_cache
-            || seen
-            || commanded
-            || timeline.outages.iter().any(|outage| outage.station.is_some())
-        {
+        if seen || commanded || timeline.outages.iter().any(|outage| outage.station.is_some()) {
             return;
         }
         let changing = changing(timeline, self.channels.len());
         let still = |id: ChannelId| !changing[id] && !self.channels[id].on_air.is_somewhere();
-        for id in leading(paths, self.channels.len(), still) {
-            let channel = &mut self.channels[id];
-            if channel.link.foresees() {
-                channel.on_air = OnAir::RELAYED;
-            }
+        let foreseen: Vec<bool> = (0..self.channels.len())
+            .map(|id| still(id) && self.channels[id].link.foresees())
+            .collect();
+        let leading = leading(paths, self.channels.len(), still);
+        for id in (0..foreseen.len()).filter(|&id| foreseen[id]) {
+            self.channels[id].on_air = OnAir::FLOWN;
         }
-    }
-
-    /// Sends a packet through a link in tandem, and onto the one after it, where it arrives later than now.
-    #[inline(never)]
-    pub(crate) fn relay(&mut self, mut now: Instant, mut id: ChannelId, passing: Passing) {
-        loop {
-            let channel = &mut self.channels[id];
-            now = match channel.link.relay(now, passing, passing.size(), passing.has_payload()) {
-                Ok(arrival) => arrival,
-                Err(cause) => return self.fail(now, id, passing.handle, cause),
-            };
-            if now >= self.end {
-                // It is under way when the run ends: nothing becomes of it.
-                return;
-            }
-            self.books.packet_hops += 1;
-            let node = channel.to as usize;
-            match self.topology.pass_on(node, passing.goal) {
-                Some(next) if !self.channels[next as usize].on_air.is_relayed() => {
-                    return self.propagate(now, next as usize, passing);
-                }
-                Some(next) => id = next as usize,
-                None => return self.stray(now, node, passing),
-            }
+        for id in leading.into_iter().filter(|&id| foreseen[id]) {
+            self.channels[id].on_air = OnAir::RELAYED;
         }
     }
 }
@@ -174,7 +148,7 @@ mod tests {
         let mut network =
             build::network(&scenario, scheme, topology, &layout, options, &Plugins::new()).unwrap();
         network.find_tandems(&paths, &timeline, Instant::ZERO + scenario.duration);
-        (0..network.channels.len()).filter(|&id| network.channels[id].on_air.is_relayed()).collect()
+        (0..network.channels.len()).filter(|&id| network.channels[id].on_air.leads()).collect()
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A timing wheel: the near future in slots of equal width.
 
+use crate::flight::Flight;
 use crate::queue::Entry;
 
 const SLOTS: usize = 1 << SLOT_BITS;
@@ -21,7 +22,11 @@ const NONE: u32 = u32::MAX;
 struct Node {
     entry: Entry,
     next: u32,
+    /// Of a packet.
+    flight: Flight,
 }
+
+const _: () = assert!(size_of::<Node>() == 32);
 
 /// What happened since the width was last judged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,17 +84,19 @@ impl Wheel {
 
     /// Adds an entry; false where it does not fit.
     #[inline]
-    pub(crate) fn insert(&mut self, entry: Entry) -> bool {
+    pub(crate) fn insert(&mut self, entry: Entry, flight: Flight) -> bool {
         let Some(index) = self.index(entry) else { return false };
         let node = self.free;
-        let Some(place) = self.nodes.get_mut(node as usize) else { return self.insert_anew(entry) };
+        let Some(place) = self.nodes.get_mut(node as usize) else {
+            return self.insert_anew(entry, flight);
+        };
         self.free = place.next;
         let head = self.heads[index];
-        if self.nodes.get(head as usize).is_some_and(|head| head.entry < entry) {
-            self.link_behind(head, node, entry);
+        if self.nodes.get(head as usize).is_some_and(|head| entry.is_after(head.entry)) {
+            self.link_behind(head, node, entry, flight);
             return true;
         }
-        self.nodes[node as usize] = Node { entry, next: head };
+        self.nodes[node as usize] = Node { entry, next: head, flight };
         self.heads[index] = node;
         self.occupied[index / WORD] |= 1 << (index % WORD);
         self.words |= 1 << (index / WORD);
@@ -99,34 +106,43 @@ impl Wheel {
 
     /// Makes node `new` that of `entry`, and puts it where it belongs in the list behind `head`.
     #[inline(never)]
-    fn link_behind(&mut self, head: u32, new: u32, entry: Entry) {
+    fn link_behind(&mut self, head: u32, new: u32, entry: Entry, flight: Flight) {
         let mut before = head;
         let next = loop {
             self.spell.compared += 1;
             let next = self.nodes[before as usize].next;
             match self.nodes.get(next as usize) {
-                Some(node) if node.entry < entry => before = next,
+                Some(node) if entry.is_after(node.entry) => before = next,
                 _ => break next,
             }
         };
         self.nodes[before as usize].next = new;
-        self.nodes[new as usize] = Node { entry, next };
+        self.nodes[new as usize] = Node { entry, next, flight };
     }
 
     /// [`Wheel::insert`] where no node is free.
     #[cold]
-    fn insert_anew(&mut self, entry: Entry) -> bool {
+    fn insert_anew(&mut self, entry: Entry, flight: Flight) -> bool {
         self.free = self.nodes.len() as u32;
-        self.nodes.push(Node { entry, next: NONE });
-        self.insert(entry)
+        self.nodes.push(Node { entry, next: NONE, flight });
+        self.insert(entry, flight)
     }
 
     /// Takes the earliest entry out. There is one.
     #[inline]
-    pub(crate) fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) -> Flight {
         let node = self.unlink_first();
+        let flight = self.nodes[node as usize].flight;
         self.release(node);
         self.first = self.earliest();
+        flight
+    }
+
+    /// That of the earliest entry; [`Flight::NONE`] where there is none.
+    #[inline]
+    pub(crate) fn first_flight(&self) -> Flight {
+        let head = self.heads[self.slot(self.first) as usize % SLOTS];
+        self.nodes.get(head as usize).map_or(Flight::NONE, |node| node.flight)
     }
 
     /// Takes an entry out; false where it is not here.
@@ -180,7 +196,7 @@ impl Wheel {
     #[inline(never)]
     fn unlink(&mut self, index: usize, entry: Entry) -> Option<u32> {
         let (mut before, mut at) = (NONE, self.heads[index]);
-        while let Some(&Node { entry: found, next }) = self.nodes.get(at as usize) {
+        while let Some(&Node { entry: found, next, .. }) = self.nodes.get(at as usize) {
             if found == entry {
                 match self.nodes.get_mut(before as usize) {
                     Some(before) => before.next = next,
@@ -211,7 +227,7 @@ impl Wheel {
 
     /// Judges the width, and changes it. What no longer fits is handed out.
     #[cold]
-    pub(crate) fn judge(&mut self) -> Vec<Entry> {
+    pub(crate) fn judge(&mut self) -> Vec<(Entry, Flight)> {
         // An entry goes in for each that comes out.
         let Spell { searches, compared, beyond } = std::mem::take(&mut self.spell);
         let crowded = compared > 2 * searches;
@@ -225,18 +241,18 @@ impl Wheel {
         }
     }
 
-    fn resize(&mut self, shift: u32) -> Vec<Entry> {
+    fn resize(&mut self, shift: u32) -> Vec<(Entry, Flight)> {
         let mut entries = Vec::new();
         for &head in self.heads.iter() {
             let mut at = head;
             while let Some(node) = self.nodes.get(at as usize) {
-                entries.push(node.entry);
+                entries.push((node.entry, node.flight));
                 at = node.next;
             }
         }
         let start = self.start << self.shift >> shift;
         *self = Self { shift, start, ..Self::default() };
-        entries.retain(|&entry| !self.insert(entry));
+        entries.retain(|&(entry, flight)| !self.insert(entry, flight));
         entries
     }
 
@@ -305,8 +321,8 @@ mod tests {
         let mut times = Vec::new();
         for step in 0..3 * SLOTS as u64 {
             let at = step * width + step % 7;
-            assert!(wheel.insert(entry(at, 0)));
-            assert!(wheel.insert(entry(at + 100 * width, 1)));
+            assert!(wheel.insert(entry(at, 0), Flight::NONE));
+            assert!(wheel.insert(entry(at + 100 * width, 1), Flight::NONE));
             while len(&wheel) > 150 {
                 times.push(wheel.first().at().as_nanos());
                 assert!(wheel.remove(wheel.first()));
@@ -321,9 +337,9 @@ mod tests {
     fn what_lies_before_or_beyond_is_not_taken() {
         let mut wheel = Wheel::default();
         let span = (SLOTS as u64) << FIRST_SHIFT;
-        assert!(wheel.insert(entry(10 * span, 0)));
-        assert!(!wheel.insert(entry(8 * span, 1)));
-        assert!(!wheel.insert(entry(12 * span, 2)));
+        assert!(wheel.insert(entry(10 * span, 0), Flight::NONE));
+        assert!(!wheel.insert(entry(8 * span, 1), Flight::NONE));
+        assert!(!wheel.insert(entry(12 * span, 2), Flight::NONE));
         assert!(!wheel.remove(entry(8 * span, 1)));
         assert_eq!(drain(&mut wheel), [10 * span]);
     }
@@ -336,16 +352,16 @@ mod tests {
             for _ in 0..20 * SPELL {
                 while len(&wheel) < together {
                     next += gap;
-                    if !wheel.insert(entry(next, (next / gap) as u32)) {
+                    if !wheel.insert(entry(next, (next / gap) as u32), Flight::NONE) {
                         kept.push(next);
                     }
                 }
                 assert!(wheel.remove(wheel.first()));
                 // In turn a far one, so that there is something beyond the end.
-                wheel.insert(entry(next + (SLOTS as u64) * gap, 0));
+                wheel.insert(entry(next + (SLOTS as u64) * gap, 0), Flight::NONE);
                 wheel.remove(entry(next + (SLOTS as u64) * gap, 0));
                 if wheel.is_due() {
-                    kept.extend(wheel.judge().iter().map(|entry| entry.at().as_nanos()));
+                    kept.extend(wheel.judge().iter().map(|(entry, _)| entry.at().as_nanos()));
                 }
             }
             let narrower = gap == 1;
