@@ -108,14 +108,6 @@ impl<H: Copy> Fifo<H> {
         Some(entry)
     }
 
-    /// Removes the packets whose last bit has left.
-    #[inline]
-    pub(crate) fn forget_departed(&mut self, now: Instant) {
-        while self.entries.front().is_some_and(|entry| entry.departure <= now) {
-            self.pop();
-        }
-    }
-
     /// Packets and bytes in the queue, the one in serialisation included. A packet whose last bit leaves at this very
     /// moment has left.
     pub(crate) fn held(&mut self, now: Instant) -> (usize, u64) {

@@ -22,6 +22,7 @@
 mod config;
 mod counters;
 mod fifo;
+mod foreseen;
 mod forwarder;
 mod impair;
 mod line;
@@ -32,6 +33,7 @@ mod switch;
 
 pub use config::{Direction, DownMode, Loss, QueueLimit};
 pub use counters::{Cause, Counters};
+pub use foreseen::Foreseen;
 pub use forwarder::{Forward, Forwarder, Outbox, Port};
 pub use link::{Exit, Link, Occupancy};
 pub use quick_start::QuickStartLink;

@@ -31,6 +31,18 @@ impl Line {
         (0, 0, 0)
     }
 
+    /// Whether it serialises something, or has something to do.
+    #[inline]
+    pub(crate) fn is_busy(&self, now: Instant) -> bool {
+        now < self.free_at
+    }
+
+    /// When the last accepted packet will have left.
+    #[inline]
+    pub(crate) fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
     pub(crate) fn is_stopped(&self) -> bool {
         self.rate.as_bps() == 0
     }

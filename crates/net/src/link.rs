@@ -4,6 +4,7 @@ use handfast_core::{BitRate, Bytes, Duration, Instant, Stream};
 
 use crate::counters::{Cause, Counters};
 use crate::fifo::{Entry, Fifo, clamp};
+use crate::foreseen::Foreseen;
 use crate::impair::Impairments;
 use crate::line::{Line, NANOBITS_PER_BYTE};
 use crate::{Direction, DownMode, QueueLimit};
@@ -107,47 +108,27 @@ impl<H: Copy> Link<H> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     pub fn enqueue(&mut self, now: Instant, handle: H, size: Bytes, has_payload: bool) -> Result<(), Cause> {
-        let arrival = self.accept(now, handle, size, has_payload)?;
-        self.next = self.next.min(arrival);
-        Ok(())
-    }
-
-    /// Takes a packet in, and says when it arrives.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
-    fn accept(&mut self, now: Instant, handle: H, size: Bytes, has_payload: bool) -> Result<Instant, Cause> {
         let size = clamp(size);
         if self.fifo.len() >= self.unchecked as usize {
             self.admit(now, size)?;
         }
         let departure = self.line.serve(now, size);
         let entry = Entry::new(handle, size, has_payload, departure, departure + self.delay);
-        Ok(self.fifo.push(entry))
+        self.next = self.next.min(self.fifo.push(entry));
+        Ok(())
     }
 
-    /// Whether [`Link::relay`] can say when a packet arrives: as long as nothing is done to the link, and if it loses none on
-    /// the way.
-    pub fn foresees(&self) -> bool {
-        !self.impaired && self.fifo.len() == 0
-    }
-
-    /// As [`Link::enqueue`], for a driver that sends the packet on itself: says when it arrives, and does not let it out
-    /// then. The link must be one that [`Link::foresees`]; from the first of them on, all its packets are taken this way.
-    ///
-    /// # Errors
-    /// As [`Link::enqueue`].
-    #[inline]
-    pub fn relay(
-        &mut self,
-        now: Instant,
-        handle: H,
-        size: Bytes,
-        has_payload: bool,
-    ) -> Result<Instant, Cause> {
-        self.fifo.forget_departed(now);
-        let arrival = self.accept(now, handle, size, has_payload)?;
-        self.delivered += 1;
-        Ok(arrival)
+    /// What it does from now on, for a driver that takes all packets there instead; [`None`] where a packet's arrival does
+    /// not follow from its size and time alone, or is not worth foreseeing: some are lost on the way, some are here already,
+    /// it stands still, or bytes are counted.
+    pub fn foreseen(&self) -> Option<Foreseen> {
+        let most = match self.rest.limit {
+            None => None,
+            Some(QueueLimit::Packets(most @ 1..)) => Some(most),
+            Some(QueueLimit::Packets(0) | QueueLimit::Bytes(_)) => return None,
+        };
+        let fit = !self.impaired && self.fifo.len() == 0 && !self.line.is_stopped() && !self.is_gone();
+        fit.then(|| Foreseen::new(Line::new(self.rest.rate), self.delay, most))
     }
 
     /// Whether there is room, now that it must be known what has left the queue.

@@ -30,8 +30,7 @@ impl Air {
     }
 }
 
-/// Where a channel's packets wait: which medium, which lane. [`OnAir::NOWHERE`] of a wire, [`OnAir::RELAYED`] of one in
-/// tandem with the next.
+/// Where a channel's packets wait: which medium, which lane. [`OnAir::NOWHERE`] of a wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnAir {
     pub(crate) medium: u16,
@@ -40,33 +39,15 @@ pub(crate) struct OnAir {
 
 impl OnAir {
     /// There are fewer media.
-    pub(crate) const MOST: u16 = u16::MAX - 1;
+    pub(crate) const MOST: u16 = u16::MAX;
     /// That of a wire.
     pub(crate) const NOWHERE: Self = Self { medium: Self::MOST, lane: u16::MAX };
-    /// That of a wire whose packets fly.
-    pub(crate) const FLOWN: Self = Self { medium: Self::MOST + 1, lane: 0 };
-    /// That of one whose packets are sent on at once.
-    pub(crate) const RELAYED: Self = Self { medium: Self::MOST + 1, lane: 1 };
 
     #[inline]
     pub(crate) fn is_somewhere(self) -> bool {
         self.medium < Self::MOST
     }
 
-    #[inline]
-    pub(crate) fn is_plain(self) -> bool {
-        self.medium == Self::MOST
-    }
-
-    #[inline]
-    pub(crate) fn is_foreseen(self) -> bool {
-        self.medium > Self::MOST
-    }
-
-    #[inline]
-    pub(crate) fn leads(self) -> bool {
-        self.is_foreseen() && self.lane != 0
-    }
 }
 
 impl Network {

@@ -58,6 +58,7 @@ pub(crate) fn network(
         queue: EventQueue::new(ranks.count as usize),
         packets: Packets::default(),
         channels: channels(scenario, options.seed, &ranks),
+        ways: Vec::new(),
         plugins: Vec::new(),
         airs: Vec::new(),
         control: None,

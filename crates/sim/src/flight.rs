@@ -3,12 +3,70 @@
 
 use handfast_core::Instant;
 use handfast_measure::topology::ChannelId;
+use handfast_net::Foreseen;
 
-use crate::network::Network;
+use crate::network::{Channel, Network};
 use crate::packets::{Handle, Passing};
-use crate::queue::Entry;
+use crate::prefetch::CACHE_LINE;
+use crate::queue::{Entry, Rank};
 
-/// What a packet will need when it lands.
+/// Whether packets fly through a channel.
+#[derive(Debug, Default)]
+#[repr(u32, align(64))]
+pub(crate) enum Way {
+    /// They wait in its link, and each look at that is an event.
+    #[default]
+    Closed,
+    /// They do, and land at its far end.
+    Flies(Course),
+    /// They do, and there go on by links that nothing else enters (`tandem.rs`).
+    Leads(Course),
+}
+
+const _: () = assert!(size_of::<Way>() == 2 * CACHE_LINE);
+
+/// How packets fly through a channel. In the order of the fields: one that finds the line idle touches one cache line.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Course {
+    /// That of the channel.
+    rank: Rank,
+    /// The node at its far end.
+    to: u32,
+    link: Foreseen,
+}
+
+impl Course {
+    /// That of a channel whose link foresees all.
+    pub(crate) fn of(channel: &Channel) -> Option<Self> {
+        let link = channel.link.foreseen()?;
+        Some(Self { rank: channel.timer.rank(), to: channel.to, link })
+    }
+}
+
+impl Way {
+    #[inline]
+    fn course(&mut self) -> Option<&mut Course> {
+        match self {
+            Self::Closed => None,
+            Self::Flies(course) | Self::Leads(course) => Some(course),
+        }
+    }
+
+    /// Whether packets fly through it.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self, Self::Closed)
+    }
+
+    /// Whether what flies through it goes on without landing.
+    #[inline]
+    pub(crate) fn leads(&self) -> bool {
+        matches!(self, Self::Leads(_))
+    }
+}
+
+/// Where a packet lands, and what it will need there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight {
     /// The channel that it enters next; [`Flight::HOME`]: it is at the node it is addressed to.
@@ -26,42 +84,37 @@ impl Flight {
 }
 
 impl Network {
-    /// Sends a packet through a link that foresees all, and onto those in tandem with it.
+    /// Sends a packet through a channel that it flies through, and through those in tandem with it.
     #[inline(never)]
-    pub(crate) fn relay(&mut self, mut now: Instant, mut id: ChannelId, passing: Passing) {
+    pub(crate) fn fly(&mut self, mut now: Instant, mut id: ChannelId, passing: Passing) {
         loop {
-            let channel = &mut self.channels[id];
-            now = match channel.link.relay(now, passing, passing.size(), passing.has_payload()) {
-                Ok(arrival) => arrival,
-                Err(cause) => return self.fail(now, id, passing.handle, cause),
-            };
-            if now >= self.end {
+            let Some(way) = self.ways.get_mut(id) else { return };
+            let leads = way.leads();
+            let Some(course) = way.course() else { return self.propagate(now, id, passing) };
+            let Ok(arrival) = course.link.enter(now, passing.size()) else { return self.lose(passing.handle) };
+            if arrival >= self.end {
                 // It is under way when the run ends: nothing becomes of it.
                 return;
             }
             self.books.packet_hops += 1;
-            let (node, leads) = (channel.to, channel.on_air.leads());
+            let (rank, node) = (course.rank, course.to);
             let next = if passing.goal.node == node {
                 Flight::HOME
             } else {
                 match self.topology.pass_on(node as usize, passing.goal) {
                     Some(next) => next,
-                    None => return self.stray(now, node as usize, passing),
+                    None => return self.stray(arrival, node as usize, passing),
                 }
             };
             if !leads {
-                let entry = Entry::of_packet(now, &channel.timer, passing.handle);
                 let flight = self.flight(next, id, passing);
-                return self.queue.fly(entry, flight);
+                return self.queue.fly(Entry::of_packet(arrival, rank, passing.handle), flight);
             }
-            id = next as usize;
-            if !self.channels[id].on_air.is_foreseen() {
-                return self.propagate(now, id, passing);
-            }
+            (now, id) = (arrival, next as usize);
         }
     }
 
-    /// What will be needed where the packet goes next after channel `id`.
+    /// The flight of a packet that lands after channel `id`.
     #[inline]
     fn flight(&self, next: u32, id: ChannelId, passing: Passing) -> Flight {
         if self.fits_cache {
@@ -72,11 +125,11 @@ impl Network {
             // The answer goes back by the same link.
             return Flight { next, side, channel: id as u32 ^ 1 };
         }
-        let channel = match &self.channels[next as usize] {
-            link if link.on_air.leads() => self.topology.pass_on(link.to as usize, passing.goal),
+        let after = match self.ways.get(next as usize) {
+            Some(Way::Leads(course)) => self.topology.pass_on(course.to as usize, passing.goal),
             _ => None,
         };
-        Flight { next, side: Flight::NOTHING, channel: channel.unwrap_or(next) }
+        Flight { next, side: Flight::NOTHING, channel: after.unwrap_or(next) }
     }
 
     /// A packet has flown.
@@ -84,11 +137,10 @@ impl Network {
     pub(crate) fn land(&mut self, now: Instant, handle: Handle, entry: Entry) {
         let flight = self.queue.pop_packet(entry);
         self.get_next_ready();
-        if flight.next == Flight::HOME {
-            let node = self.packets.label(handle).goal.node;
-            return self.deliver(now, node as usize, handle);
-        }
         let passing = self.packets.passing(handle);
+        if flight.next == Flight::HOME {
+            return self.deliver(now, passing.goal.node as usize, handle);
+        }
         self.transmit(now, flight.next as usize, passing);
     }
 }

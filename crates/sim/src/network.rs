@@ -18,6 +18,7 @@ use crate::RunError;
 use crate::advertisements::Heard;
 use crate::air::{Air, OnAir};
 use crate::capture::Taps;
+use crate::flight::Way;
 use crate::notify::Notifiers;
 use crate::packets::{Handle, Label, Packets, Passing};
 use crate::queue::{Entry, EventQueue, Machine, Timer};
@@ -70,6 +71,8 @@ pub(crate) struct Network {
     pub(crate) packets: Packets,
     pub(crate) topology: Topology,
     pub(crate) channels: Vec<Channel>,
+    /// For each channel whether packets fly; empty where none does.
+    pub(crate) ways: Vec<Way>,
     pub(crate) plugins: Vec<Plugin>,
     /// The media that radio links share.
     pub(crate) airs: Vec<Air>,
@@ -339,17 +342,14 @@ impl Network {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     pub(crate) fn transmit(&mut self, now: Instant, id: ChannelId, passing: Passing) {
+        if self.ways.get(id).is_some_and(Way::is_open) {
+            return self.fly(now, id, passing);
+        }
         if !self.taps.is_empty() {
             self.record_departure(now, id, passing.handle);
         }
-        let on_air = self.channels[id].on_air;
-        if !on_air.is_plain() {
-            if on_air.is_foreseen() {
-                self.relay(now, id, passing);
-            } else {
-                self.contend(now, id, passing);
-            }
-            return;
+        if self.channels[id].on_air.is_somewhere() {
+            return self.contend(now, id, passing);
         }
         self.propagate(now, id, passing);
     }

@@ -80,6 +80,11 @@ impl Timer {
     }
 
     #[inline]
+    pub(crate) fn rank(&self) -> Rank {
+        (self.key >> 32) as Rank
+    }
+
+    #[inline]
     fn is_link(&self) -> bool {
         Packed(self.key as u32).is_link()
     }
@@ -98,12 +103,10 @@ impl Entry {
         Self(u128::from(at.as_nanos()) << 64 | u128::from(timer.key))
     }
 
-    /// That of a packet which arrives by the link of that timer.
+    /// That of a packet which arrives by the link of that rank.
     #[inline]
-    pub(crate) fn of_packet(at: Instant, timer: &Timer, handle: Handle) -> Self {
-        let rank = timer.key >> 32;
-        let packed = Packed::new(Machine::Packet(handle)).0;
-        Self(u128::from(at.as_nanos()) << 64 | u128::from(rank << 32 | u64::from(packed)))
+    pub(crate) fn of_packet(at: Instant, rank: Rank, handle: Handle) -> Self {
+        Self::new(at, &Timer::new(rank, Machine::Packet(handle)))
     }
 
     /// Time and rank: all that matters. Only packets that arrive by one link at the same time have it in common.

@@ -47,7 +47,10 @@ impl Network {
 
     #[inline]
     fn prefetch_channel(&self, id: ChannelId) {
-        prefetch::<CHANNEL_LINES, _>(self.channels.get(id).map(|channel| &channel.timer));
+        match self.ways.get(id) {
+            Some(way) => prefetch::<1, _>(Some(way)),
+            None => prefetch::<CHANNEL_LINES, _>(self.channels.get(id).map(|channel| &channel.timer)),
+        }
     }
 
     /// Asks for the link by which the end of a flow sends: its timer has come up.

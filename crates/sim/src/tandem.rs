@@ -6,8 +6,9 @@ use handfast_measure::plan::Paths;
 use handfast_measure::timeline::{Change, Timeline};
 use handfast_measure::topology::{ChannelId, channel};
 
-use crate::air::OnAir;
+use crate::flight::{Course, Way};
 use crate::network::Network;
+use crate::pages::large_vec;
 
 /// Who enters a channel, as far as the flows' ways say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,15 +88,20 @@ impl Network {
         }
         let changing = changing(timeline, self.channels.len());
         let still = |id: ChannelId| !changing[id] && !self.channels[id].on_air.is_somewhere();
-        let foreseen: Vec<bool> = (0..self.channels.len())
-            .map(|id| still(id) && self.channels[id].link.foresees())
-            .collect();
-        let leading = leading(paths, self.channels.len(), still);
-        for id in (0..foreseen.len()).filter(|&id| foreseen[id]) {
-            self.channels[id].on_air = OnAir::FLOWN;
+        let mut leads = vec![false; self.channels.len()];
+        for id in leading(paths, self.channels.len(), still) {
+            leads[id] = true;
         }
-        for id in leading.into_iter().filter(|&id| foreseen[id]) {
-            self.channels[id].on_air = OnAir::RELAYED;
+        let mut ways = large_vec(self.channels.len());
+        ways.extend((0..self.channels.len()).map(|id| {
+            match still(id).then(|| Course::of(&self.channels[id])).flatten() {
+                None => Way::Closed,
+                Some(course) if leads[id] => Way::Leads(course),
+                Some(course) => Way::Flies(course),
+            }
+        }));
+        if ways.iter().any(Way::is_open) {
+            self.ways = ways;
         }
     }
 }
@@ -148,7 +154,7 @@ mod tests {
         let mut network =
             build::network(&scenario, scheme, topology, &layout, options, &Plugins::new()).unwrap();
         network.find_tandems(&paths, &timeline, Instant::ZERO + scenario.duration);
-        (0..network.channels.len()).filter(|&id| network.channels[id].on_air.leads()).collect()
+        (0..network.channels.len()).filter(|&id| network.ways.get(id).is_some_and(Way::leads)).collect()
     }
 
     #[test]
