@@ -103,6 +103,10 @@ pub struct Counters {
     pub data_segments_sent: u64,
     /// Of those, the ones that repeat payload.
     pub retransmitted_segments: u64,
+    /// Segments received, of any kind.
+    pub segments_received: u64,
+    /// Segments received that carry payload.
+    pub data_segments_received: u64,
     /// Payload bytes repeated.
     pub retransmitted_bytes: u64,
     /// Expiries of the retransmission timer.
@@ -111,10 +115,6 @@ pub struct Counters {
     pub fast_retransmits: u64,
     /// Timeouts found spurious.
     pub spurious_timeouts: u64,
-    /// Segments received, of any kind.
-    pub segments_received: u64,
-    /// Segments received that carry payload.
-    pub data_segments_received: u64,
     /// Segments received that held nothing new.
     pub duplicate_segments_received: u64,
 }

@@ -39,16 +39,18 @@ pub(crate) enum Arrival {
 
 /// Reassembly: positions count from 0, the first payload octet of the connection.
 #[derive(Clone, Debug, Default)]
+// In the order of the fields: see [`crate::Endpoint`].
+#[repr(C)]
 pub(crate) struct ReceiveBuffer {
     /// Position of the next in-order octet.
     next: u64,
-    ready: ShortQueue<Payload>,
     ready_len: u64,
     runs: Vec<Run>,
     pieces: BTreeMap<u64, Payload>,
     stamps: u64,
     /// The last arrival beyond a hole joined neither of the two runs touched before it, and there were two.
     third: bool,
+    ready: ShortQueue<Payload>,
 }
 
 impl ReceiveBuffer {

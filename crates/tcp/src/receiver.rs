@@ -9,25 +9,28 @@ use crate::{Acks, Config};
 
 /// Everything about the direction in which we receive. Positions count payload octets from 0.
 #[derive(Clone)]
+// In the order of the fields: see [`crate::Endpoint`].
+#[repr(C)]
 pub(crate) struct Receiver {
-    /// The peer's initial sequence number.
-    pub(crate) irs: SeqNum,
-    pub(crate) buffer: ReceiveBuffer,
-    /// Where the peer's FIN stands, once it is known.
-    pub(crate) fin: Option<u64>,
-    /// The FIN is in order: nothing more will come.
-    pub(crate) finished: bool,
     /// The right edge of the window last offered.
     edge: u64,
-    /// Our window scale shift.
-    pub(crate) shift: u8,
     /// Octets that the receive buffer holds.
     capacity: u64,
+    /// Linux's rules for acknowledgements, where they hold.
+    pub(crate) quick_ack: Option<Box<QuickAck>>,
+    /// Linux's window, where it is on; `capacity` follows it.
+    autotune: Option<Box<Autotune>>,
+    pub(crate) ts_recent_at: Instant,
+    /// The peer's initial sequence number.
+    pub(crate) irs: SeqNum,
     /// TS.Recent (RFC 7323 §4.3) and when it was set.
     pub(crate) ts_recent: u32,
-    pub(crate) ts_recent_at: Instant,
     /// Last.ACK.sent.
     pub(crate) last_ack_sent: SeqNum,
+    /// Our window scale shift.
+    pub(crate) shift: u8,
+    /// The FIN is in order: nothing more will come.
+    pub(crate) finished: bool,
     /// An acknowledgement is owed at once.
     pub(crate) ack_now: bool,
     /// The next acknowledgement says that a handover is complete ([eln] §3.2).
@@ -36,10 +39,9 @@ pub(crate) struct Receiver {
     pub(crate) unacknowledged: u8,
     /// Octets received twice, to be reported once (RFC 2883).
     pub(crate) dsack: Option<(u64, u64)>,
-    /// Linux's rules for acknowledgements, where they hold.
-    pub(crate) quick_ack: Option<Box<QuickAck>>,
-    /// Linux's window, where it is on; `capacity` follows it.
-    autotune: Option<Box<Autotune>>,
+    pub(crate) buffer: ReceiveBuffer,
+    /// Where the peer's FIN stands, once it is known.
+    pub(crate) fin: Option<u64>,
 }
 
 impl Receiver {

@@ -49,31 +49,31 @@ pub(crate) struct Sender {
     pub(crate) probes: u8,
     /// A probe is due.
     pub(crate) probe_due: bool,
-    pub(crate) spurious: Spurious,
-    pub(crate) buffer: SendBuffer,
-    pub(crate) window: Window,
-    pub(crate) growth: growth::State,
-    pub(crate) hystart: Option<Box<HyStart>>,
-    pub(crate) algorithm: &'static dyn recovery::Algorithm,
-    pub(crate) progress: Progress,
-    pub(crate) board: Scoreboard,
     /// What only RACK-TLP needs; [`None`] with the others.
     pub(crate) rack: Option<Box<Rack>>,
-    pub(crate) rtt: RttEstimator,
-    /// One segment is timed where timestamps are off: the position that must be acknowledged, and when it left.
-    pub(crate) timed: Option<(u64, Instant)>,
-    pub(crate) validation: Validation,
-    /// The octet of a zero-window probe that the receiver need not have kept.
-    pub(crate) probed: Option<u64>,
     /// What it does with what the network tells it; [`None`]: nothing.
     pub(crate) help: Option<Box<Help>>,
     /// Explicit loss and handoff notification; [`None`] where it is off.
     pub(crate) eln: Option<Box<Eln>>,
+    /// The octet of a zero-window probe that the receiver need not have kept.
+    pub(crate) probed: Option<u64>,
+    pub(crate) window: Window,
+    pub(crate) spurious: Spurious,
+    pub(crate) buffer: SendBuffer,
+    pub(crate) progress: Progress,
+    pub(crate) board: Scoreboard,
+    pub(crate) algorithm: &'static dyn recovery::Algorithm,
+    pub(crate) rtt: RttEstimator,
+    /// One segment is timed where timestamps are off: the position that must be acknowledged, and when it left.
+    pub(crate) timed: Option<(u64, Instant)>,
+    pub(crate) validation: Validation,
+    pub(crate) growth: growth::State,
+    pub(crate) hystart: Option<Box<HyStart>>,
 }
 
 impl Sender {
     /// How many of its first bytes a connection touches that only receives.
-    pub(crate) const SHARED: usize = offset_of!(Self, window);
+    pub(crate) const SHARED: usize = offset_of!(Self, progress);
 
     pub(crate) fn new(config: &Config, iss: SeqNum) -> Self {
         let smss = u64::from(config.mss);
