@@ -18,8 +18,10 @@ impl Network {
         match self.queue.next() {
             (Machine::Packet(handle), Flight { side, channel, .. }) => {
                 self.packets.prefetch(handle);
-                prefetch_side(&self.sides, side);
-                self.prefetch_channel(channel as usize);
+                if !self.fits_cache {
+                    prefetch_side(&self.sides, side);
+                    self.prefetch_channel(channel as usize);
+                }
             }
             (Machine::Channel(id), _) => {
                 self.prefetch_channel(id as usize);

@@ -43,6 +43,8 @@ struct Spell {
 #[derive(Debug)]
 pub(crate) struct Wheel {
     first: Entry,
+    /// That of the earliest entry.
+    first_flight: Flight,
     shift: u32,
     /// The first slot, counted from time 0. No entry stands before it.
     start: u64,
@@ -63,6 +65,7 @@ impl Default for Wheel {
     fn default() -> Self {
         Self {
             first: Entry::NEVER,
+            first_flight: Flight::NONE,
             shift: FIRST_SHIFT,
             start: 0,
             heads: Box::new([NONE; SLOTS]),
@@ -100,7 +103,9 @@ impl Wheel {
         self.heads[index] = node;
         self.occupied[index / WORD] |= 1 << (index % WORD);
         self.words |= 1 << (index / WORD);
-        self.first = self.first.min(entry);
+        if entry < self.first {
+            (self.first, self.first_flight) = (entry, flight);
+        }
         true
     }
 
@@ -131,18 +136,17 @@ impl Wheel {
     /// Takes the earliest entry out. There is one.
     #[inline]
     pub(crate) fn pop(&mut self) -> Flight {
+        let flight = self.first_flight;
         let node = self.unlink_first();
-        let flight = self.nodes[node as usize].flight;
         self.release(node);
-        self.first = self.earliest();
+        self.find_first();
         flight
     }
 
     /// That of the earliest entry; [`Flight::NONE`] where there is none.
     #[inline]
     pub(crate) fn first_flight(&self) -> Flight {
-        let head = self.heads[self.slot(self.first) as usize % SLOTS];
-        self.nodes.get(head as usize).map_or(Flight::NONE, |node| node.flight)
+        self.first_flight
     }
 
     /// Takes an entry out; false where it is not here.
@@ -155,7 +159,7 @@ impl Wheel {
         self.release(node);
         if entry == self.first {
             self.start = slot;
-            self.first = self.earliest();
+            self.find_first();
         }
         true
     }
@@ -263,13 +267,12 @@ impl Wheel {
 
     /// Looks for the earliest entry.
     #[inline]
-    fn earliest(&mut self) -> Entry {
+    fn find_first(&mut self) {
         self.spell.searches += 1;
-        if self.words == 0 {
-            return Entry::NEVER;
-        }
-        let head = self.heads[self.first_occupied()];
-        self.nodes.get(head as usize).map_or(Entry::NEVER, |node| node.entry)
+        let head = if self.words == 0 { NONE } else { self.heads[self.first_occupied()] };
+        let first = self.nodes.get(head as usize);
+        (self.first, self.first_flight) =
+            first.map_or((Entry::NEVER, Flight::NONE), |node| (node.entry, node.flight));
     }
 
     /// The first slot with entries, from the start of the wheel around. There is one.

@@ -39,18 +39,19 @@ pub(crate) enum Arrival {
 
 /// Reassembly: positions count from 0, the first payload octet of the connection.
 #[derive(Clone, Debug, Default)]
-// In the order of the fields: see [`crate::Endpoint`].
+// In the order of the fields: see [`crate::Endpoint`]. What only a receiver touches comes first here, behind what hardly
+// anybody does.
 #[repr(C)]
 pub(crate) struct ReceiveBuffer {
-    /// Position of the next in-order octet.
-    next: u64,
-    ready_len: u64,
-    runs: Vec<Run>,
+    ready: ShortQueue<Payload>,
     pieces: BTreeMap<u64, Payload>,
     stamps: u64,
     /// The last arrival beyond a hole joined neither of the two runs touched before it, and there were two.
     third: bool,
-    ready: ShortQueue<Payload>,
+    runs: Vec<Run>,
+    ready_len: u64,
+    /// Position of the next in-order octet.
+    next: u64,
 }
 
 impl ReceiveBuffer {

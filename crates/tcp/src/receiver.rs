@@ -12,6 +12,11 @@ use crate::{Acks, Config};
 // In the order of the fields: see [`crate::Endpoint`].
 #[repr(C)]
 pub(crate) struct Receiver {
+    pub(crate) buffer: ReceiveBuffer,
+    /// Where the peer's FIN stands, once it is known.
+    pub(crate) fin: Option<u64>,
+    /// Octets received twice, to be reported once (RFC 2883).
+    pub(crate) dsack: Option<(u64, u64)>,
     /// The right edge of the window last offered.
     edge: u64,
     /// Octets that the receive buffer holds.
@@ -37,11 +42,6 @@ pub(crate) struct Receiver {
     pub(crate) handed_over: bool,
     /// In-order segments not yet acknowledged.
     pub(crate) unacknowledged: u8,
-    /// Octets received twice, to be reported once (RFC 2883).
-    pub(crate) dsack: Option<(u64, u64)>,
-    pub(crate) buffer: ReceiveBuffer,
-    /// Where the peer's FIN stands, once it is known.
-    pub(crate) fin: Option<u64>,
 }
 
 impl Receiver {
