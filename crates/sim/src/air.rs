@@ -47,7 +47,6 @@ impl OnAir {
     pub(crate) fn is_somewhere(self) -> bool {
         self.medium < Self::MOST
     }
-
 }
 
 impl Network {

@@ -91,7 +91,9 @@ impl Network {
             let Some(way) = self.ways.get_mut(id) else { return };
             let leads = way.leads();
             let Some(course) = way.course() else { return self.propagate(now, id, passing) };
-            let Ok(arrival) = course.link.enter(now, passing.size()) else { return self.lose(passing.handle) };
+            let Ok(arrival) = course.link.enter(now, passing.size()) else {
+                return self.lose(passing.handle);
+            };
             if arrival >= self.end {
                 // It is under way when the run ends: nothing becomes of it.
                 return;

@@ -15,6 +15,7 @@ mod growth;
 mod help;
 mod linux_rtt;
 mod pace;
+mod pieces;
 mod profile;
 mod quick_ack;
 mod rack;

@@ -1,10 +1,9 @@
 //! What has arrived: in-order data that waits to be read, and runs beyond a hole.
 
-use std::collections::BTreeMap;
-
-use bytes::BytesMut;
 use handfast_core::ShortQueue;
 use handfast_wire::Payload;
+
+use crate::pieces::{Pieces, extend};
 
 /// Runs beyond holes kept at most. A peer that sends every other byte must not make us hold more; what does not fit is
 /// treated as if it had not arrived, and never acknowledged.
@@ -44,7 +43,7 @@ pub(crate) enum Arrival {
 #[repr(C)]
 pub(crate) struct ReceiveBuffer {
     ready: ShortQueue<Payload>,
-    pieces: BTreeMap<u64, Payload>,
+    pieces: Pieces,
     stamps: u64,
     /// The last arrival beyond a hole joined neither of the two runs touched before it, and there were two.
     third: bool,
@@ -112,12 +111,7 @@ impl ReceiveBuffer {
 
     /// In-order data has reached `self.next`: runs that it touches become in-order.
     fn close_holes(&mut self) {
-        while let Some(entry) = self.pieces.first_entry() {
-            let start = *entry.key();
-            if start > self.next {
-                break;
-            }
-            let piece = entry.remove();
+        while let Some((start, piece)) = self.pieces.pop_first_if(|start| start <= self.next) {
             let skip = self.next - start;
             if skip < piece.len() as u64 {
                 let fresh = if skip == 0 { piece } else { piece.slice(skip as usize, usize::MAX) };
@@ -150,7 +144,12 @@ impl ReceiveBuffer {
             merged.start = merged.start.min(r.start);
             merged.end = merged.end.max(r.end);
         }
-        self.runs.splice(first..last, [merged]);
+        if first == last {
+            self.runs.insert(first, merged);
+        } else {
+            self.runs[first] = merged;
+            self.runs.drain(first + 1..last);
+        }
         Arrival::OutOfOrder
     }
 
@@ -159,12 +158,12 @@ impl ReceiveBuffer {
         let mut at = start;
         for r in &self.runs[touched] {
             if r.start > at {
-                store(&mut self.pieces, at, payload.slice((at - start) as usize, (r.start - at) as usize));
+                self.pieces.store(at, payload.slice((at - start) as usize, (r.start - at) as usize));
             }
             at = at.max(r.end);
         }
         if at < end {
-            store(&mut self.pieces, at, payload.slice((at - start) as usize, (end - at) as usize));
+            self.pieces.store(at, payload.slice((at - start) as usize, (end - at) as usize));
         }
     }
 
@@ -215,51 +214,10 @@ fn push_merged(ready: &mut ShortQueue<Payload>, ready_len: &mut u64, payload: Pa
     }
 }
 
-/// Stores a piece. It merges with the pieces before and after it, so that long runs of synthetic data or of small real
-/// segments stay few pieces, in whatever order they come.
-fn store(pieces: &mut BTreeMap<u64, Payload>, start: u64, payload: Payload) {
-    let mut key = start;
-    let end = start + payload.len() as u64;
-    if let Some((&before, last)) = pieces.range_mut(..start).next_back()
-        && before + last.len() as u64 == start
-        && extend(last, &payload)
-    {
-        key = before;
-    } else {
-        pieces.insert(start, payload);
-    }
-    if let Some(after) = pieces.get(&end).cloned()
-        && pieces.get_mut(&key).is_some_and(|piece| extend(piece, &after))
-    {
-        pieces.remove(&end);
-    }
-}
-
-/// Real pieces are copied together up to this size: otherwise a run of one-byte segments would cost a map entry each.
-const GATHER: usize = 2048;
-
-fn extend(last: &mut Payload, next: &Payload) -> bool {
-    match (last, next) {
-        (
-            Payload::Synthetic { stream, offset, len },
-            Payload::Synthetic { stream: next_stream, offset: next_offset, len: next_len },
-        ) if *stream == *next_stream && *offset + u64::from(*len) == *next_offset => {
-            len.checked_add(*next_len).map(|sum| *len = sum).is_some()
-        }
-        (Payload::Bytes(last), Payload::Bytes(next)) if last.len() + next.len() <= GATHER => {
-            let mut joined = BytesMut::with_capacity(last.len() + next.len());
-            joined.extend_from_slice(last);
-            joined.extend_from_slice(next);
-            *last = joined.freeze();
-            true
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pieces::GATHER;
     use proptest::prelude::*;
 
     fn synthetic(offset: u64, len: u32) -> Payload {

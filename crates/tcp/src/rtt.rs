@@ -107,6 +107,11 @@ impl RttEstimator {
         self.srtt
     }
 
+    /// Two round trips; while none has been measured the timeout before backoff, which is never zero.
+    pub(crate) fn two_round_trips(&self) -> Duration {
+        if self.srtt == Duration::ZERO { self.base } else { self.srtt * 2 }
+    }
+
     pub(crate) fn rttvar(&self) -> Duration {
         self.rttvar
     }

@@ -97,7 +97,7 @@ impl Eln {
             self.repairs.range(..=start).next_back().filter(|(_, repair)| repair.end > start)?;
         let overtaken =
             repair.number < self.arrived || tx.board.highest().is_some_and(|highest| highest > repair.max);
-        let silent = tx.max == repair.max && now.since(repair.at) >= tx.rtt.srtt() * 2;
+        let silent = tx.max == repair.max && now.since(repair.at) >= tx.rtt.two_round_trips();
         (!overtaken && !silent).then_some(repair.end)
     }
 

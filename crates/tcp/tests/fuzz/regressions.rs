@@ -178,3 +178,40 @@ fn an_answer_to_a_train_leaves_out_the_sack_blocks_that_do_not_fit_beside_it() {
         ],
     });
 }
+
+#[test]
+fn a_repair_waits_where_no_round_trip_was_ever_measured() {
+    // Twice no time is none: what a mark asked for went out again, and again, without end.
+    let eln = Choices { sack: true, linux: 64, ..Choices::default() };
+    world::run(&Case {
+        setup: Setup {
+            client: eln,
+            server: Choices {
+                delayed_ack: 1,
+                mss: 3,
+                receive_buffer: 5,
+                retries: 1,
+                cwnd_clamp: 2,
+                linux: 209,
+                ..eln
+            },
+            delay_ms: 137,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::Delay { from: Side::Client, n: 1, ms: 731 },
+            Op::Lose { from: Side::Server, skip: 2, n: 4 },
+            Op::Advance { ms: 0 },
+            Op::Advance { ms: 850 },
+            Op::Write { side: Side::Server, len: 177, real: false },
+            Op::Advance { ms: 295 },
+            Op::HandOver { side: Side::Client },
+            Op::Write { side: Side::Server, len: 1, real: false },
+            Op::Advance { ms: 2351 },
+            Op::Advance { ms: 1018 },
+            Op::Write { side: Side::Client, len: 1, real: false },
+            Op::Duplicate { from: Side::Client, n: 1, ms: 0 },
+            Op::Advance { ms: 138 },
+        ],
+    });
+}
