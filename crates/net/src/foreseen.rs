@@ -59,3 +59,67 @@ impl Foreseen {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Direction, DownMode, Link, Loss, QueueLimit};
+    use handfast_core::{BitRate, Stream};
+
+    fn direction() -> Direction {
+        Direction::plain(BitRate::from_bps(8_000_000), Duration::from_millis(5))
+    }
+
+    fn link(direction: &Direction) -> Link<u32> {
+        Link::new(direction, Stream::new(1, "link"))
+    }
+
+    #[test]
+    fn a_queue_is_full_until_a_last_bit_has_left() {
+        let direction = Direction { queue: Some(QueueLimit::Packets(2)), ..direction() };
+        let mut link = link(&direction).foreseen().unwrap();
+        let mut enter = |us: u64| link.enter(Instant::from_nanos(us * 1000), Bytes(1000));
+        // 1 ms each to serialise, 5 ms to propagate.
+        assert_eq!(enter(0), Ok(Instant::from_millis(6)));
+        assert_eq!(enter(0), Ok(Instant::from_millis(7)));
+        assert_eq!(enter(999), Err(Cause::QueueFull));
+        assert_eq!(enter(1000), Ok(Instant::from_millis(8)), "the first leaves at this very moment");
+        assert_eq!(enter(1000), Err(Cause::QueueFull));
+        assert_eq!(enter(9000), Ok(Instant::from_millis(15)), "idle again");
+    }
+
+    #[test]
+    fn what_has_left_is_forgotten() {
+        let mut link = link(&direction()).foreseen().unwrap();
+        for k in 0..10_000 {
+            // Always two there.
+            link.enter(Instant::from_millis(k), Bytes(1000)).unwrap();
+            if k == 0 {
+                link.enter(Instant::from_millis(k), Bytes(1000)).unwrap();
+            }
+        }
+        assert!(link.departures.capacity() < 16, "{}", link.departures.capacity());
+    }
+
+    #[test]
+    fn what_may_be_lost_or_changed_is_not_foreseen() {
+        let plain = direction();
+        assert!(link(&plain).foreseen().is_some());
+        for unforeseen in [
+            Direction { losses: vec![Loss::Packet(0.1)], ..plain.clone() },
+            Direction { rate: BitRate::default(), ..plain.clone() },
+            Direction { queue: Some(QueueLimit::Packets(0)), ..plain.clone() },
+            Direction { queue: Some(QueueLimit::Bytes(Bytes(9000))), ..plain.clone() },
+        ] {
+            assert!(link(&unforeseen).foreseen().is_none(), "{unforeseen:?}");
+        }
+        for mode in [DownMode::Drop, DownMode::Hold] {
+            let mut down = link(&plain);
+            down.down(Instant::ZERO, mode);
+            assert!(down.foreseen().is_none(), "{mode:?}");
+        }
+        let mut busy = link(&plain);
+        busy.enqueue(Instant::ZERO, 1, Bytes(1), true).unwrap();
+        assert!(busy.foreseen().is_none());
+    }
+}

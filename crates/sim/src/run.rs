@@ -62,7 +62,7 @@ pub fn run_with(
     let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts };
     let mut network = build::network(scenario, scheme, topology, &layout, options, plugins)?;
     if !options.series {
-        network.find_tandems(&paths, &timeline, Instant::ZERO + scenario.duration);
+        network.find_ways(&paths, &timeline, Instant::ZERO + scenario.duration);
     }
     let sampler = options.series.then(|| Sampler::new(segment_size(scheme).0, network.channels.len(), sink));
     let outages = Outages::new(&timeline, &paths);

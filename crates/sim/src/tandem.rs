@@ -76,10 +76,10 @@ fn changing(timeline: &Timeline, channels: usize) -> Vec<bool> {
 }
 
 impl Network {
-    /// Finds the links in tandem; before time 0, when everything has its place. Where somebody looks at packets or queues on the
-    /// way, or a station roams, none counts as such: then what is seen, or where packets go, depends on when. Neither where
-    /// there are so many that each has left the cache when its packet comes out: touching it early costs more than the event.
-    pub(crate) fn find_tandems(&mut self, paths: &Paths, timeline: &Timeline, end: Instant) {
+    /// Finds the channels that packets fly through, and which of them are in tandem; before time 0, when everything has its
+    /// place. Where somebody looks at packets or queues on the way, or a station roams, there is none: then what is seen, or
+    /// where packets go, depends on when.
+    pub(crate) fn find_ways(&mut self, paths: &Paths, timeline: &Timeline, end: Instant) {
         self.end = end;
         let seen = self.looks_closer || !self.taps.is_empty() || !self.helper_of.is_empty();
         let commanded = self.control.is_some() || self.notifiers.is_some();
@@ -118,6 +118,11 @@ mod tests {
 
     /// The channels of a chain of three links in tandem with the next, where the agents, events and options are these.
     fn relayed(more: &str, scheme: &str, options: &Options) -> Vec<ChannelId> {
+        ways(more, scheme, options, Way::leads)
+    }
+
+    /// Those of such a kind.
+    fn ways(more: &str, scheme: &str, options: &Options, such: impl Fn(&Way) -> bool) -> Vec<ChannelId> {
         const CHAIN: &str = r#"
             duration = "3s"
             capture = ["r"]
@@ -153,14 +158,26 @@ mod tests {
         let scheme = scenario.scheme(scheme).unwrap();
         let mut network =
             build::network(&scenario, scheme, topology, &layout, options, &Plugins::new()).unwrap();
-        network.find_tandems(&paths, &timeline, Instant::ZERO + scenario.duration);
-        (0..network.channels.len()).filter(|&id| network.ways.get(id).is_some_and(Way::leads)).collect()
+        network.find_ways(&paths, &timeline, Instant::ZERO + scenario.duration);
+        (0..network.channels.len()).filter(|&id| network.ways.get(id).is_some_and(&such)).collect()
     }
 
     #[test]
     fn a_chain_is_in_tandem_as_far_as_nothing_is_lost_on_the_way() {
         // Each link has a channel there, and back. What comes back by the last link may be lost on it.
         assert_eq!(relayed("", "sack", &Options::default()), [0, 2, 3]);
+    }
+
+    #[test]
+    fn packets_fly_where_none_is_lost_on_the_way_and_nothing_is_done_to_the_link() {
+        let open = |more: &str| ways(more, "sack", &Options::default(), Way::is_open);
+        assert_eq!(open(""), [0, 1, 2, 3]);
+        let down = |link: &str| {
+            let event = "[[events]]\nat = \"1s\"\ndo = \"outage\"\ngap = \"1s\"";
+            format!("{event}\nlink = \"{link}\"")
+        };
+        assert_eq!(open(&down("first")), [2, 3]);
+        assert_eq!(open(&down("second")), [0, 1]);
     }
 
     #[test]

@@ -92,3 +92,54 @@ pub(crate) fn extend(last: &mut Payload, next: &Payload) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn drain(pieces: &mut Pieces) -> Vec<(u64, Payload)> {
+        std::iter::from_fn(|| pieces.pop_first_if(|_| true)).collect()
+    }
+
+    #[test]
+    fn the_lowest_comes_out_first_and_only_if_it_is_asked_for() {
+        let piece = |at: u64| Payload::Synthetic { stream: 1, offset: 10 * at, len: 5 };
+        for order in [[1, 3, 5], [5, 3, 1], [3, 1, 5], [3, 5, 1]] {
+            let mut pieces = Pieces::default();
+            order.iter().for_each(|&at| pieces.store(10 * at, piece(at)));
+            assert_eq!(pieces.len(), 3);
+            assert_eq!(pieces.pop_first_if(|start| start < 10), None);
+            assert_eq!(drain(&mut pieces), [1, 3, 5].map(|at| (10 * at, piece(at))), "{order:?}");
+        }
+    }
+
+    proptest! {
+        /// Units of ten octets in any order: synthetic data of one stream merges into as few pieces as there are runs, and real
+        /// data comes out as it went in.
+        #[test]
+        fn neighbours_merge_in_whatever_order_they_come(
+            units in Just((0_u64..24).collect::<Vec<_>>()).prop_shuffle(),
+            n in 1_usize..24,
+            real: bool,
+        ) {
+            let content = |at: u64| -> Vec<u8> { (0..10).map(|i| (10 * at + i) as u8).collect() };
+            let (mut pieces, mut present) = (Pieces::default(), [false; 25]);
+            for &at in &units[..n] {
+                let synthetic = Payload::Synthetic { stream: 1, offset: 10 * at, len: 10 };
+                pieces.store(10 * at, if real { Payload::Bytes(content(at).into()) } else { synthetic });
+                present[at as usize] = true;
+                let runs = present.windows(2).filter(|pair| pair[0] && !pair[1]).count();
+                prop_assert_eq!(pieces.len(), runs);
+            }
+            let mut octets = Vec::new();
+            for (start, payload) in drain(&mut pieces) {
+                let (len, bytes) = (payload.len() as u64, payload.to_bytes());
+                prop_assert!(!real || bytes.iter().copied().eq((start..start + len).map(|i| i as u8)));
+                octets.extend(start..start + len);
+            }
+            let expected = (0..240_u64).filter(|&i| present[i as usize / 10]);
+            prop_assert!(octets.into_iter().eq(expected));
+        }
+    }
+}
