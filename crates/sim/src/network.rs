@@ -1,6 +1,7 @@
 //! The network in motion: packets from endpoint to link to node to endpoint.
 //!
-//! A packet crosses a node within the event of its arrival, so a hop costs one event, and one between links in tandem none.
+//! A packet crosses a node within the event of its arrival, so a hop costs one event, and one between links in tandem none
+//! (`flight.rs`).
 //! Nothing here knows a shape of topology, a number of flows, or who helps.
 
 use std::collections::BTreeMap;

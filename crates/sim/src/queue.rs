@@ -390,15 +390,14 @@ mod tests {
         let (mut queue, mut timers) = (EventQueue::new(16), timers(6));
         let mut random = Stream::new(1, "landings");
         let (mut now, mut count, mut handle) = (0, 0_u64, 0_u32);
-        let mut model: std::collections::BTreeSet<(u64, u32, u64, Option<(u32, u32)>)> =
-            std::collections::BTreeSet::new();
+        let mut model = std::collections::BTreeMap::<(u64, u32, u64), _>::new();
         for round in 0..60_000 {
             // Few times, so that many are equal; some beyond the end of the wheel.
             let far = if random.chance(0.1) { 1 << 26 } else { 1 << 14 };
             let at = now + 1000 * (1 + random.below(far) / 1000);
             // As in the network a link's packets land in the order in which they enter.
             let rank = 6 + random.below(8) as u32;
-            let last = model.iter().filter(|&&(_, r, ..)| r == rank).map(|&(at, ..)| at).max();
+            let last = model.keys().filter(|&&(_, r, _)| r == rank).map(|&(at, ..)| at).max();
             let at = at.max(last.unwrap_or(0));
             count += 1;
             if random.chance(0.7) {
@@ -406,16 +405,16 @@ mod tests {
                 handle = handle.wrapping_mul(5).wrapping_add(12_345) % (1 << 20);
                 let flight = Flight { next: round, ..Flight::NONE };
                 queue.fly(Entry::of_packet(Instant::from_nanos(at), rank, handle), flight);
-                model.insert((at, rank, count, Some((handle, round))));
+                model.insert((at, rank, count), Some((handle, round)));
             } else {
                 let index = random.below(6) as usize;
                 if timers[index].armed == Instant::MAX {
                     queue.settle(&mut timers[index], Some(Instant::from_nanos(at)));
-                    model.insert((at, index as u32, count, None));
+                    model.insert((at, index as u32, count), None);
                 }
             }
             while model.len() > 40 {
-                let (at, rank, _, packet) = model.pop_first().unwrap();
+                let ((at, rank, _), packet) = model.pop_first().unwrap();
                 let first = queue.first();
                 assert_eq!(first.at().as_nanos(), at);
                 now = at;

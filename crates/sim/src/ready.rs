@@ -11,8 +11,9 @@ use crate::queue::Machine;
 use crate::side::{Side, SideId};
 
 impl Network {
-    /// Asks for what the event after this one is likely to begin with: a link, and the packet in front of it. That may not be
-    /// at its end yet; but to wait here for who knows would cost more than to ask in vain.
+    /// Asks for what the event after this one is likely to begin with: a packet that lands and what it will need there, or a
+    /// link and the packet in front of it. That may not be at its end yet; but to wait here for who knows would cost more than
+    /// to ask in vain.
     #[inline]
     pub(crate) fn get_next_ready(&self) {
         match self.queue.next() {
@@ -47,6 +48,7 @@ impl Network {
         }
     }
 
+    /// Where packets fly it is the first line of the way that they need.
     #[inline]
     fn prefetch_channel(&self, id: ChannelId) {
         match self.ways.get(id) {

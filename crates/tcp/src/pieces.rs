@@ -107,7 +107,9 @@ mod tests {
         let piece = |at: u64| Payload::Synthetic { stream: 1, offset: 10 * at, len: 5 };
         for order in [[1, 3, 5], [5, 3, 1], [3, 1, 5], [3, 5, 1]] {
             let mut pieces = Pieces::default();
-            order.iter().for_each(|&at| pieces.store(10 * at, piece(at)));
+            for at in order {
+                pieces.store(10 * at, piece(at));
+            }
             assert_eq!(pieces.len(), 3);
             assert_eq!(pieces.pop_first_if(|start| start < 10), None);
             assert_eq!(drain(&mut pieces), [1, 3, 5].map(|at| (10 * at, piece(at))), "{order:?}");
