@@ -1,8 +1,6 @@
 //! A link to which nothing happens: when a packet arrives follows from when it enters.
 
-use std::collections::VecDeque;
-
-use handfast_core::{Bytes, Duration, Instant};
+use handfast_core::{Bytes, Duration, Instant, ShortQueue};
 
 use crate::counters::Cause;
 use crate::fifo::clamp;
@@ -19,14 +17,14 @@ pub struct Foreseen {
     delay: Duration,
     /// How many packets it holds at most: that in serialisation, and those that wait. Not 0.
     most: u32,
-    /// When those left, or will leave, that were accepted before the last one: all that it still holds, and perhaps more.
-    departures: VecDeque<Instant>,
+    /// When those leave that were accepted before the last one, as far as it held them when it was last busy.
+    departures: ShortQueue<Instant>,
 }
 
 impl Foreseen {
     /// `most` packets, at least one, or any number.
     pub(crate) fn new(line: Line, delay: Duration, most: Option<u32>) -> Self {
-        Self { line, delay, most: most.unwrap_or(u32::MAX), departures: VecDeque::new() }
+        Self { line, delay, most: most.unwrap_or(u32::MAX), departures: ShortQueue::new() }
     }
 
     /// Takes a packet in, and says when it arrives. `now` must not go back from call to call.
@@ -44,16 +42,13 @@ impl Foreseen {
     /// Makes room for one more behind the last, or says that there is none.
     #[inline]
     fn wait(&mut self, now: Instant) -> Result<(), Cause> {
+        // A packet whose last bit leaves at this very moment has left.
+        while self.departures.front().is_some_and(|&departure| departure <= now) {
+            self.departures.pop_front();
+        }
         // With the last one, which the line is busy with or will be.
-        let held = self.departures.len() + 1;
-        if held >= self.most as usize || held > self.departures.capacity() {
-            // A packet whose last bit leaves at this very moment has left.
-            while self.departures.front().is_some_and(|&departure| departure <= now) {
-                self.departures.pop_front();
-            }
-            if self.departures.len() + 1 >= self.most as usize {
-                return Err(Cause::QueueFull);
-            }
+        if self.departures.len() + 1 >= self.most as usize {
+            return Err(Cause::QueueFull);
         }
         self.departures.push_back(self.line.free_at());
         Ok(())
@@ -98,7 +93,7 @@ mod tests {
                 link.enter(Instant::from_millis(k), Bytes(1000)).unwrap();
             }
         }
-        assert!(link.departures.capacity() < 16, "{}", link.departures.capacity());
+        assert_eq!(link.departures.len(), 1);
     }
 
     #[test]
