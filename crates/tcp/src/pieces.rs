@@ -4,68 +4,92 @@ use std::collections::BTreeMap;
 
 use bytes::BytesMut;
 use handfast_wire::Payload;
+use smallvec::SmallVec;
 
-/// Pieces of payload by position, disjoint. The lowest stands in place: where there is one only, as nearly always, no other
-/// memory is touched.
+/// How many pieces stand in place.
+const NEAR: usize = 2;
+
+/// Pieces of payload by position, disjoint. The lowest stand in place: where there are no more of them, as nearly always, no
+/// other memory is touched.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pieces {
-    first: Option<(u64, Payload)>,
-    /// All of these come after it.
-    rest: BTreeMap<u64, Payload>,
+    near: SmallVec<[(u64, Payload); NEAR]>,
+    /// All of these come after those, and there are none while there is room there.
+    far: BTreeMap<u64, Payload>,
 }
 
 impl Pieces {
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
+        self.near.len() + self.far.len()
     }
 
     /// Stores a piece. It merges with the pieces before and after it, so that long runs of synthetic data or of small real
     /// segments stay few pieces, in whatever order they come.
     pub(crate) fn store(&mut self, start: u64, payload: Payload) {
-        let Some((lowest, first)) = &mut self.first else {
-            self.first = Some((start, payload));
-            return;
-        };
-        let end = start + payload.len() as u64;
-        if start < *lowest {
-            let mut payload = payload;
-            if end != *lowest || !extend(&mut payload, first) {
-                self.rest.insert(*lowest, std::mem::replace(first, payload));
-            } else {
-                *first = payload;
+        let index = self.near.iter().take_while(|piece| piece.0 < start).count();
+        let before = index.checked_sub(1).and_then(|before| self.near.get_mut(before));
+        if let Some((at, piece)) = before
+            && *at + piece.len() as u64 == start
+            && extend(piece, &payload)
+        {
+            return self.join(index - 1);
+        }
+        if index == NEAR {
+            return self.store_far(start, payload);
+        }
+        if self.near.len() == NEAR {
+            self.far.extend(self.near.pop());
+        }
+        self.near.insert(index, (start, payload));
+        self.join(index);
+    }
+
+    /// Merges the piece with that index with the one after it, if that follows at once.
+    fn join(&mut self, index: usize) {
+        let (this, rest) = self.near[index..].split_at_mut(1);
+        let Some((start, piece)) = this.first_mut() else { return };
+        let end = *start + piece.len() as u64;
+        match rest.first() {
+            Some((after, next)) => {
+                if *after == end && extend(piece, next) {
+                    self.near.remove(index + 1);
+                    self.near.extend(self.far.pop_first());
+                }
             }
-            *lowest = start;
-        } else if *lowest + first.len() as u64 == start && extend(first, &payload) {
-            if self.rest.get(&end).is_some_and(|after| extend(first, after)) {
-                self.rest.remove(&end);
+            None => {
+                if self.far.get(&end).is_some_and(|next| extend(piece, next)) {
+                    self.far.remove(&end);
+                }
             }
-        } else {
-            self.store_behind(start, end, payload);
         }
     }
 
-    /// [`Pieces::store`] where the first piece stays as it is.
-    fn store_behind(&mut self, start: u64, end: u64, payload: Payload) {
+    /// [`Pieces::store`] behind those that stand in place.
+    fn store_far(&mut self, start: u64, payload: Payload) {
         let mut key = start;
-        if let Some((&before, last)) = self.rest.range_mut(..start).next_back()
+        let end = start + payload.len() as u64;
+        if let Some((&before, last)) = self.far.range_mut(..start).next_back()
             && before + last.len() as u64 == start
             && extend(last, &payload)
         {
             key = before;
         } else {
-            self.rest.insert(start, payload);
+            self.far.insert(start, payload);
         }
-        if let Some(after) = self.rest.get(&end).cloned()
-            && self.rest.get_mut(&key).is_some_and(|piece| extend(piece, &after))
+        if let Some(after) = self.far.get(&end).cloned()
+            && self.far.get_mut(&key).is_some_and(|piece| extend(piece, &after))
         {
-            self.rest.remove(&end);
+            self.far.remove(&end);
         }
     }
 
     /// Takes the lowest piece out, if there is one and its position is such.
     pub(crate) fn pop_first_if(&mut self, such: impl FnOnce(u64) -> bool) -> Option<(u64, Payload)> {
-        let piece = self.first.take_if(|piece| such(piece.0))?;
-        self.first = self.rest.pop_first();
+        if !such(self.near.first()?.0) {
+            return None;
+        }
+        let piece = self.near.remove(0);
+        self.near.extend(self.far.pop_first());
         Some(piece)
     }
 }

@@ -1,7 +1,10 @@
 //! What has arrived: in-order data that waits to be read, and runs beyond a hole.
 
+use std::mem::offset_of;
+
 use handfast_core::ShortQueue;
 use handfast_wire::Payload;
+use smallvec::SmallVec;
 
 use crate::pieces::{Pieces, extend};
 
@@ -38,8 +41,7 @@ pub(crate) enum Arrival {
 
 /// Reassembly: positions count from 0, the first payload octet of the connection.
 #[derive(Clone, Debug, Default)]
-// In the order of the fields: see [`crate::Endpoint`]. What only a receiver touches comes first here, behind what hardly
-// anybody does.
+// In the order of the fields: see [`crate::Endpoint`]. First what only a receiver touches.
 #[repr(C)]
 pub(crate) struct ReceiveBuffer {
     ready: ShortQueue<Payload>,
@@ -47,13 +49,17 @@ pub(crate) struct ReceiveBuffer {
     stamps: u64,
     /// The last arrival beyond a hole joined neither of the two runs touched before it, and there were two.
     third: bool,
-    runs: Vec<Run>,
+    /// The first two in place: see [`crate::scoreboard::Scoreboard`].
+    runs: SmallVec<[Run; 2]>,
     ready_len: u64,
     /// Position of the next in-order octet.
     next: u64,
 }
 
 impl ReceiveBuffer {
+    /// How many of its first bytes nobody touches who only sends.
+    pub(crate) const RECEIVING: usize = offset_of!(Self, runs);
+
     pub(crate) fn next(&self) -> u64 {
         self.next
     }

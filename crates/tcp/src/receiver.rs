@@ -1,5 +1,7 @@
 //! The data receiver's state: RFC 9293 §3.3.1's receive variables, the window we offer, acknowledgements owed.
 
+use std::mem::offset_of;
+
 use handfast_core::{Instant, SeqNum};
 
 use crate::autotune::{Autotune, Echo};
@@ -45,6 +47,9 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
+    /// How many of its first bytes nobody touches who only sends.
+    pub(crate) const ONLY_RECEIVING: usize = offset_of!(Self, buffer) + ReceiveBuffer::RECEIVING;
+
     pub(crate) fn new(config: &Config) -> Self {
         let most = config.receive_buffer.get();
         // RFC 7323 §2.3: the smallest shift (14 at most) whose window field holds the buffer.

@@ -3,7 +3,7 @@
 //! Kept as ranges, not as a list of segments: its size follows the number of holes, and each question of RFC 6675 has
 //! the same answer for every octet of a hole.
 
-use std::collections::VecDeque;
+use smallvec::SmallVec;
 
 /// RFC 6675 §2: `DupThresh`.
 pub(crate) const DUP_THRESH: u32 = 3;
@@ -22,7 +22,9 @@ pub(crate) struct Range {
 /// SACKed ranges above SND.UNA: sorted, disjoint, not adjacent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
-    ranges: VecDeque<Range>,
+    /// The first two in place: flows that share a full queue with thousands of others have no more, and hold theirs in memory
+    /// that they have not touched for long.
+    ranges: SmallVec<[Range; 2]>,
     sacked: u64,
 }
 
@@ -43,9 +45,16 @@ impl Scoreboard {
         self.ranges.len()
     }
 
+    /// Whether nothing is SACKed.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sacked == 0
+    }
+
     /// One past the highest SACKed octet.
+    #[inline]
     pub(crate) fn highest(&self) -> Option<u64> {
-        self.ranges.back().map(|r| r.end)
+        if self.is_empty() { None } else { self.ranges.last().map(|r| r.end) }
     }
 
     /// Marks `start .. end`; returns how many octets that adds.
@@ -56,9 +65,9 @@ impl Scoreboard {
         if self.ranges.get(first).is_some_and(|r| r.start <= start && end <= r.end) {
             return 0;
         }
-        let last = first + self.ranges.range(first..).take_while(|r| r.start <= end).count();
+        let last = first + self.ranges[first..].iter().take_while(|r| r.start <= end).count();
         let mut merged = Range { start, end };
-        for r in self.ranges.range(first..last) {
+        for r in &self.ranges[first..last] {
             merged = Range { start: merged.start.min(r.start), end: merged.end.max(r.end) };
             self.sacked -= r.end - r.start;
         }
@@ -70,9 +79,8 @@ impl Scoreboard {
         }
         self.sacked += merged.end - merged.start;
         let added = self.sacked - before;
-        if self.ranges.len() > MAX_RANGES
-            && let Some(lowest) = self.ranges.pop_front()
-        {
+        if self.ranges.len() > MAX_RANGES {
+            let lowest = self.ranges.remove(0);
             self.sacked -= lowest.end - lowest.start;
         }
         added
@@ -81,14 +89,13 @@ impl Scoreboard {
     /// The cumulative acknowledgement reached `una`. False where it stopped inside a SACKed range: the receiver dropped
     /// data it had acknowledged (RFC 2018 §8).
     pub(crate) fn advance(&mut self, una: u64) -> bool {
-        while let Some(&front) = self.ranges.front() {
-            if front.end > una {
-                return front.start > una;
-            }
-            self.sacked -= front.end - front.start;
-            self.ranges.pop_front();
+        if self.is_empty() {
+            return true;
         }
-        true
+        let passed = self.ranges.iter().take_while(|r| r.end <= una).count();
+        self.sacked -= self.ranges[..passed].iter().map(|r| r.end - r.start).sum::<u64>();
+        self.ranges.drain(..passed);
+        self.ranges.first().is_none_or(|front| front.start > una)
     }
 
     /// Forgets everything.
@@ -132,11 +139,11 @@ impl Scoreboard {
         }
         let below = self.ranges.partition_point(|r| r.start < upto);
         if below <= self.ranges.len() / 2 {
-            return self.ranges.range(..below).map(|r| r.end.min(upto) - r.start).sum();
+            return self.ranges[..below].iter().map(|r| r.end.min(upto) - r.start).sum();
         }
         // Counted from the nearer end: the edge of what is lost lies at most three ranges from the top.
         let cut = self.ranges.get(below - 1).map_or(0, |r| r.end.saturating_sub(upto));
-        self.sacked - cut - self.ranges.range(below..).map(|r| r.end - r.start).sum::<u64>()
+        self.sacked - cut - self.ranges[below..].iter().map(|r| r.end - r.start).sum::<u64>()
     }
 
     /// RFC 6675 §4 `IsLost`: every octet below the returned position that is not SACKed is lost. Above it, nothing is:
@@ -161,7 +168,7 @@ impl Scoreboard {
     /// `high_rxt` (each one past the octet that the RFC names).
     pub(crate) fn pipe(&self, una: u64, high_data: u64, high_rxt: u64, smss: u64, dup_thresh: u32) -> u64 {
         // What is acknowledged has left the ranges, and where one begins at SND.UNA all were cleared as reneged: `advance`.
-        debug_assert!(self.ranges.front().is_none_or(|range| range.start > una), "SACKed at SND.UNA");
+        debug_assert!(self.ranges.first().is_none_or(|range| range.start > una), "SACKed at SND.UNA");
         let (lost, sacked_above) = self.edge_of_loss(smss, dup_thresh);
         // Step (a): octets not SACKed and not lost. Step (b): octets retransmitted, lost or not.
         let not_lost = (high_data - lost.max(una)) - sacked_above;
@@ -178,7 +185,7 @@ impl Scoreboard {
 
     /// The last hole's end: the highest octet outstanding that is not SACKed lies below it.
     pub(crate) fn last_unsacked(&self, una: u64, high_data: u64) -> Option<Range> {
-        let Some(&last) = self.ranges.back() else {
+        let Some(&last) = self.ranges.last() else {
             return (una < high_data).then_some(Range { start: una, end: high_data });
         };
         if last.end < high_data {
@@ -221,7 +228,7 @@ mod tests {
     fn ranges_that_touch_are_one() {
         // RFC 6675 §4: IsLost counts discontiguous sequences.
         for ranges in [[(10, 20), (20, 30)], [(20, 30), (10, 20)], [(10, 25), (15, 30)]] {
-            assert_eq!(board(&ranges).ranges, [Range { start: 10, end: 30 }], "{ranges:?}");
+            assert_eq!(board(&ranges).ranges[..], [Range { start: 10, end: 30 }], "{ranges:?}");
         }
         assert_eq!(board(&[(10, 20), (21, 30)]).ranges.len(), 2);
     }

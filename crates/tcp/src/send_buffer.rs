@@ -1,5 +1,7 @@
 //! What the application has written and the peer has not yet acknowledged.
 
+use std::mem::offset_of;
+
 use bytes::{Bytes, BytesMut};
 use handfast_core::ShortQueue;
 use handfast_wire::Payload;
@@ -21,7 +23,9 @@ impl Chunk {
 }
 
 /// The send buffer: bytes at stream positions `start .. end`, where position 0 is the first byte ever written.
+// In the order of the fields: see [`crate::Endpoint`].
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct SendBuffer {
     start: u64,
     end: u64,
@@ -31,6 +35,9 @@ pub(crate) struct SendBuffer {
 }
 
 impl SendBuffer {
+    /// How many of its first bytes are all that is touched while nothing is written.
+    pub(crate) const SHARED: usize = offset_of!(Self, real);
+
     /// One past the last byte written.
     pub(crate) fn end(&self) -> u64 {
         self.end

@@ -55,8 +55,6 @@ pub(crate) struct Sender {
     pub(crate) help: Option<Box<Help>>,
     /// Explicit loss and handoff notification; [`None`] where it is off.
     pub(crate) eln: Option<Box<Eln>>,
-    /// The octet of a zero-window probe that the receiver need not have kept.
-    pub(crate) probed: Option<u64>,
     pub(crate) window: Window,
     pub(crate) spurious: Spurious,
     pub(crate) buffer: SendBuffer,
@@ -64,16 +62,18 @@ pub(crate) struct Sender {
     pub(crate) board: Scoreboard,
     pub(crate) algorithm: &'static dyn recovery::Algorithm,
     pub(crate) rtt: RttEstimator,
-    /// One segment is timed where timestamps are off: the position that must be acknowledged, and when it left.
-    pub(crate) timed: Option<(u64, Instant)>,
     pub(crate) validation: Validation,
     pub(crate) growth: growth::State,
     pub(crate) hystart: Option<Box<HyStart>>,
+    /// The octet of a zero-window probe that the receiver need not have kept.
+    pub(crate) probed: Option<u64>,
+    /// One segment is timed where timestamps are off: the position that must be acknowledged, and when it left.
+    pub(crate) timed: Option<(u64, Instant)>,
 }
 
 impl Sender {
     /// How many of its first bytes a connection touches that only receives.
-    pub(crate) const SHARED: usize = offset_of!(Self, progress);
+    pub(crate) const SHARED: usize = offset_of!(Self, buffer) + SendBuffer::SHARED;
 
     pub(crate) fn new(config: &Config, iss: SeqNum) -> Self {
         let smss = u64::from(config.mss);

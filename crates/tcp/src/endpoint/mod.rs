@@ -58,10 +58,11 @@ const MAX_EVENTS: usize = 64;
 /// assert_eq!((client.state(), server.state()), (State::Established, State::Established));
 /// ```
 // In the order of the fields: a driver of thousands of connections finds each in memory that it has not touched for long.
-// First what every segment touches, then what only senders do ([`Endpoint::RECEIVING`]).
+// First what only receivers touch ([`Endpoint::ONLY_RECEIVING`]), then what every segment does, then what only senders do.
 #[derive(Clone)]
 #[repr(C)]
 pub struct Endpoint {
+    rx: Receiver,
     config: Arc<Config>,
     state: State,
     /// It began with [`Endpoint::listen`].
@@ -83,13 +84,15 @@ pub struct Endpoint {
     timers: Timers,
     events: VecDeque<Event>,
     counters: Counters,
-    rx: Receiver,
     tx: Sender,
 }
 
 impl Endpoint {
-    /// How many of its first bytes are all that it touches while it only receives: for drivers that fetch a connection
-    /// from memory before they need it.
+    /// How many of its first bytes it touches only while it receives: for drivers that fetch a connection from memory before
+    /// they need it.
+    pub const ONLY_RECEIVING: usize = offset_of!(Self, rx) + Receiver::ONLY_RECEIVING;
+
+    /// How many of its first bytes are all that it touches while it only receives.
     pub const RECEIVING: usize = offset_of!(Self, tx) + Sender::SHARED;
 
     /// Active open: the SYN comes out of the first [`Endpoint::poll_transmit`]. `iss` is the initial sequence number; a

@@ -66,7 +66,7 @@ impl Endpoint {
         let tx = &self.tx;
         let log = &tx.rack.as_ref()?.log;
         let by_log = self.config.rtt_estimation == RttEstimation::Linux;
-        if !by_log || tx.board.len() > 0 || !log.sent_once() {
+        if !by_log || !tx.board.is_empty() || !log.sent_once() {
             return None;
         }
         Some((now.since(log.first_sent(tx.una)?), now.since(log.first_sent(ack - 1)?)))
@@ -272,7 +272,7 @@ impl Endpoint {
     fn may_probe(&self) -> bool {
         let tx = &self.tx;
         tx.progress.phase == Phase::Open
-            && tx.board.len() == 0
+            && tx.board.is_empty()
             && tx.rack.as_ref().is_some_and(|rack| !rack.probe.is_outstanding())
     }
 

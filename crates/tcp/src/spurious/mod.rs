@@ -27,16 +27,18 @@ pub(crate) enum Verdict {
 }
 
 /// Detection state of one sender.
+// In the order of the fields: see [`crate::Endpoint`].
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Spurious {
-    eifel: eifel::Eifel,
-    frto: frto::FrtoState,
     /// State from before the first timeout, while it may have to be restored.
     saved: Option<Box<Restored>>,
     /// The peer has reported a duplicate once: it speaks RFC 2883.
     dsack_seen: bool,
+    eifel: eifel::Eifel,
+    frto: frto::FrtoState,
     /// After the response: the RTO state before the timeout, and the position above which data is new (RFC 4015 step 9).
-    pending_rto: Option<(u64, (Duration, Duration))>,
+    pending_rto: Option<Box<(u64, (Duration, Duration))>>,
 }
 
 impl Spurious {
@@ -94,7 +96,7 @@ impl Spurious {
         self.eifel.arm(false);
         self.frto.stop();
         let saved = self.saved.take()?;
-        self.pending_rto = Some((max, saved.rtt()));
+        self.pending_rto = Some(Box::new((max, saved.rtt())));
         Some(*saved)
     }
 
@@ -115,7 +117,7 @@ impl Spurious {
 
     /// RFC 4015 step 9: the RTO state before the spurious timeout, once data first sent after it is acknowledged.
     pub(crate) fn rto_before(&mut self, una: u64) -> Option<(Duration, Duration)> {
-        let (above, rtt) = self.pending_rto?;
+        let &(above, rtt) = self.pending_rto.as_deref()?;
         if una <= above {
             return None;
         }
