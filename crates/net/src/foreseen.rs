@@ -4,7 +4,7 @@ use handfast_core::{Bytes, Duration, Instant, ShortQueue};
 
 use crate::counters::Cause;
 use crate::fifo::clamp;
-use crate::line::Line;
+use crate::line::{Line, NANOBITS_PER_BYTE};
 
 /// What a [`crate::Link`] does to packets while it loses none on the way and nothing is done to it, for a driver that keeps
 /// them itself: it says of each when it arrives.
@@ -25,6 +25,11 @@ impl Foreseen {
     /// `most` packets, at least one, or any number.
     pub(crate) fn new(line: Line, delay: Duration, most: Option<u32>) -> Self {
         Self { line, delay, most: most.unwrap_or(u32::MAX), departures: ShortQueue::new() }
+    }
+
+    /// Whether no two packets of at least that length arrive at the same time: each takes a nanosecond or more.
+    pub fn separates(&self, least: Bytes) -> bool {
+        self.line.rate().as_bps() <= least.0.saturating_mul(NANOBITS_PER_BYTE)
     }
 
     /// Takes a packet in, and says when it arrives. `now` must not go back from call to call.
@@ -81,6 +86,17 @@ mod tests {
         assert_eq!(enter(1000), Ok(Instant::from_millis(8)), "the first leaves at this very moment");
         assert_eq!(enter(1000), Err(Cause::QueueFull));
         assert_eq!(enter(9000), Ok(Instant::from_millis(15)), "idle again");
+    }
+
+    #[test]
+    fn packets_arrive_one_by_one_as_long_as_each_takes_a_nanosecond() {
+        for (gbps, separates) in [(1, true), (100, true), (160, true), (161, false), (1000, false)] {
+            let rate = BitRate::from_bps(gbps * 1_000_000_000);
+            let mut link = link(&Direction { rate, ..direction() }).foreseen().unwrap();
+            assert_eq!(link.separates(Bytes(20)), separates, "{gbps} Gbit/s");
+            let arrivals: Vec<_> = (0..1000).map(|_| link.enter(Instant::ZERO, Bytes(20)).unwrap()).collect();
+            assert_eq!(arrivals.windows(2).all(|pair| pair[0] < pair[1]), separates, "{gbps} Gbit/s");
+        }
     }
 
     #[test]

@@ -43,6 +43,11 @@ impl Line {
         self.free_at
     }
 
+    /// What serialises now.
+    pub(crate) fn rate(&self) -> BitRate {
+        self.rate
+    }
+
     pub(crate) fn is_stopped(&self) -> bool {
         self.rate.as_bps() == 0
     }

@@ -29,6 +29,7 @@ use crate::quick_start::Routers;
 use crate::ready::fits_cache;
 use crate::sdn::Control;
 use crate::side::{Path, Side, SideId};
+use crate::tally::Tally;
 use crate::{Options, RunError};
 
 /// What was settled before.
@@ -66,7 +67,7 @@ pub(crate) fn network(
         helper_of: BTreeMap::new(),
         ports: Vec::new(),
         sides: large_vec(ends.ports.len()),
-        books: Books { lost: vec![0; ends.ports.len()], ..Books::default() },
+        books: Books { lost: Tally::new(ends.ports.len()), ..Books::default() },
         taps,
         heard: Heard::default(),
         outbox: Outbox::default(),

@@ -1,14 +1,18 @@
 //! Packets in flight: where nothing can happen to a link that is not known, a packet's arrival is known when it enters. It has
 //! an entry of its own in the event queue, and the link is not touched again.
 
-use handfast_core::Instant;
+use handfast_core::{Bytes, Instant};
 use handfast_measure::topology::ChannelId;
 use handfast_net::Foreseen;
 
+use crate::lanes::Lane;
 use crate::network::{Channel, Network};
 use crate::packets::{Handle, Passing};
 use crate::prefetch::CACHE_LINE;
 use crate::queue::{Entry, Rank};
+
+/// The length of the shortest IP packet (RFC 791 §3.1).
+const LEAST: Bytes = Bytes(20);
 
 /// Whether packets fly through a channel.
 #[derive(Debug, Default)]
@@ -18,14 +22,15 @@ pub(crate) enum Way {
     #[default]
     Closed,
     /// They do, and land at its far end.
-    Flies(Course),
+    Flies(Course, Foreseen),
     /// They do, and there go on by links that nothing else enters (`tandem.rs`).
-    Leads(Course),
+    Leads(Course, Foreseen),
 }
 
 const _: () = assert!(size_of::<Way>() == 2 * CACHE_LINE);
 
-/// How packets fly through a channel. In the order of the fields: one that finds the line idle touches one cache line.
+/// Where packets fly that enter a channel. Beside the link, not around it: so one that finds the line idle touches one cache
+/// line.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Course {
@@ -33,23 +38,23 @@ pub(crate) struct Course {
     rank: Rank,
     /// The node at its far end.
     to: u32,
-    link: Foreseen,
-}
-
-impl Course {
-    /// That of a channel whose link foresees all.
-    pub(crate) fn of(channel: &Channel) -> Option<Self> {
-        let link = channel.link.foreseen()?;
-        Some(Self { rank: channel.timer.rank(), to: channel.to, link })
-    }
+    lane: Lane,
 }
 
 impl Way {
+    /// That of a channel through which nothing keeps packets from flying but, perhaps, its link. `leads`: in tandem with the next.
+    pub(crate) fn of(channel: &Channel, leads: bool) -> Self {
+        let Some(link) = channel.link.foreseen() else { return Self::Closed };
+        let lane = if link.separates(LEAST) { Lane::ANY } else { Lane::NONE };
+        let course = Course { rank: channel.timer.rank(), to: channel.to, lane };
+        if leads { Self::Leads(course, link) } else { Self::Flies(course, link) }
+    }
+
     #[inline]
-    fn course(&mut self) -> Option<&mut Course> {
+    fn parts(&mut self) -> Option<(&mut Course, &mut Foreseen)> {
         match self {
             Self::Closed => None,
-            Self::Flies(course) | Self::Leads(course) => Some(course),
+            Self::Flies(course, link) | Self::Leads(course, link) => Some((course, link)),
         }
     }
 
@@ -62,7 +67,7 @@ impl Way {
     /// Whether what flies through it goes on without landing.
     #[inline]
     pub(crate) fn leads(&self) -> bool {
-        matches!(self, Self::Leads(_))
+        matches!(self, Self::Leads(..))
     }
 }
 
@@ -90,8 +95,8 @@ impl Network {
         loop {
             let Some(way) = self.ways.get_mut(id) else { return };
             let leads = way.leads();
-            let Some(course) = way.course() else { return self.propagate(now, id, passing) };
-            let Ok(arrival) = course.link.enter(now, passing.size()) else {
+            let Some((course, link)) = way.parts() else { return self.propagate(now, id, passing) };
+            let Ok(arrival) = link.enter(now, passing.size()) else {
                 return self.lose(passing.handle);
             };
             if arrival >= self.end {
@@ -99,7 +104,7 @@ impl Network {
                 return;
             }
             self.books.packet_hops += 1;
-            let (rank, node) = (course.rank, course.to);
+            let (rank, node, lane) = (course.rank, course.to, course.lane);
             let next = if passing.goal.node == node {
                 Flight::HOME
             } else {
@@ -110,9 +115,22 @@ impl Network {
             };
             if !leads {
                 let flight = self.flight(next, id, passing);
-                return self.queue.fly(Entry::of_packet(arrival, rank, passing.handle), flight);
+                let mut taken = lane;
+                self.queue.fly(Entry::of_packet(arrival, rank, passing.handle), flight, &mut taken);
+                if taken != lane {
+                    self.change_lane(id, taken);
+                }
+                return;
             }
             (now, id) = (arrival, next as usize);
+        }
+    }
+
+    /// The next packet through the channel comes behind this one.
+    #[cold]
+    fn change_lane(&mut self, id: ChannelId, lane: Lane) {
+        if let Some((course, _)) = self.ways.get_mut(id).and_then(Way::parts) {
+            course.lane = lane;
         }
     }
 
@@ -128,7 +146,7 @@ impl Network {
             return Flight { next, side, channel: id as u32 ^ 1 };
         }
         let after = match self.ways.get(next as usize) {
-            Some(Way::Leads(course)) => self.topology.pass_on(course.to as usize, passing.goal),
+            Some(Way::Leads(course, _)) => self.topology.pass_on(course.to as usize, passing.goal),
             _ => None,
         };
         Flight { next, side: Flight::NOTHING, channel: after.unwrap_or(next) }
@@ -137,8 +155,8 @@ impl Network {
     /// A packet has flown.
     #[inline]
     pub(crate) fn land(&mut self, now: Instant, handle: Handle, entry: Entry) {
-        let flight = self.queue.pop_packet(entry);
-        self.get_next_ready();
+        let (flight, next, its) = self.queue.pop_packet(entry);
+        self.get_next_ready(next, its);
         let passing = self.packets.passing(handle);
         if flight.next == Flight::HOME {
             return self.deliver(now, passing.goal.node as usize, handle);

@@ -132,7 +132,7 @@ impl Heap {
         let &Family([a, b, c, d]) = self.families.get(family)?;
         // One of the next families will be compared next: they stand together.
         let first = family * ARITY;
-        prefetch::<ARITY, _>(self.families.get(first - 2));
+        prefetch(self.families.get(first - 2), 0..ARITY);
         let (left, right) = (usize::from(b < a), 2 + usize::from(d < c));
         let (before, after) = (a.min(b), c.min(d));
         let last_wins = after < before;

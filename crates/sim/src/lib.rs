@@ -13,6 +13,7 @@ mod control;
 mod far;
 mod flight;
 mod heap;
+mod lanes;
 mod low_ack;
 mod network;
 mod notify;
@@ -27,6 +28,7 @@ mod report;
 mod run;
 mod sdn;
 mod side;
+mod tally;
 mod tandem;
 mod wheel;
 

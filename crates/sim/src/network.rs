@@ -26,6 +26,7 @@ use crate::queue::{Entry, EventQueue, Machine, Timer};
 use crate::quick_start::Routers;
 use crate::sdn::Control;
 use crate::side::{Path, Side, SideId};
+use crate::tally::Tally;
 
 /// One direction of a link. Aligned, so that a hop touches as few cache lines as can be.
 #[repr(C, align(64))]
@@ -64,7 +65,7 @@ pub(crate) struct Books {
     /// Links that packets have passed.
     pub(crate) packet_hops: u64,
     /// For each side, segments with payload that it sent and that never arrived.
-    pub(crate) lost: Vec<u64>,
+    pub(crate) lost: Tally,
 }
 
 pub(crate) struct Network {
@@ -145,7 +146,8 @@ impl Network {
     #[inline]
     fn wake_link(&mut self, now: Instant, id: ChannelId, entry: Entry) {
         self.queue.pop_link(&mut self.channels[id].timer, entry);
-        self.get_next_ready();
+        let (next, flight) = self.queue.next();
+        self.get_next_ready(next, flight);
         self.empty_channel(now, id);
         let channel = &mut self.channels[id];
         let next = channel.link.next();
@@ -574,8 +576,8 @@ impl Network {
     #[cold]
     pub(crate) fn lose(&mut self, handle: Handle) {
         let &Label { origin, has_payload, .. } = self.packets.label(handle);
-        if let Some(lost) = self.books.lost.get_mut(origin as usize) {
-            *lost += u64::from(has_payload);
+        if has_payload {
+            self.books.lost.add(origin);
         }
         self.packets.free(handle);
     }

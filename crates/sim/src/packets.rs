@@ -226,6 +226,12 @@ impl Packets {
         prefetch_index(&self.slots, handle as usize);
     }
 
+    /// Asks for its SACK blocks, if it has any.
+    #[inline]
+    pub(crate) fn prefetch_sacks(&self, handle: Handle) {
+        prefetch_index(&self.sacks, handle as usize);
+    }
+
     /// Marks bit errors.
     pub(crate) fn corrupt(&mut self, handle: Handle) {
         self.slots[handle as usize].label.corrupted = true;

@@ -1,15 +1,18 @@
 //! Asking for memory before it is needed.
 
+use std::ops::Range;
+
 use prefetch_index::prefetch_index;
 
 /// Bytes of a cache line, on nearly every machine.
 pub(crate) const CACHE_LINE: usize = 64;
 
-/// Fetches so many cache lines from where the first field of something stands.
-#[inline]
-pub(crate) fn prefetch<const LINES: usize, T>(first: Option<&T>) {
+/// Fetches cache lines, counted from where the first field of something stands.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "where the lines are known it is one instruction for each")]
+pub(crate) fn prefetch<T>(first: Option<&T>, lines: Range<usize>) {
     let Some(first) = first else { return };
-    for line in 0..LINES {
+    for line in lines {
         prefetch_index(std::slice::from_ref(first), line * CACHE_LINE / size_of::<T>());
     }
 }

@@ -5,6 +5,7 @@ use handfast_core::Instant;
 use crate::far::Far;
 use crate::flight::Flight;
 use crate::heap::Heap;
+use crate::lanes::{Lane, Lanes};
 use crate::packets::Handle;
 use crate::wheel::Wheel;
 
@@ -97,6 +98,8 @@ pub(crate) struct Entry(u128);
 impl Entry {
     /// After every entry that there can be.
     pub(crate) const NEVER: Self = Self(u128::MAX);
+    /// Before every entry that there can be.
+    pub(crate) const ALWAYS: Self = Self(0);
 
     #[inline]
     pub(crate) fn new(at: Instant, timer: &Timer) -> Self {
@@ -144,10 +147,12 @@ impl Entry {
 /// deadline when the entry comes up ([`EventQueue::settle`]), so that a retransmission timer that every acknowledgement
 /// restarts costs one comparison a segment.
 ///
-/// Links act all the time and soon: they are kept in a wheel, as far as that reaches. Endpoints keep an entry each for a
-/// timer that hardly ever comes up: those are in a heap.
+/// Packets in flight mostly land in the order in which they were sent: those are in lanes. Links act all the time and soon:
+/// they, and what fits no lane, are kept in a wheel, as far as that reaches. Endpoints keep an entry each for a timer that
+/// hardly ever comes up: those are in a heap.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
+    lanes: Lanes,
     wheel: Wheel,
     heap: Heap,
     far: Far,
@@ -156,20 +161,28 @@ pub(crate) struct EventQueue {
 impl EventQueue {
     /// A queue for machines of ranks below `machines`.
     pub(crate) fn new(machines: usize) -> Self {
-        Self { wheel: Wheel::default(), heap: Heap::new(machines), far: Far::default() }
+        Self {
+            lanes: Lanes::default(),
+            wheel: Wheel::default(),
+            heap: Heap::new(machines),
+            far: Far::default(),
+        }
     }
 
     /// The next entry, or [`Entry::NEVER`].
     #[inline]
     pub(crate) fn first(&self) -> Entry {
-        let near = self.wheel.first().min(self.heap.first());
+        let near = self.lanes.first().min(self.wheel.first()).min(self.heap.first());
         // Where a packet in the wheel has the same order, that in the far came earlier.
         if near.is_after(self.far.first()) { self.far.first() } else { near }
     }
 
-    /// Enters a packet's landing.
+    /// Enters a packet's landing. `lane` is that of the link by which it comes: it is changed to the one it is in now.
     #[inline]
-    pub(crate) fn fly(&mut self, entry: Entry, flight: Flight) {
+    pub(crate) fn fly(&mut self, entry: Entry, flight: Flight, lane: &mut Lane) {
+        if self.lanes.insert(entry, flight, lane) {
+            return;
+        }
         if !self.wheel.insert(entry, flight) {
             self.far.insert(entry, flight);
         }
@@ -178,9 +191,20 @@ impl EventQueue {
         }
     }
 
-    /// Takes out the first entry, which is this packet's.
+    /// Takes out the first entry, which is this packet's, and shows another that will come soon.
     #[inline]
-    pub(crate) fn pop_packet(&mut self, entry: Entry) -> Flight {
+    pub(crate) fn pop_packet(&mut self, entry: Entry) -> (Flight, Entry, Flight) {
+        if entry == self.lanes.first() {
+            return self.lanes.pop();
+        }
+        let flight = self.pop_stray(entry);
+        let (next, its) = self.next();
+        (flight, next, its)
+    }
+
+    /// [`EventQueue::pop_packet`] for one that is in no lane.
+    #[inline(never)]
+    fn pop_stray(&mut self, entry: Entry) -> Flight {
         if entry == self.wheel.first() { self.wheel.pop() } else { self.far.pop().unwrap_or(Flight::NONE) }
     }
 
@@ -227,8 +251,8 @@ impl EventQueue {
 
     /// The link that is likely to be woken next, or the packet that is likely to land next and what it will need.
     #[inline]
-    pub(crate) fn next(&self) -> (Machine, Flight) {
-        (self.wheel.first().machine(), self.wheel.first_flight())
+    pub(crate) fn next(&self) -> (Entry, Flight) {
+        (self.wheel.first(), self.wheel.first_flight())
     }
 
     /// The machine other than a link that is likely to be woken next.
@@ -390,21 +414,25 @@ mod tests {
         let (mut queue, mut timers) = (EventQueue::new(16), timers(6));
         let mut random = Stream::new(1, "landings");
         let (mut now, mut count, mut handle) = (0, 0_u64, 0_u32);
+        // Packets by the links of the second half never land at the same time: they have lanes.
+        let mut lanes = [[Lane::NONE; 4], [Lane::ANY; 4]].concat();
         let mut model = std::collections::BTreeMap::<(u64, u32, u64), _>::new();
         for round in 0..60_000 {
             // Few times, so that many are equal; some beyond the end of the wheel.
             let far = if random.chance(0.1) { 1 << 26 } else { 1 << 14 };
             let at = now + 1000 * (1 + random.below(far) / 1000);
             // As in the network a link's packets land in the order in which they enter.
-            let rank = 6 + random.below(8) as u32;
+            let link = random.below(8) as usize;
+            let rank = 6 + link as u32;
             let last = model.keys().filter(|&&(_, r, _)| r == rank).map(|&(at, ..)| at).max();
-            let at = at.max(last.unwrap_or(0));
+            let step = if lanes[link] == Lane::NONE { 0 } else { 1000 };
+            let at = at.max(last.map_or(0, |last| last + step));
             count += 1;
             if random.chance(0.7) {
                 // The slab's handles come in any order.
                 handle = handle.wrapping_mul(5).wrapping_add(12_345) % (1 << 20);
                 let flight = Flight { next: round, ..Flight::NONE };
-                queue.fly(Entry::of_packet(Instant::from_nanos(at), rank, handle), flight);
+                queue.fly(Entry::of_packet(Instant::from_nanos(at), rank, handle), flight, &mut lanes[link]);
                 model.insert((at, rank, count), Some((handle, round)));
             } else {
                 let index = random.below(6) as usize;
@@ -421,12 +449,33 @@ mod tests {
                 match packet {
                     Some((handle, next)) => {
                         assert_eq!(first.machine(), Machine::Packet(handle));
-                        assert_eq!(queue.pop_packet(first), Flight { next, ..Flight::NONE });
+                        assert_eq!(queue.pop_packet(first).0, Flight { next, ..Flight::NONE });
                     }
                     None => assert_eq!(pop(&mut queue, &mut timers), Some((at, rank))),
                 }
             }
         }
+        assert!(lanes[..4].iter().all(|&lane| lane == Lane::NONE));
+        assert!(lanes[4..].iter().any(|&lane| lane != Lane::ANY), "some have found others");
+    }
+
+    #[test]
+    fn what_is_shown_with_a_packet_is_one_to_come() {
+        let mut queue = EventQueue::new(2);
+        let entry = |at: u64| Entry::of_packet(Instant::from_nanos(at), 0, at as u32);
+        let flight = |at: u64| Flight { next: at as u32, ..Flight::NONE };
+        let mut lane = Lane::ANY;
+        // The third is in the wheel: it comes before the last in the lane.
+        for at in [10, 30, 20, 40] {
+            let mut none = Lane::NONE;
+            queue.fly(entry(at), flight(at), if at == 20 { &mut none } else { &mut lane });
+        }
+        let mut pop = |at| queue.pop_packet(entry(at));
+        assert_eq!(pop(10), (flight(10), entry(30), flight(30)));
+        assert_eq!(pop(20), (flight(20), Entry::NEVER, Flight::NONE), "nothing in the wheel");
+        assert_eq!(pop(30), (flight(30), entry(40), flight(40)));
+        assert_eq!(pop(40), (flight(40), Entry::NEVER, Flight::NONE));
+        assert_eq!(queue.first(), Entry::NEVER);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! Getting ready: what an event will need is asked for before it comes, so that it is in the cache by then. With thousands of
 //! flows nearly all of that is not.
 
+use std::ops::Range;
+
 use handfast_measure::topology::ChannelId;
 
 use crate::flight::Flight;
 use crate::network::{Channel, Network};
 use crate::packets::Passing;
 use crate::prefetch::{CACHE_LINE, prefetch};
-use crate::queue::Machine;
+use crate::queue::{Entry, Machine};
 use crate::side::{Side, SideId};
 
 impl Network {
@@ -15,16 +17,17 @@ impl Network {
     /// link and the packet in front of it. That may not be at its end yet; but to wait here for who knows would cost more than
     /// to ask in vain.
     #[inline]
-    pub(crate) fn get_next_ready(&self) {
-        match self.queue.next() {
-            (Machine::Packet(handle), Flight { side, channel, .. }) => {
+    pub(crate) fn get_next_ready(&self, next: Entry, Flight { side, channel, .. }: Flight) {
+        match next.machine() {
+            Machine::Packet(handle) => {
                 self.packets.prefetch(handle);
                 if !self.fits_cache {
+                    self.packets.prefetch_sacks(handle);
                     prefetch_side(&self.sides, side);
                     self.prefetch_channel(channel as usize);
                 }
             }
-            (Machine::Channel(id), _) => {
+            Machine::Channel(id) => {
                 self.prefetch_channel(id as usize);
                 if let Some(passing) = self.channels.get(id as usize).and_then(|channel| channel.link.front())
                 {
@@ -52,8 +55,8 @@ impl Network {
     #[inline]
     fn prefetch_channel(&self, id: ChannelId) {
         match self.ways.get(id) {
-            Some(way) => prefetch::<1, _>(Some(way)),
-            None => prefetch::<CHANNEL_LINES, _>(self.channels.get(id).map(|channel| &channel.timer)),
+            Some(way) => prefetch(Some(way), 0..1),
+            None => prefetch(self.channels.get(id).map(|channel| &channel.timer), 0..CHANNEL_LINES),
         }
     }
 
@@ -76,9 +79,10 @@ impl Network {
 fn prefetch_side(sides: &[Side], id: u32) {
     let first = sides.get(id as usize).map(|side| &side.timer);
     if id.is_multiple_of(2) {
-        prefetch::<SENDER_LINES, _>(first);
+        prefetch(first, 0..NOT_SENDING.start);
+        prefetch(first, NOT_SENDING.end..SENDER_LINES);
     } else {
-        prefetch::<RECEIVER_LINES, _>(first);
+        prefetch(first, 0..RECEIVER_LINES);
     }
 }
 
@@ -92,6 +96,9 @@ pub(crate) fn fits_cache(sides: usize, channels: usize) -> bool {
 
 /// Cache lines of sides that send (the even ones), of those that receive, and of a channel.
 const SENDER_LINES: usize = size_of::<Side>().div_ceil(CACHE_LINE);
+/// Those of them that hold nothing that senders need.
+const NOT_SENDING: Range<usize> =
+    Side::NOT_SENDING.start.div_ceil(CACHE_LINE)..Side::NOT_SENDING.end / CACHE_LINE;
 const RECEIVER_LINES: usize = Side::RECEIVING.div_ceil(CACHE_LINE);
 const CHANNEL_LINES: usize = size_of::<Channel>().div_ceil(CACHE_LINE);
 const _: () = assert!(CHANNEL_LINES <= 3);

@@ -46,7 +46,7 @@ fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
         spurious_timeouts: Some(counters.spurious_timeouts),
         fast_retransmits: Some(counters.fast_retransmits),
         data_segments_sent: Some(counters.data_segments_sent),
-        lost_segments: Some(network.books.lost[2 * id]),
+        lost_segments: Some(network.books.lost.of(2 * id)),
         cwnd_mean_pkt: window.and_then(|w| w.mean(over)).map(packets),
         cwnd_min_pkt: window.map(|w: WindowMeter| packets(w.min() as f64)),
         srtt: srtt(sender, end),

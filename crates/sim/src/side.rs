@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Instant, SeqNum};
@@ -69,16 +70,20 @@ struct Opening {
 pub(crate) struct Side {
     pub(crate) timer: Timer,
     pub(crate) path: Path,
+    opening: Option<Box<Opening>>,
     pub(crate) role: Role,
     /// The sender's connection has done its work, or is dead.
     pub(crate) ending: Option<Ending>,
-    opening: Option<Box<Opening>>,
     endpoint: Option<Endpoint>,
 }
 
 impl Side {
     /// How many of its first bytes it touches while it receives.
     pub(crate) const RECEIVING: usize = offset_of!(Self, endpoint) + Endpoint::RECEIVING;
+
+    /// Which bytes it does not touch while it sends.
+    pub(crate) const NOT_SENDING: Range<usize> =
+        offset_of!(Self, endpoint)..offset_of!(Self, endpoint) + Endpoint::ONLY_RECEIVING;
 
     /// The end that opens the connection at `start`.
     pub(crate) fn sender(

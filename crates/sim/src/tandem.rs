@@ -6,7 +6,7 @@ use handfast_measure::plan::Paths;
 use handfast_measure::timeline::{Change, Timeline};
 use handfast_measure::topology::{ChannelId, channel};
 
-use crate::flight::{Course, Way};
+use crate::flight::Way;
 use crate::network::Network;
 use crate::pages::large_vec;
 
@@ -93,13 +93,10 @@ impl Network {
             leads[id] = true;
         }
         let mut ways = large_vec(self.channels.len());
-        ways.extend((0..self.channels.len()).map(|id| {
-            match still(id).then(|| Course::of(&self.channels[id])).flatten() {
-                None => Way::Closed,
-                Some(course) if leads[id] => Way::Leads(course),
-                Some(course) => Way::Flies(course),
-            }
-        }));
+        ways.extend(
+            (0..self.channels.len())
+                .map(|id| if still(id) { Way::of(&self.channels[id], leads[id]) } else { Way::Closed }),
+        );
         if ways.iter().any(Way::is_open) {
             self.ways = ways;
         }

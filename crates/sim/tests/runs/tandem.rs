@@ -71,3 +71,39 @@ fn who_looks_sees_the_same() {
         }
     }
 }
+
+/// Whole windows land at one nanosecond, in the order in which they were sent.
+#[test]
+fn what_lands_at_the_same_time_keeps_its_order() {
+    let text = r#"
+        duration = "3s"
+        [nodes]
+        a = {kind = "host"}
+        b = {kind = "host"}
+        r = {kind = "switch"}
+        c = {kind = "host"}
+        [[links]]
+        between = ["a", "r"]
+        rate = "30000Gbit/s"
+        delay = "1ms"
+        [[links]]
+        between = ["b", "r"]
+        rate = "30000Gbit/s"
+        delay = "1ms"
+        [[links]]
+        between = ["r", "c"]
+        rate = "7Mbit/s"
+        delay = "9ms"
+        queue = "20pkt"
+        [[flows]]
+        from = "a"
+        to = "c"
+        [[flows]]
+        from = "b"
+        to = "c"
+    "#;
+    let scenario = scenario(text);
+    let plain = Options { seed: 1, ..Options::default() };
+    let wired = Options { verify_wire: true, ..plain.clone() };
+    assert_eq!(bytes(&scenario, "sack", &plain).0, bytes(&scenario, "sack", &wired).0);
+}
