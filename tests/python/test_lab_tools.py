@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,11 +29,21 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
+def measure(handfast: Command) -> dict[str, Any]:
+    """What the machine carries, as it says in one of three attempts: while it stands still it carries nothing."""
+    for _ in range(3):
+        result = handfast("lab", "measure", "--seconds", "0.5", "--json")
+        assert result.exit_code == 0, (result.output, result.exception)
+        measured: dict[str, Any] = json.loads(result.stdout)
+        if all(step["frames_per_s"] > 0 for step in measured["steps"]):
+            return measured
+    pytest.skip("this machine stands still for longer than a transfer takes")
+
+
 @real
 def test_what_is_measured_is_remembered_for_this_machine(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     assert capacity.remembered() is None
-    result = handfast("lab", "measure", "--seconds", "0.5", "--json")
-    measured = json.loads(result.stdout)
+    measured = measure(handfast)
     steps = measured["steps"]
     # Busy machines stop early, but not before the second rate.
     assert [step["rate_bps"] for step in steps][:2] == [10_000_000, 25_000_000]
