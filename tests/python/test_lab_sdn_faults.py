@@ -33,9 +33,11 @@ def test_a_daemon_that_was_killed_and_is_started_again_holds_what_comes_from_the
     leftover = "cookie=0x6866040000000000,priority=40002,hard_timeout=60,dl_dst=02:00:00:00:00:99,actions=drop"
     foreign = leftover.replace("0x6866", "0x1234").replace("40002", "50000")
     found: list[str] = []
+    late: list[str] = []
 
     def script(scene: Scene) -> None:
         scene.wait("station away")
+        before = len(scene.said("station associated"))
         time.sleep(0.3)
         scene.kill()
         scene.enter(leftover)
@@ -44,8 +46,12 @@ def test_a_daemon_that_was_killed_and_is_started_again_holds_what_comes_from_the
         scene.wait("switch ready", 2)
         time.sleep(0.1)
         found.extend(scene.entries())
+        if len(scene.said("station associated")) > before:
+            late.append("this machine took longer to start the daemon again than the station was away")
 
-    ran = run(script, gap_s=2.5)
+    ran = run(script, gap_s=4, duration_s=11)
+    if late:
+        pytest.skip(late[0])
     assert ran.goes_on, ran.delivered
     assert ran.result.problems == ("the controller was lost 1 times",)
     assert len(ran.said("station away")) == 2, "the access points tell a controller that is new"
