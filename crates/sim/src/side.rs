@@ -57,24 +57,18 @@ impl Ending {
     }
 }
 
-/// A connection that will be opened.
-#[derive(Debug)]
-struct Opening {
-    at: Instant,
-    config: Arc<Config>,
-    iss: SeqNum,
-}
-
 /// In the order of the fields, so that whoever fetches it knows where it begins.
 #[repr(C, align(64))]
 pub(crate) struct Side {
     pub(crate) timer: Timer,
     pub(crate) path: Path,
-    opening: Option<Box<Opening>>,
+    /// When its connection will be opened; [`Instant::MAX`]: it has been.
+    opens: Instant,
     pub(crate) role: Role,
     /// The sender's connection has done its work, or is dead.
     pub(crate) ending: Option<Ending>,
-    endpoint: Option<Endpoint>,
+    // There from the beginning: whether an `Option` is one would be told by a word among those that only receivers touch.
+    endpoint: Endpoint,
 }
 
 impl Side {
@@ -94,20 +88,29 @@ impl Side {
         tcp: Arc<Config>,
         iss: SeqNum,
     ) -> Self {
-        let opening = Some(Box::new(Opening { at: start, config: tcp, iss }));
+        let endpoint = Endpoint::connect(tcp, path.local_port, path.remote_port, iss, start);
         let role = Role::Sender { source, window: None };
-        Self { timer, path, role, ending: None, opening, endpoint: None }
+        Self { timer, path, role, ending: None, opens: start, endpoint }
     }
 
     /// The end that waits for it.
     pub(crate) fn receiver(path: Path, timer: Timer, sink: Sink, tcp: Arc<Config>, iss: SeqNum) -> Self {
-        let endpoint = Some(Endpoint::listen(tcp, path.local_port, iss));
-        Self { timer, path, role: Role::Receiver(sink), ending: None, opening: None, endpoint }
+        let endpoint = Endpoint::listen(tcp, path.local_port, iss);
+        Self { timer, path, role: Role::Receiver(sink), ending: None, opens: Instant::MAX, endpoint }
     }
 
     /// Its connection; [`None`] before the start.
     pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
-        self.endpoint.as_ref()
+        self.is_open().then_some(&self.endpoint)
+    }
+
+    fn is_open(&self) -> bool {
+        self.opens == Instant::MAX
+    }
+
+    #[inline]
+    fn endpoint_mut(&mut self) -> Option<&mut Endpoint> {
+        self.is_open().then_some(&mut self.endpoint)
     }
 
     /// Whether a segment that comes from `src` is from the other end.
@@ -129,42 +132,47 @@ impl Side {
 
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Instant, segment: &Segment) {
-        let Some(endpoint) = &mut self.endpoint else { return };
-        endpoint.on_segment(now, segment);
+        if !self.is_open() {
+            return;
+        }
+        self.endpoint.on_segment(now, segment);
         if let Role::Receiver(sink) = &mut self.role {
-            sink.read(now, endpoint);
+            sink.read(now, &mut self.endpoint);
         }
     }
 
     /// The other end's station has told of its access link.
     pub(crate) fn on_notification(&mut self, now: Instant, told: &Notification) {
-        if let Some(endpoint) = &mut self.endpoint {
+        if let Some(endpoint) = self.endpoint_mut() {
             endpoint.on_notification(now, told);
         }
     }
 
     /// Its node is a station, and at another base station now.
     pub(crate) fn on_handover(&mut self) {
-        if let Some(endpoint) = &mut self.endpoint {
+        if let Some(endpoint) = self.endpoint_mut() {
             endpoint.on_handover();
         }
     }
 
     /// The IP option of the segment polled last.
     pub(crate) fn quick_start_option(&mut self) -> Option<QuickStart> {
-        self.endpoint.as_mut()?.quick_start_option()
+        self.endpoint_mut()?.quick_start_option()
     }
 
     /// The next segment comes with this IP option.
     pub(crate) fn on_quick_start_option(&mut self, option: QuickStart, ttl: u8) {
-        if let Some(endpoint) = &mut self.endpoint {
+        if let Some(endpoint) = self.endpoint_mut() {
             endpoint.on_quick_start_option(option, ttl);
         }
     }
 
     #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let Some(endpoint) = &self.endpoint else { return self.opening.as_ref().map(|opening| opening.at) };
+        if !self.is_open() {
+            return Some(self.opens);
+        }
+        let endpoint = &self.endpoint;
         let app = match &self.role {
             Role::Sender { source, .. } => source.deadline(),
             Role::Receiver(sink) => sink.deadline(endpoint),
@@ -176,8 +184,13 @@ impl Side {
     }
 
     pub(crate) fn on_timer(&mut self, now: Instant) {
-        self.open_if_due(now);
-        let Some(endpoint) = &mut self.endpoint else { return };
+        if self.opens <= now {
+            self.opens = Instant::MAX;
+        }
+        if !self.is_open() {
+            return;
+        }
+        let endpoint = &mut self.endpoint;
         if endpoint.deadline().is_some_and(|due| due <= now) {
             endpoint.on_timer(now);
         }
@@ -187,27 +200,25 @@ impl Side {
         }
     }
 
-    fn open_if_due(&mut self, now: Instant) {
-        if let Some(Opening { config, iss, .. }) = self.opening.take_if(|o| o.at <= now).map(|o| *o) {
-            let ports = (self.path.local_port, self.path.remote_port);
-            self.endpoint = Some(Endpoint::connect(config, ports.0, ports.1, iss, now));
-        }
-    }
-
     /// The next segment to send now.
     #[inline]
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        let endpoint = self.endpoint.as_mut()?;
-        if let Role::Sender { source, .. } = &mut self.role {
-            source.fill(now, endpoint);
+        if !self.is_open() {
+            return None;
         }
-        endpoint.poll_transmit(now, NO_LIMIT)
+        if let Role::Sender { source, .. } = &mut self.role {
+            source.fill(now, &mut self.endpoint);
+        }
+        self.endpoint.poll_transmit(now, NO_LIMIT)
     }
 
     /// Takes note of what has changed. True where the endpoint may have something new to send.
     #[inline]
     pub(crate) fn take_stock(&mut self, now: Instant) -> bool {
-        let Some(endpoint) = &mut self.endpoint else { return false };
+        if !self.is_open() {
+            return false;
+        }
+        let endpoint = &mut self.endpoint;
         if let (Role::Sender { source, window }, None) = (&mut self.role, self.ending) {
             if let Some(window) = window {
                 window.set(now, endpoint.cwnd());
@@ -219,14 +230,14 @@ impl Side {
             }
         }
         let mut again = false;
-        while let Some(event) = self.endpoint.as_mut().and_then(Endpoint::poll_event) {
+        while let Some(event) = self.endpoint.poll_event() {
             again |= self.on_event(now, event);
         }
         again
     }
 
     fn on_event(&mut self, now: Instant, event: Event) -> bool {
-        let Some(endpoint) = &mut self.endpoint else { return false };
+        let endpoint = &mut self.endpoint;
         match (event, &mut self.role) {
             (Event::Connected, Role::Sender { window, .. }) => {
                 *window = Some(WindowMeter::new(now, endpoint.cwnd()));

@@ -57,8 +57,8 @@ pub(crate) struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// How many of its first bytes nobody touches who only sends.
-    pub(crate) const RECEIVING: usize = offset_of!(Self, runs);
+    /// How many of its first bytes nobody touches who only sends: of the runs he asks how many there are, which stands last.
+    pub(crate) const RECEIVING: usize = offset_of!(Self, ready_len) - size_of::<usize>();
 
     pub(crate) fn next(&self) -> u64 {
         self.next

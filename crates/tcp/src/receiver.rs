@@ -14,9 +14,9 @@ use crate::{Acks, Config};
 // In the order of the fields: see [`crate::Endpoint`].
 #[repr(C)]
 pub(crate) struct Receiver {
-    pub(crate) buffer: ReceiveBuffer,
     /// Where the peer's FIN stands, once it is known.
     pub(crate) fin: Option<u64>,
+    pub(crate) buffer: ReceiveBuffer,
     /// Octets received twice, to be reported once (RFC 2883).
     pub(crate) dsack: Option<(u64, u64)>,
     /// The right edge of the window last offered.

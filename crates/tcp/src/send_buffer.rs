@@ -27,8 +27,8 @@ impl Chunk {
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct SendBuffer {
-    start: u64,
     end: u64,
+    start: u64,
     /// Real bytes held: what the configured limit bounds.
     real: u64,
     chunks: ShortQueue<Chunk>,
@@ -36,7 +36,7 @@ pub(crate) struct SendBuffer {
 
 impl SendBuffer {
     /// How many of its first bytes are all that is touched while nothing is written.
-    pub(crate) const SHARED: usize = offset_of!(Self, real);
+    pub(crate) const SHARED: usize = offset_of!(Self, start);
 
     /// One past the last byte written.
     pub(crate) fn end(&self) -> u64 {

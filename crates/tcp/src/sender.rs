@@ -24,6 +24,7 @@ use crate::{Config, Frto, Recovery, Undo};
 #[derive(Clone)]
 #[repr(C)]
 pub(crate) struct Sender {
+    pub(crate) window: Window,
     /// SND.UNA.
     pub(crate) una: u64,
     /// SND.NXT: goes back to SND.UNA after a timeout.
@@ -51,13 +52,12 @@ pub(crate) struct Sender {
     pub(crate) probe_due: bool,
     /// What only RACK-TLP needs; [`None`] with the others.
     pub(crate) rack: Option<Box<Rack>>,
-    /// What it does with what the network tells it; [`None`]: nothing.
-    pub(crate) help: Option<Box<Help>>,
     /// Explicit loss and handoff notification; [`None`] where it is off.
     pub(crate) eln: Option<Box<Eln>>,
-    pub(crate) window: Window,
-    pub(crate) spurious: Spurious,
     pub(crate) buffer: SendBuffer,
+    /// What it does with what the network tells it; [`None`]: nothing.
+    pub(crate) help: Option<Box<Help>>,
+    pub(crate) spurious: Spurious,
     pub(crate) progress: Progress,
     pub(crate) board: Scoreboard,
     pub(crate) algorithm: &'static dyn recovery::Algorithm,

@@ -3,16 +3,18 @@
 use crate::{Config, InitialWindow};
 
 /// cwnd and ssthresh, in bytes.
+// In the order of the fields: see [`crate::Endpoint`].
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct Window {
     /// Congestion window.
     pub(crate) cwnd: u64,
     /// Slow-start threshold.
     pub(crate) ssthresh: u64,
-    /// Sender maximum segment size: the payload of a full segment.
-    pub(crate) smss: u64,
     /// Upper bound of cwnd.
     clamp: u64,
+    /// Sender maximum segment size: the payload of a full segment.
+    pub(crate) smss: u64,
 }
 
 impl Window {

@@ -242,6 +242,11 @@ impl Endpoint {
 
     /// An acknowledgement that does not advance SND.UNA.
     fn on_old_ack(&mut self, now: Instant, segment: &Segment, repeats: bool, news: SackNews) {
+        if self.tx.una == self.tx.max && segment.sack.is_empty() {
+            // All that a mere receiver gets: nothing is outstanding, so it is no duplicate, and what judges timeouts waits for
+            // one that advances.
+            return;
+        }
         // A zero-window probe is not outstanding data: the answers to it tell of no loss.
         let outstanding = self.tx.una < self.tx.nxt;
         let bare = segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) && repeats;
