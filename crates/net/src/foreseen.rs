@@ -89,6 +89,16 @@ mod tests {
     }
 
     #[test]
+    fn where_only_one_fits_the_next_comes_when_it_has_left() {
+        let direction = Direction { queue: Some(QueueLimit::Packets(1)), ..direction() };
+        let mut link = link(&direction).foreseen().unwrap();
+        let mut enter = |us: u64| link.enter(Instant::from_nanos(us * 1000), Bytes(1000));
+        assert_eq!(enter(0), Ok(Instant::from_millis(6)));
+        assert_eq!(enter(999), Err(Cause::QueueFull));
+        assert_eq!(enter(1000), Ok(Instant::from_millis(7)), "at this very moment");
+    }
+
+    #[test]
     fn packets_arrive_one_by_one_as_long_as_each_takes_a_nanosecond() {
         for (gbps, separates) in [(1, true), (100, true), (160, true), (161, false), (1000, false)] {
             let rate = BitRate::from_bps(gbps * 1_000_000_000);
