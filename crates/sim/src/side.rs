@@ -252,3 +252,42 @@ impl Side {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Machine;
+    use handfast_measure::testing;
+
+    /// The receiver on node 1, port 80, of what port 5001 of node 7 sends.
+    fn receiver() -> Side {
+        let mut goal = Goal::nowhere();
+        goal.node = 7;
+        let path = Path { node: 1, out: 0, goal, local_port: 80, remote_port: 5001 };
+        let sink = Sink::new(&testing::bulk(7, 1), 0);
+        Side::receiver(path, Timer::new(0, Machine::Side(1)), sink, Arc::default(), SeqNum(1))
+    }
+
+    fn segment(src_port: u16, dst_port: u16) -> Segment {
+        Segment { src_port, dst_port, ..Segment::EMPTY }
+    }
+
+    #[test]
+    fn it_takes_what_the_other_end_sends_and_nothing_else() {
+        let side = receiver();
+        assert!(side.expects(address_of(7), &segment(5001, 80)));
+        for (node, src_port, dst_port) in [(6, 5001, 80), (7, 5002, 80), (7, 5001, 81)] {
+            assert!(
+                !side.expects(address_of(node), &segment(src_port, dst_port)),
+                "{node} {src_port} {dst_port}"
+            );
+        }
+    }
+
+    #[test]
+    fn its_own_ports_are_those_of_what_it_sends() {
+        let side = receiver();
+        assert!(side.addresses(&segment(80, 5001)));
+        assert!(!side.addresses(&segment(5001, 80)) && !side.addresses(&segment(80, 5002)));
+    }
+}
