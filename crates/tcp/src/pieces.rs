@@ -140,6 +140,26 @@ mod tests {
         }
     }
 
+    /// Otherwise an application would be given another stream's octets, or every piece be copied as often as one joins it.
+    #[test]
+    fn only_what_continues_a_piece_and_has_room_in_it_joins_it() {
+        let synthetic = |stream, offset, len| Payload::Synthetic { stream, offset, len };
+        let bytes = |len| Payload::Bytes(vec![7; len].into());
+        for (mut last, next, joins) in [
+            (synthetic(1, 0, 10), synthetic(1, 10, 5), true),
+            (synthetic(1, 0, 10), synthetic(1, 11, 5), false),
+            (synthetic(1, 0, 10), synthetic(2, 10, 5), false),
+            (synthetic(1, 0, u32::MAX), synthetic(1, u64::from(u32::MAX), 1), false),
+            (bytes(1), bytes(GATHER - 1), true),
+            (bytes(1), bytes(GATHER), false),
+            (bytes(10), synthetic(1, 10, 5), false),
+        ] {
+            let (before, sum) = (last.clone(), last.len() + next.len());
+            assert_eq!(extend(&mut last, &next), joins, "{before:?} and {next:?}");
+            assert_eq!(last.len(), if joins { sum } else { before.len() }, "{before:?} and {next:?}");
+        }
+    }
+
     proptest! {
         /// Units of ten octets in any order: synthetic data of one stream merges into as few pieces as there are runs, and real
         /// data comes out as it went in.

@@ -78,3 +78,27 @@ fn holes(segment: &Segment) -> Vec<(SeqNum, SeqNum)> {
     }
     holes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing is acknowledged where acknowledgements take another way; the next half of the sequence space must not be judged
+    /// by what was sent of the last one.
+    #[test]
+    fn what_is_half_the_sequence_space_away_is_forgotten() {
+        for discarded in [false, true] {
+            let mut caches = Caches::default();
+            let start = SeqNum(7);
+            if discarded {
+                caches.discarded(start, start + 10, 4);
+            } else {
+                caches.sent(start, start + 10, 4);
+            }
+            let far = start + (1 << 30) + 1;
+            caches.sent(far, far + 10, 4);
+            assert!(!caches.sent.touch(start, start + 10) && !caches.discarded.touch(start, start + 10));
+            assert!(caches.sent.cover(far, far + 10));
+        }
+    }
+}

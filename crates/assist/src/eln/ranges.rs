@@ -126,6 +126,18 @@ mod tests {
     }
 
     #[test]
+    fn an_octet_is_far_from_the_first_beyond_a_quarter_of_the_sequence_space() {
+        let mut ranges = Ranges::default();
+        assert!(!ranges.is_far_from(SeqNum(1 << 31)), "there is nothing to be far from");
+        let first = SeqNum(u32::MAX - 5);
+        ranges.insert(first, first + 10, 3);
+        for (distance, far) in [(0, false), (1 << 30, false), ((1 << 30) + 1, true)] {
+            assert_eq!(ranges.is_far_from(first + distance), far, "{distance} ahead");
+            assert_eq!(ranges.is_far_from(first - distance), far, "{distance} behind");
+        }
+    }
+
+    #[test]
     fn beyond_the_bound_the_first_is_forgotten() {
         let mut ranges = Ranges::default();
         for at in 0..5 {
