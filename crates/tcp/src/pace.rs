@@ -89,16 +89,16 @@ mod tests {
 
     #[test]
     fn a_constant_rate_is_exact_over_any_number_of_segments() {
-        // 1 byte at 3 Gbit/s takes 2.666… ns: three of them 8 ns.
-        let mut pace = Pace::at_rate(START, BitRate::from_bps(3_000_000_000), Bytes(1));
-        let mut at = START;
-        let due: Vec<u64> = (0..6)
-            .map(|_| {
+        // 1 byte at 3 Gbit/s takes 2.666… ns: three of them 8 ns. At 7 Gbit/s 1.142… ns.
+        for (gigabits, expected) in [(3, [3, 6, 8, 11, 14, 16, 19]), (7, [2, 3, 4, 5, 6, 7, 8])] {
+            let mut pace = Pace::at_rate(START, BitRate::from_bps(gigabits * 1_000_000_000), Bytes(1));
+            let mut at = START;
+            let due = [(); 7].map(|()| {
                 at = pace.sent(at).unwrap();
                 nanos(at)
-            })
-            .collect();
-        assert_eq!(due, [3, 6, 8, 11, 14, 16]);
+            });
+            assert_eq!(due, expected, "{gigabits} Gbit/s");
+        }
     }
 
     #[test]
@@ -107,6 +107,12 @@ mod tests {
         pace.sent(START);
         let late = START + Duration::from_millis(5);
         assert_eq!(pace.sent(late), Some(late + Duration::from_millis(1)));
+
+        // Nor is what the gap before was rounded up by: 2.666… ns twice, from the late one on, are 6 ns.
+        let mut pace = Pace::at_rate(START, BitRate::from_bps(3_000_000_000), Bytes(1));
+        pace.sent(START);
+        let next = pace.sent(late).unwrap();
+        assert_eq!(pace.sent(next), Some(late + Duration::from_nanos(6)));
     }
 
     #[test]

@@ -106,6 +106,20 @@ mod tests {
     }
 
     #[test]
+    fn octets_beyond_a_window_count_for_the_next() {
+        let (mut veno, mut window) = ten(50);
+        let acked = Acked { now: Instant::ZERO, octets: 1500, srtt: Duration::ZERO };
+        let grown: Vec<u64> = (0..14)
+            .map(|_| {
+                veno.avoid_congestion(&mut window, acked);
+                window.cwnd
+            })
+            .collect();
+        // 7 * 1500 = 10,000 + 500, and 500 + 7 * 1500 = 11,000.
+        assert_eq!(grown, [[10_000; 6].as_slice(), &[11_000; 7], &[12_000]].concat());
+    }
+
+    #[test]
     fn a_shorter_round_trip_is_the_new_base() {
         let (mut veno, window) = ten(70);
         veno.on_rtt(MS(20));
