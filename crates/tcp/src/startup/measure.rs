@@ -168,7 +168,31 @@ mod tests {
         let transient = [(0, 50), (1000, 1200), (1500, 1550), (1750, 1800)];
         assert_eq!(measured(TrainKind::Chirp, &transient), Some(1_000_000));
         // A nanosecond is no queue: 5 % of the gap is the least.
-        assert_eq!(measured(TrainKind::Chirp, &[(0, 50), (1000, 1100)]), Some(1_000_000));
+        let jittered = [(0, 50), (1000, 1100), (1500, 1550)];
+        assert_eq!(measured(TrainKind::Chirp, &jittered), Some(2_000_000));
+    }
+
+    #[test]
+    fn a_longer_pair_train_than_ours_counts_with_its_first_pairs() {
+        let gaps_grow = [(0, 0), (0, 500), (0, 1500), (0, 3500), (0, 3501), (0, 3502)];
+        assert_eq!(
+            measured(TrainKind::Pair, &gaps_grow),
+            Some(1_000_000),
+            "the middle of 500, 1000 and 2000 us"
+        );
+    }
+
+    #[test]
+    fn segments_of_two_trains_make_no_pair() {
+        let pair = Probe { kind: TrainKind::Pair, train: 1, index: 0, count: 2, offset_ns: 0 };
+        for other in [Probe { train: 2, ..pair }, Probe { kind: TrainKind::Chirp, ..pair }] {
+            let mut measure = Measure::default();
+            let mut at =
+                |probe, nanos| measure.on_probe(Instant::from_nanos(nanos), &probe, Bytes(1000)).is_some();
+            let second = |first| Probe { index: 1, offset_ns: 500, ..first };
+            assert!(!at(pair, 0) && !at(second(other), 500), "the first of another train was lost");
+            assert!(!at(pair, 1000) && !at(other, 1500) && at(second(other), 2000), "a train begins");
+        }
     }
 
     #[test]
