@@ -344,19 +344,4 @@ fn chirp(count: u16, payload: Bytes, low: BitRate, high: BitRate) -> Box<[Durati
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_chirp_s_rates_rise_by_one_factor_to_the_highest() {
-        let (low, high) = (BitRate::from_bps(1_000_000), BitRate::from_bps(8_000_000));
-        let departures = chirp(4, Bytes(1000), low, high);
-        let micros: Vec<u64> = departures.iter().map(|at| at.as_nanos() / 1000).collect();
-        // sf = 8^(1/3) = 2: 2, 4 and 8 Mbit/s.
-        assert_eq!(micros, [0, 4000, 6000, 7000]);
-        assert_eq!(chirp(2, Bytes(1000), low, high)[1], Duration::from_millis(1));
-        // One factor of one is a constant rate.
-        let even = chirp(3, Bytes(1000), high, high);
-        assert_eq!(*even, [0, 1, 2].map(Duration::from_millis));
-    }
-}
+mod tests;
