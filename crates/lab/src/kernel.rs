@@ -66,6 +66,7 @@ fn end(config: &Arc<Config>, name: &str) -> Result<Settings, String> {
     let congestion_control = match config.growth {
         Growth::Reno | Growth::LinuxReno => "reno",
         Growth::Cubic | Growth::LinuxCubic => "cubic",
+        Growth::Linux26Cubic => return Err("no kernel of the lab has the CUBIC of Linux 2.6.22".to_owned()),
         Growth::Veno => return Err("no kernel of the lab is asked for Veno: not every one has it".to_owned()),
     };
     let mut settings = Settings {

@@ -33,8 +33,9 @@ const UPDATE_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
 pub(crate) struct LinuxCubic {
     credit: Credit,
     /// Segments to acknowledge for one more of cwnd.
-    cnt: u32,
-    last_max_cwnd: u32,
+    pub(super) cnt: u32,
+    /// 0: no loss yet, or none since the last timeout.
+    pub(super) last_max_cwnd: u32,
     last_cwnd: u32,
     origin_point: u32,
     /// K, 2^-10 s.
@@ -42,28 +43,38 @@ pub(crate) struct LinuxCubic {
     ack_cnt: u32,
     tcp_cwnd: u32,
     /// Microseconds; 0: none yet.
-    delay_min: u32,
+    pub(super) delay_min: u32,
     last_time: Instant,
     /// `epoch_start`; [`Instant::ZERO`]: none.
     epoch: Instant,
+    /// `tcp_friendliness` = 0.
+    unfriendly: bool,
 }
 
 impl LinuxCubic {
     /// `bictcp_update`.
     fn update(&mut self, now: Instant, cwnd: u32, acked: u32) {
+        if !self.is_due(now, cwnd, acked) {
+            return;
+        }
+        self.follow_curve(now, cwnd);
+        self.be_friendly(cwnd);
+        // "The maximum rate of cwnd increase CUBIC allows is 1 packet per 2 packets ACKed".
+        self.cnt = self.cnt.max(2);
+    }
+
+    /// Counts what is acknowledged; whether `cnt` is to be found anew.
+    pub(super) fn is_due(&mut self, now: Instant, cwnd: u32, acked: u32) -> bool {
         self.ack_cnt = self.ack_cnt.saturating_add(acked);
         if self.last_cwnd == cwnd && now.since(self.last_time) <= UPDATE_INTERVAL {
-            return;
+            return false;
         }
         self.last_cwnd = cwnd;
         self.last_time = now;
         if self.epoch == Instant::ZERO {
             self.begin_epoch(now, cwnd, acked);
         }
-        self.follow_curve(now, cwnd);
-        self.be_friendly(cwnd);
-        // "The maximum rate of cwnd increase CUBIC allows is 1 packet per 2 packets ACKed".
-        self.cnt = self.cnt.max(2);
+        true
     }
 
     fn begin_epoch(&mut self, now: Instant, cwnd: u32, acked: u32) {
@@ -80,10 +91,20 @@ impl LinuxCubic {
         }
     }
 
-    fn follow_curve(&mut self, now: Instant, cwnd: u32) {
+    /// Where in the curve the window of the next round trip is, 2^-10 s.
+    fn time(&self, now: Instant) -> u128 {
         let elapsed = now.since(self.epoch) + Duration::from_micros(u64::from(self.delay_min));
-        // Seconds in units of 2^-10, without overflow for any elapsed time.
-        let t = (u128::from(elapsed.as_nanos()) << TIME_SHIFT) / 1_000_000_000;
+        // Without overflow for any elapsed time.
+        (u128::from(elapsed.as_nanos()) << TIME_SHIFT) / 1_000_000_000
+    }
+
+    /// Whether that is beyond the plateau.
+    pub(super) fn is_beyond_k(&self, now: Instant) -> bool {
+        self.time(now) >= u128::from(self.k)
+    }
+
+    pub(super) fn follow_curve(&mut self, now: Instant, cwnd: u32) {
+        let t = self.time(now);
         let offset = t.abs_diff(u128::from(self.k)).min(u128::from(u32::MAX));
         let delta = (u128::from(CUBE_SCALE) * offset * offset * offset) >> (10 + 3 * TIME_SHIFT);
         let origin = u128::from(self.origin_point);
@@ -97,7 +118,10 @@ impl LinuxCubic {
     }
 
     /// `tcp_friendliness`: never slower than Reno with the same beta.
-    fn be_friendly(&mut self, cwnd: u32) {
+    pub(super) fn be_friendly(&mut self, cwnd: u32) {
+        if self.unfriendly {
+            return;
+        }
         let per = ((u64::from(cwnd) * FRIENDLY_SCALE) >> 3).max(1) as u32;
         // One subtraction a segment in the kernel: `while (ca->ack_cnt > delta)`.
         let grown = self.ack_cnt.saturating_sub(1) / per;
@@ -110,8 +134,8 @@ impl LinuxCubic {
 }
 
 impl Algorithm for LinuxCubic {
-    fn new(_config: &Config) -> Self {
-        Self::default()
+    fn new(config: &Config) -> Self {
+        Self { unfriendly: !config.cubic_reno_friendly, ..Self::default() }
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: Acked, _limit: u64) {
@@ -138,7 +162,7 @@ impl Algorithm for LinuxCubic {
 
     /// `cubictcp_state (TCP_CA_Loss)`: `bictcp_reset`.
     fn on_timeout(&mut self) {
-        *self = Self::default();
+        *self = Self { unfriendly: self.unfriendly, ..Self::default() };
     }
 
     /// `cubictcp_cwnd_event (CA_EVENT_TX_START)`: "shift `epoch_start` to keep cwnd growth to cubic curve".

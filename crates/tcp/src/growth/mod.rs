@@ -2,6 +2,7 @@
 
 mod cubic;
 mod hystart;
+mod linux_26_cubic;
 mod linux_cubic;
 mod linux_reno;
 mod reno;
@@ -108,6 +109,7 @@ registry! {
     Cubic, cubic::Cubic, "cubic", "RFC 9438";
     LinuxReno, linux_reno::LinuxReno, "linux-reno", "the kernel's Reno, which counts acknowledged segments";
     LinuxCubic, linux_cubic::LinuxCubic, "linux-cubic", "the kernel's CUBIC, in its integer arithmetic";
+    Linux26Cubic, linux_26_cubic::Linux26Cubic, "linux-2.6-cubic", "that of Linux 2.6.22, which ns-2 runs: it counts acknowledgements";
     Veno, veno::Veno, "veno", "TCP Veno: a fifth less on losses while little is queued";
 }
 
@@ -123,7 +125,7 @@ impl State {
 
     /// Whether it is one of the kernel's modules, which no undo restores.
     pub(crate) fn is_kernels(&self) -> bool {
-        matches!(self, Self::LinuxReno(_) | Self::LinuxCubic(_))
+        matches!(self, Self::LinuxReno(_) | Self::LinuxCubic(_) | Self::Linux26Cubic(_))
     }
 
     pub(crate) fn on_timeout(&mut self) {
