@@ -122,8 +122,74 @@ fn seconds(time: Duration) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::series::Collected;
+    use crate::series::{Collected, DType};
     use handfast_core::Bytes;
+
+    /// The one row of a table: its columns' names and values.
+    fn row(sink: &Collected, table: usize) -> Vec<(&'static str, f64)> {
+        let number = |octets: &[u8], dtype| match dtype {
+            DType::F32 => f64::from(f32::from_le_bytes(octets.try_into().unwrap())),
+            DType::F64 => f64::from_le_bytes(octets.try_into().unwrap()),
+            DType::U32 => f64::from(u32::from_le_bytes(octets.try_into().unwrap())),
+            DType::U64 => u64::from_le_bytes(octets.try_into().unwrap()) as f64,
+        };
+        let (_, columns) = sink.tables().nth(table).unwrap();
+        columns.into_iter().map(|(name, dtype, octets)| (name, number(octets, dtype))).collect()
+    }
+
+    #[test]
+    fn each_value_stands_in_the_column_that_is_called_so() {
+        let mut sink = Collected::default();
+        let mut sampler = Sampler::new(1000, 4, &mut sink);
+        let now = Instant::from_millis(1500);
+        let sample = FlowSample {
+            cwnd: 10_500,
+            ssthresh: Some(7000),
+            srtt: Some(Duration::from_millis(125)),
+            rto: Duration::from_millis(250),
+            delivered: 3000,
+            sent: Some(5000),
+            acknowledged: Some(4000),
+        };
+        sampler.flow(now, 2, &sample);
+        sampler.queue(now, 3, Occupancy { packets: 6, bytes: Bytes(8000) });
+        sampler.finish().unwrap();
+        let flow = [
+            ("time_s", 1.5),
+            ("flow", 2.0),
+            ("cwnd_pkt", 10.5),
+            ("ssthresh_pkt", 7.0),
+            ("srtt_s", 0.125),
+            ("rto_s", 0.25),
+            ("delivered_bytes", 3000.0),
+            ("sent_bytes", 5000.0),
+            ("acknowledged_bytes", 4000.0),
+        ];
+        assert_eq!(row(&sink, 0), flow);
+        let queue = [("time_s", 1.5), ("queue", 3.0), ("queue_pkt", 6.0), ("queue_bytes", 8000.0)];
+        assert_eq!(row(&sink, 1), queue);
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_number() {
+        let mut sink = Collected::default();
+        let mut sampler = Sampler::new(1000, 0, &mut sink);
+        let rto = Duration::from_secs(1);
+        let sample = FlowSample {
+            cwnd: 1,
+            ssthresh: None,
+            srtt: None,
+            rto,
+            delivered: 0,
+            sent: None,
+            acknowledged: None,
+        };
+        sampler.flow(Instant::ZERO, 0, &sample);
+        sampler.finish().unwrap();
+        let unknown: Vec<_> =
+            row(&sink, 0).into_iter().filter(|cell| cell.1.is_nan()).map(|cell| cell.0).collect();
+        assert_eq!(unknown, ["ssthresh_pkt", "srtt_s", "sent_bytes", "acknowledged_bytes"]);
+    }
 
     #[test]
     fn a_queue_has_rows_where_its_line_bends() {

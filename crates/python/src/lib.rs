@@ -16,7 +16,6 @@ use pyo3::prelude::*;
 mod _handfast {
     use handfast_measure::result::Document;
     use handfast_scenario::Scenario as Core;
-    use handfast_sim::Plugins;
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use serde_json::value::RawValue;
@@ -56,8 +55,8 @@ mod _handfast {
 
     /// Every kind of agent built in: its name and one line about it.
     #[pyfunction]
-    fn agents() -> Vec<(String, String)> {
-        Plugins::new().kinds().map(|kind| (kind.to_owned(), String::new())).collect()
+    fn agents() -> Vec<(&'static str, &'static str)> {
+        handfast_scenario::AGENT_KINDS.to_vec()
     }
 
     /// The versioned document around run objects.

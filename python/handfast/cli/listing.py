@@ -59,7 +59,4 @@ def _print(found: dict[str, list[dict[str, Any]]]) -> None:
         for entry in entries:
             schemes = f"\n(schemes: {', '.join(entry['schemes'])})" if "schemes" in entry else ""
             table.add_row(entry["name"], entry["description"] + schemes)
-        if entries:
-            screen.print(table)
-        else:
-            screen.print(f"{kind}: none is built in yet")
+        screen.print(table)

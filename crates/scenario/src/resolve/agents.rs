@@ -11,8 +11,20 @@ use crate::model::{
 };
 use handfast_document::{Checked, Problem, Span};
 
-/// The kinds of agents. The five systems each bring theirs.
-const KINDS: &[&str] = &["sdn", "snoop", "eln", "vho", "quick-start"];
+/// The kinds of agents, and what each does. The five systems each bring theirs.
+pub const AGENT_KINDS: &[(&str, &str)] = &[
+    ("sdn", "a controller that has switches hold what comes for a station while it is away"),
+    ("snoop", "base stations that keep segments and send again what the radio loses"),
+    (
+        "eln",
+        "base stations that mark acknowledgements: what is missing was lost on the radio, or by a handoff",
+    ),
+    (
+        "vho",
+        "stations that tell their peers of their access link when a connection begins, and of each change",
+    ),
+    ("quick-start", "routers that approve the rates senders ask for (RFC 4782)"),
+];
 /// A release that holds no full-sized packet passes none.
 const LEAST_BURST: u64 = 1500;
 
@@ -65,7 +77,7 @@ fn agent(table: &AgentTable, nodes: &Nodes) -> Checked<Agent> {
         kind => {
             let title = format!("there is no agent of the kind `{}`", kind.escape_debug());
             let problem = Problem::at(table.kind.span.clone(), title);
-            Err(problem.nearest(kind, KINDS.iter().copied()))
+            Err(problem.nearest(kind, AGENT_KINDS.iter().map(|&(name, _)| name)))
         }
     }
 }

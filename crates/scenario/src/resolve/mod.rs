@@ -1,6 +1,6 @@
 //! From tables to the model: names to indices, defaults filled in, everything checked.
 
-mod agents;
+pub(crate) mod agents;
 mod air;
 mod airtime;
 mod course;
