@@ -10,6 +10,7 @@ mod plugin;
 mod quick_start;
 mod roams;
 mod sdn;
+mod series;
 mod snoop;
 mod subnets;
 mod support;
