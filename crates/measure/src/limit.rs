@@ -6,7 +6,7 @@
 //! holds at most arrives as well. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
 //! headers taken off. Stations on the air share their access point's airtime: a second of it carries so many full segments as the rate of each
 //! at that moment says, with nobody else to wait for. Integrated over the flow's active time this gives the bytes it could have had; divided by the
-//! active time, outages included, the limit. Active is a flow from its start to its stop or the end of the run, a
+//! time from the first to the last of them, as goodput is, outages between these included, the limit. Active is a flow from its start to its stop or the end of the run, a
 //! transfer to the moment its last byte would be through. Losses, propagation delay and the acknowledgements of
 //! flows the other way are left out.
 
@@ -37,9 +37,9 @@ pub fn segment_size(scheme: &Scheme) -> (u64, u64) {
 
 /// What senders that knew everything could deliver, payload bits per second.
 pub struct Limits {
-    /// Each flow; [`None`]: it is not active at all.
+    /// Each flow; [`None`]: nothing of it could arrive.
     pub flows: Vec<Option<f64>>,
-    /// All flows, from the first start to the last end.
+    /// All flows, from the first byte of any to the last.
     pub together: Option<f64>,
 }
 
@@ -53,23 +53,24 @@ struct Fluid {
     left: f64,
     done: f64,
     active: bool,
-    started: Instant,
-    ended: Option<Instant>,
+    stops: Option<Instant>,
+    /// When bytes have arrived first and last.
+    flowed: Option<(Instant, Instant)>,
     rate: f64,
 }
 
 impl Fluid {
-    /// So much has arrived by `now`; whether that was the last of it.
-    fn take(&mut self, now: Instant, amount: f64) -> bool {
+    /// So much has arrived from `since` to `now`; whether that was the last of it.
+    fn take(&mut self, since: Instant, now: Instant, amount: f64) -> bool {
         let amount = amount.min(self.left);
+        if amount > 0.0 {
+            self.flowed = Some((self.flowed.map_or(since, |(first, _)| first), now));
+        }
         self.done += amount;
         self.left -= amount;
         // Less than a byte left is rounding.
         let through = self.left < 1.0;
-        if through {
-            self.active = false;
-            self.ended = Some(now);
-        }
+        self.active &= !through;
         through
     }
 }
@@ -102,7 +103,7 @@ pub fn limits(
         tank.apply(at, &step, timeline, paths);
     }
     tank.run(now, end, slot);
-    Limits::of(&tank.fluids, end)
+    Limits::of(&tank.fluids)
 }
 
 /// All steps in order of time.
@@ -128,19 +129,20 @@ fn round(at: Instant, slot: Duration) -> Instant {
 }
 
 impl Limits {
-    fn of(fluids: &[Fluid], end: Instant) -> Self {
-        let ended = |fluid: &Fluid| fluid.ended.unwrap_or(end).min(end);
-        let first = fluids.iter().map(|fluid| fluid.started).min().unwrap_or(Instant::MAX);
-        let last = fluids.iter().map(ended).max().unwrap_or(end);
+    fn of(fluids: &[Fluid]) -> Self {
+        let flowed = || fluids.iter().filter_map(|fluid| fluid.flowed);
+        let first = flowed().map(|(first, _)| first).min();
+        let last = flowed().map(|(_, last)| last).max();
         Self {
-            flows: fluids.iter().map(|fluid| rate(fluid.done, ended(fluid).since(fluid.started))).collect(),
-            together: rate(fluids.iter().map(|fluid| fluid.done).sum(), last.since(first)),
+            flows: fluids.iter().map(|fluid| rate(fluid.done, fluid.flowed)).collect(),
+            together: rate(fluids.iter().map(|fluid| fluid.done).sum(), first.zip(last)),
         }
     }
 }
 
-fn rate(bytes: f64, time: Duration) -> Option<f64> {
-    (time > Duration::ZERO).then(|| bytes * 8.0 / time.as_secs_f64())
+fn rate(bytes: f64, span: Option<(Instant, Instant)>) -> Option<f64> {
+    let time = span.map(|(first, last)| last.since(first)).filter(|&time| time > Duration::ZERO)?;
+    Some(bytes * 8.0 / time.as_secs_f64())
 }
 
 /// Links and flows as pipes and fluids.
@@ -188,8 +190,8 @@ impl Tank {
             left: if let App::Transfer(size) = flow.app { size.get() as f64 } else { f64::INFINITY },
             done: 0.0,
             active: false,
-            started: Instant::MAX,
-            ended: flow.stop,
+            stops: flow.stop,
+            flowed: None,
             rate: 0.0,
         });
         Self { fluids: fluids.collect(), pipes, airtime, payload_share, queues, stale: true }
@@ -200,8 +202,7 @@ impl Tank {
         match *step {
             Step::Start(id) => {
                 let fluid = &mut self.fluids[id];
-                fluid.started = at;
-                fluid.active = fluid.ended.is_none_or(|ended| at < ended);
+                fluid.active = fluid.stops.is_none_or(|stops| at < stops);
             }
             Step::Stop(id) => self.fluids[id].active = false,
             Step::Network(index) => match timeline.change(index) {
@@ -241,7 +242,7 @@ impl Tank {
             let number = self.fluids.iter_mut().filter(waits).count();
             let share = self.queues[id] / number as f64;
             for fluid in self.fluids.iter_mut().filter(waits) {
-                fluid.take(now, share);
+                fluid.take(now, now, share);
             }
         }
     }
@@ -269,7 +270,7 @@ impl Tank {
 
     fn flow(&mut self, now: Instant, span: Duration) {
         for fluid in self.fluids.iter_mut().filter(|f| f.active) {
-            self.stale |= fluid.take(now + span, fluid.rate * span.as_secs_f64());
+            self.stale |= fluid.take(now, now + span, fluid.rate * span.as_secs_f64());
         }
     }
 
@@ -376,6 +377,21 @@ mod tests {
         let event = |ms, action| Event::new(Instant::from_millis(ms), action);
         scenario.events = vec![event(1000, outage), event(5000, slower)];
         assert_eq!(kbits(&scenario), [Some(net_of((2000.0 * 4.0 + 1000.0 * 5.0) / 10.0))]);
+    }
+
+    /// Goodput counts from the first delivery to the last: nothing may be above the limit because a run ends while the link is gone.
+    #[test]
+    fn outages_before_the_first_byte_and_after_the_last_do_not_count() {
+        let mut scenario = Net::new("hsh").rate(0, 1, 9_000_000).rate(1, 2, 2_000_000).bulk(0, 2).build();
+        scenario.duration = Duration::from_secs(10);
+        let outage = |ms, gap_s| {
+            let gap = Duration::from_secs(gap_s);
+            Event::new(Instant::from_millis(ms), Action::Outage { link: 1, gap, mode: DownMode::Drop })
+        };
+        scenario.events = vec![outage(0, 1), outage(3000, 2), outage(8000, 20)];
+        assert_eq!(kbits(&scenario), [Some(net_of(2000.0 * 5.0 / 7.0))]);
+        scenario.events = vec![outage(0, 20)];
+        assert_eq!(kbits(&scenario), [None]);
     }
 
     #[test]
