@@ -1,6 +1,6 @@
 //! RACK (RFC 8985 §6) and proportional rate reduction (RFC 6937), acknowledgement by acknowledgement.
 
-use handfast_tcp::{Config, Event};
+use handfast_tcp::{Config, Event, Undo};
 
 use handfast_wire::tcp::{Segment, Timestamps};
 
@@ -327,4 +327,18 @@ fn what_was_lost_and_repaired_within_a_recovery_begins_the_next() {
     assert_eq!(s.window().1, 2500, "half of the five segments that the first recovery left");
     s.answer(15_000, &[]);
     assert_eq!(s.pair.client.counters().fast_retransmits, 2);
+}
+
+#[test]
+fn without_the_peer_s_consent_to_sack_it_is_newreno() {
+    // RFC 8985 §5.1: RACK "requires" SACK; RFC 6582 §1 is for connections without it.
+    let rounds = |name: &str| {
+        let config = Config { sack: false, undo: Undo::Rfc4015, ..ten(name) };
+        let mut s = bulk(config, 60);
+        s.lose(1000, &[2, 4, 6]);
+        assert_eq!(s.pair.read_by_server, 60_000, "{name}");
+        s.rounds()
+    };
+    assert_eq!(rounds("rack"), rounds("newreno"));
+    assert!(rounds("rack").iter().any(|round| round.contains(" 2")), "what is lost goes again");
 }
