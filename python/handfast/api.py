@@ -67,6 +67,11 @@ class Scenario:
         for name in schemes or ():
             if name not in names:
                 raise InputError(f"there is no scheme and no profile called {name!r}; there are: {', '.join(names)}")
+        if not schemes and not self.schemes:
+            raise InputError(
+                f"{self.origin}: the file has no scheme; add one, such as [schemes.sack], or name a profile "
+                "(`handfast list` has them)"
+            )
         return list(dict.fromkeys(schemes)) if schemes else self.schemes
 
     def run(

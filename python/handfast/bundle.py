@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from handfast import results
+from handfast import results, series
 from handfast.api import Scenario
 from handfast.errors import InputError
 from handfast.results import Document, Result
@@ -22,6 +22,8 @@ RESULT = "result.json"
 SCENARIO = "scenario.toml"
 CAPTURES = "captures"
 REPORT = "report.html"
+ENTRIES = (RESULT, SCENARIO, series.DIRECTORY, CAPTURES, REPORT)
+"""All that a result directory may hold; whatever else is there is somebody else's."""
 
 
 @dataclass(frozen=True, slots=True)

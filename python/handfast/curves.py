@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from handfast import series
 from handfast.bundle import Bundle
@@ -13,6 +13,9 @@ from handfast.results import Result
 
 if TYPE_CHECKING:
     import polars as pl
+
+Dash = TypeVar("Dash")
+"""However what draws writes a pattern of dashes."""
 
 MAX_LINES = 4
 """Flows drawn for each scheme; more are a blur."""
@@ -79,6 +82,15 @@ class Drawing:
     def colour(self, scheme: str) -> str:
         """The scheme's colour."""
         return COLOURS[self.schemes.index(scheme) % len(COLOURS)]
+
+    def dash(self, scheme: str, dashes: Sequence[Dash]) -> Dash:
+        """The scheme's pattern among `dashes`: with its colour no other's, while there are pairs of the two."""
+        return dash(self.schemes.index(scheme), dashes)
+
+
+def dash(place: int, dashes: Sequence[Dash]) -> Dash:
+    """The pattern of the line with that number: another one when the colours begin again."""
+    return dashes[(place + place // len(COLOURS)) % len(dashes)]
 
 
 def draw(bundle: Bundle, points: int) -> Drawing:

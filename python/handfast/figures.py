@@ -103,7 +103,6 @@ def _draw(axes: Axes, drawing: Drawing, chart: Chart) -> None:
         axes.axvspan(start, end, color="#dddddd", linewidth=0)
     named: set[str] = set()
     for line in chart.lines:
-        place = drawing.schemes.index(line.scheme)
         values = [float("nan") if value is None else value for value in line.y]
         label = line.scheme if line.scheme not in named else "_"
         named.add(line.scheme)
@@ -111,7 +110,7 @@ def _draw(axes: Axes, drawing: Drawing, chart: Chart) -> None:
             line.x,
             values,
             color=drawing.colour(line.scheme),
-            ls=DASHES[place % len(DASHES)],
+            ls=drawing.dash(line.scheme, DASHES),
             label=label,
         )
     axes.set_ylabel(f"{chart.kind.key}, {chart.kind.unit}")

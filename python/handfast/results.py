@@ -51,7 +51,21 @@ class Measures:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Take the known names from a JSON object; all others are in `Result.raw`."""
-        return cls(**{name: data.get(name) for name in MEASURES})
+        return cls(**{name: _number(data, name, optional=True) for name in MEASURES})
+
+
+def _number(data: Mapping[str, Any], name: str, *, optional: bool = False) -> Any:  # noqa: ANN401 (int or float, as it came)
+    value = data.get(name) if optional else data[name]
+    if (value is None and optional) or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    raise ValueError(f"{name}: {value!r} is no number")
+
+
+def _text(data: Mapping[str, Any], name: str, *, optional: bool = False) -> Any:  # noqa: ANN401 (str, or None where that may be)
+    value = data.get(name) if optional else data[name]
+    if isinstance(value, str) or (value is None and optional):
+        return value
+    raise ValueError(f"{name}: {value!r} is no text")
 
 
 MEASURES: tuple[str, ...] = tuple(entry.name for entry in fields(Measures))
@@ -71,7 +85,7 @@ class Flow:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read an entry of `flows`."""
-        return cls(data["flow"], data["outcome"], Measures.from_json(data))
+        return cls(_text(data, "flow"), _text(data, "outcome"), Measures.from_json(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +112,13 @@ class Handover:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read an entry of `handovers`."""
         return cls(
-            station=data["station"],
-            link=data["link"],
-            to=data.get("to"),
-            down_s=data["down_s"],
-            up_s=data["up_s"],
-            stall_s=data["stall_s"],
-            time_to_full_rate_s=data["time_to_full_rate_s"],
+            station=_text(data, "station", optional=True),
+            link=_text(data, "link"),
+            to=_text(data, "to", optional=True),
+            down_s=_number(data, "down_s"),
+            up_s=_number(data, "up_s", optional=True),
+            stall_s=_number(data, "stall_s", optional=True),
+            time_to_full_rate_s=_number(data, "time_to_full_rate_s", optional=True),
         )
 
 
@@ -142,13 +156,13 @@ class Result:
         """Read one run object of `result.json`."""
         data = json.loads(text)
         return cls(
-            scenario=data["scenario"],
-            scenario_hash=data["scenario_hash"],
-            scheme=data["scheme"],
-            backend=data["backend"],
-            seed=data["seed"],
-            valid=data["valid"],
-            duration_s=data["duration_s"],
+            scenario=_text(data, "scenario"),
+            scenario_hash=_text(data, "scenario_hash"),
+            scheme=_text(data, "scheme"),
+            backend=_text(data, "backend"),
+            seed=_number(data, "seed"),
+            valid=data["valid"] is True,
+            duration_s=_number(data, "duration_s"),
             aggregate=Measures.from_json(data["aggregate"]),
             flows=tuple(map(Flow.from_json, data["flows"])),
             handovers=tuple(map(Handover.from_json, data["handovers"])),

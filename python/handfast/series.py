@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +33,14 @@ def write(directory: Path, run: Result, tables: Mapping[str, Table]) -> None:
     """Write a run's tables into `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
     for table, columns in tables.items():
-        _frame(columns).write_parquet(directory / file_name(run, table), compression="zstd")
+        (directory / file_name(run, table)).write_bytes(parquet(_frame(columns)))
+
+
+def parquet(frame: pl.DataFrame) -> bytes:
+    """A table as a Parquet file's content: polars has errors of its own for a full disk when it writes the file."""
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
 
 
 def _frame(columns: Table) -> pl.DataFrame:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
@@ -13,6 +14,8 @@ from pathlib import Path
 from handfast import _handfast
 from handfast.errors import InputError
 from handfast.results import SIM, Result
+
+STAGING = ".staging-"
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -32,18 +35,22 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 @contextmanager
-def staged(directory: Path) -> Iterator[Path]:
+def staged(directory: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
     """A scratch directory whose entries move into `directory` at the end, each replacing what had its name.
 
+    What is called as one of `owned` goes where nothing replaces it: it would be taken for a part of what is new.
     An exception or an interruption leaves `directory` as it was.
     """
     with _as_input_error(directory):
         existed = directory.is_dir()
         directory.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(dir=directory, prefix=".staging-"))
+        _clear_abandoned(directory)
+        stage = Path(tempfile.mkdtemp(dir=directory, prefix=f"{STAGING}{os.getpid()}-"))
     try:
         yield stage
         with _as_input_error(directory):
+            for name in sorted(set(owned) - {entry.name for entry in stage.iterdir()}):
+                _remove(directory / name)
             for entry in sorted(stage.iterdir()):
                 _replace(entry, directory / entry.name)
     finally:
@@ -57,6 +64,32 @@ def _replace(source: Path, target: Path) -> None:
     if target.is_dir() and not target.is_symlink():
         shutil.rmtree(target)
     source.replace(target)
+
+
+def _remove(target: Path) -> None:
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
+
+
+def _clear_abandoned(directory: Path) -> None:
+    """Remove what a process that was killed has left: its number stands in the name."""
+    for stage in directory.glob(f"{STAGING}*-*"):
+        owner = stage.name.removeprefix(STAGING).partition("-")[0]
+        if owner.isdigit() and not _is_alive(int(owner)):
+            shutil.rmtree(stage, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        # Somebody else's.
+        return True
+    return True
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +12,7 @@ from typer.core import TyperGroup
 
 from handfast._handfast import Cancelled, __version__
 from handfast.cli import common, compare, doctor, fidelity, lab, listing, peers, report, reproduce, run, schema, sweep
+from handfast.engine import terminable
 from handfast.errors import INTERRUPTED, WRONG_INPUT, HandfastError, ScenarioError
 
 
@@ -19,13 +22,28 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (the base class is of a vendored, untyped kind)
         """Run the command."""
         try:
-            return super().invoke(ctx)
+            with terminable():
+                result = super().invoke(ctx)
+                sys.stdout.flush()
+                return result
         except ScenarioError as error:
             _fail(str(error), WRONG_INPUT)
         except HandfastError as error:
             _fail(f"error: {error}", error.exit_code)
         except (KeyboardInterrupt, Cancelled):
             _fail("interrupted", INTERRUPTED)
+        except BrokenPipeError:
+            # Whoever read has what it wanted, as `head` has: the base class ends quietly.
+            raise
+        except OSError as error:
+            _drop_output()
+            _fail(f"error: {error.filename or 'output'}: {error.strerror or error}", WRONG_INPUT)
+
+
+def _drop_output() -> None:
+    """Discard what standard output could not take, or the interpreter would try again at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> None:

@@ -52,7 +52,7 @@ def carry_out(order: Order) -> None:
 
 
 def _perform(order: Order) -> None:
-    with staged(order.out) if order.out is not None else nullcontext() as stage:
+    with staged(order.out, bundle.ENTRIES) if order.out is not None else nullcontext() as stage:
         runs = _run(order, stage)
         if stage is not None:
             _write(order, stage, runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from handfast import bundle, results, sweeps
+from handfast import bundle, results, series, sweeps
 from handfast.cli import console, options
 from handfast.errors import FAILED, InputError
 from handfast.store import write_whole
@@ -83,9 +82,7 @@ def _axes(settings: list[str] | None) -> dict[str, list[str]]:
 
 def _write(directory: Path, done: sweeps.Sweep) -> None:
     frame = done.frame()
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, compression="zstd")
-    write_whole(directory / "runs.parquet", buffer.getvalue())
+    write_whole(directory / "runs.parquet", series.parquet(frame))
     write_whole(directory / "runs.csv", frame.write_csv())
     write_whole(directory / bundle.RESULT, results.document(done.results).rstrip() + "\n")
 

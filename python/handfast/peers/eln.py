@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from handfast import api, figures, shipped, stats
+from handfast import api, curves, figures, shipped, stats
 from handfast.engine import Progress, Task, execute
 from handfast.errors import InputError
 from handfast.peers import ns2
@@ -250,7 +250,7 @@ def _panel(axes: Axes, rows: Sequence[Row]) -> None:
     for place, scheme in enumerate(dict.fromkeys(row.scheme for row in rows)):
         mine = [row for row in rows if row.scheme == scheme]
         loss, colour = [float(row.loss) for row in mine], f"C{place}"
-        dashes = figures.DASHES[place % len(figures.DASHES)]
+        dashes = curves.dash(place, figures.DASHES)
         axes.plot(loss, [row.ours.median / 1e6 for row in mine], color=colour, ls=dashes, label=scheme)
         theirs = [row.theirs for row in mine]
         axes.vlines(loss, [one.low / 1e6 for one in theirs], [one.high / 1e6 for one in theirs], color=colour, lw=0.6)

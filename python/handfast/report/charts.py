@@ -19,7 +19,7 @@ GAP_PX = 55
 """Between charts, for the title."""
 TOP_PX = 70
 """Above the first chart, for the legend."""
-DASHES = ("solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "solid", "dash")
+DASHES = ("solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "8px,2px", "2px,6px")
 
 
 def build(bundle: Bundle) -> str:
@@ -99,10 +99,8 @@ def _add(figure: go.Figure, drawing: Drawing, chart: Chart, row: int) -> None:
 
 
 def _style(drawing: Drawing, line: Line) -> dict[str, object]:
-    place = drawing.schemes.index(line.scheme)
-    dash = DASHES[place % len(DASHES)]
     return {
         "color": drawing.colour(line.scheme),
-        "dash": dash,
+        "dash": drawing.dash(line.scheme, DASHES),
         "width": 1.6,
     }
