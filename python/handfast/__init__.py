@@ -8,9 +8,12 @@
 
 from handfast._handfast import ScenarioError, __version__
 from handfast.api import Scenario, load, parse
+from handfast.commands import doctor, report, schema
+from handfast.commands import listing as list  # noqa: A004 (the command line's word; nothing here makes lists)
 from handfast.errors import HandfastError, InputError, MissingRequirementError
 from handfast.results import Document, Flow, Handover, Measures, Result, document, read_document
 from handfast.sweeps import Sweep
+from handfast.vocabulary import Vocabulary
 
 __all__ = [
     "Document",
@@ -24,9 +27,14 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Sweep",
+    "Vocabulary",
     "__version__",
+    "doctor",
     "document",
+    "list",
     "load",
     "parse",
     "read_document",
+    "report",
+    "schema",
 ]

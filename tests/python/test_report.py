@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from conftest import OUTAGE, SCHEMES, Command, files
+from handfast import curves, figures
+from handfast.page import charts
 
 EVIL = "<script>alert(1)</script>"
 
@@ -67,6 +69,39 @@ def test_it_prints_every_chart(made: Path) -> None:
     html = (made / "report.html").read_text()
     paper = html.split('<div class="paper">')[1].split("<noscript>")[0]
     assert paper.count("<figure>") == 6
+
+
+def test_paper_gets_pages_of_its_own(made: Path) -> None:
+    html = (made / "report.html").read_text()
+    style = html.split("<style>")[1].split("</style>")[0]
+    screen, _, paper = style.partition("@media print")
+    assert re.search(r"@page \{[^}]*size: A4", screen)
+    # On paper pictures stand for the charts that a pointer moves in.
+    assert ".paper { display: none; }" in screen
+    for rule in (
+        r"\.screen \{ display: none; \}",
+        r"\.paper \{ display: block; \}",
+        r"pre \{[^}]*white-space: pre-wrap",
+    ):
+        assert re.search(rule, paper), rule
+    assert 'class="screen"' in html
+    assert 'class="paper"' in html
+
+
+def test_a_pointer_zooms_in(made: Path) -> None:
+    html = (made / "report.html").read_text()
+    assert not re.search(r'"staticPlot": ?true', html)
+    assert not re.search(r'"fixedrange": ?true', html)
+    assert re.search(r'"dragmode": ?"zoom"', html)
+    # All charts have one time axis: what is chosen in one is chosen in all.
+    assert re.search(r'"matches": ?"x', html)
+
+
+def test_many_schemes_have_many_looks() -> None:
+    for dashes in (charts.DASHES, figures.DASHES):
+        drawing = curves.Drawing(1, [], [f"scheme {number}" for number in range(40)], [])
+        looks = {(drawing.colour(scheme), str(drawing.dash(scheme, dashes))) for scheme in drawing.schemes}
+        assert len(looks) == 40
 
 
 def test_it_is_the_same_when_drawn_again_from_results_alone(made: Path, handfast: Command) -> None:

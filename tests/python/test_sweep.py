@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import re
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from conftest import OUTAGE, Command, files
+from handfast import engine
 
 SHORT = ("sweep", OUTAGE, "--set", "duration=15s", "--schemes", "reno,sack")
 
@@ -52,6 +58,39 @@ def test_another_scenario_is_not_taken_for_this_one(handfast: Command) -> None:
     handfast(*SHORT, "--out", "made")
     other = handfast(*SHORT, "--set", "events.0.gap=1s", "--out", "made")
     assert "2 runs, 0 of them" in other.stdout
+
+
+def test_all_cores_work_unless_told_otherwise(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, max_workers: int, thread_name_prefix: str) -> None:
+            used.append(max_workers)
+            super().__init__(max_workers, thread_name_prefix)
+
+    assert engine.default_jobs() == len(os.sched_getaffinity(0))
+    monkeypatch.setattr(engine, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(engine, "default_jobs", lambda: 3)
+    for out, jobs in (("a", ()), ("b", ("--jobs", "2"))):
+        assert handfast(*SHORT, "--seeds", "1..2", "--out", out, *jobs).exit_code == 0
+    assert used == [3, 2]
+
+
+def test_a_terminal_shows_progress_and_the_time_left(tmp_path: Path) -> None:
+    terminal, end = pty.openpty()
+    words = [sys.executable, "-m", "handfast", *map(str, SHORT), "--out", str(tmp_path / "made")]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=end, env=environment) as process:
+        os.close(end)
+        shown = b""
+        # Reading fails when the last writer has gone.
+        with suppress(OSError):
+            while part := os.read(terminal, 65536):
+                shown += part
+        assert process.wait() == 0
+    os.close(terminal)
+    assert re.search(rb"\d+%", shown)
+    assert re.search(rb"left\W+(\x1b\S*)?(-:--:--|\d:\d\d:\d\d)", shown), shown
 
 
 def test_the_result_does_not_depend_on_the_number_of_jobs(handfast: Command, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import handfast as hf
 from conftest import OUTAGE, SCHEMES, Command
-from handfast import doctor
+from handfast import machine
 
 
 def test_list(handfast: Command) -> None:
@@ -41,8 +41,8 @@ def test_doctor_says_what_is_missing_and_how_to_get_it(handfast: Command, monkey
 
 
 def test_doctor_fails_where_something_required_is_missing(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = doctor.Check("polars", False, True, "missing", "pip install polars")
-    monkeypatch.setattr(doctor, "checks", lambda: [gone])
+    gone = machine.Check("polars", False, True, "missing", "pip install polars")
+    monkeypatch.setattr(machine, "checks", lambda: [gone])
     result = handfast("doctor")
     assert result.exit_code == 2
     assert "pip install polars" in result.stdout
@@ -90,3 +90,27 @@ def test_a_scenario_error_points_at_the_line() -> None:
     line = caught.value.line
     assert line is not None
     assert "delay" in text.splitlines()[line - 1]
+
+
+def test_the_api_says_what_the_commands_say(handfast: Command) -> None:
+    listed = dataclasses.asdict(hf.list())
+    assert json.loads(json.dumps(listed, default=str)) == json.loads(handfast("list", "--json").stdout)
+    assert hf.schema() == json.loads(handfast("schema").stdout)
+    names = [check["name"] for check in json.loads(handfast("doctor", "--json").stdout)["checks"]]
+    assert [check.name for check in hf.doctor()] == names
+
+
+def test_a_report_is_drawn_from_results_by_either(handfast: Command, tmp_path: Path) -> None:
+    out = tmp_path / "d"
+    assert handfast("run", OUTAGE, "--set", "duration=11s", "--out", out).exit_code == 0
+    drawn = (out / "report.html").read_text()
+    (out / "report.html").unlink()
+    said = json.loads(handfast("report", out, "--json").stdout)
+    assert said == {"report": str(out / "report.html")}
+    assert (out / "report.html").read_text() == drawn
+    assert hf.report(out, tmp_path / "other.html").read_text() == drawn
+    said = json.loads(handfast("report", out, "--figures", tmp_path / "figures", "--json").stdout)
+    assert said["figures"] == str(tmp_path / "figures")
+    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".png", ".svg"}
+    with pytest.raises(hf.InputError):
+        hf.report(tmp_path)

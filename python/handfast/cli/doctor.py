@@ -9,7 +9,7 @@ from dataclasses import asdict
 import typer
 from rich.table import Table
 
-from handfast import doctor as doctors
+from handfast import commands, machine
 from handfast.cli import console, options
 from handfast.errors import WRONG_INPUT
 
@@ -28,7 +28,7 @@ def doctor(json: options.JsonOption = False) -> None:
     Exits with 2 where something required is missing; what is optional only
     costs the named feature.
     """
-    found = doctors.checks()
+    found = commands.doctor()
     if json:
         sys.stdout.write(json_module.dumps({"checks": [asdict(check) for check in found]}, indent=2) + "\n")
     else:
@@ -37,7 +37,7 @@ def doctor(json: options.JsonOption = False) -> None:
         raise typer.Exit(WRONG_INPUT)
 
 
-def _table(found: list[doctors.Check]) -> Table:
+def _table(found: list[machine.Check]) -> Table:
     table = Table("", "what", "found", "advice")
     for check in found:
         mark = "ok" if check.ok else "MISSING" if check.required else "–"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import typer
 from rich.table import Table
 
-from handfast import _handfast, api, reproduce, shipped
+from handfast import commands
 from handfast.cli import console, options
 
 
@@ -25,31 +26,11 @@ def listing(json: options.JsonOption = False) -> None:
     handfast list
     handfast list --json | jq -r .profiles[].name
     """
-    found = {"scenarios": _scenarios(), "profiles": _profiles(), "agents": _agents(), "papers": _papers()}
+    found = asdict(commands.listing())
     if json:
-        sys.stdout.write(json_module.dumps(found, indent=2) + "\n")
+        sys.stdout.write(json_module.dumps(found, indent=2, default=str) + "\n")
     else:
         _print(found)
-
-
-def _scenarios() -> list[dict[str, Any]]:
-    loaded = [(path, api.load(path)) for path in shipped.scenarios()]
-    return [
-        {"name": path.stem, "path": str(path), "description": one.description, "schemes": one.schemes}
-        for path, one in loaded
-    ]
-
-
-def _profiles() -> list[dict[str, Any]]:
-    return [{"name": name, "description": summary} for name, summary in _handfast.profiles()]
-
-
-def _agents() -> list[dict[str, Any]]:
-    return [{"name": name, "description": summary} for name, summary in _handfast.agents()]
-
-
-def _papers() -> list[dict[str, Any]]:
-    return [{"name": key, "description": reproduce.load(key).claims.title} for key in reproduce.known()]
 
 
 def _print(found: dict[str, list[dict[str, Any]]]) -> None:

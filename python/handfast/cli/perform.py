@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from handfast import bundle, figures, report, results, series, tasks
+from handfast import bundle, figures, page, results, series, tasks
 from handfast.api import Scenario
 from handfast.cli import console, detail, table
 from handfast.engine import Runnable, execute
@@ -92,7 +92,7 @@ def _task(order: Order, stage: Path | None, scheme: str, backend: str, seed: int
 def _write(order: Order, stage: Path, runs: list[Result]) -> None:
     bundle.write(stage, order.scenario, runs)
     made = bundle.read(stage)
-    write_whole(stage / bundle.REPORT, report.build(made))
+    write_whole(stage / bundle.REPORT, page.build(made))
     if order.figures is not None:
         figures.write(made, order.figures)
 

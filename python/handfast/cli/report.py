@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json as json_module
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from handfast import bundle, figures
-from handfast import report as reports
-from handfast.cli import console
-from handfast.store import write_whole
+from handfast import commands
+from handfast.cli import console, options
 
 
 def register(app: typer.Typer) -> None:
@@ -27,6 +27,7 @@ def report(
     figure_dir: Annotated[
         Path | None, typer.Option("--figures", metavar="DIR", help="Also PNG and SVG figures for a paper.")
     ] = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Draw the HTML report, and figures, from results that are already there.
 
@@ -35,10 +36,10 @@ def report(
     handfast report out/wifi-outage --figures paper/figures
     handfast report result.json --out result.html
     """
-    found = bundle.read(source)
-    target = out if out is not None else found.directory / bundle.REPORT
-    write_whole(target, reports.build(found))
-    console.note(f"report: {target}")
-    if figure_dir is not None:
-        figures.write(found, figure_dir)
-        console.note(f"figures: {figure_dir}")
+    target = commands.report(source, out, figures=figure_dir)
+    written = {"report": target} if figure_dir is None else {"report": target, "figures": figure_dir}
+    if json:
+        sys.stdout.write(json_module.dumps(written, default=str) + "\n")
+        return
+    for what, where in written.items():
+        console.note(f"{what}: {where}")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from handfast import __version__
-from handfast.report import page
+from handfast.page import document as page
 from handfast.reproduce.verdict import Verdict
 
 MARKS = {"holds": "✓", "fails": "✗", "not-run": "–"}

@@ -66,6 +66,7 @@ def _figure(drawing: Drawing) -> go.Figure:
             x0=start, x1=end, fillcolor="#888888", opacity=0.18, line_width=0, layer="below", row="all", col=1
         )
     figure.update_layout(
+        dragmode="zoom",
         template="plotly_white",
         height=height,
         margin={"l": 60, "r": 20, "t": TOP_PX, "b": 40},

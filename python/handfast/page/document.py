@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from handfast import figures, tables
 from handfast.bundle import Bundle
-from handfast.report import charts
+from handfast.page import charts
 from handfast.results import Result
 
 # Nothing may be fetched: the page must open offline, and a result from elsewhere must not call home.
@@ -39,7 +39,7 @@ def build(bundle: Bundle) -> str:
 
 def document(title: str, parts: Iterable[str], script: str = "") -> str:
     """The document around `parts`, which are escaped already."""
-    style = files("handfast.report").joinpath("style.css").read_text(encoding="utf-8")
+    style = files("handfast.page").joinpath("style.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'

@@ -1,5 +1,5 @@
 """The report: one HTML file drawn from a result directory alone."""
 
-from handfast.report.page import build
+from handfast.page.document import build
 
 __all__ = ["build"]
