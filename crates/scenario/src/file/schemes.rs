@@ -39,31 +39,31 @@ tables_with_shared_keys! {
         /// What the controller does about stations that roam. Required.
         policy: Located<Word<SdnPolicy>>,
         /// From an association's end or beginning until the controller knows of it. Default: "70ms".
-        notification: Span,
+        notification: Located<Span>,
         /// What the controller hears of the end of an association. Default: "announced".
-        news: Word<NewsKind>,
+        news: Located<Word<NewsKind>>,
         /// `late`: so much later; `after-arrival`: so long after it has heard of the next association. Default: "1s".
         late_by: Located<Span>,
         /// So many frames in a row to a station fail before its access point gives it up, and says so. Default: it never does.
-        tx_failures: Frames,
+        tx_failures: Located<Frames>,
         /// With `tx_failures`: and the last acknowledgment is so long ago. Default: "1s", as in Linux.
         tx_silence: Located<Span>,
         /// One way between the controller and a switch or access point. Default: "500us".
-        control_delay: Span,
+        control_delay: Located<Span>,
         /// How fast messages between them go, each way. Default: "1Gbit/s".
-        control_rate: Rate,
+        control_rate: Located<Rate>,
         /// How held segments are released. Default: "paced".
-        release: Word<ReleaseKind>,
+        release: Located<Word<ReleaseKind>>,
         /// `paced`: the rate of the release. Default: that of the radio link to the station at the moment of release.
         release_rate: Located<Rate>,
         /// `paced`: how much may leave at once; at least a full packet. Default: "3000B".
         release_burst: Located<Size>,
         /// Bytes held for one connection at most. Default: "4MB".
-        hold_per_connection: Size,
+        hold_per_connection: Located<Size>,
         /// Bytes held for one station at most. Default: "16MB".
-        hold_per_station: Size,
+        hold_per_station: Located<Size>,
         /// Bytes held in all at most. Default: "256MB".
-        hold_total: Size,
+        hold_total: Located<Size>,
         /// How long a segment is held at most. Default: "10s".
         hold_expiry: Located<Span>,
     }
@@ -92,7 +92,7 @@ tables_with_shared_keys! {
         /// `eln`: between two advertisements of a base station; "0s": it sends none. Default: "100ms".
         advertisement: Option<Located<Span>>,
         /// `quick-start`: requests are approved up to so many thousandths of a link's rate. Default: 950.
-        threshold_permille: Option<Permille>,
+        threshold_permille: Option<Located<Permille>>,
     }
 }
 

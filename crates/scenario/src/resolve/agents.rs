@@ -34,46 +34,25 @@ pub(super) fn resolve(tables: &[AgentTable], nodes: &Nodes) -> Checked<Vec<Agent
 
 fn agent(table: &AgentTable, nodes: &Nodes) -> Checked<Agent> {
     let at = playing(&table.at, nodes)?;
+    no_other_keys(table)?;
     match table.kind.value.as_str() {
         "sdn" => {
             in_one_controller(&table.at, &at, nodes)?;
-            no_other_keys(
-                table,
-                &[snoop_keys(table), eln_keys(table), vho_keys(table), quick_start_key(table)],
-            )?;
             Ok(Agent { kind: AgentKind::Sdn(sdn(table)?), at })
         }
         "snoop" => {
             in_access_points(&table.at, &at, nodes)?;
-            no_other_keys(
-                table,
-                &[sdn_key(&table.shape()), eln_keys(table), vho_keys(table), quick_start_key(table)],
-            )?;
             Ok(Agent { kind: AgentKind::Snoop(snoop(table)?), at })
         }
         "eln" => {
             in_access_points(&table.at, &at, nodes)?;
-            no_other_keys(
-                table,
-                &[sdn_key(&table.shape()), snoop_keys(table), vho_keys(table), quick_start_key(table)],
-            )?;
             Ok(Agent { kind: AgentKind::Eln(eln(table)?), at })
         }
         "vho" => {
             in_stations(&table.at, &at, nodes)?;
-            no_other_keys(
-                table,
-                &[sdn_key(&table.shape()), snoop_keys(table), eln_keys(table), quick_start_key(table)],
-            )?;
             Ok(Agent { kind: AgentKind::Vho(vho(table)?), at })
         }
-        "quick-start" => {
-            no_other_keys(
-                table,
-                &[sdn_key(&table.shape()), snoop_keys(table), eln_keys(table), vho_keys(table)],
-            )?;
-            Ok(Agent { kind: AgentKind::QuickStart(quick_start(table)), at })
-        }
+        "quick-start" => Ok(Agent { kind: AgentKind::QuickStart(quick_start(table)), at }),
         kind => {
             let title = format!("there is no agent of the kind `{}`", kind.escape_debug());
             let problem = Problem::at(table.kind.span.clone(), title);
@@ -125,61 +104,62 @@ fn in_stations(role: &Located<String>, at: &[NodeId], nodes: &Nodes) -> Checked<
     Err(Problem::at(role.span.clone(), title).expected("expected the role of nodes of kind \"station\""))
 }
 
-/// No key of another kind of agent.
-fn no_other_keys(table: &AgentTable, others: &[Option<&'static str>]) -> Checked<()> {
-    let Some(key) = others.iter().flatten().next() else { return Ok(()) };
-    let title =
-        format!("`{key}` means nothing to an agent of the kind `{}`", table.kind.value.escape_debug());
-    Err(Problem::at(table.kind.span.clone(), title))
+/// Refuses a key that only other kinds of agents have.
+fn no_other_keys(table: &AgentTable) -> Checked<()> {
+    let kind = table.kind.value.as_str();
+    let mut others =
+        AGENT_KINDS.iter().filter(|(other, _)| *other != kind).flat_map(|(other, _)| keys(table, other));
+    let own: Vec<_> = keys(table, kind).into_iter().map(|(key, _)| format!("`{key}`")).collect();
+    match others.find_map(|(key, span)| Some((key, span?))) {
+        Some((key, span)) if !own.is_empty() => {
+            let title = format!("`{key}` means nothing to an agent of the kind `{kind}`");
+            Err(Problem::at(span, title).expected(format!("expected `kind`, `at` or {}", own.join(", "))))
+        }
+        _ => Ok(()),
+    }
 }
 
-/// The first of Snoop's keys that is there.
-fn snoop_keys(table: &AgentTable) -> Option<&'static str> {
-    let keys = [("cache", table.cache.is_some()), ("local_timer", table.local_timer.is_some())];
-    keys.iter().find(|(_, given)| *given).map(|&(key, _)| key)
+/// The keys that agents of a kind have besides `kind` and `at`, and where those stand that are there.
+fn keys(table: &AgentTable, kind: &str) -> Vec<(&'static str, Option<Span>)> {
+    match kind {
+        "sdn" => sdn_keys(&table.shape()),
+        "snoop" => {
+            vec![("cache", span(table.cache.as_ref())), ("local_timer", span(table.local_timer.as_ref()))]
+        }
+        "eln" => vec![("advertisement", span(table.advertisement.as_ref()))],
+        "vho" => vec![
+            ("loss", span(table.loss.as_ref())),
+            ("delay", span(table.delay.as_ref())),
+            ("repeat", span(table.repeat.as_ref())),
+            ("repeat_after", span(table.repeat_after.as_ref())),
+        ],
+        "quick-start" => vec![("threshold_permille", span(table.threshold_permille.as_ref()))],
+        _ => Vec::new(),
+    }
 }
 
-/// The first of the keys of [vho]'s notifications that is there.
-fn vho_keys(table: &AgentTable) -> Option<&'static str> {
-    let keys = [
-        ("loss", table.loss.is_some()),
-        ("delay", table.delay.is_some()),
-        ("repeat", table.repeat.is_some()),
-        ("repeat_after", table.repeat_after.is_some()),
-    ];
-    keys.iter().find(|(_, given)| *given).map(|&(key, _)| key)
+fn sdn_keys(given: &SdnTable) -> Vec<(&'static str, Option<Span>)> {
+    vec![
+        ("policy", span(given.policy.as_ref())),
+        ("notification", span(given.notification.as_ref())),
+        ("news", span(given.news.as_ref())),
+        ("late_by", span(given.late_by.as_ref())),
+        ("tx_failures", span(given.tx_failures.as_ref())),
+        ("tx_silence", span(given.tx_silence.as_ref())),
+        ("control_delay", span(given.control_delay.as_ref())),
+        ("control_rate", span(given.control_rate.as_ref())),
+        ("release", span(given.release.as_ref())),
+        ("release_rate", span(given.release_rate.as_ref())),
+        ("release_burst", span(given.release_burst.as_ref())),
+        ("hold_per_connection", span(given.hold_per_connection.as_ref())),
+        ("hold_per_station", span(given.hold_per_station.as_ref())),
+        ("hold_total", span(given.hold_total.as_ref())),
+        ("hold_expiry", span(given.hold_expiry.as_ref())),
+    ]
 }
 
-/// The first of [eln]'s keys that is there.
-fn eln_keys(table: &AgentTable) -> Option<&'static str> {
-    table.advertisement.is_some().then_some("advertisement")
-}
-
-/// The key of routers with Quick-Start.
-fn quick_start_key(table: &AgentTable) -> Option<&'static str> {
-    table.threshold_permille.is_some().then_some("threshold_permille")
-}
-
-/// The first of the controller's keys that is there.
-fn sdn_key(given: &SdnTable) -> Option<&'static str> {
-    let keys = [
-        ("policy", given.policy.is_some()),
-        ("notification", given.notification.is_some()),
-        ("news", given.news.is_some()),
-        ("late_by", given.late_by.is_some()),
-        ("tx_failures", given.tx_failures.is_some()),
-        ("tx_silence", given.tx_silence.is_some()),
-        ("control_delay", given.control_delay.is_some()),
-        ("control_rate", given.control_rate.is_some()),
-        ("release", given.release.is_some()),
-        ("release_rate", given.release_rate.is_some()),
-        ("release_burst", given.release_burst.is_some()),
-        ("hold_per_connection", given.hold_per_connection.is_some()),
-        ("hold_per_station", given.hold_per_station.is_some()),
-        ("hold_total", given.hold_total.is_some()),
-        ("hold_expiry", given.hold_expiry.is_some()),
-    ];
-    keys.iter().find(|(_, given)| *given).map(|&(key, _)| key)
+fn span<T>(value: Option<&Located<T>>) -> Option<Span> {
+    value.map(|value| value.span.clone())
 }
 
 fn eln(table: &AgentTable) -> Checked<Eln> {
@@ -216,7 +196,9 @@ fn vho(table: &AgentTable) -> Checked<Vho> {
 
 fn quick_start(table: &AgentTable) -> QuickStartRouters {
     // RFC 4782 appendix D gives no value; nearly all of a link, as [vho] uses Quick-Start for the best that there can be.
-    QuickStartRouters { threshold_permille: table.threshold_permille.map_or(950, |permille| permille.0) }
+    QuickStartRouters {
+        threshold_permille: table.threshold_permille.as_ref().map_or(950, |permille| permille.0),
+    }
 }
 
 fn sdn(table: &AgentTable) -> Checked<Sdn> {
@@ -226,29 +208,31 @@ fn sdn(table: &AgentTable) -> Checked<Sdn> {
         problem.expected("an agent of the kind `sdn` needs `policy`")
     })?;
     told_of_ends(policy.value.0, &given, &policy.span)?;
-    let size =
-        |given: Option<crate::file::ByteCount>, default: u64| given.map_or(Bytes(default), |size| size.0);
+    let size = |given: &Option<Located<crate::file::ByteCount>>, default: u64| {
+        given.as_ref().map_or(Bytes(default), |size| size.value.0)
+    };
     let hold_expiry = given.hold_expiry.as_ref().map(|span| positive(span, "hold_expiry")).transpose()?;
     Ok(Sdn {
         policy: policy.value.0,
         // [sdn], performance analysis: approximately 70 ms with the software access points of Mininet-WiFi.
-        notification: given.notification.map_or(Duration::from_millis(70), |span| span.0),
+        notification: given.notification.as_ref().map_or(Duration::from_millis(70), |span| span.0),
         news: news(&given)?,
         low_ack: low_ack(&given)?,
-        control_delay: given.control_delay.map_or(Duration::from_micros(500), |span| span.0),
+        control_delay: given.control_delay.as_ref().map_or(Duration::from_micros(500), |span| span.0),
         // Open vSwitch 3.1 with handfastd, measured in the lab (docs/sdn.md).
-        control_rate: given.control_rate.map_or(BitRate::from_bps(1_000_000_000), |rate| rate.0),
+        control_rate: given.control_rate.as_ref().map_or(BitRate::from_bps(1_000_000_000), |rate| rate.0),
         release: release(&given)?,
-        hold_per_connection: size(given.hold_per_connection, 4_000_000),
-        hold_per_station: size(given.hold_per_station, 16_000_000),
-        hold_total: size(given.hold_total, 256_000_000),
+        hold_per_connection: size(&given.hold_per_connection, 4_000_000),
+        hold_per_station: size(&given.hold_per_station, 16_000_000),
+        hold_total: size(&given.hold_total, 256_000_000),
         hold_expiry: hold_expiry.unwrap_or(Duration::from_millis(10_000)),
     })
 }
 
 /// The zero-window scheme needs to know what the old access point has delivered: it hears of every end as it is.
 fn told_of_ends(policy: SdnPolicy, given: &SdnTable, span: &Span) -> Checked<()> {
-    let other = given.news.is_some_and(|kind| kind.0 != NewsKind::Announced) || given.tx_failures.is_some();
+    let other =
+        given.news.as_ref().is_some_and(|kind| kind.0 != NewsKind::Announced) || given.tx_failures.is_some();
     if policy == SdnPolicy::ZeroWindow && other {
         let title = "the zero-window scheme works with announced roams only";
         let problem = Problem::at(span.clone(), title);
@@ -258,7 +242,7 @@ fn told_of_ends(policy: SdnPolicy, given: &SdnTable, span: &Span) -> Checked<()>
 }
 
 fn news(given: &SdnTable) -> Checked<News> {
-    let kind = given.news.map_or(NewsKind::Announced, |kind| kind.0);
+    let kind = given.news.as_ref().map_or(NewsKind::Announced, |kind| kind.0);
     let late_by = given.late_by.as_ref().map_or(Duration::from_secs(1), |span| span.value.0);
     Ok(match (kind, &given.late_by) {
         (NewsKind::Late, _) => News::Late(late_by),
@@ -274,7 +258,7 @@ fn news(given: &SdnTable) -> Checked<News> {
 }
 
 fn low_ack(given: &SdnTable) -> Checked<Option<LowAck>> {
-    match (given.tx_failures, &given.tx_silence) {
+    match (&given.tx_failures, &given.tx_silence) {
         (Some(frames), silence) => {
             let silence = silence.as_ref().map_or(Duration::from_secs(1), |span| span.value.0);
             Ok(Some(LowAck { frames: frames.0, silence }))
@@ -286,7 +270,7 @@ fn low_ack(given: &SdnTable) -> Checked<Option<LowAck>> {
 }
 
 fn release(given: &SdnTable) -> Checked<Release> {
-    if given.release.is_some_and(|kind| kind.0 == ReleaseKind::Unpaced) {
+    if given.release.as_ref().is_some_and(|kind| kind.0 == ReleaseKind::Unpaced) {
         let rate = given.release_rate.as_ref().map(|rate| (&rate.span, "release_rate"));
         let burst = given.release_burst.as_ref().map(|burst| (&burst.span, "release_burst"));
         return rate.or(burst).map_or(Ok(Release::Unpaced), |(span, key)| {
