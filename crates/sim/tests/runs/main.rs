@@ -5,6 +5,7 @@ mod applications;
 mod captures;
 mod determinism;
 mod eln;
+mod impairments;
 mod news;
 mod plugin;
 mod quick_start;
