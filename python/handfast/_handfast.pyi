@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import final
 
 __all__ = [
+    "LONGEST_FILE",
     "Cancelled",
     "Control",
     "Run",
@@ -21,6 +22,8 @@ __all__ = [
 ]
 
 __version__: str
+LONGEST_FILE: int
+"""The longest scenario file that is read, bytes."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be used. `str()` shows the line, what was expected and the nearest valid name."""
@@ -76,6 +79,9 @@ class Scenario:
     def nodes(self) -> list[str]: ...
     @property
     def flows(self) -> list[str]: ...
+    @property
+    def captures(self) -> list[str]:
+        """The nodes at which packets can be captured: those of `capture`."""
     def run(
         self,
         scheme: str,

@@ -121,7 +121,12 @@ def load(path: str | Path, overrides: Overrides = ()) -> Scenario:
     """Read and validate a scenario file."""
     path = Path(path)
     try:
-        text = path.read_bytes().decode("utf-8")
+        with path.open("rb") as file:
+            # One more than is read: a file without an end must not take the memory of the machine either.
+            data = file.read(_handfast.LONGEST_FILE + 1)
+        if len(data) > _handfast.LONGEST_FILE:
+            raise InputError(f"{path}: the file is longer than {_handfast.LONGEST_FILE} bytes")
+        text = data.decode("utf-8")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -92,8 +92,8 @@ class Flow:
 class Handover:
     """One handover of a station, or one absence of a link."""
 
-    station: str | None
-    """The station that lost its link, if an end of it is one."""
+    station: str
+    """The station that lost its link, or the link's name where no end of it is a station."""
     link: str
     """The link that went."""
     to: str | None
@@ -112,7 +112,7 @@ class Handover:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read an entry of `handovers`."""
         return cls(
-            station=_text(data, "station", optional=True),
+            station=_text(data, "station"),
             link=_text(data, "link"),
             to=_text(data, "to", optional=True),
             down_s=_number(data, "down_s"),

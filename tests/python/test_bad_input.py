@@ -68,6 +68,10 @@ def test_an_unknown_name_lists_the_shipped_ones(handfast: Command, tmp_path: Pat
     assert "wifi-outage" in refused(handfast, tmp_path, "run", "wifi-outgae")
 
 
+def test_a_file_without_end(handfast: Command, tmp_path: Path) -> None:
+    assert "longer than" in refused(handfast, tmp_path, "run", Path("/dev/zero"))
+
+
 def test_a_directory(handfast: Command, tmp_path: Path) -> None:
     assert "directory" in refused(handfast, tmp_path, "run", tmp_path)
 
@@ -91,6 +95,8 @@ def test_an_unreadable_file(handfast: Command, tmp_path: Path) -> None:
         (["--set", "duration=-1s"], "duration"),
         (["--pcap"], "--out"),
         (["--pcap", "--out", "made"], "capture = "),
+        (["--pcap", "--out", "made", "--set", "capture=[]"], "capture = "),
+        (["--set", "duration=1s", "--set", "duration = 2s"], "given twice"),
         (["--no-such-option"], "--no-such-option"),
     ],
 )

@@ -72,7 +72,7 @@ def test_what_a_killed_process_has_left_goes(tmp_path: Path) -> None:
 
 def test_an_older_result_leaves_nothing_beside_a_newer(handfast: Command, tmp_path: Path) -> None:
     out = tmp_path / "d"
-    captured = ("--set", 'capture=["phone"]', "--pcap")
+    captured = ("--set", 'capture = ["phone"]', "--pcap")
     assert handfast("run", OUTAGE, *SHORT, *captured, "--scheme", "sack", "--out", out).exit_code == 0
     assert (out / "captures" / "sack-1").is_dir()
     (out / "notes.txt").write_text("mine")

@@ -23,12 +23,25 @@ fn in_our_words(span: Span, message: &str, notes: &[(&str, &str)]) -> Problem {
     }
     let wrong_type = message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "));
     if let Some((found, wanted)) = wrong_type {
+        let (found, wanted) = (in_toml_words(found), in_toml_words(wanted));
         return Problem::at(span, format!("expected {wanted}")).expected(format!("this is: {found}"));
     }
     let problem = Problem::at(span, message);
     match note(notes, message) {
         Some(why) => problem.help(why),
         None => problem,
+    }
+}
+
+/// What TOML calls a type, where serde has its own or Rust's name for it.
+fn in_toml_words(name: &str) -> &str {
+    match name {
+        "map" | "a map" => "a table",
+        "sequence" | "a sequence" => "an array",
+        "i64" | "u64" | "u32" | "usize" => "an integer",
+        "f64" => "a number",
+        _ if name.starts_with("struct ") => "a table",
+        _ => name,
     }
 }
 

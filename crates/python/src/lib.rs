@@ -72,6 +72,7 @@ mod _handfast {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::errors::declare_attributes(module.py())?;
+        module.add("LONGEST_FILE", handfast_scenario::LONGEST_FILE)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

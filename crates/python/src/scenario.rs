@@ -65,6 +65,12 @@ impl Scenario {
         self.core.flows.iter().map(|flow| flow.name.as_str()).collect()
     }
 
+    /// The nodes of `capture`.
+    #[getter]
+    fn captures(&self) -> Vec<&str> {
+        self.core.captures.iter().map(|&node| self.core.nodes[node].name.as_str()).collect()
+    }
+
     /// Simulate once. The interpreter lock is released meanwhile.
     #[pyo3(signature = (scheme, seed, *, series = false, capture_dir = None, verify_wire = false, control = None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords on the Python side")]

@@ -19,8 +19,8 @@ pub use schema::schema;
 
 use handfast_document::{Checked, Problem, Source, hint, path_at};
 
-/// The longest file that is read: a hostile one must not take the memory of the machine.
-const LONGEST: usize = 4 << 20;
+/// The longest file that is read, in bytes: a hostile one must not take the memory of the machine.
+pub const LONGEST_FILE: usize = 4 << 20;
 
 impl Scenario {
     /// The scenario of a file's `text`, changed by `overrides`: dotted paths and values, such as
@@ -78,8 +78,8 @@ impl Scenario {
 }
 
 fn read(source: &Source<'_>, overrides: &[(String, String)]) -> Checked<Scenario> {
-    if source.file().len() > LONGEST {
-        return Err(Problem::at(0..0, format!("the file is longer than {LONGEST} bytes")));
+    if source.file().len() > LONGEST_FILE {
+        return Err(Problem::at(0..0, format!("the file is longer than {LONGEST_FILE} bytes")));
     }
     let file = document::read(document::parse(source, overrides)?)?;
     resolve::resolve(&file, source)

@@ -215,8 +215,8 @@ pub struct Config {
     pub rto_max: Duration,
     /// Clock granularity G of RFC 6298, and the tick of the timestamp clock.
     pub clock_granularity: Duration,
-    /// The tick of the timers that retransmit, probe and delay ACKs: expiries are rounded up to the granularity of the
-    /// kernel's timer wheel (`calc_index`), coarser the farther they are. Zero: exact.
+    /// The tick of the timers that retransmit and probe, and with [`Acks::Linux`] of those that delay ACKs: expiries are
+    /// rounded up to the granularity of the kernel's timer wheel (`calc_index`), coarser the farther they are. Zero: exact.
     pub timer_tick: Duration,
     /// Timeouts of a SYN before its RTO begins to double (Linux's `tcp_syn_linear_timeouts`).
     pub syn_linear_timeouts: u8,

@@ -28,7 +28,7 @@ def _handovers(handovers: Sequence[Handover]) -> Table:
     )
     for one in handovers[:MAX_ROWS]:
         times = (one.down_s, one.up_s, one.stall_s, one.time_to_full_rate_s)
-        names = (one.link, one.station or tables.UNKNOWN, one.to or tables.UNKNOWN)
+        names = (one.link, one.station, one.to or tables.UNKNOWN)
         table.add_row(*names, *(_seconds(time) for time in times))
     return _with_rest(table, len(handovers))
 

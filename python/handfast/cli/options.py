@@ -41,7 +41,11 @@ JobsOption = Annotated[
 
 def load(name: str, settings: Sequence[str] | None) -> api.Scenario:
     """Load the scenario that `name` means, with `--set` values replaced."""
-    return api.load(shipped.resolve(name), [setting(text) for text in settings or ()])
+    given = [setting(text) for text in settings or ()]
+    paths = [path for path, _ in given]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        raise InputError(f"--set {twice}: given twice; leave one of the two out")
+    return api.load(shipped.resolve(name), given)
 
 
 def setting(text: str) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import Annotated
 
 import typer
@@ -51,7 +50,7 @@ def run(
     if pcap and out is None:
         raise InputError("--pcap needs --out DIR, where the captures go")
     loaded = options.load(scenario, settings)
-    if pcap and not _names_captures(loaded.text, settings or []):
+    if pcap and not loaded.core.captures:
         raise InputError(
             '--pcap: the scenario names no node to capture at; add `capture = ["NODE"]` to it, '
             "or --set 'capture=[\"NODE\"]'"
@@ -70,7 +69,3 @@ def run(
             jobs=jobs,
         )
     )
-
-
-def _names_captures(text: str, settings: list[str]) -> bool:
-    return "capture" in tomllib.loads(text) or any(setting.partition("=")[0] == "capture" for setting in settings)

@@ -16,12 +16,12 @@ use super::{AirTable, Located, Name};
 tables_with_shared_keys! {
     shared {
         /// Serialisation rate.
-        rate: Rate,
+        rate: Located<Rate>,
         /// Propagation delay, one way.
         delay: Span,
         /// How much the queue holds, the packet in serialisation included: packets, bytes or "unlimited". Default:
         /// "1000pkt", as Linux interfaces have.
-        queue: Queue,
+        queue: Located<Queue>,
         /// Losses: a probability per packet, one table, or a list of these, applied in order after serialisation.
         loss: Losses,
         /// Packets that are held back, so that later ones overtake them.

@@ -7,11 +7,11 @@ use handfast_net::QueueLimit;
 use handfast_radio::airtime::{Physical, Rate, Rates};
 use handfast_radio::retries::Retries;
 
-use super::links::{Links, OnAir};
+use super::links::{Links, OnAir, Said};
 use super::nodes::Nodes;
 use crate::file::{AirTable, Standard};
 use crate::model::{Air, Direction, LinkId, NodeId, radio};
-use handfast_document::{Checked, Problem};
+use handfast_document::{Checked, Problem, Span};
 
 /// The links on the air; `moving` are the stations that move.
 pub(super) fn resolve(
@@ -30,10 +30,11 @@ pub(super) fn resolve(
                 format!("`{}` is on the air, but does not join a station and an access point", link.name);
             return Err(Problem::at(table.span.clone(), title).expected("only for links between these"));
         };
-        for (way, follows) in [&link.forward, &link.backward].into_iter().zip(on_air.follows) {
-            check(way, follows, on_air, moving.contains(&station), links)?;
+        for (way, said) in [&link.forward, &link.backward].into_iter().zip(&on_air.said) {
+            check(way, said, on_air, moving.contains(&station), links)?;
         }
-        let air = air(&table.value, on_air.follows);
+        let follows = on_air.said.each_ref().map(|said| said.rate.is_none());
+        let air = air(&table.value, follows);
         let medium = *media.entry(ap).or_insert(air);
         if (medium.physical, medium.retries) != (air.physical, air.retries) {
             let title =
@@ -49,20 +50,20 @@ pub(super) fn resolve(
 }
 
 /// What a direction of a link on the air must be.
-fn check(way: &Direction, follows: bool, on_air: &OnAir, moves: bool, links: &Links) -> Checked<()> {
-    let span = links.span(on_air.link);
+fn check(way: &Direction, said: &Said, on_air: &OnAir, moves: bool, links: &Links) -> Checked<()> {
+    let at = |said: &Option<Span>| said.as_ref().unwrap_or_else(|| links.span(on_air.link)).clone();
     let standard = on_air.table.value.standard.0;
-    if follows && !moves {
+    if said.rate.is_none() && !moves {
         let problem =
-            Problem::at(span.clone(), "a link on the air without `rate`, of a station that does not move");
+            Problem::at(at(&None), "a link on the air without `rate`, of a station that does not move");
         return Err(problem.expected(format!("needs `rate`: {}", words(standard))));
     }
     if !rates(standard).any(|rate| rate.bit_rate() == way.rate) {
         let title = format!("{} is no rate of this standard", way.rate);
-        return Err(Problem::at(span.clone(), title).expected(format!("expected {}", words(standard))));
+        return Err(Problem::at(at(&said.rate), title).expected(format!("expected {}", words(standard))));
     }
     if let Some(QueueLimit::Bytes(_)) = way.queue {
-        let problem = Problem::at(span.clone(), "the queue of a link on the air is counted in packets");
+        let problem = Problem::at(at(&said.queue), "the queue of a link on the air is counted in packets");
         return Err(problem.expected("expected a `queue` such as \"100pkt\""));
     }
     Ok(())

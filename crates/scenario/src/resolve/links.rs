@@ -27,8 +27,24 @@ pub(super) struct OnAir {
     pub(super) link: LinkId,
     /// What the file says of it.
     pub(super) table: Located<AirTable>,
-    /// Whether each direction was given no rate.
-    pub(super) follows: [bool; 2],
+    /// Where the file says something of each direction.
+    pub(super) said: [Said; 2],
+}
+
+/// Where the file gives a direction of a link what the air limits; [`None`]: nowhere.
+#[derive(Clone, Debug)]
+pub(super) struct Said {
+    pub(super) rate: Option<Span>,
+    pub(super) queue: Option<Span>,
+}
+
+impl Said {
+    /// The first of `shapes` that says a thing decides it.
+    fn of(shapes: &[&LinkShape]) -> Self {
+        let rate = shapes.iter().find_map(|shape| shape.rate.as_ref());
+        let queue = shapes.iter().find_map(|shape| shape.queue.as_ref());
+        Self { rate: rate.map(|at| at.span.clone()), queue: queue.map(|at| at.span.clone()) }
+    }
 }
 
 impl Links {
@@ -61,7 +77,7 @@ impl Links {
         let forward = direction(&shapes[0], &table.between.span, "forward", air)?;
         let backward = direction(&shapes[1], &table.between.span, "backward", air)?;
         if let Some(air) = air {
-            self.put_on_air(air, shapes.map(|shapes| shapes.iter().all(|shape| shape.rate.is_none())));
+            self.put_on_air(air, shapes.map(|shapes| Said::of(&shapes)));
         }
         if let Some(name) = &table.name {
             return self.add(Link { name: name.to_string(), between, forward, backward }, &name.span);
@@ -82,14 +98,15 @@ impl Links {
         let forward = direction(&[&shape.value], &shape.span, "forward", air)?;
         let backward = forward.clone();
         if let Some(air) = air {
-            self.put_on_air(air, [shape.value.rate.is_none(); 2]);
+            let said = Said::of(&[&shape.value]);
+            self.put_on_air(air, [said.clone(), said]);
         }
         self.add(Link { name, between, forward, backward }, &shape.span)
     }
 
     /// The next link is on the air.
-    fn put_on_air(&mut self, table: &Located<AirTable>, follows: [bool; 2]) {
-        self.on_air.push(OnAir { link: self.list.len(), table: table.clone(), follows });
+    fn put_on_air(&mut self, table: &Located<AirTable>, said: [Said; 2]) {
+        self.on_air.push(OnAir { link: self.list.len(), table: table.clone(), said });
     }
 
     /// Whether a link is on the air.
@@ -148,18 +165,18 @@ fn direction(
             problem
         }
     };
-    let rate = shapes.iter().find_map(|shape| shape.rate.map(|rate| rate.0));
+    let rate = shapes.iter().find_map(|shape| shape.rate.as_ref().map(|rate| rate.value.0));
     let rate = rate.or(air.map(|air| airtime::fastest(&air.value)));
     let rate = rate.ok_or_else(|| missing("rate"))?;
     let delay = shapes.iter().find_map(|shape| shape.delay).ok_or_else(|| missing("delay"))?;
-    let queue = shapes.iter().find_map(|shape| shape.queue);
+    let queue = shapes.iter().find_map(|shape| shape.queue.as_ref());
     let losses = shapes.iter().find_map(|shape| shape.loss.clone());
     let reorder = shapes.iter().find_map(|shape| shape.reorder);
     let duplicate = shapes.iter().find_map(|shape| shape.duplicate);
     Ok(Direction {
         rate,
         delay: delay.0,
-        queue: queue.map_or(Some(DEFAULT_QUEUE), |queue| queue.0),
+        queue: queue.map_or(Some(DEFAULT_QUEUE), |queue| queue.value.0),
         losses: losses.map_or_else(Vec::new, |losses| losses.0),
         reorder: reorder.map(|reorder| (reorder.probability.0, reorder.by.0)),
         duplicate: duplicate.map_or(0.0, |p| p.0),

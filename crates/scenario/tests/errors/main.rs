@@ -33,6 +33,15 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a wrong type", "rate = \"20Mbit/s\"", "rate = true"),
     ("a queue that is none", "queue = \"100pkt\"", "queue = \"100\""),
     ("a queue without room", "queue = \"100pkt\"", "queue = \"1kB\""),
+    ("a scheme that is no table", "[schemes.sack]", "[schemes]\nsack = \"sack\"\n[schemes.sick]"),
+    ("flows that are no array", "[[flows]]", "[flows]"),
+    ("an array for a table", "[schemes.sack]", "[schemes.sick]\nsender = [\"sack\"]\n[schemes.sack]"),
+    ("words for a count", "queue = \"100pkt\"", "air = {standard = \"802.11g\", attempts = \"many\"}"),
+    (
+        "a queue of bytes on the air",
+        "queue = \"100pkt\"",
+        "queue = \"100kB\"\nair = {standard = \"802.11b\"}\nforward = {rate = \"11Mbit/s\"}\nbackward = {rate = \"11Mbit/s\"}",
+    ),
     ("a rate that is none of 802.11", "queue = \"100pkt\"", "air = {standard = \"802.11g\"}"),
     ("an unknown standard", "queue = \"100pkt\"", "air = {standard = \"802.11n\"}"),
     (

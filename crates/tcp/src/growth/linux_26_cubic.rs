@@ -169,7 +169,7 @@ mod tests {
                     &mut window(100),
                     Acked { now: Instant::from_millis(1), octets: each * 1000, srtt: RTT },
                     1,
-                )
+                );
             });
             cubic.delayed_ack
         };

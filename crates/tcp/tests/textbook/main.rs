@@ -11,6 +11,7 @@ mod alive;
 mod arrivals;
 mod autotuning;
 mod both_open;
+mod closing;
 mod cubic;
 mod eln;
 mod estimate;
