@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::flight::Flight;
+use crate::prefetch::prefetch;
 use crate::queue::Entry;
 
 /// Data and acknowledgments, each on the way to a bottleneck and from there, are four kinds.
@@ -35,6 +36,9 @@ pub(crate) struct Lanes {
     tails: [Entry; LANES],
     entries: [VecDeque<(Entry, Flight)>; LANES],
 }
+
+/// How many entries ahead of a lane's next one is asked for.
+const AHEAD: usize = 8;
 
 const NOBODY: (Entry, Flight) = (Entry::NEVER, Flight::NONE);
 
@@ -96,6 +100,12 @@ impl Lanes {
         self.heads[self.leader] = head;
         self.find_first();
         (popped, head, next)
+    }
+
+    /// Asks for entries that will be the next of their lane soon: a lane is longer than what stays in the cache meanwhile.
+    #[inline]
+    pub(crate) fn prefetch_ahead(&self) {
+        prefetch(self.entries[self.leader].get(AHEAD), 0..1);
     }
 
     #[inline]

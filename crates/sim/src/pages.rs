@@ -17,14 +17,15 @@ fn advise<T>(memory: &mut [T]) {
     /// A huge page of x86-64, and of most others.
     const HUGE: usize = 2 << 20;
     let (start, len) = (memory.as_mut_ptr().addr(), size_of_val(memory));
-    let first = start.next_multiple_of(HUGE);
-    let end = (start + len) / HUGE * HUGE;
-    if first >= end {
+    if len < HUGE {
         return;
     }
-    let whole_pages = memory.as_mut_ptr().cast::<libc::c_void>().wrapping_byte_add(first - start);
+    let first = start / HUGE * HUGE;
+    let end = (start + len).next_multiple_of(HUGE);
+    let whole_pages = memory.as_mut_ptr().cast::<libc::c_void>().wrapping_byte_sub(start - first);
     // SAFETY: `first .. end` lies within `memory`, which is borrowed exclusively; MADV_HUGEPAGE leaves its contents alone.
     let _ = unsafe { libc::madvise(whole_pages, end - first, libc::MADV_HUGEPAGE) };
+    let _ = unsafe { libc::madvise(whole_pages, end - first, libc::MADV_COLLAPSE) };
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -169,6 +169,12 @@ impl EventQueue {
         }
     }
 
+    /// Asks for what will stand in front of the packets in flight soon.
+    #[inline]
+    pub(crate) fn prefetch_ahead(&self) {
+        self.lanes.prefetch_ahead();
+    }
+
     /// The next entry, or [`Entry::NEVER`].
     #[inline]
     pub(crate) fn first(&self) -> Entry {

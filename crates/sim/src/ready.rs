@@ -22,6 +22,7 @@ impl Network {
             Machine::Packet(handle) => {
                 self.packets.prefetch(handle);
                 if !self.fits_cache {
+                    self.queue.prefetch_ahead();
                     self.packets.prefetch_sacks(handle);
                     prefetch_side(&self.sides, side);
                     self.prefetch_channel(channel as usize);
