@@ -19,13 +19,14 @@ use crate::advertisements::Heard;
 use crate::air::{Air, OnAir};
 use crate::app::{Sink, Source};
 use crate::capture::Taps;
+use crate::entry::{Key, Machine, Rank};
 use crate::helpers::{Helper, Plugin};
 use crate::network::{Books, CONTROL, Channel, FIRST_PORT, NOTIFIERS, Network};
 use crate::notify::Notifiers;
 use crate::packets::Packets;
 use crate::pages::large_vec;
 use crate::plugin::Plugins;
-use crate::queue::{EventQueue, Machine, Rank, Timer};
+use crate::queue::{EventQueue, Timer};
 use crate::quick_start::Routers;
 use crate::ready::fits_cache;
 use crate::sdn::Control;
@@ -57,7 +58,7 @@ pub(crate) fn network(
     };
     let quick_start = Routers::new(scheme, options.seed);
     let mut network = Network {
-        queue: EventQueue::new(ranks.count as usize),
+        queue: EventQueue::new(ranks.count as usize, ends.ports.len()),
         packets: Packets::default(),
         channels: channels(scenario, options.seed, &ranks),
         ways: Vec::new(),
@@ -82,11 +83,11 @@ pub(crate) fn network(
         topology,
     };
     for id in 0..ends.ports.len() {
-        let timer = Timer::new(ranks.sides[id], Machine::Side(id as u32));
+        let key = Key::new(ranks.sides[id], Machine::Side(id as u32));
         let path = ends.path(scenario, &network.topology, layout.paths, id);
-        let mut side = side(scenario, scheme, layout.starts, options.seed, path, timer, id);
+        let side = side(scenario, scheme, layout.starts, options.seed, path, key, id);
         let deadline = side.deadline();
-        network.queue.arm(&mut side.timer, deadline);
+        network.queue.arm_side(id, side.key, deadline);
         network.sides.push(side);
     }
     network.ports = ends.of_node;
@@ -335,7 +336,7 @@ fn side(
     starts: &[Instant],
     seed: u64,
     path: Path,
-    timer: Timer,
+    key: Key,
     id: SideId,
 ) -> Side {
     let flow_id: FlowId = id / 2;
@@ -345,8 +346,8 @@ fn side(
     let iss = SeqNum(Stream::new(seed, &format!("flow {} iss {}", flow.name, id % 2)).bits() as u32);
     if id.is_multiple_of(2) {
         let source = Source::new(flow, flow_id as u32, starts[flow_id]);
-        Side::sender(path, timer, source, starts[flow_id], scheme.sender.clone(), iss)
+        Side::sender(path, key, source, starts[flow_id], scheme.sender.clone(), iss)
     } else {
-        Side::receiver(path, timer, Sink::new(flow, flow_id as u32), scheme.receiver.clone(), iss)
+        Side::receiver(path, key, Sink::new(flow, flow_id as u32), scheme.receiver.clone(), iss)
     }
 }

@@ -17,6 +17,13 @@ const ANY_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 impl Network {
     pub(crate) fn wake_side(&mut self, now: Instant, id: SideId) {
+        if !self.queue.is_due(id, now) {
+            self.queue.clear_front();
+            if !self.fits_cache {
+                self.get_next_timer_ready();
+            }
+            return;
+        }
         if !self.fits_cache {
             self.get_way_ready(id);
         }
@@ -28,7 +35,8 @@ impl Network {
         let side = &mut self.sides[id];
         let deadline = side.deadline();
         assert_later(now, deadline.unwrap_or(Instant::MAX), "an endpoint or application");
-        self.queue.settle(&mut side.timer, deadline);
+        self.queue.arm_side(id, side.key, deadline);
+        self.queue.clear_front();
         if !self.fits_cache {
             self.get_next_timer_ready();
         }
@@ -89,7 +97,7 @@ impl Network {
         self.pump(now, id);
         let side = &mut self.sides[id];
         let deadline = side.deadline();
-        self.queue.arm(&mut side.timer, deadline);
+        self.queue.arm_side(id, side.key, deadline);
     }
 
     /// Sends all that a side has to send now.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::entry::Entry;
 use crate::flight::Flight;
-use crate::queue::Entry;
 
 /// Flights by when they end, and those that end at the same time on the same link in the order in which they came.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use handfast_core::{Bytes, Instant};
 use handfast_measure::topology::ChannelId;
 use handfast_net::Foreseen;
 
+use crate::entry::{Entry, Rank};
 use crate::lanes::Lane;
 use crate::network::{Channel, Network};
 use crate::packets::{Handle, Passing};
 use crate::prefetch::CACHE_LINE;
-use crate::queue::{Entry, Rank};
 
 /// The length of the shortest IP packet (RFC 791 §3.1).
 const LEAST: Bytes = Bytes(20);

@@ -1,7 +1,7 @@
 //! A 4-ary heap of events.
 
+use crate::entry::Entry;
 use crate::prefetch::prefetch;
-use crate::queue::Entry;
 
 /// The four children of an entry: a cache line.
 #[derive(Clone, Copy, Debug)]

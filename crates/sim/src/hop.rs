@@ -8,11 +8,11 @@ use handfast_measure::topology::ChannelId;
 use handfast_net::{Cause, Exit, Port};
 use handfast_scenario::NodeId;
 
+use crate::entry::Entry;
 use crate::flight::Way;
 use crate::helpers::Helper;
 use crate::network::{Network, assert_later};
 use crate::packets::{Handle, Passing};
-use crate::queue::Entry;
 
 impl Network {
     #[inline]

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
+use crate::entry::Entry;
 use crate::flight::Flight;
 use crate::prefetch::prefetch;
-use crate::queue::Entry;
 
 /// Data and acknowledgments, each on the way to a bottleneck and from there, are four kinds.
 const LANES: usize = 4;

@@ -20,12 +20,15 @@ fn advise<T>(memory: &mut [T]) {
     if len < HUGE {
         return;
     }
+    // The pages at both ends as well: a table of five megabytes may hold but one that is all its own.
     let first = start / HUGE * HUGE;
     let end = (start + len).next_multiple_of(HUGE);
-    let whole_pages = memory.as_mut_ptr().cast::<libc::c_void>().wrapping_byte_sub(start - first);
-    // SAFETY: `first .. end` lies within `memory`, which is borrowed exclusively; MADV_HUGEPAGE leaves its contents alone.
-    let _ = unsafe { libc::madvise(whole_pages, end - first, libc::MADV_HUGEPAGE) };
-    let _ = unsafe { libc::madvise(whole_pages, end - first, libc::MADV_COLLAPSE) };
+    let around = memory.as_mut_ptr().cast::<libc::c_void>().wrapping_byte_sub(start - first);
+    // The second for memory that the allocator hands out again: there are small pages already.
+    for advice in [libc::MADV_HUGEPAGE, libc::MADV_COLLAPSE] {
+        // SAFETY: neither changes what any memory holds or whether it is there, that of others around this one included.
+        let _ = unsafe { libc::madvise(around, end - first, advice) };
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -2,150 +2,46 @@
 
 use handfast_core::Instant;
 
+use crate::dues::Dues;
+use crate::entry::{Entry, Key, Machine, Rank};
 use crate::far::Far;
 use crate::flight::Flight;
 use crate::heap::Heap;
 use crate::lanes::{Lane, Lanes};
-use crate::packets::Handle;
+use crate::side::SideId;
 use crate::wheel::Wheel;
-
-/// A machine's place in the order of events at equal times: first by node, then by the machine's number in that node.
-pub(crate) type Rank = u32;
-
-/// What acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Machine {
-    /// One direction of a link.
-    Channel(u32),
-    /// One end of a flow: application and endpoint.
-    Side(u32),
-    /// A forwarder that a scheme attached.
-    Agent(u32),
-    /// The medium of an access point.
-    Air(u32),
-    /// Not a machine, but a packet that has flown ([`Flight`]).
-    Packet(Handle),
-}
 
 /// A machine's own side of its entry in the queue: the two halves of that entry.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Timer {
-    /// Rank and [`Packed`] machine.
-    key: u64,
+    key: Key,
     /// When the queue will wake the machine; [`Instant::MAX`]: it has no entry.
     armed: Instant,
-}
-
-/// A [`Machine`] in four bytes, so that an entry takes sixteen and four of them share a cache line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packed(u32);
-
-impl Packed {
-    const KIND_SHIFT: u32 = 29;
-
-    fn new(machine: Machine) -> Self {
-        let (kind, index) = match machine {
-            Machine::Channel(index) => (0, index),
-            Machine::Side(index) => (1, index),
-            Machine::Agent(index) => (2, index),
-            Machine::Air(index) => (3, index),
-            Machine::Packet(index) => (4, index),
-        };
-        assert!(index >> Self::KIND_SHIFT == 0, "no scenario has 2^29 machines of a kind");
-        Self(kind << Self::KIND_SHIFT | index)
-    }
-
-    #[inline]
-    fn is_link(self) -> bool {
-        self.0 >> Self::KIND_SHIFT == 0
-    }
-
-    #[inline]
-    fn machine(self) -> Machine {
-        let index = self.0 & ((1 << Self::KIND_SHIFT) - 1);
-        match self.0 >> Self::KIND_SHIFT {
-            0 => Machine::Channel(index),
-            1 => Machine::Side(index),
-            2 => Machine::Agent(index),
-            3 => Machine::Air(index),
-            _ => Machine::Packet(index),
-        }
-    }
 }
 
 impl Timer {
     /// An unarmed timer.
     pub(crate) fn new(rank: Rank, machine: Machine) -> Self {
-        Self { key: u64::from(rank) << 32 | u64::from(Packed::new(machine).0), armed: Instant::MAX }
+        Self { key: Key::new(rank, machine), armed: Instant::MAX }
     }
 
     #[inline]
     pub(crate) fn rank(&self) -> Rank {
-        (self.key >> 32) as Rank
+        self.key.rank()
     }
 
     #[inline]
     fn is_link(&self) -> bool {
-        Packed(self.key as u32).is_link()
-    }
-}
-
-/// (time, rank, machine) as one number: entries compare without branches, which a heap's random order would mispredict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Entry(u128);
-
-impl Entry {
-    /// After every entry that there can be.
-    pub(crate) const NEVER: Self = Self(u128::MAX);
-    /// Before every entry that there can be.
-    pub(crate) const ALWAYS: Self = Self(0);
-
-    #[inline]
-    pub(crate) fn new(at: Instant, timer: &Timer) -> Self {
-        Self(u128::from(at.as_nanos()) << 64 | u128::from(timer.key))
-    }
-
-    /// That of a packet which arrives by the link of that rank.
-    #[inline]
-    pub(crate) fn of_packet(at: Instant, rank: Rank, handle: Handle) -> Self {
-        Self::new(at, &Timer::new(rank, Machine::Packet(handle)))
-    }
-
-    /// Time and rank: all that matters. Only packets that arrive by one link at the same time have it in common.
-    #[inline]
-    pub(crate) fn order(self) -> u128 {
-        self.0 >> 32
-    }
-
-    /// Whether it comes after `earlier`, which was there before.
-    #[inline]
-    pub(crate) fn is_after(self, earlier: Self) -> bool {
-        earlier.0 <= self.0 | u128::from(u32::MAX)
-    }
-
-    /// When; [`Instant::MAX`] for [`Entry::NEVER`].
-    #[inline]
-    pub(crate) fn at(self) -> Instant {
-        Instant::from_nanos((self.0 >> 64) as u64)
-    }
-
-    #[inline]
-    pub(crate) fn rank(self) -> usize {
-        (self.0 >> 32) as u32 as usize
-    }
-
-    #[inline]
-    pub(crate) fn machine(self) -> Machine {
-        Packed(self.0 as u32).machine()
+        self.key.is_link()
     }
 }
 
 /// When does which machine act next? At most one entry a machine.
 ///
 /// Arming is lazy: a deadline that moves later leaves the entry where it is. The driver compares with the machine's real
-/// deadline when the entry comes up ([`EventQueue::settle`]), so that a retransmission timer that every acknowledgement
-/// restarts costs one comparison a segment.
+/// deadline when the entry comes up ([`EventQueue::settle`]; for ends of flows the queue knows it), so that a retransmission
+/// timer that every acknowledgement restarts costs one comparison a segment.
 ///
 /// Packets in flight mostly land in the order in which they were sent: those are in lanes. Links act all the time and soon:
 /// they, and what fits no lane, are kept in a wheel, as far as that reaches. Endpoints keep an entry each for a timer that
@@ -156,16 +52,44 @@ pub(crate) struct EventQueue {
     wheel: Wheel,
     heap: Heap,
     far: Far,
+    dues: Dues,
 }
 
 impl EventQueue {
-    /// A queue for machines of ranks below `machines`.
-    pub(crate) fn new(machines: usize) -> Self {
+    /// A queue for machines of ranks below `machines`, `sides` of them ends of flows.
+    pub(crate) fn new(machines: usize, sides: usize) -> Self {
         Self {
             lanes: Lanes::default(),
             wheel: Wheel::default(),
             heap: Heap::new(machines),
             far: Far::default(),
+            dues: Dues::new(sides),
+        }
+    }
+
+    /// Sees to it that an end of a flow is woken at `deadline`, and not before.
+    #[inline]
+    pub(crate) fn arm_side(&mut self, id: SideId, key: Key, deadline: Option<Instant>) {
+        let at = deadline.unwrap_or(Instant::MAX);
+        if let Some(old) = self.dues.want(id, at) {
+            let old = (old < Instant::MAX).then(|| Entry::new(old, key));
+            self.settle_other(old, Some(Entry::new(at, key)));
+        }
+    }
+
+    /// Whether the end of a flow whose entry has come up has something to do.
+    #[inline]
+    pub(crate) fn is_due(&self, id: SideId, now: Instant) -> bool {
+        self.dues.is_due(id, now)
+    }
+
+    /// Puts entries of ends of flows whose deadlines have moved later where they belong, until the next is not one of these.
+    pub(crate) fn clear_front(&mut self) {
+        while let Some(Machine::Side(id)) = self.next_timer()
+            && let Some(at) = self.dues.postpone(id as usize)
+        {
+            let first = self.heap.first();
+            self.settle_other(Some(first), (at < Instant::MAX).then(|| first.moved_to(at)));
         }
     }
 
@@ -236,7 +160,7 @@ impl EventQueue {
             return self.settle(timer, Some(at));
         }
         timer.armed = at;
-        let entry = Entry::new(at, timer);
+        let entry = Entry::new(at, timer.key);
         if !self.wheel.insert(entry, Flight::NONE) {
             self.heap.insert(entry);
         }
@@ -279,7 +203,7 @@ impl EventQueue {
     /// Puts the machine's entry exactly at `deadline`, or takes it out.
     pub(crate) fn settle(&mut self, timer: &mut Timer, deadline: Option<Instant>) {
         let at = deadline.unwrap_or(Instant::MAX);
-        let (old, new) = (Entry::new(timer.armed, timer), Entry::new(at, timer));
+        let (old, new) = (Entry::new(timer.armed, timer.key), Entry::new(at, timer.key));
         let (was, is) = (timer.armed < Instant::MAX, at < Instant::MAX);
         timer.armed = at;
         if timer.is_link() {
@@ -319,7 +243,7 @@ mod tests {
     /// Machines of all kinds, each with its number as its rank.
     fn timers(n: u32) -> Vec<Timer> {
         let machine = |i| match i % 3 {
-            0 => Machine::Side(i),
+            0 => Machine::Air(i),
             1 => Machine::Channel(i),
             _ => Machine::Agent(i),
         };
@@ -349,7 +273,7 @@ mod tests {
 
     #[test]
     fn entries_come_out_by_time_then_rank() {
-        let (mut queue, mut timers) = (EventQueue::new(5), timers(5));
+        let (mut queue, mut timers) = (EventQueue::new(5, 0), timers(5));
         for (index, at) in [(3, 7), (1, 7), (4, 2), (0, 9), (2, 7)] {
             queue.arm(&mut timers[index], Some(Instant::from_nanos(at)));
         }
@@ -359,15 +283,15 @@ mod tests {
 
     #[test]
     fn a_deadline_that_moves_later_does_not_touch_the_heap() {
-        let (mut queue, mut timers) = (EventQueue::new(1), timers(1));
+        let (mut queue, mut timers) = (EventQueue::new(1, 0), timers(1));
         queue.arm(&mut timers[0], Some(Instant::from_nanos(5)));
         queue.arm(&mut timers[0], Some(Instant::from_nanos(50)));
         queue.arm(&mut timers[0], None);
-        assert_eq!(peek(&queue), Some((Instant::from_nanos(5), Machine::Side(0))));
+        assert_eq!(peek(&queue), Some((Instant::from_nanos(5), Machine::Air(0))));
         queue.settle(&mut timers[0], Some(Instant::from_nanos(50)));
-        assert_eq!(peek(&queue), Some((Instant::from_nanos(50), Machine::Side(0))));
+        assert_eq!(peek(&queue), Some((Instant::from_nanos(50), Machine::Air(0))));
         queue.arm(&mut timers[0], Some(Instant::from_nanos(20)));
-        assert_eq!(peek(&queue), Some((Instant::from_nanos(20), Machine::Side(0))));
+        assert_eq!(peek(&queue), Some((Instant::from_nanos(20), Machine::Air(0))));
         assert_eq!(pop(&mut queue, &mut timers), Some((20, 0)));
         assert_eq!(peek(&queue), None);
     }
@@ -375,7 +299,7 @@ mod tests {
     #[test]
     fn it_agrees_with_a_sorted_set_over_random_operations() {
         const MACHINES: u32 = 60;
-        let (mut queue, mut timers) = (EventQueue::new(MACHINES as usize), timers(MACHINES));
+        let (mut queue, mut timers) = (EventQueue::new(MACHINES as usize, 0), timers(MACHINES));
         let mut model = std::collections::BTreeSet::new();
         let mut random = Stream::new(7, "queue");
         let mut now = Instant::ZERO;
@@ -413,11 +337,62 @@ mod tests {
         assert_eq!(drained, expected);
     }
 
+    /// Ends of flows with their deadlines, as a machine of the network has them.
+    struct Ends {
+        queue: EventQueue,
+        wanted: Vec<Option<Instant>>,
+        random: Stream,
+    }
+
+    impl Ends {
+        /// One of them wants to be woken soon, or not at all any more.
+        fn arm(&mut self, id: usize, now: Instant) {
+            let at = now + Duration::from_nanos(1 + self.random.below(100));
+            self.wanted[id] = (!self.random.chance(0.1)).then_some(at);
+            let key = Key::new(id as u32, Machine::Side(id as u32));
+            self.queue.arm_side(id, key, self.wanted[id]);
+        }
+
+        /// The entry that comes up next: when, and whose.
+        fn next(&self) -> Option<(Instant, usize)> {
+            let (at, machine) = peek(&self.queue)?;
+            let Machine::Side(id) = machine else { panic!("{machine:?}") };
+            Some((at, id as usize))
+        }
+    }
+
+    #[test]
+    fn ends_of_flows_are_woken_when_they_are_due_and_others_go_back() {
+        const SIDES: usize = 20;
+        let (queue, random) = (EventQueue::new(SIDES, SIDES), Stream::new(3, "dues"));
+        let mut ends = Ends { queue, wanted: vec![None; SIDES], random };
+        let (mut now, mut woken, mut put_back) = (Instant::ZERO, 0, 0);
+        for _ in 0..100_000 {
+            let id = ends.random.below(SIDES as u64) as usize;
+            ends.arm(id, now);
+            let Some((at, id)) = ends.next().filter(|_| ends.random.chance(0.3)) else { continue };
+            now = at;
+            let earliest = ends.wanted.iter().flatten().min();
+            if ends.queue.is_due(id, now) {
+                assert_eq!((ends.wanted[id], earliest), (Some(now), Some(&now)));
+                woken += 1;
+                ends.arm(id, now);
+            } else {
+                assert!(ends.wanted[id].is_none_or(|at| at > now));
+                put_back += 1;
+            }
+            ends.queue.clear_front();
+            let earliest = ends.wanted.iter().flatten().min().copied();
+            assert_eq!(ends.next().map(|(at, _)| at), earliest, "in front stands one that is due then");
+        }
+        assert!(woken > 1000 && put_back > 1000, "{woken} {put_back}");
+    }
+
     /// Packets land in order of time, then of the link's rank, then as they came, however far that is, among the links and
     /// endpoints that wake.
     #[test]
     fn packets_land_in_the_order_in_which_they_were_sent() {
-        let (mut queue, mut timers) = (EventQueue::new(16), timers(6));
+        let (mut queue, mut timers) = (EventQueue::new(16, 0), timers(6));
         let mut random = Stream::new(1, "landings");
         let (mut now, mut count, mut handle) = (0, 0_u64, 0_u32);
         // Packets by the links of the second half never land at the same time: they have lanes.
@@ -467,7 +442,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_with_a_packet_is_one_to_come() {
-        let mut queue = EventQueue::new(2);
+        let mut queue = EventQueue::new(2, 0);
         let entry = |at: u64| Entry::of_packet(Instant::from_nanos(at), 0, at as u32);
         let flight = |at: u64| Flight { next: at as u32, ..Flight::NONE };
         let mut lane = Lane::ANY;
@@ -482,14 +457,5 @@ mod tests {
         assert_eq!(pop(30), (flight(30), entry(40), flight(40)));
         assert_eq!(pop(40), (flight(40), Entry::NEVER, Flight::NONE));
         assert_eq!(queue.first(), Entry::NEVER);
-    }
-
-    #[test]
-    fn a_machine_keeps_its_kind() {
-        for machine in
-            [Machine::Channel(7), Machine::Side(0), Machine::Agent(12), Machine::Air(3), Machine::Packet(5)]
-        {
-            assert_eq!(Packed::new(machine).machine(), machine);
-        }
     }
 }

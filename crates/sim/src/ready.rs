@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use handfast_measure::topology::ChannelId;
 
+use crate::entry::{Entry, Machine};
 use crate::flight::Flight;
 use crate::network::{Channel, Network};
 use crate::packets::Passing;
 use crate::prefetch::{CACHE_LINE, prefetch};
-use crate::queue::{Entry, Machine};
 use crate::side::{Side, SideId};
 
 impl Network {
@@ -78,7 +78,7 @@ impl Network {
 
 #[inline]
 fn prefetch_side(sides: &[Side], id: u32) {
-    let first = sides.get(id as usize).map(|side| &side.timer);
+    let first = sides.get(id as usize).map(|side| &side.key);
     if id.is_multiple_of(2) {
         prefetch(first, 0..NOT_SENDING.start);
         prefetch(first, NOT_SENDING.end..SENDER_LINES);

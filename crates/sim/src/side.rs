@@ -14,7 +14,7 @@ use handfast_wire::tcp::Segment;
 use handfast_wire::{Notification, Packet, QuickStart};
 
 use crate::app::{Sink, Source};
-use crate::queue::Timer;
+use crate::entry::Key;
 
 /// The sender of flow `f` is side `2 * f`, its receiver side `2 * f + 1`.
 pub(crate) type SideId = usize;
@@ -60,7 +60,7 @@ impl Ending {
 /// In the order of the fields, so that whoever fetches it knows where it begins.
 #[repr(C, align(64))]
 pub(crate) struct Side {
-    pub(crate) timer: Timer,
+    pub(crate) key: Key,
     pub(crate) path: Path,
     /// When its connection will be opened; [`Instant::MAX`]: it has been.
     opens: Instant,
@@ -82,7 +82,7 @@ impl Side {
     /// The end that opens the connection at `start`.
     pub(crate) fn sender(
         path: Path,
-        timer: Timer,
+        key: Key,
         source: Source,
         start: Instant,
         tcp: Arc<Config>,
@@ -90,13 +90,13 @@ impl Side {
     ) -> Self {
         let endpoint = Endpoint::connect(tcp, path.local_port, path.remote_port, iss, start);
         let role = Role::Sender { source, window: None };
-        Self { timer, path, role, ending: None, opens: start, endpoint }
+        Self { key, path, role, ending: None, opens: start, endpoint }
     }
 
     /// The end that waits for it.
-    pub(crate) fn receiver(path: Path, timer: Timer, sink: Sink, tcp: Arc<Config>, iss: SeqNum) -> Self {
+    pub(crate) fn receiver(path: Path, key: Key, sink: Sink, tcp: Arc<Config>, iss: SeqNum) -> Self {
         let endpoint = Endpoint::listen(tcp, path.local_port, iss);
-        Self { timer, path, role: Role::Receiver(sink), ending: None, opens: Instant::MAX, endpoint }
+        Self { key, path, role: Role::Receiver(sink), ending: None, opens: Instant::MAX, endpoint }
     }
 
     /// Its connection; [`None`] before the start.
@@ -256,7 +256,7 @@ impl Side {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Machine;
+    use crate::entry::Machine;
     use handfast_measure::testing;
 
     /// The receiver on node 1, port 80, of what port 5001 of node 7 sends.
@@ -265,7 +265,7 @@ mod tests {
         goal.node = 7;
         let path = Path { node: 1, out: 0, goal, local_port: 80, remote_port: 5001 };
         let sink = Sink::new(&testing::bulk(7, 1), 0);
-        Side::receiver(path, Timer::new(0, Machine::Side(1)), sink, Arc::default(), SeqNum(1))
+        Side::receiver(path, Key::new(0, Machine::Side(1)), sink, Arc::default(), SeqNum(1))
     }
 
     fn segment(src_port: u16, dst_port: u16) -> Segment {

@@ -1,7 +1,7 @@
 //! A timing wheel: the near future in slots of equal width.
 
+use crate::entry::Entry;
 use crate::flight::Flight;
-use crate::queue::Entry;
 
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 12;
@@ -295,11 +295,11 @@ impl Wheel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Machine, Timer};
+    use crate::entry::{Key, Machine};
     use handfast_core::Instant;
 
     fn entry(nanos: u64, rank: u32) -> Entry {
-        Entry::new(Instant::from_nanos(nanos), &Timer::new(rank, Machine::Channel(rank)))
+        Entry::new(Instant::from_nanos(nanos), Key::new(rank, Machine::Channel(rank)))
     }
 
     fn drain(wheel: &mut Wheel) -> Vec<u64> {
