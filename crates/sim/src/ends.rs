@@ -16,14 +16,20 @@ use crate::side::{Path, SideId};
 const ANY_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 impl Network {
+    /// The entry of an end of a flow has come up.
     pub(crate) fn wake_side(&mut self, now: Instant, id: SideId) {
-        if !self.queue.is_due(id, now) {
-            self.queue.clear_front();
-            if !self.fits_cache {
-                self.get_next_timer_ready();
-            }
-            return;
+        if self.queue.is_due(id, now) {
+            self.expire(now, id);
         }
+        self.queue.clear_front();
+        if !self.fits_cache {
+            self.get_next_timer_ready();
+        }
+    }
+
+    /// A timer of its endpoint or application has.
+    #[inline]
+    fn expire(&mut self, now: Instant, id: SideId) {
         if !self.fits_cache {
             self.get_way_ready(id);
         }
@@ -32,14 +38,10 @@ impl Network {
             side.on_timer(now);
             self.pump(now, id);
         }
-        let side = &mut self.sides[id];
+        let side = &self.sides[id];
         let deadline = side.deadline();
         assert_later(now, deadline.unwrap_or(Instant::MAX), "an endpoint or application");
         self.queue.arm_side(id, side.key, deadline);
-        self.queue.clear_front();
-        if !self.fits_cache {
-            self.get_next_timer_ready();
-        }
     }
 
     /// A packet has reached the node it is addressed to.
