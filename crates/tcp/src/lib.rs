@@ -13,6 +13,7 @@ mod endpoint;
 mod event;
 mod growth;
 mod help;
+mod in_place;
 mod linux_rtt;
 mod pace;
 mod pieces;

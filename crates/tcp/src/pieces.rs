@@ -53,11 +53,11 @@ impl Pieces {
             Some((after, next)) => {
                 if *after == end && extend(piece, next) {
                     self.near.remove(index + 1);
-                    self.near.extend(self.far.pop_first());
+                    self.fill_up();
                 }
             }
             None => {
-                if self.far.get(&end).is_some_and(|next| extend(piece, next)) {
+                if !self.far.is_empty() && self.far.get(&end).is_some_and(|next| extend(piece, next)) {
                     self.far.remove(&end);
                 }
             }
@@ -89,8 +89,17 @@ impl Pieces {
             return None;
         }
         let piece = self.near.remove(0);
-        self.near.extend(self.far.pop_first());
+        self.fill_up();
         Some(piece)
+    }
+
+    /// The lowest of those elsewhere, if there are any, into a place that has become free.
+    #[inline]
+    fn fill_up(&mut self) {
+        // Asked for: a map that is empty keeps a node, and would look into it.
+        if !self.far.is_empty() {
+            self.near.extend(self.far.pop_first());
+        }
     }
 }
 

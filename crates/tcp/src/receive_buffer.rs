@@ -6,6 +6,7 @@ use handfast_core::ShortQueue;
 use handfast_wire::Payload;
 use smallvec::SmallVec;
 
+use crate::in_place::return_home;
 use crate::pieces::{Pieces, extend};
 
 /// Runs beyond holes kept at most. A peer that sends every other byte must not make us hold more; what does not fit is
@@ -127,6 +128,7 @@ impl ReceiveBuffer {
         }
         let next = self.next;
         self.runs.retain(|r| r.end > next);
+        return_home(&mut self.runs);
     }
 
     fn insert_beyond(&mut self, start: u64, end: u64, payload: &Payload) -> Arrival {
@@ -270,6 +272,18 @@ mod tests {
         assert_eq!(b.insert(3, &synthetic(3, 9)), Arrival::FilledHole);
         assert_eq!((b.next(), b.readable(), b.has_holes()), (20, 20, false));
         assert_eq!(b.read(100), Some(synthetic(0, 20)));
+    }
+
+    #[test]
+    fn once_there_is_no_hole_runs_stand_in_place_again() {
+        let mut b = ReceiveBuffer::default();
+        for start in [10, 30, 50] {
+            b.insert(start, &synthetic(start, 5));
+        }
+        b.insert(0, &synthetic(0, 30));
+        assert!(b.runs.spilled() && b.has_holes());
+        b.insert(35, &synthetic(35, 15));
+        assert!(!b.runs.spilled() && !b.has_holes());
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 use smallvec::SmallVec;
 
+use crate::in_place::return_home;
+
 /// RFC 6675 §2: `DupThresh`.
 pub(crate) const DUP_THRESH: u32 = 3;
 
@@ -95,12 +97,14 @@ impl Scoreboard {
         let passed = self.ranges.iter().take_while(|r| r.end <= una).count();
         self.sacked -= self.ranges[..passed].iter().map(|r| r.end - r.start).sum::<u64>();
         self.ranges.drain(..passed);
+        return_home(&mut self.ranges);
         self.ranges.first().is_none_or(|front| front.start > una)
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
+        return_home(&mut self.ranges);
         self.sacked = 0;
     }
 
@@ -253,6 +257,17 @@ mod tests {
         assert!(!b.clone().advance(10));
         assert!(b.advance(25));
         assert_eq!(b.sacked(), 10);
+    }
+
+    #[test]
+    fn once_it_is_empty_it_stands_in_place_again() {
+        let mut acknowledged = board(&[(10, 20), (30, 40), (50, 60)]);
+        let mut cleared = acknowledged.clone();
+        acknowledged.advance(40);
+        assert!(acknowledged.ranges.spilled(), "there is one left");
+        acknowledged.advance(60);
+        cleared.clear();
+        assert!(!acknowledged.ranges.spilled() && !cleared.ranges.spilled());
     }
 
     #[test]

@@ -12,11 +12,10 @@ mod timers;
 mod transmit;
 mod undo;
 
-use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::sync::Arc;
 
-use handfast_core::{Bytes, Duration, Instant, SeqNum};
+use handfast_core::{Bytes, Duration, Instant, SeqNum, ShortQueue};
 use handfast_wire::Payload;
 use handfast_wire::tcp::Segment;
 
@@ -82,7 +81,7 @@ pub struct Endpoint {
     /// How it finds its rate; [`None`]: by its initial window alone.
     startup: Option<Box<Startup>>,
     timers: Timers,
-    events: VecDeque<Event>,
+    events: ShortQueue<Event>,
     counters: Counters,
     tx: Sender,
 }
@@ -132,7 +131,7 @@ impl Endpoint {
             alive: Alive::new(&config),
             startup: Startup::new(&config, iss),
             reset_due: None,
-            events: VecDeque::new(),
+            events: ShortQueue::new(),
             counters: Counters::default(),
             config,
         }
