@@ -140,6 +140,17 @@ impl Endpoint {
         self.set_persist(now);
     }
 
+    /// RFC 6298 §5.1: what is outstanding has a timer. What probed a closed window has the persist timer until the window opens;
+    /// where cwnd lets nothing follow then, no segment would start the other.
+    #[inline]
+    pub(super) fn time_outstanding(&mut self, now: Instant) {
+        let timed = self.timers.is_set(Timer::Retransmit) || self.timers.is_set(Timer::Persist);
+        if self.tx.una < self.tx.max && !timed {
+            let expiry = self.expiry(now, self.rto());
+            self.timers.set(Timer::Retransmit, expiry);
+        }
+    }
+
     /// RFC 9293 §3.8.6.1: the first probe after one RTO, then at exponentially growing intervals.
     pub(super) fn set_persist(&mut self, now: Instant) {
         let interval = self.rto().saturating_mul(1 << self.tx.probes.min(32)).min(self.config.rto_max);

@@ -55,6 +55,7 @@ impl Endpoint {
             if let Some(piece) = self.choose(now) {
                 return Some(self.send(now, piece));
             }
+            self.time_outstanding(now);
         }
         if let Some(probe) = self.keepalive_probe(now) {
             return Some(probe);

@@ -1,6 +1,8 @@
 //! Cases that failed once, as small as they could be made, named for what was wrong.
 
 use crate::case::{Case, Choices, Op, Setup, Side, Way};
+use crate::hostile::{self, Attack, Deed, Forged, Near};
+use crate::reach::Start;
 use crate::world;
 
 fn run(client: Choices, server: Choices, ops: &[Op]) {
@@ -212,6 +214,39 @@ fn a_repair_waits_where_no_round_trip_was_ever_measured() {
             Op::Write { side: Side::Client, len: 1, real: false },
             Op::Duplicate { from: Side::Client, n: 1, ms: 0 },
             Op::Advance { ms: 138 },
+        ],
+    });
+}
+
+#[test]
+fn what_probed_a_closed_window_is_timed_when_that_opens_and_cwnd_lets_nothing_follow() {
+    let segment = |seq, ack, flags, window| {
+        Deed::Send(Forged {
+            seq,
+            ack,
+            flags,
+            window,
+            timestamps: None,
+            sack: [None; 4],
+            len: 0,
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
+        })
+    };
+    let choices = Choices { sack: true, ..Choices::default() };
+    hostile::run(&Attack {
+        setup: Setup {
+            client: Choices { recovery: 4, cwnd_clamp: 1, ..choices },
+            server: choices,
+            ..Setup::default()
+        },
+        start: Start::ZeroWindow,
+        deeds: vec![
+            segment(Near::Low(0), Near::Low(0), 17, 0),
+            segment(Near::Within(0), Near::Low(0), 16, 9),
+            Deed::Advance { ms: 608 },
+            segment(Near::Within(0), Near::Within(35_329), 16, 1460),
         ],
     });
 }
