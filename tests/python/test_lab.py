@@ -306,8 +306,8 @@ def test_of_a_killed_lab_with_a_controller_nothing_is_left_either(
     (space,) = wait_until_a_controller_runs(process)
     time.sleep(longer)
     members = family(process.pid)
-    # The bench itself, the switch and its database, the daemon.
-    assert len(members) == 4
+    # The bench itself, the switch and its database, the daemon; perhaps a command that the bench waits for.
+    assert len(members) in (4, 5)
     process.kill()
     process.communicate(timeout=20)
     assert alive(members) == []
