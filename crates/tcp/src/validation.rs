@@ -77,15 +77,11 @@ impl Validation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
 
     const RTO: Duration = Duration::from_millis(200);
 
     fn window(segments: u64) -> Window {
-        let mut w = Window::new(&Config::default(), 1000);
-        w.set_cwnd(segments * 1000);
-        w.ssthresh = 5000;
-        w
+        Window::of(1000, segments, 5)
     }
 
     #[test]

@@ -29,6 +29,12 @@ impl Window {
         }
     }
 
+    /// So many segments, and as many at ssthresh.
+    #[cfg(test)]
+    pub(crate) fn of(smss: u64, segments: u64, ssthresh: u64) -> Self {
+        Self { cwnd: segments * smss, ssthresh: ssthresh * smss, ..Self::new(&Config::default(), smss) }
+    }
+
     /// RFC 5681 §3.1: slow start below ssthresh; at it, either is allowed, and we avoid congestion.
     pub(crate) fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh

@@ -133,10 +133,7 @@ mod tests {
     const SMSS: u64 = 1000;
 
     fn window(segments: u64) -> Window {
-        let mut w = Window::new(&Config::default(), SMSS);
-        w.set_cwnd(segments * SMSS);
-        w.ssthresh = 0;
-        w
+        Window::of(SMSS, segments, 0)
     }
 
     /// Acknowledges a window every `rtt_ms` for `rounds` rounds; the cwnd after each, in segments.

@@ -111,10 +111,7 @@ mod tests {
     const RTT: Duration = Duration::from_millis(100);
 
     fn window(segments: u64) -> Window {
-        let mut w = Window::new(&Config::default(), 1000);
-        w.set_cwnd(segments * 1000);
-        w.ssthresh = 0;
-        w
+        Window::of(1000, segments, 0)
     }
 
     fn new() -> Linux26Cubic {

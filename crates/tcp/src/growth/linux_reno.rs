@@ -94,10 +94,7 @@ mod tests {
     }
 
     fn window(segments: u64, ssthresh: u64) -> Window {
-        let mut w = Window::new(&Config::default(), 1000);
-        w.set_cwnd(segments * 1000);
-        w.ssthresh = ssthresh * 1000;
-        w
+        Window::of(1000, segments, ssthresh)
     }
 
     #[test]

@@ -43,14 +43,27 @@ fn events(pair: &Pair, side: Side) -> Vec<Event> {
     pair.events.iter().filter(|e| e.1 == side).map(|e| e.2).collect()
 }
 
-/// The client has closed first, and the server has after it: the client is in TIME-WAIT, since when.
-fn in_time_wait() -> Pair {
+/// The client has closed; its FIN is on its way.
+fn in_fin_wait_1() -> Pair {
     let mut pair = connected();
     let now = pair.now;
     pair.client.close(now);
     pair.run_for(MS(0), |_| Fate::Drop);
+    assert_eq!(pair.client.state(), State::FinWait1);
+    pair
+}
+
+/// The client has closed, and that is acknowledged.
+fn in_fin_wait_2() -> Pair {
+    let mut pair = in_fin_wait_1();
     give(&mut pair, Side::Client, &ack(1, &[]));
     assert_eq!(pair.client.state(), State::FinWait2);
+    pair
+}
+
+/// The client has closed first, and the server after it.
+fn in_time_wait() -> Pair {
+    let mut pair = in_fin_wait_2();
     give(&mut pair, Side::Client, &server_fin());
     assert_eq!(pair.client.state(), State::TimeWait);
     pair
@@ -85,11 +98,7 @@ fn a_fin_with_payload_waits_for_the_octets_before_it() {
 
 #[test]
 fn a_fin_before_the_acknowledgement_of_ours_leads_through_closing() {
-    let mut pair = connected();
-    let now = pair.now;
-    pair.client.close(now);
-    pair.run_for(MS(0), |_| Fate::Drop);
-    assert_eq!(pair.client.state(), State::FinWait1);
+    let mut pair = in_fin_wait_1();
     // The peer's FIN acknowledges nothing of ours.
     give(&mut pair, Side::Client, &Segment { flags: Flags::FIN | Flags::ACK, ..ack(0, &[]) });
     assert_eq!(pair.client.state(), State::Closing);
@@ -99,10 +108,7 @@ fn a_fin_before_the_acknowledgement_of_ours_leads_through_closing() {
 
 #[test]
 fn one_segment_may_acknowledge_our_fin_and_be_the_peers() {
-    let mut pair = connected();
-    let now = pair.now;
-    pair.client.close(now);
-    pair.run_for(MS(0), |_| Fate::Drop);
+    let mut pair = in_fin_wait_1();
     give(&mut pair, Side::Client, &server_fin());
     assert_eq!(pair.client.state(), State::TimeWait);
 }
@@ -168,12 +174,7 @@ fn a_reset_before_that_is() {
     assert_eq!(events(&pair, Side::Client).last(), Some(&Event::Died(Death::Reset)));
 
     // FIN-WAIT-2: the peer may still have had something to say.
-    let mut pair = connected();
-    let now = pair.now;
-    pair.client.close(now);
-    pair.run_for(MS(0), |_| Fate::Drop);
-    give(&mut pair, Side::Client, &ack(1, &[]));
-    assert_eq!(pair.client.state(), State::FinWait2);
+    let mut pair = in_fin_wait_2();
     give(&mut pair, Side::Client, &reset(SERVER_ISS + 1));
     assert_eq!(events(&pair, Side::Client).last(), Some(&Event::Died(Death::Reset)));
 }
