@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -56,11 +57,24 @@ def test_a_winner_is_above_seed_by_seed_and_others_are_alike() -> None:
     assert [one.scheme for one in same.winners] == ["other", "linux"]
 
 
-def test_many_winners_are_counted() -> None:
-    every = [cell(name, *[0.5] * 12) for name in ("a", "linux", "b", "c")]
-    assert common.named(row(*every)) == "`linux` and 3 alike"
-    assert common.named(row(*every[:3])) == "`a`, `linux`, `b`"
-    assert common.named(row(every[0], every[2], every[3], cell("d", *[0.5] * 12))) == "`a`, `b`, `c` and 1 alike"
+def test_of_winners_that_are_alike_the_cheapest_is_named_and_the_others_are_counted() -> None:
+    every = [cell(name, *[0.5] * 12) for name in ("eln", "snoop", "rto-max", "linux")]
+    assert common.named(row(*every)) == "`linux` +3"
+    assert common.named(row(*every[:3])) == "`rto-max` +2"
+    assert common.named(row(*every[:2])) == "`snoop` +1"
+    assert common.named(row(every[0])) == "`eln`"
+
+
+def test_the_gain_is_that_of_the_remedy_that_is_named() -> None:
+    # `eln` is above by less than what counts as alike: the row names `linux`, which gains nothing.
+    alike = row(cell("linux", *[0.5] * 12), cell("eln", *[0.5015] * 12))
+    assert (common.named(alike), common.gain(alike)) == ("`linux` +1", "+0.0")
+    better = row(cell("linux", *[0.5] * 12), cell("eln", *[0.6] * 12))
+    assert (common.named(better), common.gain(better)) == ("`eln`", "+10.0")
+
+
+def test_every_scheme_says_who_must_change_what() -> None:
+    assert set(common.CHANGES) == set(common.schemes())
 
 
 def test_a_scheme_that_is_not_run_has_a_dash_and_a_reason(tmp_path: Path) -> None:
@@ -97,6 +111,17 @@ def test_the_command(handfast: Command) -> None:
         assert 0.5 < cells["linux"]["share"]["low"] <= 1
     for name in ("common.svg", "common.png", "short.md", "whole.md"):
         assert Path("out/common", name).stat().st_size > 100
+
+
+def test_the_table_fits_80_columns_and_every_row_has_its_gain(handfast: Command) -> None:
+    shown = handfast("common", "--schemes", "linux,spurious,quick-start", "--seeds", "1").stdout.splitlines()
+    assert max(map(len, shown)) <= 80
+    assert "…" not in "".join(shown)
+    rows = [line for line in shown if line.count(" %") == 2]
+    assert len(rows) == sum(
+        len(read_plan(shipped.file(f"{FOLDER}/sweeps/{one.key}.toml")).axes["row"]) for one in GROUPS
+    )
+    assert all(re.search(r" [+-]\d+\.\d$", line.rstrip()) for line in rows)
 
 
 def test_unannounced_means_that_the_controller_does_not_hear(handfast: Command) -> None:

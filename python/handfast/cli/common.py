@@ -6,10 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -44,8 +43,8 @@ def common(
     """Every scheme in every situation: who wins, by how much, how far from the limit.
 
     \b
-    handfast common --quick                                a look
-    handfast common                                        README's table, out/common/common.svg
+    handfast common                                        README's table, and a picture
+    handfast common --quick                                the same with three seeds: a look
     handfast common --groups announced,unannounced --schemes linux,spurious
 
     The network and the schemes are scenarios/common/network.toml. Finished runs
@@ -69,11 +68,20 @@ def common(
     screen = console.out()
     for table in _tables(made):
         screen.print(table)
-    screen.print(
-        f"Share of the capacity limit, and the stall after the link's return: medians of {len(made.seeds)} seeds, "
-        f"{made.duration_s:g} s each. Named or alike: at most 0.2 points apart, seed by seed."
-    )
+    screen.print(_legend(made))
     console.note(f"{made.runs} runs, {made.reused} of them found on disk; picture: {order.out / 'common.svg'}")
+
+
+def _legend(made: Study) -> str:
+    named = dict.fromkeys(bench.winner(row).scheme for row in made.rows)
+    who = "".join(f"  {scheme}: {bench.changes(scheme)}\n" for scheme in named if bench.changes(scheme))
+    return (
+        f"\nA percentage is the share of what the links could have carried: the median of {len(made.seeds)} seeds, "
+        f"{made.duration_s:g} s each. Linux today: CUBIC with RACK-TLP. Stall: seconds from the link's return to the "
+        "first new data. Gain: points above Linux today. Best remedy: the cheapest of those within 0.2 points of "
+        "the best, seed by seed; +2: two more are. BBR is not simulated yet.\n\n"
+        f"Who must change what:\n{who}"
+    )
 
 
 @contextmanager
@@ -96,29 +104,53 @@ def _write(order: Order, made: Study) -> None:
         write_whole(order.out / name, text)
 
 
+COLUMNS = (
+    # head, columns, justified
+    ("", 25, "left"),
+    ("Linux\ntoday", 7, "right"),
+    ("its\nstall", 8, "right"),
+    ("best\nremedy", 14, "left"),
+    ("its\nshare", 7, "right"),
+    ("its\nstall", 7, "right"),
+    ("gain", 5, "right"),
+)
+"""With a space between them they fill 80 columns."""
+
+
 def _tables(made: Study) -> Iterator[Table]:
-    for key in dict.fromkeys(row.group.key for row in made.rows):
-        yield _table([row for row in made.rows if row.group.key == key])
+    for place, key in enumerate(dict.fromkeys(row.group.key for row in made.rows)):
+        yield _table([row for row in made.rows if row.group.key == key], headed=place == 0)
 
 
-def _table(rows: list[Row]) -> Table:
+def _table(rows: list[Row], *, headed: bool) -> Table:
     table = Table(
-        title=rows[0].group.title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
+        title=f"\n{rows[0].group.title}",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_header=headed,
     )
-    table.add_column("", no_wrap=True, min_width=20)
-    for head, width in ((BASELINE, 13), ("best", 34), ("above", 5)):
-        table.add_column(head, justify="right" if head == "above" else "left", min_width=width)
+    for head, width, justify in COLUMNS:
+        table.add_column(head, justify=cast("Any", justify), width=width, no_wrap=True)
     for row in rows:
-        base = row.of(BASELINE)
-        table.add_row(
-            row.name,
-            UNKNOWN if base is None else _cell(base),
-            Text(f"{_cell(row.winners[0])}  {bench.named(row).replace('`', '')}", style="green"),
-            UNKNOWN if row.gain is None else f"{100 * row.gain:+.1f}",
-        )
+        table.add_row(*_cells(row))
     return table
 
 
-def _cell(cell: Cell) -> str:
-    stall = bench.stall(cell)
-    return f"{cell.share.median:.1%}" + ("" if stall == UNKNOWN else f" {stall}s")
+def _cells(row: Row) -> list[str | Text]:
+    base, best = row.of(BASELINE), bench.winner(row)
+    return [
+        row.name,
+        UNKNOWN if base is None else _percent(base),
+        UNKNOWN if base is None else bench.stall(base),
+        Text(bench.named(row).replace("`", ""), style="green"),
+        _percent(best),
+        bench.stall(best),
+        bench.gain(row),
+    ]
+
+
+def _percent(cell: Cell) -> str:
+    return f"{100 * cell.share.median:.1f} %"

@@ -2,23 +2,28 @@
 
 from handfast.common.draw import draw
 from handfast.common.groups import GROUPS, Group
-from handfast.common.page import named, short, stall, whole
+from handfast.common.page import gain, named, short, stall, whole, winner
+from handfast.common.remedies import CHANGES, changes
 from handfast.common.study import BASELINE, Cell, Order, Row, Study, document, schemes, study
 
 __all__ = [
     "BASELINE",
+    "CHANGES",
     "GROUPS",
     "Cell",
     "Group",
     "Order",
     "Row",
     "Study",
+    "changes",
     "document",
     "draw",
+    "gain",
     "named",
     "schemes",
     "short",
     "stall",
     "study",
     "whole",
+    "winner",
 ]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from handfast.common.remedies import changes, cheapest_first
 from handfast.common.study import BASELINE, Cell, Row, Study
 from handfast.tables import UNKNOWN
-
-MANY = 3
-"""More winners than this are counted, not named."""
 
 
 def whole(made: Study) -> str:
@@ -48,44 +46,62 @@ def _table(made: Study, rows: Sequence[Row], show: Callable[[Cell], str], *, bol
     return "\n".join(lines) + "\n"
 
 
+HEADS = (
+    "situation",
+    "today: Linux with CUBIC",
+    "stall today",
+    "best remedy",
+    "its share",
+    "its stall",
+    "gain, points",
+    "who must change what",
+)
+"""The columns of the short table."""
+
+
 def short(made: Study) -> str:
-    """For README: who wins where, by how much, how far from the limit."""
-    lines = [
-        _line(["situation", f"`{BASELINE}`", "best", "", "gain", "short of the limit", f"stall: `{BASELINE}`", "best"]),
-        _line(["---", "--:", "--:", "---", "--:", "--:", "--:", "--:"]),
-    ]
+    """For README: what Linux does today, the cheapest of the best remedies, and who must change what for it."""
+    lines = [_line(HEADS), _line(["---", "--:", "--:", "---", "--:", "--:", "--:", "---"])]
     group = ""
     for row in made.rows:
         if row.value not in row.group.shown:
             continue
-        title = f"**{row.group.title}**" if row.group.key != group else ""
-        if title:
-            lines.append(_line([title, *[""] * 7]))
+        if row.group.key != group:
+            lines.append(_line([f"**{row.group.title}**", *[""] * (len(HEADS) - 1)]))
         group = row.group.key
         lines.append(_line([row.name, *_judged(row)]))
     return "\n".join(lines) + "\n"
 
 
 def _judged(row: Row) -> list[str]:
-    base, best = row.of(BASELINE), row.winners[0]
+    base, best = row.of(BASELINE), winner(row)
     return [
         UNKNOWN if base is None else _percent(base.share.median),
-        _percent(best.share.median),
-        named(row),
-        UNKNOWN if row.gain is None else f"{100 * row.gain:+.1f}",
-        _percent(1 - best.share.median),
         UNKNOWN if base is None else _seconds(base),
+        named(row),
+        _percent(best.share.median),
         _seconds(best),
+        gain(row),
+        changes(best.scheme),
     ]
 
 
+def winner(row: Row) -> Cell:
+    """Of the best, which are alike, the one that costs least to deploy."""
+    cheapest = cheapest_first(cell.scheme for cell in row.winners)[0]
+    return next(cell for cell in row.winners if cell.scheme == cheapest)
+
+
+def gain(row: Row) -> str:
+    """How far the named remedy is above what everybody has, in points of the limit."""
+    base = row.of(BASELINE)
+    return UNKNOWN if base is None else f"{100 * (winner(row).share.median - base.share.median):+.1f}"
+
+
 def named(row: Row) -> str:
-    """The winners by name; how many where they are many."""
-    names = [cell.scheme for cell in row.winners]
-    if len(names) > MANY and BASELINE in names:
-        return f"`{BASELINE}` and {len(names) - 1} alike"
-    rest = f" and {len(names) - MANY} alike" if len(names) > MANY else ""
-    return ", ".join(f"`{name}`" for name in names[:MANY]) + rest
+    """The cheapest of the best; `+2`: two more are no worse."""
+    alike = len(row.winners) - 1
+    return f"`{winner(row).scheme}`" + (f" +{alike}" if alike else "")
 
 
 def _percent(value: float) -> str:
