@@ -57,6 +57,14 @@ def test_a_winner_is_above_seed_by_seed_and_others_are_alike() -> None:
     assert [one.scheme for one in same.winners] == ["other", "linux"]
 
 
+def test_winners_have_medians_that_are_alike() -> None:
+    # Half of the seeds see no difference, the others a large one: the median of the differences is small.
+    one = cell("linux", *[0.9, 0.9, 0.9, 0.98, 0.98, 0.9, 0.9, 0.98, 0.98, 0.98, 0.9])
+    best = cell("eln", *[0.9, 0.9, 0.98, 0.98, 0.98, 0.98, 0.9, 0.98, 0.98, 0.98, 0.9])
+    assert one.share.median < best.share.median
+    assert [winner.scheme for winner in row(one, best).winners] == ["eln"]
+
+
 def test_of_winners_that_are_alike_the_cheapest_is_named_and_the_others_are_counted() -> None:
     every = [cell(name, *[0.5] * 12) for name in ("eln", "snoop", "rto-max", "linux")]
     assert common.named(row(*every)) == "`linux` +3"

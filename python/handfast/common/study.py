@@ -85,8 +85,12 @@ class Row:
 
 
 def worse(one: Cell, other: Cell) -> bool:
-    """Whether `one` is below `other` by more than `ALIKE`, in the median of the differences seed by seed."""
-    return median(theirs - mine for mine, theirs in zip(one.shares, other.shares, strict=True)) > ALIKE
+    """Whether `one` is below `other` by more than `ALIKE`: seed by seed, or from median to median.
+
+    Where a stall has two lengths, by the seed, half of the differences can be small while the medians are far apart.
+    """
+    paired = median(theirs - mine for mine, theirs in zip(one.shares, other.shares, strict=True))
+    return max(paired, other.share.median - one.share.median) > ALIKE
 
 
 @dataclass(frozen=True, slots=True)
