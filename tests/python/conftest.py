@@ -21,12 +21,24 @@ SCHEMES = ["tahoe", "reno", "newreno", "sack", "cubic"]
 Command = Callable[..., Result]
 
 LACKING = lab.missing()
-real = pytest.mark.skipif(bool(LACKING), reason=f"the lab cannot run here: {[need.name for need in LACKING]}")
-"""For tests on this machine's kernel."""
-
 NO_SWITCH = [lacks for lacks in (openvswitch.missing(), controller.missing()) if lacks]
-commanded = pytest.mark.skipif(bool(NO_SWITCH), reason=f"no switch to command: {'; '.join(NO_SWITCH)}")
+
+real = pytest.mark.lab
+"""For tests on this machine's kernel. They wait for real time, and CI runs them beside the others."""
+commanded = pytest.mark.switch
 """For tests with Open vSwitch and handfastd."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what this machine lacks the means for, and say what it lacks."""
+    lacking = {
+        "lab": f"the lab cannot run here: {[need.name for need in LACKING]}" if LACKING else None,
+        "switch": f"no switch to command: {'; '.join(NO_SWITCH)}" if NO_SWITCH else None,
+    }
+    for item in items:
+        for mark, reason in lacking.items():
+            if reason is not None and item.get_closest_marker(mark) is not None:
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def mine() -> list[str]:
