@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, TypeVar
 
 from handfast import series
 from handfast.bundle import Bundle
-from handfast.results import Result
+from handfast.outages import Absence, absences
+from handfast.results import Result, by_row
+from handfast.thinning import kept
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,8 +20,8 @@ if TYPE_CHECKING:
 Dash = TypeVar("Dash")
 """However what draws writes a pattern of dashes."""
 
-MAX_LINES = 4
-"""Flows drawn for each scheme; more are a blur."""
+MAX_FLOWS = 4
+"""Flows drawn on paper, a panel each: more do not fit on a page."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f")
 """Okabe and Ito's palette (yellow left out: it is lost on white paper), one colour a scheme."""
@@ -31,20 +34,24 @@ class Kind:
     key: str
     """Names its files."""
     title: str
+    axis: str
+    """What the axis says, without the unit."""
     unit: str
     column: str
     scale: float = 1.0
     """Factor from the column's unit to the shown one."""
+    steps: bool = True
+    """Whether a value holds until the next sample; else it grows from one sample to the next."""
 
 
 FLOW_KINDS = (
-    Kind("delivered", "Delivered to the receiving application", "MB", "delivered_bytes", 1e-6),
-    Kind("cwnd", "Congestion window", "pkt", "cwnd_pkt"),
-    Kind("ssthresh", "Slow-start threshold", "pkt", "ssthresh_pkt"),
-    Kind("rtt", "Smoothed round-trip time", "ms", "srtt_s", 1e3),
-    Kind("rto", "Retransmission timeout", "s", "rto_s"),
+    Kind("delivered", "Delivered to the receiving application", "delivered", "MB", "delivered_bytes", 1e-6, False),
+    Kind("cwnd", "Congestion window", "cwnd", "pkt", "cwnd_pkt"),
+    Kind("ssthresh", "Slow-start threshold", "ssthresh", "pkt", "ssthresh_pkt"),
+    Kind("rtt", "Smoothed round-trip time", "smoothed RTT", "ms", "srtt_s", 1e3),
+    Kind("rto", "Retransmission timeout", "RTO", "s", "rto_s"),
 )
-QUEUE_KIND = Kind("queue", "Fullest queue", "pkt", "queue_pkt")
+QUEUE_KIND = Kind("queue", "Fullest queue", "queue", "pkt", "queue_pkt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +70,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart: a line, or a few, for each scheme."""
+    """One chart: a line for each flow of each scheme."""
 
     kind: Kind
     lines: list[Line]
+
+    @property
+    def names(self) -> list[str]:
+        """The flows, or the queue, that it shows."""
+        return list(dict.fromkeys(line.name for line in self.lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +88,13 @@ class Drawing:
     seed: int
     charts: list[Chart]
     schemes: list[str]
-    absences: list[tuple[float, float]]
-    """When a link was down: from, to, seconds."""
+    absences: list[Absence]
+    """When a link was gone."""
+    duration_s: float = 0.0
+    left_out: int = 0
+    """Flows that are not drawn: there are too many."""
+    flows: list[str] = field(default_factory=list)
+    """Those drawn."""
 
     def colour(self, scheme: str) -> str:
         """The scheme's colour."""
@@ -93,72 +110,83 @@ def dash(place: int, dashes: Sequence[Dash]) -> Dash:
     return dashes[(place + place // len(COLOURS)) % len(dashes)]
 
 
-def draw(bundle: Bundle, points: int) -> Drawing:
-    """The charts of the first seed, each line thinned out to about `points` points."""
-    seed = bundle.document.runs[0].seed
+def typical_seed(runs: Sequence[Result]) -> int:
+    """The seed that stands for all: its goodput lies nearest to every scheme's median, where it counts."""
+    far: dict[int, float] = {}
+    for group in by_row(runs).values():
+        rates = {run.seed: run.aggregate.goodput_bps or 0.0 for run in group if run.valid}
+        middle = median(rates.values()) if rates else 0.0
+        for run in group:
+            # A run that does not count is drawn only where no other is.
+            distance = abs(rates[run.seed] - middle) / (middle or 1.0) if run.seed in rates else 1e9
+            far[run.seed] = far.get(run.seed, 0.0) + distance
+    return min(far, key=lambda seed: far[seed])
+
+
+def draw(bundle: Bundle, columns: int, *, flows: int = MAX_FLOWS) -> Drawing:
+    """The charts of the typical seed and its first `flows` flows, for a picture of so many columns of pixels."""
+    seed = typical_seed(bundle.document.runs)
     runs = [run for run in bundle.document.runs if run.seed == seed]
-    directory = bundle.directory / series.DIRECTORY
-    charts = [Chart(kind, list(_flow_lines(directory, runs, kind, points))) for kind in FLOW_KINDS]
-    charts.append(_queue_chart(directory, runs, points))
+    names = list(dict.fromkeys(flow.flow for run in runs for flow in run.flows))
+    read = _Reader(bundle.directory / series.DIRECTORY, runs, names[:flows], columns)
+    charts = [Chart(kind, list(read.flow_lines(kind))) for kind in FLOW_KINDS]
+    charts.append(read.queue_chart())
     return Drawing(
         seed,
         [chart for chart in charts if chart.lines],
         list(dict.fromkeys(run.row for run in bundle.document.runs)),
-        _absences(runs),
+        absences(runs, bundle.scenario_text),
+        read.duration_s,
+        len(names[flows:]),
+        names[:flows],
     )
 
 
-def _absences(runs: Sequence[Result]) -> list[tuple[float, float]]:
-    return sorted({(one.down_s, one.up_s or run.duration_s) for run in runs for one in run.handovers})
+class _Reader:
+    """Reads lines from the runs' tables."""
+
+    def __init__(self, directory: Path, runs: Sequence[Result], flows: Sequence[str], columns: int) -> None:
+        self._frames = _tables(directory, runs, "flows")
+        self._queues = _tables(directory, runs, "queues")
+        self._flows = flows
+        self._columns = columns
+        self.duration_s = max(run.duration_s for run in runs)
+
+    def flow_lines(self, kind: Kind) -> Iterator[Line]:
+        """The kind's line of every flow, scheme by scheme."""
+        for scheme, frame in self._frames.items():
+            for flow in self._flows:
+                line = self._line(scheme, flow, kind, frame.filter(frame["flow"] == flow))
+                if any(value is not None for value in line.y):
+                    yield line
+
+    def queue_chart(self) -> Chart:
+        """One queue tells the story: the one that filled up most, under any scheme."""
+        peaks = [(peak, queue) for frame in self._queues.values() for queue, peak in _peaks(frame).items()]
+        if not peaks:
+            return Chart(QUEUE_KIND, [])
+        queue = max(peaks)[1]
+        picked = {scheme: frame.filter(frame["queue"] == queue) for scheme, frame in self._queues.items()}
+        kind = replace(QUEUE_KIND, title=f"{QUEUE_KIND.title}: {queue}")
+        return Chart(kind, [self._line(scheme, queue, kind, frame) for scheme, frame in picked.items()])
+
+    def _line(self, scheme: str, name: str, kind: Kind, frame: pl.DataFrame) -> Line:
+        import numpy as np
+        import polars as pl
+
+        x = frame["time_s"].to_numpy()
+        y = frame[kind.column].cast(pl.Float64).fill_null(np.nan).to_numpy() * kind.scale
+        keep = kept(x, y, (0.0, self.duration_s), self._columns)
+        values = [None if np.isnan(value) else value for value in y[keep].tolist()]
+        return Line(scheme, name, x[keep].tolist(), values)
 
 
-def _flow_lines(directory: Path, runs: Sequence[Result], kind: Kind, points: int) -> Iterator[Line]:
-    for run in runs:
-        frame = series.read(directory, run, "flows")
-        if frame is None:
-            continue
-        for flow in run.flows[:MAX_LINES]:
-            picked = frame.filter(frame["flow"] == flow.flow)
-            values = [None if value is None else value * kind.scale for value in picked[kind.column].to_list()]
-            if any(value is not None for value in values):
-                yield Line(run.row, flow.flow, *thin(picked["time_s"].to_list(), values, points))
-
-
-def _queue_chart(directory: Path, runs: Sequence[Result], points: int) -> Chart:
-    read = ((run.row, series.read(directory, run, "queues")) for run in runs)
-    frames = {scheme: frame for scheme, frame in read if frame is not None}
-    peaks = [(peak, queue) for frame in frames.values() for queue, peak in _peaks(frame).items()]
-    if not peaks:
-        return Chart(QUEUE_KIND, [])
-    # One queue tells the story: the one that filled up most, under any scheme.
-    queue = max(peaks)[1]
-    lines = [_queue_line(scheme, frame, queue, points) for scheme, frame in frames.items()]
-    return Chart(replace(QUEUE_KIND, title=f"{QUEUE_KIND.title}: {queue}"), lines)
-
-
-def _queue_line(scheme: str, frame: pl.DataFrame, queue: str, points: int) -> Line:
-    picked = frame.filter(frame["queue"] == queue)
-    return Line(scheme, queue, *thin(picked["time_s"].to_list(), picked["queue_pkt"].to_list(), points))
+def _tables(directory: Path, runs: Sequence[Result], table: str) -> dict[str, pl.DataFrame]:
+    read = ((run.row, series.read(directory, run, table)) for run in runs)
+    return {row: frame for row, frame in read if frame is not None}
 
 
 def _peaks(frame: pl.DataFrame) -> dict[str, int]:
     import polars as pl
 
     return dict(frame.group_by("queue").agg(pl.col("queue_pkt").max()).rows())
-
-
-def thin(x: list[float], y: list[float | None], points: int) -> tuple[list[float], list[float | None]]:
-    """Keep the first, lowest, highest and last point of each of `points`/4 stretches: peaks and gaps survive."""
-    if len(x) <= points:
-        return x, y
-    width = -(-len(x) // max(1, points // 4))
-    keep = [index for start in range(0, len(x), width) for index in _telling(y, start, min(start + width, len(x)))]
-    return [x[index] for index in keep], [y[index] for index in keep]
-
-
-def _telling(y: list[float | None], start: int, end: int) -> list[int]:
-    known = [index for index in range(start, end) if y[index] is not None]
-    if not known:
-        return [start]
-    extremes = {min(known, key=lambda i: y[i] or 0), max(known, key=lambda i: y[i] or 0)}
-    return sorted(extremes | {start, end - 1})

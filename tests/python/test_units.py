@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from handfast import store
 from handfast.cli import options
-from handfast.curves import thin
 from handfast.errors import InputError
 from handfast.stats import coverage, interval_rank, summarise
+from handfast.thinning import kept
 
 
 @pytest.mark.parametrize(
@@ -62,15 +63,15 @@ def test_a_summary_leaves_out_what_is_unknown() -> None:
 
 
 def test_thinning_keeps_peaks_gaps_and_ends() -> None:
-    x = [float(i) for i in range(10_000)]
-    y: list[float | None] = [1.0] * 10_000
+    x, y = np.arange(10_000.0), np.ones(10_000)
     y[4321], y[8765] = 99.0, -99.0
-    y[100:400] = [None] * 300
-    kept_x, kept_y = thin(x, y, 400)
-    assert len(kept_x) <= 400
-    assert {99.0, -99.0, None} <= set(kept_y)
-    assert (kept_x[0], kept_x[-1]) == (0.0, 9999.0)
-    assert kept_x == sorted(kept_x)
+    y[100:400] = np.nan
+    keep = kept(x, y, (0.0, 9999.0), 100)
+    assert len(keep) <= 402
+    assert {99.0, -99.0} <= set(y[keep])
+    assert np.isnan(y[keep]).any()
+    assert (keep[0], keep[-1]) == (0, 9999)
+    assert keep.tolist() == sorted(set(keep.tolist()))
 
 
 def test_a_file_is_whole_or_absent(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from handfast.bundle import Bundle
 
-POINTS = 3000
-"""Points of a line; zooming in shows them."""
+COLUMNS = 750
+"""Columns of pixels for which a line is thinned; zooming in shows them."""
 CHART_PX = 250
 """Height of one chart."""
 GAP_PX = 55
@@ -24,7 +24,7 @@ DASHES = ("solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "8px,2px
 
 def build(bundle: Bundle) -> str:
     """The charts as a `<div>` and the script that fills it; empty where there are no time series."""
-    drawing = draw(bundle, POINTS)
+    drawing = draw(bundle, COLUMNS)
     if not drawing.charts:
         return ""
     config = {
@@ -61,9 +61,16 @@ def _figure(drawing: Drawing) -> go.Figure:
     )
     for row, chart in enumerate(drawing.charts, start=1):
         _add(figure, drawing, chart, row)
-    for start, end in drawing.absences:
+    for absence in drawing.absences:
         figure.add_vrect(
-            x0=start, x1=end, fillcolor="#888888", opacity=0.18, line_width=0, layer="below", row="all", col=1
+            x0=absence.start,
+            x1=absence.end,
+            fillcolor="#888888",
+            opacity=0.18,
+            line_width=0,
+            layer="below",
+            row="all",
+            col=1,
         )
     figure.update_layout(
         dragmode="zoom",
@@ -92,7 +99,7 @@ def _add(figure: go.Figure, drawing: Drawing, chart: Chart, row: int) -> None:
             legendgroup=line.scheme,
             showlegend=row == 1 and line.scheme not in shown,
             mode="lines",
-            line=_style(drawing, line),
+            line={**_style(drawing, line), "shape": "hv" if chart.kind.steps else "linear"},
             hovertemplate=f"%{{y:.4~g}} {chart.kind.unit}",
         )
         figure.add_trace(trace, row=row, col=1)

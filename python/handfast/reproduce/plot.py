@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from handfast import stats
+from handfast import figures, stats
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -19,7 +19,7 @@ def with_legend(figure: Figure) -> Figure:
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             shown.setdefault(label, handle)
-    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=8, fontsize=7)
+    figures.legend_above(figure, shown)
     return figure
 
 
