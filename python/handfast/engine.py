@@ -6,21 +6,18 @@ The core releases the interpreter lock, so threads use all cores.
 from __future__ import annotations
 
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from handfast import _handfast, series
+from handfast.crew import Control, Crew, Progress, Runnable
 from handfast.results import Result
+from handfast.signals import deferred, terminable
 
-POLL_S = 0.1
-"""How often the waiting thread looks at progress and lets signals in, seconds."""
+__all__ = ["Control", "Progress", "Runnable", "Task", "default_jobs", "execute"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,36 +51,6 @@ class Task:
         return result
 
 
-class Control(Protocol):
-    """A handle on a run in progress: `_handfast.Control`, or one for another program."""
-
-    @property
-    def progress(self) -> float:
-        """How much of it is done, 0 to 1."""
-
-    def cancel(self) -> None:
-        """Ask the run to stop soon."""
-
-
-class Runnable(Protocol):
-    """One run to be done, on whatever backend."""
-
-    @property
-    def alone(self) -> bool:
-        """Whether nothing else may run meanwhile."""
-
-    @property
-    def control(self) -> Control:
-        """To watch and to stop it."""
-
-    def run(self) -> Result:
-        """Do it, and write what is to be written."""
-
-
-Progress = Callable[[float, int], None]
-"""Told the work done so far, in runs (a fraction counts those in progress), and the number of runs in all."""
-
-
 def execute(
     tasks: Sequence[Runnable],
     *,
@@ -110,73 +77,14 @@ def execute(
 def _batch(
     tasks: Sequence[Runnable], jobs: int, progress: Progress | None, finished: Callable[[Result], None] | None
 ) -> list[Result]:
-    with _pool(tasks, jobs) as pool:
-        futures = [pool.submit(_run, task, finished) for task in tasks]
-        _watch(tasks, futures, progress)
-        return [future.result() for future in futures]
+    with deferred(), Crew(tasks, jobs, finished) as crew:
+        return crew.wait(progress)
 
 
 def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
     return None if progress is None else lambda done, _: progress(before + done, total)
 
 
-@contextmanager
-def terminable() -> Iterator[None]:
-    """SIGTERM interrupts as Ctrl-C does, and nothing interrupts the tidying up that follows."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signals = (signal.SIGINT, signal.SIGTERM)
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        for number in signals:
-            signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = [signal.signal(number, interrupt) for number in signals]
-    try:
-        yield
-    finally:
-        for number, handler in zip(signals, before, strict=True):
-            signal.signal(number, handler)
-
-
 def default_jobs() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _run(task: Runnable, finished: Callable[[Result], None] | None) -> Result:
-    result = task.run()
-    if finished is not None:
-        finished(result)
-    return result
-
-
-@contextmanager
-def _pool(tasks: Sequence[Runnable], jobs: int) -> Iterator[ThreadPoolExecutor]:
-    pool = ThreadPoolExecutor(max_workers=max(1, min(jobs, len(tasks))), thread_name_prefix="run")
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for task in tasks:
-            task.control.cancel()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _watch(tasks: Sequence[Runnable], futures: list[Future[Result]], progress: Progress | None) -> None:
-    pending = True
-    while pending:
-        # A timeout, not an endless wait: signals reach Python only between waits.
-        done, not_done = wait(futures, timeout=POLL_S, return_when=FIRST_EXCEPTION)
-        pending = bool(not_done)
-        for future in done:
-            future.result()  # raises what the run raised
-        if progress is not None:
-            running = sum(
-                task.control.progress for task, future in zip(tasks, futures, strict=True) if not future.done()
-            )
-            progress(len(done) + running, len(tasks))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from handfast import _handfast
 from handfast.errors import InputError
 from handfast.results import SIM, Result
+from handfast.signals import deferred
 
 STAGING = ".staging-"
 
@@ -41,14 +43,16 @@ def staged(directory: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
     What is called as one of `owned` goes where nothing replaces it: it would be taken for a part of what is new.
     An exception or an interruption leaves `directory` as it was.
     """
-    with _as_input_error(directory):
-        existed = directory.is_dir()
-        directory.mkdir(parents=True, exist_ok=True)
-        _clear_abandoned(directory)
-        stage = Path(tempfile.mkdtemp(dir=directory, prefix=f"{STAGING}{os.getpid()}-"))
+    existed = directory.is_dir()
+    stage = directory / f"{STAGING}{os.getpid()}-{secrets.token_hex(4)}"
     try:
-        yield stage
         with _as_input_error(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+            _clear_abandoned(directory)
+            stage.mkdir(mode=0o700)
+        yield stage
+        # An interruption half-way would leave a mixture of old and new.
+        with deferred(), _as_input_error(directory):
             for name in sorted(set(owned) - {entry.name for entry in stage.iterdir()}):
                 _remove(directory / name)
             for entry in sorted(stage.iterdir()):

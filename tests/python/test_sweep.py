@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +19,8 @@ import pytest
 
 from conftest import OUTAGE, Command, files
 from handfast import engine
+from handfast.crew import Crew, Runnable
+from handfast.results import Result
 
 SHORT = ("sweep", OUTAGE, "--set", "duration=15s", "--schemes", "reno,sack")
 
@@ -63,13 +65,13 @@ def test_another_scenario_is_not_taken_for_this_one(handfast: Command) -> None:
 def test_all_cores_work_unless_told_otherwise(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     used = []
 
-    class Pool(ThreadPoolExecutor):
-        def __init__(self, max_workers: int, thread_name_prefix: str) -> None:
-            used.append(max_workers)
-            super().__init__(max_workers, thread_name_prefix)
+    class Counted(Crew):
+        def __init__(self, tasks: Sequence[Runnable], jobs: int, finished: Callable[[Result], None] | None) -> None:
+            used.append(jobs)
+            super().__init__(tasks, jobs, finished)
 
     assert engine.default_jobs() == len(os.sched_getaffinity(0))
-    monkeypatch.setattr(engine, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(engine, "Crew", Counted)
     monkeypatch.setattr(engine, "default_jobs", lambda: 3)
     for out, jobs in (("a", ()), ("b", ("--jobs", "2"))):
         assert handfast(*SHORT, "--seeds", "1..2", "--out", out, *jobs).exit_code == 0

@@ -12,8 +12,8 @@ from typer.core import TyperGroup
 
 from handfast._handfast import Cancelled, __version__
 from handfast.cli import common, compare, doctor, fidelity, lab, listing, peers, report, reproduce, run, schema, sweep
-from handfast.engine import terminable
 from handfast.errors import INTERRUPTED, WRONG_INPUT, HandfastError, ScenarioError
+from handfast.signals import terminable
 
 
 class Commands(TyperGroup):

@@ -9,9 +9,9 @@ import typer
 
 from handfast import _handfast
 from handfast.cli import console
-from handfast.engine import terminable
 from handfast.errors import InputError
 from handfast.lab.requirements import require
+from handfast.signals import terminable
 
 
 def register(group: typer.Typer) -> None:

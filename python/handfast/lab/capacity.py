@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from handfast import _handfast
-from handfast.engine import terminable
 from handfast.lab.plan import Plan
 from handfast.lab.plumbing import spaces
 from handfast.lab.requirements import require
+from handfast.signals import terminable
 
 SECONDS = 2.0
 """How long each transfer of a measurement lasts."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from handfast.errors import MissingRequirementError
 from handfast.lab import names
 from handfast.lab.names import Namespace
+from handfast.signals import deferred
 
 if TYPE_CHECKING:
     from handfast.lab.plan import Node, Plan
@@ -99,7 +100,7 @@ def remove(found: tuple[Namespace, ...] | list[Namespace]) -> None:
 
 def _apart(work: Callable[[], _T]) -> _T:
     """Do something in a thread of its own, and wait until that is over even if a signal comes."""
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="plumbing") as pool:
+    with deferred(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="plumbing") as pool:
         return pool.submit(work).result()
 
 
