@@ -6,7 +6,7 @@
 # make bench-campus  a thousand roaming stations: time and memory
 # make bench-controller  what the daemon costs, beside os-ken; writes out/bench-controller.json
 # make picture  draws README's picture of one roam again
-# make common   the common table: README's first picture and table, and docs/common.md's
+# make common   the common table: README's first picture and table, and docs/reference/common.md's
 # make clean    removes what the others made
 
 PYTHON ?= python3
@@ -75,7 +75,7 @@ common: $(VENV)/.built
 	$(BIN)/handfast common --out out/common
 	cp out/common/common.svg docs/img/common.svg
 	$(PYTHON) tools/put-between README.md 'handfast common' out/common/short.md
-	$(PYTHON) tools/put-between docs/common.md 'handfast common' out/common/whole.md
+	$(PYTHON) tools/put-between docs/reference/common.md 'handfast common' out/common/whole.md
 
 clean:
 	rm -rf $(VENV) out target python/handfast/*.so

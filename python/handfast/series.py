@@ -1,4 +1,4 @@
-"""Time series as Parquet: one file a run and table, columns named with their unit (docs/results.md)."""
+"""Time series as Parquet: one file a run and table, columns named with their unit (docs/reference/results.md)."""
 
 from __future__ import annotations
 

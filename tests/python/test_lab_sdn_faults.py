@@ -1,4 +1,6 @@
-"""What fails during a roam with the SDN controller, and that TCP survives it: docs/handfastd.md states each of these.
+"""What fails during a roam with the SDN controller, and that TCP survives it.
+
+docs/reference/handfastd.md states each of these.
 
 The kernel's TCP is at both ends, the switch is Open vSwitch, and the receiver checks every byte.
 """

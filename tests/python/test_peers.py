@@ -202,7 +202,7 @@ def test_quick_start_is_a_table_and_a_document(handfast: Command, path: Path) ->
         ("approved", (1, 1, 1, 1, 8, 8)),
         ("reduced", (1, 1, 1, 1, 1, 1)),
         ("lost", (1, 1, 2, 4, 10, 15)),
-        # docs/peers.md: the report of the refusal takes eight bytes of the first window.
+        # docs/explanation/peers.md: the report of the refusal takes eight bytes of the first window.
         ("refused", (0, 7, 23, 39, 39, 39)),
     ],
 )
@@ -214,7 +214,7 @@ def test_quick_start_delivers_what_ns2s_does(case: str, apart: tuple[int, ...]) 
 
 @real
 def test_ns2s_own_quick_start_is_in_slow_start_afterwards() -> None:
-    """What the script sets alike makes the difference that docs/peers.md says."""
+    """What the script sets alike makes the difference that docs/explanation/peers.md says."""
     options = {"at": "0.5", "ssthresh": "own"}
     own = ns2.Task(shipped.file(quick_start.SCRIPT), options, "reduced", 1, 1.0).run()
     assert json.loads(own.raw)["aggregate"]["delivered_segments"] == [695]

@@ -58,7 +58,7 @@ News of stations are lines at the socket:
 SIGTERM and SIGINT end it with exit code 0, after what is held has been released and its flow entries
 are gone. Exit code 2: the configuration or the system does not allow it to run.")]
 struct ControllerCommand {
-    /// The configuration, a TOML file; docs/handfastd.md has all keys
+    /// The configuration, a TOML file; docs/reference/handfastd.md has all keys
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// Says whether FILE is right and what would be done, and ends

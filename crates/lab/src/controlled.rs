@@ -24,7 +24,7 @@ pub struct Controlled {
     pub configuration: String,
 }
 
-/// As docs/handfastd.md has it.
+/// As docs/reference/handfastd.md has it.
 #[derive(Serialize)]
 struct Configuration<'a> {
     mode: &'static str,

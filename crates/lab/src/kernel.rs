@@ -161,7 +161,7 @@ fn memory(initial: u64, most: u64) -> String {
 }
 
 /// The buffer of which a window takes what the kernel leaves of it: 158 of 256 parts, with full segments over a veth
-/// (docs/linux-profile.md).
+/// (docs/reference/linux-profile.md).
 fn buffer_for(window: Bytes) -> u64 {
     window.get().saturating_mul(256).div_ceil(158)
 }

@@ -68,7 +68,7 @@ fn cubic() -> Config {
     Config { growth: Growth::Cubic, ..Config::default() }
 }
 
-/// What the defaults of Linux 6.18 come to, with CUBIC. Each value's source: docs/linux-profile.md.
+/// What the defaults of Linux 6.18 come to, with CUBIC. Each value's source: docs/reference/linux-profile.md.
 fn linux() -> Config {
     Config {
         growth: Growth::LinuxCubic,

@@ -7,7 +7,7 @@
 
 # As ours, and not by default: -exit 1, NewReno leaves recovery by RFC 6582 §3.2 step 3 option (1); -counted 1, the window grows by one
 # when as many segments are acknowledged as it holds (RFC 5681 §3.1); -precise 0, in whole segments. -careful, -impatient, -tick,
-# -stamps, -snooptick and -lan are for ablations (docs/peers.md).
+# -stamps, -snooptick and -lan are for ablations (docs/explanation/peers.md).
 
 array set cfg {
     -scheme   sack

@@ -3,7 +3,7 @@
 #   ns quick-start.tcl ?-option value?...        prints one JSON line: segments delivered at each moment of -at
 #
 # As ours, and not by default: -ssthresh ours, the approved window becomes ssthresh too, and half of what got through after a loss;
-# -limit 100, a sender that has asked starts slowly by RFC 3742. `own` and 0 are ns-2's ways, for ablations (docs/peers.md).
+# -limit 100, a sender that has asked starts slowly by RFC 3742. `own` and 0 are ns-2's ways, for ablations (docs/explanation/peers.md).
 
 array set cfg {
     -scheme    approved

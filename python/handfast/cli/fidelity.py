@@ -49,7 +49,7 @@ def fidelity(
     Each case goes to a folder of DIR (--out, else out/fidelity-SEED), with its
     scenario; with --json alone nothing is written. A lab run that was late is
     repeated once. Exit code 1: fewer than 80 % of the cases are within bounds
-    (docs/fidelity.md).
+    (docs/explanation/fidelity.md).
     """
     chosen = [study.draw(seed, number) for number in ([case] if case is not None else range(1, cases + 1))]
     wanted = out if out is not None or json else Path("out") / f"fidelity-{seed}"

@@ -56,7 +56,7 @@ def eln(
     handfast peers eln --schemes sack,snoop --seeds 1..30
 
     Finished runs are kept in DIR/runs (DIR is --out, else out/peers/eln).
-    What differs beyond both intervals is marked; docs/peers.md says why.
+    What differs beyond both intervals is marked; docs/explanation/peers.md says why.
     """
     order = Order(
         schemes=options.names(schemes) or bench.SCHEMES,
@@ -90,7 +90,7 @@ def quick_start_command(
     handfast peers quick-start
 
     Without a request; one refused, approved and reduced by the routers; and a loss in the Quick-Start window.
-    docs/peers.md says what differs, and why.
+    docs/explanation/peers.md says what differs, and why.
     """
     directory = out or OUT / "quick-start"
     with console.progress("here and in ns-2") as progress:

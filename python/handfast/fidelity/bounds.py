@@ -54,7 +54,7 @@ BOUNDS = (
     Bound(_SHOWN["retransmitted_segments"], relative=0.25, absolute=2),
     Bound(_SHOWN["timeouts"], absolute=1),
 )
-"""Those of the issue; docs/fidelity.md repeats them."""
+"""Those of the issue; docs/explanation/fidelity.md repeats them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Cases drawn from a seed: a pure function, each quantity of each case by itself.
 
 Quantity `q` of case `k` of seed `s` comes from u = the first 53 bits of SHA-256 of "handfast fidelity s k q", over
-2^53; so no case depends on how many there are, and a new quantity changes no old one. docs/fidelity.md has the ranges.
+2^53; so no case depends on how many there are, and a new quantity changes no old one.
+docs/explanation/fidelity.md has the ranges.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the packet loop carries on this machine: measured once, remembered, and compared with what a run would ask.
 
-The measurement is one bulk transfer of the kernel's TCP after the other, at growing rates; see docs/lab.md.
+The measurement is one bulk transfer of the kernel's TCP after the other, at growing rates; see docs/how-to/lab.md.
 """
 
 from __future__ import annotations

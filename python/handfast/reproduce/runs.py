@@ -48,7 +48,7 @@ class Run:
 
     @cached_property
     def flows(self) -> Sequence[Mapping[str, Any]]:
-        """Its flows, as `result.json` has them (docs/results.md)."""
+        """Its flows, as `result.json` has them (docs/reference/results.md)."""
         flows: Sequence[Mapping[str, Any]] = json.loads(self.result.raw)["flows"]
         return flows
 
@@ -75,7 +75,7 @@ class Run:
 
 @lru_cache(maxsize=16)
 def _series_of(run: Run) -> Mapping[str, pl.DataFrame]:
-    """Its flows over time (docs/results.md), in order of time; a sweep has thousands of runs, so that few are kept."""
+    """Its flows over time (docs/reference/results.md), in order; a sweep has thousands of runs, so few are kept."""
     frame = series.read(run.series_dir, run.result, series.FLOWS) if run.series_dir is not None else None
     if frame is None:
         raise InputError(f"sweep {run.sweep}: keeps no time series; its file lacks `series = true`")

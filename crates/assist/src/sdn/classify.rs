@@ -7,7 +7,7 @@ use handfast_wire::{Body, Checksums, LinkType, Packet, ParseError};
 pub use crate::connection::ConnectionKey;
 
 /// Kinds of packets. Only TCP is held: other protocols have timers of their own that a burst of old packets does not
-/// help (docs/deviations.md).
+/// help (docs/explanation/deviations.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// TCP over IPv4 or IPv6.

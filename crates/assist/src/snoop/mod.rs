@@ -2,7 +2,7 @@
 //!
 //! Balakrishnan, Seshan and Katz, "Improving reliable transport and handoff performance in cellular wireless networks"
 //! (Wireless Networks 1, 1995), cited as `[snoop]`; §4.1 has the two routines. What they leave open, and what SACK changes,
-//! is in docs/deviations.md.
+//! is in docs/explanation/deviations.md.
 
 mod agent;
 mod cache;

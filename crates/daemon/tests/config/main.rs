@@ -103,7 +103,7 @@ fn the_example_is_right() {
 /// Every key that errors list is in the documentation.
 #[test]
 fn all_keys_are_documented() {
-    let page = include_str!("../../../../docs/handfastd.md");
+    let page = include_str!("../../../../docs/reference/handfastd.md");
     for (path, text) in [
         ("the top", "x = 1"),
         ("access points", "[access_points.ap1]\nx = 1"),

@@ -219,7 +219,7 @@ fn sdn(table: &AgentTable) -> Checked<Sdn> {
         news: news(&given)?,
         low_ack: low_ack(&given)?,
         control_delay: given.control_delay.as_ref().map_or(Duration::from_micros(500), |span| span.0),
-        // Open vSwitch 3.1 with handfastd, measured in the lab (docs/sdn.md).
+        // Open vSwitch 3.1 with handfastd, measured in the lab (docs/reference/sdn.md).
         control_rate: given.control_rate.as_ref().map_or(BitRate::from_bps(1_000_000_000), |rate| rate.0),
         release: release(&given)?,
         hold_per_connection: size(&given.hold_per_connection, 4_000_000),

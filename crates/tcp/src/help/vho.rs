@@ -1,7 +1,7 @@
 //! A vertical handoff, and what a sender does when it is told of it: the algorithms of [vho] §3.1.
 //!
 //! [vho]: Daniel and Kojo, "Enhancing TCP with Cross-layer Notifications and Capacity Estimation in Heterogeneous Access
-//! Networks", 2012. What it leaves open is in docs/deviations.md.
+//! Networks", 2012. What it leaves open is in docs/explanation/deviations.md.
 
 use handfast_core::{BitRate, Bytes, Duration, SeqNum};
 use handfast_wire::Notification;

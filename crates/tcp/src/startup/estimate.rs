@@ -2,7 +2,7 @@
 //! chirps for what of it is available, which sets ssthresh.
 //!
 //! [vho]: Daniel and Kojo, "Enhancing TCP with Cross-layer Notifications and Capacity Estimation in Heterogeneous Access
-//! Networks", 2012. Rates are of payload, in bit/s; docs/deviations.md has what the figure leaves open.
+//! Networks", 2012. Rates are of payload, in bit/s; docs/explanation/deviations.md has what the figure leaves open.
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 use handfast_wire::Notification;

@@ -1,4 +1,4 @@
-//! The profile `linux` against what its kernel did (docs/linux-profile.md): when SYNs leave, how round trips are timed.
+//! The profile `linux` against what its kernel did (docs/reference/linux-profile.md): when SYNs leave, how round trips are timed.
 
 use handfast_core::Duration;
 use handfast_tcp::{Config, Death, Event, profile};
