@@ -52,8 +52,12 @@ impl Endpoint {
         if self.tx.una >= self.tx.progress.recover {
             self.end_recovery(delayed, duplicates);
         } else if news.octets > 0 && delayed {
-            // `tcp_try_undo_partial`: the hole was filled by its original. While a retransmission is under way nothing more is
-            // found lost, and when none is, the recovery was a mistake.
+            // `tcp_try_undo_partial`: the original filled the hole, so the path reorders (`tcp_check_sack_reordering`, counted as
+            // TCPTSReorder). While a retransmission is under way nothing more is found lost; when none is, the recovery was a
+            // mistake.
+            if let Some(rack) = &mut self.tx.rack {
+                rack.window.reordered();
+            }
             if self.tx.rack.as_ref().is_some_and(|rack| rack.log.is_repairing()) {
                 return false;
             }

@@ -125,6 +125,21 @@ fn a_recovery_is_undone_in_its_middle_once_no_repetition_is_under_way() {
     assert_eq!((counted(&s).partial_undos, s.window().1), (1, 7500));
 }
 
+#[test]
+fn an_original_that_fills_the_hole_of_its_repetition_shows_that_the_path_reorders() {
+    // `tcp_try_undo_partial` calls `tcp_check_sack_reordering` (TCPTSReorder): from then on RACK waits (RFC 8985 §6.2 step 4).
+    // The window is a quarter of 100 ms; 27 comes 20 ms late, when 28, 29 and 30 have arrived.
+    let mut s = bulk(timed(), 60);
+    s.run(2000, late(&[(2, 60), (27, 20)]));
+    assert_eq!(counted(&s).partial_undos, 1);
+    let counters = s.pair.client.counters();
+    assert_eq!((counters.fast_retransmits, counters.retransmitted_segments), (1, 1));
+    // One that comes later than the window still begins a recovery.
+    let mut s = bulk(timed(), 60);
+    s.run(2000, late(&[(2, 60), (27, 60)]));
+    assert_eq!(s.pair.client.counters().fast_retransmits, 2);
+}
+
 /// The first window is lost; the timestamps of an answer to it.
 fn echo_of_the_first(s: &mut Script) -> Option<Timestamps> {
     s.run(0, |_| Fate::Drop);
