@@ -15,7 +15,7 @@ use handfast_daemon::recording::{Recorder, Recording};
 
 /// TCP connections that do not notice that you moved: the remedies on real networks.
 #[derive(Parser)]
-#[command(version, after_help = "A first look: handfastd controller --help")]
+#[command(name = "handfastd", version, after_help = "A first look: handfastd controller --help")]
 struct Command {
     #[command(subcommand)]
     subcommand: What,
@@ -55,8 +55,9 @@ News of stations are lines at the socket:
     {\"event\": \"disassociated\", \"station\": \"02:00:0a:00:00:05\", \"ap\": \"ap1\", \"epoch\": 3}
     {\"event\": \"status\"}
 
-SIGTERM and SIGINT end it with exit code 0, after what is held has been released and its flow entries
-are gone. Exit code 2: the configuration or the system does not allow it to run.")]
+SIGTERM, SIGINT and SIGHUP end it with exit code 0: what it holds for stations that are back is sent, its
+flow entries and its socket are removed. It does not reload its configuration: stop it and start it again.
+Exit code 2: the configuration or the system does not allow it to run.")]
 struct ControllerCommand {
     /// The configuration, a TOML file; docs/reference/handfastd.md has all keys
     #[arg(long, value_name = "FILE")]

@@ -2,6 +2,7 @@
 
 mod line_client;
 mod news;
+mod signals;
 mod socket_file;
 mod switch_link;
 mod switches;
@@ -16,10 +17,9 @@ use std::os::fd::RawFd;
 use handfast_assist::sdn::{Controller, Outbox};
 use handfast_core::{Duration, Instant};
 use mio::event::Event;
-use mio::net::{TcpListener, UnixListener, UnixStream};
+use mio::net::{TcpListener, UnixListener};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use tracing::{info, warn};
 
 use crate::clock;
@@ -28,6 +28,7 @@ use crate::conversation::Input;
 use crate::log;
 use crate::recording::Recorder;
 use line_client::LineClient;
+use signals::Signals;
 use socket_file::SocketFile;
 use switch_link::{CHUNK, SwitchLink};
 use timer::Timer;
@@ -91,7 +92,7 @@ pub struct Daemon {
     out: Outbox,
     poll: Poll,
     timer: Timer,
-    _signals: UnixStream,
+    signals: Signals,
     listener: TcpListener,
     association: UnixListener,
     _socket_file: SocketFile,
@@ -130,7 +131,7 @@ impl Daemon {
     pub fn start(settings: Settings, recorder: Option<FileRecorder>) -> Result<Self, Failure> {
         let poll = Poll::new().during(|| "epoll".to_owned())?;
         let timer = Timer::new().during(|| "timerfd".to_owned())?;
-        let mut signals = signals().during(|| "signal handlers".to_owned())?;
+        let mut signals = Signals::new().during(|| "signal handlers".to_owned())?;
         let mut listener =
             TcpListener::bind(settings.listen).during(|| format!("listen at {}", settings.listen))?;
         let (mut association, socket_file) = SocketFile::listen(&settings.association_socket)
@@ -139,7 +140,7 @@ impl Daemon {
         let fd: RawFd = timer.raw_fd();
         registry
             .register(&mut SourceFd(&fd), TIMER, Interest::READABLE)
-            .and_then(|()| registry.register(&mut signals, SIGNALS, Interest::READABLE))
+            .and_then(|()| registry.register(&mut signals.stream, SIGNALS, Interest::READABLE))
             .and_then(|()| registry.register(&mut listener, LISTENER, Interest::READABLE))
             .and_then(|()| registry.register(&mut association, ASSOCIATION, Interest::READABLE))
             .during(|| "epoll".to_owned())?;
@@ -152,7 +153,7 @@ impl Daemon {
             settings,
             poll,
             timer,
-            _signals: signals,
+            signals,
             listener,
             association,
             _socket_file: socket_file,
@@ -168,7 +169,7 @@ impl Daemon {
         })
     }
 
-    /// Runs until it is told to stop by SIGTERM or SIGINT.
+    /// Runs until it is told to stop by SIGTERM, SIGINT or SIGHUP.
     ///
     /// # Errors
     /// What the system refuses.
@@ -290,22 +291,30 @@ impl Daemon {
 
     /// Releases what can be released, takes back its rules, and gives switches a moment to hear of it.
     fn end(mut self) -> Result<(), Failure> {
-        info!("told to stop");
+        info!(signal = self.signals.last(), "told to stop");
         self.tell(Input::ShutDown);
         self.record(Recorder::flush);
-        let deadline = clock::now() + FAREWELL;
+        let done = self.farewell(clock::now() + FAREWELL);
+        log::summary(&self.machine);
+        info!("stopped");
+        done
+    }
+
+    /// Sends what is left, and closes each connection when its switch has, or at the deadline. A connection that is closed
+    /// with unread bytes is reset, and what its switch has not read yet would be lost: the order that removes the entries.
+    fn farewell(&mut self, deadline: Instant) -> Result<(), Failure> {
         let mut events = Events::with_capacity(256);
         loop {
             self.writable = self.links.keys().copied().collect();
             self.flush();
-            let waiting: usize = self.links.values().map(SwitchLink::waiting).sum();
+            let chunk = &mut self.chunk;
+            self.links.retain(|_, link| link.say_goodbye(chunk));
             let now = clock::now();
-            if waiting == 0 || now >= deadline {
+            if self.links.is_empty() || now >= deadline {
+                let waiting: usize = self.links.values().map(SwitchLink::waiting).sum();
                 if waiting > 0 {
                     warn!(waiting, "switches did not take all in time");
                 }
-                log::summary(&self.machine);
-                info!("stopped");
                 return Ok(());
             }
             let left = std::time::Duration::from_nanos(deadline.since(now).as_nanos());
@@ -322,13 +331,4 @@ impl Daemon {
         self.next += 1;
         self.next - 1
     }
-}
-
-/// A stream that becomes readable at SIGTERM or SIGINT.
-fn signals() -> io::Result<UnixStream> {
-    let (here, there) = std::os::unix::net::UnixStream::pair()?;
-    signal_hook::low_level::pipe::register(SIGTERM, there.try_clone()?)?;
-    signal_hook::low_level::pipe::register(SIGINT, there)?;
-    here.set_nonblocking(true)?;
-    Ok(UnixStream::from_std(here))
 }

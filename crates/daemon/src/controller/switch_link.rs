@@ -1,7 +1,7 @@
 //! A switch's connection: bytes in, messages out, and the other way round.
 
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 
 use bytes::{Bytes, BytesMut};
 use handfast_core::Bytes as Count;
@@ -14,6 +14,9 @@ use super::Found;
 /// bounded by this and 65,535.
 pub(super) const CHUNK: usize = 64 << 10;
 
+/// At the end, reads of one connection before the others have their turn.
+const MOST_READS: usize = 64;
+
 /// A switch's connection.
 pub(super) struct SwitchLink {
     stream: TcpStream,
@@ -22,6 +25,8 @@ pub(super) struct SwitchLink {
     outgoing: Vec<u8>,
     /// How many of `outgoing` the kernel has taken.
     sent: usize,
+    /// Whether the switch was told that nothing more follows.
+    ended: bool,
 }
 
 /// Why a connection cannot go on.
@@ -50,7 +55,7 @@ impl std::fmt::Display for Broken {
 
 impl SwitchLink {
     pub(super) fn new(stream: TcpStream, peer: SocketAddr) -> Self {
-        Self { stream, peer, incoming: BytesMut::new(), outgoing: Vec::new(), sent: 0 }
+        Self { stream, peer, incoming: BytesMut::new(), outgoing: Vec::new(), sent: 0, ended: false }
     }
 
     pub(super) fn peer(&self) -> SocketAddr {
@@ -111,6 +116,24 @@ impl SwitchLink {
             self.sent = 0;
         }
         if waiting as u64 > most.0 { Err(Broken::Deaf(waiting)) } else { Ok(()) }
+    }
+
+    /// Nothing more will be sent after what waits: reads and forgets until the switch closes. Whether it has not yet.
+    pub(super) fn say_goodbye(&mut self, chunk: &mut [u8; CHUNK]) -> bool {
+        if self.waiting() == 0 && !std::mem::replace(&mut self.ended, true) {
+            // It fails where the connection is gone, which the read tells.
+            let _ = self.stream.shutdown(Shutdown::Write);
+        }
+        // Bounded: who never stops talking does not keep the others from their farewell.
+        for _ in 0..MOST_READS {
+            match self.stream.read(chunk) {
+                Ok(1..) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+                Ok(0) => return false,
+            }
+        }
+        true
     }
 
     /// Bytes that wait to be sent.

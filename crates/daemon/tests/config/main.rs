@@ -94,6 +94,13 @@ fn check_ends_with_its_verdict() {
 }
 
 #[test]
+fn the_version_is_that_of_handfastd() {
+    let said = Command::new(env!("CARGO_BIN_EXE_handfastd")).arg("--version").output().unwrap();
+    let expected = concat!("handfastd ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(String::from_utf8(said.stdout).unwrap(), expected);
+}
+
+#[test]
 fn the_example_is_right() {
     let example = include_str!("../../../../examples/handfastd.toml");
     let settings = Settings::parse(example, "examples/handfastd.toml").unwrap();

@@ -3,4 +3,5 @@
 mod faults;
 mod record;
 mod roam;
+mod signals;
 mod support;

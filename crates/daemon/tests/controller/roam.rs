@@ -1,11 +1,11 @@
 //! What it is for.
 
-use handfast_assist::sdn::{COOKIE, COOKIE_MASK};
+use handfast_assist::sdn::COOKIE;
 use handfast_wire::openflow::{Action, Body, FlowModCommand, Message, PortNo};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
-use crate::support::{ACT, Daemon, SWITCH, Switch, exists, frame};
+use crate::support::{ACT, Daemon, SWITCH, Switch, frame};
 
 /// Takes a station from one access point to the other while three segments come for it, one of them twice.
 pub(crate) fn roam(daemon: &Daemon, switch: &mut Switch) {
@@ -85,45 +85,6 @@ fn a_silent_switch_is_asked_and_given_up() {
     assert!(matches!(switch.receive().body, Body::EchoRequest(_)));
     assert_eq!(switch.try_receive(), None);
     assert_eq!(daemon.logged("switch gone")["why"], "it does not answer");
-}
-
-#[test]
-fn told_to_stop_it_takes_its_entries_back_and_ends_well() {
-    for signal in [Signal::SIGTERM, Signal::SIGINT] {
-        let mut daemon = Daemon::start(ACT);
-        let (mut switch, _) = Switch::ready(&daemon);
-        assert!(exists(&daemon.socket()));
-        assert_eq!(daemon.signal(signal).code(), Some(0));
-        let last = switch.flow_mod();
-        assert_eq!(
-            (last.command, last.cookie, last.cookie_mask),
-            (FlowModCommand::Delete, COOKIE, COOKIE_MASK)
-        );
-        assert_eq!(switch.try_receive(), None);
-        assert!(!exists(&daemon.socket()));
-        assert_eq!(daemon.rest_of_log().last().unwrap()["message"], "stopped");
-    }
-}
-
-#[test]
-fn what_is_held_for_a_station_that_is_back_leaves_before_the_end() {
-    // One segment a second: two of three are still held.
-    let mut daemon = Daemon::start("mode = \"act\"\nrelease = {rate = \"8kbit/s\", burst = \"1B\"}");
-    let (mut switch, _) = Switch::ready(&daemon);
-    daemon.news("disassociated", "ap1", 1);
-    let divert = switch.flow_mod();
-    for seq in [0, 1000, 2000] {
-        switch.divert(divert.cookie, &frame(seq));
-    }
-    daemon.status_with(|status| status["counters"]["held"] == 3);
-    daemon.news("associated", "ap2", 2);
-    assert_eq!(daemon.signal(Signal::SIGTERM).code(), Some(0));
-    switch.flow_mod();
-    for seq in [0, 1000, 2000] {
-        let Body::PacketOut(packet) = switch.receive().body else { panic!("expected a packet-out") };
-        assert_eq!(packet.data, frame(seq));
-    }
-    assert_eq!(switch.flow_mod().command, FlowModCommand::Delete);
 }
 
 #[test]

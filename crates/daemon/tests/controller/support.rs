@@ -61,16 +61,22 @@ pub(crate) fn folder() -> PathBuf {
     folder
 }
 
+/// A configuration file in a test's folder, where the association socket will be too.
+pub(crate) fn config_in(folder: &Path, extra: &str) -> PathBuf {
+    let socket = folder.join("association");
+    let config = CONFIG.replace("SOCKET", socket.to_str().unwrap()).replace("EXTRA", extra);
+    let file = folder.join("handfastd.toml");
+    fs::write(&file, config).unwrap();
+    file
+}
+
 impl Daemon {
     pub(crate) fn start(extra: &str) -> Self {
         Self::start_in(folder(), extra, &[])
     }
 
     pub(crate) fn start_in(folder: PathBuf, extra: &str, options: &[&str]) -> Self {
-        let socket = folder.join("association");
-        let config = CONFIG.replace("SOCKET", socket.to_str().unwrap()).replace("EXTRA", extra);
-        let file = folder.join("handfastd.toml");
-        fs::write(&file, config).unwrap();
+        let file = config_in(&folder, extra);
         let mut child = Command::new(env!("CARGO_BIN_EXE_handfastd"))
             .args(["controller", "--config"])
             .arg(file)
