@@ -35,7 +35,7 @@ def absences(runs: Sequence[Result], scenario_text: str | None) -> list[Absence]
     return sorted(found)
 
 
-def name(handover: Handover, events: Sequence[Mapping[str, Any]]) -> str:
+def name(handover: Handover, events: Sequence[Mapping[str, Any]] = ()) -> str:
     """What happened to the link, in the scenario's names."""
     if handover.to is not None:
         return f"roam to {handover.to}"

@@ -81,11 +81,41 @@ class Flow:
     outcome: str
     """`not-started`, `open`, `closed`, or why the connection died."""
     measures: Measures
+    source: str | None = None
+    """Who sends."""
+    target: str | None = None
+    """Who receives."""
+    first_byte_s: float | None = None
+    """When the first byte was delivered, seconds from the run's start."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read an entry of `flows`."""
-        return cls(_text(data, "flow"), _text(data, "outcome"), Measures.from_json(data))
+        return cls(
+            _text(data, "flow"),
+            _text(data, "outcome"),
+            Measures.from_json(data),
+            _text(data, "from", optional=True),
+            _text(data, "to", optional=True),
+            _number(data, "first_byte_s", optional=True),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One flow in one outage: it was open when the link came back."""
+
+    flow: str
+    stall_s: float | None
+    """From the link's return to the first new data, seconds; None where none came."""
+    time_to_full_rate_s: float | None
+    """From the link's return to 90 % of the rate before, seconds; None where that was not reached."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read an entry of a handover's `flows`."""
+        stall, full = (_number(data, name, optional=True) for name in ("stall_s", "time_to_full_rate_s"))
+        return cls(_text(data, "flow"), stall, full)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +137,8 @@ class Handover:
     """From `up_s` to the first new data at the receiving application, seconds; the longest of the flows concerned."""
     time_to_full_rate_s: float | None
     """From `up_s` to 90 % of the rate before, seconds; the longest of the flows concerned."""
+    flows: tuple[Passage, ...] = ()
+    """The flows concerned."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -119,6 +151,7 @@ class Handover:
             up_s=_number(data, "up_s", optional=True),
             stall_s=_number(data, "stall_s", optional=True),
             time_to_full_rate_s=_number(data, "time_to_full_rate_s", optional=True),
+            flows=tuple(map(Passage.from_json, data.get("flows", ()))),
         )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from handfast import stats
+from handfast import readings, stats
+from handfast.readings import NOTHING, Reading
 from handfast.results import Result, by_row
 
-UNKNOWN = "–"
+UNKNOWN = NOTHING
+"""What a cell without a figure shows."""
 LIMIT = "capacity limit"
 """The name of the last row: what the links allow."""
 
@@ -32,6 +34,11 @@ class Column:
         """The header for a narrow column, and how narrow the column may be."""
         return f"{self.short}\n{self.unit}", max(map(len, [*self.short.split(), self.unit]))
 
+    @property
+    def wide(self) -> str:
+        """The header with its unit, in one line."""
+        return f"{self.header}, {self.unit}" if self.unit else self.header
+
     def show(self, value: float) -> str:
         """The value in the shown unit."""
         return f"{value * self.scale:.{self.digits}f}"
@@ -47,7 +54,34 @@ COLUMNS = (
     Column("cwnd_min_pkt", "minimum cwnd", "min cwnd", "pkt", 1),
 )
 
-GOODPUT = COLUMNS[1]
+STALL, GOODPUT, FULL_RATE = COLUMNS[:3]
+LEAST_WINDOW = COLUMNS[-1]
+
+
+def columns(results: Sequence[Result]) -> list[Column]:
+    """The columns that tell something: without an outage there is no stall, and a window of 1 everywhere is no news."""
+    shown = list(COLUMNS)
+    if not readings.had_outage(results):
+        shown.remove(STALL)
+        shown.remove(FULL_RATE)
+    if {run.aggregate.cwnd_min_pkt for run in results} == {1.0}:
+        shown.remove(LEAST_WINDOW)
+    return shown
+
+
+def flows(results: Sequence[Result]) -> list[str]:
+    """The names of the flows; empty where there is one, which the comparison itself shows."""
+    names = list(dict.fromkeys(flow.flow for run in results for flow in run.flows))
+    return names if len(names) > 1 else []
+
+
+def ends(results: Sequence[Result], flow: str) -> str:
+    """Who sends to whom."""
+    for run in results:
+        for one in run.flows:
+            if one.flow == flow and one.source and one.target:
+                return f"{one.source} → {one.target}"
+    return ""
 
 
 def heading(results: Sequence[Result]) -> str:
@@ -59,9 +93,13 @@ def heading(results: Sequence[Result]) -> str:
 
 
 def footnote(results: Sequence[Result]) -> str:
-    """How to read the cells."""
+    """How to read the cells: what is said of them holds of at least one."""
     count = len({result.seed for result in results})
-    notes = [f"{UNKNOWN}: not reached, or not known."]
+    notes = [f"{why}: {readings.MEANINGS[why]}." for why in readings.MEANINGS if why in _why(results)]
+    if not readings.had_outage(results):
+        notes.append("No link was gone while a flow was open, so there is no stall.")
+    if flows(results):
+        notes.append("All flows together: goodput, retransmissions and timeouts add up; stalls and windows are means.")
     if count > 1:
         rank = stats.interval_rank(count)
         notes.append(f"Brackets: interval of the median, {stats.coverage(count, rank):.1%} sure.")
@@ -70,35 +108,69 @@ def footnote(results: Sequence[Result]) -> str:
     return " ".join(notes)
 
 
+def _why(results: Sequence[Result]) -> set[str]:
+    """The reasons for which a figure is missing somewhere."""
+    valid, names = [run for run in results if run.valid], flows(results)
+    shown = [column.measure for column in columns(results)]
+    found = {why for run in valid for name in shown for why in readings.of_run(run, name).missing}
+    return found | {
+        why for run in valid for flow in names for name in shown for why in readings.of_flow(run, flow, name).missing
+    }
+
+
 def rows(results: Sequence[Result]) -> list[list[str]]:
-    """The table's cells as text: the row's name, then a cell for each of COLUMNS."""
-    table = [[_name(row, runs), *cells(runs)] for row, runs in by_row(results).items()]
-    limit = stats.summarise([result.aggregate.limit_bps for result in results if result.valid])
-    if limit is not None:
-        blank = [UNKNOWN] * len(COLUMNS)
-        blank[COLUMNS.index(GOODPUT)] = GOODPUT.show(limit.median)
-        table.append([LIMIT, *blank])
-    return table
+    """The table's cells as text: the row's name, then a cell for each of `columns(results)`."""
+    shown = columns(results)
+    table = [[_name(row, runs), *cells(runs, shown)] for row, runs in by_row(results).items()]
+    return table + _limit([run.aggregate.limit_bps for run in results if run.valid], shown)
+
+
+def flow_rows(results: Sequence[Result], flow: str) -> list[list[str]]:
+    """The same of one flow."""
+    shown = columns(results)
+    table = [[_name(row, runs), *flow_cells(runs, flow, shown)] for row, runs in by_row(results).items()]
+    limits = [one.measures.limit_bps for run in _valid(results) for one in run.flows if one.flow == flow]
+    return table + _limit(limits, shown)
+
+
+def _limit(limits: Sequence[float | None], shown: Sequence[Column]) -> list[list[str]]:
+    limit = stats.summarise(limits)
+    if limit is None:
+        return []
+    return [[LIMIT, *(GOODPUT.show(limit.median) if column is GOODPUT else "" for column in shown)]]
+
+
+def _valid(runs: Iterable[Result]) -> list[Result]:
+    return [run for run in runs if run.valid]
 
 
 def _name(row: str, runs: Sequence[Result]) -> str:
     return row if all(run.valid for run in runs) else f"{row} !"
 
 
-def cells(runs: Sequence[Result]) -> list[str]:
-    """One row: a cell for each of COLUMNS, over the valid ones of `runs`."""
-    valid = [run.aggregate for run in runs if run.valid]
-    return [cell(column, [getattr(measures, column.measure) for measures in valid]) for column in COLUMNS]
+def cells(runs: Sequence[Result], shown: Sequence[Column] = COLUMNS) -> list[str]:
+    """One row: a cell for each column, over the valid ones of `runs`."""
+    return [_cell(column, [readings.of_run(run, column.measure) for run in _valid(runs)]) for column in shown]
+
+
+def flow_cells(runs: Sequence[Result], flow: str, shown: Sequence[Column]) -> list[str]:
+    """The same of one flow."""
+    return [_cell(column, [readings.of_flow(run, flow, column.measure) for run in _valid(runs)]) for column in shown]
 
 
 def cell(column: Column, values: Sequence[float | None]) -> str:
-    """The median, with its interval below where there are several seeds."""
-    summary = stats.summarise(values)
+    """The median of plain values, with its interval below where there are several."""
+    return _cell(column, [Reading(value, () if value is not None else (UNKNOWN,)) for value in values])
+
+
+def _cell(column: Column, read: Sequence[Reading]) -> str:
+    """The median, its interval below where there are several seeds, and how much is missing, and why."""
+    summary = stats.summarise([reading.value for reading in read])
+    why = readings.reasons(read)
     if summary is None:
-        return UNKNOWN
+        return "\n".join(why) or UNKNOWN
     text = column.show(summary.median)
-    if len(values) > 1:
+    if len(read) > 1:
         text += f"\n[{column.show(summary.low)}, {column.show(summary.high)}]"
-    if summary.missing:
-        text += f"\n({summary.missing} of {len(values)} {UNKNOWN})"
-    return text
+    parts = sum(reading.parts for reading in read)
+    return text + "".join(f"\n({count} of {parts} {reason})" for reason, count in why.items())

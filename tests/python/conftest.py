@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import several_flows
 from handfast import lab, results
 from handfast.cli import app
 from handfast.lab import controller, names, openvswitch
@@ -80,6 +81,16 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("compared") / "made"
     assert CliRunner().invoke(app, ["compare", str(OUTAGE), "--out", str(out)]).exit_code == 0
     return out
+
+
+@pytest.fixture(scope="session")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of a scenario with flows of several kinds, over three seeds."""
+    place = tmp_path_factory.mktemp("several")
+    (place / "several.toml").write_text(several_flows.SCENARIO)
+    command = ["compare", str(place / "several.toml"), "--seeds", "1..3", "--out", str(place / "made")]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    return place / "made"
 
 
 def files(directory: Path) -> dict[str, bytes]:

@@ -21,7 +21,7 @@ def test_the_table_has_a_row_a_scheme_and_the_limit_last(handfast: Command) -> N
     rows = [line.split() for line in result.stdout.splitlines()]
     names = [row[0] for row in rows if row and row[0] in {*SCHEMES, "capacity"}]
     assert names == [*SCHEMES, "capacity"]
-    assert all(len(row) == 8 for row in rows if row and row[0] in SCHEMES)
+    assert all(len(row) == 7 for row in rows if row and row[0] in SCHEMES)
 
 
 def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:

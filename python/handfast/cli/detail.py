@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich import box
 from rich.table import Table
 
-from handfast import tables
+from handfast import outages, tables
+from handfast.readings import NEVER, NOTHING
 from handfast.results import Handover, Result
 
 MAX_ROWS = 20
@@ -24,23 +25,25 @@ def build(result: Result) -> Iterator[Table]:
 
 def _handovers(handovers: Sequence[Handover]) -> Table:
     table = _table(
-        "handovers and outages", ("link", "station", "to"), ("down, s", "back, s", "stall, s", "to full rate, s")
+        "handovers and outages", ("what", "link", "station"), ("down, s", "back, s", "stall, s", "to full rate, s")
     )
     for one in handovers[:MAX_ROWS]:
-        times = (one.down_s, one.up_s, one.stall_s, one.time_to_full_rate_s)
-        names = (one.link, one.station, one.to or tables.UNKNOWN)
-        table.add_row(*names, *(_seconds(time) for time in times))
+        back = "not in the run" if one.up_s is None else _seconds(one.up_s, NOTHING)
+        # Where no flow was open as the link came back there is nothing to measure.
+        missing = NEVER if one.flows else NOTHING
+        stall, full = (_seconds(time, missing) for time in (one.stall_s, one.time_to_full_rate_s))
+        table.add_row(outages.name(one), one.link, one.station, _seconds(one.down_s, NOTHING), back, stall, full)
     return _with_rest(table, len(handovers))
 
 
 def _flows(result: Result) -> Table:
     table = _table("flows", ("flow", "outcome"))
-    for column in tables.COLUMNS:
+    shown = tables.columns([result])
+    for column in shown:
         head, width = column.narrow
         table.add_column(head, justify="right", min_width=width)
     for flow in result.flows[:MAX_ROWS]:
-        cells = (tables.cell(column, [getattr(flow.measures, column.measure)]) for column in tables.COLUMNS)
-        table.add_row(flow.flow, flow.outcome, *cells)
+        table.add_row(flow.flow, flow.outcome, *tables.flow_cells([result], flow.flow, shown))
     return _with_rest(table, len(result.flows))
 
 
@@ -57,5 +60,5 @@ def _with_rest(table: Table, count: int) -> Table:
     return table
 
 
-def _seconds(time: float | None) -> str:
-    return tables.UNKNOWN if time is None else f"{time:.3f}"
+def _seconds(time: float | None, missing: str) -> str:
+    return missing if time is None else f"{time:.3f}"

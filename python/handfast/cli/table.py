@@ -11,23 +11,40 @@ from rich.text import Text
 from handfast import tables
 from handfast.results import Result
 
+MAX_FLOWS = 8
+"""Flows shown one by one; more are in the report."""
+
 
 def build(results: Sequence[Result]) -> Table:
-    """A row a scheme, and what the links' capacity allows as the last one."""
+    """A row a scheme, what the links' capacity allows as the last one; then the same of each flow."""
+    flows = tables.flows(results) if len(results) > 1 else []
     table = Table(
         title=tables.heading(results),
-        caption=tables.footnote(results),
+        caption=_caption(results, flows),
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
     table.add_column("scheme", no_wrap=True, vertical="top")
-    for column in tables.COLUMNS:
+    for column in tables.columns(results):
         head, width = column.narrow
         table.add_column(head, justify="right", vertical="top", min_width=width)
-    for row in tables.rows(results):
-        if row[0] == tables.LIMIT:
-            table.add_section()
-        table.add_row(*(Text(text) for text in row), style="italic" if row[0] == tables.LIMIT else None)
+    if flows:
+        table.add_row(Text(f"all {len(flows)} flows", style="bold"))
+    _add(table, tables.rows(results))
+    for flow in flows[:MAX_FLOWS]:
+        table.add_section()
+        table.add_row(Text(flow, style="bold"))
+        _add(table, tables.flow_rows(results, flow))
     return table
+
+
+def _add(table: Table, rows: Sequence[Sequence[str]]) -> None:
+    for row in rows:
+        table.add_row(*(Text(text) for text in row), style="italic" if row[0] == tables.LIMIT else None)
+
+
+def _caption(results: Sequence[Result], flows: Sequence[str]) -> str:
+    left = len(flows) - MAX_FLOWS
+    return tables.footnote(results) + (f" {left} more flows: in the report, or with --json." if left > 0 else "")
