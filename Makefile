@@ -28,7 +28,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
-	$(BIN)/handfast compare scenarios/wifi-outage.toml --out out/demo
+	$(BIN)/handfast compare scenarios/wifi-outage.toml --out out/demo --force
 
 build: $(VENV)/.built target/release/handfastd
 
@@ -67,7 +67,7 @@ bench-campus:
 
 # The picture in README.md.
 picture: $(VENV)/.built
-	$(BIN)/handfast compare scenarios/wifi-outage.toml --out out/picture --figures out/picture/figures
+	$(BIN)/handfast compare scenarios/wifi-outage.toml --out out/picture --force --figures out/picture/figures
 	cp out/picture/figures/overview.svg docs/img/wifi-outage.svg
 
 # Every scheme in every situation: some minutes.

@@ -4,6 +4,7 @@ result.json      the runs
 scenario.toml    the scenario as it ran: the file's text, overrides as comments at its end
 series/          time series, one Parquet file a run and table
 captures/        pcapng, a folder a run, where asked for
+.build           which build of handfast made the runs
 report.html      drawn from the above
 """
 
@@ -15,14 +16,15 @@ from pathlib import Path
 from handfast import results, series
 from handfast.api import Scenario
 from handfast.errors import InputError
-from handfast.results import Document, Result
-from handfast.store import write_whole
+from handfast.results import SIM, Document, Result
+from handfast.store import build_id, write_whole
 
 RESULT = "result.json"
 SCENARIO = "scenario.toml"
 CAPTURES = "captures"
 REPORT = "report.html"
-ENTRIES = (RESULT, SCENARIO, series.DIRECTORY, CAPTURES, REPORT)
+BUILD = ".build"
+ENTRIES = (RESULT, SCENARIO, series.DIRECTORY, CAPTURES, REPORT, BUILD)
 """All that a result directory may hold; whatever else is there is somebody else's."""
 
 
@@ -36,12 +38,18 @@ class Bundle:
     """None where only a `result.json` is there."""
 
 
+def capture_name(scheme: str, backend: str, seed: int) -> str:
+    """What a run's folder of captures is called."""
+    return f"{scheme}-{seed}" if backend == SIM else f"{scheme}-{seed}.{backend}"
+
+
 def write(directory: Path, scenario: Scenario, runs: list[Result]) -> None:
-    """Write `result.json` and `scenario.toml` into `directory`."""
+    """Write `result.json`, `scenario.toml` and `.build` into `directory`."""
     write_whole(directory / RESULT, results.document(runs).rstrip() + "\n")
     overrides = "".join(f"# --set {path}={value}\n" for path, value in scenario.overrides)
     note = f"\n# Replaced for this run:\n{overrides}" if overrides else ""
     write_whole(directory / SCENARIO, scenario.text.rstrip() + "\n" + note)
+    write_whole(directory / BUILD, build_id() + "\n")
 
 
 def read(path: Path) -> Bundle:

@@ -155,6 +155,11 @@ class Handover:
         )
 
 
+def row(scheme: str, backend: str) -> str:
+    """What tables and charts call a scheme: its name, and where it ran if that was not the simulator."""
+    return scheme if backend == SIM else f"{scheme} · {backend}"
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """One run: a scenario under one scheme and one seed."""
@@ -181,8 +186,8 @@ class Result:
 
     @property
     def row(self) -> str:
-        """What tables and charts call it: the scheme, and where it ran if that was not the simulator."""
-        return self.scheme if self.backend == SIM else f"{self.scheme} · {self.backend}"
+        """What tables and charts call it."""
+        return row(self.scheme, self.backend)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -218,13 +223,17 @@ def document(results: Iterable[Result]) -> str:
     return _handfast.document([result.raw for result in results])
 
 
+def _compact(run: object) -> str:
+    return json.dumps(run, separators=(",", ":"), ensure_ascii=False)
+
+
 def parse_document(text: str, origin: str) -> Document:
     """Read a `result.json`; `origin` names it in errors."""
     try:
         data = json.loads(text)
         if data["schema"] != SCHEMA:
             raise InputError(f"{origin}: schema {data['schema']!r}, this handfast reads schema {SCHEMA}")
-        runs = tuple(Result.from_json(json.dumps(run)) for run in data["runs"])
+        runs = tuple(Result.from_json(_compact(run)) for run in data["runs"])
         return Document(str(data["version"]), runs)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InputError(f"{origin}: not a handfast result ({type(error).__name__}: {error})") from error

@@ -29,6 +29,11 @@ def file_name(run: Result, table: str) -> str:
     return f"{run.scheme}-{run.seed}.{place}{table}.parquet"
 
 
+def is_of(run: Result, name: str) -> bool:
+    """Whether a file of that name is one of the run's tables."""
+    return name == file_name(run, name.removesuffix(".parquet").rpartition(".")[2])
+
+
 def write(directory: Path, run: Result, tables: Mapping[str, Table]) -> None:
     """Write a run's tables into `directory`."""
     directory.mkdir(parents=True, exist_ok=True)

@@ -48,6 +48,7 @@ def test_what_a_run_says_of_itself(handfast: Command) -> None:
 def test_a_result_directory_is_complete(handfast: Command, tmp_path: Path) -> None:
     assert handfast("compare", OUTAGE, *TWO, "--out", "made").exit_code == 0
     assert sorted(p.name for p in (tmp_path / "made").iterdir()) == [
+        ".build",
         "report.html",
         "result.json",
         "scenario.toml",
@@ -68,11 +69,26 @@ def test_series_are_sampled_over_the_whole_run(handfast: Command, tmp_path: Path
 
 
 def test_captures_open_in_wireshark(handfast: Command, tmp_path: Path) -> None:
-    result = handfast("run", OUTAGE, "--scheme", "sack", "--out", "made", "--pcap", "--set", 'capture=["phone"]')
-    assert result.exit_code == 0, result.stderr
-    captures = sorted((tmp_path / "made" / "captures" / "sack-1").iterdir())
-    assert [capture.suffix for capture in captures] == [".pcapng"]
-    assert captures[0].read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+    capture = ("--pcap", "--set", 'capture=["phone"]')
+    for command in (
+        ("run", "--scheme", "sack", "--out", "made"),
+        ("compare", "--schemes", "reno,sack", "--out", "made"),
+    ):
+        result = handfast(command[0], OUTAGE, *command[1:], *capture)
+        assert result.exit_code == 0, result.stderr
+    for scheme in ("reno", "sack"):
+        (file,) = (tmp_path / "made" / "captures" / f"{scheme}-1").iterdir()
+        assert file.suffix == ".pcapng"
+        assert file.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_captures_need_a_place_and_a_node(handfast: Command, command: str) -> None:
+    nowhere = handfast(command, OUTAGE, "--pcap", "--json", "--set", 'capture=["phone"]')
+    assert (nowhere.exit_code, nowhere.stdout) == (2, "")
+    assert "needs --out DIR" in nowhere.stderr
+    nobody = handfast(command, OUTAGE, "--pcap", "--out", "made")
+    assert "names no node to capture at" in nobody.stderr
 
 
 def test_several_seeds_give_medians(handfast: Command) -> None:
@@ -102,12 +118,6 @@ def test_values_can_be_replaced(handfast: Command, tmp_path: Path) -> None:
 
 def test_a_shipped_scenario_is_found_by_name(handfast: Command) -> None:
     assert handfast("run", "wifi-outage", "--json").exit_code == 0
-
-
-def test_running_again_replaces_the_results(handfast: Command, tmp_path: Path) -> None:
-    handfast("compare", OUTAGE, *TWO, "--out", "made")
-    handfast("compare", OUTAGE, "--schemes", "reno", "--out", "made")
-    assert {p.name.split("-")[0] for p in (tmp_path / "made" / "series").iterdir()} == {"reno"}
 
 
 def test_a_profile_stands_in_for_a_scheme(handfast: Command) -> None:

@@ -76,7 +76,7 @@ def test_an_older_result_leaves_nothing_beside_a_newer(handfast: Command, tmp_pa
     assert handfast("run", OUTAGE, *SHORT, *captured, "--scheme", "sack", "--out", out).exit_code == 0
     assert (out / "captures" / "sack-1").is_dir()
     (out / "notes.txt").write_text("mine")
-    assert handfast("run", OUTAGE, *SHORT, "--scheme", "cubic", "--out", out).exit_code == 0
+    assert handfast("run", OUTAGE, *SHORT, "--scheme", "cubic", "--out", out, "--force").exit_code == 0
     assert not (out / "captures").exists()
     assert all("sack" not in series.name for series in (out / "series").iterdir())
     assert (out / "notes.txt").read_text() == "mine"

@@ -21,6 +21,8 @@ def compare(
     seeds: options.SeedsOption = "1",
     settings: options.SetOption = None,
     out: options.OutOption = None,
+    force: options.ForceOption = False,
+    pcap: options.PcapOption = False,
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="DIR", help="Also PNG and SVG figures for a paper.")
     ] = None,
@@ -39,6 +41,10 @@ def compare(
 
     Several seeds give medians with their 95 % intervals. Results go to DIR
     (--out, else out/NAME); with --json alone nothing is written.
+
+    Other runs that DIR holds stay there, and the report shows them too, if they
+    are of the same scenario and build of handfast, and every scheme then has the
+    same seeds. Otherwise the command stops, and --force replaces what DIR holds.
     """
     loaded = options.load(scenario, settings)
     wanted = out if out is not None or (json and figures is None) else Path("out") / loaded.name
@@ -50,7 +56,9 @@ def compare(
             options.backends(backend),
             wanted,
             json=json,
+            pcap=pcap,
             figures=figures,
             jobs=jobs,
+            force=force,
         )
     )

@@ -29,6 +29,13 @@ SeedsOption = Annotated[
     str, typer.Option("--seeds", "--seed", metavar="SEEDS", help="One seed, a list 1,5,9 or a range 1..10.")
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where results go.", file_okay=False)]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace what DIR holds, whatever it is; without it no result is lost.")
+]
+PcapOption = Annotated[
+    bool,
+    typer.Option("--pcap", help="Capture at the nodes that the file's `capture` names, as pcapng into DIR."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 BackendOption = Annotated[
     str, typer.Option("--backend", metavar="A,B", help="Where it runs: sim, lab (real kernels; root), or sim,lab.")

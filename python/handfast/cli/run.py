@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from handfast.cli import options, perform
-from handfast.errors import InputError
 
 
 def register(app: typer.Typer) -> None:
@@ -24,10 +23,8 @@ def run(
     seeds: options.SeedsOption = "1",
     settings: options.SetOption = None,
     out: options.OutOption = None,
-    pcap: Annotated[
-        bool,
-        typer.Option("--pcap", help="Capture at the nodes that the file's `capture` names, as pcapng; needs --out."),
-    ] = False,
+    force: options.ForceOption = False,
+    pcap: options.PcapOption = False,
     verify_wire: Annotated[
         bool,
         typer.Option("--verify-wire", help="Emit and parse every packet at every hop; results must not change."),
@@ -46,15 +43,9 @@ def run(
     handfast run wifi-outage --set links.radio.delay=80ms --json | jq .runs
 
     With --out DIR: result.json, time series as Parquet, captures and report.html.
+    Runs that DIR holds stay there, as `handfast compare --help` explains.
     """
-    if pcap and out is None:
-        raise InputError("--pcap needs --out DIR, where the captures go")
     loaded = options.load(scenario, settings)
-    if pcap and not loaded.core.captures:
-        raise InputError(
-            '--pcap: the scenario names no node to capture at; add `capture = ["NODE"]` to it, '
-            "or --set 'capture=[\"NODE\"]'"
-        )
     chosen = loaded.choose([scheme] if scheme is not None else None)[:1]
     perform.carry_out(
         perform.Order(
@@ -67,5 +58,6 @@ def run(
             pcap=pcap,
             verify_wire=verify_wire,
             jobs=jobs,
+            force=force,
         )
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from handfast import bundle, results, series, sweeps
+from handfast import bundle, keeping, results, series, sweeps
 from handfast.cli import console, options
 from handfast.errors import FAILED, InputError
 from handfast.store import write_whole
@@ -43,6 +43,7 @@ def sweep(
     """
     loaded = options.load(scenario, None)
     directory = out if out is not None else Path("out") / f"{loaded.name}-sweep"
+    keeping.check_sweep(directory, sweeps.RUNS)
     axes = _axes(settings)
     chosen, numbers = options.names(schemes), options.seeds(seeds)
     with _explained(directory), console.progress(loaded.name) as progress:
