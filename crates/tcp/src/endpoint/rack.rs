@@ -148,10 +148,17 @@ impl Endpoint {
             if news.delivered > 0 {
                 self.reduce_in_proportion(news.delivered, advanced && found.octets == 0);
             }
-        } else if advanced {
+        } else if advanced || (news.delivered > 0 && self.grows_out_of_order()) {
             self.grow(now, news.delivered, flight);
         }
         found.recheck
+    }
+
+    /// Linux's `tcp_may_raise_cwnd`.
+    fn grows_out_of_order(&self) -> bool {
+        let tx = &self.tx;
+        tx.growth.is_kernels()
+            && tx.rack.as_ref().is_some_and(|rack| rack.window.reorders_far(tx.window.smss))
     }
 
     fn detect(&mut self, now: Instant) -> Found {

@@ -56,7 +56,7 @@ impl Endpoint {
             // TCPTSReorder). While a retransmission is under way nothing more is found lost; when none is, the recovery was a
             // mistake.
             if let Some(rack) = &mut self.tx.rack {
-                rack.window.reordered();
+                rack.original_came(self.tx.una - news.octets);
             }
             if self.tx.rack.as_ref().is_some_and(|rack| rack.log.is_repairing()) {
                 return false;

@@ -102,7 +102,7 @@ impl Rack {
                 window.sample(now, sample);
                 // Step 3.
                 if stamp.end < *fack {
-                    window.reordered();
+                    window.reordered(*fack - range.start);
                 }
             }
             *rtt = sample;
@@ -110,6 +110,11 @@ impl Rack {
         });
         *fack = (*fack).max(range.end);
         once
+    }
+
+    /// Linux's `tcp_try_undo_partial`: the original of what was repeated from `start` on has arrived, late.
+    pub(crate) fn original_came(&mut self, start: u64) {
+        self.window.reordered(self.fack - start);
     }
 
     /// Step 5.

@@ -3,6 +3,7 @@
 use handfast_core::{Duration, Instant};
 
 use super::Facts;
+use crate::scoreboard::DUP_THRESH;
 
 /// RFC 8985 §6.2 step 4: recoveries without DSACK after which the window is small again.
 const PERSIST: u8 = 16;
@@ -15,6 +16,8 @@ const MIN_RTT_LIFETIME: Duration = Duration::from_secs(300);
 pub(crate) struct ReorderingWindow {
     min_rtt: Option<(Duration, Instant)>,
     seen: bool,
+    /// Linux's `tp->reordering`, in octets: by how far a segment was overtaken at most.
+    extent: u64,
     mult: u8,
     persist: u8,
     /// SND.NXT when a DSACK last widened the window.
@@ -23,7 +26,7 @@ pub(crate) struct ReorderingWindow {
 
 impl Default for ReorderingWindow {
     fn default() -> Self {
-        Self { min_rtt: None, seen: false, mult: 1, persist: 0, dsack_round: None }
+        Self { min_rtt: None, seen: false, extent: 0, mult: 1, persist: 0, dsack_round: None }
     }
 }
 
@@ -40,9 +43,17 @@ impl ReorderingWindow {
         self.min_rtt.map_or(Duration::ZERO, |(min, _)| min)
     }
 
-    /// Step 3: a segment sent once has arrived behind one sent after it.
-    pub(crate) fn reordered(&mut self) {
+    /// Step 3: a segment sent once has arrived behind one sent after it, which ends `extent` octets beyond the beginning of the
+    /// first (Linux: `tcp_check_sack_reordering`).
+    pub(crate) fn reordered(&mut self, extent: u64) {
         self.seen = true;
+        self.extent = self.extent.max(extent);
+    }
+
+    /// Linux's `tcp_may_raise_cwnd`: segments are overtaken by more than `tcp_reordering`, so cwnd grows by all that arrives, in
+    /// order or not.
+    pub(crate) fn reorders_far(&self, smss: u64) -> bool {
+        self.extent > u64::from(DUP_THRESH) * smss
     }
 
     /// Step 4: "Grow the reordering window per round that sees DSACK." As in Linux only once reordering has been seen: other
@@ -90,7 +101,7 @@ mod tests {
     fn reordered() -> ReorderingWindow {
         let mut w = ReorderingWindow::default();
         w.sample(Instant::ZERO, MS(100));
-        w.reordered();
+        w.reordered(2000);
         w
     }
 

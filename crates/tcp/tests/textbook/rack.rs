@@ -1,6 +1,6 @@
 //! RACK (RFC 8985 §6) and proportional rate reduction (RFC 6937), acknowledgement by acknowledgement.
 
-use handfast_tcp::{Config, Event, Undo};
+use handfast_tcp::{Config, Event, Growth, Undo};
 
 use handfast_wire::tcp::{Segment, Timestamps};
 
@@ -71,6 +71,23 @@ fn where_reordering_was_seen_the_window_stands() {
     s.answer(1000, &[(3000, 4000)]).answer(1000, &[(2000, 4000)]).answer(1000, &[(2000, 9000)]);
     assert_eq!((s.news().as_str(), until(&mut s, 124).as_str()), ("", ""));
     assert_eq!(until(&mut s, 125), "1");
+}
+
+#[test]
+fn where_segments_are_overtaken_far_cwnd_grows_by_what_is_sacked() {
+    // `tcp_may_raise_cwnd`: once `tp->reordering` exceeds `tcp_reordering` = 3. Here `upto` arrives before 2; then 3.
+    let plain = Config { initial_ssthresh: None, ..ten("rack") };
+    let kernel = Config { growth: Growth::LinuxReno, ..plain.clone() };
+    for (config, upto, grown) in
+        [(kernel.clone(), 6, [11, 11, 12, 13]), (kernel, 5, [11; 4]), (plain, 6, [11; 4])]
+    {
+        let mut s = bulk(config, 60);
+        s.run(100, |_| Fate::Drop);
+        let mut cwnd = |sacks: &[(u64, u64)]| s.answer(1000, sacks).window().0 / 1000;
+        let last = (1000 * (upto - 1), 1000 * upto);
+        let news = [cwnd(&[]), cwnd(&[last]), cwnd(&[(2000, 3000), last]), cwnd(&[(2000, 4000), last])];
+        assert_eq!(news, grown, "up to {upto}");
+    }
 }
 
 #[test]
