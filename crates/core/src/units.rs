@@ -44,7 +44,15 @@ pub const BIT_RATE: Units = Units {
 pub const BYTES: Units = Units {
     what: "a byte count",
     example: "64kB",
-    table: &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)],
+    table: &[
+        ("GiB", 1 << 30),
+        ("GB", 1_000_000_000),
+        ("MiB", 1 << 20),
+        ("MB", 1_000_000),
+        ("KiB", 1 << 10),
+        ("kB", 1_000),
+        ("B", 1),
+    ],
     max: u64::MAX / 64,
 };
 
@@ -147,11 +155,21 @@ fn decimal(number: &str, scale: u64) -> Option<u64> {
         .flatten()
 }
 
-/// Writes `value` in the largest unit that needs at most three decimals, so that it parses back to the same value.
+/// Writes `value` in the largest unit that needs at most three decimals, so that it parses back to the same value. A
+/// power of two is written as people write it: `4MiB`, not `4194.304kB`.
 pub(crate) fn format(f: &mut fmt::Formatter<'_>, value: u64, units: &Units) -> fmt::Result {
     let exact =
         |&&(_, scale): &&(&str, u64)| value >= scale && u128::from(value) * 1000 % u128::from(scale) == 0;
-    let &(name, scale) = units.table.iter().find(exact).unwrap_or(&units.table[units.table.len() - 1]);
+    let binary = |name: &str| name.ends_with("iB");
+    let few = |&&(name, scale): &&(&str, u64)| {
+        binary(name) && value >= scale && value.is_multiple_of(scale) && value / scale < 1024
+    };
+    let decimal = units.table.iter().filter(|(name, _)| !binary(name)).find(exact);
+    let &(name, scale) = decimal
+        .filter(|(_, scale)| value.is_multiple_of(*scale))
+        .or_else(|| units.table.iter().find(few))
+        .or(decimal)
+        .unwrap_or(&units.table[units.table.len() - 1]);
     let thousandths = u128::from(value % scale) * 1000 / u128::from(scale);
     if thousandths == 0 {
         return write!(f, "{}{name}", value / scale);
@@ -238,6 +256,28 @@ mod tests {
             assert_eq!(Dbm(level).to_string().parse(), Ok(Dbm(level)));
         }
         assert_eq!(Dbm(-50_500).to_string(), "-50.5dBm");
+    }
+
+    #[test]
+    fn byte_counts_are_written_as_people_write_them() {
+        for (bytes, text) in [
+            (4 << 20, "4MiB"),
+            (256 << 20, "256MiB"),
+            (3 << 30, "3GiB"),
+            (65_536, "64KiB"),
+            (1_024, "1KiB"),
+            (512_000, "512kB"),
+            (16_000_000, "16MB"),
+            (2_048_000, "2.048MB"),
+            (1_500, "1.5kB"),
+            (65_535, "65.535kB"),
+            (1_234_567, "1234.567kB"),
+            (999, "999B"),
+            (0, "0B"),
+        ] {
+            assert_eq!(Bytes(bytes).to_string(), text);
+            assert_eq!(text.parse(), Ok(Bytes(bytes)));
+        }
     }
 
     #[test]
