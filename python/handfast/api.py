@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from handfast import _handfast, sweeps, tasks
 from handfast.engine import execute
-from handfast.errors import InputError
+from handfast.errors import InputError, unknown
 from handfast.results import SIM, Result
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Scenario:
         names = [*self.schemes, *(name for name, _ in _handfast.profiles() if name not in self.schemes)]
         for name in schemes or ():
             if name not in names:
-                raise InputError(f"there is no scheme and no profile called {name!r}; there are: {', '.join(names)}")
+                raise unknown(f"there is no scheme and no profile called {name!r}", name, names)
         if not schemes and not self.schemes:
             raise InputError(
                 f"{self.origin}: the file has no scheme; add one, such as [schemes.sack], or name a profile "

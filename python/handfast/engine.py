@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from handfast import _handfast, series
 from handfast.crew import Control, Crew, Progress, Runnable
+from handfast.errors import InputError
 from handfast.results import Result
 from handfast.signals import deferred, terminable
 
@@ -63,6 +64,7 @@ def execute(
     Those that must be alone follow, one by one. `finished` is called in the worker as each run ends, in no particular
     order. The first exception, or an interruption, stops the runs in progress and drops the others.
     """
+    check_jobs(jobs)
     results: dict[int, Result] = {}
     for alone in (False, True):
         batch = {index: task for index, task in enumerate(tasks) if task.alone is alone}
@@ -83,6 +85,14 @@ def _batch(
 
 def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
     return None if progress is None else lambda done, _: progress(before + done, total)
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Raise where `jobs` is no number of runs at a time."""
+    if jobs is not None and jobs < 1:
+        raise InputError(
+            f"{jobs} jobs: at least 1 run at a time is needed; the default is one for each core, {default_jobs()}"
+        )
 
 
 def default_jobs() -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 from handfast._handfast import ScenarioError
 
 DONE = 0
@@ -28,6 +31,14 @@ class MissingRequirementError(HandfastError):
     """Something this machine lacks; the text says how to get it."""
 
 
+def unknown(said: str, name: str, known: Iterable[str]) -> InputError:
+    """What is `said` of a name that is not among the `known` ones, with the nearest of these, and all of them."""
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return InputError(f"{said}{hint}; there are: {', '.join(names) or 'none'}")
+
+
 __all__ = [
     "DONE",
     "FAILED",
@@ -37,4 +48,5 @@ __all__ = [
     "InputError",
     "MissingRequirementError",
     "ScenarioError",
+    "unknown",
 ]

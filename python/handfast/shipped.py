@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from handfast.errors import InputError
+from handfast.errors import InputError, unknown
 
 _PACKAGE = Path(__file__).resolve().parent
 # An editable install runs from python/handfast; a wheel puts what is shipped where it puts the package.
@@ -42,5 +42,5 @@ def resolve(name: str) -> Path:
         return path
     shipped = {file.stem: file for file in scenarios()}
     if name not in shipped:
-        raise InputError(f"{name}: no such file, and no shipped scenario; there are: {', '.join(shipped) or 'none'}")
+        raise unknown(f"{name}: no such file, and no shipped scenario", name, shipped)
     return shipped[name]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from handfast import _handfast, lab
 from handfast.engine import Runnable, Task
-from handfast.errors import InputError
+from handfast.errors import unknown
 from handfast.lab import capacity
 from handfast.lab.plan import Plan
 from handfast.results import BACKENDS, LAB
@@ -37,7 +37,7 @@ def check(backends: Sequence[str], scenarios: Iterable[Scenario], schemes: Seque
     """Raise before anything runs where a backend is unknown, not available here, or cannot run a scheme."""
     for backend in backends:
         if backend not in BACKENDS:
-            raise InputError(f"there is no backend called {backend!r}; there are: {', '.join(BACKENDS)}")
+            raise unknown(f"there is no backend called {backend!r}", backend, BACKENDS)
     if LAB in backends:
         lab.require()
         for scenario in scenarios:

@@ -65,7 +65,26 @@ def test_a_missing_file(handfast: Command, tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_lists_the_shipped_ones(handfast: Command, tmp_path: Path) -> None:
-    assert "wifi-outage" in refused(handfast, tmp_path, "run", "wifi-outgae")
+    message = refused(handfast, tmp_path, "run", "wifi-outge")
+    assert "did you mean 'wifi-outage'?" in message
+    assert "wifi-roam" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("common", "--groups", "anounced"), "announced"),
+        (("common", "--schemes", "linx"), "linux"),
+        (("reproduce", "sdnn"), "sdn"),
+        (("reproduce", "sdn/7aa"), "sdn-7a"),
+        (("compare", OUTAGE, "--backend", "labb"), "lab"),
+        (("peers", "eln", "--schemes", "snop"), "snoop"),
+    ],
+)
+def test_a_misspelt_name_brings_the_nearest_one(
+    handfast: Command, tmp_path: Path, arguments: tuple[str | Path, ...], meant: str
+) -> None:
+    assert f"did you mean {meant!r}?" in refused(handfast, tmp_path, *arguments)
 
 
 def test_a_file_without_end(handfast: Command, tmp_path: Path) -> None:
@@ -87,6 +106,9 @@ def test_an_unreadable_file(handfast: Command, tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         (["--scheme", "rneo"], "tahoe, reno"),
+        (["--scheme", "rneo"], "did you mean 'reno'?"),
+        (["--jobs", "0"], "0 jobs: at least 1 run at a time"),
+        (["--jobs", "-1"], "-1 jobs"),
         (["--seed", "x"], "whole numbers"),
         (["--seed", "5..1"], "not a range"),
         (["--seed", "1..99999999999"], "not a range"),

@@ -69,6 +69,11 @@ def test_the_api_speaks_the_words_of_the_command_line(handfast: Command, tmp_pat
     assert swept.frame()["events.0.gap"].to_list() == ["1s", "2s"]
 
 
+def test_the_api_refuses_no_jobs_as_the_command_line_does() -> None:
+    with pytest.raises(hf.InputError, match="at least 1 run at a time"):
+        hf.load(OUTAGE).compare(["reno"], jobs=0)
+
+
 def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
     runs = hf.load(OUTAGE).compare(["reno"])
     (tmp_path / "result.json").write_text(hf.document(runs))

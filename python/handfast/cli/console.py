@@ -18,7 +18,8 @@ MIN_WIDTH = 80
 
 def out() -> Console:
     """The console on stdout."""
-    console = Console(file=sys.stdout, highlight=False)
+    # Without markup: brackets in a name or a description are text.
+    console = Console(file=sys.stdout, highlight=False, markup=False)
     if not console.is_terminal and console.width < MIN_WIDTH:
         console.width = MIN_WIDTH
     return console

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from handfast import api, shipped
+from handfast.engine import check_jobs
 from handfast.errors import InputError
 
 MAX_SEEDS = 1_000_000
@@ -40,9 +41,16 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 BackendOption = Annotated[
     str, typer.Option("--backend", metavar="A,B", help="Where it runs: sim, lab (real kernels; root), or sim,lab.")
 ]
+
+
+def _jobs(number: int | None) -> int | None:
+    check_jobs(number)
+    return number
+
+
 JobsOption = Annotated[
     int | None,
-    typer.Option("--jobs", "--cores", "-j", metavar="N", min=1, help="Runs at a time (default: all cores)."),
+    typer.Option("--jobs", "--cores", "-j", metavar="N", callback=_jobs, help="Runs at a time (default: all cores)."),
 ]
 
 

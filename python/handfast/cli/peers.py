@@ -48,7 +48,7 @@ def eln(
     jobs: options.JobsOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Throughput against loss on the radio, as in figure 2 of [eln], here and in ns-2 (package ns2).
+    """Throughput against loss on the radio, as in figure 2 of the ELN paper, here and in ns-2 (package ns2).
 
     \b
     handfast peers eln --quick               a look, in a minute
@@ -129,7 +129,7 @@ def _seeds(text: str | None, quick: bool) -> list[int]:
 def _table(made: Study, rows: list[Row]) -> Table:
     beyond = sum(row.beyond for row in rows)
     table = Table(
-        title=f"\\[eln] figure 2 · Mbit/s · at most {rows[0].cap} segments on their way · ns-{made.version}",
+        title=f"[eln] figure 2 · Mbit/s · at most {rows[0].cap} segments on their way · ns-{made.version}",
         caption=f"Medians of {len(made.seeds)} seeds and their intervals. {MARK}: the intervals have nothing in common "
         f"({beyond} of {len(rows)}).",
         title_justify="left",

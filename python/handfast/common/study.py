@@ -11,7 +11,7 @@ from statistics import median
 from handfast import shipped, stats, sweeps
 from handfast.common.groups import GROUPS, Group
 from handfast.engine import Progress
-from handfast.errors import InputError
+from handfast.errors import unknown
 from handfast.reproduce.paper import Plan, read_plan
 from handfast.results import Result
 from handfast.stats import Summary
@@ -137,7 +137,7 @@ def _groups(names: Sequence[str] | None) -> list[Group]:
     known = {group.key: group for group in GROUPS}
     for name in names or ():
         if name not in known:
-            raise InputError(f"there is no group {name!r}; there are: {', '.join(known)}")
+            raise unknown(f"there is no group {name!r}", name, known)
     return [group for group in GROUPS if not names or group.key in names]
 
 
@@ -145,7 +145,7 @@ def _schemes(names: Sequence[str] | None) -> list[str]:
     every = schemes()
     for name in names or ():
         if name not in every:
-            raise InputError(f"the common table has no scheme {name!r}; there are: {', '.join(every)}")
+            raise unknown(f"the common table has no scheme {name!r}", name, every)
     return [name for name in every if not names or name in names]
 
 

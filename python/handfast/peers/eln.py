@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from handfast import api, curves, figures, shipped, stats
 from handfast.engine import Progress, Task, execute
-from handfast.errors import InputError
+from handfast.errors import InputError, unknown
 from handfast.peers import ns2
 from handfast.results import SIM, Result
 from handfast.stats import Summary
@@ -64,9 +64,9 @@ class Order:
     out: Path = Path("out") / "peers" / "eln"
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.schemes if name not in SCHEMES]
-        if unknown:
-            raise InputError(f"ns-2 has no scheme {unknown[0]!r} for this figure; there are: {', '.join(SCHEMES)}")
+        strange = [name for name in self.schemes if name not in SCHEMES]
+        if strange:
+            raise unknown(f"ns-2 has no scheme {strange[0]!r} for this figure", strange[0], SCHEMES)
         if max(self.seeds) > MAX_SEED or min(self.seeds) < 1:
             raise InputError(f"seeds are streams of ns-2's generator here, from 1 to {MAX_SEED}")
 

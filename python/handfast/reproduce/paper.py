@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import json
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handfast import api, shipped, sweeps
-from handfast.errors import InputError
+from handfast.errors import InputError, unknown
 from handfast.reproduce.runs import Runs
 from handfast.reproduce.verdict import Finding
 from handfast.results import BACKENDS, SIM
@@ -147,8 +146,8 @@ def read_plan(path: Path) -> Plan:
     """Read a sweep's file."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        if unknown := sorted(set(data) - KEYS):
-            raise InputError(f"{path}: unknown key {unknown[0]!r}; there are: {', '.join(sorted(KEYS))}")
+        if strange := sorted(set(data) - KEYS):
+            raise unknown(f"{path}: unknown key {strange[0]!r}", strange[0], sorted(KEYS))
         return Plan(
             name=path.stem,
             scenario=path.parent.parent / data["scenario"],
@@ -180,7 +179,7 @@ def _seeds(path: Path, count: object) -> tuple[int, ...]:
 def _backends(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in BACKENDS:
-            raise InputError(f"{path}: there is no backend called {name!r}; there are: {', '.join(BACKENDS)}")
+            raise unknown(f"{path}: there is no backend called {name!r}", name, BACKENDS)
     return tuple(names)
 
 
@@ -227,7 +226,7 @@ class Paper:
         wanted = {name if name.startswith(f"{self.key}-") else f"{self.key}-{name}" for name in names}
         known = [claim.id for claim in self.claims.all]
         for name in sorted(wanted - set(known)):
-            raise InputError(f"{self.key} has no claim {name!r}{_nearest(name, known)}; there are: {', '.join(known)}")
+            raise unknown(f"{self.key} has no claim {name!r}", name, known)
         if wanted:
             return [claim for claim in self.claims.all if claim.id in wanted]
         return [claim for claim in self.claims.all if beyond or not claim.beyond]
@@ -242,7 +241,7 @@ def load(key: str, directories: Sequence[Path] | None = None) -> Paper:
     """The paper called `key`."""
     found = {directory.name: directory for directory in directories or shipped.papers()}
     if key not in found:
-        raise InputError(f"there is no paper {key!r}{_nearest(key, found)}; there are: {', '.join(found) or 'none'}")
+        raise unknown(f"there is no paper {key!r}", key, found)
     claims = _module(found[key]).CLAIMS
     if not isinstance(claims, Claims) or claims.key != key:
         raise InputError(f"{found[key] / CLAIMS}.py: CLAIMS is not the claims of {key!r}")
@@ -263,8 +262,3 @@ def _module(directory: Path) -> Any:  # noqa: ANN401 (a module known by its path
         sys.modules[name] = package
         spec.loader.exec_module(package)
     return importlib.import_module(f"{name}.{CLAIMS}")
-
-
-def _nearest(name: str, known: Any) -> str:  # noqa: ANN401 (any collection of names)
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
