@@ -7,6 +7,7 @@
 # make bench-controller  what the daemon costs, beside os-ken; writes out/bench-controller.json
 # make picture  draws README's picture of one roam again
 # make common   the common table: README's first picture and table, and docs/reference/common.md's
+# make docs     the documentation as a site: out/docs/site/index.html; works offline, search included
 # make clean    removes what the others made
 
 PYTHON ?= python3
@@ -24,7 +25,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-campus picture common clean
+.PHONY: demo build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-campus picture common docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -53,7 +54,7 @@ lint-rust:
 lint-python: $(VENV)/.dev
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --quiet --check
-	$(BIN)/mypy python tests/python papers $(wildcard bench)
+	$(BIN)/mypy python tests/python papers $(wildcard bench) tools/docs_site
 	$(BIN)/stubtest handfast._handfast
 
 bench:
@@ -76,6 +77,15 @@ common: $(VENV)/.built
 	cp out/common/common.svg docs/img/common.svg
 	$(PYTHON) tools/put-between README.md 'handfast common' out/common/short.md
 	$(PYTHON) tools/put-between docs/reference/common.md 'handfast common' out/common/whole.md
+
+# The pages of the daemon's commands are made from this one's help.
+HANDFASTD ?= target/release/handfastd
+
+docs: $(VENV)/.docs $(HANDFASTD)
+	@PYTHONPATH=tools $(BIN)/python -m docs_site out/docs/source $(HANDFASTD)
+	@$(BIN)/zensical build --clean --strict --config-file out/docs/zensical.toml
+	@PYTHONPATH=tools $(BIN)/python -m docs_site.check out/docs/site
+	@echo "open out/docs/site/index.html"
 
 clean:
 	rm -rf $(VENV) out target python/handfast/*.so
@@ -101,4 +111,10 @@ target/release/handfastd: $(RUST)
 # With the tools of `make test` and `make lint`.
 $(VENV)/.dev: $(VENV)/.built
 	@$(MATURIN) --extras dev $(QUIETLY)
+	@touch $@
+
+# With the generator of `make docs`. By pip alone: the extension stays as it is, for tests may be using it.
+$(VENV)/.docs: pyproject.toml | $(VENV)/.built
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' \
+		| $(PIP) install --requirement /dev/stdin
 	@touch $@

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 
 from handfast.common.remedies import changes, cheapest_first
 from handfast.common.study import BASELINE, Cell, Row, Study
 from handfast.tables import UNKNOWN
+
+WIDTH = 100
+"""Of lines of text."""
 
 
 def whole(made: Study) -> str:
@@ -123,5 +127,5 @@ def _notes(made: Study) -> str:
         for scheme, why in row.group.cannot.items():
             if scheme in made.schemes:
                 reasons.setdefault(f"{row.group.title}: {why}", {})[f"`{scheme}`"] = None
-    lines = (f"\nNot run ({UNKNOWN}): {', '.join(some)}; {why}.\n" for why, some in reasons.items())
-    return "".join(lines)
+    lines = (f"Not run ({UNKNOWN}): {', '.join(some)}; {why}." for why, some in reasons.items())
+    return "".join("\n" + textwrap.fill(line, WIDTH) + "\n" for line in lines)
