@@ -106,7 +106,7 @@ fn controller(command: &ControllerCommand) -> Result<(), String> {
         print!("{}", settings.plan());
         return Ok(());
     }
-    handfast_daemon::start_log(settings.log);
+    handfast_daemon::start_log(settings.log, settings.controller.mode);
     let recorder = command.record.as_deref().map(|path| record(path, &text)).transpose()?;
     let daemon = Daemon::start(settings, recorder).map_err(|failure| format!("error: {failure}"))?;
     daemon.run().map_err(|failure| format!("error: {failure}"))

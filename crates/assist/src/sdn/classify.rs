@@ -1,13 +1,15 @@
 //! What a frame is, and to which connection it belongs.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Checksums, LinkType, Packet, ParseError};
 
 pub use crate::connection::ConnectionKey;
 
-/// Kinds of packets. Only TCP is held: other protocols have timers of their own that a burst of old packets does not
-/// help (docs/explanation/deviations.md).
+/// Kinds of packets. TCP is held, UDP for a short while: other protocols have timers of their own that a burst of old
+/// packets does not help (docs/explanation/deviations.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// TCP over IPv4 or IPv6.
@@ -39,6 +41,8 @@ impl Class {
 /// A frame that was looked at.
 pub(crate) enum Seen {
     Tcp(ConnectionKey, Segment),
+    /// UDP, with the address that it is for.
+    Datagram(Class, IpAddr),
     Other(Class),
 }
 
@@ -50,8 +54,11 @@ pub(crate) fn look(frame: &Bytes) -> Seen {
             let key = ConnectionKey { src, dst, src_port: segment.src_port, dst_port: segment.dst_port };
             Seen::Tcp(key, segment)
         }
-        Ok(Packet { body: Body::Other { protocol, payload }, .. }) => {
-            Seen::Other(class_of(protocol, &payload.slice(0, 4).to_bytes()))
+        Ok(Packet { dst, body: Body::Other { protocol, payload }, .. }) => {
+            match class_of(protocol, &payload.slice(0, 4).to_bytes()) {
+                class @ (Class::Udp | Class::Quic) => Seen::Datagram(class, dst),
+                class => Seen::Other(class),
+            }
         }
         Err(ParseError::Fragment { .. }) => Seen::Other(Class::Fragment),
         Err(ParseError::EtherType(ETHER_TYPE_ARP)) => Seen::Other(Class::Arp),
@@ -90,6 +97,10 @@ mod tests {
         change(&mut frame);
         match look(&frame.into()) {
             Seen::Tcp(..) => Class::Tcp,
+            Seen::Datagram(class, dst) => {
+                assert_eq!(dst, packet.dst);
+                class
+            }
             Seen::Other(class) => class,
         }
     }

@@ -17,7 +17,7 @@ pub enum Policy {
 
 impl Policy {
     /// Whether what comes for a station that is away goes to the controller.
-    pub(crate) fn holds(self) -> bool {
+    pub fn holds(self) -> bool {
         self != Self::Bare
     }
 }
@@ -73,6 +73,32 @@ impl Default for Limits {
     }
 }
 
+/// Bounds of the datagrams that are held, beside those of TCP: neither takes room from the other. A datagram that would
+/// exceed one takes the place of the oldest of the same station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramLimits {
+    /// How old a datagram may get in a hold. Zero: datagrams are dropped, as other packets are.
+    pub age: Duration,
+    /// How many for a station.
+    pub count: usize,
+    /// Held for a station.
+    pub per_station: Bytes,
+    /// Held in all.
+    pub total: Bytes,
+}
+
+impl Default for DatagramLimits {
+    fn default() -> Self {
+        Self {
+            // After a second QUIC has sent most of it again, and a call has filled the gap.
+            age: Duration::from_secs(1),
+            count: 1000,
+            per_station: Bytes(1 << 20),
+            total: Bytes(64 << 20),
+        }
+    }
+}
+
 /// What a controller is told.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -82,8 +108,10 @@ pub struct Config {
     pub mode: Mode,
     /// How held segments leave.
     pub release: Release,
-    /// Bounds.
+    /// Bounds of segments.
     pub limits: Limits,
+    /// Bounds of datagrams.
+    pub datagrams: DatagramLimits,
     /// How long a station may be away before what is held for it is dropped and its rules go. The divert rule's own hard
     /// timeout lies just beyond it, so that switches do the same when the controller is dead.
     pub hold_expiry: Duration,
@@ -110,6 +138,7 @@ impl Config {
             mode: Mode::Act,
             release,
             limits: Limits::default(),
+            datagrams: DatagramLimits::default(),
             // The longest disconnection of `[sdn]` §4 is 7 s.
             hold_expiry: Duration::from_secs(10),
             // hostapd notices after 300 s that a silent station is gone (`ap_max_inactivity`).

@@ -36,7 +36,7 @@ impl Controller {
     pub fn new(config: Config) -> Self {
         let switches = Switches::new(config.mode, config.echo_interval);
         Self {
-            shared: Shared { config, switches, counters: Counters::default(), held: 0 },
+            shared: Shared { config, switches, counters: Counters::default(), held: 0, datagrams: 0 },
             stations: BTreeMap::new(),
             due: BTreeSet::new(),
             waiting: BTreeMap::new(),
@@ -51,9 +51,14 @@ impl Controller {
         &self.shared.counters
     }
 
-    /// What it holds: frames' bytes and what it takes to keep them.
+    /// What it holds of TCP: frames' bytes and what it takes to keep them.
     pub fn held(&self) -> handfast_core::Bytes {
         handfast_core::Bytes(self.shared.held)
+    }
+
+    /// What it holds of datagrams.
+    pub fn held_datagrams(&self) -> handfast_core::Bytes {
+        handfast_core::Bytes(self.shared.datagrams)
     }
 
     /// Connections that have a queue.
@@ -114,10 +119,11 @@ impl Controller {
 
     /// Does something to a station, and enters when it is due next, what it waits for, and whether something is held.
     fn with(&mut self, address: EthAddr, act: impl FnOnce(&mut Station, &mut Shared)) {
+        let age = self.shared.config.datagrams.age;
         let Some(station) = self.stations.get_mut(&address) else { return };
-        let before = (station.deadline(), station.barrier(), station.away_since());
+        let before = (station.deadline(age), station.barrier(), station.away_since());
         act(station, &mut self.shared);
-        let after = (station.deadline(), station.barrier(), station.away_since());
+        let after = (station.deadline(age), station.barrier(), station.away_since());
         if before.0 != after.0 {
             self.due.remove(&(before.0, address));
             self.due.insert((after.0, address));
@@ -166,11 +172,14 @@ impl Controller {
         match (kind, seen) {
             // A copy: the packet itself is on its way.
             (Kind::Watch, Seen::Tcp(key, segment)) => self.watch(address, key, &segment, out),
-            (Kind::Watch, Seen::Other(_)) => {}
+            (Kind::Watch, Seen::Datagram(..) | Seen::Other(_)) => {}
             _ if !self.stations.contains_key(&address) => {
                 stray(datapath_id, packet.data, &mut self.shared, out);
             }
             (_, Seen::Tcp(key, segment)) => self.on_segment(now, address, key, &segment, &packet.data, out),
+            (_, Seen::Datagram(class, to)) => self.with(address, |station, shared| {
+                station.on_datagram(now, (class, to), &packet.data, shared, out);
+            }),
             (_, Seen::Other(class)) => {
                 let back = packet.matches.in_port.map(|port| (datapath_id, port));
                 self.with(address, |station, shared| {
@@ -323,7 +332,7 @@ impl Controller {
             What::Delivered(_) => return Ok(()),
         };
         self.departed.forget(address);
-        self.due.insert((station.deadline(), address));
+        self.due.insert((station.deadline(self.shared.config.datagrams.age), address));
         self.stations.insert(address, station);
         Ok(())
     }
@@ -350,7 +359,7 @@ impl Controller {
     fn forget(&mut self, now: Instant, address: EthAddr) {
         let Some(mut station) = self.stations.remove(&address) else { return };
         self.departed.remember(now, address, station.epoch(), self.shared.config.limits.stations);
-        self.due.remove(&(station.deadline(), address));
+        self.due.remove(&(station.deadline(self.shared.config.datagrams.age), address));
         station.barrier().map(|barrier| self.waiting.remove(&barrier));
         self.tracking.closed(station.hold().connections());
     }

@@ -24,6 +24,14 @@ pub struct Counters {
     pub evicted: u64,
     /// Held segments dropped because their station, or the switch to which it is attached, stayed away.
     pub expired: u64,
+    /// Datagrams held.
+    pub datagrams_held: u64,
+    /// Held datagrams sent on.
+    pub datagrams_released: u64,
+    /// Held datagrams dropped because they were too old, or because their station or its switch stayed away.
+    pub datagrams_expired: u64,
+    /// Held datagrams dropped for newer ones of the same station.
+    pub datagrams_evicted: u64,
     /// Packets that came through the controller after the way had led past it again: sent on at once, but what went
     /// straight may have overtaken them.
     pub late: u64,
@@ -55,7 +63,7 @@ pub struct Counters {
 
 impl Counters {
     /// Every counter that is one number, with its name.
-    pub fn totals(&self) -> [(&'static str, u64); 20] {
+    pub fn totals(&self) -> [(&'static str, u64); 24] {
         // Every field by name: a new one is either here or left out on purpose.
         let Self {
             packet_ins,
@@ -67,6 +75,10 @@ impl Counters {
             refused,
             evicted,
             expired,
+            datagrams_held,
+            datagrams_released,
+            datagrams_expired,
+            datagrams_evicted,
             late,
             strays,
             unsettled,
@@ -91,6 +103,10 @@ impl Counters {
             ("refused", refused),
             ("evicted", evicted),
             ("expired", expired),
+            ("datagrams_held", datagrams_held),
+            ("datagrams_released", datagrams_released),
+            ("datagrams_expired", datagrams_expired),
+            ("datagrams_evicted", datagrams_evicted),
             ("late", late),
             ("strays", strays),
             ("unsettled", unsettled),

@@ -1,4 +1,4 @@
-//! What is held for one station: a queue for each of its connections.
+//! What is held for one station: a queue for each of its connections, and one for datagrams.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -7,6 +7,7 @@ use bytes::Bytes;
 use handfast_wire::tcp::Segment;
 
 use super::ConnectionKey;
+use super::datagrams::Datagrams;
 use super::queue::{Put, Queue};
 
 /// The queues of a station, and in which order they have their turn.
@@ -19,6 +20,7 @@ pub(crate) struct Hold {
     addresses: BTreeSet<IpAddr>,
     cost: u64,
     segments: u64,
+    pub(crate) datagrams: Datagrams,
 }
 
 /// Addresses of a station that are remembered. It has one of each family, and some more of IPv6.
@@ -27,15 +29,15 @@ const MOST_ADDRESSES: usize = 16;
 impl Hold {
     /// Whether nothing is held.
     pub(crate) fn is_empty(&self) -> bool {
-        self.turns.is_empty()
+        self.turns.is_empty() && self.datagrams.is_empty()
     }
 
-    /// What is held counts so much.
+    /// What is held of TCP counts so much.
     pub(crate) fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// Frames held.
+    /// Segments held.
     pub(crate) fn segments(&self) -> u64 {
         self.segments
     }
@@ -44,13 +46,18 @@ impl Hold {
     pub(crate) fn open(&mut self, key: ConnectionKey) -> bool {
         let known = self.queues.len();
         self.queues.entry(key).or_default();
-        if self.addresses.len() < MOST_ADDRESSES {
-            self.addresses.insert(key.dst);
-        }
+        self.lead_to(key.dst);
         self.queues.len() > known
     }
 
-    /// Whether connections to this address were seen.
+    /// Something has come for this address.
+    pub(crate) fn lead_to(&mut self, address: IpAddr) {
+        if self.addresses.len() < MOST_ADDRESSES {
+            self.addresses.insert(address);
+        }
+    }
+
+    /// Whether connections or datagrams to this address were seen.
     pub(crate) fn leads_to(&self, address: IpAddr) -> bool {
         self.addresses.contains(&address)
     }
@@ -97,7 +104,7 @@ impl Hold {
         put
     }
 
-    /// What leaves next: connections take turns, so that a long one does not keep the others waiting.
+    /// The segment that leaves next: connections take turns, so that a long one does not keep the others waiting.
     pub(crate) fn take(&mut self) -> Option<Bytes> {
         let key = self.turns.pop_front()?;
         let queue = self.queues.get_mut(&key)?;
@@ -130,7 +137,7 @@ impl Hold {
         frames
     }
 
-    /// Drops all that is held; the number of frames. The queues stay.
+    /// Drops all that is held of TCP; the number of frames. The queues stay.
     pub(crate) fn clear(&mut self) -> u64 {
         while let Some(key) = self.turns.pop_front() {
             self.queues.insert(key, Queue::default());

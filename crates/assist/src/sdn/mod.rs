@@ -4,6 +4,7 @@
 //! switches send what is for it to the controller ([`Policy::Spurious`], Algorithm 1), which holds each segment once and
 //! makes up no acknowledgment. When the station is back they are released in order, at the rate that its radio carries;
 //! their acknowledgments tell the sender that its timeouts were spurious, and it goes on as if nothing had happened.
+//! Datagrams, QUIC's included, are held beside them for a second at most.
 //!
 //! The controller owns no connection and no clock. Its driver passes on what switches and access points say
 //! ([`Controller::on_message`], [`Controller::on_notice`]), calls [`Controller::on_timer`] at [`Controller::deadline`], and
@@ -14,6 +15,7 @@ mod classify;
 mod config;
 mod controller;
 mod counters;
+mod datagrams;
 mod departed;
 mod fabric;
 mod hold;
@@ -31,9 +33,10 @@ mod zwa;
 
 pub use channel::Channel;
 pub use classify::{Class, ConnectionKey};
-pub use config::{Config, Limits, Mode, Policy, Release};
+pub use config::{Config, DatagramLimits, Limits, Mode, Policy, Release};
 pub use controller::Controller;
 pub use counters::Counters;
+pub use datagrams::DatagramCounts;
 pub use fabric::{AccessPoint, ApId, Fabric};
 pub use notice::{Notice, What};
 pub use outbox::{ConnId, Ignored, Outbox, Output, Record};

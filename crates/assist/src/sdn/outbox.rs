@@ -3,7 +3,7 @@
 use handfast_core::{Bytes, Duration};
 use handfast_wire::openflow::{EthAddr, Message};
 
-use super::ApId;
+use super::{ApId, DatagramCounts};
 
 /// A connection to a switch: a number that its driver gives it and uses once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,6 +100,8 @@ pub enum Record {
         bytes: Bytes,
         /// From the association's news to now.
         took: Duration,
+        /// And datagrams, since it left.
+        datagrams: DatagramCounts,
     },
     /// It was away for too long: what was held is dropped and its rules are gone.
     Expired {
@@ -107,6 +109,8 @@ pub enum Record {
         station: EthAddr,
         /// Segments dropped.
         segments: u64,
+        /// Datagrams, since it left.
+        datagrams: DatagramCounts,
     },
     /// It is back, but the switch to which it is attached is not: what was held for it is dropped.
     Undelivered {
@@ -114,6 +118,8 @@ pub enum Record {
         station: EthAddr,
         /// Segments dropped.
         segments: u64,
+        /// Datagrams, since it left.
+        datagrams: DatagramCounts,
     },
     /// It lost what was held for it to another station.
     Evicted {

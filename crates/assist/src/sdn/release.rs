@@ -1,7 +1,9 @@
 //! The release of what was held: in order, at a pace, until nothing is on its way through the controller any more.
 
-use handfast_core::{Bytes, Instant};
+use bytes::Bytes;
+use handfast_core::{Bytes as Count, Instant};
 
+use super::datagrams::Datagrams;
 use super::hold::Hold;
 use super::pace::Pace;
 use super::station::Shared;
@@ -20,6 +22,8 @@ pub(super) struct Returning {
     pace: Pace,
     /// How many of the segments that were held at its return are left.
     backlog: u64,
+    /// Whether a datagram left last, where there are segments too.
+    datagram_s_turn: bool,
     /// Whether the switch to which they go is not connected.
     pub(super) stuck: bool,
     pub(super) segments: u64,
@@ -47,7 +51,7 @@ pub(super) enum Passed {
         /// Segments released.
         segments: u64,
         /// Their frames' bytes.
-        bytes: Bytes,
+        bytes: Count,
     },
 }
 
@@ -60,6 +64,7 @@ impl Returning {
             expires: now + shared.config.hold_expiry,
             pace: Pace::new(shared.config.release, radio, now),
             backlog: hold.segments(),
+            datagram_s_turn: true,
             stuck: false,
             segments: 0,
             bytes: 0,
@@ -84,16 +89,13 @@ impl Returning {
     /// Sends what is held as far as the pace allows, and then begins to settle.
     pub(super) fn send(&mut self, now: Instant, hold: &mut Hold, shared: &mut Shared, out: &mut Outbox) {
         self.stuck = !shared.reaches(self.ap);
-        while !self.stuck && self.pace.next() <= now {
-            let Some(frame) = hold.take() else { break };
+        while !self.stuck && (self.pace.next() <= now || self.only_new_datagrams(now, hold, shared)) {
             // What came since its return is clocked by acknowledgments at the very rate at which the hold is emptied: at
             // this rate it would never end.
-            let times = if self.backlog > 0 { 1 } else { CATCH_UP };
-            self.backlog = self.backlog.saturating_sub(1);
+            let behind = self.backlog > 0 || hold.datagrams.reach_back_to(self.since);
+            let times = if behind { 1 } else { CATCH_UP };
+            let Some(frame) = self.next(hold, shared) else { break };
             self.pace.spend(now, frame.len(), times);
-            self.segments += 1;
-            self.bytes += frame.len() as u64;
-            shared.released(&frame);
             shared.emit(self.ap, frame, out);
         }
         if hold.is_empty() {
@@ -101,6 +103,27 @@ impl Returning {
         } else {
             self.forget_barrier();
         }
+    }
+
+    /// What leaves next. While there are both, segments and datagrams take turns: datagrams must not wait for a long hold,
+    /// and segments not for a flood.
+    fn next(&mut self, hold: &mut Hold, shared: &mut Shared) -> Option<Bytes> {
+        self.datagram_s_turn = !self.datagram_s_turn && !hold.datagrams.is_empty();
+        if self.datagram_s_turn || hold.segments() == 0 {
+            return shared.datagrams(&mut hold.datagrams, Datagrams::take);
+        }
+        let frame = hold.take()?;
+        self.backlog = self.backlog.saturating_sub(1);
+        self.segments += 1;
+        self.bytes += frame.len() as u64;
+        shared.released(&frame);
+        Some(frame)
+    }
+
+    /// Whether nothing is left but datagrams that came since its return, and these have been paced for as long as one may
+    /// be held: where they come faster than the pace, the release would not end. They leave as they would without it.
+    fn only_new_datagrams(&self, now: Instant, hold: &Hold, shared: &Shared) -> bool {
+        hold.segments() == 0 && !hold.datagrams.is_empty() && now >= self.since + shared.config.datagrams.age
     }
 
     /// The hold is empty: a barrier, so that what was sent has left the switch before anything goes straight.
@@ -134,7 +157,7 @@ impl Returning {
             return Passed::NotYet;
         }
         shared.counters.unsettled += u64::from(!settling.quiet);
-        Passed::Done { segments: self.segments, bytes: Bytes(self.bytes) }
+        Passed::Done { segments: self.segments, bytes: Count(self.bytes) }
     }
 
     /// When something is due.
@@ -146,7 +169,7 @@ impl Returning {
 
 impl Shared {
     /// A held frame leaves.
-    pub(super) fn released(&mut self, frame: &bytes::Bytes) {
+    pub(super) fn released(&mut self, frame: &Bytes) {
         self.held -= queue::cost(frame);
         self.counters.released += 1;
     }

@@ -1,17 +1,19 @@
 //! One station: where it is, what is held for it, and what follows from either.
 
+mod datagrams;
 mod way;
 mod zero_window;
 
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use handfast_core::Instant;
+use handfast_core::{Duration, Instant};
 use handfast_wire::Solicitation;
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::tcp::Segment;
 
 use super::classify::Class;
+use super::datagrams::Datagrams;
 use super::hold::Hold;
 use super::queue::{self, Put};
 use super::release::{Passed, Returning};
@@ -25,8 +27,10 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) switches: Switches,
     pub(crate) counters: Counters,
-    /// What is held in all.
+    /// What is held of TCP in all.
     pub(crate) held: u64,
+    /// And of datagrams.
+    pub(crate) datagrams: u64,
 }
 
 impl Shared {
@@ -131,13 +135,13 @@ impl Station {
         &mut self.hold
     }
 
-    /// Since when it is away, while something is held.
+    /// Since when it is away, while segments are held.
     pub(crate) fn away_since(&self) -> Option<Instant> {
         match self.state {
             State::Present { .. } => None,
             State::Away { since, .. } | State::Returning(Returning { since, .. }) => Some(since),
         }
-        .filter(|_| !self.hold.is_empty())
+        .filter(|_| self.hold.segments() > 0)
     }
 
     /// Whether it is associated with `ap`, as far as is known.
@@ -330,11 +334,16 @@ impl Station {
                 }
             }
             State::Present { ap, .. } | State::Returning(Returning { ap, .. }) => {
-                shared.counters.passed_other[class as usize] += 1;
-                shared.emit(ap, frame.clone(), out);
-                self.sent(1);
+                self.pass(class, ap, frame, shared, out);
             }
         }
+    }
+
+    /// A packet goes on at once.
+    fn pass(&mut self, class: Class, ap: ApId, frame: &Bytes, shared: &mut Shared, out: &mut Outbox) {
+        shared.counters.passed_other[class as usize] += 1;
+        shared.emit(ap, frame.clone(), out);
+        self.sent(1);
     }
 
     /// The answer that it would give to a neighbour who asks it whether it is still there (RFC 1122 §2.3.2.1 (2), RFC 4861
@@ -347,10 +356,11 @@ impl Station {
 
     /// Sends what is held, as far as its pace allows.
     fn release(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
+        self.expire_datagrams(now, shared);
         if let State::Returning(returning) = &mut self.state {
-            let before = returning.segments;
+            let before = returning.segments + self.hold.datagrams.counts().released;
             returning.send(now, &mut self.hold, shared, out);
-            let sent = returning.segments - before;
+            let sent = returning.segments + self.hold.datagrams.counts().released - before;
             self.sent(sent);
         }
     }
@@ -372,26 +382,29 @@ impl Station {
         };
         let (ap, took) = (returning.ap, now.since(returning.since));
         self.open_way(now, ap, shared, out);
-        out.record(Record::Released { station: self.address, segments, bytes, took });
+        let datagrams = self.hold.datagrams.take_counts();
+        out.record(Record::Released { station: self.address, segments, bytes, took, datagrams });
     }
 
-    /// Drops what is held; how many frames that were.
+    /// Drops what is held of TCP; how many frames that were.
     pub(crate) fn drop_hold(&mut self, shared: &mut Shared) -> u64 {
         shared.held -= self.hold.cost();
         self.hold.clear()
     }
 
-    /// When something is due.
-    pub(crate) fn deadline(&self) -> Instant {
-        match &self.state {
+    /// When something is due. `age`: how old a datagram may get.
+    pub(crate) fn deadline(&self, age: Duration) -> Instant {
+        let of_state = match &self.state {
             State::Present { renew, .. } => *renew,
             State::Away { expires, .. } => *expires,
             State::Returning(returning) => returning.deadline(&self.hold),
-        }
+        };
+        self.hold.datagrams.deadline(age).map_or(of_state, |oldest| oldest.min(of_state))
     }
 
     /// Does what is due.
     pub(crate) fn on_timer(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) -> Fate {
+        self.expire_datagrams(now, shared);
         match &self.state {
             State::Present { ap, renew } if *renew <= now => {
                 let ap = *ap;
@@ -404,7 +417,8 @@ impl Station {
                 if shared.reaches(ap) {
                     shared.counters.unsettled += 1;
                 } else {
-                    out.record(Record::Undelivered { station: self.address, segments });
+                    let datagrams = self.hold.datagrams.take_counts();
+                    out.record(Record::Undelivered { station: self.address, segments, datagrams });
                 }
                 // It is associated: its way is made where switches are, and at the others when they come.
                 self.open_way(now, ap, shared, out);
@@ -426,11 +440,12 @@ impl Station {
         for datapath_id in self.reinstalled(shared) {
             shared.switches.order(datapath_id, Band::forget(self.address), out);
         }
-        out.record(Record::Expired { station: self.address, segments });
+        let datagrams = self.hold.datagrams.take_counts();
+        out.record(Record::Expired { station: self.address, segments, datagrams });
     }
 
     /// Sends all that is held to where the station is, whatever its pace, or drops it where that is not possible; how many
-    /// frames were dropped.
+    /// segments were dropped.
     pub(crate) fn flush(&mut self, shared: &mut Shared, out: &mut Outbox) -> u64 {
         if let State::Returning(Returning { ap, .. }) = self.state
             && shared.reaches(ap)
@@ -439,7 +454,11 @@ impl Station {
                 shared.released(&frame);
                 shared.emit(ap, frame, out);
             }
+            while let Some(frame) = shared.datagrams(&mut self.hold.datagrams, Datagrams::take) {
+                shared.emit(ap, frame, out);
+            }
         }
+        shared.datagrams(&mut self.hold.datagrams, Datagrams::clear);
         let dropped = self.drop_hold(shared);
         shared.counters.expired += dropped;
         dropped

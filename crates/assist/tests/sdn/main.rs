@@ -1,6 +1,7 @@
 //! The SDN controller with switches: by rule, by random sequences, by faults.
 
 mod absence;
+mod datagrams;
 mod faults;
 mod neighbours;
 mod passing;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_assist::sdn::{Config, Departure, Policy, Record, Release, What};
 use handfast_core::{Bytes, Duration, Instant};
+use handfast_wire::Body;
 use handfast_wire::tcp::{Flags, Segment};
-use handfast_wire::{Body, Payload};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ enum Op {
     Again(u16, u32),
     Ack(u16),
     Control(u16, Flags),
-    Udp,
+    Udp(usize),
     /// Its association ends, and the controller hears of it.
     Leave,
     /// A new one begins.
@@ -39,7 +39,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (port.clone(), 0..20_u32).prop_map(|(port, back)| Op::Again(port, back)),
         1 => port.clone().prop_map(Op::Ack),
         1 => (port, prop_oneof![Just(Flags::SYN), Just(Flags::FIN), Just(Flags::RST)]).prop_map(|(p, f)| Op::Control(p, f)),
-        1 => Just(Op::Udp),
+        4 => (0..1000_usize).prop_map(Op::Udp),
         2 => Just(Op::Leave),
         2 => (0..2_u32).prop_map(Op::Arrive),
         1 => (0..3_u32, 0..6_u64, any::<bool>()).prop_map(|(ap, epoch, what)| Op::Noise(ap, epoch, what)),
@@ -73,10 +73,7 @@ impl Player {
             }
             Op::Ack(port) => drop(world.segment(port, Segment { flags: Flags::ACK, ..Segment::EMPTY })),
             Op::Control(port, flags) => drop(world.segment(port, Segment { flags, ..Segment::EMPTY })),
-            Op::Udp => {
-                let payload = Payload::Bytes(vec![0; 8].into());
-                world.packet(Body::Other { protocol: 17, payload });
-            }
+            Op::Udp(len) => drop(world.datagram(len)),
             Op::Leave => {
                 // Within a round trip of the way's opening the switch still sends some segments here and others straight,
                 // whatever the controller thinks: no rule of this protocol can keep the order of these.
@@ -115,7 +112,11 @@ impl Player {
         let (controller, limits) = (self.world.plane.controller(), &self.config.limits);
         assert!(controller.held() <= limits.total && controller.held() <= limits.per_station);
         assert!(controller.connections() <= limits.connections);
+        let most = self.config.datagrams;
+        assert!(controller.held_datagrams() <= most.total.min(most.per_station));
         let counters = controller.counters();
+        let gone = counters.datagrams_released + counters.datagrams_expired + counters.datagrams_evicted;
+        assert_eq!(counters.datagrams_held == gone, controller.held_datagrams() == Bytes(0));
         let gone = counters.released + counters.expired + counters.evicted;
         assert!(counters.held >= gone);
         assert_eq!(counters.held == gone, controller.held() == Bytes(0), "what is not gone is held");
@@ -163,12 +164,29 @@ fn overtaken(world: &World) -> u64 {
     overtaken
 }
 
+/// How many datagrams left after one that was sent later, and whether one left that was held for too long.
+fn datagrams_overtaken(world: &World, most: Duration) -> (u64, bool) {
+    let (mut last, mut overtaken, mut too_old) = (0, 0, false);
+    let arrives = |left: &&Left| matches!(left.departure, Departure::By(..)) && !left.away;
+    let datagrams =
+        world.left.iter().filter(arrives).filter(|left| !matches!(left.packet().body, Body::Tcp(_)));
+    for left in datagrams {
+        overtaken += u64::from(left.tag() < last);
+        last = last.max(left.tag());
+        too_old |= left.at.since(world.sent_at[usize::from(left.tag())]) > most;
+    }
+    (overtaken, too_old)
+}
+
 fn small() -> Config {
     let mut config = config(Policy::Spurious, paced());
     config.limits.per_connection = Bytes(8_000);
     config.limits.per_station = Bytes(16_000);
     config.limits.total = Bytes(12_000);
     config.limits.connections = 2;
+    config.datagrams.count = 5;
+    config.datagrams.per_station = Bytes(3_000);
+    config.datagrams.total = Bytes(2_500);
     config
 }
 
@@ -200,6 +218,12 @@ proptest! {
         if delay == 0 {
             prop_assert_eq!(late, 0);
         }
+        // What came by way of the controller when the way was open already was overtaken by what went straight.
+        let age = config.datagrams.age + player.delay * 2;
+        let (overtaken, too_old) = datagrams_overtaken(&player.world, age);
+        let passed = controller.counters().passed_other[1];
+        prop_assert!(overtaken <= passed && !too_old, "{} datagrams overtaken, {} passed", overtaken, passed);
+        prop_assert_eq!(controller.held_datagrams(), Bytes(0));
         prop_assert_eq!(player.world.plane.switch(0).counters().errors, 0, "the switch understands every order");
     }
 
@@ -212,6 +236,7 @@ proptest! {
         }
         player.world.wait(ms(30_000));
         nothing_is_made_up(&player.world);
-        prop_assert_eq!(player.world.plane.controller().held(), Bytes(0));
+        let controller = player.world.plane.controller();
+        prop_assert_eq!((controller.held(), controller.held_datagrams()), (Bytes(0), Bytes(0)));
     }
 }

@@ -272,20 +272,20 @@ fn what_exceeds_a_bound_is_not_held() {
 #[test]
 fn other_protocols_are_dropped_while_it_is_away_and_pass_during_the_release() {
     let mut world = spurious();
-    let udp = || Body::Other { protocol: 17, payload: Payload::Bytes(vec![0, 53, 0, 53, 0, 8, 0, 0].into()) };
+    let icmp = || Body::Other { protocol: 1, payload: Payload::Bytes(vec![8, 0, 0, 0, 0, 8, 0, 0].into()) };
     world.tell(0, 1, What::Disassociated);
     world.wait(ms(2));
-    world.packet(udp());
+    world.packet(icmp());
     for _ in 0..20 {
         world.data(4000);
     }
     world.wait(ms(2));
     world.tell(1, 2, What::Associated);
     world.wait(ms(2));
-    let passes = world.packet(udp());
+    let passes = world.packet(icmp());
     world.wait(ms(20));
     let counters = world.plane.controller().counters();
-    assert_eq!((counters.dropped_other[1], counters.passed_other[1]), (1, 1));
+    assert_eq!((counters.dropped_other[3], counters.passed_other[3]), (1, 1));
     assert!(world.tags_by(AP[1]).contains(&passes));
 }
 

@@ -68,6 +68,7 @@ pub(crate) struct World {
     pub(crate) plane: ControlPlane,
     pub(crate) now: Instant,
     pub(crate) sent: Vec<Packet>,
+    pub(crate) sent_at: Vec<Instant>,
     pub(crate) left: Vec<Left>,
     pub(crate) records: Vec<(Instant, Record)>,
     pub(crate) next_seq: BTreeMap<u16, u32>,
@@ -85,9 +86,9 @@ impl World {
     pub(crate) fn by(config: Config, channel: Channel, greetings: Duration) -> Self {
         let setup = SwitchSetup::new(DATAPATH, [WIRED, AP[0], AP[1]]);
         let plane = ControlPlane::new(Instant::ZERO, config, [setup], channel);
-        let (sent, left, records) = (Vec::new(), Vec::new(), Vec::new());
+        let (sent, sent_at, left, records) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (now, next_seq) = (Instant::ZERO, BTreeMap::new());
-        let mut this = Self { plane, now, sent, left, records, next_seq, timed: false, away: false };
+        let mut this = Self { plane, now, sent, sent_at, left, records, next_seq, timed: false, away: false };
         this.wait(greetings);
         this
     }
@@ -156,9 +157,17 @@ impl World {
         let ethernet = Some(Ethernet { dst: station, src: SOURCE, vlan: None });
         let packet = Packet { ethernet, identification: tag, body, ..Packet::tcp(src, dst, Segment::EMPTY) };
         self.sent.push(packet.clone());
+        self.sent_at.push(self.now);
         self.plane.on_packet(self.now, 0, WIRED, packet);
         self.step();
         tag
+    }
+
+    /// A datagram of so many bytes besides its header.
+    pub(crate) fn datagram(&mut self, len: usize) -> u16 {
+        let header = [53_u16, 5060, 8 + len as u16, 0].map(u16::to_be_bytes).concat();
+        let payload = Payload::Bytes([header, vec![7; len]].concat().into());
+        self.packet(Body::Other { protocol: 17, payload })
     }
 
     /// The next 1,000 bytes of a connection.
@@ -172,6 +181,12 @@ impl World {
     pub(crate) fn data_at(&mut self, port: u16, seq: u32) -> u16 {
         let payload = Payload::Bytes(vec![seq as u8; 1000].into());
         self.segment(port, Segment { seq: SeqNum(seq), flags: Flags::ACK, payload, ..Segment::EMPTY })
+    }
+
+    /// What left by a port and is TCP, or is not, by tag.
+    pub(crate) fn tcp_by(&self, port: PortNo, tcp: bool) -> Vec<u16> {
+        let left = self.left.iter().filter(|left| left.by() == Some(port));
+        left.filter(|left| matches!(left.packet().body, Body::Tcp(_)) == tcp).map(Left::tag).collect()
     }
 
     /// What left by a port, by tag.

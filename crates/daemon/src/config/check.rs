@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use handfast_assist::sdn::{AccessPoint, ApId, Config, Fabric, Limits, Mode, Policy, Release};
+use handfast_assist::sdn::{
+    AccessPoint, ApId, Config, DatagramLimits, Fabric, Limits, Mode, Policy, Release,
+};
 use handfast_core::{Bytes, Duration};
 use handfast_document::{Checked, Located, Problem, TimeSpan};
 use handfast_wire::openflow::PortNo;
@@ -41,6 +43,7 @@ pub(super) fn settings(file: &File) -> Checked<Settings> {
             ModeWord::Act => Mode::Act,
         },
         limits,
+        datagrams: datagrams(file)?,
         hold_expiry: time(file.hold_expiry.as_ref(), defaults.hold_expiry, second)?,
         priority: file.priority.map_or(defaults.priority, |priority| priority.0),
         path_timeout: time(file.path_timeout.as_ref(), defaults.path_timeout, second)?,
@@ -114,16 +117,27 @@ fn limits(table: &LimitsTable) -> Limits {
     }
 }
 
+fn datagrams(file: &File) -> Checked<DatagramLimits> {
+    let (table, defaults) = (&file.limits, DatagramLimits::default());
+    Ok(DatagramLimits {
+        age: time(file.datagram_age.as_ref(), defaults.age, Duration::ZERO)?,
+        count: table.datagrams.map_or(defaults.count, |count| count.0),
+        per_station: table.datagram_bytes.map_or(defaults.per_station, |size| size.0),
+        total: table.datagram_total.map_or(defaults.total, |size| size.0),
+    })
+}
+
 /// Without pace all that is held for a station goes to its switch at once: a buffer that does not take it would make the
 /// daemon close the connection just when it is needed.
 fn write_buffer(file: &File, controller: &Config) -> Checked<Bytes> {
     let size = file.limits.write_buffer.as_ref().map_or(WRITE_BUFFER, |size| size.0);
     let unpaced = controller.policy == Policy::Spurious && controller.release == Release::Unpaced;
-    let least = if unpaced { controller.limits.per_station } else { Bytes(1_000_000) };
+    let held = Bytes(controller.limits.per_station.0 + controller.datagrams.per_station.0);
+    let least = if unpaced { held } else { Bytes(1_000_000) };
     if size < least {
         let span = file.limits.write_buffer.as_ref().map_or(0..0, |size| size.span.clone());
         return Err(Problem::at(span, format!("expected a write buffer of at least {least}"))
-            .help("an unpaced release sends all that `per_station` allows at once"));
+            .help("an unpaced release sends all that `per_station` and `datagram_bytes` allow at once"));
     }
     Ok(size)
 }

@@ -34,6 +34,8 @@ pub(super) struct File {
     pub(super) limits: LimitsTable,
     /// How long a station may be away before what is held for it is dropped. Default: "10s".
     pub(super) hold_expiry: Option<Located<TimeSpan>>,
+    /// How long a datagram may be held; "0s": none is. Default: "1s".
+    pub(super) datagram_age: Option<Located<TimeSpan>>,
     /// The lowest priority of its rules; they take this one and the next two. Default: 40000.
     pub(super) priority: Option<Priority>,
     /// Hard timeout of rules that name a way. Default: "60s".
@@ -89,6 +91,12 @@ pub(super) struct LimitsTable {
     pub(super) per_station: Option<Size>,
     /// Held in all. Default: 256 MiB.
     pub(super) total: Option<Size>,
+    /// Datagrams held for a station. Default: 1000.
+    pub(super) datagrams: Option<Count>,
+    /// Held for a station in datagrams. Default: 1 MiB.
+    pub(super) datagram_bytes: Option<Size>,
+    /// Held in all in datagrams. Default: 64 MiB.
+    pub(super) datagram_total: Option<Size>,
     /// Connections that are tracked. Default: 100000.
     pub(super) connections: Option<Count>,
     /// Stations. Default: 10000.

@@ -1,6 +1,7 @@
 //! What a configuration means, in words.
 
-use handfast_assist::sdn::{ApId, Mode, Policy, Release};
+use handfast_assist::sdn::{ApId, Config, DatagramLimits, Mode, Policy, Release};
+use handfast_core::Duration;
 
 use super::Settings;
 
@@ -29,6 +30,7 @@ pub(super) fn describe(settings: &Settings) -> String {
         "holds at most {} for a connection, {} for a station, {} in all, for at most {}",
         limits.per_connection, limits.per_station, limits.total, config.hold_expiry
     ));
+    line(datagrams(config));
     line(format!("listens for at most {} switches at {}", settings.switches, settings.listen));
     if !settings.listen.ip().is_loopback() {
         line("warning: other machines can reach this address, and nothing is authenticated".to_owned());
@@ -38,6 +40,16 @@ pub(super) fn describe(settings: &Settings) -> String {
         line(format!("switch {datapath_id:016x}: {}", ways(settings, datapath_id)));
     }
     lines
+}
+
+fn datagrams(config: &Config) -> String {
+    let DatagramLimits { age, count, per_station, total } = config.datagrams;
+    if !config.policy.holds() || age == Duration::ZERO {
+        return "drops the UDP and QUIC datagrams of a station that is away".to_owned();
+    }
+    format!(
+        "holds UDP and QUIC datagrams for at most {age}: {count} and {per_station} for a station, {total} in all"
+    )
 }
 
 /// Which access points are reached by which ports of a switch.

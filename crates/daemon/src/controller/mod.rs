@@ -255,7 +255,7 @@ impl Daemon {
         self.record(|recorder| recorder.input(now, &input));
         input.tell(now, &mut self.machine, &mut out);
         for record in out.records() {
-            log::record(&record, &self.settings.access_points);
+            log::record(&record, &self.settings);
         }
         for output in out.drain() {
             self.record(|recorder| recorder.output(&output));

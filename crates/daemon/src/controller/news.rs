@@ -2,7 +2,7 @@
 
 use std::io;
 
-use handfast_assist::sdn::{ApId, Class, Counters, Mode, Notice, Policy};
+use handfast_assist::sdn::{ApId, Class, Counters, Notice, Policy};
 use mio::{Interest, Token};
 use serde_json::{Map, Value, json};
 use tracing::{debug, warn};
@@ -12,6 +12,7 @@ use super::{ACCEPT_AGAIN, Daemon, Found};
 use crate::association::{LineError, Request};
 use crate::clock;
 use crate::conversation::Input;
+use crate::log;
 
 /// How many may be at the association socket at once.
 const MOST_CLIENTS: usize = 64;
@@ -97,7 +98,7 @@ impl Daemon {
         let ready = self.machine.switches().into_iter().map(|datapath_id| format!("{datapath_id:016x}"));
         json!({
             "ok": true,
-            "mode": match config.mode { Mode::Observe => "observe", Mode::Act => "act" },
+            "mode": log::word(config.mode),
             "policy": match config.policy {
                 Policy::Bare => "bare",
                 Policy::Spurious => "spurious",
@@ -106,6 +107,7 @@ impl Daemon {
             "links": links.collect::<Vec<_>>(),
             "switches": ready.collect::<Vec<_>>(),
             "held_bytes": self.machine.held().0,
+            "held_datagram_bytes": self.machine.held_datagrams().0,
             "connections": self.machine.connections(),
             "lines": self.counts.lines,
             "malformed_lines": self.counts.malformed_lines,

@@ -20,6 +20,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("an unknown unit", "54Mbit/s", "54Mbps"),
     ("a number without a unit", "hold_expiry = \"10s\"", "hold_expiry = 10"),
     ("a time that no flow entry has", "hold_expiry = \"10s\"", "hold_expiry = \"20h\""),
+    ("an age that is none", "hold_expiry = \"10s\"", "datagram_age = \"soon\""),
     ("a priority without room above", "priority = 40000", "priority = 65534"),
     (
         "no access point",
@@ -71,6 +72,8 @@ fn what_it_would_do() {
     let insecure =
         BASE.replace("listen = \"127.0.0.1:6653\"", "listen = \"[::]:6653\"\ninsecure_listen = true");
     assert!(Settings::parse(&insecure, "x").unwrap().plan().contains("warning: other machines can reach"));
+    let dropping = BASE.replace("hold_expiry = \"10s\"", "datagram_age = \"0s\"");
+    assert!(Settings::parse(&dropping, "x").unwrap().plan().contains("drops the UDP and QUIC datagrams"));
     let observing = BASE.replace("mode = \"act\"\n", "");
     assert!(Settings::parse(&observing, "x").unwrap().plan().starts_with("observe: "));
 }

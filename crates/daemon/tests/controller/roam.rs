@@ -2,7 +2,6 @@
 
 use handfast_assist::sdn::COOKIE;
 use handfast_wire::openflow::{Action, Body, FlowModCommand, Message, PortNo};
-use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::support::{ACT, Daemon, SWITCH, Switch, frame};
@@ -48,22 +47,6 @@ fn segments_of_a_station_that_roams_are_held_and_released() {
     assert_eq!((&status["held_bytes"], &status["connections"]), (&json!(0), &json!(1)));
     let released = daemon.logged("released");
     assert_eq!((&released["station"], &released["segments"]), (&json!("02:00:0a:00:00:05"), &json!(3)));
-}
-
-#[test]
-fn at_the_first_start_it_touches_nothing() {
-    let mut daemon = Daemon::start("release = \"unpaced\"");
-    let (mut switch, orders) = Switch::ready(&daemon);
-    assert!(orders.is_empty());
-    daemon.news("associated", "ap1", 1);
-    daemon.news("disassociated", "ap1", 1);
-    assert_eq!(daemon.status()["mode"], "observe");
-    let would = daemon.logged("would send");
-    assert_eq!(would["order"], "add flow entry to 02:00:0a:00:00:05 by port 2; priority 40000, for 61 s");
-    daemon.logged("station associated");
-    assert!(daemon.logged("would send")["order"].as_str().unwrap().contains("to the controller"));
-    assert!(daemon.signal(Signal::SIGTERM).success());
-    assert_eq!(switch.try_receive(), None, "not even at its end");
 }
 
 #[test]

@@ -285,6 +285,18 @@ pub(crate) fn packet_in(cookie: u64, frame: &[u8]) -> Body {
     })
 }
 
+/// A datagram for the station, from a port.
+pub(crate) fn datagram(from: u16) -> Vec<u8> {
+    let [src, dst] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+    let header = [from, 5000, 108, 0].map(u16::to_be_bytes).concat();
+    let payload = Payload::Bytes([header, vec![7; 100]].concat().into());
+    let ethernet = Some(Ethernet { dst: STATION, ..Ethernet::default() });
+    let body = handfast_wire::Body::Other { protocol: 17, payload };
+    let mut frame = Vec::new();
+    Packet { ethernet, body, ..Packet::tcp(src, dst, Segment::EMPTY) }.emit(&mut frame).unwrap();
+    frame
+}
+
 /// A frame for the station with 1,000 bytes of payload that no log and no recording may have.
 pub(crate) fn frame(seq: u32) -> Vec<u8> {
     let [src, dst] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());

@@ -1,0 +1,74 @@
+//! What a station's controller does with datagrams: it holds them for a short while, beside TCP and within bounds of their
+//! own.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use handfast_core::Instant;
+
+use super::super::classify::Class;
+use super::super::datagrams::{DatagramCounts, Datagrams};
+use super::super::release::Returning;
+use super::{Shared, State, Station};
+use crate::sdn::Outbox;
+
+impl Station {
+    /// A datagram for it has come from a switch.
+    pub(crate) fn on_datagram(
+        &mut self,
+        now: Instant,
+        (class, address): (Class, IpAddr),
+        frame: &Bytes,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) {
+        self.hold.lead_to(address);
+        match self.state {
+            State::Away { .. } => {
+                if !shared.config.policy.holds() || !self.keep_datagram(now, frame, shared) {
+                    shared.counters.dropped_other[class as usize] += 1;
+                }
+            }
+            // Behind those that are held: none overtakes.
+            State::Returning(_) if !self.hold.datagrams.is_empty() => {
+                if !self.keep_datagram(now, frame, shared) {
+                    shared.counters.dropped_other[class as usize] += 1;
+                }
+                self.release(now, shared, out);
+            }
+            State::Present { ap, .. } | State::Returning(Returning { ap, .. }) => {
+                self.pass(class, ap, frame, shared, out);
+            }
+        }
+    }
+
+    /// Whether there was room for it.
+    fn keep_datagram(&mut self, now: Instant, frame: &Bytes, shared: &mut Shared) -> bool {
+        let (limits, others) = (shared.config.datagrams, shared.datagrams - self.hold.datagrams.cost());
+        shared.datagrams(&mut self.hold.datagrams, |datagrams| {
+            datagrams.expire(now, limits.age);
+            datagrams.put(now, frame, &limits, others)
+        })
+    }
+
+    /// Drops the datagrams that are too old.
+    pub(super) fn expire_datagrams(&mut self, now: Instant, shared: &mut Shared) {
+        let age = shared.config.datagrams.age;
+        shared.datagrams(&mut self.hold.datagrams, |datagrams| datagrams.expire(now, age));
+    }
+}
+
+impl Shared {
+    /// Does something to a station's datagrams, and counts what that changes for all.
+    pub(crate) fn datagrams<T>(&mut self, of: &mut Datagrams, act: impl FnOnce(&mut Datagrams) -> T) -> T {
+        let (cost, before) = (of.cost(), of.counts());
+        let done = act(of);
+        self.datagrams = self.datagrams - cost + of.cost();
+        let DatagramCounts { held, released, expired, evicted } = of.counts();
+        self.counters.datagrams_held += held - before.held;
+        self.counters.datagrams_released += released - before.released;
+        self.counters.datagrams_expired += expired - before.expired;
+        self.counters.datagrams_evicted += evicted - before.evicted;
+        done
+    }
+}

@@ -1,0 +1,185 @@
+//! Structured logs: one JSON object a line on standard error. No packet's bytes are ever in them.
+
+mod line;
+mod order;
+
+use handfast_assist::sdn::{Controller, DatagramCounts, Ignored, Mode, Policy, Record};
+use handfast_wire::openflow::Body;
+use tracing::level_filters::LevelFilter;
+use tracing::{debug, info, warn};
+
+use crate::config::{Level, Settings};
+use line::WithMode;
+use order::{address, describe};
+
+/// What a mode is called.
+pub(crate) fn word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Observe => "observe",
+        Mode::Act => "act",
+    }
+}
+
+/// Logs from here on. Every line says in which mode the daemon runs.
+pub fn start(level: Level, mode: Mode) {
+    let most = match level {
+        Level::Error => LevelFilter::ERROR,
+        Level::Warn => LevelFilter::WARN,
+        Level::Info => LevelFilter::INFO,
+        Level::Debug => LevelFilter::DEBUG,
+    };
+    let log = tracing_subscriber::fmt().json().flatten_event(true).with_target(false);
+    let log = log.map_event_format(|json| WithMode { json, mode: word(mode) });
+    // It fails where a log was started before: that one goes on.
+    let _ = log.with_max_level(most).with_writer(std::io::stderr).try_init();
+}
+
+/// One record of the machine.
+pub(crate) fn record(record: &Record, settings: &Settings) {
+    match record {
+        Record::SwitchReady { datapath_id } => info!(switch = id(*datapath_id), "switch ready"),
+        Record::SwitchUnknown { datapath_id } => {
+            warn!(switch = id(*datapath_id), "switch unknown: no access point is reached by it");
+        }
+        Record::SwitchGone { datapath_id, why } => {
+            info!(switch = datapath_id.map(id), why, "switch gone");
+        }
+        Record::SwitchError { datapath_id, kind, code } => {
+            warn!(switch = datapath_id.map(id), kind, code, "switch error");
+        }
+        Record::NoHandshakes { datapath_id } => {
+            warn!(switch = id(*datapath_id), "switch cannot match TCP flags: handshakes are not seen there");
+        }
+        Record::Would { datapath_id, message } => {
+            info!(switch = id(*datapath_id), order = describe(&message.body), "would send");
+        }
+        Record::Associated { .. } | Record::Away { .. } | Record::Ignored { .. } => news(record, settings),
+        _ if settings.controller.mode == Mode::Observe => would(record),
+        _ => done(record),
+    }
+}
+
+/// News of stations.
+fn news(record: &Record, settings: &Settings) {
+    match record {
+        Record::Associated { station, ap, epoch } => {
+            let ap = settings.access_points.get(ap.0 as usize);
+            info!(station = address(*station), ap, epoch, "station associated");
+        }
+        Record::Away { station, epoch } => {
+            let station = address(*station);
+            match (settings.controller.mode, settings.controller.policy) {
+                (Mode::Act, _) => info!(station, epoch, "station away"),
+                (Mode::Observe, Policy::Bare) => {
+                    info!(station, epoch, would = "drop what comes for it", "station away");
+                }
+                (Mode::Observe, _) => info!(station, epoch, would = "hold what comes for it", "station away"),
+            }
+        }
+        Record::Ignored { station, why } => {
+            info!(station = address(*station), why = reason(*why), "news ignored");
+        }
+        _ => {}
+    }
+}
+
+/// What was done with what was held.
+fn done(record: &Record) {
+    match record {
+        Record::Released { station, segments, bytes, took, datagrams } => {
+            let (bytes, took_s) = (bytes.0, took.as_secs_f64());
+            let DatagramCounts { released, expired, evicted, .. } = *datagrams;
+            info!(
+                station = address(*station),
+                segments,
+                bytes,
+                took_s,
+                datagrams = released,
+                datagrams_expired = expired,
+                datagrams_evicted = evicted,
+                "released"
+            );
+        }
+        Record::Expired { station, segments, datagrams } => {
+            let datagrams = datagrams.expired + datagrams.evicted;
+            info!(station = address(*station), segments, datagrams, "expired");
+        }
+        Record::Undelivered { station, segments, datagrams } => {
+            let datagrams = datagrams.expired + datagrams.evicted;
+            warn!(station = address(*station), segments, datagrams, "undelivered");
+        }
+        Record::Evicted { station, segments } => warn!(station = address(*station), segments, "evicted"),
+        _ => {}
+    }
+}
+
+/// What an observer would do. It says no number: what comes for a station that is away does not come to it.
+fn would(record: &Record) {
+    match record {
+        Record::Released { station, took, .. } => {
+            info!(station = address(*station), took_s = took.as_secs_f64(), "would release what it holds");
+        }
+        Record::Expired { station, .. } => {
+            info!(station = address(*station), "would drop what it holds: the station stays away");
+        }
+        Record::Undelivered { station, .. } => {
+            info!(station = address(*station), "would drop what it holds: the switch stays away");
+        }
+        Record::Evicted { station, .. } => {
+            info!(station = address(*station), "would drop what it holds: others need the room");
+        }
+        _ => {}
+    }
+}
+
+/// The counters of the machine.
+pub(crate) fn summary(controller: &Controller) {
+    let counters = controller.counters();
+    info!(
+        held_bytes = controller.held().0,
+        held_datagram_bytes = controller.held_datagrams().0,
+        connections = controller.connections(),
+        packet_ins = counters.packet_ins,
+        foreign = counters.foreign,
+        held = counters.held,
+        duplicates = counters.duplicates,
+        acks_replaced = counters.acks_replaced,
+        released = counters.released,
+        refused = counters.refused,
+        evicted = counters.evicted,
+        expired = counters.expired,
+        datagrams_held = counters.datagrams_held,
+        datagrams_released = counters.datagrams_released,
+        datagrams_expired = counters.datagrams_expired,
+        datagrams_evicted = counters.datagrams_evicted,
+        late = counters.late,
+        strays = counters.strays,
+        unsettled = counters.unsettled,
+        neighbours = counters.neighbours,
+        handshakes = counters.handshakes,
+        forgotten = counters.forgotten,
+        mid_connection = counters.mid_connection,
+        ignored_notices = counters.ignored_notices,
+        dropped_other = counters.dropped_other.iter().sum::<u64>(),
+        passed_other = counters.passed_other.iter().sum::<u64>(),
+        "summary"
+    );
+}
+
+/// An order to a switch, at the level for those who look for something.
+pub(crate) fn sent(conn: u64, body: &Body) {
+    debug!(conn, order = describe(body), "sent");
+}
+
+fn id(datapath_id: u64) -> String {
+    format!("{datapath_id:016x}")
+}
+
+fn reason(why: Ignored) -> &'static str {
+    match why {
+        Ignored::Stale => "stale",
+        Ignored::Duplicate => "duplicate",
+        Ignored::UnknownAccessPoint => "unknown access point",
+        Ignored::TooManyStations => "too many stations",
+    }
+}

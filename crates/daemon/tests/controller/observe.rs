@@ -1,0 +1,77 @@
+//! The first start: it says what it would do, does nothing, and never says that it has done something.
+
+use std::collections::BTreeSet;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::support::{ACT, Daemon, Switch};
+
+const OBSERVE: &str = "release = \"unpaced\"\necho_interval = \"60s\"";
+
+fn orders(log: &[Value]) -> Vec<&str> {
+    let would = log.iter().filter(|line| line["message"] == "would send");
+    would.map(|line| line["order"].as_str().unwrap()).collect()
+}
+
+/// All that is logged while a station goes from one access point to the other.
+fn roam(extra: &str) -> Vec<Value> {
+    let mut daemon = Daemon::start(extra);
+    let (mut switch, orders) = Switch::ready(&daemon);
+    assert!(orders.is_empty());
+    daemon.news("associated", "ap1", 1);
+    daemon.news("disassociated", "ap1", 1);
+    daemon.news("associated", "ap2", 2);
+    assert_eq!(daemon.status()["mode"], "observe");
+    assert!(switch.orders_until_barrier().is_empty());
+    daemon.logged("would release what it holds");
+    assert!(daemon.signal(Signal::SIGTERM).success());
+    assert_eq!(switch.try_receive(), None, "not even at its end");
+    daemon.rest_of_log()
+}
+
+#[test]
+fn an_observer_touches_nothing_and_says_only_what_it_would_do() {
+    let log = roam(OBSERVE);
+    for line in &log {
+        assert_eq!(line["mode"], "observe", "{line}");
+        let message = line["message"].as_str().unwrap();
+        assert!(!["released", "held", "expired"].contains(&message), "{line}");
+    }
+    let away = log.iter().find(|line| line["message"] == "station away").unwrap();
+    assert_eq!(away["would"], "hold what comes for it");
+}
+
+#[test]
+fn under_bare_it_would_drop() {
+    let mut daemon = Daemon::start("policy = \"bare\"");
+    daemon.news("disassociated", "ap1", 1);
+    assert_eq!(daemon.logged("station away")["would"], "drop what comes for it");
+}
+
+#[test]
+fn every_order_reads_differently() {
+    let log = roam(OBSERVE);
+    let orders = orders(&log);
+    let to = "to 02:00:0a:00:00:05";
+    assert_eq!(orders[0], format!("add flow entry {to}: by port 2; priority 40000, for 61 s"));
+    let watch = |network| {
+        format!(
+            "add flow entry {to}, TCP over {network} with SYN: by port 2 and to the controller; priority 40001, for 61 s"
+        )
+    };
+    assert!(
+        orders.contains(&watch("IPv4").as_str()) && orders.contains(&watch("IPv6").as_str()),
+        "{orders:#?}"
+    );
+    assert_eq!(orders[..7].iter().collect::<BTreeSet<_>>().len(), 7, "{orders:#?}");
+    assert!(orders[7].ends_with("to the controller; priority 40002, for 11 s"), "{}", orders[7]);
+}
+
+#[test]
+fn one_that_acts_says_so_in_every_line() {
+    let mut daemon = Daemon::start(ACT);
+    assert!(daemon.signal(Signal::SIGTERM).success());
+    let log = daemon.rest_of_log();
+    assert!(log.len() >= 3 && log.iter().all(|line| line["mode"] == "act"), "{log:#?}");
+}
