@@ -88,6 +88,7 @@ def test_every_command_has_a_page_of_its_own_options() -> None:
     assert {"handfast compare", "handfast lab relay", "handfast peers eln"} <= made.keys()
     assert "- `--seeds SEEDS`" in made["handfast compare"]
     assert "- `SCENARIO`: A scenario file" in made["handfast compare"]
+    assert "```text\nhandfast compare wifi-outage " in made["handfast compare"]
     for name, page in made.items():
         assert page.startswith(f"# {name}\n\n"), name
         assert "[bold]" not in page, name

@@ -11,6 +11,9 @@ from rich.text import Text
 
 from handfast.cli import app
 
+_KEPT = "\ue000"
+"""Stands for the backspace before paragraphs that click does not rewrap: commands."""
+
 
 def pages() -> dict[str, str]:
     """The page of each command by its name: `handfast compare`."""
@@ -51,8 +54,8 @@ def _listing(heading: str, lines: list[str]) -> list[str]:
 def _body(text: str) -> Iterator[str]:
     """Paragraphs; those that click is told not to rewrap are commands."""
     for paragraph in filter(None, text.split("\n\n")):
-        kept = paragraph.lstrip("\n").startswith("\b")
-        yield f"```text\n{paragraph.strip().lstrip(chr(8)).strip(chr(10))}\n```" if kept else paragraph
+        kept = paragraph.lstrip("\n").startswith(_KEPT)
+        yield f"```text\n{paragraph.strip().removeprefix(_KEPT).strip()}\n```" if kept else paragraph
 
 
 def _parameter(known: Any) -> str:  # noqa: ANN401
@@ -72,5 +75,5 @@ def _says(default: object) -> bool:
 
 
 def _text(told: str | None) -> str:
-    """Help without the marks of its colours."""
-    return Text.from_markup(textwrap.dedent(told or "")).plain
+    """Help without the marks of its colours; rich would drop the mark of kept lines, too."""
+    return Text.from_markup(textwrap.dedent(told or "").replace("\b", _KEPT)).plain

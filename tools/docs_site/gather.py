@@ -7,7 +7,7 @@ import posixpath
 import shutil
 from pathlib import Path
 
-from docs_site import bench, daemon, markdown
+from docs_site import api, bench, daemon, markdown
 from docs_site.markdown import Link
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,13 +23,6 @@ FOLDERS = {
     "explanation": "Explanation",
     "project": "Project",
 }
-API = """# The Python API
-
-Everything that `import handfast` gives, from its own docstrings. [Recipes](../how-to/bench.md) show
-how it is used.
-
-::: handfast
-"""
 
 
 def gather(into: Path, binary: Path) -> None:
@@ -58,7 +51,7 @@ def _pages(binary: Path) -> dict[str, str]:
     for name, text in commands.items():
         made[f"reference/commands/{_file(name)}"] = text
     made["reference/commands/index.md"] = _index(commands)
-    made["reference/python-api.md"] = API
+    made["reference/python-api.md"] = api.page()
     return made
 
 
