@@ -38,6 +38,8 @@ pub enum Ignored {
 pub enum Record {
     /// A switch is ready.
     SwitchReady {
+        /// Its connection.
+        conn: ConnId,
         /// Its datapath id.
         datapath_id: u64,
     },
@@ -52,6 +54,13 @@ pub enum Record {
         datapath_id: Option<u64>,
         /// Why.
         why: &'static str,
+    },
+    /// A switch speaks other versions than 1.3: its connection is closed.
+    WrongVersion {
+        /// Which connection.
+        conn: ConnId,
+        /// The highest that it speaks, as on the wire: 1 is 1.0.
+        version: u8,
     },
     /// A switch refused something.
     SwitchError {

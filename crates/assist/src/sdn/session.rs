@@ -65,6 +65,12 @@ const HELLO_FAILED: (u16, u16) = (0, 0);
 /// `OFPET_BAD_MATCH` (§7.4.4).
 const BAD_MATCH: u16 = 4;
 
+/// The highest version of a greeting. A bitmap has a bit for each.
+fn highest(hello: &Hello) -> u8 {
+    let of_bitmap = hello.bitmaps.first().and_then(|versions| versions.checked_ilog2());
+    of_bitmap.and_then(|bit| u8::try_from(bit).ok()).unwrap_or(hello.version)
+}
+
 impl Switches {
     pub(crate) fn new(mode: Mode, echo_interval: Duration) -> Self {
         Self { sessions: BTreeMap::new(), ready: BTreeMap::new(), mode, echo_interval, xid: 0 }
@@ -191,7 +197,9 @@ impl Switches {
             let (kind, code) = HELLO_FAILED;
             let data = Bytes::from_static(b"OpenFlow 1.3 (version 4) is spoken here");
             out.send(conn, Message { xid, body: Body::Error(Error { kind, code, data }) });
-            return self.close(conn, "it does not speak OpenFlow 1.3", out);
+            self.sessions.remove(&conn);
+            out.record(Record::WrongVersion { conn, version: highest(hello) });
+            return out.close(conn);
         }
         self.set_phase(conn, Phase::Asked);
         self.tell(conn, Body::FeaturesRequest, out);
@@ -231,7 +239,7 @@ impl Switches {
             self.close(old, "it has connected again", out);
             self.ready.insert(datapath_id, conn);
         }
-        out.record(Record::SwitchReady { datapath_id });
+        out.record(Record::SwitchReady { conn, datapath_id });
         Heard::Ready(datapath_id)
     }
 

@@ -2,6 +2,7 @@
 
 mod line_client;
 mod news;
+mod said;
 mod signals;
 mod socket_file;
 mod switch_link;
@@ -14,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::os::fd::RawFd;
 
-use handfast_assist::sdn::{Controller, Outbox};
+use handfast_assist::sdn::{Controller, Outbox, Record};
 use handfast_core::{Duration, Instant};
 use mio::event::Event;
 use mio::net::{TcpListener, UnixListener};
@@ -28,6 +29,7 @@ use crate::conversation::Input;
 use crate::log;
 use crate::recording::Recorder;
 use line_client::LineClient;
+use said::Said;
 use signals::Signals;
 use socket_file::SocketFile;
 use switch_link::{CHUNK, SwitchLink};
@@ -107,6 +109,8 @@ pub struct Daemon {
     accept_again: Option<Instant>,
     summary_due: Instant,
     counts: Counts,
+    /// Peers whose OpenFlow version was warned of.
+    wrong_version: Said,
     recorder: Option<FileRecorder>,
 }
 
@@ -165,6 +169,7 @@ impl Daemon {
             chunk: vec![0; CHUNK].into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("its size")),
             accept_again: None,
             counts: Counts::default(),
+            wrong_version: Said::default(),
             recorder,
         })
     }
@@ -255,6 +260,7 @@ impl Daemon {
         self.record(|recorder| recorder.input(now, &input));
         input.tell(now, &mut self.machine, &mut out);
         for record in out.records() {
+            self.heed(&record);
             log::record(&record, &self.settings);
         }
         for output in out.drain() {
@@ -262,6 +268,21 @@ impl Daemon {
             self.perform(output);
         }
         self.out = out;
+    }
+
+    /// What a record says of a peer.
+    fn heed(&mut self, record: &Record) {
+        let (conn, version) = match *record {
+            Record::WrongVersion { conn, version } => (conn, Some(version)),
+            Record::SwitchReady { conn, .. } => (conn, None),
+            _ => return,
+        };
+        let Some(peer) = self.links.get(&(conn.0 as usize)).map(|link| link.peer().ip()) else { return };
+        match version {
+            Some(version) if self.wrong_version.first(peer) => log::wrong_version(peer, version),
+            Some(_) => {}
+            None => self.wrong_version.over(peer),
+        }
     }
 
     /// Writes to the recording, if there is one. The network matters more: a full disk only ends the recording.

@@ -5,7 +5,7 @@ use std::io;
 use handfast_assist::sdn::{ConnId, Output};
 use mio::net::TcpStream;
 use mio::{Interest, Token};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::switch_link::{Broken, SwitchLink};
 use super::{ACCEPT_AGAIN, Daemon, Found};
@@ -47,7 +47,11 @@ impl Daemon {
         let interest = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(&mut stream, Token(number), interest)?;
         self.links.insert(number, SwitchLink::new(stream, peer));
-        info!(conn = number, %peer, "connected");
+        if self.wrong_version.of(peer.ip()) {
+            debug!(conn = number, %peer, "connected");
+        } else {
+            info!(conn = number, %peer, "connected");
+        }
         self.tell(Input::Connected(ConnId(number as u64)));
         Ok(())
     }
@@ -93,7 +97,12 @@ impl Daemon {
                 let Some(mut link) = self.links.remove(&(conn as usize)) else { return };
                 // What it was told last says why; if it does not take that now, it has gone without.
                 let _ = link.flush(self.settings.write_buffer);
-                info!(conn, peer = %link.peer(), "closed");
+                let peer = link.peer();
+                if self.wrong_version.of(peer.ip()) {
+                    debug!(conn, %peer, "closed");
+                } else {
+                    info!(conn, %peer, "closed");
+                }
             }
         }
     }

@@ -3,6 +3,8 @@
 mod line;
 mod order;
 
+use std::net::IpAddr;
+
 use handfast_assist::sdn::{Controller, DatagramCounts, Ignored, Mode, Policy, Record};
 use handfast_wire::openflow::Body;
 use tracing::level_filters::LevelFilter;
@@ -37,13 +39,15 @@ pub fn start(level: Level, mode: Mode) {
 /// One record of the machine.
 pub(crate) fn record(record: &Record, settings: &Settings) {
     match record {
-        Record::SwitchReady { datapath_id } => info!(switch = id(*datapath_id), "switch ready"),
+        Record::SwitchReady { datapath_id, .. } => info!(switch = id(*datapath_id), "switch ready"),
         Record::SwitchUnknown { datapath_id } => {
             warn!(switch = id(*datapath_id), "switch unknown: no access point is reached by it");
         }
         Record::SwitchGone { datapath_id, why } => {
             info!(switch = datapath_id.map(id), why, "switch gone");
         }
+        // It needs the peer, which only the connections know: `wrong_version`.
+        Record::WrongVersion { .. } => {}
         Record::SwitchError { datapath_id, kind, code } => {
             warn!(switch = datapath_id.map(id), kind, code, "switch error");
         }
@@ -57,6 +61,16 @@ pub(crate) fn record(record: &Record, settings: &Settings) {
         _ if settings.controller.mode == Mode::Observe => would(record),
         _ => done(record),
     }
+}
+
+/// A switch that speaks another version, said once for each peer.
+pub(crate) fn wrong_version(peer: IpAddr, version: u8) {
+    let speaks = match version {
+        1..=6 => format!("OpenFlow 1.{}", version - 1),
+        other => format!("OpenFlow version {other}"),
+    };
+    let what_to_do = "ovs-vsctl set bridge BR protocols=OpenFlow13";
+    warn!(%peer, speaks, what_to_do, "switch refused: it does not speak OpenFlow 1.3");
 }
 
 /// News of stations.

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use bytes::Bytes;
 use handfast_assist::sdn::{COOKIE, COOKIE_MASK};
-use handfast_wire::openflow::{Body, FlowModCommand};
+use handfast_wire::openflow::{Body, FlowModCommand, Hello};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -39,6 +39,44 @@ fn garbage_ends_its_connection_only() {
     assert_eq!(daemon.status()["links_closed"], 3);
     good.send(5, Body::EchoRequest(Bytes::new()));
     assert_eq!(good.receive().xid, 5);
+}
+
+/// It tries again for ever: one warning says what to do, and repetitions are for those who look for them.
+#[test]
+fn a_switch_that_speaks_another_version_is_warned_of_once() {
+    let mut daemon = Daemon::start(ACT);
+    let refused = |daemon: &Daemon, hello: Hello| {
+        let mut switch = Switch::connect(daemon);
+        switch.receive();
+        let mut bytes = bytes_of(7, Body::Hello(Hello { version: 4, bitmaps: hello.bitmaps.clone() }));
+        bytes[0] = hello.version;
+        switch.stream.write_all(&bytes).unwrap();
+        assert!(matches!(switch.receive().body, Body::Error(_)));
+        assert_eq!(switch.try_receive(), None);
+    };
+    for _ in 0..5 {
+        refused(&daemon, Hello { version: 1, bitmaps: vec![] });
+        refused(&daemon, Hello { version: 6, bitmaps: vec![1 << 6 | 1 << 5] });
+    }
+    // One that does as it should ends that; what is wrong afterwards is new.
+    drop(Switch::ready(&daemon));
+    daemon.logged("switch gone");
+    let before = daemon.rest_so_far();
+    refused(&daemon, Hello { version: 6, bitmaps: vec![1 << 6 | 1 << 5] });
+    assert!(daemon.signal(Signal::SIGTERM).success());
+    let after = daemon.rest_of_log();
+    let warned = |log: &[Value]| {
+        let refused = "switch refused: it does not speak OpenFlow 1.3";
+        log.iter().filter(|line| line["message"] == refused).cloned().collect::<Vec<_>>()
+    };
+    let [warning] = &warned(&before)[..] else { panic!("{before:#?}") };
+    assert_eq!(warning["level"], "WARN");
+    assert_eq!((&warning["peer"], &warning["speaks"]), (&json!("127.0.0.1"), &json!("OpenFlow 1.0")));
+    assert_eq!(warning["what_to_do"], "ovs-vsctl set bridge BR protocols=OpenFlow13");
+    assert_eq!(warned(&after)[0]["speaks"], "OpenFlow 1.5");
+    // Of its ten attempts only the first is told.
+    let lines = |log: &[Value], message: &str| log.iter().filter(|line| line["message"] == message).count();
+    assert_eq!((lines(&before, "connected"), lines(&before, "closed")), (1, 0));
 }
 
 #[test]

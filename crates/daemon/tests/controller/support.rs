@@ -123,6 +123,13 @@ impl Daemon {
         }
     }
 
+    /// All that was logged until now.
+    pub(crate) fn rest_so_far(&mut self) -> Vec<Value> {
+        let mut all = std::mem::take(&mut self.seen);
+        all.extend(self.log.try_iter());
+        all
+    }
+
     /// All that is logged up to its end.
     pub(crate) fn rest_of_log(&mut self) -> Vec<Value> {
         let mut all = std::mem::take(&mut self.seen);
