@@ -26,6 +26,10 @@ fn in_our_words(span: Span, message: &str, notes: &[(&str, &str)]) -> Problem {
         let (found, wanted) = (in_toml_words(found), in_toml_words(wanted));
         return Problem::at(span, format!("expected {wanted}")).expected(format!("this is: {found}"));
     }
+    // What the `toml` crate says where a word such as "act" is expected.
+    if message == "wanted string or table" {
+        return Problem::at(span, "expected a word in quotation marks");
+    }
     let problem = Problem::at(span, message);
     match note(notes, message) {
         Some(why) => problem.help(why),
@@ -41,7 +45,8 @@ fn in_toml_words(name: &str) -> &str {
         "i64" | "u64" | "u32" | "usize" => "an integer",
         "f64" => "a number",
         _ if name.starts_with("struct ") => "a table",
-        _ => name,
+        // An integer beyond 64 bits.
+        _ => name.trim_end_matches(" as i128").trim_end_matches(" as u128"),
     }
 }
 

@@ -211,18 +211,31 @@ impl JsonSchema for ReleaseTable {
     }
 }
 
+const DATAPATH_ID: &str = "a datapath id of 16 hexadecimal digits such as \"0000000000000001\"";
+
 /// A switch's identity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DatapathId(pub(super) u64);
 
 impl<'de> Deserialize<'de> for DatapathId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+        deserializer.deserialize_any(DatapathIdVisitor)
+    }
+}
+
+struct DatapathIdVisitor;
+
+impl Visitor<'_> for DatapathIdVisitor {
+    type Value = DatapathId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(DATAPATH_ID)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<DatapathId, E> {
         let right = text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
-        let id = u64::from_str_radix(&text, 16).ok().filter(|_| right).map(Self);
-        id.ok_or_else(|| {
-            D::Error::custom("expected a datapath id of 16 hexadecimal digits such as \"0000000000000001\"")
-        })
+        let id = u64::from_str_radix(text, 16).ok().filter(|_| right).map(DatapathId);
+        id.ok_or_else(|| E::custom(format!("expected {DATAPATH_ID}")))
     }
 }
 

@@ -14,6 +14,8 @@ const MOST_WAITING: usize = 64 << 10;
 pub(super) struct LineClient {
     stream: UnixStream,
     line: Vec<u8>,
+    /// Which line that is, from one on.
+    number: u64,
     /// The line is too long, which was said: up to its end nothing counts.
     skipping: bool,
     outgoing: Vec<u8>,
@@ -21,17 +23,20 @@ pub(super) struct LineClient {
 
 impl LineClient {
     pub(super) fn new(stream: UnixStream) -> Self {
-        Self { stream, line: Vec::new(), skipping: false, outgoing: Vec::new() }
+        Self { stream, line: Vec::new(), number: 1, skipping: false, outgoing: Vec::new() }
     }
 
-    /// Reads once; what the lines that are whole ask.
-    pub(super) fn read(&mut self, requests: &mut Vec<Result<Request, LineError>>) -> io::Result<Found> {
+    /// Reads once; what the lines that are whole ask, with their numbers.
+    pub(super) fn read(
+        &mut self,
+        requests: &mut Vec<(u64, Result<Request, LineError>)>,
+    ) -> io::Result<Found> {
         let mut chunk = [0; LONGEST_LINE];
         loop {
             match self.stream.read(&mut chunk) {
                 Ok(0) => {
                     if !self.line.is_empty() {
-                        requests.push(Request::parse(&std::mem::take(&mut self.line)));
+                        requests.push((self.number, Request::parse(&std::mem::take(&mut self.line))));
                     }
                     return Ok(Found::End);
                 }
@@ -46,7 +51,7 @@ impl LineClient {
         }
     }
 
-    fn take(&mut self, read: &[u8], requests: &mut Vec<Result<Request, LineError>>) {
+    fn take(&mut self, read: &[u8], requests: &mut Vec<(u64, Result<Request, LineError>)>) {
         for part in read.split_inclusive(|&byte| byte == b'\n') {
             let whole = part.ends_with(b"\n");
             if !self.skipping {
@@ -55,12 +60,13 @@ impl LineClient {
             if self.line.len() > LONGEST_LINE {
                 self.line.clear();
                 self.skipping = true;
-                requests.push(Err(too_long()));
+                requests.push((self.number, Err(too_long())));
             }
             if whole && !std::mem::take(&mut self.skipping) {
-                requests.push(Request::parse(&self.line));
+                requests.push((self.number, Request::parse(&self.line)));
                 self.line.clear();
             }
+            self.number += u64::from(whole);
         }
     }
 

@@ -9,7 +9,7 @@ use tracing::{debug, warn};
 
 use super::line_client::LineClient;
 use super::{ACCEPT_AGAIN, Daemon, Found};
-use crate::association::{LineError, Request};
+use crate::association::{LineError, Request, unknown_access_point};
 use crate::clock;
 use crate::conversation::Input;
 use crate::log;
@@ -30,7 +30,13 @@ impl Daemon {
                         Err(error) => warn!(%error, "association socket"),
                     }
                 }
-                Ok(_) => warn!(most = MOST_CLIENTS, "association socket: connection refused: too many"),
+                Ok((stream, _)) => {
+                    warn!(most = MOST_CLIENTS, "association socket: connection refused: too many");
+                    let error = format!("{MOST_CLIENTS} connections are open here: close one and try again");
+                    let mut refused = LineClient::new(stream);
+                    refused.answer(&json!({"error": error}));
+                    refused.flush();
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
@@ -47,8 +53,8 @@ impl Daemon {
         let Some(client) = self.clients.get_mut(&number) else { return Found::Nothing };
         let mut requests = Vec::new();
         let found = client.read(&mut requests).unwrap_or(Found::End);
-        for request in requests {
-            let answer = self.answer(request);
+        for (line, request) in requests {
+            let answer = self.answer(line, request);
             if let Some(client) = self.clients.get_mut(&number) {
                 client.answer(&answer);
             }
@@ -63,31 +69,30 @@ impl Daemon {
         found
     }
 
-    fn answer(&mut self, request: Result<Request, LineError>) -> Value {
+    fn answer(&mut self, line: u64, request: Result<Request, LineError>) -> Value {
         self.counts.lines += 1;
         match request {
             Ok(Request::Status) => self.status(),
             Ok(Request::News { station, ap, epoch, what }) => {
                 let index = self.settings.access_points.iter().position(|name| *name == ap);
                 let Some(index) = index else {
-                    let ap = ap.escape_debug();
-                    return self
-                        .malformed(&LineError::new(&format!("there is no access point called `{ap}`")));
+                    return self.malformed(line, &unknown_access_point(&ap, &self.settings.access_points));
                 };
                 debug!(ap, epoch, ?what, "news");
                 let notice = Notice { station, ap: ApId(index as u32), epoch, what };
                 self.tell(Input::Notice(notice));
                 json!({"ok": true})
             }
-            Err(error) => self.malformed(&error),
+            Err(error) => self.malformed(line, &error),
         }
     }
 
-    fn malformed(&mut self, error: &LineError) -> Value {
+    /// `line`: its number on its connection.
+    fn malformed(&mut self, line: u64, error: &LineError) -> Value {
         self.counts.malformed_lines += 1;
         let error = error.to_string();
         warn!(error, "association socket: line refused");
-        json!({"error": error})
+        json!({"error": error, "line": line})
     }
 
     fn status(&self) -> Value {

@@ -174,19 +174,35 @@ fn wrong_lines_are_answered_and_counted() {
         serde_json::from_str(&answer).unwrap()
     };
     let unknown = br#"{"event": "associated", "station": "02:00:0a:00:00:05", "ap": "ap9", "epoch": 1}"#;
-    for (line, why) in [
-        (&b"\n"[..], "EOF"),
-        (b"\xff\xfe\n", "expected value"),
-        (b"{\"event\": \"left\"}\n", "unknown variant `left`"),
-        (&[&unknown[..], b"\n"].concat(), "there is no access point called `ap9`"),
+    for (number, (line, why)) in (1..).zip([
+        (&b"\n"[..], "the line is empty: expected one JSON object a line"),
+        (b"\xff\xfe\n", "no JSON at column 1: expected one JSON object a line"),
+        (b"{\"event\": \"left\"}\n", "`event` is `left`: expected associated, disassociated or status"),
+        (
+            &[&unknown[..], b"\n"].concat(),
+            "no access point of the configuration is called so; did you mean `ap1`?",
+        ),
         (&[&[b' '; 5000][..], b"\n"].concat(), "expected a line of at most 4096 bytes"),
         (&["x".repeat(200_000).as_bytes(), b"\n"].concat(), "expected a line of at most 4096 bytes"),
-    ] {
+    ]) {
         let answer = ask(line);
         assert!(answer["error"].as_str().unwrap().contains(why), "{answer}");
+        assert_eq!(answer["line"], number, "{answer}");
     }
     let status = ask(b"{\"event\": \"status\"}\n");
     assert_eq!((&status["lines"], &status["malformed_lines"]), (&json!(7), &json!(6)));
+}
+
+#[test]
+fn who_comes_when_the_socket_is_full_hears_why() {
+    let daemon = Daemon::start(ACT);
+    let all: Vec<_> = (0..64).map(|_| UnixStream::connect(daemon.socket()).unwrap()).collect();
+    let mut answer = String::new();
+    let one_more = UnixStream::connect(daemon.socket()).unwrap();
+    one_more.set_read_timeout(Some(PATIENCE)).unwrap();
+    BufReader::new(one_more).read_line(&mut answer).unwrap();
+    assert!(answer.contains("64 connections are open here: close one and try again"), "{answer}");
+    drop(all);
 }
 
 #[test]
