@@ -11,6 +11,8 @@ pub mod config;
 pub mod controller;
 pub mod conversation;
 mod log;
+mod obstacles;
 pub mod recording;
 
 pub use log::start as start_log;
+pub use obstacles::obstacles;

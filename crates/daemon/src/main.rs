@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand};
 use handfast_assist::sdn;
 use handfast_daemon::config::Settings;
 use handfast_daemon::controller::{Daemon, FileRecorder};
+use handfast_daemon::obstacles;
 use handfast_daemon::recording::{Recorder, Recording};
 
 /// TCP connections that do not notice that you moved: the remedies on real networks.
@@ -62,7 +63,7 @@ struct ControllerCommand {
     /// The configuration, a TOML file; docs/reference/handfastd.md has all keys
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Says whether FILE is right and what would be done, and ends
+    /// Says whether FILE is right, what would be done, and whether socket and port can be had; changes nothing
     #[arg(long)]
     check: bool,
     /// Records all that the controller is told and asks for, without payload; for tests
@@ -104,12 +105,21 @@ fn controller(command: &ControllerCommand) -> Result<(), String> {
     let settings = Settings::parse(&text, &name).map_err(|error| error.to_string())?;
     if command.check {
         print!("{}", settings.plan());
-        return Ok(());
+        return unobstructed(&settings);
     }
     handfast_daemon::start_log(settings.log, settings.controller.mode);
     let recorder = command.record.as_deref().map(|path| record(path, &text)).transpose()?;
-    let daemon = Daemon::start(settings, recorder).map_err(|failure| format!("error: {failure}"))?;
+    let daemon = Daemon::start(settings.clone(), recorder).map_err(|failure| {
+        // Why it failed is clearer where that is known.
+        unobstructed(&settings).err().unwrap_or_else(|| format!("error: {failure}"))
+    })?;
     daemon.run().map_err(|failure| format!("error: {failure}"))
+}
+
+/// What of this machine is in the way, in one line each.
+fn unobstructed(settings: &Settings) -> Result<(), String> {
+    let lines: Vec<String> = obstacles(settings).into_iter().map(|line| format!("error: {line}")).collect();
+    if lines.is_empty() { Ok(()) } else { Err(lines.join("\n")) }
 }
 
 /// For this user only: it says who spoke with whom.

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use handfast_daemon::config::Settings;
 
+mod check;
+
 const BASE: &str = include_str!("base.toml");
 
 /// What is wrong, what the base file says, and what it says instead.
@@ -81,24 +83,6 @@ fn what_it_would_do() {
     assert!(Settings::parse(&dropping, "x").unwrap().plan().contains("drops the UDP and QUIC datagrams"));
     let observing = BASE.replace("mode = \"act\"\n", "");
     assert!(Settings::parse(&observing, "x").unwrap().plan().starts_with("observe: "));
-}
-
-#[test]
-fn check_ends_with_its_verdict() {
-    let folder = std::env::temp_dir().join(format!("handfastd-check-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("handfastd.toml");
-    let check = |text: &str| {
-        std::fs::write(&file, text).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_handfastd"));
-        command.args(["controller", "--check", "--config"]).arg(&file).output().unwrap()
-    };
-    let right = check(BASE);
-    assert_eq!(right.status.code(), Some(0));
-    assert!(String::from_utf8(right.stdout).unwrap().starts_with("act: makes flow entries"));
-    let wrong = check("mode = 3");
-    assert_eq!((wrong.status.code(), wrong.stdout.len()), (Some(2), 0));
-    assert!(String::from_utf8(wrong.stderr).unwrap().contains("handfastd.toml:1:8"));
 }
 
 #[test]
