@@ -12,7 +12,7 @@ from handfast import series
 from handfast.bundle import Bundle
 from handfast.outages import Absence, absences
 from handfast.results import Result, by_row
-from handfast.thinning import kept
+from handfast.thinning import PER_COLUMN, kept
 
 if TYPE_CHECKING:
     import polars as pl
@@ -121,6 +121,14 @@ def typical_seed(runs: Sequence[Result]) -> int:
             distance = abs(rates[run.seed] - middle) / (middle or 1.0) if run.seed in rates else 1e9
             far[run.seed] = far.get(run.seed, 0.0) + distance
     return min(far, key=lambda seed: far[seed])
+
+
+def columns_within(bundle: Bundle, points: int, flows: int) -> int:
+    """How many columns of pixels leave so many points to all lines together."""
+    runs = bundle.document.runs
+    named = {flow.flow for run in runs for flow in run.flows}
+    lines = len(by_row(runs)) * (len(FLOW_KINDS) * min(flows, max(1, len(named))) + 1)
+    return max(1, points // (PER_COLUMN * lines))
 
 
 def draw(bundle: Bundle, columns: int, *, flows: int = MAX_FLOWS) -> Drawing:

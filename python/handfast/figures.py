@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handfast.curves import Chart, Drawing, draw
+from handfast.curves import MAX_FLOWS, Chart, Drawing, columns_within, draw
 from handfast.errors import InputError
 from handfast.store import staged
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 COLUMNS = 450
 """Columns of pixels on paper: one is as wide as a line is thick, so what shares it cannot be told apart."""
+PAGE_POINTS = 60_000
+"""Of all lines that one page holds: with more it is no small file."""
 COLUMN_IN = (3.5, 2.2)
 """One column of a two-column paper, inches."""
 PAGE_IN = (7.0, 2.3)
@@ -49,7 +51,7 @@ def write(bundle: Bundle, directory: Path) -> None:
 
 def svgs(bundle: Bundle) -> Iterator[tuple[Chart, bytes]]:
     """Every chart as SVG, page-wide."""
-    drawing = draw(bundle, COLUMNS)
+    drawing = draw(bundle, min(COLUMNS, columns_within(bundle, PAGE_POINTS, MAX_FLOWS)))
     with style():
         for chart in drawing.charts:
             yield chart, svg(_single(drawing, chart, PAGE_IN))

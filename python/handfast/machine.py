@@ -55,7 +55,7 @@ def _memory() -> Check:
 
 
 def _libraries() -> Iterator[Check]:
-    for name in ("numpy", "polars", "plotly", "matplotlib", "rich", "typer"):
+    for name in ("numpy", "polars", "matplotlib", "rich", "typer"):
         try:
             yield Check(name, True, True, version(name))
         except PackageNotFoundError:

@@ -87,6 +87,8 @@ class Flow:
     """Who receives."""
     first_byte_s: float | None = None
     """When the first byte was delivered, seconds from the run's start."""
+    segments_sent: int | None = None
+    """Segments with payload that the sender sent, repeats included."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -98,6 +100,7 @@ class Flow:
             _text(data, "from", optional=True),
             _text(data, "to", optional=True),
             _number(data, "first_byte_s", optional=True),
+            _number(data, "data_segments_sent", optional=True),
         )
 
 

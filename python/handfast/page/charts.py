@@ -1,114 +1,127 @@
-"""The charts on the screen: one plotly figure, so that zooming one chart zooms all."""
+"""The charts on the screen: their data as JSON, and the scripts that draw it (`uplot/`, `charts.js`)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import math
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
-from handfast.curves import Chart, Drawing, Line, draw
+from handfast.curves import COLOURS, FLOW_KINDS, Chart, Drawing, Line, columns_within, draw
+from handfast.results import by_row
+from handfast.thinning import PER_COLUMN
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from handfast.bundle import Bundle
 
-COLUMNS = 750
-"""Columns of pixels for which a line is thinned; zooming in shows them."""
-CHART_PX = 250
-"""Height of one chart."""
-GAP_PX = 55
-"""Between charts, for the title."""
-TOP_PX = 70
-"""Above the first chart, for the legend."""
-DASHES = ("solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "8px,2px", "2px,6px")
+POINTS = 200_000
+"""Of all lines together: about as many bytes as pictures of the same take."""
+MAX_COLUMNS, MIN_COLUMNS = 3000, 150
+"""Columns of pixels for which a line is thinned; zooming in shows more than a screen has."""
+MAX_FLOWS = 24
+"""Flows that can be chosen; fewer where there are many schemes."""
+TICK_S = 1e-4
+"""Times are whole numbers of these."""
+DIGITS = 4
+"""A value is a whole number of the largest one's last place of so many, and one more."""
+DASHES: tuple[tuple[int, ...], ...] = (
+    (),
+    (8, 4),
+    (8, 3, 2, 3),
+    (2, 3),
+    (8, 2, 2, 2, 2, 2),
+    (12, 4),
+    (4, 2),
+    (2, 6),
+)
 
 
-def build(bundle: Bundle) -> str:
-    """The charts as a `<div>` and the script that fills it; empty where there are no time series."""
-    drawing = draw(bundle, COLUMNS)
+def chosen(bundle: Bundle) -> Drawing:
+    """What the page draws: as many flows, as finely, as its size allows."""
+    lines = len(by_row(bundle.document.runs)) * len(FLOW_KINDS)
+    flows = max(1, min(MAX_FLOWS, POINTS // (PER_COLUMN * MIN_COLUMNS * lines)))
+    return draw(bundle, min(MAX_COLUMNS, columns_within(bundle, POINTS, flows)), flows=flows)
+
+
+def build(drawing: Drawing) -> str:
+    """The charts as an empty `<div>` and the data that fills it; empty where there are no time series."""
     if not drawing.charts:
         return ""
-    config = {
-        "displaylogo": False,
-        # It would upload the data.
-        "modeBarButtonsToRemove": ["sendChartToCloud"],
-        "responsive": True,
-        "toImageButtonOptions": {"format": "svg"},
-    }
-    html: str = _figure(drawing).to_html(
-        full_html=False, include_plotlyjs=False, include_mathjax=False, div_id="charts", config=config
+    data = json.dumps(_data(drawing), separators=(",", ":"), ensure_ascii=False)
+    # Names come from a file that may be hostile: no tag may begin inside the script.
+    safe = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return (
+        '<div id="charts"></div>\n'
+        f'<script type="application/json" id="curves">{safe}</script>\n<script>{_glue()}</script>'
     )
-    return html
 
 
-def library() -> str:
-    """plotly.js, to be written into the page: it must open offline."""
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs())
-
-
-def _figure(drawing: Drawing) -> go.Figure:
-    from plotly.subplots import make_subplots
-
-    count = len(drawing.charts)
-    height = count * (CHART_PX + GAP_PX) + TOP_PX
-    figure = make_subplots(
-        rows=count,
-        cols=1,
-        shared_xaxes=True,
-        vertical_spacing=GAP_PX / (height - TOP_PX) if count > 1 else 0,
-        subplot_titles=[f"{chart.kind.title} ({chart.kind.unit})" for chart in drawing.charts],
-    )
-    for row, chart in enumerate(drawing.charts, start=1):
-        _add(figure, drawing, chart, row)
-    for absence in drawing.absences:
-        figure.add_vrect(
-            x0=absence.start,
-            x1=absence.end,
-            fillcolor="#888888",
-            opacity=0.18,
-            line_width=0,
-            layer="below",
-            row="all",
-            col=1,
-        )
-    figure.update_layout(
-        dragmode="zoom",
-        template="plotly_white",
-        height=height,
-        margin={"l": 60, "r": 20, "t": TOP_PX, "b": 40},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1 + 30 / height, "x": 0},
-        hovermode="x unified",
-    )
-    figure.update_xaxes(title_text="time, s", row=count, col=1)
-    figure.update_xaxes(showticklabels=True)
-    figure.update_yaxes(rangemode="tozero")
-    figure.update_annotations(font_size=14, x=0, xanchor="left")
-    return figure
+@cache
+def library() -> tuple[str, str]:
+    """The script and the style of uPlot, to be written into the page: it must open offline."""
+    return _text("uplot/uPlot.iife.min.js"), _text("uplot/uPlot.min.css")
 
 
-def _add(figure: go.Figure, drawing: Drawing, chart: Chart, row: int) -> None:
-    import plotly.graph_objects as go
-
-    shown: set[str] = set()
-    for line in chart.lines:
-        trace = go.Scatter(
-            x=line.x,
-            y=line.y,
-            name=line.scheme,
-            legendgroup=line.scheme,
-            showlegend=row == 1 and line.scheme not in shown,
-            mode="lines",
-            line={**_style(drawing, line), "shape": "hv" if chart.kind.steps else "linear"},
-            hovertemplate=f"%{{y:.4~g}} {chart.kind.unit}",
-        )
-        figure.add_trace(trace, row=row, col=1)
-        shown.add(line.scheme)
+@cache
+def _glue() -> str:
+    return _text("charts.js")
 
 
-def _style(drawing: Drawing, line: Line) -> dict[str, object]:
+def _text(name: str) -> str:
+    return files("handfast.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _data(drawing: Drawing) -> dict[str, Any]:
+    times: dict[tuple[int, ...], int] = {}
     return {
-        "color": drawing.colour(line.scheme),
-        "dash": drawing.dash(line.scheme, DASHES),
-        "width": 1.6,
+        "duration": drawing.duration_s,
+        "tick": TICK_S,
+        "colours": COLOURS,
+        "dashes": DASHES,
+        "schemes": [
+            {"name": scheme, "colour": drawing.colour(scheme), "dash": drawing.dash(scheme, DASHES)}
+            for scheme in drawing.schemes
+        ],
+        "flows": drawing.flows,
+        "absences": [{"start": one.start, "end": one.end, "name": one.name} for one in drawing.absences],
+        "charts": [_chart(drawing, chart, times) for chart in drawing.charts],
+        # Last, as the charts fill it: lines of one flow share their times.
+        "times": [list(one) for one in times],
     }
+
+
+def _chart(drawing: Drawing, chart: Chart, times: dict[tuple[int, ...], int]) -> dict[str, Any]:
+    largest = max((abs(value) for line in chart.lines for value in line.y if value is not None), default=0.0)
+    step = 10.0 ** (math.floor(math.log10(largest)) - DIGITS) if largest else 1.0
+    return {
+        "title": chart.kind.title,
+        "axis": chart.kind.axis,
+        "unit": chart.kind.unit,
+        "steps": chart.kind.steps,
+        # The queue is everybody's.
+        "shared": not set(chart.names) <= set(drawing.flows),
+        "step": step,
+        "lines": [_line(drawing, line, step, times) for line in chart.lines],
+    }
+
+
+def _line(drawing: Drawing, line: Line, step: float, times: dict[tuple[int, ...], int]) -> dict[str, Any]:
+    ticks = tuple(_differences([round(x / TICK_S) for x in line.x]))
+    values = [None if value is None else round(value / step) for value in line.y]
+    return {
+        "scheme": drawing.schemes.index(line.scheme),
+        "name": line.name,
+        "x": times.setdefault(ticks, len(times)),
+        "y": _differences(values),
+    }
+
+
+def _differences(values: Sequence[int | None]) -> list[Any]:
+    """Each value less the last known one: small numbers, few bytes."""
+    last, made = 0, []
+    for value in values:
+        made.append(None if value is None else value - last)
+        last = last if value is None else value
+    return made

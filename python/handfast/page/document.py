@@ -8,46 +8,60 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
-from handfast import figures, tables
+from handfast import figures, headline, tables
 from handfast.bundle import Bundle
+from handfast.curves import Drawing
+from handfast.outages import Absence
 from handfast.page import charts
 from handfast.results import Result
 
 # Nothing may be fetched: the page must open offline, and a result from elsewhere must not call home.
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
 MAX_LISTED = 20
 """More seeds or outages are not spelled out."""
+MAX_OPEN = 6
+"""Tables of flows that are unfolded; more wait for a click."""
 
 
 def build(bundle: Bundle) -> str:
     """The report as one HTML document."""
     runs = bundle.document.runs
-    drawn = charts.build(bundle)
+    drawing = charts.chosen(bundle)
     parts = [
         f"<h1>{escape(runs[0].scenario)}</h1>",
+        _headline(runs),
         _description(bundle),
         _facts(bundle),
         _comparison(runs),
-        _handovers(runs),
-        _curves(bundle, drawn),
+        _outages(drawing),
+        _flows(runs),
+        _curves(bundle, drawing),
         _runs(runs),
         _scenario(bundle),
     ]
-    return document(runs[0].scenario, parts, charts.library() if drawn else "")
+    script, style = charts.library() if drawing.charts else ("", "")
+    return document(runs[0].scenario, parts, script, style)
 
 
-def document(title: str, parts: Iterable[str], script: str = "") -> str:
+def document(title: str, parts: Iterable[str], script: str = "", style: str = "") -> str:
     """The document around `parts`, which are escaped already."""
-    style = files("handfast.page").joinpath("style.css").read_text(encoding="utf-8")
+    ours = files("handfast.page").joinpath("style.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)} · handfast</title>\n<style>\n{style}</style>\n"
+        f"<title>{escape(title)} · handfast</title>\n<style>\n{style}\n{ours}</style>\n"
+        # Who runs no scripts sees what paper shows.
+        "<noscript><style>.screen { display: none; } .paper { display: block; }</style></noscript>\n"
         f"<script>{script}</script>\n</head>\n<body>\n<main>\n{''.join(part + chr(10) for part in parts if part)}"
         "</main>\n</body>\n</html>\n"
     )
+
+
+def _headline(runs: Sequence[Result]) -> str:
+    said = headline.sentences(runs)
+    return f'<p class="headline">{escape(said)}</p>' if said else ""
 
 
 def _description(bundle: Bundle) -> str:
@@ -77,61 +91,89 @@ def facts(shown: Mapping[str, str]) -> str:
 
 
 def _comparison(runs: Sequence[Result]) -> str:
-    heads = ["scheme", *_heads()]
     rows = tables.rows(runs)
     return (
         "<section><h2>Comparison</h2>"
-        + table(heads, rows, last_apart=rows[-1][0] == tables.LIMIT)
+        + table(["scheme", *_heads(runs)], rows, last_apart=rows[-1][0] == tables.LIMIT)
         + f'<p class="note">{escape(tables.footnote(runs))} Stall: from the link\'s return to the first new data at '
         "the receiving application. To full rate: from the link's return to 90 % of the rate before. Capacity limit: "
         "what the links would carry without a protocol in the way.</p></section>"
     )
 
 
-def _heads() -> list[str]:
-    return [f"{column.header}, {column.unit}" if column.unit else column.header for column in tables.COLUMNS]
+def _heads(runs: Sequence[Result]) -> list[str]:
+    return [column.wide for column in tables.columns(runs)]
 
 
-def _handovers(runs: Sequence[Result]) -> str:
-    seed = runs[0].seed  # the one that the charts show
-    spans = {(one.link, one.down_s, one.up_s) for run in runs if run.seed == seed for one in run.handovers}
-    if not spans or len(spans) > MAX_LISTED:
+def _outages(drawing: Drawing) -> str:
+    absences = drawing.absences
+    if not absences:
         return ""
-    ordered = sorted(spans, key=lambda span: (span[1], span[0]))
-    text = "; ".join(
-        f"{link}: {down:.3f} s to {up:.3f} s" if up is not None else f"{link}: {down:.3f} s on"
-        for link, down, up in ordered
-    )
-    return f"<p>Link gone (shaded in the charts): {escape(text)}.</p>"
+    listed = [_outage(absence) for absence in absences[:MAX_LISTED]]
+    if more := len(absences) - len(listed):
+        listed.append(f"{more} more")
+    return f"<p>Without a link (shaded in the charts): {escape('; '.join(listed))}.</p>"
 
 
-def _curves(bundle: Bundle, drawn: str) -> str:
+def _outage(absence: Absence) -> str:
+    if not absence.back:
+        return f"{absence.name}, {absence.start:.3f} s to the run's end"
+    return f"{absence.name}, {absence.start:.3f} s to {absence.end:.3f} s"
+
+
+def _flows(runs: Sequence[Result]) -> str:
+    """A table a flow, where there are several."""
+    names = tables.flows(runs)
+    if not names:
+        return ""
+    drawn = [_flow(runs, name) for name in names]
+    rest = drawn[MAX_OPEN:]
+    folded = f"<details><summary>{len(rest)} more flows</summary>{''.join(rest)}</details>" if rest else ""
+    return f"<section><h2>Each flow</h2>{''.join(drawn[:MAX_OPEN])}{folded}</section>"
+
+
+def _flow(runs: Sequence[Result], name: str) -> str:
+    rows = tables.flow_rows(runs, name)
+    title = f"<h3>{escape(name)} <small>{escape(tables.ends(runs, name))}</small></h3>"
+    return title + table(["scheme", *_heads(runs)], rows, last_apart=rows[-1][0] == tables.LIMIT)
+
+
+def _curves(bundle: Bundle, drawing: Drawing) -> str:
+    drawn = charts.build(drawing)
     if not drawn:
         return "<section><h2>Curves</h2><p>These results hold no time series.</p></section>"
-    seed = bundle.document.runs[0].seed
     printed = "".join(
         f'<figure><figcaption>{escape(chart.kind.title)}</figcaption><img alt="{escape(chart.kind.title)} over time" '
         f'src="data:image/svg+xml;base64,{b64encode(svg).decode()}"></figure>'
         for chart, svg in figures.svgs(bundle)
     )
     return (
-        f"<section><h2>Curves</h2><p>Seed {seed}. <span class='screen'>Drag to zoom, double-click to go back; a "
-        "click in the legend hides a scheme, a double-click shows it alone.</span></p>"
-        f'<div class="screen">{drawn}</div><div class="paper">{printed}</div>'
-        f"<noscript><div>{printed}</div></noscript></section>"
+        f"<section><h2>Curves</h2><p>{escape(_which(bundle, drawing))} <span class='screen'>Drag to zoom, double-click "
+        "to go back; a click in a legend hides a line in all charts, Ctrl-click shows it alone.</span></p>"
+        f'<div class="screen">{drawn}</div><div class="paper">{printed}</div></section>'
     )
+
+
+def _which(bundle: Bundle, drawing: Drawing) -> str:
+    """Which run the curves show."""
+    count = len({run.seed for run in bundle.document.runs})
+    said = f"Seed {drawing.seed}"
+    said += "." if count == 1 else f" of {count}: its goodput lies nearest to the medians of the schemes."
+    if drawing.left_out:
+        said += f" The first {len(drawing.flows)} flows; {drawing.left_out} more are in the series."
+    return said
 
 
 def _runs(runs: Sequence[Result]) -> str:
     if len({run.seed for run in runs}) == 1:
         return ""
-    heads = ["scheme", "seed", *_heads()]
-    rows = [[run.row, str(run.seed), *tables.cells([run])] for run in runs]
+    heads, shown = ["scheme", "seed", *_heads(runs)], tables.columns(runs)
+    rows = [[run.row, str(run.seed), *tables.cells([run], shown)] for run in runs]
     return f"<details><summary>All {len(runs)} runs</summary>{table(heads, rows)}</details>"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, last_apart: bool = False) -> str:
-    """A table of texts; line breaks in a cell stay."""
+    """A table of texts, which scrolls in a box of its own where it is too wide; line breaks in a cell stay."""
     head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
     body = "".join(
         f"<tr{' class=apart' if last_apart and index == len(rows) - 1 else ''}>"
@@ -139,7 +181,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, last_apart: bo
         + "</tr>"
         for index, row in enumerate(rows)
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _scenario(bundle: Bundle) -> str:

@@ -1,0 +1,73 @@
+"""The first sentence of a report says what the results say, and no more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from handfast import bundle, headline
+from handfast.results import Flow, Handover, Measures, Passage, Result
+from test_tables import EMPTY
+
+
+def run(scheme: str, mbps: float, seed: int = 1, stall: float | None = None, limit: float = 10.0) -> Result:
+    """Ten seconds of one flow, two of them without a link where there is a stall."""
+    aggregate = Measures(
+        goodput_bps=mbps * 1e6,
+        limit_bps=limit * 1e6,
+        stall_s=stall,
+        delivered_bytes=round(mbps * 1e6 * 10 / 8),
+        retransmitted_segments=10,
+    )
+    gone = () if stall is None else (Handover("s", "radio", None, 3.0, 5.0, stall, 1.0, (Passage("f", stall, 1.0),)),)
+    flow = Flow("f", "open", aggregate, segments_sent=1010)
+    return replace(EMPTY, scheme=scheme, seed=seed, aggregate=aggregate, flows=(flow,), handovers=gone)
+
+
+def test_who_won_by_how_much_and_where_the_rest_went() -> None:
+    said = headline.sentences([run("a", 6.0, stall=1.0), run("b", 8.0, stall=0.4), run("c", 7.5, stall=0.8)])
+    first = said.split(". ")[0]
+    assert first.startswith(
+        "b won: 8.00 Mbit/s, 6.7 % more than c and 33.3 % more than a, the last; of the 2.00 Mbit/s"
+    )
+    # 10 Mbit/s over ten seconds, two of them without a link, are 12.5 while there is one: 0.4 s cost 0.5 Mbit/s.
+    assert "about 0.50 went with the stall of 0.400 s" in first
+    # Ten repeats beside a thousand first sendings.
+    assert "at most 0.08 with 10 repeated segments" in first
+    assert "the rest with" in first
+    assert "shortest with b (0.400 s) and longest with a (1.000 s)" in said
+    assert "one run of each" in said
+
+
+def test_intervals_that_overlap_are_no_difference() -> None:
+    seeds = [run("a", 7.0 + seed / 10, seed) for seed in range(6)] + [
+        run("b", 7.1 + seed / 10, seed) for seed in range(6)
+    ]
+    said = headline.sentences(seeds)
+    assert said.startswith("No difference: both delivered alike")
+    assert "won" not in said
+    slow = [run("c", 3.0 + seed / 10, seed) for seed in range(6)]
+    assert headline.sentences([*seeds, *slow]).startswith("a and b won, with no difference between them")
+
+
+def test_all_that_the_links_carry_is_said() -> None:
+    assert "all that the links could carry" in headline.sentences([run("a", 10.0)])
+
+
+def test_several_flows_have_no_price_of_a_stall() -> None:
+    one = run("a", 6.0, stall=1.0)
+    said = headline.sentences([replace(one, flows=(*one.flows, replace(one.flows[0], flow="g")))])
+    assert "went with the stall" not in said
+    assert "the rest with stalls, start-up" in said
+
+
+def test_runs_that_do_not_count_are_not_compared() -> None:
+    assert headline.sentences([replace(run("a", 9.0), valid=False)]) == ""
+    assert headline.sentences([replace(run("a", 9.0), valid=False), run("b", 6.0)]).startswith("b delivered 6.00")
+
+
+def test_the_shipped_scenario(compared: Path) -> None:
+    runs = bundle.read(compared).document.runs
+    best = max(runs, key=lambda one: one.aggregate.goodput_bps or 0)
+    said = headline.sentences(runs)
+    assert said.startswith(f"{best.scheme} won: {(best.aggregate.goodput_bps or 0) / 1e6:.2f} Mbit/s")
