@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,10 +30,20 @@ PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
+class Host:
+    """A node of the scenario, for what a test does there besides."""
+
+    space: Namespace
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """What takes part in a run."""
 
     controller: controller.Controller
+    hosts: Mapping[str, Host]
+    """All nodes, by name."""
     space: Namespace
     """The switch's, and the controller's."""
     stack: ExitStack
@@ -74,7 +84,7 @@ class Scene:
         """Of the controller that is there; empty: nobody is."""
         try:
             return dict(controller.status(self.controller.news)["counters"])
-        except ConnectionRefusedError:
+        except (ConnectionRefusedError, FileNotFoundError):
             return {}
 
 
@@ -135,7 +145,8 @@ def run(
     with ThreadPoolExecutor(1) as pool, spaces(plan) as made, ExitStack() as stack:
         space = made.nodes[plan.controlled.switch]
         running = stack.enter_context(controller.running(plan.controlled, space, record=record))
-        scene = Scene(running, space, stack)
+        hosts = {node.name: Host(there, node.address) for node, there in zip(plan.nodes, made.nodes, strict=True)}
+        scene = Scene(running, hosts, space, stack)
         news = between(running.news) if between else running.news
         nodes = [node.name for node in made.nodes]
         measuring = pool.submit(
