@@ -18,6 +18,7 @@ pytestmark = [real, commanded, pytest.mark.usefixtures("nothing_is_left")]
 
 OURS = "cookie=0x6866"
 PORT = 5060
+ETH_P_ALL = 3
 
 
 @pytest.mark.parametrize("moment", ["station associated", "station away"])
@@ -61,26 +62,30 @@ def test_a_bridge_that_speaks_openflow_1_0_is_warned_of_once() -> None:
     assert {line["mode"] for line in ran.log} == {"act"}
 
 
-def test_datagrams_of_the_last_second_arrive_in_order() -> None:
-    came: list[bytes] = []
+def test_datagrams_of_the_last_second_leave_the_switch_in_order() -> None:
+    """As they are read where they leave the switch."""
+    left: list[tuple[str, bytes]] = []
 
-    def receive(scene: Scene) -> None:
-        netns.setns(str(names.DIRECTORY / scene.hosts["mn"].space.name))
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as station:
-            station.bind(("", PORT))
-            station.settimeout(4)
-            while len(came) == 0 or came[-1] != b"straight":
-                came.append(station.recv(100))
+    def watch(scene: Scene) -> None:
+        netns.setns(str(names.DIRECTORY / scene.space.name))
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as switch:
+            switch.settimeout(10)
+            while not left or left[-1][1] != b"straight":
+                frame, (interface, _, kind, *_) = switch.recvfrom(2000)
+                # Ethernet, IPv4 and UDP have 42 bytes; the station's port is in the last but three.
+                datagram = kind == socket.PACKET_OUTGOING and frame[23] == socket.IPPROTO_UDP
+                if datagram and frame[36:38] == PORT.to_bytes(2, "big"):
+                    left.append((interface, frame[42:].rstrip()))
 
     def send(scene: Scene, *datagrams: bytes) -> None:
         netns.setns(str(names.DIRECTORY / scene.hosts["cn"].space.name))
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as correspondent:
             for datagram in datagrams:
-                correspondent.sendto(datagram, (scene.hosts["mn"].address, PORT))
+                correspondent.sendto(datagram.ljust(100), (scene.hosts["mn"].address, PORT))
 
     def script(scene: Scene) -> None:
-        with ThreadPoolExecutor(1) as station:
-            receiving = station.submit(receive, scene)
+        with ThreadPoolExecutor(1) as switch:
+            watching = switch.submit(watch, scene)
 
             def say(*datagrams: bytes) -> None:
                 with ThreadPoolExecutor(1) as apart:
@@ -93,10 +98,12 @@ def test_datagrams_of_the_last_second_arrive_in_order() -> None:
             scene.wait("released")
             time.sleep(0.1)
             say(b"straight")
-            receiving.result()
+            watching.result()
 
     ran = run(script, gap_s=2)
-    assert came == [b"young %d" % number for number in range(20)] + [b"straight"]
+    young = [b"young %d" % number for number in range(20)]
+    assert [datagram for _, datagram in left] == [*young, b"straight"]
+    assert len({interface for interface, _ in left}) == 1, "towards the new access point"
     (released,) = ran.said("released")
     assert (released["datagrams"], released["datagrams_expired"], released["datagrams_evicted"]) == (20, 1, 0)
     assert released["segments"] > 1, "and TCP"
