@@ -9,10 +9,14 @@ from pathlib import Path
 
 import typer
 
-from handfast import bundle, keeping, results, series, sweeps
+from handfast import bundle, figures, keeping, pivot, pivot_figure, results, series, sweeps
 from handfast.cli import console, options
+from handfast.cli import pivot as tables
 from handfast.errors import FAILED, InputError
-from handfast.store import write_whole
+from handfast.store import staged, write_whole
+
+FIGURE = "sweep"
+"""The name of the figure's files."""
 
 
 def register(app: typer.Typer) -> None:
@@ -39,12 +43,15 @@ def sweep(
     Several --set make a grid. Every finished run is kept in DIR/runs (DIR is
     --out, else out/NAME-sweep): after Ctrl-C, or with more values or seeds, the
     same command does only what is missing. At the end DIR holds runs.parquet
-    and runs.csv, a row a run.
+    and runs.csv, a row a run, and the figure sweep.svg and sweep.png.
+
+    Prints a table with a row a combination and a column a scheme: the median over
+    seeds. The first --set is the figure's horizontal axis.
     """
     loaded = options.load(scenario, None)
     directory = out if out is not None else Path("out") / f"{loaded.name}-sweep"
     keeping.check_sweep(directory, sweeps.RUNS)
-    axes = _axes(settings)
+    axes = _axes(scenario, settings)
     chosen, numbers = options.names(schemes), options.seeds(seeds)
     with _explained(directory), console.progress(loaded.name) as progress:
         done = sweeps.sweep(
@@ -72,7 +79,13 @@ def _explained(directory: Path) -> Iterator[None]:
         raise
 
 
-def _axes(settings: list[str] | None) -> dict[str, list[str]]:
+def _axes(scenario: str, settings: list[str] | None) -> dict[str, list[str]]:
+    if not settings:
+        raise InputError(
+            "a sweep needs values to go through: --set PATH=VALUE,VALUE\n"
+            f"  handfast sweep {scenario} --set duration=20s,40s      a path is the file's keys with dots\n"
+            f"  handfast compare {scenario} --seeds 1..10             several seeds, no values"
+        )
     axes: dict[str, list[str]] = {}
     for path, values in map(options.axis, settings or ()):
         if path in axes:
@@ -86,12 +99,18 @@ def _write(directory: Path, done: sweeps.Sweep) -> None:
     write_whole(directory / "runs.parquet", series.parquet(frame))
     write_whole(directory / "runs.csv", frame.write_csv())
     write_whole(directory / bundle.RESULT, results.document(done.results).rstrip() + "\n")
+    with staged(directory) as stage, figures.style():
+        figures.save(pivot_figure.draw(pivot.of(done)), stage / FIGURE)
 
 
 def _print(directory: Path, done: sweeps.Sweep, json: bool) -> None:
     if json:
         sys.stdout.write(results.document(done.results).rstrip() + "\n")
         return
-    sys.stdout.write(
-        f"{len(done.rows)} runs, {done.reused} of them found on disk; table: {directory / 'runs.parquet'}, runs.csv\n"
-    )
+    made, screen = pivot.of(done), console.out()
+    for table in tables.build(made):
+        screen.print(table)
+    if said := tables.notes(made):
+        screen.print(said)
+    console.note(f"{len(done.rows)} runs, {done.reused} of them found on disk")
+    console.note(f"table: {directory / 'runs.parquet'}, runs.csv; figure: {directory / FIGURE}.svg, {FIGURE}.png")
