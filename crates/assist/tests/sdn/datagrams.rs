@@ -239,3 +239,22 @@ fn datagrams_of_one_absence_are_not_counted_for_the_next() {
     world.wait(ms(300));
     assert_eq!(released(&world), NONE);
 }
+
+/// What was held leaves at the radio's rate, what came since at its double: otherwise the release would not end.
+#[test]
+fn old_datagrams_leave_at_the_pace_and_new_ones_at_its_double() {
+    let mut world = away(spurious());
+    for _ in 0..4 {
+        world.datagram(972);
+    }
+    world.wait(ms(2));
+    world.tell(1, 2, What::Associated);
+    for _ in 0..4 {
+        world.datagram(972);
+    }
+    world.wait(ms(300));
+    let times = times(&world, AP[1]);
+    let apart: Vec<u64> = times.windows(2).map(|two| two[1].1.since(two[0].1).as_nanos() / 1000).collect();
+    // 1,000 bytes at 20 Mbit/s. The new ones come to the controller one millisecond later.
+    assert_eq!(apart, [400, 400, 400, 400, 200, 200, 200]);
+}

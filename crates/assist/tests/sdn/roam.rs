@@ -352,3 +352,43 @@ fn of_stations_that_come_back_together_each_waits_for_its_own_barrier() {
     });
     assert_eq!(released.collect::<Vec<_>>(), stations);
 }
+
+/// Acknowledgments clock new segments at the very rate at which the hold is emptied: at its double the release ends.
+#[test]
+fn segments_that_came_since_the_return_leave_at_twice_the_pace() {
+    let mut world = spurious();
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    for _ in 0..4 {
+        world.data(4000);
+    }
+    world.wait(ms(2));
+    world.tell(1, 2, What::Associated);
+    for _ in 0..4 {
+        world.data(4000);
+    }
+    world.wait(ms(100));
+    let left: Vec<Instant> =
+        world.left.iter().filter(|left| left.by() == Some(AP[1])).map(|left| left.at).collect();
+    let apart: Vec<u64> = left.windows(2).map(|two| two[1].since(two[0]).as_nanos() / 1000).collect();
+    // 1,040 bytes at 20 Mbit/s. The new ones come to the controller one millisecond later.
+    assert_eq!(apart, [416, 416, 416, 416, 208, 208, 208]);
+}
+
+/// The answer to a barrier is lost with its connection: the release asks again, and does not wait for its expiry.
+#[test]
+fn a_barrier_that_is_lost_with_its_connection_is_asked_again() {
+    let mut world = spurious();
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    world.data(4000);
+    world.wait(ms(2));
+    world.tell(1, 2, What::Associated);
+    // The barrier is on its way, one millisecond in each direction.
+    world.wait(ms(1));
+    world.plane.connect(world.now, 0);
+    world.wait(ms(50));
+    let released = |(_, record): &(Instant, Record)| matches!(record, Record::Released { .. });
+    assert!(world.records.iter().any(released), "{:?}", world.records);
+    assert_eq!(world.plane.controller().counters().unsettled, 0);
+}
