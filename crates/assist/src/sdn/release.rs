@@ -22,8 +22,8 @@ pub(super) struct Returning {
     pace: Pace,
     /// How many of the segments that were held at its return are left.
     backlog: u64,
-    /// Whether a datagram left last, where there are segments too.
-    datagram_s_turn: bool,
+    /// Whether a segment left last: it is a datagram's turn.
+    after_segment: bool,
     /// Whether the switch to which they go is not connected.
     pub(super) stuck: bool,
     pub(super) segments: u64,
@@ -64,7 +64,7 @@ impl Returning {
             expires: now + shared.config.hold_expiry,
             pace: Pace::new(shared.config.release, radio, now),
             backlog: hold.segments(),
-            datagram_s_turn: true,
+            after_segment: false,
             stuck: false,
             segments: 0,
             bytes: 0,
@@ -89,7 +89,10 @@ impl Returning {
     /// Sends what is held as far as the pace allows, and then begins to settle.
     pub(super) fn send(&mut self, now: Instant, hold: &mut Hold, shared: &mut Shared, out: &mut Outbox) {
         self.stuck = !shared.reaches(self.ap);
-        while !self.stuck && (self.pace.next() <= now || self.only_new_datagrams(now, hold, shared)) {
+        if !self.stuck && now >= self.since + shared.config.datagrams.age {
+            self.let_datagrams_go(hold, shared, out);
+        }
+        while !self.stuck && self.pace.next() <= now {
             // What came since its return is clocked by acknowledgments at the very rate at which the hold is emptied: at
             // this rate it would never end.
             let behind = self.backlog > 0 || hold.datagrams.reach_back_to(self.since);
@@ -108,8 +111,9 @@ impl Returning {
     /// What leaves next. While there are both, segments and datagrams take turns: datagrams must not wait for a long hold,
     /// and segments not for a flood.
     fn next(&mut self, hold: &mut Hold, shared: &mut Shared) -> Option<Bytes> {
-        self.datagram_s_turn = !self.datagram_s_turn && !hold.datagrams.is_empty();
-        if self.datagram_s_turn || hold.segments() == 0 {
+        let datagram = hold.segments() == 0 || self.after_segment && !hold.datagrams.is_empty();
+        self.after_segment = !datagram;
+        if datagram {
             return shared.datagrams(&mut hold.datagrams, Datagrams::take);
         }
         let frame = hold.take()?;
@@ -120,10 +124,13 @@ impl Returning {
         Some(frame)
     }
 
-    /// Whether nothing is left but datagrams that came since its return, and these have been paced for as long as one may
-    /// be held: where they come faster than the pace, the release would not end. They leave as they would without it.
-    fn only_new_datagrams(&self, now: Instant, hold: &Hold, shared: &Shared) -> bool {
-        hold.segments() == 0 && !hold.datagrams.is_empty() && now >= self.since + shared.config.datagrams.age
+    /// Datagrams take turns for as long as one may be held: by then all are gone that came before the return. Those that came
+    /// since leave at once, as they would without the controller: where they come faster than the pace, the release would
+    /// not end.
+    fn let_datagrams_go(&self, hold: &mut Hold, shared: &mut Shared, out: &mut Outbox) {
+        while let Some(frame) = shared.datagrams(&mut hold.datagrams, Datagrams::take) {
+            shared.emit(self.ap, frame, out);
+        }
     }
 
     /// The hold is empty: a barrier, so that what was sent has left the switch before anything goes straight.

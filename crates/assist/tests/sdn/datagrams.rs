@@ -199,6 +199,30 @@ fn a_flood_during_the_release_ends_it_after_one_age_at_most() {
     assert!(world.now > since + ms(200), "what was held is paced");
 }
 
+/// Also where TCP comes at nearly the radio's rate: with every second turn for large datagrams its hold would never be empty.
+#[test]
+fn a_flood_beside_a_busy_connection_ends_it_too() {
+    let mut config = spurious();
+    config.datagrams.age = ms(200);
+    let mut world = away(config);
+    for _ in 0..10 {
+        world.data(4000);
+        world.datagram(1440);
+    }
+    world.wait(ms(2));
+    let since = world.now;
+    world.tell(1, 2, What::Associated);
+    let over =
+        |world: &World| world.records.iter().any(|(_, record)| matches!(record, Record::Released { .. }));
+    while !over(&world) {
+        // 18 and 25 Mbit/s; the pace is 20 Mbit/s.
+        world.data(4000);
+        world.datagram(1440);
+        world.wait(Duration::from_micros(460));
+        assert!(world.now < since + ms(500), "the release does not end");
+    }
+}
+
 #[test]
 fn what_is_held_for_a_station_that_stays_away_is_dropped() {
     let mut config = spurious();
