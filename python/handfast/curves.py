@@ -112,15 +112,20 @@ def dash(place: int, dashes: Sequence[Dash]) -> Dash:
 
 def typical_seed(runs: Sequence[Result]) -> int:
     """The seed that stands for all: its goodput lies nearest to every scheme's median, where it counts."""
-    far: dict[int, float] = {}
-    for group in by_row(runs).values():
-        rates = {run.seed: run.aggregate.goodput_bps or 0.0 for run in group if run.valid}
-        middle = median(rates.values()) if rates else 0.0
-        for run in group:
-            # A run that does not count is drawn only where no other is.
-            distance = abs(rates[run.seed] - middle) / (middle or 1.0) if run.seed in rates else 1e9
-            far[run.seed] = far.get(run.seed, 0.0) + distance
-    return min(far, key=lambda seed: far[seed])
+    groups = [_rates(group) for group in by_row(runs).values()]
+    return min(dict.fromkeys(run.seed for run in runs), key=lambda seed: sum(_distance(one, seed) for one in groups))
+
+
+def _rates(group: Sequence[Result]) -> dict[int, float]:
+    return {run.seed: run.aggregate.goodput_bps or 0.0 for run in group if run.valid}
+
+
+def _distance(rates: dict[int, float], seed: int) -> float:
+    """How far the seed's goodput lies from the median, as a share of it; far indeed where no run of it counts."""
+    if seed not in rates:
+        return 1e9
+    middle = median(rates.values())
+    return abs(rates[seed] - middle) / (middle or 1.0)
 
 
 def columns_within(bundle: Bundle, points: int, flows: int) -> int:

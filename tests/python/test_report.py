@@ -154,6 +154,8 @@ def test_the_typical_seed_is_the_median_run() -> None:
     one = [run("a", 1, 1.0), run("a", 2, 9.0), run("a", 3, 2.0)]
     assert curves.typical_seed(one) == 3
     assert curves.typical_seed([*one, run("b", 1, 5.0), run("b", 2, 6.0), run("b", 3, 5.5)]) == 3
+    # A seed that one scheme lacks would leave that scheme out.
+    assert curves.typical_seed([*one, run("b", 2, 6.0)]) == 2
     assert curves.typical_seed([run("a", 1, 2.0, valid=False), run("a", 2, 9.0)]) == 2
 
 
