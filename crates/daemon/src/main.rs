@@ -49,7 +49,8 @@ The first start changes nothing: without `mode = \"act\"` in FILE it logs what i
     port = 2
 
 The switch is told to connect, and what no entry is for goes its normal way: for Open vSwitch
-    ovs-vsctl set-fail-mode br0 secure -- set-controller br0 tcp:127.0.0.1:6653
+    ovs-vsctl set bridge br0 protocols=OpenFlow13 fail-mode=secure
+    ovs-vsctl set-controller br0 tcp:127.0.0.1:6653
     ovs-ofctl -O OpenFlow13 add-flow br0 priority=0,actions=NORMAL
 
 News of stations are lines at the socket:
