@@ -16,7 +16,7 @@ from handfast.cli import console, options
 from handfast.errors import FAILED
 from handfast.fidelity import BOUNDS, SHARE, Case, Row, Study
 from handfast.fidelity.bounds import Bound, Compared, Spread, Summary
-from handfast.fidelity.draw import Drops
+from handfast.fidelity.draw import Drops, Reorder, Trouble
 from handfast.store import write_whole
 from handfast.tables import UNKNOWN
 
@@ -40,6 +40,9 @@ def fidelity(
     json: options.JsonOption = False,
 ) -> None:
     """Draw cases, run them in the simulator and on this machine's kernel, and say how far apart they are.
+
+    Half of the cases are one download with an outage or dropped segments; the
+    others reorder, upload, have two flows or two outages.
 
     \b
     handfast fidelity --seed 7 --cases 30       some ten minutes; root
@@ -70,6 +73,7 @@ def _print(made: Study, out: Path | None) -> None:
     screen = console.out()
     screen.print(_cases(made))
     screen.print(_errors(made))
+    screen.print(_kinds(made))
     invalid = [row for row in made.rows if not row.counts]
     for row in invalid:
         console.note(f"case {row.case.number} does not count: {'; '.join(row.lab.problems)}")
@@ -101,11 +105,17 @@ def _cases(made: Study) -> Table:
 
 
 def _described(case: Case) -> str:
-    trouble = (
-        f"{len(case.trouble.segments)} dropped" if isinstance(case.trouble, Drops) else f"{case.trouble.gap_ms} ms gone"
-    )
     path = f"{case.rate_kbps / 1000:.1f} Mbit/s {case.rtt_us / 1000:.0f} ms {case.queue_pkt} pkt"
-    return f"{path}\n{trouble}, {case.scheme}{'' if case.timestamps else ', no ts'}"
+    kind = f"{case.kind}, " if case.kind in ("upload", "two flows") else ""
+    return f"{path}\n{kind}{_troubled(case.trouble)}\n{case.scheme}{'' if case.timestamps else ', no ts'}"
+
+
+def _troubled(trouble: Trouble) -> str:
+    if isinstance(trouble, Drops):
+        return f"{len(trouble.segments)} dropped"
+    if isinstance(trouble, Reorder):
+        return f"{trouble.probability:.1%} {trouble.by_us / 1000:.0f} ms late"
+    return " and ".join(str(one.gap_ms) for one in trouble) + " ms gone"
 
 
 def _pair(bound: Bound, one: Compared) -> str:
@@ -129,6 +139,15 @@ def _errors(made: Study) -> Table:
         summary = made.summary(bound)
         spreads = (_spread(bound, summary, which) for which in ("median", "p90"))
         table.add_row(bound.column.header, *spreads, _limits(bound), f"{summary.within} of {summary.judged}")
+    return table
+
+
+def _kinds(made: Study) -> Table:
+    table = Table(title="kind of case", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("kind")
+    table.add_column("within", justify="right")
+    for kind, (within, counted) in made.by_kind.items():
+        table.add_row(kind, f"{within} of {counted}")
     return table
 
 

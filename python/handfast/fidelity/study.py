@@ -11,11 +11,11 @@ from typing import Any
 from handfast import __version__, api, bundle, series, tasks
 from handfast.engine import Progress, execute
 from handfast.fidelity.bounds import BOUNDS, SHARE, Bound, Compared, Summary, compare, summarise
-from handfast.fidelity.draw import Case, Drops, Outage, scenario
+from handfast.fidelity.draw import KINDS, Case, Drops, Reorder, Trouble, scenario
 from handfast.results import LAB, SIM, Result
 from handfast.store import write_whole
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of the document."""
 DOCUMENT = "fidelity.json"
 """Where a study's directory keeps it."""
@@ -63,6 +63,12 @@ class Study:
     def within(self) -> int:
         """How many of them are within all bounds."""
         return sum(row.within for row in self.counted)
+
+    @property
+    def by_kind(self) -> dict[str, tuple[int, int]]:
+        """For each kind that was drawn: how many rows are within bounds, and how many count."""
+        kinds = {kind: [row for row in self.counted if row.case.kind == kind] for kind in KINDS}
+        return {kind: (sum(row.within for row in rows), len(rows)) for kind, rows in kinds.items() if rows}
 
     @property
     def holds(self) -> bool:
@@ -143,6 +149,7 @@ def document(made: Study) -> str:
         "environment": _environment(made.rows),
         "cases": [_row(row) for row in made.rows],
         "metrics": {bound.measure: _summary(bound, made.summary(bound)) for bound in BOUNDS},
+        "kinds": {kind: {"within": within, "counted": of} for kind, (within, of) in made.by_kind.items()},
         "counted": counted,
         "within": made.within,
         "share": made.within / counted if counted else None,
@@ -162,13 +169,16 @@ def _row(row: Row) -> Mapping[str, Any]:
     case, environment = row.case, json.loads(row.lab.raw)["environment"]
     return {
         "case": case.number,
+        "kind": case.kind,
         "scenario_hash": row.sim.scenario_hash,
         "scheme": case.scheme,
         "timestamps": case.timestamps,
         "rate_bps": case.rate_kbps * 1000,
+        "back_rate_bps": case.back_kbps * 1000,
         "rtt_s": case.rtt_us / 1e6,
         "queue_pkt": case.queue_pkt,
         **_trouble(case.trouble),
+        "second_flow_at_s": None if case.second_ms is None else case.second_ms / 1e3,
         "duration_s": case.duration_ms / 1e3,
         "valid": row.counts,
         "attempts": row.attempts,
@@ -179,10 +189,15 @@ def _row(row: Row) -> Mapping[str, Any]:
     }
 
 
-def _trouble(trouble: Outage | Drops) -> Mapping[str, Any]:
-    if isinstance(trouble, Drops):
-        return {"outage_at_s": None, "outage_s": None, "dropped_segments": list(trouble.segments)}
-    return {"outage_at_s": trouble.at_ms / 1e3, "outage_s": trouble.gap_ms / 1e3, "dropped_segments": None}
+def _trouble(trouble: Trouble) -> Mapping[str, Any]:
+    outages = trouble if isinstance(trouble, tuple) else ()
+    late = trouble if isinstance(trouble, Reorder) else None
+    return {
+        "outages": [{"at_s": one.at_ms / 1e3, "outage_s": one.gap_ms / 1e3} for one in outages],
+        "dropped_segments": list(trouble.segments) if isinstance(trouble, Drops) else None,
+        "late_probability": late.probability if late else None,
+        "late_s": late.by_us / 1e6 if late else None,
+    }
 
 
 def _compared(one: Compared) -> Mapping[str, Any]:
