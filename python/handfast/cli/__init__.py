@@ -55,7 +55,6 @@ app = typer.Typer(
     cls=Commands,
     name="handfast",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )

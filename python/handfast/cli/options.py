@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from handfast import api, shipped
+from handfast.cli import complete
 from handfast.engine import check_jobs
 from handfast.errors import InputError
 
@@ -16,7 +17,10 @@ MAX_SEEDS = 1_000_000
 """More is a typing mistake, and would fill the memory before the first run."""
 
 ScenarioArgument = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a shipped one.")
+    str,
+    typer.Argument(
+        metavar="SCENARIO", help="A scenario file, or the name of a shipped one.", autocompletion=complete.scenarios
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -24,7 +28,12 @@ SetOption = Annotated[
 ]
 SchemesOption = Annotated[
     str | None,
-    typer.Option("--schemes", metavar="A,B", help="Only these schemes, or profiles (default: all schemes)."),
+    typer.Option(
+        "--schemes",
+        metavar="A,B",
+        help="Only these schemes, or profiles (default: all schemes).",
+        autocompletion=complete.several_schemes,
+    ),
 ]
 SeedsOption = Annotated[
     str, typer.Option("--seeds", "--seed", metavar="SEEDS", help="One seed, a list 1,5,9 or a range 1..10.")
@@ -39,7 +48,13 @@ PcapOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 BackendOption = Annotated[
-    str, typer.Option("--backend", metavar="A,B", help="Where it runs: sim, lab (real kernels; root), or sim,lab.")
+    str,
+    typer.Option(
+        "--backend",
+        metavar="A,B",
+        help="Where it runs: sim, lab (real kernels; root), or sim,lab.",
+        autocompletion=complete.backends,
+    ),
 ]
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from handfast import reproduce as bench
 from handfast import sweeps
-from handfast.cli import console, options
+from handfast.cli import complete, console, options
 from handfast.reproduce import Claim, Order, Outcome, Paper, Verdict
 
 COLOURS = {"holds": "green", "fails": "red", "not-run": "yellow"}
@@ -31,7 +31,8 @@ def register(app: typer.Typer) -> None:
 
 def reproduce(
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY[/ID]]...", help="A paper, or some of its claims.")
+        list[str] | None,
+        typer.Argument(metavar="[KEY[/ID]]...", help="A paper, or some of its claims.", autocompletion=complete.claims),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few seeds: a look, in seconds.")] = False,
     beyond: Annotated[bool, typer.Option("--beyond", help="Where the papers stop, too: claims of our own.")] = False,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from handfast.cli import options, perform
+from handfast.cli import complete, options, perform
 
 
 def register(app: typer.Typer) -> None:
@@ -18,7 +18,12 @@ def run(
     scenario: options.ScenarioArgument,
     scheme: Annotated[
         str | None,
-        typer.Option("--scheme", metavar="NAME", help="A scheme of the file, or a profile (default: its first)."),
+        typer.Option(
+            "--scheme",
+            metavar="NAME",
+            help="A scheme of the file, or a profile (default: its first).",
+            autocompletion=complete.schemes,
+        ),
     ] = None,
     seeds: options.SeedsOption = "1",
     settings: options.SetOption = None,
