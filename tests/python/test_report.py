@@ -140,6 +140,14 @@ def test_gaps_stay_gaps(made: Path) -> None:
     assert threshold["lines"][0]["y"].count(None) == frame["ssthresh_pkt"].null_count() > 0
 
 
+def test_paper_says_which_flows_it_shows(handfast: Command, tmp_path: Path) -> None:
+    assert handfast("compare", "short-flows", "--schemes", "iw10", "--out", "made").exit_code == 0
+    text = Page((tmp_path / "made" / "report.html").read_text()).text
+    assert "Here: the first 4 of 21 flows." in text
+    # Without an outage there is no column to explain.
+    assert "Stall:" not in text
+
+
 def test_it_says_which_run_it_draws(several: Path) -> None:
     text = Page((several / "report.html").read_text()).text
     runs = bundle.read(several).document.runs

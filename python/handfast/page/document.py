@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from handfast import figures, headline, tables
 from handfast.bundle import Bundle
-from handfast.curves import Drawing
+from handfast.curves import MAX_FLOWS, Drawing
 from handfast.outages import Absence
 from handfast.page import charts
 from handfast.results import Result
@@ -95,10 +95,18 @@ def _comparison(runs: Sequence[Result]) -> str:
     return (
         "<section><h2>Comparison</h2>"
         + table(["scheme", *_heads(runs)], rows, last_apart=rows[-1][0] == tables.LIMIT)
-        + f'<p class="note">{escape(tables.footnote(runs))} Stall: from the link\'s return to the first new data at '
-        "the receiving application. To full rate: from the link's return to 90 % of the rate before. Capacity limit: "
-        "what the links would carry without a protocol in the way.</p></section>"
+        + f'<p class="note">{escape(f"{tables.footnote(runs)} {_words(runs)}")}</p></section>'
     )
+
+
+def _words(runs: Sequence[Result]) -> str:
+    """What the columns mean."""
+    stalls = (
+        "Stall: from the link's return to the first new data at the receiving application. Time to full rate: from the "
+        "link's return to 90 % of the rate before. "
+    )
+    limit = "Capacity limit: what the links would carry without a protocol in the way."
+    return (stalls if tables.STALL in tables.columns(runs) else "") + limit
 
 
 def _heads(runs: Sequence[Result]) -> list[str]:
@@ -150,8 +158,14 @@ def _curves(bundle: Bundle, drawing: Drawing) -> str:
     return (
         f"<section><h2>Curves</h2><p>{escape(_which(bundle, drawing))} <span class='screen'>Drag to zoom, double-click "
         "to go back; a click in a legend hides a line in all charts, Ctrl-click shows it alone.</span></p>"
-        f'<div class="screen">{drawn}</div><div class="paper">{printed}</div></section>'
+        f'<div class="screen">{drawn}</div><div class="paper">{_printed_flows(drawing)}{printed}</div></section>'
     )
+
+
+def _printed_flows(drawing: Drawing) -> str:
+    """Which flows paper shows, where it has no room for all."""
+    count = len(drawing.flows) + drawing.left_out
+    return f"<p>Here: the first {MAX_FLOWS} of {count} flows.</p>" if count > MAX_FLOWS else ""
 
 
 def _which(bundle: Bundle, drawing: Drawing) -> str:
