@@ -392,3 +392,22 @@ fn a_barrier_that_is_lost_with_its_connection_is_asked_again() {
     assert!(world.records.iter().any(released), "{:?}", world.records);
     assert_eq!(world.plane.controller().counters().unsettled, 0);
 }
+
+/// Segments do not stop to come: after `settle` the way is opened all the same, and that is counted.
+#[test]
+fn a_way_that_is_opened_amid_segments_is_counted() {
+    let mut world = spurious();
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2));
+    world.tell(1, 2, What::Associated);
+    let over =
+        |world: &World| world.records.iter().any(|(_, record)| matches!(record, Record::Released { .. }));
+    let since = world.now;
+    while !over(&world) {
+        world.data(4000);
+        world.wait(ms(1));
+        assert!(world.now < since + ms(300), "the release does not end");
+    }
+    assert!(world.now > since + ms(190), "it waits for a quiet moment");
+    assert_eq!(world.plane.controller().counters().unsettled, 1);
+}
