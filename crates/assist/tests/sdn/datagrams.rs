@@ -282,3 +282,25 @@ fn old_datagrams_leave_at_the_pace_and_new_ones_at_its_double() {
     // 1,000 bytes at 20 Mbit/s. The new ones come to the controller one millisecond later.
     assert_eq!(apart, [400, 400, 400, 400, 200, 200, 200]);
 }
+
+#[test]
+fn during_a_release_they_pass_unless_some_are_held_and_none_exceeds_a_bound() {
+    for (held, passed, dropped) in [(false, 1, 0), (true, 0, 1)] {
+        let mut config = spurious();
+        config.datagrams.per_station = Bytes(1_000);
+        let mut world = away(config);
+        for _ in 0..10 {
+            world.data(4000);
+        }
+        for _ in 0..if held { 4 } else { 0 } {
+            world.datagram(10);
+        }
+        world.wait(ms(2));
+        world.tell(1, 2, What::Associated);
+        world.datagram(1000);
+        world.wait(ms(300));
+        let counters = world.plane.controller().counters();
+        assert_eq!((counters.passed_other[1], counters.dropped_other[1]), (passed, dropped));
+        assert_eq!(counters.datagrams_held, if held { 4 } else { 0 });
+    }
+}
