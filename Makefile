@@ -1,4 +1,4 @@
-# make demo     builds, then compares every scheme on one roam: a table, and out/demo/report.html
+# make demo     builds, then compares the remedies on one roam: a table, and out/demo/report.html
 # make build    leaves a working .venv/bin/handfast, and target/release/handfastd, the daemon for real networks (and what sdn-11 sends it)
 # make test     cargo test and pytest; the reason for everything skipped is printed
 # make lint     rustfmt, clippy, ruff, mypy, stubtest
@@ -29,7 +29,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
-	$(BIN)/handfast compare scenarios/wifi-outage.toml --out out/demo --force
+	$(BIN)/handfast compare scenarios/wifi-roam.toml --out out/demo --force
 
 build: $(VENV)/.built target/release/handfastd
 
@@ -68,8 +68,8 @@ bench-campus:
 
 # The picture in README.md.
 picture: $(VENV)/.built
-	$(BIN)/handfast compare scenarios/wifi-outage.toml --out out/picture --force --figures out/picture/figures
-	cp out/picture/figures/overview.svg docs/img/wifi-outage.svg
+	$(BIN)/handfast compare scenarios/wifi-roam.toml --schemes bare,rto-max,spurious --out out/picture --force --figures out/picture/figures
+	cp out/picture/figures/overview.svg docs/img/roam.svg
 
 # Every scheme in every situation: some minutes.
 common: $(VENV)/.built

@@ -1,8 +1,7 @@
 """Threads that do runs, and the thread that waits for them.
 
-The waiting thread holds no lock that a worker needs: each side puts what it has into a queue that signals cannot
-break. `concurrent.futures.wait` holds the locks of all its futures instead, and an exception out of a signal handler
-left them held.
+The waiting thread holds no lock that a worker needs. `concurrent.futures.wait` holds the locks of all its futures, and
+an exception out of a signal handler left them held.
 """
 
 from __future__ import annotations
@@ -10,13 +9,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 from handfast.results import Result
 from handfast.signals import check
+
+_T = TypeVar("_T")
 
 POLL_S = 0.1
 """How often the waiting thread looks at progress and signals, seconds."""
@@ -69,6 +71,10 @@ class Crew:
         self._finished = finished
         self._places: SimpleQueue[int] = SimpleQueue()
         self._ended: SimpleQueue[_Ended] = SimpleQueue()
+        # Held while nobody has news. `SimpleQueue.get` with a timeout would do, but CPython 3.11 waits for ever in it
+        # when a signal comes in the last moment of the timeout.
+        self._quiet = threading.Lock()
+        self._quiet.acquire()
         self._running: dict[int, Runnable] = {}
         self._threads = [
             threading.Thread(target=self._work, name=f"run-{number}", daemon=True)
@@ -83,8 +89,8 @@ class Crew:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        while not self._places.empty():
-            self._next()
+        while _taken(self._places) is not None:
+            pass
         if error is not None:
             for task in self._tasks:
                 task.control.cancel()
@@ -106,31 +112,29 @@ class Crew:
         return [results[place] for place in range(len(self._tasks))]
 
     def _collect(self, results: dict[int, Result]) -> None:
-        try:
-            ended = self._ended.get(timeout=POLL_S)
-        except Empty:
-            return
-        if ended.error is not None:
-            raise ended.error
-        if ended.result is not None:
-            results[ended.place] = ended.result
+        self._quiet.acquire(timeout=POLL_S)
+        while (ended := _taken(self._ended)) is not None:
+            if ended.error is not None:
+                raise ended.error
+            if ended.result is not None:
+                results[ended.place] = ended.result
+
+    def _tell(self, ended: _Ended) -> None:
+        self._ended.put(ended)
+        # Two workers may ring at once, or ring before anybody has listened.
+        with suppress(RuntimeError):
+            self._quiet.release()
 
     def _under_way(self) -> float:
         return sum(task.control.progress for task in list(self._running.values()))
 
-    def _next(self) -> int | None:
-        try:
-            return self._places.get_nowait()
-        except Empty:
-            return None
-
     def _work(self) -> None:
-        while (place := self._next()) is not None:
+        while (place := _taken(self._places)) is not None:
             self._running[place] = self._tasks[place]
             try:
-                self._ended.put(_Ended(place, self._one(self._tasks[place])))
+                self._tell(_Ended(place, self._one(self._tasks[place])))
             except BaseException as error:
-                self._ended.put(_Ended(place, error=error))
+                self._tell(_Ended(place, error=error))
             finally:
                 del self._running[place]
 
@@ -139,3 +143,11 @@ class Crew:
         if self._finished is not None:
             self._finished(result)
         return result
+
+
+def _taken(queue: SimpleQueue[_T]) -> _T | None:
+    """The next entry; None where there is none."""
+    try:
+        return queue.get_nowait()
+    except Empty:
+        return None

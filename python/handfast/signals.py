@@ -31,8 +31,6 @@ class _State:
     installed: bool = False
     first: float | None = None
     """When the first signal came; None: none has come."""
-    pending: bool = False
-    """Whether it waits for the end of a `deferred` block."""
     depth: int = 0
     """How many such blocks are open."""
 
@@ -55,7 +53,7 @@ def terminable() -> Iterator[None]:
     finally:
         for number, handler in zip(handled, before, strict=True):
             signal.signal(number, handler)
-        _state.installed, _state.first, _state.pending = False, None, False
+        _state.installed, _state.first = False, None
 
 
 @contextmanager
@@ -74,9 +72,8 @@ def deferred() -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise `KeyboardInterrupt` if a signal has come meanwhile."""
-    if _state.pending and threading.current_thread() is threading.main_thread():
-        _state.pending = False
+    """Raise `KeyboardInterrupt` if a signal has come, also if a library has swallowed an earlier one."""
+    if _state.first is not None and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt
 
 
@@ -86,7 +83,6 @@ def _take(_number: int, _frame: FrameType | None) -> None:
         _state.first = now
         if _state.depth == 0:
             raise KeyboardInterrupt
-        _state.pending = True
     elif now - _state.first >= REPEATED_S:
         _leave()
 

@@ -5,6 +5,7 @@ Reads a line of JSON a trial from standard input, `{"cwd", "words"}`, and answer
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import sys
@@ -12,12 +13,17 @@ from pathlib import Path
 
 from handfast.cli import main
 
+HANGS_AFTER_S = 50.0
+"""Less than the tests wait."""
+
 
 def child(cwd: str, words: list[str]) -> None:
     """Become the command line `handfast WORDS` in `cwd`, its output in files there."""
     os.chdir(cwd)
     for name, number in (("stdout", 1), ("stderr", 2)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT, 0o644), number)
+    # What hangs says where before it is killed.
+    faulthandler.dump_traceback_later(HANGS_AFTER_S, file=Path("where").open("w"))  # noqa: SIM115
     sys.argv = ["handfast", *words]
     try:
         main()

@@ -66,14 +66,13 @@ HEADS = (
 def short(made: Study) -> str:
     """For README: what Linux does today, the cheapest of the best remedies, and who must change what for it."""
     lines = [_line(HEADS), _line(["---", "--:", "--:", "---", "--:", "--:", "--:", "---"])]
-    group = ""
-    for row in made.rows:
-        if row.value not in row.group.shown:
-            continue
-        if row.group.key != group:
-            lines.append(_line([f"**{row.group.title}**", *[""] * (len(HEADS) - 1)]))
-        group = row.group.key
-        lines.append(_line([row.name, *_judged(row)]))
+    for group in dict.fromkeys(row.group.key for row in made.rows):
+        shown = [row for row in made.rows if row.group.key == group and row.value in row.group.shown]
+        if len(shown) == 1:
+            lines.append(_line([f"**{shown[0].group.title}**: {shown[0].name}", *_judged(shown[0])]))
+        elif shown:
+            lines.append(_line([f"**{shown[0].group.title}**", *[""] * (len(HEADS) - 1)]))
+            lines += [_line([row.name, *_judged(row)]) for row in shown]
     return "\n".join(lines) + "\n"
 
 
