@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from conftest import ROAM, ROOT, Command
 from handfast.common import CHANGES
@@ -17,6 +18,11 @@ def between(mark: str) -> str:
     return found[1]
 
 
+def lines(text: str, margin: str) -> list[str]:
+    """The lines that say something, without the margin and what stands at their ends."""
+    return [line.removeprefix(margin).rstrip() for line in text.splitlines() if line.strip()]
+
+
 def test_it_is_short() -> None:
     lines = README.splitlines()
     assert len(lines) <= 120
@@ -25,8 +31,7 @@ def test_it_is_short() -> None:
 
 def test_the_table_of_the_demo_is_what_the_demo_prints(handfast: Command) -> None:
     printed = handfast("compare", ROAM, "--out", "demo").stdout
-    table = [line.removeprefix("    ").rstrip() for line in between("handfast demo").strip("\n").splitlines()]
-    assert table == [line.rstrip() for line in printed.strip("\n").splitlines()]
+    assert lines(between("handfast demo"), "    ") == lines(printed, "")
 
 
 def test_the_digest_names_remedies_that_it_explains() -> None:
@@ -34,3 +39,18 @@ def test_the_digest_names_remedies_that_it_explains() -> None:
     assert named <= set(CHANGES)
     explained = set(re.findall(r"^- `([a-z-]+)`:", README, re.MULTILINE))
     assert named - {"linux"} <= explained
+
+
+def test_it_counts_the_claims_of_the_papers_as_their_pages_do() -> None:
+    pages = ROOT / "docs" / "reference" / "claims"
+    beyond = {"beyond", "release", "together"}  # our own claims, of what the papers leave out
+    for key in ("sdn", "eln", "vho"):
+        verdicts = [
+            re.search(r"^\*\*Verdict: ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+            for page in pages.glob(f"{key}-*.md")
+            if page.stem.partition("-")[2] not in beyond
+        ]
+        count = Counter(found[1] if found is not None else "missing" for found in verdicts)
+        row = next(line for line in README.splitlines() if line.startswith(f"| [`{key}`]"))
+        assert row.endswith(f"| {count['holds']} / {count['fails']} |"), f"{key}: {count}"
+        assert set(count) <= {"holds", "fails"}
