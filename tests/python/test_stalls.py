@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -117,13 +117,6 @@ def stall(capped: bool) -> float:
     return first - back
 
 
-@contextmanager
-def setting(space: str, command: str) -> Iterator[None]:
-    """A `sysctl -w` of the page, in a namespace that goes with the test."""
-    inside(space, *shlex.split(command))
-    yield
-
-
 @real
 @pytest.mark.usefixtures("network")
 def test_the_cap_of_one_socket_ends_the_stall_within_its_second() -> None:
@@ -138,8 +131,8 @@ def test_the_cap_of_one_socket_ends_the_stall_within_its_second() -> None:
 def test_the_cap_of_a_machine_ends_the_stall_within_its_second() -> None:
     if not Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists():
         pytest.skip("this kernel has no tcp_rto_max_ms (Linux 6.15 has it)")
-    with setting(SERVER, tried("sysctl")[0]):
-        assert stall(capped=False) < 1.3
+    inside(SERVER, *shlex.split(tried("sysctl")[0]))
+    assert stall(capped=False) < 1.3
 
 
 @real
