@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from handfast.reproduce import (
+from handfast.studies.reproduce import (
     Check,
     Claims,
     Control,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from handfast import figures, stats
 from handfast.curves import COLOURS
-from handfast.reproduce import Figure as Of
-from handfast.reproduce import Run, Runs, mean_time, middle
-from handfast.reproduce.plot import bars, with_legend
+from handfast.studies.reproduce import Figure as Of
+from handfast.studies.reproduce import Run, Runs, mean_time, middle
+from handfast.studies.reproduce.plot import bars, with_legend
 
 from .measure import CAPS, LINK_MBPS, share, throughput
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from handfast.reproduce import NotRun, Run
+from handfast.studies.reproduce import NotRun, Run
 
 CAPS = ("20", "64")
 """The window at most, segments: ns-2's default, and one that fills the base station's queue."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from handfast.reproduce import Check, Control, Finding, Runs, above, at_most, medians, middle, pairs
+from handfast.studies.reproduce import Check, Control, Finding, Runs, above, at_most, medians, middle, pairs
 
 from . import draw
 from .judge import LOADS, MUCH_SHORTER, ratio

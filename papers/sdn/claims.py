@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handfast.reproduce import (
+from handfast.studies.reproduce import (
     Check,
     Claims,
     Control,

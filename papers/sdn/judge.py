@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handfast.reproduce import Check, Figure, Measured, NotRun, Run, Runs, median, middle, pairs, values, within
+from handfast.studies.reproduce import Check, Figure, Measured, NotRun, Run, Runs, median, middle, pairs, values, within
 
 from .measure import after_return, disconnection, expected_spans, given_up, idle, round_trip
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from handfast.errors import MissingRequirementError
 from handfast.lab import controller
-from handfast.reproduce import NotRun
-from handfast.reproduce.verdict import MIN_SEEDS
+from handfast.studies.reproduce import NotRun
+from handfast.studies.reproduce.verdict import MIN_SEEDS
 
 BENCH = Path(__file__).parents[2] / "bench" / "controller.py"
 RUNS = 10

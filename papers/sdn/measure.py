@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 
-from handfast.reproduce import NotRun, Run
+from handfast.studies.reproduce import NotRun, Run
 
 NOTICE_S = 0.07
 """From an association's end or beginning until the controller knows (T0 to T1, T2 to T3), as in `network.toml`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handfast.reproduce import Check, Control, Figure, Finding, Runs, above, mean_time, medians, pairs
+from handfast.studies.reproduce import Check, Control, Figure, Finding, Runs, above, mean_time, medians, pairs
 
 from .causes import of
 from .measure import lost

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 
-from handfast.reproduce import Figure, Runs, middle
+from handfast.studies.reproduce import Figure, Runs, middle
 
 from .measure import FLOWS, goodput, lost, stalled, took
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handfast import reproduce
-from handfast.reproduce import (
+from handfast.studies import reproduce
+from handfast.studies.reproduce import (
     Check,
     Claims,
     Control,
@@ -25,7 +25,7 @@ from handfast.reproduce import (
     values,
     within,
 )
-from handfast.reproduce.runs import Figure
+from handfast.studies.reproduce.runs import Figure
 
 from . import causes, draw
 from .beyond import beyond

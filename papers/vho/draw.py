@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from handfast import figures
 from handfast.curves import COLOURS
-from handfast.reproduce import Run, Runs, mean_time, middle
-from handfast.reproduce.plot import bars, with_legend
+from handfast.studies.reproduce import Run, Runs, mean_time, middle
+from handfast.studies.reproduce.plot import bars, with_legend
 
 from .measure import FLOWS, SCHEMES, WIRE_S, goodput, lost, there, took
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from handfast.reproduce import Run, Runs
+from handfast.studies.reproduce import Run, Runs
 
 SCHEMES = ("tcp", "qs", "iw10", "vho", "abest-vho")
 """Those of the paper, in its order. One that `network.toml` lacks is left out."""

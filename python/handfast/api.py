@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handfast import _handfast, sweeps, tasks
-from handfast.engine import execute
+from handfast import _handfast, shipped, sweeps, tasks
+from handfast.engine import Progress
 from handfast.errors import InputError, unknown
 from handfast.results import SIM, Result
+from handfast.values import Overrides, pairs
 
 if TYPE_CHECKING:
+    from handfast.comparison import Comparison
     from handfast.sweeps import Sweep
 
-Overrides = Sequence[tuple[str, str]]
-"""Values that replace the file's: a path such as `links.radio.loss`, and the value as it would stand in the file."""
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Scenario:
     """A validated scenario, ready to run."""
 
@@ -31,6 +30,9 @@ class Scenario:
     """What errors call the file."""
     overrides: tuple[tuple[str, str], ...] = ()
     """What replaces the file's values."""
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.name}: {self.duration_s:g} s, schemes {', '.join(self.schemes)}>"
 
     @property
     def name(self) -> str:
@@ -59,7 +61,7 @@ class Scenario:
 
     def with_overrides(self, overrides: Overrides) -> Scenario:
         """The same scenario with further values replaced."""
-        return parse(self.text, self.origin, (*self.overrides, *overrides))
+        return parse(self.text, self.origin, (*self.overrides, *pairs(overrides)))
 
     def choose(self, schemes: Sequence[str] | None) -> list[str]:
         """Check the names of schemes and profiles; None means all schemes, in file order."""
@@ -75,12 +77,22 @@ class Scenario:
         return list(dict.fromkeys(schemes)) if schemes else self.schemes
 
     def run(
-        self, scheme: str | None = None, seed: int = 1, *, series_dir: Path | None = None, backend: str = SIM
+        self,
+        scheme: str | None = None,
+        seed: int = 1,
+        *,
+        backend: str = SIM,
+        out: str | Path | None = None,
+        captures: bool | Sequence[str] = False,
+        verify_wire: bool = False,
+        force: bool = False,
     ) -> Result:
-        """Run one scheme (default: the first) with one seed; `series_dir` receives the time series."""
+        """Run one scheme (default: the first) with one seed; `compare` says what `out`, `captures` and `force` do.
+
+        With `verify_wire` every packet is emitted and parsed at every hop; the result must not change.
+        """
         chosen = self.choose([scheme] if scheme is not None else None)[:1]
-        tasks.check([backend], [self], chosen)
-        return execute([tasks.task(backend, self.core, chosen[0], seed, series_dir)])[0]
+        return self._perform(chosen, [seed], [backend], out, captures, verify_wire=verify_wire, force=force)[0]
 
     def compare(
         self,
@@ -88,38 +100,92 @@ class Scenario:
         seeds: Sequence[int] = (1,),
         *,
         backends: Sequence[str] = (SIM,),
+        out: str | Path | None = None,
+        captures: bool | Sequence[str] = False,
+        force: bool = False,
         jobs: int | None = None,
-    ) -> list[Result]:
-        """Run every scheme (default: all of the file) on every backend with every seed, in that order."""
-        chosen = self.choose(schemes)
-        tasks.check(backends, [self], chosen)
-        todo = [
-            tasks.task(backend, self.core, scheme, seed) for scheme in chosen for backend in backends for seed in seeds
-        ]
-        return execute(todo, jobs=jobs)
+        progress: Progress | None = None,
+    ) -> Comparison:
+        """Run every scheme (default: all of the file) on every backend with every seed, in that order.
+
+        `out` is the result directory: the runs, their time series, and report.html. Other runs of the scenario stay
+        there; `force` replaces what it holds. `captures` writes packets as pcapng into it: True captures at the nodes
+        that the scenario's `capture` names, a list at these nodes. `progress` is called with how much is done, and of
+        how much.
+        """
+        return self._perform(
+            self.choose(schemes), seeds, backends, out, captures, force=force, jobs=jobs, progress=progress
+        )
+
+    def _perform(
+        self,
+        schemes: Sequence[str],
+        seeds: Sequence[int],
+        backends: Sequence[str],
+        out: str | Path | None,
+        captures: bool | Sequence[str],
+        *,
+        verify_wire: bool = False,
+        force: bool = False,
+        jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> Comparison:
+        # Both know scenarios, so they cannot be imported before this module is.
+        from handfast import perform
+        from handfast.comparison import Comparison
+
+        named = captures if isinstance(captures, Sequence) else ()
+        order = perform.Order(
+            self.with_overrides({"capture": list(named)}) if named else self,
+            schemes,
+            list(seeds),
+            backends,
+            Path(out) if out is not None else None,
+            pcap=bool(captures),
+            verify_wire=verify_wire,
+            jobs=jobs,
+            force=force,
+        )
+        perform.check(order)
+        tasks.check(backends, [order.scenario], schemes)
+        return Comparison(perform.perform(order, progress).runs, order.out)
 
     def sweep(
         self,
-        values: Mapping[str, Sequence[str]],
+        values: Mapping[str, Sequence[object]],
         *,
-        out: Path,
+        out: str | Path,
         schemes: Sequence[str] | None = None,
         seeds: Sequence[int] = (1,),
         backends: Sequence[str] = (SIM,),
         jobs: int | None = None,
+        progress: Progress | None = None,
     ) -> Sweep:
-        """Run every combination of `values` (by path), schemes, backends and seeds; runs in `out` are kept."""
-        return sweeps.sweep(self, values, out=out, schemes=schemes, seeds=seeds, backends=backends, jobs=jobs)
+        """Run every combination of `values` (by path), schemes, backends and seeds.
+
+        Runs that `out` holds are not done again. It gets runs.parquet, runs.csv and the figure as well.
+        """
+        return sweeps.sweep(
+            self,
+            values,
+            out=Path(out),
+            schemes=schemes,
+            seeds=seeds,
+            backends=backends,
+            jobs=jobs,
+            progress=progress,
+        )
 
 
 def parse(text: str, name: str, overrides: Overrides = ()) -> Scenario:
     """Validate a scenario's text, called `name`; raises `ScenarioError` with the line and what was expected."""
-    return Scenario(_handfast.load(text, name, list(overrides)), text, name, tuple(overrides))
+    given = pairs(overrides)
+    return Scenario(_handfast.load(text, name, given), text, name, given)
 
 
 def load(path: str | Path, overrides: Overrides = ()) -> Scenario:
-    """Read and validate a scenario file."""
-    path = Path(path)
+    """Read and validate a scenario: a file, or the name of a shipped one, such as `wifi-outage`."""
+    path = shipped.resolve(path) if isinstance(path, str) else path
     try:
         with path.open("rb") as file:
             # One more than is read: a file without an end must not take the memory of the machine either.

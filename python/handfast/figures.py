@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handfast.curves import MAX_FLOWS, Chart, Drawing, columns_within, draw
-from handfast.errors import InputError
+from handfast.errors import InputError, unknown
 from handfast.store import staged
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ COLUMN_IN = (3.5, 2.2)
 """One column of a two-column paper, inches."""
 PAGE_IN = (7.0, 2.3)
 """The width of a page, inches."""
+OVERVIEW = "overview"
 LEGEND_PT = 7
 MAX_COLUMNS = 8
 """Of a legend."""
@@ -46,7 +47,19 @@ def write(bundle: Bundle, directory: Path) -> None:
     with staged(directory) as stage, style():
         for chart in drawing.charts:
             save(_single(drawing, chart, COLUMN_IN), stage / chart.kind.key)
-        save(_overview(drawing), stage / "overview")
+        save(_overview(drawing), stage / OVERVIEW)
+
+
+def one(bundle: Bundle, name: str) -> Figure:
+    """The chart of that key, or the `overview`."""
+    drawing = draw(bundle, COLUMNS)
+    if not drawing.charts:
+        raise InputError(f"{bundle.directory}: no time series, so there is nothing to draw")
+    charts = {chart.kind.key: chart for chart in drawing.charts}
+    if name not in (OVERVIEW, *charts):
+        raise unknown(f"there is no figure {name!r} of these runs", name, [OVERVIEW, *charts])
+    with style():
+        return _overview(drawing) if name == OVERVIEW else _single(drawing, charts[name], COLUMN_IN)
 
 
 def svgs(bundle: Bundle) -> Iterator[tuple[Chart, bytes]]:

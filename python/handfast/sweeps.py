@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handfast import series, tasks
+from handfast import frames, results, series, tasks
 from handfast.engine import Progress, Runnable, execute
-from handfast.results import MEASURES, SIM, Result
-from handfast.store import RunStore, build_id
+from handfast.frames import Tabular
+from handfast.results import SIM, Result
+from handfast.store import RunStore, build_id, staged, write_whole
+from handfast.values import written
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from handfast.api import Scenario
+    from handfast.picture import Picture
 
+FIGURE = "sweep"
+"""The name of the figure's files."""
 RUNS = "runs"
 """Where a sweep's directory keeps the finished runs."""
 
@@ -26,7 +29,7 @@ Point = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Tabular):
     """What a sweep gave: the runs in the order points, schemes, seeds."""
 
     rows: tuple[tuple[Point, Result], ...]
@@ -38,17 +41,43 @@ class Sweep:
         """The runs without their points."""
         return [result for _, result in self.rows]
 
-    def frame(self) -> pl.DataFrame:
+    def _tables(self) -> Mapping[str, Callable[[], Iterator[frames.Row]]]:
         """One row a run: the point's values, what ran, and the aggregate's figures."""
-        import polars as pl
+        return {"runs": lambda: ({**dict(point), **frames.run(result)} for point, result in self.rows)}
 
-        return pl.DataFrame([_row(point, result) for point, result in self.rows], infer_schema_length=None)
+    def figure(self) -> Picture:
+        """A line a scheme over the values of the first path, a panel for each value of the others."""
+        from handfast import figures, pivot, pivot_figure
+        from handfast.picture import Picture
 
+        with figures.style():
+            return Picture(pivot_figure.draw(pivot.of(self)))
 
-def _row(point: Point, result: Result) -> dict[str, object]:
-    what = {name: getattr(result, name) for name in ("scenario", "scenario_hash", "scheme", "backend", "seed", "valid")}
-    figures = {name: getattr(result.aggregate, name) for name in MEASURES}
-    return {**dict(point), **what, **figures}
+    def write(self, directory: Path) -> None:
+        """Write the runs as Parquet, CSV and JSON, and the figure, into `directory`."""
+        from handfast import bundle, figures
+
+        frame = self.to_frame()
+        write_whole(directory / "runs.parquet", series.parquet(frame))
+        write_whole(directory / "runs.csv", frame.write_csv())
+        write_whole(directory / bundle.RESULT, results.document(self.results).rstrip() + "\n")
+        with staged(directory) as stage, figures.style():
+            figures.save(self.figure().figure, stage / FIGURE)
+
+    def _repr_html_(self) -> str:
+        from handfast import pivot
+        from handfast.page.document import table
+
+        made = pivot.of(self)
+        shown = [
+            f"<p><b>{column.wide}</b></p>"
+            + table(
+                [*made.axes, *made.schemes],
+                [[*point, *(made.cell(point, scheme, column) for scheme in made.schemes)] for point in made.points],
+            )
+            for column in made.columns
+        ]
+        return "".join(shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +116,7 @@ class Cell:
 
 def sweep(
     scenario: Scenario,
-    values: Mapping[str, Sequence[str]],
+    values: Mapping[str, Sequence[object]],
     *,
     out: Path,
     schemes: Sequence[str] | None = None,
@@ -101,8 +130,10 @@ def sweep(
     The grid is validated as a whole before the first run, so that a mistake in its last value costs nothing.
     """
     cells = _grid(scenario, values, schemes, seeds, backends)
-    results, reused = fill(cells, out=out, jobs=jobs, progress=progress)
-    return Sweep(tuple((cell.point, result) for cell, result in zip(cells, results, strict=True)), reused)
+    found, reused = fill(cells, out=out, jobs=jobs, progress=progress)
+    done = Sweep(tuple((cell.point, result) for cell, result in zip(cells, found, strict=True)), reused)
+    done.write(out)
+    return done
 
 
 def fill(
@@ -122,12 +153,12 @@ def fill(
 
 def _grid(
     scenario: Scenario,
-    values: Mapping[str, Sequence[str]],
+    values: Mapping[str, Sequence[object]],
     schemes: Sequence[str] | None,
     seeds: Sequence[int],
     backends: Sequence[str],
 ) -> list[Cell]:
-    axes = [[(path, value) for value in choices] for path, choices in values.items()]
+    axes = [[(path, written(value)) for value in choices] for path, choices in values.items()]
     variants = [(point, scenario.with_overrides(point)) for point in product(*axes)]
     tasks.check(backends, [variant for _, variant in variants], schemes)
     return [

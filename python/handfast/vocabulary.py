@@ -44,7 +44,7 @@ class Vocabulary:
 
 def vocabulary() -> Vocabulary:
     """Look it all up."""
-    from handfast import reproduce
+    from handfast.studies import reproduce
 
     loaded = [(path, load(path)) for path in shipped.scenarios()]
     return Vocabulary(

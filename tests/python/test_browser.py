@@ -10,8 +10,8 @@ import pytest
 
 import browser
 from browser import Browser
-from handfast.reproduce import page as verdicts
-from handfast.reproduce.verdict import Measured, Verdict
+from handfast.studies.reproduce import page as verdicts
+from handfast.studies.reproduce.verdict import Measured, Verdict
 
 pytestmark = pytest.mark.skipif(browser.MISSING is not None, reason=str(browser.MISSING))
 

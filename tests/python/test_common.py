@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from handfast import api, common, shipped, stats
-from handfast.common import GROUPS, Cell, Group, Row
-from handfast.common.study import FOLDER
-from handfast.reproduce.paper import read_plan
+from handfast import api, shipped, stats
+from handfast.studies import common
+from handfast.studies.common import GROUPS, Cell, Group, Row
+from handfast.studies.common.study import FOLDER
+from handfast.studies.reproduce.paper import read_plan
 
 
 def cell(scheme: str, *shares: float, stall: float | None = None) -> Cell:

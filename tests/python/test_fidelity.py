@@ -12,11 +12,12 @@ import pytest
 
 import handfast as hf
 from conftest import Command, mine, real
-from handfast import _handfast, engine, fidelity, tasks
-from handfast.fidelity.bounds import BOUNDS, Bound, Error, Spread, compare
-from handfast.fidelity.draw import KINDS, Drops, Outage, Reorder
+from handfast import _handfast, engine, tasks
 from handfast.lab import requirements
 from handfast.results import LAB, Result
+from handfast.studies import fidelity
+from handfast.studies.fidelity.bounds import BOUNDS, Bound, Error, Spread, compare
+from handfast.studies.fidelity.draw import KINDS, Drops, Outage, Reorder
 
 BRIEF_SEED = 21
 """Its three cases last 27 s together: a download with dropped segments, two flows with an outage, and reordering."""

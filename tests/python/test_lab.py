@@ -17,8 +17,8 @@ from scapy.utils import rdpcap
 
 import handfast as hf
 from conftest import OUTAGE, ROAM, Command, commanded, mine, real
-from handfast.fidelity.bounds import BOUNDS, compare
 from handfast.lab import names, requirements
+from handfast.studies.fidelity.bounds import BOUNDS, compare
 
 PAIR = """
 duration = "2s"

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from handfast import api, peers, shipped
-from handfast.peers import Row, eln, ns2, quick_start
+from handfast import api, shipped
 from handfast.stats import Summary
+from handfast.studies import peers
+from handfast.studies.peers import Row, eln, ns2, quick_start
 
 NS2 = ns2.version()
 real = pytest.mark.skipif(NS2 is None, reason="ns-2 is not installed (Debian: apt-get install ns2)")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from conftest import ROAM, ROOT, Command
-from handfast.common import CHANGES
+from handfast.studies.common import CHANGES
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from conftest import Command
-from handfast import engine, reproduce, shipped, sweeps
+from handfast import engine, shipped, sweeps
 from handfast.lab import controller
-from handfast.reproduce import Check, Control, Finding, Measured, paper, runs, verdict
+from handfast.studies import reproduce
+from handfast.studies.reproduce import Check, Control, Finding, Measured, paper, runs, verdict
 
 NETWORK = """
 duration = "6s"
@@ -52,7 +53,7 @@ quick_seeds = 10
 """
 
 CLAIMS = """
-from handfast.reproduce import Claims, Control, Finding, above, at_most, median, need, pairs, values
+from handfast.studies.reproduce import Claims, Control, Finding, above, at_most, median, need, pairs, values
 
 CLAIMS = Claims("fake", "A paper <script>alert(1)</script>")
 

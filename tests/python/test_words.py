@@ -66,7 +66,7 @@ def test_the_api_speaks_the_words_of_the_command_line(handfast: Command, tmp_pat
     printed = handfast("compare", OUTAGE, "--schemes", "reno,sack", "--seeds", "1..2", "--json").stdout
     assert hf.document(runs).rstrip() == printed.rstrip()
     swept = scenario.sweep({"events.0.gap": ["1s", "2s"]}, out=tmp_path / "sweep", schemes=["sack"])
-    assert swept.frame()["events.0.gap"].to_list() == ["1s", "2s"]
+    assert swept.to_frame()["events.0.gap"].to_list() == ["1s", "2s"]
 
 
 def test_the_api_refuses_no_jobs_as_the_command_line_does() -> None:

@@ -5,21 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from handfast import common as bench
-from handfast import figures, sweeps
+from handfast import sweeps
 from handfast.cli import console, options
-from handfast.common import BASELINE, Cell, Order, Row, Study
-from handfast.store import staged, write_whole
+from handfast.studies import common as bench
+from handfast.studies.common import BASELINE, Cell, Order, Row, Study
 from handfast.tables import UNKNOWN
-
-OUT = Path("out") / "common"
 
 
 def register(app: typer.Typer) -> None:
@@ -57,11 +53,11 @@ def common(
         seeds=options.seeds(seeds) if seeds is not None else None,
         quick=quick,
         jobs=jobs,
-        out=out or OUT,
+        out=out or Order().out,
     )
     with _explained(order), console.progress("common table") as progress:
         made = bench.study(order, progress)
-    _write(order, made)
+    bench.write(made, order.out)
     if json:
         sys.stdout.write(bench.document(made))
         return
@@ -91,17 +87,6 @@ def _explained(order: Order) -> Iterator[None]:
     except KeyboardInterrupt:
         console.note(f"finished runs are kept in {order.out / sweeps.RUNS}; the same command does the rest")
         raise
-
-
-def _write(order: Order, made: Study) -> None:
-    with staged(order.out) as stage, figures.style():
-        figures.save(bench.draw(made), stage / "common")
-    for name, text in (
-        ("common.json", bench.document(made)),
-        ("short.md", bench.short(made)),
-        ("whole.md", bench.whole(made)),
-    ):
-        write_whole(order.out / name, text)
 
 
 COLUMNS = (

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from handfast.cli import options, perform
+from handfast.perform import Order
 
 
 def register(app: typer.Typer) -> None:
@@ -49,16 +50,16 @@ def compare(
     loaded = options.load(scenario, settings)
     wanted = out if out is not None or (json and figures is None) else Path("out") / loaded.name
     perform.carry_out(
-        perform.Order(
+        Order(
             loaded,
             loaded.choose(options.names(schemes)),
             options.seeds(seeds),
             options.backends(backend),
             wanted,
-            json=json,
             pcap=pcap,
             figures=figures,
             jobs=jobs,
             force=force,
-        )
+        ),
+        json=json,
     )

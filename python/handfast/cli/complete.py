@@ -38,7 +38,7 @@ def backends(incomplete: str) -> list[str]:
 
 def claims(incomplete: str) -> list[str]:
     """KEY, or KEY/ID once a paper is named."""
-    from handfast import reproduce
+    from handfast.studies import reproduce
 
     key, slash, _ = incomplete.partition("/")
     if not slash:

@@ -11,13 +11,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from handfast import fidelity as study
 from handfast.cli import console, options
 from handfast.errors import FAILED
-from handfast.fidelity import BOUNDS, SHARE, Case, Row, Study
-from handfast.fidelity.bounds import Bound, Compared, Spread, Summary
-from handfast.fidelity.draw import Drops, Reorder, Trouble
-from handfast.store import write_whole
+from handfast.studies import fidelity as study
+from handfast.studies.fidelity import BOUNDS, SHARE, Case, Row, Study
+from handfast.studies.fidelity.bounds import Bound, Compared, Spread, Summary
+from handfast.studies.fidelity.draw import Drops, Reorder, Trouble
 from handfast.tables import UNKNOWN
 
 MAX_CASES = 10_000
@@ -60,7 +59,7 @@ def fidelity(
         made = study.study(chosen, out=wanted, progress=progress)
     # One case done again says nothing about all of them.
     if wanted is not None and case is None:
-        write_whole(wanted / study.DOCUMENT, study.document(made))
+        study.write(made, wanted)
     if json:
         sys.stdout.write(study.document(made))
     else:

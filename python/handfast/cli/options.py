@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from handfast import api, shipped
+from handfast import api
 from handfast.cli import complete
 from handfast.engine import check_jobs
 from handfast.errors import InputError
@@ -75,7 +75,7 @@ def load(name: str, settings: Sequence[str] | None) -> api.Scenario:
     paths = [path for path, _ in given]
     if twice := next((path for path in paths if paths.count(path) > 1), None):
         raise InputError(f"--set {twice}: given twice; leave one of the two out")
-    return api.load(shipped.resolve(name), given)
+    return api.load(name, given)
 
 
 def setting(text: str) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,16 +10,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from handfast import figures
-from handfast import peers as bench
 from handfast.cli import console, options
-from handfast.peers import Order, Row, Study, quick_start
 from handfast.stats import Summary
-from handfast.store import staged, write_whole
+from handfast.studies import peers as bench
+from handfast.studies.peers import OUT, Row, Study, quick_start
 
-OUT = Path("out") / "peers"
-DOCUMENT = "peers.json"
-TABLES = "tables.md"
 MARK = "!"
 """Beside a difference that is beyond both intervals."""
 
@@ -58,20 +52,11 @@ def eln(
     Finished runs are kept in DIR/runs (DIR is --out, else out/peers/eln).
     What differs beyond both intervals is marked; docs/explanation/peers.md says why.
     """
-    order = Order(
-        schemes=options.names(schemes) or bench.SCHEMES,
-        seeds=_seeds(seeds, quick),
-        losses=bench.QUICK_LOSSES if quick else bench.LOSSES,
-        duration_s=bench.QUICK_S if quick else None,
-        jobs=jobs,
-        out=out or OUT / "eln",
-    )
+    numbers = options.seeds(seeds) if seeds is not None else None
+    order = bench.order(options.names(schemes), numbers, quick=quick, jobs=jobs, out=out)
     with console.progress("here and in ns-2") as progress:
         made = bench.study(order, progress)
-    write_whole(order.out / DOCUMENT, bench.document(made))
-    write_whole(order.out / TABLES, bench.markdown(made))
-    with staged(order.out) as stage, figures.style():
-        figures.save(bench.draw(made), stage / "figure")
+    made.write(order.out)
     if json:
         sys.stdout.write(bench.document(made))
         return
@@ -95,8 +80,7 @@ def quick_start_command(
     directory = out or OUT / "quick-start"
     with console.progress("here and in ns-2") as progress:
         made = quick_start.study(progress=progress, jobs=jobs)
-    write_whole(directory / DOCUMENT, quick_start.document(made))
-    write_whole(directory / TABLES, quick_start.markdown(made))
+    made.write(directory)
     if json:
         sys.stdout.write(quick_start.document(made))
         return
@@ -118,12 +102,6 @@ def _delivered(made: quick_start.Study) -> Table:
         table.add_row(row.case, "ours", *(f"{one:,}" for one in row.ours))
         table.add_row("", "ns-2", *(f"{one:,}" for one in row.theirs), end_section=True)
     return table
-
-
-def _seeds(text: str | None, quick: bool) -> list[int]:
-    if text is not None:
-        return options.seeds(text)
-    return list(bench.QUICK_SEEDS if quick else bench.SEEDS)
 
 
 def _table(made: Study, rows: list[Row]) -> Table:

@@ -13,13 +13,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from handfast import reproduce as bench
 from handfast import sweeps
 from handfast.cli import complete, console, options
-from handfast.reproduce import Claim, Order, Outcome, Paper, Verdict
+from handfast.studies import reproduce as bench
+from handfast.studies.reproduce import Claim, Order, Outcome, Paper, Verdict
 
 COLOURS = {"holds": "green", "fails": "red", "not-run": "yellow"}
-OUT = Path("out") / "reproduce"
 SHOWN = 12
 """Figures of a claim on the screen; the report and --json have them all."""
 
@@ -88,7 +87,7 @@ def _order(
     paper: Paper, claims: list[Claim], quick: bool, seeds: str | None, out: Path | None, jobs: int | None
 ) -> Order:
     numbers = options.seeds(seeds) if seeds is not None else None
-    return Order(paper, claims, (out or OUT) / paper.key, quick=quick, seeds=numbers, jobs=jobs)
+    return Order(paper, claims, (out or bench.OUT) / paper.key, quick=quick, seeds=numbers, jobs=jobs)
 
 
 def _list(orders: Sequence[Order], json: bool) -> None:

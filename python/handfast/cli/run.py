@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from handfast.cli import complete, options, perform
+from handfast.perform import Order
 
 
 def register(app: typer.Typer) -> None:
@@ -53,16 +54,16 @@ def run(
     loaded = options.load(scenario, settings)
     chosen = loaded.choose([scheme] if scheme is not None else None)[:1]
     perform.carry_out(
-        perform.Order(
+        Order(
             loaded,
             chosen,
             options.seeds(seeds),
             options.backends(backend),
             out,
-            json=json,
             pcap=pcap,
             verify_wire=verify_wire,
             jobs=jobs,
             force=force,
-        )
+        ),
+        json=json,
     )

@@ -9,14 +9,10 @@ from pathlib import Path
 
 import typer
 
-from handfast import bundle, figures, keeping, pivot, pivot_figure, results, series, sweeps
+from handfast import keeping, pivot, results, sweeps
 from handfast.cli import console, options
 from handfast.cli import pivot as tables
 from handfast.errors import FAILED, InputError
-from handfast.store import staged, write_whole
-
-FIGURE = "sweep"
-"""The name of the figure's files."""
 
 
 def register(app: typer.Typer) -> None:
@@ -64,7 +60,6 @@ def sweep(
             jobs=jobs,
             progress=progress,
         )
-    _write(directory, done)
     _print(directory, done, json)
     if not all(result.valid for result in done.results):
         raise typer.Exit(FAILED)
@@ -94,15 +89,6 @@ def _axes(scenario: str, settings: list[str] | None) -> dict[str, list[str]]:
     return axes
 
 
-def _write(directory: Path, done: sweeps.Sweep) -> None:
-    frame = done.frame()
-    write_whole(directory / "runs.parquet", series.parquet(frame))
-    write_whole(directory / "runs.csv", frame.write_csv())
-    write_whole(directory / bundle.RESULT, results.document(done.results).rstrip() + "\n")
-    with staged(directory) as stage, figures.style():
-        figures.save(pivot_figure.draw(pivot.of(done)), stage / FIGURE)
-
-
 def _print(directory: Path, done: sweeps.Sweep, json: bool) -> None:
     if json:
         sys.stdout.write(results.document(done.results).rstrip() + "\n")
@@ -113,4 +99,6 @@ def _print(directory: Path, done: sweeps.Sweep, json: bool) -> None:
     if said := tables.notes(made):
         screen.print(said)
     console.note(f"{len(done.rows)} runs, {done.reused} of them found on disk")
-    console.note(f"table: {directory / 'runs.parquet'}, runs.csv; figure: {directory / FIGURE}.svg, {FIGURE}.png")
+    console.note(
+        f"table: {directory / 'runs.parquet'}, runs.csv; figure: {directory / sweeps.FIGURE}.svg, {sweeps.FIGURE}.png"
+    )

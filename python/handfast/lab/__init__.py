@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from handfast.lab.names import Namespace
+from handfast.lab.capacity import Capacity, measure
+from handfast.lab.names import Namespace, existing
 from handfast.lab.plumbing import clean, leftovers
 from handfast.lab.requirements import missing, needs, require
 from handfast.lab.run import LabTask
 
-__all__ = ["LabTask", "Namespace", "clean", "leftovers", "missing", "needs", "require"]
+__all__ = [
+    "Capacity",
+    "LabTask",
+    "Namespace",
+    "clean",
+    "existing",
+    "leftovers",
+    "measure",
+    "missing",
+    "needs",
+    "require",
+]

@@ -33,7 +33,7 @@ def build(bundle: Bundle) -> str:
         _headline(runs),
         _description(bundle),
         _facts(bundle),
-        _comparison(runs),
+        comparison(runs),
         _outages(drawing),
         _flows(runs),
         _curves(bundle, drawing),
@@ -90,7 +90,8 @@ def facts(shown: Mapping[str, str]) -> str:
     return f'<dl class="facts">{items}</dl>'
 
 
-def _comparison(runs: Sequence[Result]) -> str:
+def comparison(runs: Sequence[Result]) -> str:
+    """The table of all schemes, and how to read it."""
     rows = tables.rows(runs)
     return (
         "<section><h2>Comparison</h2>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from handfast import figures
-from handfast.common.study import Row, Study
+from handfast.studies.common.study import Row, Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

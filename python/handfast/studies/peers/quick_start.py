@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from handfast import api, shipped
 from handfast.engine import Progress, Task, execute
-from handfast.peers import ns2
+from handfast.frames import Tabular
 from handfast.results import Result
+from handfast.store import write_whole
+from handfast.studies.peers import ns2
+from handfast.studies.peers.names import DOCUMENT, TABLES
+from handfast.values import Overrides
 
 SCENARIO = "papers/vho/quick-start.toml"
 SCRIPT = "papers/vho/ns2/quick-start.tcl"
 
-CASES: Mapping[str, tuple[str, api.Overrides]] = {
+CASES: Mapping[str, tuple[str, Overrides]] = {
     "without": ("without", ()),
     "refused": ("refused", ()),
     "approved": ("approved", ()),
@@ -38,12 +43,32 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class Study(Tabular):
     """All cases."""
 
     rows: tuple[Row, ...]
     version: str
     """ns-2's."""
+
+    def _tables(self) -> Mapping[str, Callable[[], Iterator[Mapping[str, object]]]]:
+        """One row a case and time."""
+        return {"delivered": lambda: (line for row in self.rows for line in _flat(row))}
+
+    def _repr_html_(self) -> str:
+        from handfast.page.document import table
+
+        rows = [[str(value) for value in line.values()] for row in self.rows for line in _flat(row)]
+        return table(["request", "time, s", "ours, segments", "ns-2, segments"], rows)
+
+    def write(self, out: Path) -> None:
+        """Write the study as JSON and in Markdown into `out`."""
+        write_whole(out / DOCUMENT, document(self))
+        write_whole(out / TABLES, markdown(self))
+
+
+def _flat(row: Row) -> Iterator[Mapping[str, object]]:
+    for time, ours, theirs in zip(TIMES_S, row.ours, row.theirs, strict=True):
+        yield {"case": row.case, "time_s": time, "ours_segments": ours, "ns2_segments": theirs}
 
 
 def study(cases: Sequence[str] = tuple(CASES), progress: Progress | None = None, jobs: int | None = None) -> Study:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from handfast.common.remedies import changes, cheapest_first
-from handfast.common.study import BASELINE, Cell, Row, Study
+from handfast import figures
+from handfast.store import staged, write_whole
+from handfast.studies.common.draw import draw
+from handfast.studies.common.remedies import changes, cheapest_first
+from handfast.studies.common.study import BASELINE, Cell, Row, Study, document
 from handfast.tables import UNKNOWN
 
 WIDTH = 100
@@ -32,6 +36,14 @@ def stall(cell: Cell) -> str:
     if cell.stall is None:
         return f"never ({cell.stalled})" if cell.stalled else UNKNOWN
     return f"{cell.stall.median:.2f}" + (f" ({cell.stalled} never)" if cell.stalled else "")
+
+
+def write(made: Study, out: Path) -> None:
+    """Write the picture, the table as JSON, and the tables in Markdown into `out`."""
+    with staged(out) as stage, figures.style():
+        figures.save(draw(made), stage / "common")
+    for name, text in (("common.json", document(made)), ("short.md", short(made)), ("whole.md", whole(made))):
+        write_whole(out / name, text)
 
 
 def _table(made: Study, rows: Sequence[Row], show: Callable[[Cell], str], *, bold: bool) -> str:
@@ -69,14 +81,15 @@ def short(made: Study) -> str:
     for group in dict.fromkeys(row.group.key for row in made.rows):
         shown = [row for row in made.rows if row.group.key == group and row.value in row.group.shown]
         if len(shown) == 1:
-            lines.append(_line([f"**{shown[0].group.title}**: {shown[0].name}", *_judged(shown[0])]))
+            lines.append(_line([f"**{shown[0].group.title}**: {shown[0].name}", *judged(shown[0])]))
         elif shown:
             lines.append(_line([f"**{shown[0].group.title}**", *[""] * (len(HEADS) - 1)]))
-            lines += [_line([row.name, *_judged(row)]) for row in shown]
+            lines += [_line([row.name, *judged(row)]) for row in shown]
     return "\n".join(lines) + "\n"
 
 
-def _judged(row: Row) -> list[str]:
+def judged(row: Row) -> list[str]:
+    """The cells of a row of the short table, after its name."""
     base, best = row.of(BASELINE), winner(row)
     return [
         UNKNOWN if base is None else _percent(base.share.median),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from handfast import series, sweeps
 from handfast.errors import InputError
-from handfast.reproduce.verdict import MIN_SEEDS, Measured, NotRun, median
 from handfast.results import Handover, Measures, Result
+from handfast.studies.reproduce.verdict import MIN_SEEDS, Measured, NotRun, median
 
 if TYPE_CHECKING:
     import numpy as np

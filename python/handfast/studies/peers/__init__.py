@@ -1,7 +1,7 @@
 """`handfast peers`: a figure in this simulator and in another one."""
 
-from handfast.peers import ns2, quick_start
-from handfast.peers.eln import (
+from handfast.studies.peers import ns2, quick_start
+from handfast.studies.peers.eln import (
     CAPS,
     LOSSES,
     QUICK_LOSSES,
@@ -15,12 +15,15 @@ from handfast.peers.eln import (
     document,
     draw,
     markdown,
+    order,
     study,
 )
+from handfast.studies.peers.names import OUT
 
 __all__ = [
     "CAPS",
     "LOSSES",
+    "OUT",
     "QUICK_LOSSES",
     "QUICK_S",
     "QUICK_SEEDS",
@@ -33,6 +36,7 @@ __all__ = [
     "draw",
     "markdown",
     "ns2",
+    "order",
     "quick_start",
     "study",
 ]

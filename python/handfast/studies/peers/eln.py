@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING
 from handfast import api, curves, figures, shipped, stats
 from handfast.engine import Progress, Task, execute
 from handfast.errors import InputError, unknown
-from handfast.peers import ns2
+from handfast.frames import Tabular
 from handfast.results import SIM, Result
 from handfast.stats import Summary
-from handfast.store import RunStore
+from handfast.store import RunStore, staged, write_whole
+from handfast.studies.peers import ns2
+from handfast.studies.peers.names import DOCUMENT, OUT, TABLES
+from handfast.values import Overrides
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from handfast.api import Scenario
+    from handfast.picture import Picture
 
 SCENARIO = "papers/eln/radio.toml"
 SCRIPT = "papers/eln/ns2/radio.tcl"
@@ -56,12 +60,12 @@ class Order:
     caps: Sequence[int] = CAPS
     duration_s: float | None = None
     """None: the scenario's own."""
-    settings: api.Overrides = ()
+    settings: Overrides = ()
     """Further values of the scenario that are replaced."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Further options of the script."""
     jobs: int | None = None
-    out: Path = Path("out") / "peers" / "eln"
+    out: Path = OUT / "eln"
 
     def __post_init__(self) -> None:
         strange = [name for name in self.schemes if name not in SCHEMES]
@@ -69,6 +73,20 @@ class Order:
             raise unknown(f"ns-2 has no scheme {strange[0]!r} for this figure", strange[0], SCHEMES)
         if max(self.seeds) > MAX_SEED or min(self.seeds) < 1:
             raise InputError(f"seeds are streams of ns-2's generator here, from 1 to {MAX_SEED}")
+
+
+def order(
+    schemes: Sequence[str] | None, seeds: Sequence[int] | None, *, quick: bool, jobs: int | None, out: Path | None
+) -> Order:
+    """What is asked for; None is the default, of a quick look where that is wanted."""
+    return Order(
+        schemes=schemes or SCHEMES,
+        seeds=seeds or (QUICK_SEEDS if quick else SEEDS),
+        losses=QUICK_LOSSES if quick else LOSSES,
+        duration_s=QUICK_S if quick else None,
+        jobs=jobs,
+        out=out or OUT / "eln",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +115,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class Study(Tabular):
     """The whole figure."""
 
     rows: tuple[Row, ...]
@@ -107,6 +125,39 @@ class Study:
     """ns-2's."""
     runs: int
     reused: int
+
+    def _tables(self) -> Mapping[str, Callable[[], Iterator[Mapping[str, object]]]]:
+        """One row a point of the figure."""
+        return {"points": lambda: map(_flat, self.rows)}
+
+    def figure(self) -> Picture:
+        """Lines are ours, crosses ns-2's; a panel for each cap."""
+        from handfast.picture import Picture
+
+        with figures.style():
+            return Picture(draw(self))
+
+    def _repr_html_(self) -> str:
+        from handfast.page.document import table
+
+        rows = [
+            [str(row.cap), row.loss, row.scheme, *(f"{one.median / 1e6:.3f}" for one in (row.ours, row.theirs))]
+            for row in self.rows
+        ]
+        return table(["cap, pkt", "loss", "scheme", "ours, Mbit/s", "ns-2, Mbit/s"], rows)
+
+    def write(self, out: Path) -> None:
+        """Write the study as JSON and in Markdown, and its figure, into `out`."""
+        write_whole(out / DOCUMENT, document(self))
+        write_whole(out / TABLES, markdown(self))
+        with staged(out) as stage, figures.style():
+            figures.save(draw(self), stage / "figure")
+
+
+def _flat(row: Row) -> Mapping[str, object]:
+    sides = {f"{name}_bps": one.median for name, one in (("ours", row.ours), ("ns2", row.theirs))}
+    point = {"cap_pkt": row.cap, "loss": float(row.loss), "scheme": row.scheme}
+    return {**point, **sides, "difference": row.difference, "beyond": row.beyond}
 
 
 Point = tuple[int, str, str]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from handfast import __version__, api, bundle, series, tasks
 from handfast.engine import Progress, execute
-from handfast.fidelity.bounds import BOUNDS, SHARE, Bound, Compared, Summary, compare, summarise
-from handfast.fidelity.draw import KINDS, Case, Drops, Reorder, Trouble, scenario
+from handfast.frames import Tabular
 from handfast.results import LAB, SIM, Result
 from handfast.store import write_whole
+from handfast.studies.fidelity.bounds import BOUNDS, SHARE, Bound, Compared, Summary, compare, summarise
+from handfast.studies.fidelity.draw import KINDS, Case, Drops, Reorder, Trouble, scenario
 
 SCHEMA = 2
 """The version of the document."""
@@ -48,7 +49,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class Study(Tabular):
     """What the cases of a seed gave."""
 
     seed: int
@@ -74,6 +75,18 @@ class Study:
     def holds(self) -> bool:
         """Whether enough are; without a row that counts nothing was shown."""
         return self.within >= SHARE * len(self.counted) > 0
+
+    def _tables(self) -> Mapping[str, Callable[[], Iterator[Mapping[str, object]]]]:
+        """One row a case; each metric in the simulator, on the kernel, and whether it is within bounds."""
+        return {"cases": lambda: map(_flat, self.rows)}
+
+    def _repr_html_(self) -> str:
+        from handfast.page.document import table
+
+        rows = [[kind, str(within), str(counted)] for kind, (within, counted) in self.by_kind.items()]
+        return table(
+            ["kind of case", "within bounds", "of"], [*rows, ["all", str(self.within), str(len(self.counted))]]
+        )
 
     def summary(self, bound: Bound) -> Summary:
         """One metric over the rows that count."""
@@ -159,6 +172,11 @@ def document(made: Study) -> str:
     return json.dumps(data, indent=2) + "\n"
 
 
+def write(made: Study, out: Path) -> None:
+    """Write the study as JSON into `out`."""
+    write_whole(out / DOCUMENT, document(made))
+
+
 def _environment(rows: Iterable[Row]) -> Mapping[str, Any]:
     """What the kernel was, from the first run."""
     found = next((json.loads(row.lab.raw)["environment"] for row in rows), None) or {}
@@ -187,6 +205,14 @@ def _row(row: Row) -> Mapping[str, Any]:
         "metrics": {name: _compared(one) for name, one in row.metrics.items()},
         "within": row.within if row.counts else None,
     }
+
+
+def _flat(row: Row) -> Mapping[str, object]:
+    found = {
+        f"{name}_{side}": getattr(one, side) for name, one in row.metrics.items() for side in ("sim", "lab", "within")
+    }
+    said = _row(row)
+    return {name: said[name] for name in ("case", "kind", "scheme", "rate_bps", "rtt_s", "valid", "within")} | found
 
 
 def _trouble(trouble: Trouble) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from html import escape
 
 from handfast import __version__
 from handfast.page import document as page
-from handfast.reproduce.verdict import Verdict
+from handfast.studies.reproduce.verdict import Verdict
 
 MARKS = {"holds": "✓", "fails": "✗", "not-run": "–"}
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 from handfast import shipped, stats, sweeps
-from handfast.common.groups import GROUPS, Group
 from handfast.engine import Progress
 from handfast.errors import unknown
-from handfast.reproduce.paper import Plan, read_plan
+from handfast.frames import Tabular
 from handfast.results import Result
 from handfast.stats import Summary
+from handfast.studies.common.groups import GROUPS, Group
+from handfast.studies.reproduce.paper import Plan, read_plan
+
+if TYPE_CHECKING:
+    from handfast.picture import Picture
 
 FOLDER = "scenarios/common"
 BASELINE = "linux"
@@ -29,13 +34,13 @@ ALIKE = 0.002
 class Order:
     """What the user asked for."""
 
-    out: Path
     groups: Sequence[str] | None = None
     schemes: Sequence[str] | None = None
     seeds: Sequence[int] | None = None
     """None: as the sweeps' files have it."""
     quick: bool = False
     jobs: int | None = None
+    out: Path = Path("out") / "common"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,7 @@ def worse(one: Cell, other: Cell) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class Study(Tabular):
     """The table."""
 
     rows: tuple[Row, ...]
@@ -103,6 +108,41 @@ class Study:
     duration_s: float
     runs: int
     reused: int
+
+    def _tables(self) -> Mapping[str, Callable[[], Iterator[Mapping[str, object]]]]:
+        """One row a scheme and situation."""
+        return {"cells": lambda: (_flat(row, cell) for row in self.rows for cell in row.cells)}
+
+    def figure(self) -> Picture:
+        """A row a situation, a column a scheme."""
+        from handfast import figures
+        from handfast.picture import Picture
+        from handfast.studies.common.draw import draw
+
+        with figures.style():
+            return Picture(draw(self))
+
+    def _repr_html_(self) -> str:
+        from handfast.page.document import table
+        from handfast.studies.common.page import HEADS, judged
+
+        rows = [[f"{row.group.title}: {row.name}", *(text.strip("`") for text in judged(row))] for row in self.rows]
+        return table(HEADS, rows)
+
+
+def _flat(row: Row, cell: Cell) -> Mapping[str, object]:
+    return {
+        "group": row.group.key,
+        "row": row.value,
+        "scheme": cell.scheme,
+        "limit_bps": row.limit_bps,
+        "share": cell.share.median,
+        "share_low": cell.share.low,
+        "share_high": cell.share.high,
+        "stall_s": cell.stall.median if cell.stall else None,
+        "without_return": cell.stalled,
+        "best": cell in row.winners,
+    }
 
 
 def schemes() -> list[str]:

@@ -1,9 +1,9 @@
 """`handfast reproduce`: a paper's claims, each a check that can fail."""
 
-from handfast.reproduce.paper import Claim, Claims, Paper, known, load, need
-from handfast.reproduce.runner import Order, Outcome, document, exit_code, reproduce
-from handfast.reproduce.runs import Figure, Run, Runs, mean_time, medians, middle, pairs, values
-from handfast.reproduce.verdict import (
+from handfast.studies.reproduce.paper import Claim, Claims, Paper, known, load, need
+from handfast.studies.reproduce.runner import OUT, Order, Outcome, document, exit_code, reproduce
+from handfast.studies.reproduce.runs import Figure, Run, Runs, mean_time, medians, middle, pairs, values
+from handfast.studies.reproduce.verdict import (
     Check,
     Control,
     Finding,
@@ -19,6 +19,7 @@ from handfast.reproduce.verdict import (
 )
 
 __all__ = [
+    "OUT",
     "Check",
     "Claim",
     "Claims",

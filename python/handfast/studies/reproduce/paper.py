@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from handfast import api, shipped, sweeps
 from handfast.errors import InputError, unknown
-from handfast.reproduce.runs import Runs
-from handfast.reproduce.verdict import Finding
 from handfast.results import BACKENDS, SIM
+from handfast.studies.reproduce.runs import Runs
+from handfast.studies.reproduce.verdict import Finding
+from handfast.values import Overrides, pairs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,8 +105,8 @@ class Plan:
     quick_seeds: tuple[int, ...]
     backends: tuple[str, ...]
     with_series: bool
-    fixed: api.Overrides
-    axes: Mapping[str, Mapping[str, api.Overrides]]
+    fixed: Overrides
+    axes: Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]]
 
     def cells(self, only: Mapping[str, Sequence[str]], seeds: Sequence[int]) -> list[sweeps.Cell]:
         """The runs of the choices in `only`; a point is (axis, choice) for each axis."""
@@ -156,9 +156,9 @@ def read_plan(path: Path) -> Plan:
             quick_seeds=_seeds(path, data.get("quick_seeds", data["seeds"])),
             backends=_backends(path, data.get("backends", [SIM])),
             with_series=bool(data.get("series", False)),
-            fixed=_overrides(data.get("set", {})),
+            fixed=pairs(data.get("set", {})),
             axes={
-                axis: {name: _overrides(values) for name, values in choices.items()}
+                axis: {name: pairs(values) for name, values in choices.items()}
                 for axis, choices in data.get("axes", {}).items()
             },
         )
@@ -181,25 +181,6 @@ def _backends(path: Path, names: Sequence[str]) -> tuple[str, ...]:
         if name not in BACKENDS:
             raise unknown(f"{path}: there is no backend called {name!r}", name, BACKENDS)
     return tuple(names)
-
-
-def _overrides(values: Mapping[str, Any]) -> api.Overrides:
-    return [(path, value if isinstance(value, str) else _toml(value)) for path, value in values.items()]
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key} = {_quoted(one)}" for key, one in value.items()) + "}"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return "[" + ", ".join(map(_quoted, value)) + "]"
-    return str(value)
-
-
-def _quoted(value: object) -> str:
-    # A TOML basic string and a JSON string are the same for what scenarios hold.
-    return json.dumps(value) if isinstance(value, str) else _toml(value)
 
 
 @dataclass(frozen=True, slots=True)

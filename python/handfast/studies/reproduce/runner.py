@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from handfast import figures, sweeps, tasks
 from handfast.engine import Progress
 from handfast.errors import DONE, FAILED, WRONG_INPUT
-from handfast.reproduce import page, runs, verdict
-from handfast.reproduce.paper import Claim, Paper
-from handfast.reproduce.verdict import FAILS, HOLDS, NotRun, Verdict
+from handfast.frames import Tabular
+from handfast.picture import Picture
 from handfast.store import staged, write_whole
+from handfast.studies.reproduce import page, runs, verdict
+from handfast.studies.reproduce.paper import Claim, Paper
+from handfast.studies.reproduce.verdict import FAILS, HOLDS, NotRun, Verdict
 
+OUT = Path("out") / "reproduce"
+"""Where papers' result directories are."""
 FIGURES = "figures"
 """The folder of a paper's figures: ID.png, ID.svg."""
 DOCUMENT = "claims.json"
@@ -43,7 +47,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Tabular):
     """The verdicts of one call, and how they came about."""
 
     verdicts: tuple[Verdict, ...]
@@ -51,17 +55,44 @@ class Outcome:
     reused: int
     """How many of the runs were found on disk."""
     page: Path
+    pictures: Mapping[str, Picture] = field(default_factory=dict, repr=False)
+    """The figure of each claim that has one, by the claim's id."""
+
+    def _tables(self) -> Mapping[str, Callable[[], Iterator[Mapping[str, object]]]]:
+        """A row a claim; a row a measured figure."""
+        return {"claims": lambda: map(_claim, self.verdicts), "measured": lambda: _figures(self.verdicts)}
+
+    def _repr_html_(self) -> str:
+        from handfast.page.document import table
+
+        rows = [
+            [one.id, one.verdict, one.title, one.paper, "\n".join(map(str, one.measured)), one.control]
+            for one in self.verdicts
+        ]
+        return table(["claim", "verdict", "what is claimed", "paper", "measured", "control"], rows)
+
+
+def _claim(one: Verdict) -> Mapping[str, object]:
+    return {name: getattr(one, name) for name in ("id", "verdict", "title", "paper", "control", "reason")}
+
+
+def _figures(verdicts: Sequence[Verdict]) -> Iterator[Mapping[str, object]]:
+    for verdict_ in verdicts:
+        for one in verdict_.measured:
+            figures_of = {name: getattr(one, name) for name in ("name", "unit", "value", "low", "high", "count")}
+            yield {"id": verdict_.id, **figures_of}
 
 
 def reproduce(order: Order, progress: Progress | None = None) -> Outcome:
     """Judge the claims of `order`; finished runs are kept, whatever happens then."""
     found, done, reused = _runs(order, progress)
     verdicts = tuple(_judge(order, claim, found) for claim in order.claims)
-    drawn = _draw(order, verdicts, found)
+    pictures = _draw(order, verdicts, found)
+    drawn = {name: picture.svg() for name, picture in pictures.items()}
     write_whole(order.out / f"claims{order.name}.json", document(verdicts))
     path = order.out / f"report{order.name}.html"
     write_whole(path, page.build(order.paper.claims.title, verdicts, drawn, _facts(order, found, done)))
-    return Outcome(verdicts, done, reused, path)
+    return Outcome(verdicts, done, reused, path, pictures)
 
 
 Found = Mapping[tuple[str, str], Sequence[runs.Run]]
@@ -99,15 +130,15 @@ def _judge(order: Order, claim: Claim, found: Found) -> Verdict:
         return verdict.not_run(claim.id, claim.title, claim.paper, str(why))
 
 
-def _draw(order: Order, verdicts: Sequence[Verdict], found: Found) -> Mapping[str, bytes]:
-    """Each claim's figure as SVG for the page; as files for a paper beside it."""
-    drawn: dict[str, bytes] = {}
+def _draw(order: Order, verdicts: Sequence[Verdict], found: Found) -> Mapping[str, Picture]:
+    """Each claim's figure; as files for a paper too."""
+    drawn: dict[str, Picture] = {}
     with staged(order.out / FIGURES) as stage, figures.style():
         for claim, judged in zip(order.claims, verdicts, strict=True):
             if claim.figure is None or judged.verdict == verdict.NOT_RUN:
                 continue
             figure = claim.figure(_of(order, claim, found))
-            drawn[claim.id] = figures.svg(figure)
+            drawn[claim.id] = Picture(figure)
             figures.save(figure, stage / claim.id)
     return drawn
 
