@@ -8,6 +8,8 @@
 # make picture  draws README's picture of one roam again
 # make common   the common table: README's first picture and table, and docs/reference/common.md's
 # make docs     the documentation as a site: out/docs/site/index.html; works offline, search included
+# make package  the operator's package: handfastd as .deb and as a tarball, into out/dist
+# make notebook runs the tutorial's notebook again and keeps what it prints
 # make wheels   wheels for pip and uvx, which need no compiler, into out/dist
 # make clean    removes what the others made
 
@@ -26,7 +28,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-campus picture common docs clean
+.PHONY: demo package notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-campus picture common docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -71,6 +73,12 @@ bench-campus:
 picture: $(VENV)/.built
 	$(BIN)/handfast compare scenarios/wifi-roam.toml --schemes bare,rto-max,spurious --out out/picture --force --figures out/picture/figures
 	cp out/picture/figures/overview.svg docs/img/roam.svg
+
+package: target/release/handfastd
+	tools/make-package out/dist
+
+notebook: $(VENV)/.dev
+	$(BIN)/python tools/make-notebook
 
 wheels: $(VENV)/.made
 	tools/make-wheels out/dist

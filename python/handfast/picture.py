@@ -27,6 +27,10 @@ class Picture:
         self.figure = figure
         """matplotlib's figure."""
 
+    def __repr__(self) -> str:
+        width, height = self.figure.get_size_inches()
+        return f"<Picture, {width:.1f} by {height:.1f} inches>"
+
     def save(self, path: str | Path) -> Path:
         """Write it as .svg, .pdf or .png (300 dots an inch), and return where."""
         target = Path(path)

@@ -7,7 +7,7 @@ import posixpath
 import shutil
 from pathlib import Path
 
-from docs_site import api, bench, daemon, markdown
+from docs_site import api, bench, daemon, markdown, notebook
 from docs_site.markdown import Link
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,10 +29,12 @@ def gather(into: Path, binary: Path) -> None:
     """Write the source of the site."""
     if into.exists():
         shutil.rmtree(into)
-    pages = _pages(binary)
+    pages, pictures = _pages(binary)
     for name, text in pages.items():
         (into / name).parent.mkdir(parents=True, exist_ok=True)
         (into / name).write_text(text)
+    for name, data in pictures.items():
+        (into / name).write_bytes(data)
     for folder in ("img", "assets"):
         shutil.copytree(ROOT / "docs" / folder, into / folder, dirs_exist_ok=True)
     settings = (ROOT / "docs" / "site.toml").read_text()
@@ -40,19 +42,26 @@ def gather(into: Path, binary: Path) -> None:
     (into.parent / "zensical.toml").write_text(settings.replace('nav = "made"', f"nav = {_toml(contents)}"))
 
 
-def _pages(binary: Path) -> dict[str, str]:
-    made = {}
+def _pages(binary: Path) -> tuple[dict[str, str], dict[str, bytes]]:
+    """The text of each page, and the pictures out of notebooks."""
+    made: dict[str, str] = {}
+    pictures: dict[str, bytes] = {}
     for path in sorted((ROOT / "docs").rglob("*.md")):
-        made[_place(path.relative_to(ROOT).as_posix()) or ""] = _fitted(path)
+        made[_place(path.relative_to(ROOT).as_posix()) or ""] = _fitted(path, path.read_text())
+    for path in sorted((ROOT / "docs").rglob("*.ipynb")):
+        text, inside = notebook.page(path)
+        name = _place(path.relative_to(ROOT).as_posix()) or ""
+        made[name] = _fitted(path, text)
+        pictures |= {posixpath.join(posixpath.dirname(name), picture): data for picture, data in inside.items()}
     for name in PROJECT:
         if (ROOT / name).exists():
-            made[f"project/{name}"] = _fitted(ROOT / name)
+            made[f"project/{name}"] = _fitted(ROOT / name, (ROOT / name).read_text())
     commands = bench.pages() | daemon.pages(binary)
     for name, text in commands.items():
         made[f"reference/commands/{_file(name)}"] = text
     made["reference/commands/index.md"] = _index(commands)
     made["reference/python-api.md"] = api.page()
-    return made
+    return made, pictures
 
 
 def _place(path: str) -> str | None:
@@ -61,11 +70,11 @@ def _place(path: str) -> str | None:
         return f"project/{path}"
     if not path.startswith("docs/"):
         return None
-    inside = path.removeprefix("docs/")
+    inside = path.removeprefix("docs/").replace(".ipynb", ".md")
     return posixpath.join(posixpath.dirname(inside), "index.md") if inside.endswith("README.md") else inside
 
 
-def _fitted(path: Path) -> str:
+def _fitted(path: Path, text: str) -> str:
     """A page whose links lead to pages of the site; a link to a file of the repository becomes that file's name."""
     source = path.relative_to(ROOT).as_posix()
     here = posixpath.dirname(_place(source) or "")
@@ -78,12 +87,14 @@ def _fitted(path: Path) -> str:
         if (ROOT / target).is_dir() and (ROOT / target / "README.md").exists() and target.startswith("docs"):
             target = f"{target}/README.md"
         place = _place(target)
+        if link.path.startswith(notebook.PICTURE):
+            return f"![{link.text}]({link.path})"
         if place is None:
             return link.text if target in link.text.replace("`", "") else f"{link.text} (`{target}`)"
         mark = "!" if link.is_image else ""
         return f"{mark}[{link.text}]({posixpath.relpath(place, here or '.')}{anchor})"
 
-    return markdown.relink(path.read_text(), fitted)
+    return markdown.relink(text, fitted)
 
 
 def _file(name: str) -> str:

@@ -46,7 +46,7 @@ class Order:
         return "".join(f"-{claim.id.removeprefix(f'{self.paper.key}-')}" for claim in self.claims)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcome(Tabular):
     """The verdicts of one call, and how they came about."""
 
@@ -55,8 +55,11 @@ class Outcome(Tabular):
     reused: int
     """How many of the runs were found on disk."""
     page: Path
-    pictures: Mapping[str, Picture] = field(default_factory=dict, repr=False)
+    pictures: Mapping[str, Picture] = field(default_factory=dict)
     """The figure of each claim that has one, by the claim's id."""
+
+    def __repr__(self) -> str:
+        return f"<Outcome: {', '.join(f'{one.id} {one.verdict}' for one in self.verdicts)}>"
 
     def _tables(self) -> Mapping[str, Callable[[], Iterator[Mapping[str, object]]]]:
         """A row a claim; a row a measured figure."""
@@ -66,10 +69,10 @@ class Outcome(Tabular):
         from handfast.page.document import table
 
         rows = [
-            [one.id, one.verdict, one.title, one.paper, "\n".join(map(str, one.measured)), one.control]
+            [one.id, one.verdict, one.title, one.paper, "\n".join(map(str, one.measured)), one.reason, one.control]
             for one in self.verdicts
         ]
-        return table(["claim", "verdict", "what is claimed", "paper", "measured", "control"], rows)
+        return table(["claim", "verdict", "what is claimed", "paper", "measured", "reason", "control"], rows)
 
 
 def _claim(one: Verdict) -> Mapping[str, object]:
