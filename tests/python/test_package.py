@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -51,9 +52,11 @@ def installed(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     (root / "var" / "lib" / "dpkg" / "status").touch()
     # The libraries are this system's own; a script that may not change its root runs in this one.
     run("dpkg", f"--root={root}", "--force-depends", "--force-not-root", "--force-script-chrootless", "-i", package)
+    assert (root / "run" / "handfastd").is_dir()
     yield root
     run("dpkg", f"--root={root}", "--force-not-root", "--force-script-chrootless", "--purge", "handfastd")
     assert not (root / CONFIG).exists()
+    assert not (root / "run" / "handfastd").exists()
 
 
 def test_it_says_what_it_needs(package: Path) -> None:
@@ -106,7 +109,8 @@ def test_it_begins_in_observe_mode_and_ends_when_it_is_told(installed: Path, tmp
     ours = f'association_socket = "{socket}"\nlisten = "127.0.0.1:0"'
     config.write_text(re.sub(r'(?m)^association_socket = ".*"$', ours, text))
     daemon = installed / "usr" / "bin" / "handfastd"
-    assert "observe" in run(daemon, "controller", "--config", config, "--check")
+    assert run(daemon, "controller", "--config", config, "--check").startswith("observe")
+    assert run(daemon, "--version").startswith("handfastd ")
     with subprocess.Popen(
         [daemon, "controller", "--config", config], stderr=subprocess.PIPE, text=True, env={**os.environ}
     ) as running:
@@ -115,8 +119,8 @@ def test_it_begins_in_observe_mode_and_ends_when_it_is_told(installed: Path, tmp
         running.send_signal(signal.SIGTERM)
         rest = running.stderr.read()
         assert running.wait(10) == 0, rest
-    assert "started" in begun
-    assert "observe" in begun
+    said = json.loads(begun)
+    assert (said["message"], said["mode"]) == ("started", "observe")
     assert not socket.exists()
 
 
