@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use mio::net::UnixListener;
-use nix::sys::stat::{Mode, umask};
+use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, UnixAddr};
+use nix::sys::stat::{Mode, fchmod};
 
 /// A listener's file. It goes with this value.
 pub(super) struct SocketFile {
@@ -19,11 +21,7 @@ impl SocketFile {
     /// Listens at `path`, for this user only. What a dead daemon left there is replaced.
     pub(super) fn listen(path: &Path) -> io::Result<(UnixListener, Self)> {
         remove_stale(path)?;
-        // Not readable by others even for the moment between making it and changing its mode.
-        let before = umask(Mode::from_bits_truncate(0o177));
-        let listener = UnixListener::bind(path);
-        umask(before);
-        let listener = listener?;
+        let listener = bind(path)?;
         let found = fs::symlink_metadata(path)?;
         Ok((listener, Self { path: path.to_owned(), identity: (found.dev(), found.ino()) }))
     }
@@ -37,6 +35,19 @@ impl Drop for SocketFile {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// A listening socket at `path` that others can never connect to.
+///
+/// Linux makes the file with the mode of the socket that is bound (`unix_bind`), so no moment passes
+/// between making it and changing its mode. The umask would do too, but all threads share it.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let socket = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    fchmod(&socket, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    socket::bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    socket::listen(&socket, Backlog::MAXCONN)?;
+    Ok(UnixListener::from_std(socket.into()))
 }
 
 /// Removes a socket at which nobody listens.
@@ -60,6 +71,7 @@ fn remove_stale(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("handfastd-{name}-{}", std::process::id()));
@@ -74,6 +86,30 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         drop(file);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn files_that_other_threads_make_meanwhile_keep_their_mode() {
+        let folder = folder("meanwhile");
+        let mode_of_new = |name: &str| {
+            let path = folder.join(name);
+            let _ = fs::remove_file(&path);
+            fs::write(&path, "a file").unwrap();
+            fs::metadata(&path).unwrap().mode() & 0o777
+        };
+        let before = mode_of_new("file");
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..2_000 {
+                    drop(SocketFile::listen(&folder.join("socket")).unwrap());
+                }
+                done.store(true, Ordering::Relaxed);
+            });
+            while !done.load(Ordering::Relaxed) {
+                assert_eq!(mode_of_new("file"), before);
+            }
+        });
     }
 
     #[test]
