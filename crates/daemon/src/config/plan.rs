@@ -35,7 +35,7 @@ pub(super) fn describe(settings: &Settings) -> String {
     if !settings.listen.ip().is_loopback() {
         line("warning: other machines can reach this address, and nothing is authenticated".to_owned());
     }
-    line(format!("takes news of stations at {}", settings.association_socket.display()));
+    line(format!("takes station events at {}", settings.association_socket.display()));
     for datapath_id in config.fabric.switches() {
         line(format!("switch {datapath_id:016x}: {}", ways(settings, datapath_id)));
     }

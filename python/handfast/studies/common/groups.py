@@ -25,7 +25,7 @@ _MOVES_PATHS = "a controller moves paths when it hears of a roam, which is no ma
 
 GROUPS = (
     Group("loss", "no roam, the radio loses packets", "lost:", ("1 in 1,000", "1 in 100")),
-    Group("silent", "the radio of the same access point is silent, nobody is told", "about", ("1 s", "5 s")),
+    Group("silent", "same access point, silent radio, unannounced", "about", ("1 s", "5 s")),
     Group("announced", "roam between access points, announced", "about", ("1 s", "3 s")),
     Group(
         "unannounced",
@@ -34,7 +34,7 @@ GROUPS = (
         ("0.3 s", "3 s"),
         cannot={"zwa": "it answers for a station that it knows to be away, and so presumes announced roams"},
     ),
-    Group("lossy", "announced roam, about 1 s, and lossy radios", "lost:", ("1 in 100",)),
+    Group("lossy", "announced roam of 1 s, lossy radios", "lost:", ("1 in 100",)),
     Group("to-cell", "vertical: Wi-Fi to a slower cell", "about", ("3 s",)),
     Group("from-cell", "vertical: a slower cell to Wi-Fi", "about", ("3 s",)),
     Group(
