@@ -34,9 +34,9 @@ GROUPS = (
         ("0.3 s", "3 s"),
         cannot={"zwa": "it answers for a station that it knows to be away, and so presumes announced roams"},
     ),
-    Group("lossy", "announced roam of 1 s, lossy radios", "lost:", ("1 in 100",)),
-    Group("to-cell", "vertical: Wi-Fi to a slower cell", "about", ("3 s",)),
-    Group("from-cell", "vertical: a slower cell to Wi-Fi", "about", ("3 s",)),
+    Group("lossy", "announced roam, lossy radios", "lost:", ("1 in 100",)),
+    Group("to-cell", "vertical: Wi-Fi to cell", "about", ("3 s",)),
+    Group("from-cell", "vertical: cell to Wi-Fi", "about", ("3 s",)),
     Group(
         "overlap",
         "make before break",
