@@ -26,6 +26,7 @@ DATAPATH = ProtocolDesc(version=ofp.OFP_VERSION)
 # In the order in which we emit them: whether they take a mask, and how they are drawn (a number: that many bits).
 KNOWN: dict[str, How] = {
     "in_port": (False, "port"),
+    "metadata": (True, 64),
     "eth_dst": (True, "mac"),
     "eth_src": (True, "mac"),
     "eth_type": (False, 16),
@@ -44,7 +45,6 @@ KNOWN: dict[str, How] = {
 }
 # Fields that our parser keeps as bytes.
 OTHER: dict[str, How] = {
-    "metadata": (True, 64),
     "ip_dscp": (False, 8),
     "arp_op": (False, 16),
     "ipv6_exthdr": (True, 16),
@@ -137,6 +137,9 @@ def action(rng: random.Random) -> Both:
     if rng.random() < 0.6:
         port, max_len = port_no(rng), word(rng, 16)
         return {"output": {"port": port, "max_len": max_len}}, parser.OFPActionOutput(port, max_len)
+    if rng.random() < 0.3:
+        value = word(rng, 64)
+        return {"set_metadata": value}, parser.OFPActionSetField(metadata=value)
     other = rng.choice(
         [
             parser.OFPActionGroup(word(rng, 32)),

@@ -38,6 +38,8 @@ def match(made: parser.OFPMatch) -> Fields:
 def action(made: parser.OFPAction) -> Fields:
     if made.type == ofp.OFPAT_OUTPUT:
         return {"output": attributes(made, "port", "max_len")}
+    if made.type == ofp.OFPAT_SET_FIELD and made.key == "metadata":
+        return {"set_metadata": made.value}
     return as_other(made)
 
 

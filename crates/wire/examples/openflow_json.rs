@@ -201,6 +201,7 @@ fn port(port: &Port) -> Value {
 fn actions(actions: &[Action]) -> Value {
     let action = |action: &Action| match action {
         Action::Output { port, max_len } => json!({ "output": { "port": port.0, "max_len": max_len } }),
+        Action::SetMetadata(value) => json!({ "set_metadata": value }),
         Action::Other { kind, body } => json!({ "other": { "type": kind, "body": hex::encode(body) } }),
     };
     actions.iter().map(action).collect()
@@ -224,6 +225,7 @@ fn matches(matches: &Match) -> Value {
         fields.extend(value.map(|value| (name.to_owned(), value)));
     };
     put("in_port", matches.in_port.map(|port| json!(port.0)));
+    put("metadata", matches.metadata.map(|metadata| masked(metadata, Value::from)));
     put("eth_dst", matches.eth_dst.map(|address| masked(address, mac)));
     put("eth_src", matches.eth_src.map(|address| masked(address, mac)));
     put("eth_type", matches.eth_type.map(|kind| json!(kind)));

@@ -121,8 +121,10 @@ fn end(word: &str, address: Option<impl Display>, port: Option<u16>) -> Option<S
 fn describe_actions(actions: &[Action]) -> String {
     let words = actions.iter().map(|action| match action {
         Action::Output { port: PortNo::CONTROLLER, .. } => "to the controller".to_owned(),
+        Action::Output { port: PortNo::TABLE, .. } => "through the switch's own tables".to_owned(),
         Action::Output { port: PortNo::NORMAL, .. } => "as without OpenFlow".to_owned(),
         Action::Output { port, .. } => format!("by port {}", port.0),
+        Action::SetMetadata(value) => format!("with the metadata {value:#x}"),
         Action::Other { .. } => "another action".to_owned(),
     });
     words.collect::<Vec<_>>().join(" and ")

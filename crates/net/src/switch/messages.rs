@@ -12,7 +12,7 @@ use super::Switch;
 use super::flow_mod::{Ending, Selection};
 use super::outbox::SwitchOutbox;
 use super::pipeline::Cause;
-use super::program::packet_outputs;
+use super::program::{Output, Step, packet_steps};
 use super::refusal::Refusal;
 use super::session::negotiate;
 
@@ -93,14 +93,15 @@ impl Switch {
         if !may_be_arrival(request.in_port) {
             return Err(Refusal::BAD_PORT);
         }
-        let outputs = packet_outputs(&request.actions)?;
+        let steps = packet_steps(&request.actions)?;
         let packet = self.parse(&request.data)?;
         self.counters.packet_outs += 1;
         let (tables, mut exit) = self.exit(request.in_port, out);
-        for output in outputs {
-            match output.port {
-                PortNo::TABLE => exit.through(tables, now, &packet),
-                _ => exit.output(output, &packet, Cause::PACKET_OUT),
+        for step in steps {
+            match step {
+                Step::Metadata(metadata) => exit.metadata = metadata,
+                Step::Output(Output { port: PortNo::TABLE, .. }) => exit.through(tables, now, &packet),
+                Step::Output(output) => exit.output(output, &packet, Cause::PACKET_OUT),
             }
         }
         if !exit.left {

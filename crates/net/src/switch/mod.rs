@@ -209,6 +209,6 @@ impl Switch {
         out: &'a mut SwitchOutbox,
     ) -> (&'a mut [table::Table], Exit<'a>) {
         let Self { ports, flows, session, counters, .. } = self;
-        (&mut flows.tables, Exit { ports, session, counters, out, in_port, left: false })
+        (&mut flows.tables, Exit { ports, session, counters, out, in_port, metadata: 0, left: false })
     }
 }

@@ -50,6 +50,8 @@ const ETH_SRC: Place = Place::new(2, 16, 48);
 const DST_PORT: Place = Place::new(2, 0, 16);
 const IP_PROTO: Place = Place::new(3, 0, 8);
 const TCP_FLAGS: Place = Place::new(3, 16, 12);
+/// Its lower half: the upper one is zero here, in packets and in matches.
+const METADATA: Place = Place::new(3, 32, 32);
 const SRC: [Place; 2] = [Place::new(4, 0, 64), Place::new(5, 0, 64)];
 const DST: [Place; 2] = [Place::new(6, 0, 64), Place::new(7, 0, 64)];
 
@@ -66,6 +68,12 @@ pub(super) fn bits_of(in_port: PortNo, packet: &Packet) -> Option<Bits> {
     put_address(&mut bits, DST, address(packet.dst));
     put_transport(&mut bits, &packet.body);
     Some(bits)
+}
+
+/// Adds what a packet-out says of its packet.
+pub(super) fn with_metadata(mut bits: Bits, metadata: u32) -> Bits {
+    put(&mut bits, METADATA, metadata.into());
+    bits
 }
 
 /// The destination's Ethernet address.
@@ -148,6 +156,7 @@ impl Pattern {
     fn link(&mut self, matches: &Match) -> Result<(), Refusal> {
         self.exact(IN_PORT, matches.in_port.map(|port| port.0))?;
         self.exact(ETH_TYPE, matches.eth_type)?;
+        self.metadata(matches.metadata)?;
         self.masked(VLAN_VID, matches.vlan_vid, u64::from)?;
         self.masked(ETH_DST, matches.eth_dst, mac)?;
         self.masked(ETH_SRC, matches.eth_src, mac)
@@ -180,6 +189,14 @@ impl Pattern {
     ) -> Result<(), Refusal> {
         let Some(field) = field else { return Ok(()) };
         self.field(place, bits(field.value), field.mask.map_or(place.all_ones(), bits))
+    }
+
+    fn metadata(&mut self, field: Option<Masked<u64>>) -> Result<(), Refusal> {
+        let Some(Masked { value, mask }) = field else { return Ok(()) };
+        if value >> 32 != 0 {
+            return Err(Refusal::BAD_VALUE);
+        }
+        self.field(METADATA, value, mask.unwrap_or(u64::MAX) & u64::from(u32::MAX))
     }
 
     fn address<T: Into<IpAddr>>(

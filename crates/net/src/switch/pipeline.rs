@@ -6,7 +6,7 @@ use handfast_wire::Packet;
 use handfast_wire::openflow::{Body, Match, NO_BUFFER, PacketIn, PacketInReason, PortNo};
 
 use super::outbox::{SwitchCounters, SwitchOutbox, SwitchOutput};
-use super::pattern::bits_of;
+use super::pattern::{bits_of, with_metadata};
 use super::ports::Ports;
 use super::program::Output;
 use super::session::Session;
@@ -38,6 +38,8 @@ pub(super) struct Exit<'a> {
     pub(super) counters: &'a mut SwitchCounters,
     pub(super) out: &'a mut SwitchOutbox,
     pub(super) in_port: PortNo,
+    /// What a packet-out says of its packet; zero of one that arrives.
+    pub(super) metadata: u32,
     /// Whether the packet left by any of them.
     pub(super) left: bool,
 }
@@ -46,6 +48,7 @@ impl Exit<'_> {
     /// Sends the packet through the tables.
     pub(super) fn through(&mut self, tables: &mut [Table], now: Instant, packet: &Packet) {
         let Some(bits) = bits_of(self.in_port, packet) else { return };
+        let bits = with_metadata(bits, self.metadata);
         let len = packet.wire_len();
         let (mut set, mut at) = (None, 0);
         loop {

@@ -85,17 +85,34 @@ fn unknown_instruction(kind: u16) -> Refusal {
 
 /// The actions of an entry's list.
 fn outputs(actions: &[Action]) -> Result<Vec<Output>, Refusal> {
-    let list = packet_outputs(actions)?;
+    if actions.len() > MAX_ACTIONS {
+        return Err(Refusal::TOO_MANY_ACTIONS);
+    }
+    let list: Vec<Output> = actions.iter().map(output).collect::<Result<_, _>>()?;
     // §7.2.1: only a packet-out may send to the tables.
     if list.iter().any(|output| output.port == PortNo::TABLE) { Err(Refusal::BAD_OUT_PORT) } else { Ok(list) }
 }
 
+/// What a packet-out does, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Output(Output),
+    /// From here on the packet has this metadata, as in Open vSwitch.
+    Metadata(u32),
+}
+
 /// The actions of a packet-out.
-pub(super) fn packet_outputs(actions: &[Action]) -> Result<Vec<Output>, Refusal> {
+pub(super) fn packet_steps(actions: &[Action]) -> Result<Vec<Step>, Refusal> {
     if actions.len() > MAX_ACTIONS {
         return Err(Refusal::TOO_MANY_ACTIONS);
     }
-    actions.iter().map(output).collect()
+    let step = |action: &Action| match action {
+        Action::SetMetadata(value) => {
+            u32::try_from(*value).map(Step::Metadata).map_err(|_| Refusal::BAD_ACTION_TYPE)
+        }
+        action => output(action).map(Step::Output),
+    };
+    actions.iter().map(step).collect()
 }
 
 fn output(action: &Action) -> Result<Output, Refusal> {
@@ -105,7 +122,7 @@ fn output(action: &Action) -> Result<Output, Refusal> {
         // There are no groups here: each is one that does not exist.
         Action::Other { kind: GROUP, .. } => Err(Refusal::BAD_OUT_GROUP),
         Action::Other { kind: EXPERIMENTER, .. } => Err(Refusal::BAD_ACTION_EXPERIMENTER),
-        Action::Other { .. } => Err(Refusal::BAD_ACTION_TYPE),
+        Action::SetMetadata(_) | Action::Other { .. } => Err(Refusal::BAD_ACTION_TYPE),
     }
 }
 

@@ -95,13 +95,14 @@ fn tcp_flags() -> impl Strategy<Value = Option<Masked<u16>>> {
 
 /// Matches whose fields have their prerequisites.
 pub(crate) fn matches() -> impl Strategy<Value = Match> {
-    let link = (weighted(0.3, select(vec![P1, P2])), mac(), mac(), vlan());
+    let metadata = weighted(0.2, select(vec![Masked::exact(0_u64), part(0, 1), Masked::exact(7)]));
+    let link = (weighted(0.3, select(vec![P1, P2])), metadata, mac(), mac(), vlan());
     let port = || weighted(0.4, select(vec![80_u16, 1000]));
     let network = (0..8_u8, ipv4(), ipv4(), ipv6(), ipv6());
     let transport = (weighted(0.6, select(vec![6_u8, 17])), port(), port(), tcp_flags());
     (link, network, transport).prop_map(|(link, network, transport)| {
-        let (in_port, eth_dst, eth_src, vlan_vid) = link;
-        let mut matches = Match { in_port, eth_dst, eth_src, vlan_vid, ..Match::default() };
+        let (in_port, metadata, eth_dst, eth_src, vlan_vid) = link;
+        let mut matches = Match { in_port, metadata, eth_dst, eth_src, vlan_vid, ..Match::default() };
         let (kind, src4, dst4, src6, dst6) = network;
         match kind {
             0..4 => {

@@ -26,6 +26,7 @@ pub(crate) fn fields(matches: &Match) -> Fields {
         }
     };
     set("in_port", matches.in_port.map(|port| (port.0.into(), None)), 32);
+    set("metadata", masked(matches.metadata, u128::from), 64);
     set("eth_dst", masked(matches.eth_dst, mac), 48);
     set("eth_src", masked(matches.eth_src, mac), 48);
     set("eth_type", matches.eth_type.map(|v| (v.into(), None)), 16);
@@ -56,6 +57,7 @@ fn packet_fields(in_port: PortNo, packet: &Packet) -> BTreeMap<&'static str, u12
     let ethernet = packet.ethernet.unwrap();
     let mut fields = BTreeMap::from([
         ("in_port", in_port.0.into()),
+        ("metadata", 0),
         ("eth_dst", mac(ethernet.dst)),
         ("eth_src", mac(ethernet.src)),
         ("vlan_vid", ethernet.vlan.map_or(0, |tag| 0x1000 + u128::from(tag.id))),

@@ -2,7 +2,7 @@
 
 use handfast_net::{SwitchOutput, SwitchSetup};
 use handfast_wire::openflow::{
-    Body, FlowMod, Instruction, Match, PacketInReason, Port, PortNo, WHOLE_PACKET,
+    Action, Body, FlowMod, Instruction, Masked, Match, PacketInReason, Port, PortNo, WHOLE_PACKET,
 };
 use handfast_wire::{Checksums, LinkType, Packet};
 
@@ -261,6 +261,28 @@ fn without_a_controller_packet_ins_are_dropped_and_counted() {
     assert_eq!((counters.packet_ins, counters.packet_ins_lost), (0, 1));
     bench.connect();
     packet_in(&bench.packet(P1, segment(1)));
+}
+
+#[test]
+fn a_packet_out_says_what_the_tables_match() {
+    let mut bench = Bench::new();
+    for (value, to) in [(0, P2), (7, P3)] {
+        let matches = Match { metadata: Some(Masked::exact(value)), ..any() };
+        bench.add(1, matches, vec![output(to)]);
+    }
+    let (sent, table) = (segment(1), || output(PortNo::TABLE));
+    let actions = [
+        (vec![table()], vec![P2]),
+        (vec![Action::SetMetadata(7), table()], vec![P3]),
+        (vec![Action::SetMetadata(7), table(), Action::SetMetadata(0), table()], vec![P3, P2]),
+    ];
+    for (actions, expected) in actions {
+        let outputs = bench.say(packet_out(P1, actions, &sent));
+        assert_eq!(ways(&outputs, &sent), expected);
+    }
+    assert_eq!(bench.ways(P1, segment(1)), [P2], "what arrives says nothing");
+    let too_much = packet_out(P1, vec![Action::SetMetadata(1 << 32)], &sent);
+    assert_eq!(bench.refused(too_much), (2, 0), "this switch has 32 bits");
 }
 
 #[test]

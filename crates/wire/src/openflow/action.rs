@@ -3,9 +3,11 @@
 use bytes::{Buf, BufMut, Bytes};
 
 use super::codec::{Reader, put_tlv};
+use super::oxm::{BASIC, METADATA};
 use super::{EmitError, ParseError, Part, PortNo};
 
 const OUTPUT: u16 = 0;
+const SET_FIELD: u16 = 25;
 const GOTO_TABLE: u16 = 1;
 const WRITE_ACTIONS: u16 = 3;
 const APPLY_ACTIONS: u16 = 4;
@@ -21,6 +23,9 @@ pub enum Action {
         /// To the controller: how many bytes of the packet.
         max_len: u16,
     },
+    /// Writes the metadata that later lookups match: `OFPAT_SET_FIELD` (§7.2.5) of `OXM_OF_METADATA`. The specification has
+    /// an instruction for it, and no action; Open vSwitch takes this one, in packet-outs too (ovs-actions(7), `set_field`).
+    SetMetadata(u64),
     /// An action that is not known here, kept.
     Other {
         /// `OFPAT_*`.
@@ -50,6 +55,15 @@ pub enum Instruction {
     },
 }
 
+/// Class, field and length of the metadata as an OXM field.
+const METADATA_HEADER: [u8; 4] = [(BASIC >> 8) as u8, BASIC as u8, METADATA << 1, 8];
+
+/// The metadata that an action writes. Its 16 bytes need no padding.
+fn metadata(kind: u16, body: &[u8]) -> Option<u64> {
+    let value = body.strip_prefix(&METADATA_HEADER).filter(|_| kind == SET_FIELD)?;
+    value.try_into().ok().map(u64::from_be_bytes)
+}
+
 impl Action {
     /// All actions until the reader's end.
     pub(super) fn parse_all(mut at: Reader) -> Result<Vec<Self>, ParseError> {
@@ -68,7 +82,9 @@ impl Action {
             return Err(ParseError::Multiple { part: Part::Action, stated, of: 8 });
         }
         if kind != OUTPUT {
-            return Ok(Self::Other { kind, body: inner.rest() });
+            let body = inner.rest();
+            let metadata = metadata(kind, &body);
+            return Ok(metadata.map_or(Self::Other { kind, body }, Self::SetMetadata));
         }
         let mut fixed = inner.exactly(12, Part::OutputAction)?;
         Ok(Self::Output { port: PortNo(fixed.get_u32()), max_len: fixed.get_u16() })
@@ -86,7 +102,15 @@ impl Action {
                 out.put_bytes(0, 6);
                 Ok(())
             }),
+            Self::SetMetadata(value) => put_tlv(out, SET_FIELD, |out| {
+                out.put_slice(&METADATA_HEADER);
+                out.put_u64(*value);
+                Ok(())
+            }),
             Self::Other { kind: kind @ OUTPUT, .. } => {
+                Err(EmitError::Known { part: Part::Action, kind: *kind })
+            }
+            Self::Other { kind, body } if metadata(*kind, body).is_some() => {
                 Err(EmitError::Known { part: Part::Action, kind: *kind })
             }
             // With type and length.

@@ -31,6 +31,8 @@ impl<T> Masked<T> {
 pub struct Match {
     /// Where it arrived.
     pub in_port: Option<PortNo>,
+    /// What earlier tables said of it; zero where it arrives.
+    pub metadata: Option<Masked<u64>>,
     /// Ethernet destination.
     pub eth_dst: Option<Masked<EthAddr>>,
     /// Ethernet source.
@@ -71,8 +73,10 @@ const OXM: u16 = 1;
 const HEADER_LEN: usize = 4;
 
 /// `OFPXMC_OPENFLOW_BASIC` and the numbers of its fields.
-const BASIC: u16 = 0x8000;
+pub(super) const BASIC: u16 = 0x8000;
 const IN_PORT: u8 = 0;
+/// §7.2.3.7: OXM_OF_METADATA.
+pub(super) const METADATA: u8 = 2;
 const ETH_DST: u8 = 3;
 const ETH_SRC: u8 = 4;
 const ETH_TYPE: u8 = 5;
@@ -118,6 +122,16 @@ impl Value for u16 {
     }
     fn put(self, out: &mut Vec<u8>) {
         out.put_u16(self);
+    }
+}
+
+impl Value for u64 {
+    const LEN: usize = 8;
+    fn get(at: &mut &[u8]) -> Self {
+        at.get_u64()
+    }
+    fn put(self, out: &mut Vec<u8>) {
+        out.put_u64(self);
     }
 }
 
@@ -243,6 +257,7 @@ impl Match {
     fn set(&mut self, field: Field) -> Result<bool, ParseError> {
         match (field.class, field.number) {
             (BASIC, IN_PORT) => field.exact(&mut self.in_port),
+            (BASIC, METADATA) => field.masked(&mut self.metadata),
             (BASIC, ETH_DST) => field.masked(&mut self.eth_dst),
             (BASIC, ETH_SRC) => field.masked(&mut self.eth_src),
             (BASIC, ETH_TYPE) => field.exact(&mut self.eth_type),
@@ -281,6 +296,7 @@ impl Match {
 
     fn emit_link(&self, out: &mut Vec<u8>) {
         put_exact(out, IN_PORT, self.in_port);
+        put_masked(out, METADATA, self.metadata);
         put_masked(out, ETH_DST, self.eth_dst);
         put_masked(out, ETH_SRC, self.eth_src);
         put_exact(out, ETH_TYPE, self.eth_type);
