@@ -2,7 +2,7 @@
 
 use handfast_core::{BitRate, Bytes, Duration};
 
-use super::Fabric;
+use super::{Claim, Fabric};
 
 /// How stations are helped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,28 @@ pub enum Mode {
     Act,
 }
 
+/// How packets find a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steering {
+    /// The controller's entries lead to where it is, at every switch on its ways (`[sdn]` §3.4).
+    Entries,
+    /// The switches' own rules lead, whoever made them. Entries divert only while a station is away or its release runs; what
+    /// they have diverted is handed back to the switch as if it came in then, so that whatever holds for it (VLANs, access
+    /// lists, the pipeline of another controller) still does. Switches learn by an announcement where a station has come to.
+    Overlay,
+}
+
+/// What becomes of packets for a station that is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Treatment {
+    /// They go on, as without the controller: to whoever is there, or nowhere.
+    Pass,
+    /// They wait in the controller, within [`DatagramLimits`].
+    Hold,
+    /// They are dropped.
+    Drop,
+}
+
 /// How held segments leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
@@ -57,8 +79,11 @@ pub struct Limits {
     pub total: Bytes,
     /// Connections that are tracked: beyond them the one whose handshake is the oldest is forgotten.
     pub connections: usize,
-    /// Stations: news of further ones are ignored.
+    /// Stations: news of further ones are ignored, or under [`Steering::Overlay`] the one that is present the longest is
+    /// forgotten.
     pub stations: usize,
+    /// Under [`Steering::Overlay`]: stations that are away or whose release runs. Further ones are not helped.
+    pub away: usize,
 }
 
 impl Default for Limits {
@@ -69,6 +94,7 @@ impl Default for Limits {
             total: Bytes(256 << 20),
             connections: 100_000,
             stations: 10_000,
+            away: 1_000,
         }
     }
 }
@@ -106,6 +132,12 @@ pub struct Config {
     pub policy: Policy,
     /// Whether it acts.
     pub mode: Mode,
+    /// How packets find a station.
+    pub steering: Steering,
+    /// Under [`Steering::Overlay`]: what becomes of UDP, QUIC included. Under [`Steering::Entries`] it is held.
+    pub udp: Treatment,
+    /// How switches are claimed before their first entry; [`None`]: they are not.
+    pub claim: Option<Claim>,
     /// How held segments leave.
     pub release: Release,
     /// Bounds of segments.
@@ -124,6 +156,10 @@ pub struct Config {
     pub path_timeout: Duration,
     /// How long the last step of a release may wait for a moment without a packet on its way through the controller.
     pub settle: Duration,
+    /// Under [`Steering::Overlay`]: hard timeout of what diverts, which is renewed at half of it. Whole seconds.
+    pub divert_timeout: Duration,
+    /// Under [`Steering::Overlay`]: how long the last events of a station that is present are remembered.
+    pub idle: Duration,
     /// Silence of a switch after which it is asked whether it is there; it has as long to answer.
     pub echo_interval: Duration,
     /// Switches and access points.
@@ -136,6 +172,9 @@ impl Config {
         Self {
             policy,
             mode: Mode::Act,
+            steering: Steering::Entries,
+            udp: Treatment::Pass,
+            claim: None,
             release,
             limits: Limits::default(),
             datagrams: DatagramLimits::default(),
@@ -146,6 +185,8 @@ impl Config {
             priority: 40_000,
             path_timeout: Duration::from_secs(60),
             settle: Duration::from_millis(200),
+            divert_timeout: Duration::from_secs(2),
+            idle: Duration::from_secs(3600),
             echo_interval: Duration::from_secs(5),
             fabric,
         }

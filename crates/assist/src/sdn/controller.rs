@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
 use handfast_core::Instant;
 use handfast_wire::openflow::{
-    Body, EthAddr, FlowRemoved, FlowRemovedReason, FlowStats, Message, MultipartReply, PacketIn,
+    Body, EthAddr, FlowRemoved, FlowRemovedReason, FlowStats, Message, MultipartReply, PacketIn, PortNo,
 };
 use handfast_wire::tcp::{Flags, Segment};
 
 use super::classify::{Class, Seen, look};
 use super::departed::Departed;
-use super::rules::{Band, Kind};
+use super::frame::{Frame, Origin};
+use super::rules::{Kind, forget_all};
 use super::session::{Heard, Switches};
 use super::station::{Fate, Shared, Station, stray};
 use super::tracking::Tracking;
-use super::{Config, ConnId, ConnectionKey, Counters, Ignored, Notice, Outbox, Policy, Record, What};
+use super::{ApId, Config, ConnId, ConnectionKey, Counters, Ignored, Notice, Outbox, Policy, Record, Steering, Unhelped, What};
 
 /// An `OpenFlow` controller that helps TCP over roams. Its driver's part is told in [the module](super).
 pub struct Controller {
@@ -29,12 +29,14 @@ pub struct Controller {
     holding: BTreeSet<(Instant, EthAddr)>,
     departed: Departed,
     tracking: Tracking,
+    /// Stations for which something diverts, or may.
+    away: usize,
 }
 
 impl Controller {
     /// A controller that knows no station and no switch yet.
     pub fn new(config: Config) -> Self {
-        let switches = Switches::new(config.mode, config.echo_interval);
+        let switches = Switches::new(&config);
         Self {
             shared: Shared { config, switches, counters: Counters::default(), held: 0, datagrams: 0 },
             stations: BTreeMap::new(),
@@ -43,7 +45,13 @@ impl Controller {
             holding: BTreeSet::new(),
             departed: Departed::default(),
             tracking: Tracking::default(),
+            away: 0,
         }
+    }
+
+    /// Whether a connection is that of a switch that takes orders.
+    pub fn is_ready(&self, conn: ConnId) -> bool {
+        self.shared.switches.is_ready_at(conn)
     }
 
     /// What it has counted.
@@ -92,6 +100,9 @@ impl Controller {
                     station.install(datapath_id, &mut self.shared, out);
                 }
             }
+            Heard::Refused(station, kind, code) => self.with(station, |station, shared| {
+                station.give_up(Unhelped::Refused(kind, code), shared, out);
+            }),
             Heard::Barrier(xid) => self.on_barrier(now, xid, out),
             Heard::Message(datapath_id, Body::PacketIn(packet)) => {
                 self.on_packet_in(now, datapath_id, packet, out);
@@ -108,6 +119,12 @@ impl Controller {
 
     /// A switch has none of our rules: it is new, or was away.
     fn install(&mut self, now: Instant, datapath_id: u64, out: &mut Outbox) {
+        let fabric = &self.shared.config.fabric;
+        for (index, at) in fabric.access_points.iter().enumerate() {
+            if at.datapath_id == datapath_id && !self.shared.switches.has_port(datapath_id, at.port) {
+                out.record(Record::NoPort { ap: ApId(index as u32) });
+            }
+        }
         for station in self.stations.values() {
             station.install(datapath_id, &mut self.shared, out);
         }
@@ -122,8 +139,10 @@ impl Controller {
         let age = self.shared.config.datagrams.age;
         let Some(station) = self.stations.get_mut(&address) else { return };
         let before = (station.deadline(age), station.barrier(), station.away_since());
+        let was_away = station.diverts();
         act(station, &mut self.shared);
         let after = (station.deadline(age), station.barrier(), station.away_since());
+        self.away = self.away + usize::from(station.diverts()) - usize::from(was_away);
         if before.0 != after.0 {
             self.due.remove(&(before.0, address));
             self.due.insert((after.0, address));
@@ -168,25 +187,34 @@ impl Controller {
         if let Some(&source) = packet.data[6..].first_chunk::<6>() {
             self.with(address, |station, shared| station.heard_from(source, shared, out));
         }
-        let seen = look(&packet.data);
+        let in_port = packet.matches.in_port.unwrap_or(PortNo::CONTROLLER);
+        let frame = Frame { bytes: packet.data, origin: Origin { datapath_id, in_port } };
+        if kind == Kind::Presence {
+            return self.on_presence(now, &frame, out);
+        }
+        let seen = look(&frame);
         match (kind, seen) {
             // A copy: the packet itself is on its way.
             (Kind::Watch, Seen::Tcp(key, segment)) => self.watch(address, key, &segment, out),
             (Kind::Watch, Seen::Datagram(..) | Seen::Other(_)) => {}
             _ if !self.stations.contains_key(&address) => {
-                stray(datapath_id, packet.data, &mut self.shared, out);
+                stray(&frame, &mut self.shared, out);
             }
-            (_, Seen::Tcp(key, segment)) => self.on_segment(now, address, key, &segment, &packet.data, out),
+            (_, Seen::Tcp(key, segment)) => self.on_segment(now, address, key, &segment, &frame, out),
             (_, Seen::Datagram(class, to)) => self.with(address, |station, shared| {
-                station.on_datagram(now, (class, to), &packet.data, shared, out);
+                station.on_datagram(now, (class, to), &frame, shared, out);
             }),
             (_, Seen::Other(class)) => {
-                let back = packet.matches.in_port.map(|port| (datapath_id, port));
-                self.with(address, |station, shared| {
-                    station.on_other(class, &packet.data, back, shared, out);
-                });
+                self.with(address, |station, shared| station.on_other(class, &frame, shared, out));
             }
         }
+    }
+
+    /// A station that was believed to be away has said something: that goes on, and it is where it came in.
+    fn on_presence(&mut self, now: Instant, frame: &Frame, out: &mut Outbox) {
+        self.shared.hand_back(frame, out);
+        let Some(&source) = frame.get(6..).and_then(<[u8]>::first_chunk::<6>) else { return };
+        self.with(source, |station, shared| station.is_heard(now, frame.origin, shared, out));
     }
 
     /// A connection opens or ends (`[sdn]` §3.4: its queue is made at its handshake).
@@ -249,7 +277,7 @@ impl Controller {
         address: EthAddr,
         key: ConnectionKey,
         segment: &Segment,
-        frame: &Bytes,
+        frame: &Frame,
         out: &mut Outbox,
     ) {
         if self.open(address, key) {
@@ -313,7 +341,29 @@ impl Controller {
             What::Disassociated => station.leave(now, epoch, shared, out),
             What::Delivered(packets) => station.delivered(packets),
         });
+        self.keep_within_away(address, out);
         Ok(())
+    }
+
+    /// Nothing is kept at switches for a station that is present: it can be forgotten. The one of which nothing was heard for the
+    /// longest goes; whether there was one.
+    fn forget_one_that_is_present(&mut self, now: Instant) -> bool {
+        if self.shared.config.steering != Steering::Overlay {
+            return false;
+        }
+        let present = |address: &EthAddr| self.stations.get(address).is_some_and(Station::is_present);
+        let oldest = self.due.iter().map(|&(_, address)| address).find(present);
+        if let Some(address) = oldest {
+            self.forget(now, address);
+        }
+        oldest.is_some()
+    }
+
+    /// A station for which there is no room among those that are away is not helped.
+    fn keep_within_away(&mut self, newest: EthAddr, out: &mut Outbox) {
+        if self.away > self.shared.config.limits.away {
+            self.with(newest, |station, shared| station.give_up(Unhelped::TooMany, shared, out));
+        }
     }
 
     /// The first news of a station, or the first since it was forgotten.
@@ -322,18 +372,20 @@ impl Controller {
         if let Some(last) = self.departed.last(now, address, self.shared.config.remember) {
             judge(&notice, last, false, true)?;
         }
-        if self.stations.len() >= self.shared.config.limits.stations {
+        if self.stations.len() >= self.shared.config.limits.stations && !self.forget_one_that_is_present(now) {
             return Err(Ignored::TooManyStations);
         }
         let station = match what {
             What::Associated => Station::associated(now, address, ap, epoch, &mut self.shared, out),
-            What::Disassociated => Station::away(now, address, epoch, &mut self.shared, out),
+            What::Disassociated => Station::away(now, address, ap, epoch, &mut self.shared, out),
             // Of a station that is not known it says nothing.
             What::Delivered(_) => return Ok(()),
         };
         self.departed.forget(address);
         self.due.insert((station.deadline(self.shared.config.datagrams.age), address));
+        self.away += usize::from(station.diverts());
         self.stations.insert(address, station);
+        self.keep_within_away(address, out);
         Ok(())
     }
 
@@ -358,6 +410,7 @@ impl Controller {
 
     fn forget(&mut self, now: Instant, address: EthAddr) {
         let Some(mut station) = self.stations.remove(&address) else { return };
+        self.away -= usize::from(station.diverts());
         self.departed.remember(now, address, station.epoch(), self.shared.config.limits.stations);
         self.due.remove(&(station.deadline(self.shared.config.datagrams.age), address));
         station.barrier().map(|barrier| self.waiting.remove(&barrier));
@@ -370,9 +423,11 @@ impl Controller {
             station.flush(&mut self.shared, out);
         }
         for datapath_id in self.shared.switches.ready() {
-            self.shared.switches.order(datapath_id, Band::forget_all(), out);
+            let ours = forget_all(self.shared.switches.instance());
+            self.shared.switches.order(datapath_id, ours, out);
         }
         self.stations.clear();
+        self.away = 0;
         self.due.clear();
         self.waiting.clear();
         self.holding.clear();

@@ -53,6 +53,10 @@ pub struct Counters {
     pub given_up: u64,
     /// Segments dropped since their connection has no help any more.
     pub unaccounted: u64,
+    /// Absences in which nothing was done for a station ([`super::Unhelped`]).
+    pub unhelped: u64,
+    /// Absences of stations that were heard meanwhile.
+    pub false_alarms: u64,
     /// News of stations that were late or repeated.
     pub ignored_notices: u64,
     /// Packets for stations that are away, of kinds that are not held: dropped. By [`Class`].
@@ -63,7 +67,7 @@ pub struct Counters {
 
 impl Counters {
     /// Every counter that is one number, with its name.
-    pub fn totals(&self) -> [(&'static str, u64); 24] {
+    pub fn totals(&self) -> [(&'static str, u64); 26] {
         // Every field by name: a new one is either here or left out on purpose.
         let Self {
             packet_ins,
@@ -89,6 +93,8 @@ impl Counters {
             answered,
             given_up,
             unaccounted,
+            unhelped,
+            false_alarms,
             ignored_notices,
             dropped_other: _,
             passed_other: _,
@@ -117,6 +123,8 @@ impl Counters {
             ("answered", answered),
             ("given_up", given_up),
             ("unaccounted", unaccounted),
+            ("unhelped", unhelped),
+            ("false_alarms", false_alarms),
             ("ignored_notices", ignored_notices),
         ]
     }

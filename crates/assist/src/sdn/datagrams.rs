@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use handfast_core::{Duration, Instant};
 
 use super::DatagramLimits;
+use super::frame::Frame;
 use super::queue::cost;
 
 /// What became of the datagrams that came for a station since it left.
@@ -24,7 +24,7 @@ pub struct DatagramCounts {
 #[derive(Debug)]
 struct Held {
     came: Instant,
-    frame: Bytes,
+    frame: Frame,
 }
 
 /// A station's datagrams, the oldest first.
@@ -66,7 +66,7 @@ impl Datagrams {
 
     /// Holds a datagram; the oldest give way where it would exceed a bound. `others`: what is held for other stations. Whether
     /// it is held: none is that exceeds a bound alone.
-    pub(crate) fn put(&mut self, now: Instant, frame: &Bytes, limits: &DatagramLimits, others: u64) -> bool {
+    pub(crate) fn put(&mut self, now: Instant, frame: &Frame, limits: &DatagramLimits, others: u64) -> bool {
         let added = cost(frame);
         let most = limits.per_station.0.min(limits.total.0.saturating_sub(others));
         if added > most || limits.count == 0 || limits.age == Duration::ZERO {
@@ -76,15 +76,14 @@ impl Datagrams {
             self.pop();
             self.counts.evicted += 1;
         }
-        // A copy of its own: a slice would keep alive the whole buffer in which the message came.
-        self.held.push_back(Held { came: now, frame: Bytes::copy_from_slice(frame) });
+        self.held.push_back(Held { came: now, frame: frame.copied() });
         self.cost += added;
         self.counts.held += 1;
         true
     }
 
     /// Takes out the oldest, which leaves.
-    pub(crate) fn take(&mut self) -> Option<Bytes> {
+    pub(crate) fn take(&mut self) -> Option<Frame> {
         let frame = self.pop()?;
         self.counts.released += 1;
         Some(frame)
@@ -105,7 +104,7 @@ impl Datagrams {
         self.cost = 0;
     }
 
-    fn pop(&mut self) -> Option<Bytes> {
+    fn pop(&mut self) -> Option<Frame> {
         let Held { frame, .. } = self.held.pop_front()?;
         self.cost -= cost(&frame);
         Some(frame)
@@ -128,8 +127,8 @@ mod tests {
         total: Count(5 * COST),
     };
 
-    fn frame(tag: u8) -> Bytes {
-        Bytes::copy_from_slice(&[tag; 72])
+    fn frame(tag: u8) -> Frame {
+        bytes::Bytes::copy_from_slice(&[tag; 72]).into()
     }
 
     fn tags(datagrams: &mut Datagrams) -> Vec<u8> {
@@ -216,7 +215,7 @@ mod tests {
                 datagrams.expire(now, LIMITS.age);
                 tag += 1;
                 let named = [&tag.to_be_bytes()[..], &now.as_nanos().to_be_bytes(), &vec![0; len]].concat();
-                datagrams.put(now, &named.into(), &LIMITS, others);
+                datagrams.put(now, &bytes::Bytes::from(named).into(), &LIMITS, others);
                 for _ in 0..takes {
                     let Some(frame) = datagrams.take() else { break };
                     let tag = u32::from_be_bytes(frame[..4].try_into().unwrap());

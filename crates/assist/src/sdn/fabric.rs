@@ -19,6 +19,9 @@ pub struct AccessPoint {
     /// What its radio carries to a station, if that is known: a release is paced to it, and else to what
     /// [`super::Release::Paced`] says.
     pub rate: Option<BitRate>,
+    /// The VLAN tag that frames of its stations have at this port; [`None`]: they have none, or the port is a member of one
+    /// VLAN only and sets it itself.
+    pub vlan: Option<u16>,
 }
 
 /// The switches and the ways through them. Whoever drives the controller knows the topology; the controller does not
@@ -40,6 +43,12 @@ impl Fabric {
     /// An access point; [`None`]: there is none of this number.
     pub fn access_point(&self, ap: ApId) -> Option<AccessPoint> {
         self.access_points.get(ap.0 as usize).copied()
+    }
+
+    /// The access point at a switch's port.
+    pub(crate) fn at_port(&self, datapath_id: u64, port: PortNo) -> Option<ApId> {
+        let here = |at: &AccessPoint| at.datapath_id == datapath_id && at.port == port;
+        self.access_points.iter().position(here).map(|index| ApId(index as u32))
     }
 
     /// The port of a switch towards an access point.
@@ -68,7 +77,7 @@ mod tests {
 
     #[test]
     fn an_access_point_is_reached_at_its_switch_and_by_routes() {
-        let at = |datapath_id, port| AccessPoint { datapath_id, port: PortNo(port), rate: None };
+        let at = |datapath_id, port| AccessPoint { datapath_id, port: PortNo(port), rate: None, vlan: None };
         let routes = BTreeMap::from([((7, ApId(1)), PortNo(9)), ((5, ApId(0)), PortNo(3))]);
         let next =
             BTreeMap::from([((7, ApId(1)), 6), ((8, ApId(1)), 7), ((5, ApId(0)), 3), ((3, ApId(0)), 5)]);

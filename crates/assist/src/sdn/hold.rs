@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-use bytes::Bytes;
 use handfast_wire::tcp::Segment;
 
 use super::ConnectionKey;
 use super::datagrams::Datagrams;
+use super::frame::Frame;
 use super::queue::{Put, Queue};
 
 /// The queues of a station, and in which order they have their turn.
@@ -89,7 +89,7 @@ impl Hold {
     }
 
     /// Holds a segment of a connection that has a queue.
-    pub(crate) fn put(&mut self, key: ConnectionKey, segment: &Segment, frame: Bytes) -> Put {
+    pub(crate) fn put(&mut self, key: ConnectionKey, segment: &Segment, frame: Frame) -> Put {
         let queue = self.queues.entry(key).or_default();
         let was_empty = queue.is_empty();
         let put = queue.put(segment, frame);
@@ -105,7 +105,7 @@ impl Hold {
     }
 
     /// The segment that leaves next: connections take turns, so that a long one does not keep the others waiting.
-    pub(crate) fn take(&mut self) -> Option<Bytes> {
+    pub(crate) fn take(&mut self) -> Option<Frame> {
         let key = self.turns.pop_front()?;
         let queue = self.queues.get_mut(&key)?;
         let frame = queue.take()?;
@@ -118,7 +118,7 @@ impl Hold {
     }
 
     /// What is held of a connection, in the order in which it leaves.
-    pub(crate) fn frames(&self, key: &ConnectionKey) -> impl Iterator<Item = &Bytes> {
+    pub(crate) fn frames(&self, key: &ConnectionKey) -> impl Iterator<Item = &Frame> {
         self.queues.get(key).into_iter().flat_map(Queue::frames)
     }
 
@@ -161,7 +161,7 @@ mod tests {
     fn put(hold: &mut Hold, port: u16, seq: u32, tag: u8) -> Put {
         let payload = Payload::Synthetic { stream: 0, offset: 0, len: 10 };
         let segment = Segment { seq: SeqNum(seq), payload, ..Segment::EMPTY };
-        hold.put(key(port), &segment, Bytes::copy_from_slice(&[tag; 72]))
+        hold.put(key(port), &segment, bytes::Bytes::copy_from_slice(&[tag; 72]).into())
     }
 
     #[test]

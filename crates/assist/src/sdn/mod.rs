@@ -10,6 +10,7 @@
 //! ([`Controller::on_message`], [`Controller::on_notice`]), calls [`Controller::on_timer`] at [`Controller::deadline`], and
 //! does what stands in the [`Outbox`].
 
+mod announce;
 mod channel;
 mod classify;
 mod config;
@@ -18,6 +19,7 @@ mod counters;
 mod datagrams;
 mod departed;
 mod fabric;
+mod frame;
 mod hold;
 mod notice;
 mod outbox;
@@ -33,12 +35,13 @@ mod zwa;
 
 pub use channel::Channel;
 pub use classify::{Class, ConnectionKey};
-pub use config::{Config, DatagramLimits, Limits, Mode, Policy, Release};
+pub use config::{Config, DatagramLimits, Limits, Mode, Policy, Release, Steering, Treatment};
 pub use controller::Controller;
 pub use counters::Counters;
 pub use datagrams::DatagramCounts;
 pub use fabric::{AccessPoint, ApId, Fabric};
 pub use notice::{Notice, What};
-pub use outbox::{ConnId, Ignored, Outbox, Output, Record};
+pub use outbox::{ConnId, Ignored, Outbox, Output, Record, Unhelped};
 pub use plane::{ControlPlane, Departure};
 pub use rules::{COOKIE, COOKIE_MASK};
+pub use session::Claim;

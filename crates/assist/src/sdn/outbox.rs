@@ -32,6 +32,21 @@ pub enum Ignored {
     TooManyStations,
 }
 
+/// Why nothing is done for a station that is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unhelped {
+    /// The switch to which its access point is attached is not connected.
+    NoSwitch,
+    /// That switch has no such port.
+    NoPort,
+    /// That switch does not take back what it has diverted (`set_field` of metadata, output to its tables).
+    NoHandBack,
+    /// That switch refused an entry: type and code of its error.
+    Refused(u16, u16),
+    /// As many stations are away as may be.
+    TooMany,
+}
+
 /// What happened, for a log.
 #[expect(clippy::large_enum_variant, reason = "they are few, and none is kept")]
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +62,25 @@ pub enum Record {
     SwitchUnknown {
         /// Its datapath id.
         datapath_id: u64,
+    },
+    /// A switch that somebody else commands: nothing is done there.
+    SwitchNotOurs {
+        /// Its datapath id.
+        datapath_id: u64,
+        /// Who, or how that came.
+        why: &'static str,
+    },
+    /// A connection claims to be that of a switch whose connection lives: it is closed.
+    SwitchClaimed {
+        /// Which connection.
+        conn: ConnId,
+        /// Whose datapath id it told.
+        datapath_id: u64,
+    },
+    /// An access point's port is not there: its stations are not helped.
+    NoPort {
+        /// The access point.
+        ap: ApId,
     },
     /// A switch's connection is gone.
     SwitchGone {
@@ -111,6 +145,18 @@ pub enum Record {
         took: Duration,
         /// And datagrams, since it left.
         datagrams: DatagramCounts,
+    },
+    /// It has said something while it was believed to be away.
+    Heard {
+        /// Who.
+        station: EthAddr,
+    },
+    /// Nothing is done for it in this absence.
+    Unhelped {
+        /// Who.
+        station: EthAddr,
+        /// Why.
+        why: Unhelped,
     },
     /// It was away for too long: what was held is dropped and its rules are gone.
     Expired {

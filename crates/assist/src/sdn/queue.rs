@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use handfast_core::SeqNum;
 use handfast_wire::tcp::{Flags, Segment};
+
+use super::frame::Frame;
 
 /// What a held frame costs besides its bytes, when bounds are counted: its place in a queue and its allocation.
 const OVERHEAD: u64 = 128;
 
 /// What a held frame counts.
-pub(crate) fn cost(frame: &Bytes) -> u64 {
+pub(crate) fn cost(frame: &[u8]) -> u64 {
     frame.len() as u64 + OVERHEAD
 }
 
@@ -18,7 +19,7 @@ pub(crate) fn cost(frame: &Bytes) -> u64 {
 struct Held {
     seq: SeqNum,
     len: u32,
-    frame: Bytes,
+    frame: Frame,
 }
 
 impl Held {
@@ -41,13 +42,13 @@ pub(crate) struct Queue {
     /// With timestamps, in which order they came.
     came: VecDeque<Came>,
     /// A tail loss probe: the newest segment once more.
-    probe: Option<(SeqNum, Bytes)>,
+    probe: Option<(SeqNum, Frame)>,
     /// Whether what is held bears timestamps (RFC 7323 §3.2: all segments of a connection do, or none).
     timed: bool,
     /// The newest acknowledgment without data: it says all that an earlier one said.
-    ack: Option<(SeqNum, Bytes)>,
+    ack: Option<(SeqNum, Frame)>,
     /// A reset, which ends the connection and therefore comes last.
-    reset: Option<Bytes>,
+    reset: Option<Frame>,
     cost: u64,
 }
 
@@ -106,7 +107,7 @@ impl Queue {
     }
 
     /// Holds a segment unless it brings nothing new. The frame is kept as it is.
-    pub(crate) fn put(&mut self, segment: &Segment, frame: Bytes) -> Put {
+    pub(crate) fn put(&mut self, segment: &Segment, frame: Frame) -> Put {
         if self.has(segment) {
             return Put::Duplicate;
         }
@@ -142,7 +143,7 @@ impl Queue {
     /// Without timestamps a captured retransmission of what was lost on the stale way goes before what was sent after it. With
     /// them it must not: where it fills the receiver's first hole, its newer timestamp becomes TS.Recent, and the receiver
     /// discards whatever is older (RFC 7323 §5.3, PAWS): all that is held.
-    fn next(&mut self) -> Option<Bytes> {
+    fn next(&mut self) -> Option<Frame> {
         let held = match self.came.pop_front() {
             Some(Came::Segment(first)) => {
                 let place = self.segments.partition_point(|held| held.seq.before(first));
@@ -151,7 +152,7 @@ impl Queue {
             }
             Some(Came::Probe) => None,
             None => {
-                let newer = |(seq, _): &(SeqNum, Bytes)| {
+                let newer = |(seq, _): &(SeqNum, Frame)| {
                     self.segments.front().is_none_or(|next| next.seq.after(*seq))
                 };
                 if self.probe.as_ref().is_some_and(newer) { None } else { self.segments.pop_front() }
@@ -161,7 +162,7 @@ impl Queue {
     }
 
     /// Takes out what leaves next: segments in order, then the acknowledgment, then a reset.
-    pub(crate) fn take(&mut self) -> Option<Bytes> {
+    pub(crate) fn take(&mut self) -> Option<Frame> {
         let next = self.next();
         let next = next.or_else(|| self.ack.take().map(|(_, frame)| frame)).or_else(|| self.reset.take())?;
         self.cost -= cost(&next);
@@ -169,7 +170,7 @@ impl Queue {
     }
 
     /// What is held, in the order in which it leaves.
-    pub(crate) fn frames(&self) -> impl Iterator<Item = &Bytes> {
+    pub(crate) fn frames(&self) -> impl Iterator<Item = &Frame> {
         let ack = self.ack.as_ref().map(|(_, frame)| frame);
         let probe = self.probe.as_ref().map(|(_, frame)| frame);
         self.segments.iter().map(|held| &held.frame).chain(probe).chain(ack).chain(&self.reset)
@@ -192,8 +193,8 @@ mod tests {
         Segment { seq: SeqNum(seq), flags: Flags::ACK, payload, ..Segment::EMPTY }
     }
 
-    fn frame(tag: u8) -> Bytes {
-        Bytes::copy_from_slice(&[tag; 60])
+    fn frame(tag: u8) -> Frame {
+        bytes::Bytes::copy_from_slice(&[tag; 60]).into()
     }
 
     fn tags(queue: &mut Queue) -> Vec<u8> {

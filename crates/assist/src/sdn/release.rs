@@ -1,9 +1,9 @@
 //! The release of what was held: in order, at a pace, until nothing is on its way through the controller any more.
 
-use bytes::Bytes;
 use handfast_core::{Bytes as Count, Instant};
 
 use super::datagrams::Datagrams;
+use super::frame::Frame;
 use super::hold::Hold;
 use super::pace::Pace;
 use super::station::Shared;
@@ -99,7 +99,7 @@ impl Returning {
             let times = if behind { 1 } else { CATCH_UP };
             let Some(frame) = self.next(hold, shared) else { break };
             self.pace.spend(now, frame.len(), times);
-            shared.emit(self.ap, frame, out);
+            shared.emit(self.ap, &frame, out);
         }
         if hold.is_empty() {
             self.settle(now, shared, out);
@@ -110,7 +110,7 @@ impl Returning {
 
     /// What leaves next. While there are both, segments and datagrams take turns: datagrams must not wait for a long hold,
     /// and segments not for a flood.
-    fn next(&mut self, hold: &mut Hold, shared: &mut Shared) -> Option<Bytes> {
+    fn next(&mut self, hold: &mut Hold, shared: &mut Shared) -> Option<Frame> {
         let datagram = hold.segments() == 0 || self.after_segment && !hold.datagrams.is_empty();
         self.after_segment = !datagram;
         if datagram {
@@ -129,7 +129,7 @@ impl Returning {
     /// not end.
     fn let_datagrams_go(&self, hold: &mut Hold, shared: &mut Shared, out: &mut Outbox) {
         while let Some(frame) = shared.datagrams(&mut hold.datagrams, Datagrams::take) {
-            shared.emit(self.ap, frame, out);
+            shared.emit(self.ap, &frame, out);
         }
     }
 
@@ -176,7 +176,7 @@ impl Returning {
 
 impl Shared {
     /// A held frame leaves.
-    pub(super) fn released(&mut self, frame: &Bytes) {
+    pub(super) fn released(&mut self, frame: &Frame) {
         self.held -= queue::cost(frame);
         self.counters.released += 1;
     }

@@ -9,7 +9,8 @@ use handfast_wire::openflow::{
 };
 use handfast_wire::tcp::Flags;
 
-use super::ConnectionKey;
+use super::frame::Frame;
+use super::{ConnectionKey, Treatment};
 
 /// The mark of every entry made here: "hf" in the upper two bytes of the cookie.
 pub const COOKIE: u64 = 0x6866_0000_0000_0000;
@@ -27,13 +28,24 @@ pub(crate) enum Kind {
     Count,
     /// What comes while a station is away.
     Divert,
+    /// What a station says that is away.
+    Presence,
 }
 
 const KIND_SHIFT: u32 = 40;
+/// The lower bytes of a cookie: which of our controllers made the entry.
+const INSTANCE_MASK: u64 = 0xffff_ffff;
 /// Of the kinds, only what diverts has this bit: the others can be deleted at once.
 const DIVERTS: u64 = 4;
 const ETHER_TYPES: [u16; 2] = [0x0800, 0x86dd];
+const ARP: u16 = 0x0806;
 const TCP: u8 = 6;
+const UDP: u8 = 17;
+/// `OFPVID_PRESENT`.
+const VLAN_PRESENT: u16 = 0x1000;
+/// A packet's metadata where it arrives at a switch, and where it was handed back ("hf").
+const ARRIVED: u64 = 0;
+pub(crate) const HANDED_BACK: u64 = 0x6866;
 /// A connection's queue is made when one of these is seen, and given up at the others.
 const WATCHED: [Flags; 3] = [Flags::SYN, Flags::FIN, Flags::RST];
 
@@ -44,13 +56,14 @@ impl Kind {
             Self::Watch => 2,
             Self::Count => 3,
             Self::Divert => DIVERTS,
+            Self::Presence => DIVERTS | 1,
         };
         COOKIE | kind << KIND_SHIFT
     }
 
     /// What an entry with this cookie is for; [`None`]: it is somebody else's.
     pub(crate) fn of(cookie: u64) -> Option<Self> {
-        [Self::Path, Self::Watch, Self::Count, Self::Divert].into_iter().find(|kind| kind.cookie() == cookie)
+        [Self::Path, Self::Watch, Self::Count, Self::Divert, Self::Presence].into_iter().find(|kind| kind.cookie() == cookie & !INSTANCE_MASK)
     }
 
     /// Above the band's lowest priority: what diverts comes before what watches, and that before the way.
@@ -60,6 +73,8 @@ impl Kind {
             // These two have no packet in common: what is watched is not counted.
             Self::Watch | Self::Count => 1,
             Self::Divert => 2,
+            // What a station sends to itself is nobody's: these two have no packet in common that matters.
+            Self::Presence => 2,
         })
     }
 }
@@ -68,8 +83,12 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Band {
     pub(crate) lowest: u16,
+    /// Which of our controllers this is.
+    pub(crate) instance: u32,
     pub(crate) path_timeout: Duration,
     pub(crate) hold_expiry: Duration,
+    /// Of what diverts, under [`super::Steering::Overlay`].
+    pub(crate) divert_timeout: Duration,
 }
 
 impl Band {
@@ -121,6 +140,42 @@ impl Band {
         self.add(Kind::Divert, to(station), actions)
     }
 
+    /// What is for a station that is away, of the kinds that are held or dropped, and what it says itself. Packets that were
+    /// handed back are not matched again.
+    pub(crate) fn capture(&self, station: EthAddr, vlan: Option<u16>, udp: Treatment) -> Vec<Body> {
+        let arrived = |matches: Match| Match {
+            metadata: Some(Masked::exact(ARRIVED)),
+            vlan_vid: vlan.map(|id| Masked::exact(VLAN_PRESENT | id)),
+            ..matches
+        };
+        let over_ip = |protocol: u8| {
+            ETHER_TYPES.map(|eth_type| Match {
+                eth_type: Some(eth_type),
+                ip_proto: Some(protocol),
+                ..to(station)
+            })
+        };
+        // A neighbour that asks in vain forgets where the station is, and what it sends then cannot be held.
+        let asked = Match { eth_type: Some(ARP), ..to(station) };
+        let from = Match { eth_src: Some(Masked::exact(station)), ..Match::default() };
+        let controller = || vec![output(PortNo::CONTROLLER)];
+        let add = |kind, matches, actions| self.add_for(self.divert_timeout, kind, arrived(matches), actions);
+        let mut entries: Vec<Body> = over_ip(TCP).map(|tcp| add(Kind::Divert, tcp, controller())).into();
+        match udp {
+            Treatment::Pass => {}
+            Treatment::Hold => entries.extend(over_ip(UDP).map(|udp| add(Kind::Divert, udp, controller()))),
+            Treatment::Drop => entries.extend(over_ip(UDP).map(|udp| add(Kind::Divert, udp, Vec::new()))),
+        }
+        entries.extend([add(Kind::Divert, asked, controller()), add(Kind::Presence, from, controller())]);
+        entries
+    }
+
+    /// All that [`Band::capture`] made goes.
+    pub(crate) fn free(station: EthAddr) -> [Body; 2] {
+        let from = Match { eth_src: Some(Masked::exact(station)), ..Match::default() };
+        [to(station), from].map(|matches| Body::FlowMod(removal(matches)))
+    }
+
     /// The entry that diverts goes.
     pub(crate) fn undivert(&self, station: EthAddr) -> Body {
         let removed = FlowMod {
@@ -142,27 +197,29 @@ impl Band {
         Body::FlowMod(removal(to(station)))
     }
 
-    /// All entries of this controller go: also those that an earlier one left behind.
-    pub(crate) fn forget_all() -> Body {
-        Body::FlowMod(removal(Match::default()))
-    }
 
     fn add(&self, kind: Kind, matches: Match, actions: Vec<Action>) -> Body {
         let timeout = match kind {
             Kind::Path | Kind::Watch | Kind::Count => self.path_timeout,
-            Kind::Divert => self.hold_expiry,
+            Kind::Divert | Kind::Presence => self.hold_expiry,
         };
+        // The first whole second after it: an entry never goes before the controller thinks so.
+        self.add_for(timeout + Duration::from_secs(1), kind, matches, actions)
+    }
+
+    /// `timeout`: whole seconds of it.
+    fn add_for(&self, timeout: Duration, kind: Kind, matches: Match, actions: Vec<Action>) -> Body {
         let flags = if kind == Kind::Divert { FlowModFlags::SEND_FLOW_REM } else { FlowModFlags::default() };
         // No actions is no instruction: the packet is dropped.
         let instructions =
             if actions.is_empty() { Vec::new() } else { vec![Instruction::ApplyActions(actions)] };
         Body::FlowMod(FlowMod {
-            cookie: kind.cookie(),
+            cookie: kind.cookie() | u64::from(self.instance),
             cookie_mask: 0,
             table_id: 0,
             command: FlowModCommand::Add,
             idle_timeout: 0,
-            hard_timeout: seconds_beyond(timeout),
+            hard_timeout: whole_seconds(timeout),
             priority: kind.priority(self.lowest),
             flags,
             instructions,
@@ -188,6 +245,28 @@ pub(crate) fn removal(matches: Match) -> FlowMod {
         matches,
         instructions: Vec::new(),
     }
+}
+
+/// A frame goes on from where it came in, through the switch's own tables; [`Band::capture`] lets it pass.
+pub(crate) fn hand_back(frame: &Frame) -> Body {
+    handed_in(frame.origin.in_port, frame.bytes.clone())
+}
+
+/// A frame goes through the switch's tables as if it had come in by `in_port`.
+pub(crate) fn handed_in(in_port: PortNo, data: bytes::Bytes) -> Body {
+    let table = Action::Output { port: PortNo::TABLE, max_len: 0 };
+    let actions = vec![Action::SetMetadata(HANDED_BACK), table];
+    Body::PacketOut(PacketOut { buffer_id: NO_BUFFER, in_port, actions, data })
+}
+
+/// All entries with this number go: also those that an earlier controller of it left behind.
+pub(crate) fn forget_all(instance: u32) -> Body {
+    let whose = FlowMod {
+        cookie: COOKIE | u64::from(instance),
+        cookie_mask: COOKIE_MASK | INSTANCE_MASK,
+        ..removal(Match::default())
+    };
+    Body::FlowMod(whose)
 }
 
 /// A frame leaves a switch by `port`.
@@ -231,9 +310,8 @@ fn output(port: PortNo) -> Action {
     Action::Output { port, max_len: WHOLE_PACKET }
 }
 
-/// The first whole second after a time: an entry never goes before the controller thinks so.
-fn seconds_beyond(time: Duration) -> u16 {
-    u16::try_from(time.as_nanos() / 1_000_000_000 + 1).unwrap_or(u16::MAX)
+fn whole_seconds(time: Duration) -> u16 {
+    u16::try_from(time.as_nanos() / 1_000_000_000).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]
@@ -243,8 +321,10 @@ mod tests {
     const STATION: EthAddr = [2, 0, 0, 0, 0, 1];
     const BAND: Band = Band {
         lowest: 100,
+        instance: 7,
         path_timeout: Duration::from_secs(60),
         hold_expiry: Duration::from_millis(9_500),
+        divert_timeout: Duration::from_secs(2),
     };
 
     fn flow_mod(body: Body) -> FlowMod {
@@ -290,10 +370,12 @@ mod tests {
 
     #[test]
     fn only_our_own_entries_are_deleted() {
-        for body in [BAND.undivert(STATION), Band::forget(STATION), Band::forget_all()] {
+        for body in [BAND.undivert(STATION), Band::forget(STATION)] {
             let entry = flow_mod(body);
             assert_eq!((entry.cookie, entry.cookie_mask), (COOKIE, COOKIE_MASK));
         }
+        let all = flow_mod(forget_all(7));
+        assert_eq!((all.cookie, all.cookie_mask), (COOKIE | 7, COOKIE_MASK | 0xffff_ffff));
         let strict = flow_mod(BAND.undivert(STATION));
         assert_eq!((strict.command, strict.priority), (FlowModCommand::DeleteStrict, 102));
     }
@@ -302,15 +384,37 @@ mod tests {
     fn the_way_goes_without_what_diverts() {
         let removed = flow_mod(Band::unlead(STATION));
         let goes = |kind: Kind| kind.cookie() & removed.cookie_mask == removed.cookie & removed.cookie_mask;
-        let kinds = [Kind::Path, Kind::Watch, Kind::Count, Kind::Divert];
-        assert_eq!(kinds.map(goes), [true, true, true, false]);
+        let kinds = [Kind::Path, Kind::Watch, Kind::Count, Kind::Divert, Kind::Presence];
+        assert_eq!(kinds.map(goes), [true, true, true, false, false]);
         assert_eq!(removed.matches, to(STATION));
     }
 
     #[test]
+    fn what_is_captured_lives_two_seconds_and_is_no_more_than_tcp() {
+        let entries = |udp| BAND.capture(STATION, None, udp).into_iter().map(flow_mod).collect::<Vec<_>>();
+        let seen = |entry: &FlowMod| (entry.matches.eth_type, entry.matches.ip_proto);
+        let of: Vec<_> = entries(Treatment::Pass).iter().map(seen).collect();
+        let tcp = [(Some(0x0800), Some(6)), (Some(0x86dd), Some(6))];
+        assert_eq!(of[..2], tcp);
+        assert_eq!(of[2..], [(Some(0x0806), None), (None, None)], "who asks for it, and what it says");
+        for entry in entries(Treatment::Hold) {
+            assert_eq!((entry.hard_timeout, entry.priority), (2, 102));
+            assert_eq!(entry.matches.metadata, Some(Masked::exact(0)), "not what was handed back");
+            assert!(entry.matches.eth_dst.is_some() != entry.matches.eth_src.is_some());
+            assert_eq!(entry.matches.vlan_vid, None);
+            assert_eq!(entry.instructions, [Instruction::ApplyActions(vec![output(PortNo::CONTROLLER)])]);
+        }
+        let dropped = entries(Treatment::Drop);
+        let udp: Vec<_> = dropped.iter().filter(|entry| entry.matches.ip_proto == Some(17)).collect();
+        assert!(udp.len() == 2 && udp.iter().all(|entry| entry.instructions.is_empty()));
+        let tagged = BAND.capture(STATION, Some(10), Treatment::Pass).into_iter().map(flow_mod);
+        assert!(tagged.into_iter().all(|entry| entry.matches.vlan_vid == Some(Masked::exact(0x100a))));
+    }
+
+    #[test]
     fn a_cookie_says_what_its_entry_is_for() {
-        for kind in [Kind::Path, Kind::Watch, Kind::Count, Kind::Divert] {
-            assert_eq!(Kind::of(kind.cookie()), Some(kind));
+        for kind in [Kind::Path, Kind::Watch, Kind::Count, Kind::Divert, Kind::Presence] {
+            assert_eq!(Kind::of(kind.cookie() | 7), Some(kind), "whoever made it");
         }
         assert_eq!(Kind::of(COOKIE), None);
         assert_eq!(Kind::of(0), None);

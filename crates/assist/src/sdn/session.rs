@@ -1,13 +1,15 @@
 //! One switch's connection, from greeting to farewell.
 
-use std::collections::BTreeMap;
+mod claim;
+mod examine;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use handfast_core::{Duration, Instant};
-use handfast_wire::openflow::{Body, Error, Hello, Message, VERSION};
+use handfast_wire::openflow::{Body, Error, EthAddr, Hello, Message, PortNo, VERSION};
 
-use super::rules::Band;
-use super::{ConnId, Mode, Outbox, Record};
+use super::{Config, ConnId, Mode, Outbox, Record, Steering};
 
 /// How far a connection has come (§6.3 of the `OpenFlow` specification, connection setup).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +18,17 @@ enum Phase {
     Greeting,
     /// It was asked what it is.
     Asked,
-    /// It deletes what an earlier controller of ours left; the barrier after that has this transaction.
+    /// Another connection says that it is this switch's: that one was asked then whether it is there.
+    Rival(Instant),
+    /// It was asked who commands it.
+    Claiming,
+    /// It was told that we do.
+    Claimed,
+    /// It says what it has and deletes what an earlier controller of ours left; the barrier after that has this transaction.
     Cleaning(u32),
     /// It takes orders.
     Ready,
-    /// No access point is reached by it: it is kept, and left alone.
+    /// No access point is reached by it, or somebody else commands it: it is kept, and left alone.
     Idle,
 }
 
@@ -30,9 +38,19 @@ struct Session {
     datapath_id: Option<u64>,
     /// Whether it takes matches on TCP flags, as far as is known.
     watches: bool,
+    /// When it connected.
+    since: Instant,
     heard: Instant,
     /// Whether it was asked if it is there since.
     asked: bool,
+    /// The ports that it has.
+    ports: BTreeSet<PortNo>,
+    /// Whether it takes back what it has diverted, as far as is known.
+    hands_back: bool,
+    /// The packet-out that tries that.
+    trial: Option<u32>,
+    /// Orders for stations of which a refusal is to be told.
+    orders: BTreeMap<u32, EthAddr>,
 }
 
 /// What a message means for whoever is above.
@@ -44,6 +62,8 @@ pub(crate) enum Heard {
     Ready(u64),
     /// A switch refused to watch handshakes: its rules want renewing without that.
     NoHandshakes(u64),
+    /// A switch refused an entry for a station: type and code of its error.
+    Refused(EthAddr, u16, u16),
     /// A barrier is passed.
     Barrier(u32),
     /// It is for the rules' owner.
@@ -56,9 +76,27 @@ pub(crate) struct Switches {
     sessions: BTreeMap<ConnId, Session>,
     ready: BTreeMap<u64, ConnId>,
     mode: Mode,
+    steering: Steering,
     echo_interval: Duration,
+    claim: Option<Claim>,
     xid: u32,
 }
+
+/// How switches are claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// When this controller began, by any clock that all controllers of ours share: of two the later one commands. 48 bits count.
+    pub began: u64,
+    /// Whether it goes on beside a master that is none of ours.
+    pub shares: bool,
+}
+
+/// How long a connection may take until the switch behind it is known and ready.
+const READY_WITHIN: Duration = Duration::from_secs(5);
+/// How long the connection that a switch has may take to show that it lives, when another one claims the same switch.
+const RIVAL_PATIENCE: Duration = Duration::from_secs(1);
+/// Orders of a connection of which a refusal is told; of more, the oldest is not.
+const MOST_ORDERS: usize = 4096;
 
 /// `OFPET_HELLO_FAILED`, `OFPHFC_INCOMPATIBLE` (§7.4.4).
 const HELLO_FAILED: (u16, u16) = (0, 0);
@@ -72,8 +110,14 @@ fn highest(hello: &Hello) -> u8 {
 }
 
 impl Switches {
-    pub(crate) fn new(mode: Mode, echo_interval: Duration) -> Self {
-        Self { sessions: BTreeMap::new(), ready: BTreeMap::new(), mode, echo_interval, xid: 0 }
+    pub(crate) fn new(config: &Config) -> Self {
+        let Config { mode, steering, echo_interval, claim, .. } = *config;
+        Self { sessions: BTreeMap::new(), ready: BTreeMap::new(), mode, steering, echo_interval, claim, xid: 0 }
+    }
+
+    /// The number in the cookies of our entries.
+    pub(crate) fn instance(&self) -> u32 {
+        self.claim.map_or(0, |claim| claim.began as u32)
     }
 
     fn next_xid(&mut self) -> u32 {
@@ -101,6 +145,19 @@ impl Switches {
         true
     }
 
+    /// As [`Switches::order`], for a station that is told if the switch refuses.
+    pub(crate) fn order_for(&mut self, station: EthAddr, datapath_id: u64, body: Body, out: &mut Outbox) -> bool {
+        let sent = self.order(datapath_id, body, out);
+        let conn = self.ready.get(&datapath_id).filter(|_| sent && self.mode == Mode::Act);
+        if let Some(session) = conn.and_then(|conn| self.sessions.get_mut(conn)) {
+            session.orders.insert(self.xid, station);
+            if session.orders.len() > MOST_ORDERS {
+                session.orders.pop_first();
+            }
+        }
+        sent
+    }
+
     /// Asks a switch to finish what it was told; the transaction of its answer.
     pub(crate) fn barrier(&mut self, datapath_id: u64, out: &mut Outbox) -> Option<u32> {
         let conn = *self.ready.get(&datapath_id)?;
@@ -109,8 +166,17 @@ impl Switches {
 
     /// Whether a switch takes matches on TCP flags.
     pub(crate) fn watches(&self, datapath_id: u64) -> bool {
-        let session = self.ready.get(&datapath_id).and_then(|conn| self.sessions.get(conn));
-        session.is_some_and(|session| session.watches)
+        self.of(datapath_id).is_some_and(|session| session.watches)
+    }
+
+    /// The connection of a switch that takes orders.
+    fn of(&self, datapath_id: u64) -> Option<&Session> {
+        self.ready.get(&datapath_id).and_then(|conn| self.sessions.get(conn))
+    }
+
+    /// Whether a connection is that of a switch that takes orders.
+    pub(crate) fn is_ready_at(&self, conn: ConnId) -> bool {
+        self.phase(conn) == Some(Phase::Ready)
     }
 
     /// Every switch that takes orders.
@@ -125,8 +191,18 @@ impl Switches {
 
     /// A switch has connected.
     pub(crate) fn connected(&mut self, now: Instant, conn: ConnId, out: &mut Outbox) {
-        let session =
-            Session { phase: Phase::Greeting, datapath_id: None, watches: true, heard: now, asked: false };
+        let session = Session {
+            phase: Phase::Greeting,
+            datapath_id: None,
+            watches: true,
+            since: now,
+            heard: now,
+            asked: false,
+            ports: BTreeSet::new(),
+            hands_back: true,
+            trial: None,
+            orders: BTreeMap::new(),
+        };
         self.sessions.insert(conn, session);
         // §6.3, connection setup: both sides say hello at once; the bitmap says that 1.3 is all that is spoken here.
         let hello = Hello { version: VERSION, bitmaps: vec![1 << VERSION] };
@@ -158,14 +234,23 @@ impl Switches {
     ) -> Heard {
         let Some(session) = self.sessions.get_mut(&conn) else { return Heard::Nothing };
         (session.heard, session.asked) = (now, false);
+        let (phase, datapath_id) = (session.phase, session.datapath_id);
+        if phase == Phase::Ready
+            && let Some(datapath_id) = datapath_id
+        {
+            self.refuse_rivals(datapath_id, out);
+        }
         let Message { xid, body } = message;
-        match (session.phase, body) {
+        if self.on_ports(conn, &body) {
+            return Heard::Nothing;
+        }
+        match (phase, body) {
             (_, Body::EchoRequest(data)) => {
                 // §7.5.3: the answer has the question's transaction and bytes.
                 out.send(conn, Message { xid, body: Body::EchoReply(data) });
                 Heard::Nothing
             }
-            (_, Body::Error(error)) => self.refused(conn, &error, out),
+            (_, Body::Error(error)) => self.refused(now, conn, xid, &error, out),
             (Phase::Greeting, Body::Hello(hello)) => {
                 self.greeted(conn, xid, &hello, out);
                 Heard::Nothing
@@ -175,13 +260,17 @@ impl Switches {
                 Heard::Nothing
             }
             (Phase::Asked, Body::FeaturesReply(features)) => {
-                self.identified(conn, features.datapath_id, known(features.datapath_id), out);
+                self.identified(now, conn, features.datapath_id, known(features.datapath_id), out);
+                Heard::Nothing
+            }
+            (Phase::Claiming | Phase::Claimed, Body::RoleReply(reply)) => {
+                self.on_role(now, conn, reply, out);
                 Heard::Nothing
             }
             (Phase::Cleaning(barrier), Body::BarrierReply) if barrier == xid => self.cleaned(conn, out),
             (Phase::Ready, Body::BarrierReply) => Heard::Barrier(xid),
             (Phase::Ready, body) => {
-                session.datapath_id.map_or(Heard::Nothing, |datapath_id| Heard::Message(datapath_id, body))
+                datapath_id.map_or(Heard::Nothing, |datapath_id| Heard::Message(datapath_id, body))
             }
             _ => Heard::Nothing,
         }
@@ -211,7 +300,11 @@ impl Switches {
         }
     }
 
-    fn identified(&mut self, conn: ConnId, datapath_id: u64, known: bool, out: &mut Outbox) {
+    fn phase(&self, conn: ConnId) -> Option<Phase> {
+        self.sessions.get(&conn).map(|session| session.phase)
+    }
+
+    fn identified(&mut self, now: Instant, conn: ConnId, datapath_id: u64, known: bool, out: &mut Outbox) {
         if let Some(session) = self.sessions.get_mut(&conn) {
             session.datapath_id = Some(datapath_id);
         }
@@ -219,15 +312,34 @@ impl Switches {
             out.record(Record::SwitchUnknown { datapath_id });
             return self.set_phase(conn, Phase::Idle);
         }
-        // A switch that comes back on a new connection has lost the old one, whether we have heard of that or not.
-        if let Some(old) = self.ready.remove(&datapath_id) {
+        // A switch that comes back on a new connection may have lost the old one without our hearing of it. Or somebody else
+        // says that he is this switch.
+        if let Some(&old) = self.ready.get(&datapath_id) {
+            self.tell(old, Body::EchoRequest(Bytes::new()), out);
+            return self.set_phase(conn, Phase::Rival(now));
+        }
+        self.claim(now, conn, out);
+    }
+
+    /// The connection of a switch lives: others that claim to be this switch are none.
+    fn refuse_rivals(&mut self, datapath_id: u64, out: &mut Outbox) {
+        let rival = |(&conn, session): (&ConnId, &Session)| {
+            let claims = session.datapath_id == Some(datapath_id) && matches!(session.phase, Phase::Rival(_));
+            claims.then_some(conn)
+        };
+        for conn in self.sessions.iter().filter_map(rival).collect::<Vec<_>>() {
+            out.record(Record::SwitchClaimed { conn, datapath_id });
+            self.close(conn, "its datapath is connected already", out);
+        }
+    }
+
+    /// A switch's old connection has not answered: this one takes its place.
+    fn succeed(&mut self, now: Instant, conn: ConnId, out: &mut Outbox) {
+        let datapath_id = self.sessions.get(&conn).and_then(|session| session.datapath_id);
+        if let Some(old) = datapath_id.and_then(|datapath_id| self.ready.remove(&datapath_id)) {
             self.close(old, "it has connected again", out);
         }
-        if self.mode == Mode::Act {
-            self.tell(conn, Band::forget_all(), out);
-        }
-        let barrier = self.tell(conn, Body::BarrierRequest, out);
-        self.set_phase(conn, Phase::Cleaning(barrier));
+        self.claim(now, conn, out);
     }
 
     fn cleaned(&mut self, conn: ConnId, out: &mut Outbox) -> Heard {
@@ -235,15 +347,22 @@ impl Switches {
         let Some(datapath_id) = self.sessions.get(&conn).and_then(|session| session.datapath_id) else {
             return Heard::Nothing;
         };
-        if let Some(old) = self.ready.insert(datapath_id, conn) {
-            self.close(old, "it has connected again", out);
-            self.ready.insert(datapath_id, conn);
+        if self.ready.contains_key(&datapath_id) {
+            self.close(conn, "its datapath is connected already", out);
+            return Heard::Nothing;
         }
+        self.ready.insert(datapath_id, conn);
         out.record(Record::SwitchReady { conn, datapath_id });
         Heard::Ready(datapath_id)
     }
 
-    fn refused(&mut self, conn: ConnId, error: &Error, out: &mut Outbox) -> Heard {
+    fn refused(&mut self, now: Instant, conn: ConnId, xid: u32, error: &Error, out: &mut Outbox) -> Heard {
+        if let Some(heard) = self.refused_role(now, conn, error, out) {
+            return heard;
+        }
+        if self.refused_trial(conn, xid, error) {
+            return Heard::Nothing;
+        }
         let Some(session) = self.sessions.get_mut(&conn) else { return Heard::Nothing };
         let datapath_id = session.datapath_id;
         if let Some(datapath_id) = datapath_id
@@ -255,13 +374,27 @@ impl Switches {
             out.record(Record::NoHandshakes { datapath_id });
             return Heard::NoHandshakes(datapath_id);
         }
+        let station = session.orders.remove(&xid);
         out.record(Record::SwitchError { datapath_id, kind: error.kind, code: error.code });
-        Heard::Nothing
+        station.map_or(Heard::Nothing, |station| Heard::Refused(station, error.kind, error.code))
     }
 
     /// When the next silence is too long.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.sessions.values().map(|session| session.heard + self.patience(session)).min()
+        let silent = self.sessions.values().map(|session| session.heard + self.patience(session));
+        let late = self.sessions.values().filter_map(|session| match session.phase {
+            Phase::Ready | Phase::Idle => None,
+            Phase::Rival(asked) => Some(asked + RIVAL_PATIENCE),
+            _ => Some(session.since + READY_WITHIN),
+        });
+        silent.chain(late).min()
+    }
+
+    /// A rival has waited for us, not we for it.
+    fn restart_clock(&mut self, now: Instant, conn: ConnId) {
+        if let Some(session) = self.sessions.get_mut(&conn) {
+            session.since = now;
+        }
     }
 
     fn patience(&self, session: &Session) -> Duration {
@@ -270,6 +403,19 @@ impl Switches {
 
     /// Asks silent switches whether they are there, and gives up those that do not answer.
     pub(crate) fn on_timer(&mut self, now: Instant, out: &mut Outbox) {
+        let slow = |(&conn, session): (&ConnId, &Session)| match session.phase {
+            Phase::Ready | Phase::Idle => None,
+            Phase::Rival(asked) => (asked + RIVAL_PATIENCE <= now).then_some((conn, true)),
+            _ => (session.since + READY_WITHIN <= now).then_some((conn, false)),
+        };
+        for (conn, rival) in self.sessions.iter().filter_map(slow).collect::<Vec<_>>() {
+            if rival {
+                self.restart_clock(now, conn);
+                self.succeed(now, conn, out);
+            } else {
+                self.close(conn, "it was not ready in time", out);
+            }
+        }
         let silent = |(&conn, session): (&ConnId, &Session)| {
             (session.heard + self.patience(session) <= now)
                 .then_some((conn, session.asked || session.phase == Phase::Greeting))

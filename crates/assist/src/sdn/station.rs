@@ -1,6 +1,7 @@
 //! One station: where it is, what is held for it, and what follows from either.
 
 mod datagrams;
+mod overlay;
 mod way;
 mod zero_window;
 
@@ -14,13 +15,14 @@ use handfast_wire::tcp::Segment;
 
 use super::classify::Class;
 use super::datagrams::Datagrams;
+use super::frame::{Frame, Origin};
 use super::hold::Hold;
 use super::queue::{self, Put};
 use super::release::{Passed, Returning};
-use super::rules::{Band, packet_out};
+use super::rules::{Band, hand_back, packet_out};
 use super::session::Switches;
 use super::zwa::Ledger;
-use super::{ApId, Config, ConnectionKey, Counters, Outbox, Policy, Record};
+use super::{ApId, Config, ConnectionKey, Counters, Outbox, Policy, Record, Steering};
 
 /// What all stations share.
 pub(crate) struct Shared {
@@ -35,8 +37,9 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn band(&self) -> Band {
-        let Config { priority: lowest, path_timeout, hold_expiry, .. } = self.config;
-        Band { lowest, path_timeout, hold_expiry }
+        let Config { priority: lowest, path_timeout, hold_expiry, divert_timeout, .. } = self.config;
+        let instance = self.switches.instance();
+        Band { lowest, instance, path_timeout, hold_expiry, divert_timeout }
     }
 
     /// Whether the switch to which an access point is attached takes orders.
@@ -45,16 +48,25 @@ impl Shared {
         at.is_some_and(|at| self.switches.is_ready(at.datapath_id))
     }
 
-    /// A frame leaves for an access point, at the switch to which that is attached; whether it could.
-    pub(super) fn emit(&mut self, ap: ApId, frame: Bytes, out: &mut Outbox) -> bool {
+    /// A frame leaves for an access point, at the switch to which that is attached, or goes on where it came in; whether it
+    /// could.
+    pub(super) fn emit(&mut self, ap: ApId, frame: &Frame, out: &mut Outbox) -> bool {
+        if self.config.steering == Steering::Overlay {
+            return self.hand_back(frame, out);
+        }
         let at = self.config.fabric.access_point(ap);
-        at.is_some_and(|at| self.switches.order(at.datapath_id, packet_out(at.port, frame), out))
+        at.is_some_and(|at| self.switches.order(at.datapath_id, packet_out(at.port, frame.bytes.clone()), out))
+    }
+
+    /// A frame goes on where it came in; whether it could.
+    pub(super) fn hand_back(&mut self, frame: &Frame, out: &mut Outbox) -> bool {
+        self.switches.order(frame.origin.datapath_id, hand_back(frame), out)
     }
 }
 
 #[derive(Debug)]
 enum State {
-    /// It is associated; the way leads past the controller. Rules are renewed then.
+    /// It is associated; the way bypasses the controller. Rules are renewed then, or the station is forgotten.
     Present { ap: ApId, renew: Instant },
     /// It is away (from T1 on). Until then something is held for it.
     Away { since: Instant, expires: Instant },
@@ -70,6 +82,12 @@ pub(crate) struct Station {
     hold: Hold,
     /// Where it was last, as far as is known.
     last: Option<ApId>,
+    /// Under [`Steering::Overlay`]: the tag of its frames where it was last.
+    vlan: Option<u16>,
+    /// When what diverts is to be renewed.
+    renew: Option<Instant>,
+    /// Whether nothing can be done for it in this absence.
+    unhelped: bool,
     /// The switches of whom it has to do with; [`None`]: they may be anywhere.
     sources: Option<BTreeSet<u64>>,
     /// The switches that have rules for it.
@@ -104,18 +122,22 @@ impl Station {
         this
     }
 
-    /// A station that is heard of for the first time, as gone.
+    /// A station that is heard of for the first time, as gone from `ap`.
     pub(crate) fn away(
         now: Instant,
         address: EthAddr,
+        ap: ApId,
         epoch: u64,
         shared: &mut Shared,
         out: &mut Outbox,
     ) -> Self {
         let state = State::Away { since: now, expires: now };
         let mut this = Self::new(address, epoch, state, shared);
-        // It is not known where it was.
+        // It is not known which way packets for it take.
         this.sources = None;
+        if Self::overlaid(shared) {
+            this.is_last_at(ap, shared);
+        }
         this.leave(now, epoch, shared, out);
         this
     }
@@ -124,7 +146,13 @@ impl Station {
         let ledger = (shared.config.policy == Policy::ZeroWindow).then(Ledger::default);
         let sources = (!shared.config.fabric.hosts.is_empty()).then(BTreeSet::new);
         let (hold, installed) = (Hold::default(), BTreeSet::new());
-        Self { address, epoch, state, hold, last: None, sources, installed, ledger }
+        let (last, vlan, renew, unhelped) = (None, None, None, false);
+        Self { address, epoch, state, hold, last, vlan, renew, unhelped, sources, installed, ledger }
+    }
+
+    fn is_last_at(&mut self, ap: ApId, shared: &Shared) {
+        self.last = Some(ap);
+        self.vlan = shared.config.fabric.access_point(ap).and_then(|at| at.vlan);
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -156,10 +184,20 @@ impl Station {
         matches!(self.state, State::Away { .. })
     }
 
+    /// Whether it is where switches find it.
+    pub(crate) fn is_present(&self) -> bool {
+        matches!(self.state, State::Present { .. })
+    }
+
+    /// Whether something diverts for it.
+    pub(crate) fn diverts(&self) -> bool {
+        !self.is_present() && !self.unhelped
+    }
+
     /// Its rules at one switch, which has none of them.
     pub(crate) fn install(&self, datapath_id: u64, shared: &mut Shared, out: &mut Outbox) {
         match self.state {
-            _ if !self.concerns(datapath_id) => {}
+            _ if !self.concerns(datapath_id, shared) => {}
             State::Present { ap, .. } => self.lead(datapath_id, ap, shared, out),
             State::Away { .. } | State::Returning(_) => self.divert(datapath_id, shared, out),
         }
@@ -175,6 +213,9 @@ impl Station {
     }
 
     fn lead(&self, datapath_id: u64, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
+        if Self::overlaid(shared) {
+            return;
+        }
         let Some(port) = shared.config.fabric.port_towards(datapath_id, ap) else { return };
         let watch = shared.config.policy.holds() && shared.switches.watches(datapath_id);
         for rule in shared.band().path(self.address, port, watch) {
@@ -184,12 +225,20 @@ impl Station {
     }
 
     fn divert(&self, datapath_id: u64, shared: &mut Shared, out: &mut Outbox) {
+        if Self::overlaid(shared) {
+            return self.capture(datapath_id, shared, out);
+        }
         let rule = shared.band().divert(self.address, shared.config.policy.holds());
         shared.switches.order(datapath_id, rule, out);
     }
 
     /// The way leads to `ap`, past the controller. The new way comes first: what diverts lies above it.
     fn open_way(&mut self, now: Instant, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
+        if Self::overlaid(shared) {
+            self.free(shared, out);
+            self.is_last_at(ap, shared);
+            return self.settle_down(now, shared);
+        }
         self.last = Some(ap);
         let way = self.way(shared);
         for &datapath_id in &way {
@@ -213,6 +262,10 @@ impl Station {
         let led = matches!(self.state, State::Present { .. });
         let from = self.place();
         self.state = State::Away { since: now, expires: now + shared.config.hold_expiry };
+        self.unhelped = false;
+        if Self::overlaid(shared) {
+            return self.leave_overlay(now, shared, out);
+        }
         for datapath_id in self.reinstalled(shared) {
             self.divert(datapath_id, shared, out);
             // What still counts there is asked first.
@@ -238,6 +291,14 @@ impl Station {
         out.record(Record::Associated { station: self.address, ap, epoch });
         let away = !matches!(self.state, State::Present { .. });
         self.take_over(away, shared, out);
+        if Self::overlaid(shared) {
+            self.announce(ap, shared, out);
+            self.is_last_at(ap, shared);
+            if self.unhelped {
+                return self.open_way(now, ap, shared, out);
+            }
+            self.renewed(now, shared);
+        }
         if !away || shared.config.policy == Policy::Bare {
             return self.open_way(now, ap, shared, out);
         }
@@ -257,18 +318,24 @@ impl Station {
         now: Instant,
         key: ConnectionKey,
         segment: &Segment,
-        frame: &Bytes,
+        frame: &Frame,
         shared: &mut Shared,
         out: &mut Outbox,
     ) {
+        let repeated = Self::overlaid(shared) && self.hold.has(&key, segment);
         match &mut self.state {
             State::Present { ap, .. } => {
                 // It was on its way here when the way was opened.
                 shared.counters.late += 1;
-                shared.emit(*ap, frame.clone(), out);
+                shared.emit(*ap, frame, out);
                 self.passed(&key, segment, 1);
             }
             State::Away { .. } if self.ledger.is_some() => self.stand_in(key, segment, frame, shared, out),
+            // Whoever says that it is away may be wrong: then its sender's repetitions reach it, and it answers.
+            State::Away { .. } if repeated => {
+                shared.counters.duplicates += 1;
+                shared.hand_back(frame, out);
+            }
             State::Away { .. } => drop(self.keep(key, segment, frame, shared)),
             State::Returning(returning) => {
                 returning.disturb();
@@ -282,7 +349,7 @@ impl Station {
     }
 
     /// `[sdn]` Algorithm 1, lines 3 to 5. Whether it was not held before and is now.
-    fn keep(&mut self, key: ConnectionKey, segment: &Segment, frame: &Bytes, shared: &mut Shared) -> bool {
+    fn keep(&mut self, key: ConnectionKey, segment: &Segment, frame: &Frame, shared: &mut Shared) -> bool {
         if self.hold.has(&key, segment) {
             shared.counters.duplicates += 1;
             return false;
@@ -297,8 +364,7 @@ impl Station {
             shared.counters.refused += 1;
             return false;
         }
-        // A copy of its own: a slice would keep alive the whole buffer in which the message came.
-        match self.hold.put(key, segment, Bytes::copy_from_slice(frame)) {
+        match self.hold.put(key, segment, frame.copied()) {
             Put::Held(added) => {
                 shared.held += added;
                 shared.counters.held += 1;
@@ -315,20 +381,23 @@ impl Station {
         true
     }
 
-    /// A packet for it that is not held has come. `back`: the switch and the port that lead to whoever sent it.
+    /// A packet for it that is not held has come.
     pub(crate) fn on_other(
         &mut self,
         class: Class,
-        frame: &Bytes,
-        back: Option<(u64, PortNo)>,
+        frame: &Frame,
         shared: &mut Shared,
         out: &mut Outbox,
     ) {
         match self.state {
             State::Away { .. } => {
-                if let (Some(answer), Some((datapath_id, port))) = (self.answer_neighbour(frame), back) {
+                let Origin { datapath_id, in_port } = frame.origin;
+                if let Some(answer) = self.answer_neighbour(frame) {
                     shared.counters.neighbours += 1;
-                    shared.switches.order(datapath_id, packet_out(port, answer), out);
+                    shared.switches.order(datapath_id, packet_out(in_port, answer), out);
+                } else if Self::overlaid(shared) {
+                    shared.counters.passed_other[class as usize] += 1;
+                    shared.hand_back(frame, out);
                 } else {
                     shared.counters.dropped_other[class as usize] += 1;
                 }
@@ -340,9 +409,9 @@ impl Station {
     }
 
     /// A packet goes on at once.
-    fn pass(&mut self, class: Class, ap: ApId, frame: &Bytes, shared: &mut Shared, out: &mut Outbox) {
+    fn pass(&mut self, class: Class, ap: ApId, frame: &Frame, shared: &mut Shared, out: &mut Outbox) {
         shared.counters.passed_other[class as usize] += 1;
-        shared.emit(ap, frame.clone(), out);
+        shared.emit(ap, frame, out);
         self.sent(1);
     }
 
@@ -399,13 +468,15 @@ impl Station {
             State::Away { expires, .. } => *expires,
             State::Returning(returning) => returning.deadline(&self.hold),
         };
-        self.hold.datagrams.deadline(age).map_or(of_state, |oldest| oldest.min(of_state))
+        [self.hold.datagrams.deadline(age), self.renew].into_iter().flatten().fold(of_state, Instant::min)
     }
 
     /// Does what is due.
     pub(crate) fn on_timer(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) -> Fate {
         self.expire_datagrams(now, shared);
+        self.renew(now, shared, out);
         match &self.state {
+            State::Present { renew, .. } if *renew <= now && Self::overlaid(shared) => Fate::Gone,
             State::Present { ap, renew } if *renew <= now => {
                 let ap = *ap;
                 self.open_way(now, ap, shared, out);
@@ -437,8 +508,12 @@ impl Station {
 
     fn expire(&mut self, shared: &mut Shared, out: &mut Outbox) {
         let segments = self.flush(shared, out);
-        for datapath_id in self.reinstalled(shared) {
-            shared.switches.order(datapath_id, Band::forget(self.address), out);
+        if Self::overlaid(shared) {
+            self.free(shared, out);
+        } else {
+            for datapath_id in self.reinstalled(shared) {
+                shared.switches.order(datapath_id, Band::forget(self.address), out);
+            }
         }
         let datagrams = self.hold.datagrams.take_counts();
         out.record(Record::Expired { station: self.address, segments, datagrams });
@@ -452,10 +527,10 @@ impl Station {
         {
             while let Some(frame) = self.hold.take() {
                 shared.released(&frame);
-                shared.emit(ap, frame, out);
+                shared.emit(ap, &frame, out);
             }
             while let Some(frame) = shared.datagrams(&mut self.hold.datagrams, Datagrams::take) {
-                shared.emit(ap, frame, out);
+                shared.emit(ap, &frame, out);
             }
         }
         shared.datagrams(&mut self.hold.datagrams, Datagrams::clear);
@@ -466,7 +541,12 @@ impl Station {
 }
 
 /// A packet that came by our rules for a station that is not known: it goes where the switch would send it.
-pub(crate) fn stray(datapath_id: u64, frame: Bytes, shared: &mut Shared, out: &mut Outbox) {
+pub(crate) fn stray(frame: &Frame, shared: &mut Shared, out: &mut Outbox) {
     shared.counters.strays += 1;
-    shared.switches.order(datapath_id, packet_out(PortNo::NORMAL, frame), out);
+    if shared.config.steering == Steering::Overlay {
+        shared.hand_back(frame, out);
+    } else {
+        let order = packet_out(PortNo::NORMAL, frame.bytes.clone());
+        shared.switches.order(frame.origin.datapath_id, order, out);
+    }
 }

@@ -4,6 +4,7 @@ mod absence;
 mod datagrams;
 mod faults;
 mod neighbours;
+mod overlay;
 mod passing;
 mod properties;
 mod roam;

@@ -3,11 +3,11 @@
 
 use std::net::IpAddr;
 
-use bytes::Bytes;
 use handfast_core::Instant;
 
 use super::super::classify::Class;
 use super::super::datagrams::{DatagramCounts, Datagrams};
+use super::super::frame::Frame;
 use super::super::release::Returning;
 use super::{Shared, State, Station};
 use crate::sdn::Outbox;
@@ -18,7 +18,7 @@ impl Station {
         &mut self,
         now: Instant,
         (class, address): (Class, IpAddr),
-        frame: &Bytes,
+        frame: &Frame,
         shared: &mut Shared,
         out: &mut Outbox,
     ) {
@@ -43,7 +43,7 @@ impl Station {
     }
 
     /// Whether there was room for it.
-    fn keep_datagram(&mut self, now: Instant, frame: &Bytes, shared: &mut Shared) -> bool {
+    fn keep_datagram(&mut self, now: Instant, frame: &Frame, shared: &mut Shared) -> bool {
         let (limits, others) = (shared.config.datagrams, shared.datagrams - self.hold.datagrams.cost());
         shared.datagrams(&mut self.hold.datagrams, |datagrams| {
             datagrams.expire(now, limits.age);

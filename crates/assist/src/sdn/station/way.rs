@@ -9,13 +9,16 @@ use super::{Shared, Station};
 
 impl Station {
     /// Whether its rules belong on a switch.
-    pub(super) fn concerns(&self, datapath_id: u64) -> bool {
-        self.sources.is_none() || self.installed.contains(&datapath_id)
+    pub(super) fn concerns(&self, datapath_id: u64, shared: &Shared) -> bool {
+        self.sources.is_none() && !Self::overlaid(shared) || self.installed.contains(&datapath_id)
     }
 
     /// The switches between whom it has to do with and where it is, or was last.
     pub(super) fn way(&self, shared: &Shared) -> BTreeSet<u64> {
         let fabric = &shared.config.fabric;
+        if Self::overlaid(shared) {
+            return self.last.and_then(|ap| fabric.access_point(ap)).map(|at| at.datapath_id).into_iter().collect();
+        }
         let (Some(sources), Some(ap)) = (&self.sources, self.last) else {
             return shared.switches.ready().into_iter().collect();
         };
@@ -33,6 +36,9 @@ impl Station {
 
     /// A host has sent it something: its rules reach up to that host from now on.
     pub(crate) fn heard_from(&mut self, source: EthAddr, shared: &mut Shared, out: &mut Outbox) {
+        if Self::overlaid(shared) {
+            return;
+        }
         let Some(sources) = &mut self.sources else { return };
         match shared.config.fabric.hosts.get(&source) {
             Some(&switch) if !sources.insert(switch) => return,

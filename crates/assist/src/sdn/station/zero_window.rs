@@ -1,9 +1,9 @@
 //! What a station's controller does besides under [`Policy::ZeroWindow`](super::super::Policy::ZeroWindow).
 
-use bytes::Bytes;
 use handfast_wire::openflow::{EthAddr, FlowStats, PortNo};
 use handfast_wire::tcp::Segment;
 
+use super::super::frame::Frame;
 use super::super::classify::{Seen, look};
 use super::super::release::Returning;
 use super::super::rules::{Band, packet_out};
@@ -107,7 +107,7 @@ impl Station {
             shared.switches.order(at, Band::unlead(self.address), out);
         }
         for key in self.hold.holding().copied().collect::<Vec<_>>() {
-            let frames: Vec<Bytes> = self.hold.frames(&key).cloned().collect();
+            let frames: Vec<Frame> = self.hold.frames(&key).cloned().collect();
             shared.held -= self.hold.cost_of(&key);
             self.hold.clear_one(&key);
             for frame in frames {
@@ -124,7 +124,7 @@ impl Station {
         &mut self,
         key: ConnectionKey,
         segment: &Segment,
-        frame: &Bytes,
+        frame: &Frame,
         shared: &mut Shared,
         out: &mut Outbox,
     ) {
@@ -147,7 +147,7 @@ impl Station {
         }
     }
 
-    fn answer(&self, frame: &Bytes, ack: handfast_core::SeqNum, shared: &mut Shared, out: &mut Outbox) {
+    fn answer(&self, frame: &Frame, ack: handfast_core::SeqNum, shared: &mut Shared, out: &mut Outbox) {
         let at = self.ledger.as_ref().and_then(super::Ledger::stand);
         if let (Some(at), Some(reply)) = (at, answer(frame, ack)) {
             shared.counters.answered += 1;

@@ -1,0 +1,138 @@
+//! What a station's controller does under [`Steering::Overlay`]: entries only while it is away or its release runs, and only
+//! at the switch where it was and where it is.
+
+use handfast_core::Instant;
+
+use super::super::announce::layer_2_update;
+use super::super::frame::Origin;
+use super::super::rules::{Band, handed_in};
+use super::super::{ApId, Outbox, Record, Steering, Unhelped};
+use super::{Shared, State, Station};
+
+impl Station {
+    /// Whether the switches' own rules lead to it.
+    pub(super) fn overlaid(shared: &Shared) -> bool {
+        shared.config.steering == Steering::Overlay
+    }
+
+    /// Makes or renews what diverts at one switch.
+    pub(super) fn capture(&self, datapath_id: u64, shared: &mut Shared, out: &mut Outbox) {
+        if self.unhelped || !shared.config.policy.holds() {
+            return;
+        }
+        for entry in shared.band().capture(self.address, self.vlan, shared.config.udp) {
+            shared.switches.order_for(self.address, datapath_id, entry, out);
+        }
+    }
+
+    /// It has left: what is held from now on is diverted where it was.
+    pub(super) fn leave_overlay(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
+        out.record(Record::Away { station: self.address, epoch: self.epoch });
+        if let Some(why) = self.obstacle(shared) {
+            return self.give_up(why, shared, out);
+        }
+        for datapath_id in self.reinstalled(shared) {
+            self.capture(datapath_id, shared, out);
+        }
+        self.renewed(now, shared);
+    }
+
+    /// All that diverts goes, everywhere.
+    pub(super) fn free(&mut self, shared: &mut Shared, out: &mut Outbox) {
+        for datapath_id in std::mem::take(&mut self.installed) {
+            for entry in Band::free(self.address) {
+                shared.switches.order(datapath_id, entry, out);
+            }
+        }
+    }
+
+    /// When what diverts is renewed: at half of its life.
+    pub(super) fn renewed(&mut self, now: Instant, shared: &Shared) {
+        self.renew = Some(now + shared.config.divert_timeout / 2);
+    }
+
+    /// Renews what diverts, if that is due.
+    pub(super) fn renew(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
+        if self.renew.is_none_or(|due| due > now) {
+            return;
+        }
+        for datapath_id in self.installed.clone() {
+            self.capture(datapath_id, shared, out);
+        }
+        self.renewed(now, shared);
+    }
+
+    /// Why it cannot be helped while it is away, if so.
+    pub(super) fn obstacle(&self, shared: &Shared) -> Option<Unhelped> {
+        let at = self.last.and_then(|ap| shared.config.fabric.access_point(ap))?;
+        if !shared.switches.is_ready(at.datapath_id) {
+            Some(Unhelped::NoSwitch)
+        } else if !shared.switches.hands_back(at.datapath_id) {
+            Some(Unhelped::NoHandBack)
+        } else if !shared.switches.has_port(at.datapath_id, at.port) {
+            Some(Unhelped::NoPort)
+        } else {
+            None
+        }
+    }
+
+    /// It has no help in this absence: what is held goes on, and nothing diverts any more.
+    pub(crate) fn give_up(&mut self, why: Unhelped, shared: &mut Shared, out: &mut Outbox) {
+        if self.unhelped || matches!(self.state, State::Present { .. }) {
+            return;
+        }
+        self.unhelped = true;
+        self.free(shared, out);
+        self.hand_back_all(shared, out);
+        shared.counters.unhelped += 1;
+        out.record(Record::Unhelped { station: self.address, why });
+    }
+
+    /// What is held goes on at once, wherever the switches send it.
+    fn hand_back_all(&mut self, shared: &mut Shared, out: &mut Outbox) {
+        while let Some(frame) = self.hold.take() {
+            shared.released(&frame);
+            shared.hand_back(&frame, out);
+        }
+        while let Some(frame) = shared.datagrams(&mut self.hold.datagrams, super::Datagrams::take) {
+            shared.hand_back(&frame, out);
+        }
+    }
+
+    /// The switches learn where it is, as an access point tells them of a station that associates (IEEE 802.11F §6.5).
+    pub(super) fn announce(&self, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
+        let Some(at) = shared.config.fabric.access_point(ap) else { return };
+        if shared.switches.has_port(at.datapath_id, at.port) {
+            let update = layer_2_update(self.address, at.vlan);
+            shared.switches.order(at.datapath_id, handed_in(at.port, update), out);
+        }
+    }
+
+    /// It has said something, by way of the controller, while it was believed to be away.
+    pub(crate) fn is_heard(&mut self, now: Instant, from: Origin, shared: &mut Shared, out: &mut Outbox) {
+        let State::Away { since, .. } = self.state else { return };
+        // What it said before it left may still be on its way.
+        if now < since + shared.config.settle {
+            return;
+        }
+        shared.counters.false_alarms += 1;
+        out.record(Record::Heard { station: self.address });
+        match shared.config.fabric.at_port(from.datapath_id, from.in_port) {
+            Some(ap) => self.arrive(now, ap, self.epoch, shared, out),
+            // It is behind another switch, where no access point is known: there is nothing to wait for.
+            None => {
+                self.free(shared, out);
+                self.hand_back_all(shared, out);
+                self.settle_down(now, shared);
+            }
+        }
+    }
+
+    /// It is where switches find it: nothing is to be done until the next event.
+    pub(super) fn settle_down(&mut self, now: Instant, shared: &Shared) {
+        let ap = self.last.unwrap_or(ApId(u32::MAX));
+        self.unhelped = false;
+        self.renew = None;
+        self.state = State::Present { ap, renew: now + shared.config.idle };
+    }
+}
