@@ -180,6 +180,10 @@ class Scene:
         """Those that daemons made."""
         return [entry for entry in self.entries() if OURS in entry]
 
+    def diverts(self) -> None:
+        """Until a daemon's entries are there: its answer to an event does not wait for them."""
+        _until(self.ours, self.entries)
+
     def enter(self, entry: str) -> None:
         """Add a flow entry, as another controller would."""
         self.switch.flow(BRIDGE, "add-flow", entry)

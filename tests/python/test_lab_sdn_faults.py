@@ -193,7 +193,7 @@ def test_repeated_news_do_no_harm() -> None:
     ran = run(between=meddler(lambda _: [0.0, 0.01, 0.3]))
     assert ran.goes_on, ran.delivered
     assert ran.counters["ignored_notices"] == 6
-    assert {line["why"] for line in ran.said("news ignored")} <= {"duplicate", "stale"}
+    assert {line["why"] for line in ran.said("event ignored")} <= {"duplicate", "stale"}
     assert ran.stall_s < STALL_S
 
 
@@ -208,6 +208,6 @@ def test_a_return_that_is_reported_late_is_helped_late() -> None:
 def test_an_end_that_is_reported_after_the_return_changes_nothing() -> None:
     ran = run(between=meddler(lambda news: [2.5] if news["event"] == "disassociated" else [0.0]))
     assert ran.goes_on, ran.delivered
-    assert [line["why"] for line in ran.said("news ignored")] == ["stale"]
+    assert [line["why"] for line in ran.said("event ignored")] == ["stale"]
     assert (ran.said("station away"), ran.counters["held"]) == ([], 0)
     assert ran.stall_s < 4

@@ -8,3 +8,9 @@ pub(crate) fn now() -> Instant {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap_or_else(|_| unreachable!("the clock exists"));
     Instant::from_nanos(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }
+
+/// Milliseconds of `CLOCK_REALTIME`: what daemons on several machines have in common.
+pub(crate) fn wall_ms() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_REALTIME).unwrap_or_else(|_| unreachable!("the clock exists"));
+    now.tv_sec() as u64 * 1_000 + now.tv_nsec() as u64 / 1_000_000
+}

@@ -3,12 +3,16 @@
 use bytes::Bytes;
 use handfast_assist::sdn::{ConnId, Controller, Notice, Outbox};
 use handfast_core::Instant;
-use handfast_wire::openflow::Message;
+use handfast_wire::openflow::{EthAddr, Message};
 
 /// One thing that a controller is told.
 #[expect(clippy::large_enum_variant, reason = "nearly all are messages, and none is kept")]
 #[derive(Clone, Debug)]
 pub enum Input {
+    /// It begins, at this time of a clock that all controllers share.
+    Began(u64),
+    /// An operator says that what is known of a station is wrong.
+    Forget(EthAddr),
     /// A switch has connected.
     Connected(ConnId),
     /// A switch's connection is gone.
@@ -34,6 +38,8 @@ impl Input {
     /// Tells it to a controller.
     pub fn tell(self, now: Instant, controller: &mut Controller, out: &mut Outbox) {
         match self {
+            Self::Began(at) => controller.began(at),
+            Self::Forget(station) => drop(controller.forget_station(station, out)),
             Self::Connected(conn) => controller.connected(now, conn, out),
             Self::Disconnected(conn) => controller.disconnected(conn, out),
             Self::Message { conn, message, .. } => controller.on_message(now, conn, message, out),

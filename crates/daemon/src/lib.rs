@@ -14,5 +14,5 @@ mod log;
 mod obstacles;
 pub mod recording;
 
-pub use log::start as start_log;
+pub use log::{Log, start as start_log};
 pub use obstacles::obstacles;

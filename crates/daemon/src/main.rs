@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufReader, BufWriter};
+use std::io::{BufReader, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use handfast_assist::sdn;
 use handfast_daemon::config::Settings;
-use handfast_daemon::controller::{Daemon, FileRecorder};
+use handfast_daemon::controller::{ConfigFile, Daemon, FileRecorder};
 use handfast_daemon::obstacles;
 use handfast_daemon::recording::{Recorder, Recording};
 
@@ -78,7 +78,8 @@ fn main() -> ExitCode {
         What::Replay { recording } => replay(&recording),
     };
     done.unwrap_or_else(|message| {
-        eprintln!("{message}");
+        // Standard error may be full, or nobody's: the exit code says it too.
+        let _ = writeln!(std::io::stderr(), "{message}");
         ExitCode::from(2)
     })
 }
@@ -90,11 +91,11 @@ fn replay(path: &Path) -> Result<ExitCode, String> {
     let settings = Settings::parse(recording.config(), &name).map_err(|error| error.to_string())?;
     match recording.replay(&mut sdn::Controller::new(settings.controller)) {
         Ok(outputs) => {
-            println!("{} inputs, {outputs} outputs, all the same", recording.inputs());
+            let _ = writeln!(std::io::stdout(), "{} inputs, {outputs} outputs, all the same", recording.inputs());
             Ok(ExitCode::SUCCESS)
         }
         Err(difference) => {
-            println!("{difference}");
+            let _ = writeln!(std::io::stdout(), "{difference}");
             Ok(ExitCode::FAILURE)
         }
     }
@@ -105,12 +106,13 @@ fn controller(command: &ControllerCommand) -> Result<(), String> {
     let text = std::fs::read_to_string(&command.config).map_err(|error| format!("error: {name}: {error}"))?;
     let settings = Settings::parse(&text, &name).map_err(|error| error.to_string())?;
     if command.check {
-        print!("{}", settings.plan());
+        let _ = write!(std::io::stdout(), "{}", settings.plan());
         return unobstructed(&settings);
     }
-    handfast_daemon::start_log(settings.log, settings.controller.mode);
+    let log = handfast_daemon::start_log(settings.log, settings.controller.mode);
     let recorder = command.record.as_deref().map(|path| record(path, &text)).transpose()?;
-    let daemon = Daemon::start(settings.clone(), recorder).map_err(|failure| {
+    let file = ConfigFile { path: command.config.clone(), text };
+    let daemon = Daemon::start(settings.clone(), file, log, recorder).map_err(|failure| {
         // Why it failed is clearer where that is known.
         unobstructed(&settings).err().unwrap_or_else(|| format!("error: {failure}"))
     })?;

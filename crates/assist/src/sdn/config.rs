@@ -1,6 +1,9 @@
 //! What a controller is told.
 
+use std::collections::BTreeSet;
+
 use handfast_core::{BitRate, Bytes, Duration};
+use handfast_wire::openflow::EthAddr;
 
 use super::{Claim, Fabric};
 
@@ -138,6 +141,8 @@ pub struct Config {
     pub udp: Treatment,
     /// How switches are claimed before their first entry; [`None`]: they are not.
     pub claim: Option<Claim>,
+    /// Events of these are refused: gateways and servers, whom nobody is to cut off by saying that they have left.
+    pub never_hold: BTreeSet<EthAddr>,
     /// How held segments leave.
     pub release: Release,
     /// Bounds of segments.
@@ -175,6 +180,7 @@ impl Config {
             steering: Steering::Entries,
             udp: Treatment::Pass,
             claim: None,
+            never_hold: BTreeSet::new(),
             release,
             limits: Limits::default(),
             datagrams: DatagramLimits::default(),

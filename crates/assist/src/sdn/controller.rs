@@ -10,6 +10,7 @@ use handfast_wire::tcp::{Flags, Segment};
 
 use super::classify::{Class, Seen, look};
 use super::departed::Departed;
+use super::infrastructure::Learnt;
 use super::frame::{Frame, Origin};
 use super::rules::{Kind, forget_all};
 use super::session::{Heard, Switches};
@@ -19,8 +20,8 @@ use super::{ApId, Config, ConnId, ConnectionKey, Counters, Ignored, Notice, Outb
 
 /// An `OpenFlow` controller that helps TCP over roams. Its driver's part is told in [the module](super).
 pub struct Controller {
-    shared: Shared,
-    stations: BTreeMap<EthAddr, Station>,
+    pub(super) shared: Shared,
+    pub(super) stations: BTreeMap<EthAddr, Station>,
     /// When each station has something to see to.
     due: BTreeSet<(Instant, EthAddr)>,
     /// Which station waits for which barrier: thousands may come back at once.
@@ -31,6 +32,8 @@ pub struct Controller {
     tracking: Tracking,
     /// Stations for which something diverts, or may.
     away: usize,
+    /// Addresses from which packets for stations came in at ports where no access point is: gateways, servers.
+    infrastructure: Learnt,
 }
 
 impl Controller {
@@ -46,7 +49,24 @@ impl Controller {
             departed: Departed::default(),
             tracking: Tracking::default(),
             away: 0,
+            infrastructure: Learnt::default(),
         }
+    }
+
+    /// It begins, at this time of a clock that all controllers of ours share: of two that claim a switch the later one commands.
+    pub fn began(&mut self, at: u64) {
+        self.shared.switches.began(at);
+    }
+
+    /// What is known of a station is wrong: what is held for it goes on, and the next event of it is the first. Whether it was
+    /// known.
+    pub fn forget_station(&mut self, address: EthAddr, out: &mut Outbox) -> bool {
+        self.with(address, |station, shared| station.let_go(shared, out));
+        let known = self.stations.contains_key(&address);
+        // The time only says for how long its last association is remembered.
+        self.forget(Instant::ZERO, address);
+        self.departed.forget(address);
+        known
     }
 
     /// Whether a connection is that of a switch that takes orders.
@@ -135,7 +155,7 @@ impl Controller {
     }
 
     /// Does something to a station, and enters when it is due next, what it waits for, and whether something is held.
-    fn with(&mut self, address: EthAddr, act: impl FnOnce(&mut Station, &mut Shared)) {
+    pub(super) fn with(&mut self, address: EthAddr, act: impl FnOnce(&mut Station, &mut Shared)) {
         let age = self.shared.config.datagrams.age;
         let Some(station) = self.stations.get_mut(&address) else { return };
         let before = (station.deadline(age), station.barrier(), station.away_since());
@@ -192,6 +212,7 @@ impl Controller {
         if kind == Kind::Presence {
             return self.on_presence(now, &frame, out);
         }
+        self.learn(&frame);
         let seen = look(&frame);
         match (kind, seen) {
             // A copy: the packet itself is on its way.
@@ -207,6 +228,19 @@ impl Controller {
             (_, Seen::Other(class)) => {
                 self.with(address, |station, shared| station.on_other(class, &frame, shared, out));
             }
+        }
+    }
+
+    /// Who sends to a station from a port where no access point is, is none itself, unless it was known as one before.
+    fn learn(&mut self, frame: &Frame) {
+        let fabric = &self.shared.config.fabric;
+        let Origin { datapath_id, in_port } = frame.origin;
+        let wired = self.shared.config.steering == Steering::Overlay && fabric.at_port(datapath_id, in_port).is_none();
+        if let Some(&source) = frame.get(6..).and_then(<[u8]>::first_chunk::<6>)
+            && wired
+            && !self.stations.contains_key(&source)
+        {
+            self.infrastructure.learn(source);
         }
     }
 
@@ -334,6 +368,9 @@ impl Controller {
         if self.shared.config.fabric.access_point(ap).is_none() {
             return Err(Ignored::UnknownAccessPoint);
         }
+        if self.shared.config.never_hold.contains(&address) || self.infrastructure.contains(&address) {
+            return Err(Ignored::Protected);
+        }
         let Some(station) = self.stations.get(&address) else { return self.meet(now, notice, out) };
         judge(&notice, station.epoch(), station.is_at(ap), station.is_away())?;
         self.with(address, |station, shared| match what {
@@ -366,11 +403,27 @@ impl Controller {
         }
     }
 
+    /// The number of an association whose access point numbers none: it follows from what was heard last. That of an end that
+    /// another access point tells of is an older one.
+    pub fn implied_epoch(&self, now: Instant, address: EthAddr, ap: ApId, what: What) -> u64 {
+        let station = self.stations.get(&address);
+        let departed = || self.departed.last(now, address, self.shared.config.remember);
+        let Some(last) = station.map(Station::epoch).or_else(departed) else { return 1 };
+        let there = station.is_some_and(|station| station.is_at(ap));
+        match what {
+            What::Associated if !there => last.saturating_add(1),
+            What::Disassociated if !there => last.saturating_sub(1),
+            _ => last,
+        }
+    }
+
     /// The first news of a station, or the first since it was forgotten.
     fn meet(&mut self, now: Instant, notice: Notice, out: &mut Outbox) -> Result<(), Ignored> {
         let Notice { station: address, ap, epoch, what } = notice;
-        if let Some(last) = self.departed.last(now, address, self.shared.config.remember) {
-            judge(&notice, last, false, true)?;
+        match self.departed.last(now, address, self.shared.config.remember) {
+            Some(last) => judge(&notice, last, false, true)?,
+            None if epoch > HIGHEST_FIRST => return Err(Ignored::TooFar),
+            None => {}
         }
         if self.stations.len() >= self.shared.config.limits.stations && !self.forget_one_that_is_present(now) {
             return Err(Ignored::TooManyStations);
@@ -408,7 +461,7 @@ impl Controller {
         }
     }
 
-    fn forget(&mut self, now: Instant, address: EthAddr) {
+    pub(super) fn forget(&mut self, now: Instant, address: EthAddr) {
         let Some(mut station) = self.stations.remove(&address) else { return };
         self.away -= usize::from(station.diverts());
         self.departed.remember(now, address, station.epoch(), self.shared.config.limits.stations);
@@ -422,10 +475,7 @@ impl Controller {
         for station in self.stations.values_mut() {
             station.flush(&mut self.shared, out);
         }
-        for datapath_id in self.shared.switches.ready() {
-            let ours = forget_all(self.shared.switches.instance());
-            self.shared.switches.order(datapath_id, ours, out);
-        }
+        self.remove_entries(out);
         self.stations.clear();
         self.away = 0;
         self.due.clear();
@@ -435,17 +485,33 @@ impl Controller {
         self.tracking = Tracking::default();
     }
 
+    /// All entries of this controller go, at every switch.
+    pub(super) fn remove_entries(&mut self, out: &mut Outbox) {
+        for datapath_id in self.shared.switches.ready() {
+            let ours = forget_all(self.shared.switches.instance());
+            self.shared.switches.order(datapath_id, ours, out);
+        }
+    }
+
     /// How stations are helped.
     pub fn policy(&self) -> Policy {
         self.shared.config.policy
     }
 }
 
+/// How far an association's number may lie beyond that of the one before. Numbers may be times: as nanoseconds, this is three
+/// days.
+const FURTHEST: u64 = 1 << 48;
+/// The highest number of the first association that is heard of. As nanoseconds, this is the year 2116: whatever comes
+/// first, there is room for more.
+const HIGHEST_FIRST: u64 = 1 << 62;
+
 /// Whether news say something new of a station whose last known association is `last`. `there`: it is where they come from;
 /// `away`: that association has ended.
 fn judge(notice: &Notice, last: u64, there: bool, away: bool) -> Result<(), Ignored> {
     let Notice { epoch, what, .. } = *notice;
     match what {
+        _ if epoch > last.saturating_add(FURTHEST) => Err(Ignored::TooFar),
         What::Associated if epoch == last && there => Err(Ignored::Duplicate),
         // Its end was heard of: this is the late news of its begin.
         What::Associated if epoch <= last => Err(Ignored::Stale),

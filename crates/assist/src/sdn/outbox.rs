@@ -30,6 +30,10 @@ pub enum Ignored {
     UnknownAccessPoint,
     /// There are as many stations as there may be.
     TooManyStations,
+    /// It is a gateway or a server, by the configuration or by what it sends.
+    Protected,
+    /// Its number lies further ahead than an association's can.
+    TooFar,
 }
 
 /// Why nothing is done for a station that is away.

@@ -43,6 +43,8 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// `OFPVID_PRESENT`.
 const VLAN_PRESENT: u16 = 0x1000;
+/// `OFPVID_NONE`.
+const NO_VLAN: u16 = 0;
 /// A packet's metadata where it arrives at a switch, and where it was handed back ("hf").
 const ARRIVED: u64 = 0;
 pub(crate) const HANDED_BACK: u64 = 0x6866;
@@ -141,13 +143,20 @@ impl Band {
     }
 
     /// What is for a station that is away, of the kinds that are held or dropped, and what it says itself. Packets that were
-    /// handed back are not matched again.
+    /// handed back are not matched again. `vlan`: its frames' tag. What comes in without one may be of the same VLAN: ports that
+    /// are members of one only set it behind the tables. Where it is not, it is of no use to anybody when it is handed back.
     pub(crate) fn capture(&self, station: EthAddr, vlan: Option<u16>, udp: Treatment) -> Vec<Body> {
-        let arrived = |matches: Match| Match {
-            metadata: Some(Masked::exact(ARRIVED)),
-            vlan_vid: vlan.map(|id| Masked::exact(VLAN_PRESENT | id)),
-            ..matches
+        let tags = match vlan {
+            None => vec![None],
+            Some(id) => vec![Some(Masked::exact(VLAN_PRESENT | id)), Some(Masked::exact(NO_VLAN))],
         };
+        let capture = |&tag: &Option<Masked<u16>>| self.capture_tagged(station, tag, udp);
+        tags.iter().flat_map(capture).collect()
+    }
+
+    fn capture_tagged(&self, station: EthAddr, tag: Option<Masked<u16>>, udp: Treatment) -> Vec<Body> {
+        let arrived =
+            |matches: Match| Match { metadata: Some(Masked::exact(ARRIVED)), vlan_vid: tag, ..matches };
         let over_ip = |protocol: u8| {
             ETHER_TYPES.map(|eth_type| Match {
                 eth_type: Some(eth_type),
@@ -408,7 +417,8 @@ mod tests {
         let udp: Vec<_> = dropped.iter().filter(|entry| entry.matches.ip_proto == Some(17)).collect();
         assert!(udp.len() == 2 && udp.iter().all(|entry| entry.instructions.is_empty()));
         let tagged = BAND.capture(STATION, Some(10), Treatment::Pass).into_iter().map(flow_mod);
-        assert!(tagged.into_iter().all(|entry| entry.matches.vlan_vid == Some(Masked::exact(0x100a))));
+        let tags: Vec<_> = tagged.map(|entry| entry.matches.vlan_vid.unwrap().value).collect();
+        assert_eq!(tags, [0x100a, 0x100a, 0x100a, 0x100a, 0, 0, 0, 0]);
     }
 
     #[test]

@@ -390,6 +390,29 @@ impl Switches {
         silent.chain(late).min()
     }
 
+    /// Goes on with another configuration. Connections of switches that `known` has a part for now, or had none, begin anew: all
+    /// of them if `anew`.
+    pub(crate) fn reconfigure(
+        &mut self,
+        config: &Config,
+        known: impl Fn(u64) -> bool,
+        anew: bool,
+        out: &mut Outbox,
+    ) {
+        let Config { mode, steering, echo_interval, claim, .. } = *config;
+        let began = self.claim.map_or(0, |claim| claim.began);
+        (self.mode, self.steering, self.echo_interval) = (mode, steering, echo_interval);
+        self.claim = claim.map(|claim| Claim { began, ..claim });
+        let changed = |(&conn, session): (&ConnId, &Session)| {
+            let idle = session.phase == Phase::Idle;
+            let known = session.datapath_id.is_some_and(&known);
+            (anew || idle == known).then_some(conn)
+        };
+        for conn in self.sessions.iter().filter_map(changed).collect::<Vec<_>>() {
+            self.close(conn, "its part in the configuration has changed", out);
+        }
+    }
+
     /// A rival has waited for us, not we for it.
     fn restart_clock(&mut self, now: Instant, conn: ConnId) {
         if let Some(session) = self.sessions.get_mut(&conn) {

@@ -86,6 +86,8 @@ pub(crate) struct Station {
     vlan: Option<u16>,
     /// When what diverts is to be renewed.
     renew: Option<Instant>,
+    /// When a repetition may pass again.
+    repeats: Instant,
     /// Whether nothing can be done for it in this absence.
     unhelped: bool,
     /// The switches of whom it has to do with; [`None`]: they may be anywhere.
@@ -146,8 +148,8 @@ impl Station {
         let ledger = (shared.config.policy == Policy::ZeroWindow).then(Ledger::default);
         let sources = (!shared.config.fabric.hosts.is_empty()).then(BTreeSet::new);
         let (hold, installed) = (Hold::default(), BTreeSet::new());
-        let (last, vlan, renew, unhelped) = (None, None, None, false);
-        Self { address, epoch, state, hold, last, vlan, renew, unhelped, sources, installed, ledger }
+        let (last, vlan, renew, repeats, unhelped) = (None, None, None, Instant::ZERO, false);
+        Self { address, epoch, state, hold, last, vlan, renew, repeats, unhelped, sources, installed, ledger }
     }
 
     fn is_last_at(&mut self, ap: ApId, shared: &Shared) {
@@ -334,7 +336,7 @@ impl Station {
             // Whoever says that it is away may be wrong: then its sender's repetitions reach it, and it answers.
             State::Away { .. } if repeated => {
                 shared.counters.duplicates += 1;
-                shared.hand_back(frame, out);
+                self.pass_repetition(now, frame, shared, out);
             }
             State::Away { .. } => drop(self.keep(key, segment, frame, shared)),
             State::Returning(returning) => {

@@ -1,16 +1,16 @@
 //! What the tables mean together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use handfast_assist::sdn::{
-    AccessPoint, ApId, Config, DatagramLimits, Fabric, Limits, Mode, Policy, Release,
+    AccessPoint, Claim, Config, DatagramLimits, Fabric, Limits, Mode, Policy, Release, Steering, Treatment,
 };
 use handfast_core::{Bytes, Duration};
 use handfast_document::{Checked, Located, Problem, TimeSpan};
-use handfast_wire::openflow::PortNo;
+use handfast_wire::openflow::{EthAddr, PortNo};
 
-use super::file::{File, LimitsTable, LogWord, ModeWord, PolicyWord, ReleaseTable, RouteTable};
+use super::file::{File, LimitsTable, LogWord, ModeWord, PolicyWord, ReleaseTable, TreatmentWord};
 use super::{Level, Settings};
 
 /// The registered port of OpenFlow (IANA), on this machine only.
@@ -42,11 +42,19 @@ pub(super) fn settings(file: &File) -> Checked<Settings> {
             ModeWord::Observe => Mode::Observe,
             ModeWord::Act => Mode::Act,
         },
+        steering: Steering::Overlay,
+        udp: match file.udp {
+            TreatmentWord::Pass => Treatment::Pass,
+            TreatmentWord::Hold => Treatment::Hold,
+            TreatmentWord::Drop => Treatment::Drop,
+        },
+        // When it began is said when it begins.
+        claim: Some(Claim { began: 0, shares: file.beside_master }),
+        never_hold: never_hold(file)?,
         limits,
         datagrams: datagrams(file)?,
         hold_expiry: time(file.hold_expiry.as_ref(), defaults.hold_expiry, second)?,
         priority: file.priority.map_or(defaults.priority, |priority| priority.0),
-        path_timeout: time(file.path_timeout.as_ref(), defaults.path_timeout, second)?,
         settle: time(file.settle.as_ref(), defaults.settle, least)?,
         echo_interval: time(file.echo_interval.as_ref(), defaults.echo_interval, least * 100)?,
         ..defaults
@@ -114,6 +122,7 @@ fn limits(table: &LimitsTable) -> Limits {
         total: table.total.map_or(defaults.total, |size| size.0),
         connections: table.connections.map_or(defaults.connections, |count| count.0),
         stations: table.stations.map_or(defaults.stations, |count| count.0),
+        away: table.away.map_or(defaults.away, |count| count.0),
     }
 }
 
@@ -156,41 +165,20 @@ fn fabric(file: &File) -> Checked<Fabric> {
         return Err(Problem::at(0..0, "there is no access point")
             .help("say where each one hangs: `[access_points.NAME]` with `datapath_id` and `port`"));
     }
-    let mut names = BTreeMap::new();
-    let mut access_points = Vec::new();
-    for (name, table) in &file.access_points.0 {
-        names.insert(name.value.0.as_str(), ApId(access_points.len() as u32));
-        let rate = table.rate.map(|rate| rate.0);
-        access_points.push(AccessPoint {
-            datapath_id: table.datapath_id.0,
-            port: PortNo(table.port.0),
-            rate,
-        });
-    }
-    let attached = access_points.iter().enumerate();
-    let attached: BTreeSet<_> = attached.map(|(ap, at)| (at.datapath_id, ApId(ap as u32))).collect();
-    let mut routes = BTreeMap::new();
-    for route in &file.routes {
-        let key = (route.datapath_id.value.0, access_point(route, &names)?);
-        let span = route.datapath_id.span.clone();
-        if attached.contains(&key) {
-            let title = format!("`{}` hangs at this switch", route.access_point.escape_debug());
-            return Err(Problem::at(span, title).expected("expected another switch"));
-        }
-        if routes.insert(key, PortNo(route.port.0)).is_some() {
-            let title = format!("two routes at this switch lead to `{}`", route.access_point.escape_debug());
-            return Err(Problem::at(span, title).expected("expected one"));
-        }
-    }
-    Ok(Fabric { access_points, routes, ..Fabric::default() })
+    let at = |table: &super::file::AccessPointTable| AccessPoint {
+        datapath_id: table.datapath_id.0,
+        port: PortNo(table.port.0),
+        rate: table.rate.map(|rate| rate.0),
+        vlan: table.vlan.map(|vlan| vlan.0),
+    };
+    let access_points = file.access_points.0.iter().map(|(_, table)| at(table)).collect();
+    Ok(Fabric { access_points, ..Fabric::default() })
 }
 
-fn access_point(route: &RouteTable, names: &BTreeMap<&str, ApId>) -> Checked<ApId> {
-    let name = &route.access_point;
-    names.get(name.as_str()).copied().ok_or_else(|| {
-        let title = format!("there is no access point called `{}`", name.escape_debug());
-        Problem::at(name.span.clone(), title)
-            .expected("expected the name of an access point")
-            .nearest(name, names.keys().copied())
-    })
+fn never_hold(file: &File) -> Checked<BTreeSet<EthAddr>> {
+    let address = |text: &Located<String>| {
+        crate::association::address(text)
+            .map_err(|why| Problem::at(text.span.clone(), why).expected("expected an address such as \"02:00:0a:00:00:01\""))
+    };
+    file.never_hold.iter().map(address).collect()
 }

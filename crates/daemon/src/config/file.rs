@@ -34,12 +34,19 @@ pub(super) struct File {
     pub(super) limits: LimitsTable,
     /// How long a station may be away before what is held for it is dropped. Default: "10s".
     pub(super) hold_expiry: Option<Located<TimeSpan>>,
+    /// What becomes of UDP for a station that is away: "pass" (default), "hold" or "drop".
+    #[serde(default)]
+    pub(super) udp: TreatmentWord,
+    /// Stations that are never held for: gateways, servers.
+    #[serde(default)]
+    pub(super) never_hold: Vec<Located<String>>,
+    /// Goes on beside a controller that has made itself the master of a switch. Default: false.
+    #[serde(default)]
+    pub(super) beside_master: bool,
     /// How long a datagram may be held; "0s": none is. Default: "1s".
     pub(super) datagram_age: Option<Located<TimeSpan>>,
     /// The lowest priority of its rules; they take this one and the next two. Default: 40000.
     pub(super) priority: Option<Priority>,
-    /// Hard timeout of rules that name a way. Default: "60s".
-    pub(super) path_timeout: Option<Located<TimeSpan>>,
     /// How long the last step of a release may wait for a quiet moment. Default: "200ms".
     pub(super) settle: Option<Located<TimeSpan>>,
     /// Silence of a switch after which it is asked whether it is there. Default: "5s".
@@ -52,9 +59,6 @@ pub(super) struct File {
     /// Where access points hang, by name.
     #[serde(default)]
     pub(super) access_points: Named<AccessPointTable>,
-    /// Ports towards access points at switches to which these are not attached.
-    #[serde(default)]
-    pub(super) routes: Vec<RouteTable>,
 }
 
 /// Where an access point hangs.
@@ -67,18 +71,8 @@ pub(super) struct AccessPointTable {
     pub(super) port: Port,
     /// What its radio carries to a station. Default: what `release` says.
     pub(super) rate: Option<Rate>,
-}
-
-/// At a switch, the port towards an access point that hangs elsewhere.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RouteTable {
-    /// The switch, by its datapath id: 16 hexadecimal digits.
-    pub(super) datapath_id: Located<DatapathId>,
-    /// The access point.
-    pub(super) access_point: Located<String>,
-    /// The port.
-    pub(super) port: Port,
+    /// The VLAN tag that frames of its stations have at this port. Default: none.
+    pub(super) vlan: Option<VlanId>,
 }
 
 /// Bounds of what is kept.
@@ -101,6 +95,8 @@ pub(super) struct LimitsTable {
     pub(super) connections: Option<Count>,
     /// Stations. Default: 10000.
     pub(super) stations: Option<Count>,
+    /// Stations that are helped at once. Default: 1000.
+    pub(super) away: Option<Count>,
     /// Switches that may be connected at once. Default: 64.
     pub(super) switches: Option<Count>,
     /// What may wait to be sent to a switch that does not read. Default: "32MB".
@@ -115,6 +111,11 @@ integer! {
 integer! {
     /// A port of a switch: the highest is `OFPP_MAX`.
     Port: u32 = 1..=0xffff_ff00_i64
+}
+
+integer! {
+    /// A VLAN (IEEE 802.1Q §9.6: 0 and 4095 are none).
+    VlanId: u16 = 1..=4094
 }
 
 integer! {
@@ -142,6 +143,19 @@ pub(super) enum PolicyWord {
     Spurious,
     /// The way follows the station, and no more.
     Bare,
+}
+
+/// What becomes of packets for a station that is away.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum TreatmentWord {
+    /// They go on, as without the daemon.
+    #[default]
+    Pass,
+    /// They are held for a short while.
+    Hold,
+    /// They are dropped.
+    Drop,
 }
 
 /// What is logged.

@@ -1,6 +1,6 @@
 //! What a configuration means, in words.
 
-use handfast_assist::sdn::{ApId, Config, DatagramLimits, Mode, Policy, Release};
+use handfast_assist::sdn::{Config, DatagramLimits, Mode, Policy, Release, Treatment};
 use handfast_core::Duration;
 
 use super::Settings;
@@ -18,7 +18,7 @@ pub(super) fn describe(settings: &Settings) -> String {
         }
     });
     line(match (config.policy, config.release) {
-        (Policy::Bare, _) => "bare: the way follows the station, what comes meanwhile is dropped".to_owned(),
+        (Policy::Bare, _) => "bare: holds nothing".to_owned(),
         (Policy::ZeroWindow, _) => "zwa: holds, and answers in the station's place".to_owned(),
         (Policy::Spurious, Release::Unpaced) => "spurious: holds, and releases all at once".to_owned(),
         (Policy::Spurious, Release::Paced { rate, burst }) => {
@@ -37,32 +37,33 @@ pub(super) fn describe(settings: &Settings) -> String {
     }
     line(format!("takes station events at {}", settings.association_socket.display()));
     for datapath_id in config.fabric.switches() {
-        line(format!("switch {datapath_id:016x}: {}", ways(settings, datapath_id)));
+        line(format!("switch {datapath_id:016x}: {}", ports(settings, datapath_id)));
     }
     lines
 }
 
+/// What becomes of what is no TCP.
 fn datagrams(config: &Config) -> String {
     let DatagramLimits { age, count, per_station, total } = config.datagrams;
-    if !config.policy.holds() || age == Duration::ZERO {
-        return "drops the UDP and QUIC datagrams of a station that is away".to_owned();
+    match config.udp {
+        _ if !config.policy.holds() => "touches no packet: switches learn where a station has come to".to_owned(),
+        Treatment::Hold if age > Duration::ZERO => format!(
+            "holds UDP and QUIC datagrams for at most {age}: {count} and {per_station} for a station, {total} in all"
+        ),
+        Treatment::Pass => "lets UDP, QUIC and all else that is no TCP pass".to_owned(),
+        Treatment::Hold | Treatment::Drop => {
+            "drops the UDP and QUIC datagrams of a station that is away, and lets all else that is no TCP pass".to_owned()
+        }
     }
-    format!(
-        "holds UDP and QUIC datagrams for at most {age}: {count} and {per_station} for a station, {total} in all"
-    )
 }
 
-/// Which access points are reached by which ports of a switch.
-fn ways(settings: &Settings, datapath_id: u64) -> String {
-    let fabric = &settings.controller.fabric;
-    let way = |(index, name): (usize, &String)| {
-        let ap = ApId(index as u32);
-        let rate = fabric.access_point(ap).and_then(|at| at.rate);
-        let rate = rate.map_or_else(String::new, |rate| format!(" at {rate}"));
-        let port = fabric.port_towards(datapath_id, ap);
-        let by = port.map_or_else(|| "the switch's own rules".to_owned(), |port| format!("port {}", port.0));
-        format!("{name} by {by}{rate}")
-    };
-    let ways: Vec<String> = settings.access_points.iter().enumerate().map(way).collect();
-    ways.join(", ")
+/// Which access points are at which ports of a switch.
+fn ports(settings: &Settings, datapath_id: u64) -> String {
+    let at = settings.controller.fabric.access_points.iter().zip(&settings.access_points);
+    let here = at.filter(|(at, _)| at.datapath_id == datapath_id).map(|(at, name)| {
+        let rate = at.rate.map_or_else(String::new, |rate| format!(" at {rate}"));
+        let vlan = at.vlan.map_or_else(String::new, |vlan| format!(", VLAN {vlan}"));
+        format!("{name} by port {}{vlan}{rate}", at.port.0)
+    });
+    here.collect::<Vec<_>>().join(", ")
 }

@@ -1,7 +1,9 @@
 //! `handfastd controller`: the SDN controller's machine between sockets. Adapters and timers, nothing else.
 
+mod descriptors;
 mod line_client;
 mod news;
+mod reload;
 mod said;
 mod signals;
 mod socket_file;
@@ -13,7 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::net::IpAddr;
 use std::os::fd::RawFd;
+use std::path::PathBuf;
 
 use handfast_assist::sdn::{Controller, Outbox, Record};
 use handfast_core::{Duration, Instant};
@@ -26,11 +30,12 @@ use tracing::{info, warn};
 use crate::clock;
 use crate::config::Settings;
 use crate::conversation::Input;
-use crate::log;
+use crate::log::often::Often;
+use crate::log::{self, Log};
 use crate::recording::Recorder;
 use line_client::LineClient;
 use said::Said;
-use signals::Signals;
+use signals::{Asked, Signals};
 use socket_file::SocketFile;
 use switch_link::{CHUNK, SwitchLink};
 use timer::Timer;
@@ -112,6 +117,21 @@ pub struct Daemon {
     /// Peers whose OpenFlow version was warned of.
     wrong_version: Said,
     recorder: Option<FileRecorder>,
+    /// Which lines were logged of late.
+    often: Often,
+    /// Connections of switches that there are descriptors for.
+    room: usize,
+    log: Log,
+    file: ConfigFile,
+}
+
+/// The configuration file as it was read.
+#[derive(Clone, Debug)]
+pub struct ConfigFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it said.
+    pub text: String,
 }
 
 /// What the adapter counts besides the machine.
@@ -132,7 +152,13 @@ impl Daemon {
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn start(settings: Settings, recorder: Option<FileRecorder>) -> Result<Self, Failure> {
+    pub fn start(
+        settings: Settings,
+        file: ConfigFile,
+        log: Log,
+        recorder: Option<FileRecorder>,
+    ) -> Result<Self, Failure> {
+        let room = descriptors::reserve(&settings).map_err(|what| Failure { what, error: io::ErrorKind::QuotaExceeded.into() })?;
         let poll = Poll::new().during(|| "epoll".to_owned())?;
         let timer = Timer::new().during(|| "timerfd".to_owned())?;
         let mut signals = Signals::new().during(|| "signal handlers".to_owned())?;
@@ -150,7 +176,7 @@ impl Daemon {
             .during(|| "epoll".to_owned())?;
         let listen = listener.local_addr().during(|| "the listening socket".to_owned())?;
         info!(%listen, association = %settings.association_socket.display(), "started");
-        Ok(Self {
+        let mut this = Self {
             machine: Controller::new(settings.controller.clone()),
             out: Outbox::default(),
             summary_due: clock::now() + settings.summary_interval,
@@ -171,10 +197,16 @@ impl Daemon {
             counts: Counts::default(),
             wrong_version: Said::default(),
             recorder,
-        })
+            often: Often::default(),
+            log,
+            file,
+            room,
+        };
+        this.tell(Input::Began(clock::wall_ms()));
+        Ok(this)
     }
 
-    /// Runs until it is told to stop by SIGTERM, SIGINT or SIGHUP.
+    /// Runs until it is told to stop by SIGTERM or SIGINT.
     ///
     /// # Errors
     /// What the system refuses.
@@ -188,7 +220,11 @@ impl Daemon {
             self.wait(&mut events).during(|| "epoll".to_owned())?;
             for event in &events {
                 match event.token() {
-                    SIGNALS => return self.end(),
+                    SIGNALS => match self.signals.asked() {
+                        Asked::End(signal) => return self.end(signal),
+                        Asked::Reload => self.reload(),
+                        Asked::Nothing => {}
+                    },
                     TIMER => self.timer.gone_off(),
                     LISTENER => self.accept_switches(),
                     ASSOCIATION => self.accept_clients(),
@@ -206,8 +242,11 @@ impl Daemon {
             self.tell(Input::Timer);
         }
         if self.summary_due <= now {
-            log::summary(&self.machine);
+            log::summary(&self.machine, self.log.dropped());
             self.summary_due = now + self.settings.summary_interval;
+        }
+        for (what, peer, left_out) in self.often.over(now) {
+            warn!(%peer, what, left_out, "lines left out");
         }
         if self.accept_again.is_some_and(|again| again <= now) {
             self.accept_again = None;
@@ -217,7 +256,7 @@ impl Daemon {
     }
 
     fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        let due = [Some(self.summary_due), self.machine.deadline(), self.accept_again];
+        let due = [Some(self.summary_due), self.machine.deadline(), self.accept_again, self.often.deadline()];
         if let Some(due) = due.into_iter().flatten().min() {
             self.timer.set(due)?;
         }
@@ -255,19 +294,39 @@ impl Daemon {
 
     /// Tells the machine something, and does what it asks for.
     fn tell(&mut self, input: Input) {
-        let mut out = std::mem::take(&mut self.out);
         let now = clock::now();
         self.record(|recorder| recorder.input(now, &input));
-        input.tell(now, &mut self.machine, &mut out);
+        input.tell(now, &mut self.machine, &mut self.out);
+        self.carry_out();
+    }
+
+    /// Does what the machine has asked for.
+    fn carry_out(&mut self) {
+        let mut out = std::mem::take(&mut self.out);
         for record in out.records() {
             self.heed(&record);
-            log::record(&record, &self.settings);
+            if self.may_record(&record) {
+                log::record(&record, &self.settings);
+            }
         }
         for output in out.drain() {
             self.record(|recorder| recorder.output(&output));
             self.perform(output);
         }
         self.out = out;
+    }
+
+    /// Whether a record is to be logged: of those that a peer can bring about as often as it likes, a few in a while.
+    fn may_record(&mut self, record: &Record) -> bool {
+        let what = match record {
+            Record::SwitchUnknown { .. } => "switch unknown",
+            Record::SwitchClaimed { .. } => "switch claimed",
+            Record::SwitchNotOurs { .. } => "switch left alone",
+            Record::SwitchError { .. } => "switch error",
+            Record::Ignored { .. } => "event ignored",
+            _ => return true,
+        };
+        self.often.may(clock::now(), what, IpAddr::from([0, 0, 0, 0]))
     }
 
     /// What a record says of a peer.
@@ -311,12 +370,12 @@ impl Daemon {
     }
 
     /// Releases what can be released, takes back its rules, and gives switches a moment to hear of it.
-    fn end(mut self) -> Result<(), Failure> {
-        info!(signal = self.signals.last(), "told to stop");
+    fn end(mut self, signal: &'static str) -> Result<(), Failure> {
+        info!(signal, "told to stop");
         self.tell(Input::ShutDown);
         self.record(Recorder::flush);
         let done = self.farewell(clock::now() + FAREWELL);
-        log::summary(&self.machine);
+        log::summary(&self.machine, self.log.dropped());
         info!("stopped");
         done
     }

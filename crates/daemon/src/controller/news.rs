@@ -15,7 +15,7 @@ use crate::conversation::Input;
 use crate::log;
 
 /// How many may be at the association socket at once.
-const MOST_CLIENTS: usize = 64;
+pub(super) const MOST_CLIENTS: usize = 64;
 
 impl Daemon {
     /// Takes everybody who has connected to the association socket.
@@ -78,9 +78,15 @@ impl Daemon {
                 let Some(index) = index else {
                     return self.malformed(line, &unknown_access_point(&ap, &self.settings.access_points));
                 };
-                debug!(ap, epoch, ?what, "news");
-                let notice = Notice { station, ap: ApId(index as u32), epoch, what };
-                self.tell(Input::Notice(notice));
+                let ap_id = ApId(index as u32);
+                let implied = || self.machine.implied_epoch(clock::now(), station, ap_id, what);
+                let epoch = epoch.unwrap_or_else(implied);
+                debug!(ap, epoch, ?what, "event");
+                self.tell(Input::Notice(Notice { station, ap: ap_id, epoch, what }));
+                json!({"ok": true, "epoch": epoch})
+            }
+            Ok(Request::Forget { station }) => {
+                self.tell(Input::Forget(station));
                 json!({"ok": true})
             }
             Err(error) => self.malformed(line, &error),
@@ -91,7 +97,9 @@ impl Daemon {
     fn malformed(&mut self, line: u64, error: &LineError) -> Value {
         self.counts.malformed_lines += 1;
         let error = error.to_string();
-        warn!(error, "association socket: line refused");
+        if self.often.may(clock::now(), "association socket: line refused", std::net::IpAddr::from([0, 0, 0, 0])) {
+            warn!(error, "association socket: line refused");
+        }
         json!({"error": error, "line": line})
     }
 
@@ -104,6 +112,7 @@ impl Daemon {
         json!({
             "ok": true,
             "mode": log::word(config.mode),
+            "plan": self.settings.plan().lines().collect::<Vec<_>>(),
             "policy": match config.policy {
                 Policy::Bare => "bare",
                 Policy::Spurious => "spurious",
@@ -118,6 +127,7 @@ impl Daemon {
             "malformed_lines": self.counts.malformed_lines,
             "links_closed": self.counts.closed,
             "unsendable": self.counts.unsendable,
+            "log_lines_dropped": self.log.dropped(),
             "counters": counters(self.machine.counters()),
         })
     }

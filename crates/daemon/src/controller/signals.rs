@@ -1,8 +1,9 @@
-//! The signals that end the daemon: SIGTERM, SIGINT, and SIGHUP unless it was ignored from the start.
+//! The signals that end the daemon, SIGTERM and SIGINT, and SIGHUP, at which it reads its configuration unless that signal was
+//! ignored from the start.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mio::net::UnixStream;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -11,26 +12,48 @@ use signal_hook::{flag, low_level};
 /// Becomes readable when one of them comes.
 pub(super) struct Signals {
     pub(super) stream: UnixStream,
-    last: Arc<AtomicUsize>,
+    /// Which one ends it; zero: none yet.
+    end: Arc<AtomicUsize>,
+    hangup: Arc<AtomicBool>,
+}
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// To end; the signal's name.
+    End(&'static str),
+    /// To read the configuration.
+    Reload,
+    /// Nothing that was not seen to.
+    Nothing,
 }
 
 impl Signals {
     pub(super) fn new() -> io::Result<Self> {
         let (here, there) = std::os::unix::net::UnixStream::pair()?;
-        let last = Arc::new(AtomicUsize::new(0));
-        let hangup = (!hangup_is_ignored()).then_some(SIGHUP);
-        for signal in [SIGTERM, SIGINT].into_iter().chain(hangup) {
-            // First: whoever is woken by the byte finds the number.
-            flag::register_usize(signal, Arc::clone(&last), signal as usize)?;
+        let (end, hangup) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        // First the flag: whoever is woken by the byte finds it.
+        for signal in [SIGTERM, SIGINT] {
+            flag::register_usize(signal, Arc::clone(&end), signal as usize)?;
             low_level::pipe::register(signal, there.try_clone()?)?;
         }
+        if !hangup_is_ignored() {
+            flag::register(SIGHUP, Arc::clone(&hangup))?;
+            low_level::pipe::register(SIGHUP, there.try_clone()?)?;
+        }
         here.set_nonblocking(true)?;
-        Ok(Self { stream: UnixStream::from_std(here), last })
+        Ok(Self { stream: UnixStream::from_std(here), end, hangup })
     }
 
-    /// The name of the one that came last.
-    pub(super) fn last(&self) -> &'static str {
-        low_level::signal_name(self.last.load(Ordering::SeqCst) as i32).unwrap_or("a signal")
+    /// What is asked for. An end comes before all else.
+    pub(super) fn asked(&mut self) -> Asked {
+        let mut bytes = [0; 64];
+        while matches!(self.stream.read(&mut bytes), Ok(1..)) {}
+        match self.end.load(Ordering::SeqCst) {
+            0 if self.hangup.swap(false, Ordering::SeqCst) => Asked::Reload,
+            0 => Asked::Nothing,
+            signal => Asked::End(low_level::signal_name(signal as i32).unwrap_or("a signal")),
+        }
     }
 }
 

@@ -13,17 +13,23 @@ use crate::clock;
 use crate::conversation::Input;
 use crate::log;
 
+/// Connections from one address that may be there without having shown that they are a switch's of ours.
+const UNKNOWN_EACH: usize = 8;
+
 impl Daemon {
     /// Takes every switch that has connected.
     pub(super) fn accept_switches(&mut self) {
         loop {
             match self.listener.accept() {
-                Ok((stream, peer)) if self.links.len() < self.settings.switches => {
-                    if let Err(error) = self.meet(stream, peer) {
+                Ok((stream, peer)) => {
+                    if !self.make_room(peer.ip()) {
+                        if self.may_say("connection refused", peer.ip()) {
+                            warn!(%peer, most = self.room, "connection refused: too many");
+                        }
+                    } else if let Err(error) = self.meet(stream, peer) {
                         warn!(%peer, %error, "connection lost");
                     }
                 }
-                Ok((_, peer)) => warn!(%peer, most = self.settings.switches, "connection refused: too many"),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // What ends one connection before it is taken is no trouble of the next.
                 Err(error)
@@ -40,6 +46,28 @@ impl Daemon {
         }
     }
 
+    /// Whether one more connection may come from there. Who has not shown yet that it is a switch of ours gives way: the one that
+    /// came first from the same address, where there are as many of them as may be, and else of all.
+    fn make_room(&mut self, from: std::net::IpAddr) -> bool {
+        let unknown = |number: &usize| !self.machine.is_ready(ConnId(*number as u64));
+        let there: Vec<usize> = self.links.keys().copied().filter(unknown).collect();
+        let here: Vec<usize> =
+            there.iter().copied().filter(|number| self.links[number].peer().ip() == from).collect();
+        let gives_way = match here.first() {
+            Some(&first) if here.len() >= UNKNOWN_EACH => Some(first),
+            _ if self.links.len() >= self.room => there.first().copied(),
+            _ => return true,
+        };
+        let Some(first) = gives_way else { return false };
+        self.lose(first, &Broken::Crowded);
+        true
+    }
+
+    /// Whether a line of this kind about this peer is to be logged.
+    fn may_say(&mut self, what: &'static str, peer: std::net::IpAddr) -> bool {
+        self.often.may(clock::now(), what, peer)
+    }
+
     fn meet(&mut self, mut stream: TcpStream, peer: std::net::SocketAddr) -> io::Result<()> {
         // A barrier that waits for an acknowledgment would wait for a delayed one.
         stream.set_nodelay(true)?;
@@ -47,7 +75,7 @@ impl Daemon {
         let interest = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(&mut stream, Token(number), interest)?;
         self.links.insert(number, SwitchLink::new(stream, peer));
-        if self.wrong_version.of(peer.ip()) {
+        if self.wrong_version.of(peer.ip()) || !self.may_say("connected", peer.ip()) {
             debug!(conn = number, %peer, "connected");
         } else {
             info!(conn = number, %peer, "connected");
@@ -98,7 +126,7 @@ impl Daemon {
                 // What it was told last says why; if it does not take that now, it has gone without.
                 let _ = link.flush(self.settings.write_buffer);
                 let peer = link.peer();
-                if self.wrong_version.of(peer.ip()) {
+                if self.wrong_version.of(peer.ip()) || !self.may_say("closed", peer.ip()) {
                     debug!(conn, %peer, "closed");
                 } else {
                     info!(conn, %peer, "closed");
@@ -111,7 +139,10 @@ impl Daemon {
     pub(super) fn lose(&mut self, number: usize, why: &Broken) {
         let Some(link) = self.links.remove(&number) else { return };
         self.counts.closed += u64::from(matches!(why, Broken::Garbage(_) | Broken::Deaf(_)));
-        warn!(conn = number, peer = %link.peer(), %why, "connection lost");
+        let peer = link.peer();
+        if self.may_say("connection lost", peer.ip()) {
+            warn!(conn = number, %peer, %why, "connection lost");
+        }
         self.tell(Input::Disconnected(ConnId(number as u64)));
     }
 }

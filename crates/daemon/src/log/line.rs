@@ -1,16 +1,22 @@
 //! A line of the log: the mode comes first, whatever is said, so that nobody takes an observer's word for a deed.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use handfast_assist::sdn::Mode;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::fmt::format::{Format, Json, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use super::word;
+
 /// JSON lines with the mode.
 pub(super) struct WithMode {
     pub(super) json: Format<Json>,
-    pub(super) mode: &'static str,
+    /// Whether it acts.
+    pub(super) acts: Arc<AtomicBool>,
 }
 
 impl<S, N> FormatEvent<S, N> for WithMode
@@ -22,7 +28,10 @@ where
         let mut line = String::new();
         self.json.format_event(ctx, Writer::new(&mut line), event)?;
         match line.strip_prefix('{') {
-            Some(rest) => write!(to, "{{\"mode\":\"{}\",{rest}", self.mode),
+            Some(rest) => {
+                let mode = if self.acts.load(Ordering::Relaxed) { Mode::Act } else { Mode::Observe };
+                write!(to, "{{\"mode\":\"{}\",{rest}", word(mode))
+            }
             None => to.write_str(&line),
         }
     }

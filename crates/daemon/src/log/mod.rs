@@ -1,11 +1,15 @@
 //! Structured logs: one JSON object a line on standard error. No packet's bytes are ever in them.
 
 mod line;
+pub(crate) mod often;
 mod order;
+mod writer;
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use handfast_assist::sdn::{Controller, DatagramCounts, Ignored, Mode, Policy, Record};
+use handfast_assist::sdn::{Controller, DatagramCounts, Ignored, Mode, Policy, Record, Unhelped};
 use handfast_wire::openflow::Body;
 use tracing::level_filters::LevelFilter;
 use tracing::{debug, info, warn};
@@ -13,6 +17,7 @@ use tracing::{debug, info, warn};
 use crate::config::{Level, Settings};
 use line::WithMode;
 use order::{address, describe};
+use writer::Writer;
 
 /// What a mode is called.
 pub(crate) fn word(mode: Mode) -> &'static str {
@@ -22,8 +27,34 @@ pub(crate) fn word(mode: Mode) -> &'static str {
     }
 }
 
-/// Logs from here on. Every line says in which mode the daemon runs.
-pub fn start(level: Level, mode: Mode) {
+/// The log. When it goes, what waits is written, if somebody reads it.
+pub struct Log {
+    writer: Writer,
+    acts: Arc<AtomicBool>,
+}
+
+impl Log {
+    /// Lines that were dropped since nobody read them.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.writer.dropped()
+    }
+
+    /// Every line says so from here on.
+    pub(crate) fn now_in(&self, mode: Mode) {
+        self.acts.store(mode == Mode::Act, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.writer.flush_for_a_while();
+    }
+}
+
+/// Logs from here on. Every line says in which mode the daemon runs. Neither a reader that has stopped nor a full disk stops
+/// or ends the daemon.
+#[must_use = "the log ends with this value"]
+pub fn start(level: Level, mode: Mode) -> Log {
     let most = match level {
         Level::Error => LevelFilter::ERROR,
         Level::Warn => LevelFilter::WARN,
@@ -31,9 +62,16 @@ pub fn start(level: Level, mode: Mode) {
         Level::Debug => LevelFilter::DEBUG,
     };
     let log = tracing_subscriber::fmt().json().flatten_event(true).with_target(false);
-    let log = log.map_event_format(|json| WithMode { json, mode: word(mode) });
+    let acts = Arc::new(AtomicBool::new(mode == Mode::Act));
+    let shared = Arc::clone(&acts);
+    let log = log.map_event_format(|json| WithMode { json, acts: shared });
+    let writer = Writer::new(std::io::stderr(), |count| {
+        format!("{{\"level\":\"WARN\",\"message\":\"log lines left out: nobody read them\",\"left_out\":{count}}}\n")
+    });
+    let to = writer.clone();
     // It fails where a log was started before: that one goes on.
-    let _ = log.with_max_level(most).with_writer(std::io::stderr).try_init();
+    let _ = log.with_max_level(most).with_writer(move || to.clone()).try_init();
+    Log { writer, acts }
 }
 
 /// One record of the machine.
@@ -43,6 +81,8 @@ pub(crate) fn record(record: &Record, settings: &Settings) {
         Record::SwitchUnknown { datapath_id } => {
             warn!(switch = id(*datapath_id), "switch unknown: no access point is reached by it");
         }
+        // One that never said what it was is a connection, of which the adapter tells.
+        Record::SwitchGone { datapath_id: None, why } => debug!(why, "connection gone"),
         Record::SwitchGone { datapath_id, why } => {
             info!(switch = datapath_id.map(id), why, "switch gone");
         }
@@ -53,6 +93,24 @@ pub(crate) fn record(record: &Record, settings: &Settings) {
         }
         Record::NoHandshakes { datapath_id } => {
             warn!(switch = id(*datapath_id), "switch cannot match TCP flags: handshakes are not seen there");
+        }
+        Record::SwitchNotOurs { datapath_id, why } => {
+            let what_to_do = "beside_master = true, if that controller is to share the switch";
+            warn!(switch = id(*datapath_id), why, what_to_do, "switch left alone");
+        }
+        Record::SwitchClaimed { datapath_id, .. } => {
+            warn!(switch = id(*datapath_id), "a second connection claims a switch whose first one lives: closed");
+        }
+        Record::NoPort { ap } => {
+            let at = settings.controller.fabric.access_point(*ap);
+            let ap = settings.access_points.get(ap.0 as usize);
+            warn!(ap, port = at.map(|at| at.port.0), "the switch has no such port: its stations are not helped");
+        }
+        Record::Heard { station } => {
+            info!(station = address(*station), "station heard: it is not away");
+        }
+        Record::Unhelped { station, why } => {
+            warn!(station = address(*station), why = unhelped(*why), "station not helped");
         }
         Record::Would { datapath_id, message } => {
             info!(switch = id(*datapath_id), order = describe(&message.body), "would send");
@@ -85,13 +143,13 @@ fn news(record: &Record, settings: &Settings) {
             match (settings.controller.mode, settings.controller.policy) {
                 (Mode::Act, _) => info!(station, epoch, "station away"),
                 (Mode::Observe, Policy::Bare) => {
-                    info!(station, epoch, would = "drop what comes for it", "station away");
+                    info!(station, epoch, would = "hold nothing", "station away");
                 }
-                (Mode::Observe, _) => info!(station, epoch, would = "hold what comes for it", "station away"),
+                (Mode::Observe, _) => info!(station, epoch, would = "hold its TCP", "station away"),
             }
         }
         Record::Ignored { station, why } => {
-            info!(station = address(*station), why = reason(*why), "news ignored");
+            info!(station = address(*station), why = reason(*why), "event ignored");
         }
         _ => {}
     }
@@ -147,9 +205,10 @@ fn would(record: &Record) {
 }
 
 /// The counters of the machine.
-pub(crate) fn summary(controller: &Controller) {
+pub(crate) fn summary(controller: &Controller, lines_dropped: u64) {
     let counters = controller.counters();
     info!(
+        lines_dropped,
         held_bytes = controller.held().0,
         held_datagram_bytes = controller.held_datagrams().0,
         connections = controller.connections(),
@@ -173,6 +232,8 @@ pub(crate) fn summary(controller: &Controller) {
         handshakes = counters.handshakes,
         forgotten = counters.forgotten,
         mid_connection = counters.mid_connection,
+        unhelped = counters.unhelped,
+        false_alarms = counters.false_alarms,
         ignored_notices = counters.ignored_notices,
         dropped_other = counters.dropped_other.iter().sum::<u64>(),
         passed_other = counters.passed_other.iter().sum::<u64>(),
@@ -189,11 +250,25 @@ fn id(datapath_id: u64) -> String {
     format!("{datapath_id:016x}")
 }
 
+fn unhelped(why: Unhelped) -> String {
+    match why {
+        Unhelped::NoSwitch => "its switch is not connected".to_owned(),
+        Unhelped::NoPort => "the switch has no such port".to_owned(),
+        Unhelped::NoHandBack => "the switch does not take back what it diverts: it needs `set_field` of metadata in a \
+                                 packet-out and output to `TABLE`, as Open vSwitch has"
+            .to_owned(),
+        Unhelped::Refused(kind, code) => format!("the switch refused an entry: error type {kind}, code {code}"),
+        Unhelped::TooMany => "as many stations are away as `limits.away` allows".to_owned(),
+    }
+}
+
 fn reason(why: Ignored) -> &'static str {
     match why {
         Ignored::Stale => "stale",
         Ignored::Duplicate => "duplicate",
         Ignored::UnknownAccessPoint => "unknown access point",
         Ignored::TooManyStations => "too many stations",
+        Ignored::Protected => "never held: a gateway or a server",
+        Ignored::TooFar => "its epoch lies too far ahead",
     }
 }

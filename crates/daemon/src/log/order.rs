@@ -12,7 +12,11 @@ pub(super) fn describe(body: &Body) -> String {
     match body {
         Body::FlowMod(flow_mod) => describe_flow_mod(flow_mod),
         Body::PacketOut(packet) => {
-            format!("packet-out of {} B {}", packet.data.len(), describe_actions(&packet.actions))
+            let from = match packet.in_port {
+                PortNo::CONTROLLER => String::new(),
+                port => format!(" as from port {}", port.0),
+            };
+            format!("packet-out of {} B{from} {}", packet.data.len(), describe_actions(&packet.actions))
         }
         Body::Hello(_) => "hello".to_owned(),
         Body::EchoRequest(_) => "echo request".to_owned(),
@@ -50,9 +54,16 @@ fn describe_match(matches: &Match) -> String {
     let to = matches.eth_dst.map(|to| format!("to {}", address(to.value)));
     let from = matches.eth_src.map(|from| format!("from {}", address(from.value)));
     let port = matches.in_port.map(|port| format!("in by port {}", port.0));
-    let vlan = matches.vlan_vid.map(|vlan| format!("VLAN {}", vlan.value & 0xfff));
+    let vlan = matches.vlan_vid.map(|vlan| match vlan.value {
+        0 => "untagged".to_owned(),
+        tag => format!("VLAN {}", tag & 0xfff),
+    });
     let other = (!matches.other.is_empty()).then(|| "and more".to_owned());
-    let all = [to, from, port, vlan, protocol(matches), ends(matches), other];
+    let state = matches.metadata.map(|metadata| match metadata.value {
+        0 => "as it arrives".to_owned(),
+        value => format!("with the metadata {value:#x}"),
+    });
+    let all = [to, from, port, vlan, protocol(matches), ends(matches), state, other];
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

@@ -12,7 +12,7 @@ use super::redact::redacted;
 use crate::conversation::Input;
 
 /// What this is written as; readers refuse others.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// One line. Times are nanoseconds of `CLOCK_MONOTONIC`, messages are hexadecimal.
 #[derive(Serialize, Deserialize)]
@@ -24,6 +24,14 @@ pub(super) enum Line {
         config: String,
     },
     /// What the controller was told.
+    Began {
+        at: u64,
+        began: u64,
+    },
+    Forget {
+        at: u64,
+        station: EthAddr,
+    },
     Connected {
         at: u64,
         conn: u64,
@@ -64,6 +72,8 @@ impl Line {
     pub(super) fn of_input(at: Instant, input: &Input) -> Self {
         let at = at.as_nanos();
         match input {
+            Input::Began(began) => Self::Began { at, began: *began },
+            Input::Forget(station) => Self::Forget { at, station: *station },
             Input::Connected(ConnId(conn)) => Self::Connected { at, conn: *conn },
             Input::Disconnected(ConnId(conn)) => Self::Disconnected { at, conn: *conn },
             Input::Message { conn: ConnId(conn), bytes, message } => {
@@ -94,6 +104,8 @@ impl Line {
     pub(super) fn input(&self) -> Option<Result<(Instant, Input), String>> {
         let (at, input) = match *self {
             Self::Recording { .. } | Self::Sent { .. } | Self::Closed { .. } => return None,
+            Self::Began { at, began } => (at, Input::Began(began)),
+            Self::Forget { at, station } => (at, Input::Forget(station)),
             Self::Connected { at, conn } => (at, Input::Connected(ConnId(conn))),
             Self::Disconnected { at, conn } => (at, Input::Disconnected(ConnId(conn))),
             Self::Message { at, conn, ref bytes } => match message(conn, bytes) {

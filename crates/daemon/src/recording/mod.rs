@@ -4,7 +4,8 @@
 //! with its time, or something it asked for thereupon:
 //!
 //! ```text
-//! {"recording":{"version":1,"config":"…"}}
+//! {"recording":{"version":2,"config":"…"}}
+//! {"began":{"at":81230000000,"began":1790000000}}
 //! {"connected":{"at":81234000000,"conn":4}}
 //! {"sent":{"conn":4,"bytes":"0400001000000001000100080000001+1"}}
 //! {"message":{"at":81234500000,"conn":4,"bytes":"040a05…+1448"}}

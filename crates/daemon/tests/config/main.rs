@@ -31,20 +31,17 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a priority without room above", "priority = 40000", "priority = 65534"),
     (
         "no access point",
-        "[access_points.ap1]\ndatapath_id = \"0000000000000001\"\nport = 2\n\n[access_points.ap2]\ndatapath_id = \"0000000000000002\"\nport = 1\nrate = \"24Mbit/s\"\n\n[[routes]]\ndatapath_id = \"0000000000000001\"\naccess_point = \"ap2\"\nport = 3\n",
+        "[access_points.ap1]\ndatapath_id = \"0000000000000001\"\nport = 2\n\n[access_points.ap2]\ndatapath_id = \"0000000000000002\"\nport = 1\nrate = \"24Mbit/s\"\n",
         "",
     ),
     ("no socket", "association_socket = \"/run/handfast.sock\"\n", ""),
     ("an empty path", "/run/handfast.sock", ""),
     ("a datapath id that is none", "datapath_id = \"0000000000000002\"", "datapath_id = \"2\""),
     ("a port that is none", "port = 2", "port = 0"),
-    ("an unknown access point", "access_point = \"ap2\"", "access_point = \"ap3\""),
-    ("a route to what hangs there", "access_point = \"ap2\"", "access_point = \"ap1\""),
-    (
-        "two routes",
-        "[[routes]]",
-        "[[routes]]\ndatapath_id = \"0000000000000001\"\naccess_point = \"ap2\"\nport = 4\n\n[[routes]]",
-    ),
+    ("a VLAN that is none", "port = 2", "port = 2\nvlan = 4095"),
+    ("an unknown treatment", "priority = 40000", "priority = 40000\nudp = \"keep\""),
+    ("a gateway that is none", "priority = 40000", "priority = 40000\nnever_hold = [\"10.0.0.1\"]"),
+    ("the address of a group", "priority = 40000", "priority = 40000\nnever_hold = [\"ff:ff:ff:ff:ff:ff\"]"),
     ("no address", "127.0.0.1:6653", "localhost"),
     ("an address that others reach", "127.0.0.1:6653", "0.0.0.0:6653"),
     (
@@ -79,7 +76,7 @@ fn what_it_would_do() {
     let insecure =
         BASE.replace("listen = \"127.0.0.1:6653\"", "listen = \"[::]:6653\"\ninsecure_listen = true");
     assert!(Settings::parse(&insecure, "x").unwrap().plan().contains("warning: other machines can reach"));
-    let dropping = BASE.replace("hold_expiry = \"10s\"", "datagram_age = \"0s\"");
+    let dropping = BASE.replace("hold_expiry = \"10s\"", "udp = \"drop\"");
     assert!(Settings::parse(&dropping, "x").unwrap().plan().contains("drops the UDP and QUIC datagrams"));
     let observing = BASE.replace("mode = \"act\"\n", "");
     assert!(Settings::parse(&observing, "x").unwrap().plan().starts_with("observe: "));
@@ -107,7 +104,6 @@ fn all_keys_are_documented() {
         ("the top", "x = 1"),
         ("access points", "[access_points.ap1]\nx = 1"),
         ("limits", "[limits]\nx = 1"),
-        ("routes", "[[routes]]\nx = 1"),
     ] {
         let text = format!("association_socket = \"/x\"\n{text}");
         let error = Settings::parse(&text, "x").unwrap_err().to_string();

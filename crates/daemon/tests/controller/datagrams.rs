@@ -1,27 +1,31 @@
 //! UDP for a station that is away, through the daemon.
 
-use handfast_wire::openflow::Body;
 use serde_json::json;
 
 use crate::support::{ACT, Daemon, Switch, datagram, frame};
 
 #[test]
 fn datagrams_are_held_beside_segments_and_counted() {
-    let mut daemon = Daemon::start(ACT);
+    let mut daemon = Daemon::start(&format!("{ACT}\nudp = \"hold\""));
     let (mut switch, _) = Switch::ready(&daemon);
     daemon.news("disassociated", "ap1", 1);
-    let divert = switch.flow_mod();
+    let divert = switch.flow_mod().cookie;
+    for _ in 0..5 {
+        switch.flow_mod();
+    }
     for packet in [datagram(443), frame(0), datagram(5060)] {
-        switch.divert(divert.cookie, &packet);
+        switch.divert(divert, &packet);
     }
     let status = daemon.status_with(|status| status["counters"]["packet_ins"] == 3);
     assert_eq!((&status["counters"]["datagrams_held"], &status["counters"]["held"]), (&json!(2), &json!(1)));
     assert_eq!(status["held_datagram_bytes"], 2 * (142 + 128));
     daemon.news("associated", "ap2", 2);
-    switch.flow_mod();
+    switch.announced();
+    for _ in 0..6 {
+        switch.flow_mod();
+    }
     for expected in [frame(0), datagram(443), datagram(5060)] {
-        let Body::PacketOut(packet) = switch.receive().body else { panic!("expected a packet-out") };
-        assert_eq!(packet.data, expected);
+        assert_eq!(switch.handed_back().1, expected);
     }
     switch.orders_until_barrier();
     let released = daemon.logged("released");
@@ -32,11 +36,11 @@ fn datagrams_are_held_beside_segments_and_counted() {
 #[test]
 fn their_age_is_the_operator_s_choice() {
     for (age, dropped) in [("0s", ["dropped_other", "udp"]), ("50ms", ["datagrams_expired", ""])] {
-        let daemon = Daemon::start(&format!("{ACT}\ndatagram_age = \"{age}\""));
+        let daemon = Daemon::start(&format!("{ACT}\nudp = \"hold\"\ndatagram_age = \"{age}\""));
         let (mut switch, _) = Switch::ready(&daemon);
         daemon.news("disassociated", "ap1", 1);
-        let divert = switch.flow_mod();
-        switch.divert(divert.cookie, &datagram(5060));
+        let divert = switch.flow_mod().cookie;
+        switch.divert(divert, &datagram(5060));
         let status = daemon.status_with(|status| {
             let counter = &status["counters"][dropped[0]];
             counter == &json!(1) || counter[dropped[1]] == 1

@@ -1,7 +1,6 @@
 //! What it is for.
 
-use handfast_assist::sdn::COOKIE;
-use handfast_wire::openflow::{Action, Body, FlowModCommand, Message, PortNo};
+use handfast_wire::openflow::{Body, Message, PortNo};
 use serde_json::json;
 
 use crate::support::{ACT, Daemon, SWITCH, Switch, frame};
@@ -9,32 +8,22 @@ use crate::support::{ACT, Daemon, SWITCH, Switch, frame};
 /// Takes a station from one access point to the other while three segments come for it, one of them twice.
 pub(crate) fn roam(daemon: &Daemon, switch: &mut Switch) {
     daemon.news("associated", "ap1", 1);
-    let path: Vec<_> = (0..7).map(|_| switch.flow_mod()).collect();
-    assert!(path.iter().all(|entry| entry.command == FlowModCommand::Add && entry.hard_timeout > 0));
-
     daemon.news("disassociated", "ap1", 1);
-    let divert = switch.flow_mod();
-    assert_eq!((divert.command, divert.hard_timeout), (FlowModCommand::Add, 11));
-    let gone = switch.flow_mod();
-    assert_eq!(gone.command, FlowModCommand::Delete, "the way to where it was");
-    assert_ne!(gone.cookie_mask & divert.cookie, COOKIE, "and not what diverts");
+    let divert = switch.diverts();
     for seq in [0, 1000, 0, 2000] {
-        switch.divert(divert.cookie, &frame(seq));
+        switch.divert(divert, &frame(seq));
     }
+    assert_eq!(switch.handed_back(), (PortNo(1), frame(0).into()), "a repetition goes on");
     daemon.status_with(|status| status["counters"]["packet_ins"] == 4);
 
     daemon.news("associated", "ap2", 2);
-    assert_eq!(switch.flow_mod().priority, divert.priority, "its timeout begins again");
+    assert_eq!(switch.announced(), PortNo(3));
+    assert_eq!(switch.diverts(), divert, "their time begins again");
     for seq in [0, 1000, 2000] {
-        let Body::PacketOut(packet) = switch.receive().body else { panic!("expected a packet-out") };
-        assert_eq!(packet.data, frame(seq), "{seq}");
-        assert!(matches!(packet.actions[..], [Action::Output { port: PortNo(3), .. }]));
+        assert_eq!(switch.handed_back(), (PortNo(1), frame(seq).into()), "{seq}");
     }
     assert!(switch.orders_until_barrier().is_empty());
-    let way: Vec<_> = (0..8).map(|_| switch.flow_mod()).collect();
-    let commands: Vec<_> = way.iter().map(|entry| entry.command).collect();
-    assert_eq!(commands[..7], [FlowModCommand::Add; 7], "the new way comes first");
-    assert_eq!((commands[7], way[7].priority), (FlowModCommand::DeleteStrict, divert.priority));
+    switch.frees();
 }
 
 #[test]

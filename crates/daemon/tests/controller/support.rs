@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use handfast_core::SeqNum;
+use handfast_assist::sdn::{COOKIE, COOKIE_MASK};
 use handfast_wire::openflow::{
-    Body, FeaturesReply, FlowMod, Hello, Match, Message, NO_BUFFER, PacketIn, PacketInReason, VERSION,
+    Action, Body, FeaturesReply, FlowMod, FlowModCommand, Hello, Match, Message, MultipartReply, MultipartRequest, NO_BUFFER, PacketIn,
+    PacketInReason, PacketOut, Port, PortNo, Role, RoleMessage, VERSION,
 };
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Ethernet, Packet, Payload};
@@ -151,7 +153,7 @@ impl Daemon {
         let line = format!(
             r#"{{"event": "{event}", "station": "02:00:0a:00:00:05", "ap": "{ap}", "epoch": {epoch}}}"#
         );
-        assert_eq!(self.say(&line), serde_json::json!({"ok": true}));
+        assert_eq!(self.say(&line), serde_json::json!({"ok": true, "epoch": epoch}));
     }
 
     pub(crate) fn status(&self) -> Value {
@@ -252,19 +254,64 @@ impl Switch {
         }
     }
 
-    /// Flow-mods up to a barrier, which is answered.
+    /// Flow-mods up to a barrier, which is answered, as are questions for ports and for who commands.
     pub(crate) fn orders_until_barrier(&mut self) -> Vec<FlowMod> {
         let mut orders = Vec::new();
         loop {
             let Message { xid, body } = self.receive();
             match body {
                 Body::FlowMod(flow_mod) => orders.push(flow_mod),
+                Body::RoleRequest(RoleMessage { role: Role::NoChange, .. }) => {
+                    let nobody = RoleMessage { role: Role::Equal, generation_id: u64::MAX };
+                    self.send(xid, Body::RoleReply(nobody));
+                }
+                Body::RoleRequest(claim) => self.send(xid, Body::RoleReply(claim)),
+                Body::MultipartRequest(MultipartRequest::PortDescription) => {
+                    let ports = (1..=4).map(port).collect();
+                    let reply = MultipartReply::PortDescription { more: false, ports };
+                    self.send(xid, Body::MultipartReply(reply));
+                }
+                // It tries whether a packet can be handed back.
+                Body::PacketOut(PacketOut { in_port: PortNo::CONTROLLER, .. }) => {}
                 Body::BarrierRequest => {
                     self.send(xid, Body::BarrierReply);
                     return orders;
                 }
                 other => panic!("{other:?}"),
             }
+        }
+    }
+
+    /// A packet-out: the port from which it goes through the tables, and the packet.
+    pub(crate) fn handed_back(&mut self) -> (PortNo, Bytes) {
+        let body = self.receive().body;
+        let Body::PacketOut(PacketOut { in_port, actions, data, .. }) = body else { panic!("{body:?}") };
+        let table = Action::Output { port: PortNo::TABLE, max_len: 0 };
+        assert_eq!(actions, [Action::SetMetadata(0x6866), table]);
+        (in_port, data)
+    }
+
+    /// It is told where the station is.
+    pub(crate) fn announced(&mut self) -> PortNo {
+        let (port, update) = self.handed_back();
+        assert_eq!((&update[..6], &update[6..12]), (&[0xff; 6][..], &STATION[..]));
+        port
+    }
+
+    /// The entries that divert what is for the station; the mark of those of which packets come.
+    pub(crate) fn diverts(&mut self) -> u64 {
+        let entries: Vec<_> = (0..4).map(|_| self.flow_mod()).collect();
+        for entry in &entries {
+            assert_eq!((entry.command, entry.hard_timeout), (FlowModCommand::Add, 2));
+            assert_eq!(entry.cookie & COOKIE_MASK, COOKIE);
+        }
+        entries[0].cookie
+    }
+
+    /// All that diverts goes.
+    pub(crate) fn frees(&mut self) {
+        for _ in 0..2 {
+            assert_eq!(self.flow_mod().command, FlowModCommand::Delete);
         }
     }
 
@@ -280,6 +327,23 @@ pub(crate) fn bytes_of(xid: u32, body: Body) -> Vec<u8> {
     bytes
 }
 
+/// A port that is up.
+fn port(number: u32) -> Port {
+    Port {
+        port_no: PortNo(number),
+        hw_addr: [2, 0, 0, 0, 1, number as u8],
+        name: [0; 16],
+        config: 0,
+        state: 0,
+        curr: 0,
+        advertised: 0,
+        supported: 0,
+        peer: 0,
+        curr_speed: 0,
+        max_speed: 0,
+    }
+}
+
 pub(crate) fn packet_in(cookie: u64, frame: &[u8]) -> Body {
     Body::PacketIn(PacketIn {
         buffer_id: NO_BUFFER,
@@ -287,7 +351,7 @@ pub(crate) fn packet_in(cookie: u64, frame: &[u8]) -> Body {
         reason: PacketInReason::Action,
         table_id: 0,
         cookie,
-        matches: Match::default(),
+        matches: Match { in_port: Some(PortNo(1)), ..Match::default() },
         data: Bytes::copy_from_slice(frame),
     })
 }

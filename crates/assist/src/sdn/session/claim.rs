@@ -21,6 +21,13 @@ const BAD_REQUEST: u16 = 1;
 const IS_SLAVE: u16 = 10;
 
 impl Switches {
+    /// When this controller began.
+    pub(crate) fn began(&mut self, at: u64) {
+        if let Some(claim) = &mut self.claim {
+            claim.began = at;
+        }
+    }
+
     /// Asks who commands, if that is of interest; otherwise the switch is commanded at once.
     pub(super) fn claim(&mut self, now: Instant, conn: ConnId, out: &mut Outbox) {
         if self.claim.is_none() || self.mode == Mode::Observe {

@@ -1,13 +1,16 @@
 //! What a station's controller does under [`Steering::Overlay`]: entries only while it is away or its release runs, and only
 //! at the switch where it was and where it is.
 
-use handfast_core::Instant;
+use handfast_core::{Duration, Instant};
 
 use super::super::announce::layer_2_update;
-use super::super::frame::Origin;
+use super::super::frame::{Frame, Origin};
 use super::super::rules::{Band, handed_in};
 use super::super::{ApId, Outbox, Record, Steering, Unhelped};
 use super::{Shared, State, Station};
+
+/// Between repetitions that pass: a quarter of Linux's shortest timeout (`TCP_RTO_MIN`).
+const REPEATS: Duration = Duration::from_millis(50);
 
 impl Station {
     /// Whether the switches' own rules lead to it.
@@ -88,6 +91,28 @@ impl Station {
         out.record(Record::Unhelped { station: self.address, why });
     }
 
+    /// Access points have other numbers from now on. Whether those that it has to do with are still there.
+    pub(crate) fn renumber(&mut self, moved: &[Option<ApId>]) -> bool {
+        let new = |ap: ApId| moved.get(ap.0 as usize).copied().flatten();
+        let here = match &mut self.state {
+            State::Present { ap, .. } | State::Returning(super::Returning { ap, .. }) => Some(ap),
+            State::Away { .. } => None,
+        };
+        for ap in here.into_iter().chain(&mut self.last) {
+            match new(*ap) {
+                Some(there) => *ap = there,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// It is to be forgotten: what is held goes on, and nothing diverts any more.
+    pub(crate) fn let_go(&mut self, shared: &mut Shared, out: &mut Outbox) {
+        self.free(shared, out);
+        self.hand_back_all(shared, out);
+    }
+
     /// What is held goes on at once, wherever the switches send it.
     fn hand_back_all(&mut self, shared: &mut Shared, out: &mut Outbox) {
         while let Some(frame) = self.hold.take() {
@@ -105,6 +130,14 @@ impl Station {
         if shared.switches.has_port(at.datapath_id, at.port) {
             let update = layer_2_update(self.address, at.vlan);
             shared.switches.order(at.datapath_id, handed_in(at.port, update), out);
+        }
+    }
+
+    /// A repetition of what is held goes on. Not each of a flood of them: a sender repeats no more often than it has a timeout.
+    pub(super) fn pass_repetition(&mut self, now: Instant, frame: &Frame, shared: &mut Shared, out: &mut Outbox) {
+        if now >= self.repeats {
+            self.repeats = now + REPEATS;
+            shared.hand_back(frame, out);
         }
     }
 
