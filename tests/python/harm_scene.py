@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -125,6 +125,20 @@ class Daemon:
                 answer: dict[str, Any] = json.loads(answers.readline())
                 return answer
 
+    @contextmanager
+    def talking(self) -> Iterator[Callable[..., None]]:
+        """One connection for many events; all are answered at its end."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.settimeout(PATIENCE_S)
+            client.connect(str(self.socket))
+            with client.makefile("rb") as answers:
+
+                def say(**event: object) -> None:
+                    client.sendall(json.dumps(event).encode() + b"\n")
+                    assert answers.readline()
+
+                yield say
+
     def associated(self, ap: str, epoch: int, station: bytes = STATION, **more: object) -> dict[str, Any]:
         """An access point has a station."""
         return self.tell(event="associated", station=station.hex(":"), ap=ap, epoch=epoch, **more)
@@ -231,6 +245,30 @@ class Scene:
         else:
             process = self.stack.enter_context(processes.running(self.space.name, command, log=log))
         return Daemon(process, config, path, log)
+
+    @contextmanager
+    def connections(self, count: int, *, patience_s: float = 5.0) -> Iterator[list[socket.socket]]:
+        """Connections to the daemon, from where the switch is; as many as it takes."""
+
+        def make() -> list[socket.socket]:
+            netns.setns(str(names.DIRECTORY / self.space.name))
+            host, port = LISTEN.split(":")
+            made = []
+            for _ in range(count):
+                stream = socket.socket()
+                stream.settimeout(patience_s)
+                with suppress(OSError):
+                    stream.connect((host, int(port)))
+                made.append(stream)
+            return made
+
+        with ThreadPoolExecutor(1) as apart:
+            streams = apart.submit(make).result()
+        try:
+            yield streams
+        finally:
+            for stream in streams:
+                stream.close()
 
     def connect(self, *where: str) -> None:
         """Tell the switch who its controllers are."""

@@ -57,9 +57,11 @@ def test_a_daemon_that_was_killed_and_is_started_again_holds_what_comes_from_the
     assert ran.goes_on, ran.delivered
     assert ran.result.problems == ("the controller was lost 1 times",)
     assert len(ran.said("station away")) == 2, "the access points tell a controller that is new"
-    assert [entry for entry in found if "02:00:00:00:00:99" in entry and OURS in entry] == []
+    assert [entry for entry in found if "02:00:00:00:00:99" in entry and OURS in entry], (
+        "another one's goes by its timeout"
+    )
     assert [entry for entry in found if "cookie=0x1234" in entry]
-    assert len([entry for entry in found if OURS in entry]) == 1, "what diverts"
+    assert len([entry for entry in found if OURS in entry and "hard_timeout=2," in entry]) >= 4, "what diverts"
     (released,) = ran.said("released")
     assert released["segments"] >= 1
     assert ran.stall_s < 1
@@ -125,8 +127,8 @@ def test_garbage_from_a_switch_disturbs_nobody() -> None:
     assert ran.stall_s < STALL_S
     assert ran.goes_on
     whys = [line["why"] for line in ran.said("connection lost")]
-    assert len(whys) == 20
-    assert len([why for why in whys if why.startswith("not OpenFlow 1.3")]) == 15
+    assert len(whys) == 5, "no more than five lines of a kind in ten seconds"
+    assert [why for why in whys if why.startswith("not OpenFlow 1.3")]
     assert len(ran.said("switch ready")) == 1
 
 
@@ -159,7 +161,7 @@ def meddler(delays: Callable[[News], list[float]]) -> Callable[[Path], Path]:
                 access_points.sendall(b'{"ok": true}\n')
 
     def tell(news: Path, line: bytes) -> None:
-        assert ask(news, line) == b'{"ok":true}\n'
+        assert json.loads(ask(news, line))["ok"]
 
     def ask(news: Path, line: bytes) -> bytes:
         with socket.socket(socket.AF_UNIX) as client, client.makefile("rb") as answers:

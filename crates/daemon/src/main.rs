@@ -91,7 +91,8 @@ fn replay(path: &Path) -> Result<ExitCode, String> {
     let settings = Settings::parse(recording.config(), &name).map_err(|error| error.to_string())?;
     match recording.replay(&mut sdn::Controller::new(settings.controller)) {
         Ok(outputs) => {
-            let _ = writeln!(std::io::stdout(), "{} inputs, {outputs} outputs, all the same", recording.inputs());
+            let _ =
+                writeln!(std::io::stdout(), "{} inputs, {outputs} outputs, all the same", recording.inputs());
             Ok(ExitCode::SUCCESS)
         }
         Err(difference) => {

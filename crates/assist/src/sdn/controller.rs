@@ -10,13 +10,16 @@ use handfast_wire::tcp::{Flags, Segment};
 
 use super::classify::{Class, Seen, look};
 use super::departed::Departed;
-use super::infrastructure::Learnt;
 use super::frame::{Frame, Origin};
+use super::infrastructure::Learnt;
 use super::rules::{Kind, forget_all};
 use super::session::{Heard, Switches};
 use super::station::{Fate, Shared, Station, stray};
 use super::tracking::Tracking;
-use super::{ApId, Config, ConnId, ConnectionKey, Counters, Ignored, Notice, Outbox, Policy, Record, Steering, Unhelped, What};
+use super::{
+    ApId, Config, ConnId, ConnectionKey, Counters, Ignored, Notice, Outbox, Policy, Record, Steering,
+    Unhelped, What,
+};
 
 /// An `OpenFlow` controller that helps TCP over roams. Its driver's part is told in [the module](super).
 pub struct Controller {
@@ -235,7 +238,8 @@ impl Controller {
     fn learn(&mut self, frame: &Frame) {
         let fabric = &self.shared.config.fabric;
         let Origin { datapath_id, in_port } = frame.origin;
-        let wired = self.shared.config.steering == Steering::Overlay && fabric.at_port(datapath_id, in_port).is_none();
+        let wired = self.shared.config.steering == Steering::Overlay
+            && fabric.at_port(datapath_id, in_port).is_none();
         if let Some(&source) = frame.get(6..).and_then(<[u8]>::first_chunk::<6>)
             && wired
             && !self.stations.contains_key(&source)
@@ -425,7 +429,8 @@ impl Controller {
             None if epoch > HIGHEST_FIRST => return Err(Ignored::TooFar),
             None => {}
         }
-        if self.stations.len() >= self.shared.config.limits.stations && !self.forget_one_that_is_present(now) {
+        if self.stations.len() >= self.shared.config.limits.stations && !self.forget_one_that_is_present(now)
+        {
             return Err(Ignored::TooManyStations);
         }
         let station = match what {

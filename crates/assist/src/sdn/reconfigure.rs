@@ -29,7 +29,12 @@ impl Controller {
             self.remove_entries(out);
         }
         let switches = config.fabric.switches();
-        self.shared.switches.reconfigure(&config, |datapath_id| begins || switches.contains(&datapath_id), begins, out);
+        self.shared.switches.reconfigure(
+            &config,
+            |datapath_id| begins || switches.contains(&datapath_id),
+            begins,
+            out,
+        );
         self.shared.config = config;
     }
 }

@@ -65,7 +65,9 @@ impl Kind {
 
     /// What an entry with this cookie is for; [`None`]: it is somebody else's.
     pub(crate) fn of(cookie: u64) -> Option<Self> {
-        [Self::Path, Self::Watch, Self::Count, Self::Divert, Self::Presence].into_iter().find(|kind| kind.cookie() == cookie & !INSTANCE_MASK)
+        [Self::Path, Self::Watch, Self::Count, Self::Divert, Self::Presence]
+            .into_iter()
+            .find(|kind| kind.cookie() == cookie & !INSTANCE_MASK)
     }
 
     /// Above the band's lowest priority: what diverts comes before what watches, and that before the way.
@@ -205,7 +207,6 @@ impl Band {
     pub(crate) fn forget(station: EthAddr) -> Body {
         Body::FlowMod(removal(to(station)))
     }
-
 
     fn add(&self, kind: Kind, matches: Match, actions: Vec<Action>) -> Body {
         let timeout = match kind {

@@ -112,7 +112,15 @@ fn highest(hello: &Hello) -> u8 {
 impl Switches {
     pub(crate) fn new(config: &Config) -> Self {
         let Config { mode, steering, echo_interval, claim, .. } = *config;
-        Self { sessions: BTreeMap::new(), ready: BTreeMap::new(), mode, steering, echo_interval, claim, xid: 0 }
+        Self {
+            sessions: BTreeMap::new(),
+            ready: BTreeMap::new(),
+            mode,
+            steering,
+            echo_interval,
+            claim,
+            xid: 0,
+        }
     }
 
     /// The number in the cookies of our entries.
@@ -146,7 +154,13 @@ impl Switches {
     }
 
     /// As [`Switches::order`], for a station that is told if the switch refuses.
-    pub(crate) fn order_for(&mut self, station: EthAddr, datapath_id: u64, body: Body, out: &mut Outbox) -> bool {
+    pub(crate) fn order_for(
+        &mut self,
+        station: EthAddr,
+        datapath_id: u64,
+        body: Body,
+        out: &mut Outbox,
+    ) -> bool {
         let sent = self.order(datapath_id, body, out);
         let conn = self.ready.get(&datapath_id).filter(|_| sent && self.mode == Mode::Act);
         if let Some(session) = conn.and_then(|conn| self.sessions.get_mut(conn)) {

@@ -55,7 +55,9 @@ impl Shared {
             return self.hand_back(frame, out);
         }
         let at = self.config.fabric.access_point(ap);
-        at.is_some_and(|at| self.switches.order(at.datapath_id, packet_out(at.port, frame.bytes.clone()), out))
+        at.is_some_and(|at| {
+            self.switches.order(at.datapath_id, packet_out(at.port, frame.bytes.clone()), out)
+        })
     }
 
     /// A frame goes on where it came in; whether it could.
@@ -201,7 +203,14 @@ impl Station {
         match self.state {
             _ if !self.concerns(datapath_id, shared) => {}
             State::Present { ap, .. } => self.lead(datapath_id, ap, shared, out),
-            State::Away { .. } | State::Returning(_) => self.divert(datapath_id, shared, out),
+            State::Away { .. } => self.divert(datapath_id, shared, out),
+            State::Returning(Returning { ap, .. }) => {
+                if Self::overlaid(shared) {
+                    // It was not there to hear it.
+                    self.announce(ap, shared, out);
+                }
+                self.divert(datapath_id, shared, out);
+            }
         }
     }
 
@@ -384,13 +393,7 @@ impl Station {
     }
 
     /// A packet for it that is not held has come.
-    pub(crate) fn on_other(
-        &mut self,
-        class: Class,
-        frame: &Frame,
-        shared: &mut Shared,
-        out: &mut Outbox,
-    ) {
+    pub(crate) fn on_other(&mut self, class: Class, frame: &Frame, shared: &mut Shared, out: &mut Outbox) {
         match self.state {
             State::Away { .. } => {
                 let Origin { datapath_id, in_port } = frame.origin;

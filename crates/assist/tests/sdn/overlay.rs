@@ -141,7 +141,8 @@ fn an_access_point_at_a_port_that_is_not_there_is_not_helped() {
     assert_eq!(entries(&world), 0);
     let tag = world.data(4000);
     assert_eq!(normal(&world), [(WIRED, tag)]);
-    let unhelped = |(_, record): &(_, Record)| matches!(record, Record::Unhelped { why: Unhelped::NoPort, .. });
+    let unhelped =
+        |(_, record): &(_, Record)| matches!(record, Record::Unhelped { why: Unhelped::NoPort, .. });
     assert!(world.records.iter().any(unhelped));
 }
 

@@ -177,8 +177,9 @@ fn fabric(file: &File) -> Checked<Fabric> {
 
 fn never_hold(file: &File) -> Checked<BTreeSet<EthAddr>> {
     let address = |text: &Located<String>| {
-        crate::association::address(text)
-            .map_err(|why| Problem::at(text.span.clone(), why).expected("expected an address such as \"02:00:0a:00:00:01\""))
+        crate::association::address(text).map_err(|why| {
+            Problem::at(text.span.clone(), why).expected("expected an address such as \"02:00:0a:00:00:01\"")
+        })
     };
     file.never_hold.iter().map(address).collect()
 }

@@ -72,8 +72,10 @@ impl Settings {
 
 /// What differs between two plans: lines of the first with "-", of the second with "+".
 pub(crate) fn changes(old: &str, new: &str) -> Vec<String> {
-    let gone = old.lines().filter(|line| !new.lines().any(|other| other == *line)).map(|line| format!("- {line}"));
-    let come = new.lines().filter(|line| !old.lines().any(|other| other == *line)).map(|line| format!("+ {line}"));
+    let gone =
+        old.lines().filter(|line| !new.lines().any(|other| other == *line)).map(|line| format!("- {line}"));
+    let come =
+        new.lines().filter(|line| !old.lines().any(|other| other == *line)).map(|line| format!("+ {line}"));
     gone.chain(come).collect()
 }
 

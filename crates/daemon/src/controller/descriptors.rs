@@ -13,7 +13,8 @@ const OWN: u64 = 24;
 pub(super) fn reserve(settings: &Settings) -> Result<usize, String> {
     let aside = OWN + MOST_CLIENTS as u64;
     let wanted = aside + settings.switches as u64;
-    let (mut soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(|error| format!("the limit of files: {error}"))?;
+    let (mut soft, hard) =
+        getrlimit(Resource::RLIMIT_NOFILE).map_err(|error| format!("the limit of files: {error}"))?;
     if soft < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard).is_ok() {
         soft = wanted.min(hard);
     }

@@ -158,7 +158,8 @@ impl Daemon {
         log: Log,
         recorder: Option<FileRecorder>,
     ) -> Result<Self, Failure> {
-        let room = descriptors::reserve(&settings).map_err(|what| Failure { what, error: io::ErrorKind::QuotaExceeded.into() })?;
+        let room = descriptors::reserve(&settings)
+            .map_err(|what| Failure { what, error: io::ErrorKind::QuotaExceeded.into() })?;
         let poll = Poll::new().during(|| "epoll".to_owned())?;
         let timer = Timer::new().during(|| "timerfd".to_owned())?;
         let mut signals = Signals::new().during(|| "signal handlers".to_owned())?;

@@ -97,7 +97,11 @@ impl Daemon {
     fn malformed(&mut self, line: u64, error: &LineError) -> Value {
         self.counts.malformed_lines += 1;
         let error = error.to_string();
-        if self.often.may(clock::now(), "association socket: line refused", std::net::IpAddr::from([0, 0, 0, 0])) {
+        if self.often.may(
+            clock::now(),
+            "association socket: line refused",
+            std::net::IpAddr::from([0, 0, 0, 0]),
+        ) {
             warn!(error, "association socket: line refused");
         }
         json!({"error": error, "line": line})

@@ -50,7 +50,9 @@ impl std::fmt::Display for Broken {
             Self::Garbage(error) => write!(f, "not OpenFlow 1.3: {error}"),
             Self::Deaf(waiting) => write!(f, "it does not read: {waiting} bytes wait for it"),
             Self::Closed => f.write_str("the switch has closed it"),
-            Self::Crowded => f.write_str("it has not shown yet that it is a switch's, and others want its place"),
+            Self::Crowded => {
+                f.write_str("it has not shown yet that it is a switch's, and others want its place")
+            }
             Self::System(error) => write!(f, "{error}"),
         }
     }

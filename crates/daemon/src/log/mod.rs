@@ -66,7 +66,9 @@ pub fn start(level: Level, mode: Mode) -> Log {
     let shared = Arc::clone(&acts);
     let log = log.map_event_format(|json| WithMode { json, acts: shared });
     let writer = Writer::new(std::io::stderr(), |count| {
-        format!("{{\"level\":\"WARN\",\"message\":\"log lines left out: nobody read them\",\"left_out\":{count}}}\n")
+        format!(
+            "{{\"level\":\"WARN\",\"message\":\"log lines left out: nobody read them\",\"left_out\":{count}}}\n"
+        )
     });
     let to = writer.clone();
     // It fails where a log was started before: that one goes on.
@@ -99,12 +101,19 @@ pub(crate) fn record(record: &Record, settings: &Settings) {
             warn!(switch = id(*datapath_id), why, what_to_do, "switch left alone");
         }
         Record::SwitchClaimed { datapath_id, .. } => {
-            warn!(switch = id(*datapath_id), "a second connection claims a switch whose first one lives: closed");
+            warn!(
+                switch = id(*datapath_id),
+                "a second connection claims a switch whose first one lives: closed"
+            );
         }
         Record::NoPort { ap } => {
             let at = settings.controller.fabric.access_point(*ap);
             let ap = settings.access_points.get(ap.0 as usize);
-            warn!(ap, port = at.map(|at| at.port.0), "the switch has no such port: its stations are not helped");
+            warn!(
+                ap,
+                port = at.map(|at| at.port.0),
+                "the switch has no such port: its stations are not helped"
+            );
         }
         Record::Heard { station } => {
             info!(station = address(*station), "station heard: it is not away");
@@ -254,10 +263,14 @@ fn unhelped(why: Unhelped) -> String {
     match why {
         Unhelped::NoSwitch => "its switch is not connected".to_owned(),
         Unhelped::NoPort => "the switch has no such port".to_owned(),
-        Unhelped::NoHandBack => "the switch does not take back what it diverts: it needs `set_field` of metadata in a \
+        Unhelped::NoHandBack => {
+            "the switch does not take back what it diverts: it needs `set_field` of metadata in a \
                                  packet-out and output to `TABLE`, as Open vSwitch has"
-            .to_owned(),
-        Unhelped::Refused(kind, code) => format!("the switch refused an entry: error type {kind}, code {code}"),
+                .to_owned()
+        }
+        Unhelped::Refused(kind, code) => {
+            format!("the switch refused an entry: error type {kind}, code {code}")
+        }
         Unhelped::TooMany => "as many stations are away as `limits.away` allows".to_owned(),
     }
 }

@@ -35,7 +35,9 @@ impl Writer {
         let dropped = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&dropped);
         // Without a thread nothing is logged, and every line is counted as dropped.
-        let _ = thread::Builder::new().name("log".to_owned()).spawn(move || write(&from, target, &count, left_out));
+        let _ = thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || write(&from, target, &count, left_out));
         Self { to, dropped }
     }
 
@@ -56,7 +58,9 @@ impl Writer {
 
 impl Write for Writer {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.to.try_send(Message::Line(line.to_vec())) {
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
+            self.to.try_send(Message::Line(line.to_vec()))
+        {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
         Ok(line.len())

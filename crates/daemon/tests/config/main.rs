@@ -100,11 +100,9 @@ fn the_example_is_right() {
 #[test]
 fn all_keys_are_documented() {
     let page = include_str!("../../../../docs/reference/handfastd.md");
-    for (path, text) in [
-        ("the top", "x = 1"),
-        ("access points", "[access_points.ap1]\nx = 1"),
-        ("limits", "[limits]\nx = 1"),
-    ] {
+    for (path, text) in
+        [("the top", "x = 1"), ("access points", "[access_points.ap1]\nx = 1"), ("limits", "[limits]\nx = 1")]
+    {
         let text = format!("association_socket = \"/x\"\n{text}");
         let error = Settings::parse(&text, "x").unwrap_err().to_string();
         let (_, keys) = error.split_once("expected one of: ").unwrap();

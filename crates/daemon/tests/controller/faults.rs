@@ -174,7 +174,10 @@ fn wrong_lines_are_answered_and_counted() {
     for (number, (line, why)) in (1..).zip([
         (&b"\n"[..], "the line is empty: expected one JSON object a line"),
         (b"\xff\xfe\n", "no JSON at column 1: expected one JSON object a line"),
-        (b"{\"event\": \"left\"}\n", "`event` is `left`: expected associated, disassociated, forget or status"),
+        (
+            b"{\"event\": \"left\"}\n",
+            "`event` is `left`: expected associated, disassociated, forget or status",
+        ),
         (
             &[&unknown[..], b"\n"].concat(),
             "no access point of the configuration is called so; did you mean `ap1`?",

@@ -55,7 +55,9 @@ fn every_order_reads_differently() {
     let orders = orders(&log);
     let to = "to 02:00:0a:00:00:05";
     let divert = |network| {
-        format!("add flow entry {to}, TCP over {network}, as it arrives: to the controller; priority 40002, for 2 s")
+        format!(
+            "add flow entry {to}, TCP over {network}, as it arrives: to the controller; priority 40002, for 2 s"
+        )
     };
     assert_eq!(orders[..2], [divert("IPv4"), divert("IPv6")]);
     assert_eq!(orders[..4].iter().collect::<BTreeSet<_>>().len(), 4, "{orders:#?}");

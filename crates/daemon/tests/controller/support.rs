@@ -12,11 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use handfast_core::SeqNum;
 use handfast_assist::sdn::{COOKIE, COOKIE_MASK};
+use handfast_core::SeqNum;
 use handfast_wire::openflow::{
-    Action, Body, FeaturesReply, FlowMod, FlowModCommand, Hello, Match, Message, MultipartReply, MultipartRequest, NO_BUFFER, PacketIn,
-    PacketInReason, PacketOut, Port, PortNo, Role, RoleMessage, VERSION,
+    Action, Body, FeaturesReply, FlowMod, FlowModCommand, Hello, Match, Message, MultipartReply,
+    MultipartRequest, NO_BUFFER, PacketIn, PacketInReason, PacketOut, Port, PortNo, Role, RoleMessage,
+    VERSION,
 };
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Ethernet, Packet, Payload};

@@ -79,7 +79,9 @@ impl Switches {
 
     /// Nothing is done at a switch that somebody else commands, for as long as this connection lasts.
     fn stand_back(&mut self, conn: ConnId, why: &'static str, out: &mut Outbox) {
-        let Some(datapath_id) = self.sessions.get(&conn).and_then(|session| session.datapath_id) else { return };
+        let Some(datapath_id) = self.sessions.get(&conn).and_then(|session| session.datapath_id) else {
+            return;
+        };
         if self.ready.get(&datapath_id) == Some(&conn) {
             self.ready.remove(&datapath_id);
         }

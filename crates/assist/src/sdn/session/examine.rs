@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use handfast_core::Instant;
 use handfast_wire::openflow::{
-    Action, Body, Error, MultipartReply, MultipartRequest, NO_BUFFER, PacketOut, PortNo, PortReason, PortStatus,
+    Action, Body, Error, MultipartReply, MultipartRequest, NO_BUFFER, PacketOut, PortNo, PortReason,
+    PortStatus,
 };
 
 use super::{Phase, Switches};

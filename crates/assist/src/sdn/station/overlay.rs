@@ -134,7 +134,13 @@ impl Station {
     }
 
     /// A repetition of what is held goes on. Not each of a flood of them: a sender repeats no more often than it has a timeout.
-    pub(super) fn pass_repetition(&mut self, now: Instant, frame: &Frame, shared: &mut Shared, out: &mut Outbox) {
+    pub(super) fn pass_repetition(
+        &mut self,
+        now: Instant,
+        frame: &Frame,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) {
         if now >= self.repeats {
             self.repeats = now + REPEATS;
             shared.hand_back(frame, out);

@@ -17,7 +17,12 @@ impl Station {
     pub(super) fn way(&self, shared: &Shared) -> BTreeSet<u64> {
         let fabric = &shared.config.fabric;
         if Self::overlaid(shared) {
-            return self.last.and_then(|ap| fabric.access_point(ap)).map(|at| at.datapath_id).into_iter().collect();
+            return self
+                .last
+                .and_then(|ap| fabric.access_point(ap))
+                .map(|at| at.datapath_id)
+                .into_iter()
+                .collect();
         }
         let (Some(sources), Some(ap)) = (&self.sources, self.last) else {
             return shared.switches.ready().into_iter().collect();

@@ -3,8 +3,8 @@
 use handfast_wire::openflow::{EthAddr, FlowStats, PortNo};
 use handfast_wire::tcp::Segment;
 
-use super::super::frame::Frame;
 use super::super::classify::{Seen, look};
+use super::super::frame::Frame;
 use super::super::release::Returning;
 use super::super::rules::{Band, packet_out};
 use super::super::zwa::{Judgement, answer};
