@@ -1,7 +1,7 @@
 """A switch and nothing else: Open vSwitch with four ports whose other ends a test holds, and daemons that it starts.
 
-Port 1 leads to a correspondent, 2 and 3 to access points, 4 to another host. Frames are written and read as they are, so
-what a test counts is what the switch did.
+Port 1 leads to a correspondent, 2 and 3 to access points, 4 to another host. Frames are written and read as they
+are, so what a test counts is what the switch did.
 """
 
 from __future__ import annotations
@@ -168,6 +168,14 @@ class Daemon:
         return self.process.wait(timeout=PATIENCE_S)
 
 
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a daemon is started otherwise: its standard error, and what its process does first."""
+
+    stderr: int
+    before: Callable[[], None] | None = None
+
+
 @dataclass(slots=True)
 class Scene:
     """The switch, its ports' other ends, and a folder."""
@@ -227,20 +235,28 @@ class Scene:
             self.came(port, within_s=0.05)
 
     def daemon(
-        self, name: str = "handfastd", *, listen: str = LISTEN, ap1: str = "", ap2: str = "", more: str = "", **how: Any
+        self,
+        name: str = "handfastd",
+        *,
+        listen: str = LISTEN,
+        ap1: str = "",
+        ap2: str = "",
+        more: str = "",
+        how: How | None = None,
     ) -> Daemon:
         """Start a daemon; it goes with the scene. `ap1`, `ap2`: more keys of the access points; `more`: tables."""
         config, log, path = (self.folder / f"{name}.{kind}" for kind in ("toml", "log", "sock"))
         config.write_text(
             _ordered(CONFIG.format(listen=listen, socket=path, datapath=DATAPATH, ap1=ap1, ap2=ap2, more=more))
         )
-        return self.start(config, log, path, **how)
+        return self.start(config, log, path, how)
 
-    def start(self, config: Path, log: Path, path: Path, **how: Any) -> Daemon:
+    def start(self, config: Path, log: Path, path: Path, how: How | None = None) -> Daemon:
         """Start a daemon with a configuration file that is there."""
         command = [str(controller.daemon()), "controller", "--config", str(config)]
-        if how:
-            process = subprocess.Popen(processes.inside(self.space.name, command), **how)  # noqa: S603
+        if how is not None:
+            inside = processes.inside(self.space.name, command)
+            process = subprocess.Popen(inside, stderr=how.stderr, preexec_fn=how.before)
             self.stack.callback(_end, process)
         else:
             process = self.stack.enter_context(processes.running(self.space.name, command, log=log))
@@ -277,10 +293,10 @@ class Scene:
         # A bridge that gets its first controller forgets its entries.
         self.enter("priority=0,actions=NORMAL")
 
-    def learn(self, vlans: Mapping[int, int | None] = {}) -> None:  # noqa: B006 (only read)
+    def learn(self, vlans: Mapping[int, int | None] | None = None) -> None:
         """The correspondent, the station at ap1 and the other host speak, so that the switch has learnt their ports."""
         for port, host in ((1, CORRESPONDENT), (2, STATION), (4, OTHER)):
-            self.send(port, udp(b"\xff" * 6, 0, source=host, vlan=vlans.get(port)))
+            self.send(port, udp(b"\xff" * 6, 0, source=host, vlan=(vlans or {}).get(port)))
         self.forget()
 
 
@@ -300,7 +316,7 @@ def _tag(beside: list[tuple[int, int, bytes]]) -> int | None:
     return None
 
 
-def _until(done: Any, complaint: Any) -> None:
+def _until(done: Callable[[], object], complaint: Callable[[], object]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not done():
         assert time.monotonic() < deadline, complaint()

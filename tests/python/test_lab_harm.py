@@ -1,4 +1,7 @@
-"""`handfastd` does no harm: what broke when it was run as an operator and as an attacker would, each with Open vSwitch."""
+"""`handfastd` does no harm: what broke when it was run as an operator and as an attacker would.
+
+Each with a real Open vSwitch.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from contextlib import suppress
 import pytest
 
 from conftest import commanded, real
-from harm_scene import BRIDGE, CORRESPONDENT, DATAPATH, OTHER, STATION, TCP, UDP, Daemon, Scene, bridge, tcp, udp
+from handfast.lab import controller
+from harm_scene import BRIDGE, CORRESPONDENT, DATAPATH, OTHER, STATION, TCP, UDP, Daemon, How, Scene, bridge, tcp, udp
 
 pytestmark = [real, commanded, pytest.mark.usefixtures("nothing_is_left")]
 
@@ -148,7 +152,7 @@ def test_03_a_log_that_cannot_be_written_ends_nothing(scene: Scene, closed: bool
         os.close(reader)
     else:
         target = os.open("/dev/full", os.O_WRONLY)
-    daemon = scene.daemon(stderr=target)
+    daemon = scene.daemon(how=How(target))
     scene.connect()
     daemon.ready()
     os.close(target)
@@ -162,7 +166,7 @@ def test_03_a_log_that_cannot_be_written_ends_nothing(scene: Scene, closed: bool
 def test_04_a_log_that_nobody_reads_stops_nothing(scene: Scene) -> None:
     """Standard error is a FIFO that is full: the switch stays, events are answered, and it ends when it is told to."""
     reader, target = os.pipe()
-    daemon = scene.daemon(stderr=target)
+    daemon = scene.daemon(how=How(target))
     scene.connect()
     daemon.ready()
     for epoch in range(1, 3001):
@@ -202,7 +206,7 @@ def test_05_no_number_locks_a_station_out(scene: Scene) -> None:
 
 
 def test_06_an_access_point_at_a_port_that_is_not_there_is_not_helped(scene: Scene) -> None:
-    daemon = scene.daemon(ap2="", more='[access_points.ap9]\ndatapath_id = "%s"\nport = 9' % DATAPATH)
+    daemon = scene.daemon(ap2="", more=f'[access_points.ap9]\ndatapath_id = "{DATAPATH}"\nport = 9')
     scene.connect()
     daemon.ready()
     scene.learn()
@@ -360,11 +364,11 @@ def test_12_a_flood_of_connections_is_a_handful_of_lines(scene: Scene) -> None:
 
 
 def test_13_descriptors_are_set_aside_and_their_limit_is_looked_at(scene: Scene) -> None:
-    few = scene.daemon("few", stderr=subprocess.PIPE, preexec_fn=lambda: _files(64))
+    few = scene.daemon("few", how=How(subprocess.PIPE, lambda: _files(64)))
     _, said = few.process.communicate(timeout=10)
     assert few.process.returncode == 2
     assert b"64 files may be open" in said
-    daemon = scene.daemon(stderr=subprocess.DEVNULL, preexec_fn=lambda: _files(100))
+    daemon = scene.daemon(how=How(subprocess.DEVNULL, lambda: _files(100)))
     scene.connect()
     daemon.ready()
     with scene.connections(2000, patience_s=0.05):
@@ -428,6 +432,48 @@ def test_15_a_refused_entry_is_no_help_and_said_so(scene: Scene) -> None:
     scene.send(1, *(tcp(STATION, 100 * n) for n in range(N)))
     assert len(scene.came(2)) == N
     assert daemon.status()["counters"]["unhelped"] == 1
+
+
+def test_off_takes_all_entries_out_and_stays_off(scene: Scene) -> None:
+    daemon = acting(scene)
+    daemon.associated("ap1", 1)
+    daemon.disassociated("ap1", 1)
+    scene.diverts()
+    began = time.monotonic()
+    assert "its flow entries are gone" in _handfastd("off", "--config", str(daemon.config))
+    while scene.ours():
+        assert time.monotonic() - began < 1
+    assert daemon.stop() == 0
+    again = scene.start(daemon.config, daemon.log, daemon.socket)
+    again.ready()
+    assert again.status()["mode"] == "observe"
+    again.disassociated("ap1", 1)
+    time.sleep(0.2)
+    assert scene.ours() == []
+    assert 'mode = "act"' in _handfastd("on", "--config", str(daemon.config))
+    daemon.wait("switch ready", 3)
+    assert again.status()["mode"] == "act"
+
+
+def test_check_says_what_a_hangup_would_change(scene: Scene) -> None:
+    daemon = acting(scene)
+    check = ("controller", "--config", str(daemon.config), "--check")
+    assert "a controller runs with this configuration" in _handfastd(*check)
+    daemon.config.write_text(daemon.config.read_text().replace('mode = "act"', 'hold_expiry = "5s"\nmode = "act"'))
+    said = _handfastd(*check).splitlines()
+    (gone,) = [line for line in said if line.startswith("- ")]
+    (come,) = [line for line in said if line.startswith("+ ")]
+    assert gone.endswith("for at most 10s")
+    assert come.endswith("for at most 5s")
+    daemon.associated("ap1", 7)
+    assert _handfastd("forget", "--config", str(daemon.config), STATION.hex(":")) == ""
+    daemon.associated("ap1", 1)
+    assert daemon.said("event ignored") == []
+
+
+def _handfastd(*words: str) -> str:
+    done = subprocess.run([controller.daemon(), *words], check=True, capture_output=True, text=True, timeout=20)
+    return done.stdout
 
 
 def _files(most: int) -> None:

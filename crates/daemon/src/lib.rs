@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+mod ask;
 pub mod association;
 mod clock;
 pub mod config;
@@ -13,6 +14,9 @@ pub mod conversation;
 mod log;
 mod obstacles;
 pub mod recording;
+pub mod switched_off;
 
+pub use ask::ask;
+pub use config::changes;
 pub use log::{Log, start as start_log};
 pub use obstacles::obstacles;

@@ -44,7 +44,14 @@ impl Controller {
     pub fn new(config: Config) -> Self {
         let switches = Switches::new(&config);
         Self {
-            shared: Shared { config, switches, counters: Counters::default(), held: 0, datagrams: 0 },
+            shared: Shared {
+                config,
+                switches,
+                counters: Counters::default(),
+                held: 0,
+                datagrams: 0,
+                full: false,
+            },
             stations: BTreeMap::new(),
             due: BTreeSet::new(),
             waiting: BTreeMap::new(),
@@ -372,17 +379,17 @@ impl Controller {
         if self.shared.config.fabric.access_point(ap).is_none() {
             return Err(Ignored::UnknownAccessPoint);
         }
-        if self.shared.config.never_hold.contains(&address) || self.infrastructure.contains(&address) {
+        if self.shared.config.never_hold.contains(&address) || self.infrastructure.contains(address) {
             return Err(Ignored::Protected);
         }
         let Some(station) = self.stations.get(&address) else { return self.meet(now, notice, out) };
         judge(&notice, station.epoch(), station.is_at(ap), station.is_away())?;
+        self.shared.full = self.away - usize::from(station.diverts()) >= self.shared.config.limits.away;
         self.with(address, |station, shared| match what {
             What::Associated => station.arrive(now, ap, epoch, shared, out),
             What::Disassociated => station.leave(now, epoch, shared, out),
             What::Delivered(packets) => station.delivered(packets),
         });
-        self.keep_within_away(address, out);
         Ok(())
     }
 
@@ -398,13 +405,6 @@ impl Controller {
             self.forget(now, address);
         }
         oldest.is_some()
-    }
-
-    /// A station for which there is no room among those that are away is not helped.
-    fn keep_within_away(&mut self, newest: EthAddr, out: &mut Outbox) {
-        if self.away > self.shared.config.limits.away {
-            self.with(newest, |station, shared| station.give_up(Unhelped::TooMany, shared, out));
-        }
     }
 
     /// The number of an association whose access point numbers none: it follows from what was heard last. That of an end that
@@ -433,6 +433,7 @@ impl Controller {
         {
             return Err(Ignored::TooManyStations);
         }
+        self.shared.full = self.away >= self.shared.config.limits.away;
         let station = match what {
             What::Associated => Station::associated(now, address, ap, epoch, &mut self.shared, out),
             What::Disassociated => Station::away(now, address, ap, epoch, &mut self.shared, out),
@@ -443,7 +444,6 @@ impl Controller {
         self.due.insert((station.deadline(self.shared.config.datagrams.age), address));
         self.away += usize::from(station.diverts());
         self.stations.insert(address, station);
-        self.keep_within_away(address, out);
         Ok(())
     }
 

@@ -27,8 +27,8 @@ impl Learnt {
         }
     }
 
-    pub(crate) fn contains(&self, address: &EthAddr) -> bool {
-        self.known.contains(address)
+    pub(crate) fn contains(&self, address: EthAddr) -> bool {
+        self.known.contains(&address)
     }
 }
 
@@ -44,9 +44,9 @@ mod tests {
             learnt.learn(address(n));
             learnt.learn(address(0));
         }
-        assert!(learnt.contains(&address(0)));
+        assert!(learnt.contains(address(0)));
         learnt.learn(address(MOST));
-        assert!(!learnt.contains(&address(0)));
-        assert!(learnt.contains(&address(1)) && learnt.contains(&address(MOST)));
+        assert!(!learnt.contains(address(0)));
+        assert!(learnt.contains(address(1)) && learnt.contains(address(MOST)));
     }
 }

@@ -76,9 +76,8 @@ impl Kind {
             Self::Path => 0,
             // These two have no packet in common: what is watched is not counted.
             Self::Watch | Self::Count => 1,
-            Self::Divert => 2,
-            // What a station sends to itself is nobody's: these two have no packet in common that matters.
-            Self::Presence => 2,
+            // Of what one station that is away sends to another either may take hold: both hand it back or keep it.
+            Self::Divert | Self::Presence => 2,
         })
     }
 }
@@ -144,8 +143,8 @@ impl Band {
         self.add(Kind::Divert, to(station), actions)
     }
 
-    /// What is for a station that is away, of the kinds that are held or dropped, and what it says itself. Packets that were
-    /// handed back are not matched again. `vlan`: its frames' tag. What comes in without one may be of the same VLAN: ports that
+    /// What is for a station that is away, of the kinds that are held or dropped. Packets that were handed back are not matched
+    /// again. `vlan`: its frames' tag. What comes in without one may be of the same VLAN: ports that
     /// are members of one only set it behind the tables. Where it is not, it is of no use to anybody when it is handed back.
     pub(crate) fn capture(&self, station: EthAddr, vlan: Option<u16>, udp: Treatment) -> Vec<Body> {
         let tags = match vlan {
@@ -154,6 +153,18 @@ impl Band {
         };
         let capture = |&tag: &Option<Masked<u16>>| self.capture_tagged(station, tag, udp);
         tags.iter().flat_map(capture).collect()
+    }
+
+    /// What a station says that is believed to be away.
+    pub(crate) fn listen(&self, station: EthAddr) -> Body {
+        let metadata = Some(Masked::exact(ARRIVED));
+        let from = Match { metadata, ..from(station) };
+        self.add_for(self.divert_timeout, Kind::Presence, from, vec![output(PortNo::CONTROLLER)])
+    }
+
+    /// Nobody listens to it any more.
+    pub(crate) fn unlisten(station: EthAddr) -> Body {
+        Body::FlowMod(removal(from(station)))
     }
 
     fn capture_tagged(&self, station: EthAddr, tag: Option<Masked<u16>>, udp: Treatment) -> Vec<Body> {
@@ -168,7 +179,6 @@ impl Band {
         };
         // A neighbour that asks in vain forgets where the station is, and what it sends then cannot be held.
         let asked = Match { eth_type: Some(ARP), ..to(station) };
-        let from = Match { eth_src: Some(Masked::exact(station)), ..Match::default() };
         let controller = || vec![output(PortNo::CONTROLLER)];
         let add = |kind, matches, actions| self.add_for(self.divert_timeout, kind, arrived(matches), actions);
         let mut entries: Vec<Body> = over_ip(TCP).map(|tcp| add(Kind::Divert, tcp, controller())).into();
@@ -177,14 +187,13 @@ impl Band {
             Treatment::Hold => entries.extend(over_ip(UDP).map(|udp| add(Kind::Divert, udp, controller()))),
             Treatment::Drop => entries.extend(over_ip(UDP).map(|udp| add(Kind::Divert, udp, Vec::new()))),
         }
-        entries.extend([add(Kind::Divert, asked, controller()), add(Kind::Presence, from, controller())]);
+        entries.push(add(Kind::Divert, asked, controller()));
         entries
     }
 
-    /// All that [`Band::capture`] made goes.
-    pub(crate) fn free(station: EthAddr) -> [Body; 2] {
-        let from = Match { eth_src: Some(Masked::exact(station)), ..Match::default() };
-        [to(station), from].map(|matches| Body::FlowMod(removal(matches)))
+    /// All that diverts what is for it goes.
+    pub(crate) fn free(station: EthAddr) -> Body {
+        Body::FlowMod(removal(to(station)))
     }
 
     /// The entry that diverts goes.
@@ -283,6 +292,10 @@ pub(crate) fn forget_all(instance: u32) -> Body {
 pub(crate) fn packet_out(port: PortNo, data: bytes::Bytes) -> Body {
     let actions = vec![output(port)];
     Body::PacketOut(PacketOut { buffer_id: NO_BUFFER, in_port: PortNo::CONTROLLER, actions, data })
+}
+
+fn from(station: EthAddr) -> Match {
+    Match { eth_src: Some(Masked::exact(station)), ..Match::default() }
 }
 
 fn to(station: EthAddr) -> Match {
@@ -406,11 +419,11 @@ mod tests {
         let of: Vec<_> = entries(Treatment::Pass).iter().map(seen).collect();
         let tcp = [(Some(0x0800), Some(6)), (Some(0x86dd), Some(6))];
         assert_eq!(of[..2], tcp);
-        assert_eq!(of[2..], [(Some(0x0806), None), (None, None)], "who asks for it, and what it says");
+        assert_eq!(of[2..], [(Some(0x0806), None)], "and who asks for it");
         for entry in entries(Treatment::Hold) {
             assert_eq!((entry.hard_timeout, entry.priority), (2, 102));
             assert_eq!(entry.matches.metadata, Some(Masked::exact(0)), "not what was handed back");
-            assert!(entry.matches.eth_dst.is_some() != entry.matches.eth_src.is_some());
+            assert_eq!(entry.matches.eth_dst, Some(Masked::exact(STATION)));
             assert_eq!(entry.matches.vlan_vid, None);
             assert_eq!(entry.instructions, [Instruction::ApplyActions(vec![output(PortNo::CONTROLLER)])]);
         }
@@ -419,7 +432,7 @@ mod tests {
         assert!(udp.len() == 2 && udp.iter().all(|entry| entry.instructions.is_empty()));
         let tagged = BAND.capture(STATION, Some(10), Treatment::Pass).into_iter().map(flow_mod);
         let tags: Vec<_> = tagged.map(|entry| entry.matches.vlan_vid.unwrap().value).collect();
-        assert_eq!(tags, [0x100a, 0x100a, 0x100a, 0x100a, 0, 0, 0, 0]);
+        assert_eq!(tags, [0x100a, 0x100a, 0x100a, 0, 0, 0]);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) held: u64,
     /// And of datagrams.
     pub(crate) datagrams: u64,
+    /// Whether as many stations are away, besides the one that is spoken of, as may be.
+    pub(crate) full: bool,
 }
 
 impl Shared {
@@ -303,6 +305,9 @@ impl Station {
         let away = !matches!(self.state, State::Present { .. });
         self.take_over(away, shared, out);
         if Self::overlaid(shared) {
+            if matches!(self.state, State::Away { .. }) {
+                self.unlisten(shared, out);
+            }
             self.announce(ap, shared, out);
             self.is_last_at(ap, shared);
             if self.unhelped {

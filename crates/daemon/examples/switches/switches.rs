@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use handfast_wire::openflow::{
-    Action, Body, FeaturesReply, FlowMod, FlowModCommand, Hello, Instruction, Message, MultipartReply,
-    MultipartRequest, PortNo, VERSION,
+    Body, FeaturesReply, FlowMod, FlowModCommand, Hello, Message, MultipartReply, MultipartRequest, Port,
+    PortNo, Role, RoleMessage, VERSION,
 };
 
 use crate::ledger::Ledger;
@@ -34,10 +34,7 @@ pub(crate) struct Heard {
     /// Entries that divert, and their mark.
     pub(crate) diverted: u64,
     pub(crate) divert: u64,
-    /// Entries that copy to the controller, and their mark.
-    pub(crate) watched: u64,
-    pub(crate) watch: u64,
-    /// Entries that divert and were taken back.
+    /// Times that what diverts for a station was taken back, at one switch.
     pub(crate) undiverted: u64,
     /// Answers to our echo requests.
     pub(crate) echoes: usize,
@@ -131,17 +128,27 @@ impl Switches {
     fn take(&mut self, Said { switch, at, message }: Said) -> Done {
         let Message { xid, body } = message;
         match body {
-            Body::PacketOut(packet) => self.ledger.enter(at, &packet.data),
+            // Not what is for nobody: that tries the switch, or tells where a station is.
+            Body::PacketOut(packet)
+                if packet.data.first_chunk() != Some(&[0xff; 6]) && packet.in_port != PortNo::CONTROLLER =>
+            {
+                self.ledger.enter(at, &packet.data);
+            }
             Body::FlowMod(entry) => self.heard.enter(&entry),
             Body::EchoReply(_) => self.heard.echoes += 1,
             Body::EchoRequest(data) => self.say(switch, xid, Body::EchoReply(data))?,
             Body::FeaturesRequest => self.say(switch, xid, features(switch))?,
             Body::MultipartRequest(MultipartRequest::PortDescription) => {
                 // The last that os-ken asks; handfastd's last is a barrier.
-                let ports = MultipartReply::PortDescription { more: false, ports: Vec::new() };
+                let ports = MultipartReply::PortDescription { more: false, ports: [1, 2].map(port).into() };
                 self.say(switch, xid, Body::MultipartReply(ports))?;
                 self.heard.greeted += 1;
             }
+            Body::RoleRequest(RoleMessage { role: Role::NoChange, .. }) => {
+                let nobody = RoleMessage { role: Role::Equal, generation_id: u64::MAX };
+                self.say(switch, xid, Body::RoleReply(nobody))?;
+            }
+            Body::RoleRequest(claim) => self.say(switch, xid, Body::RoleReply(claim))?,
             Body::BarrierRequest if self.settles => {
                 self.say(switch, xid, Body::BarrierReply)?;
                 self.heard.greeted += 1;
@@ -154,22 +161,33 @@ impl Switches {
 }
 
 impl Heard {
-    /// What a flow entry is for.
+    /// What a flow entry is for. Of those that divert for a station one counts: that of TCP over IPv4.
     fn enter(&mut self, entry: &FlowMod) {
-        let to_controller = entry.instructions.iter().any(|instruction| {
-            let Instruction::ApplyActions(actions) = instruction else { return false };
-            actions.iter().any(|action| matches!(action, Action::Output { port: PortNo::CONTROLLER, .. }))
-        });
-        match (entry.command, entry.matches.tcp_flags) {
-            (FlowModCommand::DeleteStrict, _) => self.undiverted += 1,
-            (FlowModCommand::Add, Some(_)) if to_controller => {
-                (self.watched, self.watch) = (self.watched + 1, entry.cookie);
-            }
-            (FlowModCommand::Add, None) if to_controller => {
+        let matches = &entry.matches;
+        match entry.command {
+            FlowModCommand::Delete if matches.eth_dst.is_some() => self.undiverted += 1,
+            FlowModCommand::Add if (matches.eth_type, matches.ip_proto) == (Some(0x0800), Some(6)) => {
                 (self.diverted, self.divert) = (self.diverted + 1, entry.cookie);
             }
             _ => {}
         }
+    }
+}
+
+/// A port that is up.
+fn port(number: u32) -> Port {
+    Port {
+        port_no: PortNo(number),
+        hw_addr: [2, 0, 0, 0, 1, number as u8],
+        name: [0; 16],
+        config: 0,
+        state: 0,
+        curr: 0,
+        advertised: 0,
+        supported: 0,
+        peer: 0,
+        curr_speed: 0,
+        max_speed: 0,
     }
 }
 

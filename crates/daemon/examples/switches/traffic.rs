@@ -46,11 +46,6 @@ impl Traffic {
         self.frame(name.connection, Segment { seq, flags: Flags::ACK, payload, ..Segment::EMPTY })
     }
 
-    /// What opens a connection.
-    pub(crate) fn syn(self, connection: u32) -> Vec<u8> {
-        self.frame(connection, Segment { flags: Flags::SYN, ..Segment::EMPTY })
-    }
-
     fn frame(self, connection: u32, segment: Segment) -> Vec<u8> {
         let station = self.station_of(connection);
         let [.., high, low] = station.to_be_bytes();

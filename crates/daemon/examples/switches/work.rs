@@ -54,6 +54,7 @@ impl Work {
     fn arrive(&mut self) -> Done {
         self.epoch += 1;
         let (epoch, count) = (self.epoch, self.count);
+        self.switches.ledger.away = false;
         let Some(news) = &mut self.news else { return Ok(()) };
         news.tell("associated", epoch, self.traffic.stations, |station| at(station, epoch, count))
     }
@@ -64,8 +65,11 @@ impl Work {
         let Some(news) = &mut self.news else { return Ok(()) };
         self.switches.heard.diverted = 0;
         news.tell("disassociated", epoch, stations, |station| at(station, epoch, count))?;
-        let entries = u64::from(stations * count);
-        self.switches.wait("every switch diverts", |switches| switches.heard.diverted >= entries)
+        self.switches.wait("its switch diverts for every station", |switches| {
+            switches.heard.diverted >= u64::from(stations)
+        })?;
+        self.switches.ledger.away = true;
+        Ok(())
     }
 
     /// The switch at which what is for a connection comes by: that of the access point that its station was at.
@@ -124,8 +128,8 @@ impl Work {
         if self.news.is_none() {
             return Ok(());
         }
-        let entries = u64::from(self.traffic.stations * self.count);
-        self.switches.wait("every way is open", |switches| switches.heard.undiverted >= entries)
+        let entries = u64::from(self.traffic.stations);
+        self.switches.wait("nothing diverts", |switches| switches.heard.undiverted >= entries)
     }
 
     /// The daemon has counted the same.
@@ -175,25 +179,15 @@ impl Work {
         Ok(json!({"packets": packets, "p50_us": quantile(0.5), "p99_us": quantile(0.99)}))
     }
 
-    /// Opens every connection by its SYN; then holds something for each, if that is asked for.
+    /// Holds so many segments for each connection.
     pub(crate) fn open(mut self, segments: u32) -> Facts {
         let all = self.traffic.all();
-        self.switches.wait("handshakes are watched", |switches| switches.heard.watched > 0)?;
-        let mut parts = vec![Vec::new(); self.count as usize];
-        for connection in 0..all {
-            let part = &mut parts[self.switch_of(connection)];
-            put_packet_in(self.switches.heard.watch, self.traffic.syn(connection), part);
-        }
+        self.leave()?;
+        let names =
+            (0..segments).flat_map(|index| (0..all).map(move |connection| Name { connection, index }));
+        let parts = self.packet_ins(names);
         self.switches.send_all(&parts)?;
         self.switches.fence()?;
-        if segments > 0 {
-            self.leave()?;
-            let names =
-                (0..segments).flat_map(|index| (0..all).map(move |connection| Name { connection, index }));
-            let parts = self.packet_ins(names);
-            self.switches.send_all(&parts)?;
-            self.switches.fence()?;
-        }
         Ok(json!({"connections": all, "held": u64::from(all) * u64::from(segments)}))
     }
 }

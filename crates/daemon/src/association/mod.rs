@@ -32,6 +32,8 @@ pub enum Request {
         /// The station.
         station: EthAddr,
     },
+    /// The configuration is to be read again.
+    Reload,
     /// How does the daemon do?
     Status,
 }
@@ -73,9 +75,9 @@ impl Request {
         }
         let object = Object::read(line)?;
         let what = match event(&object)? {
-            Event::Status => {
-                return object.other_than("event").map_or(Ok(Self::Status), |other| {
-                    Err(LineError::new(&format!("`status` has no other keys: leave out `{other}`")))
+            Event::Alone(word, request) => {
+                return object.other_than("event").map_or(Ok(request), |other| {
+                    Err(LineError::new(&format!("`{word}` has no other keys: leave out `{other}`")))
                 });
             }
             Event::Forget => {
@@ -93,24 +95,26 @@ impl Request {
 }
 
 enum Event {
-    Status,
+    Alone(&'static str, Request),
     Forget,
     News(What),
 }
 
 /// What keys need.
-const EVENTS: &str = "associated, disassociated, forget or status";
+const EVENTS: &str = "associated, disassociated, forget, reload or status";
 const ADDRESS: &str = "an address such as 02:00:0a:00:00:05";
 const NUMBER: &str = "a whole number from 0 to 18446744073709551615";
 
 fn event(object: &Object) -> Result<Event, LineError> {
     match text(object, "event", EVENTS)? {
-        "status" => Ok(Event::Status),
+        "status" => Ok(Event::Alone("status", Request::Status)),
+        "reload" => Ok(Event::Alone("reload", Request::Reload)),
         "forget" => Ok(Event::Forget),
         "associated" => Ok(Event::News(What::Associated)),
         "disassociated" => Ok(Event::News(What::Disassociated)),
         other => {
-            let hint = nearest(other, ["associated", "disassociated", "forget", "status"].into_iter());
+            let hint =
+                nearest(other, ["associated", "disassociated", "forget", "reload", "status"].into_iter());
             let other = quoted(other);
             Err(LineError::new(&format!("`event` is {other}: expected {EVENTS}{hint}")))
         }

@@ -71,7 +71,7 @@ impl Settings {
 }
 
 /// What differs between two plans: lines of the first with "-", of the second with "+".
-pub(crate) fn changes(old: &str, new: &str) -> Vec<String> {
+pub fn changes(old: &str, new: &str) -> Vec<String> {
     let gone =
         old.lines().filter(|line| !new.lines().any(|other| other == *line)).map(|line| format!("- {line}"));
     let come =

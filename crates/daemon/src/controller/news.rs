@@ -85,6 +85,10 @@ impl Daemon {
                 self.tell(Input::Notice(Notice { station, ap: ap_id, epoch, what }));
                 json!({"ok": true, "epoch": epoch})
             }
+            Ok(Request::Reload) => {
+                self.reload();
+                json!({"ok": true, "mode": log::word(self.settings.controller.mode)})
+            }
             Ok(Request::Forget { station }) => {
                 self.tell(Input::Forget(station));
                 json!({"ok": true})

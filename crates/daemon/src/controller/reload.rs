@@ -8,6 +8,7 @@ use tracing::{error, info, warn};
 use super::Daemon;
 use crate::clock;
 use crate::config::{Settings, changes};
+use crate::switched_off;
 
 impl Daemon {
     /// Reads the configuration. One that is wrong changes nothing.
@@ -18,8 +19,11 @@ impl Daemon {
             Err(error) => return error!(%error, file = name, "configuration not read: the old one stays"),
         };
         match Settings::parse(&text, &name) {
-            Ok(settings) => {
+            Ok(mut settings) => {
                 self.file.text = text;
+                if switched_off::heed(&self.file.path, &mut settings) {
+                    warn!(mark = %switched_off::mark(&self.file.path).display(), "switched off: it observes");
+                }
                 self.apply(settings);
             }
             Err(error) => {

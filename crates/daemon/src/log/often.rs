@@ -41,9 +41,15 @@ impl Often {
 
     /// What was left out in windows that are over.
     pub(crate) fn over(&mut self, now: Instant) -> Vec<(&'static str, IpAddr, u64)> {
-        let over = self.0.extract_if(.., |_, seen| seen.since + WINDOW <= now);
-        let left_out = over.map(|((what, peer), seen)| (what, peer, seen.count.saturating_sub(MOST)));
-        left_out.filter(|&(.., count)| count > 0).collect()
+        let mut left_out = Vec::new();
+        self.0.retain(|&(what, peer), seen| {
+            let over = seen.since + WINDOW <= now;
+            if over && seen.count > MOST {
+                left_out.push((what, peer, seen.count - MOST));
+            }
+            !over
+        });
+        left_out
     }
 
     /// When the next window is over.

@@ -92,8 +92,11 @@ mod tests {
     use super::*;
     use std::sync::{Condvar, Mutex};
 
+    /// Whether somebody reads, and what was read.
+    type State = Mutex<(bool, Vec<u8>)>;
+
     #[derive(Clone, Default)]
-    struct Reader(Arc<(Mutex<(bool, Vec<u8>)>, Condvar)>);
+    struct Reader(Arc<(State, Condvar)>);
 
     impl Reader {
         fn read(&self) {

@@ -11,7 +11,7 @@ pub(crate) fn survive_input(data: &[u8]) {
                 assert!(station[0] & 1 == 0 && station != [0; 6], "{station:?}");
             }
             Ok(Request::Forget { station }) => assert!(station[0] & 1 == 0, "{station:?}"),
-            Ok(Request::Status) => assert!(line.len() <= LONGEST_LINE),
+            Ok(Request::Status | Request::Reload) => assert!(line.len() <= LONGEST_LINE),
             // The answer is one short line, whatever is quoted in it.
             Err(error) => {
                 let answer = serde_json::json!({"error": error.to_string()}).to_string();

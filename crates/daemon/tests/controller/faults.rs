@@ -130,7 +130,8 @@ fn a_cut_connection_loses_nothing_that_is_held() {
     daemon.news("associated", "ap2", 2);
 
     let (mut switch, _) = Switch::ready(&daemon);
-    switch.diverts();
+    switch.announced();
+    switch.diverts_again();
     assert_eq!(switch.handed_back().1, frame(0));
 }
 
@@ -176,7 +177,7 @@ fn wrong_lines_are_answered_and_counted() {
         (b"\xff\xfe\n", "no JSON at column 1: expected one JSON object a line"),
         (
             b"{\"event\": \"left\"}\n",
-            "`event` is `left`: expected associated, disassociated, forget or status",
+            "`event` is `left`: expected associated, disassociated, forget, reload or status",
         ),
         (
             &[&unknown[..], b"\n"].concat(),

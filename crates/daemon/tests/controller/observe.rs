@@ -61,7 +61,8 @@ fn every_order_reads_differently() {
     };
     assert_eq!(orders[..2], [divert("IPv4"), divert("IPv6")]);
     assert_eq!(orders[..4].iter().collect::<BTreeSet<_>>().len(), 4, "{orders:#?}");
-    assert!(orders[4].contains("as from port 3"), "where it is now: {}", orders[4]);
+    assert_eq!(orders[4], "remove flow entries from 02:00:0a:00:00:05");
+    assert!(orders[5].contains("as from port 3"), "where it is now: {}", orders[5]);
 }
 
 #[test]

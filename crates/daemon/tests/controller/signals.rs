@@ -78,8 +78,9 @@ fn during_a_release() {
         daemon.status_with(|status| status["counters"]["held"] == 3);
         daemon.news("associated", "ap2", 2);
         ends_well(daemon, signal);
+        switch.frees();
         switch.announced();
-        switch.diverts();
+        switch.diverts_again();
         for seq in [0, 1000, 2000] {
             assert_eq!(switch.handed_back().1, frame(seq));
         }

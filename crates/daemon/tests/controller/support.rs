@@ -299,9 +299,18 @@ impl Switch {
         port
     }
 
-    /// The entries that divert what is for the station; the mark of those of which packets come.
+    /// The entries that divert what is for the station, and what it says; the mark of those of which packets come.
     pub(crate) fn diverts(&mut self) -> u64 {
-        let entries: Vec<_> = (0..4).map(|_| self.flow_mod()).collect();
+        self.entries(4)
+    }
+
+    /// The same once it is back.
+    pub(crate) fn diverts_again(&mut self) -> u64 {
+        self.entries(3)
+    }
+
+    fn entries(&mut self, count: usize) -> u64 {
+        let entries: Vec<_> = (0..count).map(|_| self.flow_mod()).collect();
         for entry in &entries {
             assert_eq!((entry.command, entry.hard_timeout), (FlowModCommand::Add, 2));
             assert_eq!(entry.cookie & COOKIE_MASK, COOKIE);
@@ -309,11 +318,9 @@ impl Switch {
         entries[0].cookie
     }
 
-    /// All that diverts goes.
+    /// Something that diverts goes.
     pub(crate) fn frees(&mut self) {
-        for _ in 0..2 {
-            assert_eq!(self.flow_mod().command, FlowModCommand::Delete);
-        }
+        assert_eq!(self.flow_mod().command, FlowModCommand::Delete);
     }
 
     /// Diverts a segment to the controller.

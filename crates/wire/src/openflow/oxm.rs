@@ -75,7 +75,7 @@ const HEADER_LEN: usize = 4;
 /// `OFPXMC_OPENFLOW_BASIC` and the numbers of its fields.
 pub(super) const BASIC: u16 = 0x8000;
 const IN_PORT: u8 = 0;
-/// §7.2.3.7: OXM_OF_METADATA.
+/// `OXM_OF_METADATA` (§7.2.3.7).
 pub(super) const METADATA: u8 = 2;
 const ETH_DST: u8 = 3;
 const ETH_SRC: u8 = 4;

@@ -11,6 +11,7 @@ const PORT_DESCRIPTION: u16 = 13;
 const MORE: u16 = 1;
 
 /// A question (§7.3.5).
+#[expect(clippy::large_enum_variant, reason = "they are few, and none is kept")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MultipartRequest {
     /// Which entries are there, and what have they counted? (§7.3.5.2)

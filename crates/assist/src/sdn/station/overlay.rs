@@ -23,7 +23,11 @@ impl Station {
         if self.unhelped || !shared.config.policy.holds() {
             return;
         }
-        for entry in shared.band().capture(self.address, self.vlan, shared.config.udp) {
+        let mut entries = shared.band().capture(self.address, self.vlan, shared.config.udp);
+        if matches!(self.state, State::Away { .. }) {
+            entries.push(shared.band().listen(self.address));
+        }
+        for entry in entries {
             shared.switches.order_for(self.address, datapath_id, entry, out);
         }
     }
@@ -43,9 +47,17 @@ impl Station {
     /// All that diverts goes, everywhere.
     pub(super) fn free(&mut self, shared: &mut Shared, out: &mut Outbox) {
         for datapath_id in std::mem::take(&mut self.installed) {
-            for entry in Band::free(self.address) {
-                shared.switches.order(datapath_id, entry, out);
+            shared.switches.order(datapath_id, Band::free(self.address), out);
+            if matches!(self.state, State::Away { .. }) {
+                shared.switches.order(datapath_id, Band::unlisten(self.address), out);
             }
+        }
+    }
+
+    /// It is back: what it says is left alone.
+    pub(super) fn unlisten(&self, shared: &mut Shared, out: &mut Outbox) {
+        for &datapath_id in &self.installed {
+            shared.switches.order(datapath_id, Band::unlisten(self.address), out);
         }
     }
 
@@ -68,7 +80,9 @@ impl Station {
     /// Why it cannot be helped while it is away, if so.
     pub(super) fn obstacle(&self, shared: &Shared) -> Option<Unhelped> {
         let at = self.last.and_then(|ap| shared.config.fabric.access_point(ap))?;
-        if !shared.switches.is_ready(at.datapath_id) {
+        if shared.full {
+            Some(Unhelped::TooMany)
+        } else if !shared.switches.is_ready(at.datapath_id) {
             Some(Unhelped::NoSwitch)
         } else if !shared.switches.hands_back(at.datapath_id) {
             Some(Unhelped::NoHandBack)
@@ -156,15 +170,13 @@ impl Station {
         }
         shared.counters.false_alarms += 1;
         out.record(Record::Heard { station: self.address });
-        match shared.config.fabric.at_port(from.datapath_id, from.in_port) {
-            Some(ap) => self.arrive(now, ap, self.epoch, shared, out),
-            // It is behind another switch, where no access point is known: there is nothing to wait for.
-            None => {
-                self.free(shared, out);
-                self.hand_back_all(shared, out);
-                self.settle_down(now, shared);
-            }
+        if let Some(ap) = shared.config.fabric.at_port(from.datapath_id, from.in_port) {
+            return self.arrive(now, ap, self.epoch, shared, out);
         }
+        // It is behind another switch, where no access point is known: there is nothing to wait for.
+        self.free(shared, out);
+        self.hand_back_all(shared, out);
+        self.settle_down(now, shared);
     }
 
     /// It is where switches find it: nothing is to be done until the next event.
