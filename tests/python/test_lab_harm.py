@@ -31,9 +31,9 @@ def scene() -> Iterator[Scene]:
         yield made
 
 
-def acting(scene: Scene, **how: str) -> Daemon:
+def acting(scene: Scene, *, ap1: str = "", ap2: str = "", more: str = "") -> Daemon:
     """A daemon that commands the switch."""
-    daemon = scene.daemon(**how)
+    daemon = scene.daemon(ap1=ap1, ap2=ap2, more=more)
     scene.connect()
     daemon.ready()
     scene.learn()

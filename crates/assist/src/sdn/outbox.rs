@@ -39,8 +39,6 @@ pub enum Ignored {
 /// Why nothing is done for a station that is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unhelped {
-    /// The switch to which its access point is attached is not connected.
-    NoSwitch,
     /// That switch has no such port.
     NoPort,
     /// That switch does not take back what it has diverted (`set_field` of metadata, output to its tables).

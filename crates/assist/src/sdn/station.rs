@@ -222,6 +222,12 @@ impl Station {
             returning.forget_barrier();
         }
         self.never_told(shared);
+        if Self::overlaid(shared)
+            && self.diverts()
+            && let Some(why) = self.obstacle(shared)
+        {
+            return self.give_up(why, shared, out);
+        }
         self.release(now, shared, out);
     }
 

@@ -261,7 +261,6 @@ fn id(datapath_id: u64) -> String {
 
 fn unhelped(why: Unhelped) -> String {
     match why {
-        Unhelped::NoSwitch => "its switch is not connected".to_owned(),
         Unhelped::NoPort => "the switch has no such port".to_owned(),
         Unhelped::NoHandBack => {
             "the switch does not take back what it diverts: it needs `set_field` of metadata in a \

@@ -35,7 +35,8 @@ impl Station {
     /// It has left: what is held from now on is diverted where it was.
     pub(super) fn leave_overlay(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
         out.record(Record::Away { station: self.address, epoch: self.epoch });
-        if let Some(why) = self.obstacle(shared) {
+        let why = if shared.full { Some(Unhelped::TooMany) } else { self.obstacle(shared) };
+        if let Some(why) = why {
             return self.give_up(why, shared, out);
         }
         for datapath_id in self.reinstalled(shared) {
@@ -80,10 +81,9 @@ impl Station {
     /// Why it cannot be helped while it is away, if so.
     pub(super) fn obstacle(&self, shared: &Shared) -> Option<Unhelped> {
         let at = self.last.and_then(|ap| shared.config.fabric.access_point(ap))?;
-        if shared.full {
-            Some(Unhelped::TooMany)
-        } else if !shared.switches.is_ready(at.datapath_id) {
-            Some(Unhelped::NoSwitch)
+        if !shared.switches.is_ready(at.datapath_id) {
+            // What diverts is made when it comes.
+            None
         } else if !shared.switches.hands_back(at.datapath_id) {
             Some(Unhelped::NoHandBack)
         } else if !shared.switches.has_port(at.datapath_id, at.port) {
