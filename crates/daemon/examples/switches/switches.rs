@@ -31,6 +31,8 @@ struct Said {
 pub(crate) struct Heard {
     /// Switches that it has greeted to the end.
     pub(crate) greeted: usize,
+    /// Whether it claims to be their master.
+    claims: bool,
     /// Entries that divert, and their mark.
     pub(crate) diverted: u64,
     pub(crate) divert: u64,
@@ -139,12 +141,13 @@ impl Switches {
             Body::EchoRequest(data) => self.say(switch, xid, Body::EchoReply(data))?,
             Body::FeaturesRequest => self.say(switch, xid, features(switch))?,
             Body::MultipartRequest(MultipartRequest::PortDescription) => {
-                // The last that os-ken asks; handfastd's last is a barrier.
+                // The last that os-ken asks; handfastd, which claims a role, has a barrier behind it.
                 let ports = MultipartReply::PortDescription { more: false, ports: [1, 2].map(port).into() };
                 self.say(switch, xid, Body::MultipartReply(ports))?;
-                self.heard.greeted += 1;
+                self.heard.greeted += usize::from(!self.heard.claims);
             }
             Body::RoleRequest(RoleMessage { role: Role::NoChange, .. }) => {
+                self.heard.claims = true;
                 let nobody = RoleMessage { role: Role::Equal, generation_id: u64::MAX };
                 self.say(switch, xid, Body::RoleReply(nobody))?;
             }
