@@ -31,6 +31,8 @@ enum What {
     Off(FileCommand),
     /// Lets a controller do again what its configuration says
     On(FileCommand),
+    /// Makes a controller read its configuration, as SIGHUP does
+    Reload(FileCommand),
     /// Makes a controller forget a station: what is held for it goes on, and its next event is the first
     Forget {
         #[command(flatten)]
@@ -96,6 +98,14 @@ fn main() -> ExitCode {
         What::Controller(command) => controller(&command).map(|()| ExitCode::SUCCESS),
         What::Off(FileCommand { config }) => off(&config).map(|()| ExitCode::SUCCESS),
         What::On(FileCommand { config }) => on(&config).map(|()| ExitCode::SUCCESS),
+        What::Reload(FileCommand { config }) => match reload(&config) {
+            Ok(Some(mode)) => {
+                say(&format!("it runs with mode = \"{mode}\""));
+                Ok(ExitCode::SUCCESS)
+            }
+            Ok(None) => Err("error: no controller runs with this configuration".to_owned()),
+            Err(message) => Err(message),
+        },
         What::Forget { file, station } => forget(&file.config, &station).map(|()| ExitCode::SUCCESS),
         What::Replay { recording } => replay(&recording),
     };
