@@ -130,12 +130,9 @@ impl Switches {
     fn take(&mut self, Said { switch, at, message }: Said) -> Done {
         let Message { xid, body } = message;
         match body {
-            // Not what is for nobody: that tries the switch, or tells where a station is.
-            Body::PacketOut(packet)
-                if packet.data.first_chunk() != Some(&[0xff; 6]) && packet.in_port != PortNo::CONTROLLER =>
-            {
-                self.ledger.enter(at, &packet.data);
-            }
+            // It tries the switch, or tells where a station is.
+            Body::PacketOut(packet) if is_for_nobody(&packet.data) => {}
+            Body::PacketOut(packet) => self.ledger.enter(at, &packet.data),
             Body::FlowMod(entry) => self.heard.enter(&entry),
             Body::EchoReply(_) => self.heard.echoes += 1,
             Body::EchoRequest(data) => self.say(switch, xid, Body::EchoReply(data))?,
@@ -175,6 +172,11 @@ impl Heard {
             _ => {}
         }
     }
+}
+
+/// Whether a frame is broadcast, or of IEEE's first experimental Ethernet type.
+fn is_for_nobody(frame: &[u8]) -> bool {
+    frame.starts_with(&[0xff; 6]) || frame.get(12..14) == Some(&[0x88, 0xb5])
 }
 
 /// A port that is up.
