@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// What a daemon has for its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Says `line` at the association socket.
 ///

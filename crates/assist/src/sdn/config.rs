@@ -71,7 +71,7 @@ pub enum Release {
 }
 
 /// Bounds of what is kept. A segment that would exceed the first two is not held: the tail is dropped, as a queue would.
-/// For one that would exceed the third, the station that has been away the longest loses what is held for it.
+/// For one that would exceed the third, the station of which the most is held loses that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Held for a connection.

@@ -1,5 +1,6 @@
 //! The controller: what comes in, and to whom it goes.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_core::Instant;
@@ -338,14 +339,16 @@ impl Controller {
         self.keep_within_total(address, out);
     }
 
-    /// The station that has been away the longest loses what is held for it, until the rest fits.
+    /// The station of which the most is held loses that, until the rest fits: nobody can drive out what is held for others. Of
+    /// several it is the one that has been away the longest, and of those that left together not the one whose segment has just
+    /// come.
     fn keep_within_total(&mut self, newest: EthAddr, out: &mut Outbox) {
         while self.shared.held > self.shared.config.limits.total.0 {
-            let mut longest = self.holding.iter();
-            let Some(&(since, first)) = longest.next() else { return };
-            // Of those that left together, the one whose segment has just come gives way last.
-            let other = longest.next().filter(|other| first == newest && other.0 == since);
-            let address = other.map_or(first, |&(_, other)| other);
+            let cost = |address: EthAddr| self.stations.get(&address).map_or(0, Station::held);
+            let weight = |&(since, address): &(Instant, EthAddr)| {
+                (cost(address), Reverse(since), address != newest, Reverse(address))
+            };
+            let Some((_, address)) = self.holding.iter().copied().max_by_key(weight) else { return };
             self.with(address, |station, shared| {
                 let segments = station.drop_hold(shared);
                 shared.counters.evicted += segments;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use handfast_core::SeqNum;
 use handfast_wire::tcp::{Flags, Segment};
 
+use super::classify::{Seen, look};
 use super::frame::Frame;
 
 /// What a held frame costs besides its bytes, when bounds are counted: its place in a queue and its allocation.
@@ -76,7 +77,7 @@ impl Queue {
         match segment.seq_len() {
             _ if self.is_probe(segment) => false,
             0 => self.ack.as_ref().is_some_and(|(ack, _)| segment.ack.before(*ack)),
-            len => self.covers(segment.seq, segment.seq + len),
+            len => self.covers(segment.seq, segment.seq + len) && !self.differs(segment),
         }
     }
 
@@ -104,6 +105,19 @@ impl Queue {
             }
         }
         false
+    }
+
+    /// Whether the same octets are held with another content: one of the two is forged, and nobody here can say which.
+    fn differs(&self, segment: &Segment) -> bool {
+        let first = self.segments.partition_point(|held| held.seq.before(segment.seq));
+        let alike = |held: &&Held| held.seq == segment.seq && held.len == segment.seq_len();
+        let mut twins =
+            self.segments.range(first..).take_while(|held| held.seq == segment.seq).filter(alike).peekable();
+        let same = |held: &Held| match look(&held.frame) {
+            Seen::Tcp(_, other) => other.payload == segment.payload,
+            _ => true,
+        };
+        twins.peek().is_some() && !twins.any(same)
     }
 
     /// Holds a segment unless it brings nothing new. The frame is kept as it is.

@@ -169,6 +169,11 @@ impl Station {
         &mut self.hold
     }
 
+    /// What is held of TCP counts so much.
+    pub(crate) fn held(&self) -> u64 {
+        self.hold.cost()
+    }
+
     /// Since when it is away, while segments are held.
     pub(crate) fn away_since(&self) -> Option<Instant> {
         match self.state {

@@ -4,7 +4,7 @@
 use handfast_assist::sdn::{Config, Departure, Policy, Record, Steering, Treatment, Unhelped, What};
 use handfast_wire::openflow::PortNo;
 use handfast_wire::tcp::{Flags, Segment};
-use handfast_wire::{Body, Ethernet, Packet};
+use handfast_wire::{Body, Ethernet, Packet, Payload};
 
 use crate::world::{AP, STATION, WIRED, World, config, ms, paced};
 
@@ -157,4 +157,19 @@ fn no_more_than_so_many_are_helped_at_once() {
     assert_eq!(world.plane.controller().counters().unhelped, 1);
     let tag = world.packet(Body::Tcp(Segment { src_port: 80, dst_port: 1, ..Segment::EMPTY }));
     assert_eq!(normal(&world), [(WIRED, tag)]);
+}
+
+#[test]
+fn equal_numbers_with_other_octets_are_another_segment() {
+    let mut world = World::with_station(overlay(), ms(1));
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(10));
+    for content in [1, 2, 1, 2] {
+        let payload = Payload::Bytes(vec![content; 1000].into());
+        world.segment(4000, Segment { flags: Flags::ACK, payload, ..Segment::EMPTY });
+        world.wait(ms(1));
+    }
+    let counters = world.plane.controller().counters();
+    // The third looks like a tail loss probe: the newest once more.
+    assert_eq!((counters.held, counters.duplicates), (3, 1));
 }

@@ -13,8 +13,7 @@ pub(super) fn describe(settings: &Settings) -> String {
     line(match config.mode {
         Mode::Observe => "observe: logs what it would do, touches no flow entry".to_owned(),
         Mode::Act => {
-            let last = config.priority + 2;
-            format!("act: makes flow entries with priorities {} to {last}", config.priority)
+            format!("act: makes flow entries with priority {}", config.priority + 2)
         }
     });
     line(match (config.policy, config.release) {
