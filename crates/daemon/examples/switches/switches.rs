@@ -181,19 +181,7 @@ fn is_for_nobody(frame: &[u8]) -> bool {
 
 /// A port that is up.
 fn port(number: u32) -> Port {
-    Port {
-        port_no: PortNo(number),
-        hw_addr: [2, 0, 0, 0, 1, number as u8],
-        name: [0; 16],
-        config: 0,
-        state: 0,
-        curr: 0,
-        advertised: 0,
-        supported: 0,
-        peer: 0,
-        curr_speed: 0,
-        max_speed: 0,
-    }
+    Port::plain(PortNo(number), [2, 0, 0, 0, 1, number as u8])
 }
 
 fn features(switch: usize) -> Body {

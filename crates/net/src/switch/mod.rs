@@ -63,19 +63,7 @@ impl SwitchSetup {
 /// A port that is up, with a locally administered address made of its number.
 fn plain_port(port_no: PortNo) -> Port {
     let [n0, n1, n2, n3] = port_no.0.to_be_bytes();
-    Port {
-        port_no,
-        hw_addr: [0x02, 0, n0, n1, n2, n3],
-        name: [0; 16],
-        config: 0,
-        state: 0,
-        curr: 0,
-        advertised: 0,
-        supported: 0,
-        peer: 0,
-        curr_speed: 0,
-        max_speed: 0,
-    }
+    Port::plain(port_no, [0x02, 0, n0, n1, n2, n3])
 }
 
 /// An `OpenFlow` 1.3 switch with one controller.

@@ -78,6 +78,23 @@ pub struct PortStatus {
 }
 
 impl Port {
+    /// A port that is up, without a name, features or rates.
+    pub const fn plain(port_no: PortNo, hw_addr: EthAddr) -> Self {
+        Self {
+            port_no,
+            hw_addr,
+            name: [0; 16],
+            config: 0,
+            state: 0,
+            curr: 0,
+            advertised: 0,
+            supported: 0,
+            peer: 0,
+            curr_speed: 0,
+            max_speed: 0,
+        }
+    }
+
     /// Bytes on the wire.
     pub(super) const LEN: usize = 64;
 
