@@ -8,6 +8,7 @@ mod overlay;
 mod passing;
 mod properties;
 mod roam;
+mod roles;
 mod ways;
 mod world;
 mod zero_window;
