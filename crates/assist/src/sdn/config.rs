@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use handfast_core::{BitRate, Bytes, Duration};
 use handfast_wire::openflow::EthAddr;
 
-use super::{Claim, Fabric};
+use super::{Claim, Class, Fabric};
 
 /// How stations are helped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,45 @@ pub enum Treatment {
     Hold,
     /// They are dropped.
     Drop,
+}
+
+/// What becomes of what is not TCP, for a station that is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotTcp {
+    /// UDP that is not QUIC by its port.
+    pub udp: Treatment,
+    /// UDP from or to port 443.
+    pub quic: Treatment,
+    /// ICMP and `ICMPv6`. A neighbour that asks for the station is answered in its place all the same.
+    pub icmp: Treatment,
+    /// Other protocols over IP, and fragments.
+    pub other: Treatment,
+}
+
+impl NotTcp {
+    /// All of it passes.
+    pub const PASS: Self =
+        Self { udp: Treatment::Pass, quic: Treatment::Pass, icmp: Treatment::Pass, other: Treatment::Pass };
+    /// What the paper's controller could do, whose entries lead nowhere meanwhile: datagrams are held, and nothing else is.
+    pub const DATAGRAMS: Self =
+        Self { udp: Treatment::Hold, quic: Treatment::Hold, icmp: Treatment::Drop, other: Treatment::Drop };
+
+    /// What becomes of packets of a class. What no entry can name passes.
+    pub(crate) fn of(self, class: Class) -> Treatment {
+        match class {
+            Class::Udp => self.udp,
+            Class::Quic => self.quic,
+            Class::Icmp => self.icmp,
+            Class::OtherIp | Class::Fragment => self.other,
+            Class::Tcp => Treatment::Hold,
+            Class::Arp | Class::Unreadable => Treatment::Pass,
+        }
+    }
+
+    /// Whether switches need not divert what is treated so.
+    pub(crate) fn lets_pass<const N: usize>(treatments: [Treatment; N]) -> bool {
+        treatments == [Treatment::Pass; N]
+    }
 }
 
 /// How held segments leave.
@@ -137,8 +176,8 @@ pub struct Config {
     pub mode: Mode,
     /// How packets find a station.
     pub steering: Steering,
-    /// Under [`Steering::Overlay`]: what becomes of UDP, QUIC included. Under [`Steering::Entries`] it is held.
-    pub udp: Treatment,
+    /// Under [`Steering::Overlay`]: what becomes of what is not TCP. Otherwise it is [`NotTcp::DATAGRAMS`].
+    pub not_tcp: NotTcp,
     /// How switches are claimed before their first entry; [`None`]: they are not.
     pub claim: Option<Claim>,
     /// Events of these are refused: gateways and servers, whom nobody is to cut off by saying that they have left.
@@ -178,7 +217,7 @@ impl Config {
             policy,
             mode: Mode::Act,
             steering: Steering::Entries,
-            udp: Treatment::Pass,
+            not_tcp: NotTcp::PASS,
             claim: None,
             never_hold: BTreeSet::new(),
             release,

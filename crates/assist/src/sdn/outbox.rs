@@ -1,9 +1,9 @@
 //! What a controller asks of its driver.
 
 use handfast_core::{Bytes, Duration};
-use handfast_wire::openflow::{EthAddr, Message};
+use handfast_wire::openflow::Message;
 
-use super::{ApId, DatagramCounts};
+use super::{ApId, DatagramCounts, StationId};
 
 /// A connection to a switch: a number that its driver gives it and uses once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +34,14 @@ pub enum Ignored {
     Protected,
     /// Its number lies further ahead than an association's can.
     TooFar,
+    /// Its access point has said hello: what it says since has a session and a number.
+    Unnumbered,
+    /// It is of a session that is over, or that never was.
+    OldSession,
+    /// This number of its session was used.
+    Repeated,
+    /// Its number lies so far ahead in its session that too much is missing: only another hello mends that.
+    Missed,
 }
 
 /// Why nothing is done for a station that is away.
@@ -47,6 +55,8 @@ pub enum Unhelped {
     Refused(u16, u16),
     /// As many stations are away as may be.
     TooMany,
+    /// Its address is in use in other VLANs as well, and its access point's VLAN is not known.
+    Ambiguous,
 }
 
 /// What happened, for a log.
@@ -112,10 +122,19 @@ pub enum Record {
         /// Its datapath id.
         datapath_id: u64,
     },
+    /// An access point has said hello.
+    Hello {
+        /// Which one.
+        ap: ApId,
+        /// The session that begins.
+        session: u64,
+        /// How many stations it has.
+        stations: usize,
+    },
     /// A station is associated.
     Associated {
         /// Who.
-        station: EthAddr,
+        station: StationId,
         /// Where.
         ap: ApId,
         /// The association's number.
@@ -124,21 +143,21 @@ pub enum Record {
     /// A station is away.
     Away {
         /// Who.
-        station: EthAddr,
+        station: StationId,
         /// The association that ended.
         epoch: u64,
     },
     /// News that changed nothing.
     Ignored {
         /// Of whom.
-        station: EthAddr,
+        station: StationId,
         /// Why.
         why: Ignored,
     },
     /// All that was held has been sent, and the way leads past the controller again.
     Released {
         /// To whom.
-        station: EthAddr,
+        station: StationId,
         /// Segments.
         segments: u64,
         /// Their frames' bytes.
@@ -151,19 +170,19 @@ pub enum Record {
     /// It has said something while it was believed to be away.
     Heard {
         /// Who.
-        station: EthAddr,
+        station: StationId,
     },
     /// Nothing is done for it in this absence.
     Unhelped {
         /// Who.
-        station: EthAddr,
+        station: StationId,
         /// Why.
         why: Unhelped,
     },
     /// It was away for too long: what was held is dropped and its rules are gone.
     Expired {
         /// Who.
-        station: EthAddr,
+        station: StationId,
         /// Segments dropped.
         segments: u64,
         /// Datagrams, since it left.
@@ -172,7 +191,7 @@ pub enum Record {
     /// It is back, but the switch to which it is attached is not: what was held for it is dropped.
     Undelivered {
         /// Who.
-        station: EthAddr,
+        station: StationId,
         /// Segments dropped.
         segments: u64,
         /// Datagrams, since it left.
@@ -181,7 +200,7 @@ pub enum Record {
     /// It lost what was held for it to another station.
     Evicted {
         /// Who.
-        station: EthAddr,
+        station: StationId,
         /// Segments dropped.
         segments: u64,
     },

@@ -1,9 +1,8 @@
 //! Another configuration while the controller runs: nothing that is held is lost by it.
 
 use handfast_core::Instant;
-use handfast_wire::openflow::EthAddr;
 
-use super::{ApId, Config, Controller, Mode, Outbox};
+use super::{ApId, Config, Controller, Mode, Outbox, StationId};
 
 impl Controller {
     /// Goes on with another configuration. `moved`: for each access point of the old one its number in the new one, if it has
@@ -12,19 +11,20 @@ impl Controller {
     pub fn reconfigure(&mut self, now: Instant, config: Config, moved: &[Option<ApId>], out: &mut Outbox) {
         let stops = self.shared.config.mode == Mode::Act && config.mode == Mode::Observe;
         let begins = self.shared.config.mode == Mode::Observe && config.mode == Mode::Act;
-        let addresses: Vec<EthAddr> = self.stations.keys().copied().collect();
-        for address in addresses {
+        let ids: Vec<StationId> = self.stations.keys().copied().collect();
+        for id in ids {
             let mut stays = !stops;
-            self.with(address, |station, shared| {
-                stays &= station.renumber(moved);
+            self.with(id, |station, shared| {
+                stays &= station.renumber(moved, &config.fabric);
                 if !stays {
                     station.let_go(shared, out);
                 }
             });
             if !stays {
-                self.forget(now, address);
+                self.forget(now, id, out);
             }
         }
+        self.sessions.renumber(moved);
         if stops {
             self.remove_entries(out);
         }

@@ -10,7 +10,7 @@ use handfast_wire::openflow::{
 use handfast_wire::tcp::Flags;
 
 use super::frame::Frame;
-use super::{ConnectionKey, Treatment};
+use super::{ConnectionKey, NotTcp, StationId, Treatment};
 
 /// The mark of every entry made here: "hf" in the upper two bytes of the cookie.
 pub const COOKIE: u64 = 0x6866_0000_0000_0000;
@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Count,
     /// What comes while a station is away.
     Divert,
+    /// And of that, what no other entry that diverts names.
+    DivertRest,
     /// What a station says that is away.
     Presence,
 }
@@ -41,6 +43,8 @@ const ETHER_TYPES: [u16; 2] = [0x0800, 0x86dd];
 const ARP: u16 = 0x0806;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
 /// `OFPVID_PRESENT`.
 const VLAN_PRESENT: u16 = 0x1000;
 /// `OFPVID_NONE`.
@@ -59,13 +63,14 @@ impl Kind {
             Self::Count => 3,
             Self::Divert => DIVERTS,
             Self::Presence => DIVERTS | 1,
+            Self::DivertRest => DIVERTS | 2,
         };
         COOKIE | kind << KIND_SHIFT
     }
 
     /// What an entry with this cookie is for; [`None`]: it is somebody else's.
     pub(crate) fn of(cookie: u64) -> Option<Self> {
-        [Self::Path, Self::Watch, Self::Count, Self::Divert, Self::Presence]
+        [Self::Path, Self::Watch, Self::Count, Self::Divert, Self::Presence, Self::DivertRest]
             .into_iter()
             .find(|kind| kind.cookie() == cookie & !INSTANCE_MASK)
     }
@@ -75,7 +80,7 @@ impl Kind {
         lowest.saturating_add(match self {
             Self::Path => 0,
             // These two have no packet in common: what is watched is not counted.
-            Self::Watch | Self::Count => 1,
+            Self::Watch | Self::Count | Self::DivertRest => 1,
             // Of what one station that is away sends to another either may take hold: both hand it back or keep it.
             Self::Divert | Self::Presence => 2,
         })
@@ -144,15 +149,10 @@ impl Band {
     }
 
     /// What is for a station that is away, of the kinds that are held or dropped. Packets that were handed back are not matched
-    /// again. `vlan`: its frames' tag. What comes in without one may be of the same VLAN: ports that
-    /// are members of one only set it behind the tables. Where it is not, it is of no use to anybody when it is handed back.
-    pub(crate) fn capture(&self, station: EthAddr, vlan: Option<u16>, udp: Treatment) -> Vec<Body> {
-        let tags = match vlan {
-            None => vec![None],
-            Some(id) => vec![Some(Masked::exact(VLAN_PRESENT | id)), Some(Masked::exact(NO_VLAN))],
-        };
-        let capture = |&tag: &Option<Masked<u16>>| self.capture_tagged(station, tag, udp);
-        tags.iter().flat_map(capture).collect()
+    /// again. `alone`: no station of another VLAN has its address.
+    pub(crate) fn capture(&self, station: StationId, alone: bool, not_tcp: NotTcp) -> Vec<Body> {
+        let tags = tags(station, alone);
+        tags.iter().flat_map(|&tag| self.capture_tagged(station.address, tag, not_tcp)).collect()
     }
 
     /// What a station says that is believed to be away.
@@ -167,33 +167,40 @@ impl Band {
         Body::FlowMod(removal(from(station)))
     }
 
-    fn capture_tagged(&self, station: EthAddr, tag: Option<Masked<u16>>, udp: Treatment) -> Vec<Body> {
+    fn capture_tagged(&self, station: EthAddr, tag: Option<Masked<u16>>, not_tcp: NotTcp) -> Vec<Body> {
         let arrived =
             |matches: Match| Match { metadata: Some(Masked::exact(ARRIVED)), vlan_vid: tag, ..matches };
-        let over_ip = |protocol: u8| {
-            ETHER_TYPES.map(|eth_type| Match {
-                eth_type: Some(eth_type),
-                ip_proto: Some(protocol),
-                ..to(station)
-            })
+        let over = |eth_type, ip_proto| Match { eth_type: Some(eth_type), ip_proto, ..to(station) };
+        let add = |kind, matches, held: bool| {
+            let actions = if held { vec![output(PortNo::CONTROLLER)] } else { Vec::new() };
+            self.add_for(self.divert_timeout, kind, arrived(matches), actions)
         };
+        let [v4, v6] = ETHER_TYPES;
+        let mut entries: Vec<Body> =
+            ETHER_TYPES.map(|version| add(Kind::Divert, over(version, Some(TCP)), true)).into();
         // A neighbour that asks in vain forgets where the station is, and what it sends then cannot be held.
-        let asked = Match { eth_type: Some(ARP), ..to(station) };
-        let controller = || vec![output(PortNo::CONTROLLER)];
-        let add = |kind, matches, actions| self.add_for(self.divert_timeout, kind, arrived(matches), actions);
-        let mut entries: Vec<Body> = over_ip(TCP).map(|tcp| add(Kind::Divert, tcp, controller())).into();
-        match udp {
-            Treatment::Pass => {}
-            Treatment::Hold => entries.extend(over_ip(UDP).map(|udp| add(Kind::Divert, udp, controller()))),
-            Treatment::Drop => entries.extend(over_ip(UDP).map(|udp| add(Kind::Divert, udp, Vec::new()))),
+        entries.push(add(Kind::Divert, Match { eth_type: Some(ARP), ..to(station) }, true));
+        if !NotTcp::lets_pass([not_tcp.udp, not_tcp.quic]) {
+            // Only the controller tells them apart.
+            let held = [not_tcp.udp, not_tcp.quic] != [Treatment::Drop; 2];
+            entries.extend(ETHER_TYPES.map(|version| add(Kind::Divert, over(version, Some(UDP)), held)));
         }
-        entries.push(add(Kind::Divert, asked, controller()));
+        if !NotTcp::lets_pass([not_tcp.icmp]) {
+            entries.push(add(Kind::Divert, over(v4, Some(ICMP)), not_tcp.icmp == Treatment::Hold));
+            // Neighbours ask by ICMPv6.
+            entries.push(add(Kind::Divert, over(v6, Some(ICMPV6)), true));
+        }
+        if !NotTcp::lets_pass([not_tcp.other]) {
+            // What is to pass is among it.
+            entries.extend(ETHER_TYPES.map(|version| add(Kind::DivertRest, over(version, None), true)));
+        }
         entries
     }
 
-    /// All that diverts what is for it goes.
-    pub(crate) fn free(station: EthAddr) -> Body {
-        Body::FlowMod(removal(to(station)))
+    /// All that [`Band::capture`] diverts goes.
+    pub(crate) fn free(station: StationId, alone: bool) -> impl Iterator<Item = Body> {
+        let tagged = move |vlan_vid| Body::FlowMod(removal(Match { vlan_vid, ..to(station.address) }));
+        tags(station, alone).into_iter().map(tagged)
     }
 
     /// The entry that diverts goes.
@@ -220,7 +227,7 @@ impl Band {
     fn add(&self, kind: Kind, matches: Match, actions: Vec<Action>) -> Body {
         let timeout = match kind {
             Kind::Path | Kind::Watch | Kind::Count => self.path_timeout,
-            Kind::Divert | Kind::Presence => self.hold_expiry,
+            Kind::Divert | Kind::DivertRest | Kind::Presence => self.hold_expiry,
         };
         // The first whole second after it: an entry never goes before the controller thinks so.
         self.add_for(timeout + Duration::from_secs(1), kind, matches, actions)
@@ -228,7 +235,11 @@ impl Band {
 
     /// `timeout`: whole seconds of it.
     fn add_for(&self, timeout: Duration, kind: Kind, matches: Match, actions: Vec<Action>) -> Body {
-        let flags = if kind == Kind::Divert { FlowModFlags::SEND_FLOW_REM } else { FlowModFlags::default() };
+        let flags = if matches!(kind, Kind::Divert | Kind::DivertRest) {
+            FlowModFlags::SEND_FLOW_REM
+        } else {
+            FlowModFlags::default()
+        };
         // No actions is no instruction: the packet is dropped.
         let instructions =
             if actions.is_empty() { Vec::new() } else { vec![Instruction::ApplyActions(actions)] };
@@ -292,6 +303,19 @@ pub(crate) fn forget_all(instance: u32) -> Body {
 pub(crate) fn packet_out(port: PortNo, data: bytes::Bytes) -> Body {
     let actions = vec![output(port)];
     Body::PacketOut(PacketOut { buffer_id: NO_BUFFER, in_port: PortNo::CONTROLLER, actions, data })
+}
+
+/// What tags of what is for a station are matched. What comes in without one may be of its VLAN: ports that are members of one
+/// only set it behind the tables. Where it is not, it is of no use to anybody when it is handed back, unless another station has
+/// the address.
+fn tags(station: StationId, alone: bool) -> Vec<Option<Masked<u16>>> {
+    match station.vlan {
+        None => vec![None],
+        Some(id) => {
+            let untagged = alone.then(|| Some(Masked::exact(NO_VLAN)));
+            [Some(Some(Masked::exact(VLAN_PRESENT | id))), untagged].into_iter().flatten().collect()
+        }
+    }
 }
 
 fn from(station: EthAddr) -> Match {
@@ -407,37 +431,76 @@ mod tests {
     fn the_way_goes_without_what_diverts() {
         let removed = flow_mod(Band::unlead(STATION));
         let goes = |kind: Kind| kind.cookie() & removed.cookie_mask == removed.cookie & removed.cookie_mask;
-        let kinds = [Kind::Path, Kind::Watch, Kind::Count, Kind::Divert, Kind::Presence];
-        assert_eq!(kinds.map(goes), [true, true, true, false, false]);
+        let kinds = [Kind::Path, Kind::Watch, Kind::Count, Kind::Divert, Kind::DivertRest, Kind::Presence];
+        assert_eq!(kinds.map(goes), [true, true, true, false, false, false]);
         assert_eq!(removed.matches, to(STATION));
+    }
+
+    fn captured(vlan: Option<u16>, alone: bool, not_tcp: NotTcp) -> Vec<FlowMod> {
+        let station = StationId { address: STATION, vlan };
+        BAND.capture(station, alone, not_tcp).into_iter().map(flow_mod).collect()
+    }
+
+    fn named(entry: &FlowMod) -> (Option<u16>, Option<u8>) {
+        (entry.matches.eth_type, entry.matches.ip_proto)
     }
 
     #[test]
     fn what_is_captured_lives_two_seconds_and_is_no_more_than_tcp() {
-        let entries = |udp| BAND.capture(STATION, None, udp).into_iter().map(flow_mod).collect::<Vec<_>>();
-        let seen = |entry: &FlowMod| (entry.matches.eth_type, entry.matches.ip_proto);
-        let of: Vec<_> = entries(Treatment::Pass).iter().map(seen).collect();
+        let of: Vec<_> = captured(None, true, NotTcp::PASS).iter().map(named).collect();
         let tcp = [(Some(0x0800), Some(6)), (Some(0x86dd), Some(6))];
         assert_eq!(of[..2], tcp);
         assert_eq!(of[2..], [(Some(0x0806), None)], "and who asks for it");
-        for entry in entries(Treatment::Hold) {
-            assert_eq!((entry.hard_timeout, entry.priority), (2, 102));
+        let all = NotTcp { icmp: Treatment::Hold, other: Treatment::Hold, ..NotTcp::DATAGRAMS };
+        let entries = captured(None, true, all);
+        assert_eq!(entries.len(), 9);
+        for entry in entries {
+            let rest = entry.matches.ip_proto.is_none() && entry.matches.eth_type != Some(ARP);
+            assert_eq!((entry.hard_timeout, entry.priority), (2, if rest { 101 } else { 102 }));
             assert_eq!(entry.matches.metadata, Some(Masked::exact(0)), "not what was handed back");
             assert_eq!(entry.matches.eth_dst, Some(Masked::exact(STATION)));
             assert_eq!(entry.matches.vlan_vid, None);
             assert_eq!(entry.instructions, [Instruction::ApplyActions(vec![output(PortNo::CONTROLLER)])]);
         }
-        let dropped = entries(Treatment::Drop);
-        let udp: Vec<_> = dropped.iter().filter(|entry| entry.matches.ip_proto == Some(17)).collect();
-        assert!(udp.len() == 2 && udp.iter().all(|entry| entry.instructions.is_empty()));
-        let tagged = BAND.capture(STATION, Some(10), Treatment::Pass).into_iter().map(flow_mod);
-        let tags: Vec<_> = tagged.map(|entry| entry.matches.vlan_vid.unwrap().value).collect();
-        assert_eq!(tags, [0x100a, 0x100a, 0x100a, 0, 0, 0]);
+    }
+
+    #[test]
+    fn switches_drop_what_all_of_is_dropped_and_nobody_asks_by() {
+        use Treatment::{Drop, Hold, Pass};
+        let dropped = |not_tcp| {
+            let entries = captured(None, true, not_tcp);
+            let gone = entries.iter().filter(|entry| entry.instructions.is_empty());
+            gone.map(|entry| named(entry).1.unwrap()).collect::<Vec<_>>()
+        };
+        let of = |udp, quic, icmp, other| dropped(NotTcp { udp, quic, icmp, other });
+        assert_eq!(of(Drop, Drop, Pass, Pass), [17, 17]);
+        assert!(of(Drop, Hold, Pass, Pass).is_empty() && of(Pass, Drop, Pass, Pass).is_empty());
+        assert_eq!(of(Pass, Pass, Drop, Drop), [1], "ICMPv6 and the rest are looked at first");
+        let diverted = |not_tcp| captured(None, true, not_tcp).len();
+        assert_eq!(diverted(NotTcp { udp: Hold, ..NotTcp::PASS }), 5);
+        assert_eq!(diverted(NotTcp { quic: Hold, ..NotTcp::PASS }), 5);
+        assert_eq!(diverted(NotTcp { icmp: Hold, ..NotTcp::PASS }), 5);
+        assert_eq!(diverted(NotTcp { other: Hold, ..NotTcp::PASS }), 5);
+    }
+
+    #[test]
+    fn what_has_no_tag_is_captured_for_the_only_one_of_an_address() {
+        let tags = |entries: Vec<FlowMod>| {
+            entries.iter().map(|entry| entry.matches.vlan_vid.unwrap().value).collect::<Vec<_>>()
+        };
+        assert_eq!(tags(captured(Some(10), true, NotTcp::PASS)), [0x100a, 0x100a, 0x100a, 0, 0, 0]);
+        assert_eq!(tags(captured(Some(10), false, NotTcp::PASS)), [0x100a; 3]);
+        let freed = |vlan, alone| {
+            Band::free(StationId { address: STATION, vlan }, alone).map(flow_mod).collect::<Vec<_>>()
+        };
+        assert_eq!(tags(freed(Some(10), true)), [0x100a, 0]);
+        assert_eq!(tags(freed(Some(10), false)), [0x100a]);
+        assert_eq!(freed(None, true), [removal(to(STATION))]);
     }
 
     #[test]
     fn a_cookie_says_what_its_entry_is_for() {
-        for kind in [Kind::Path, Kind::Watch, Kind::Count, Kind::Divert, Kind::Presence] {
+        for kind in [Kind::Path, Kind::Watch, Kind::Count, Kind::Divert, Kind::DivertRest, Kind::Presence] {
             assert_eq!(Kind::of(kind.cookie() | 7), Some(kind), "whoever made it");
         }
         assert_eq!(Kind::of(COOKIE), None);

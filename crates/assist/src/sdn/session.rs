@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use handfast_core::{Duration, Instant};
-use handfast_wire::openflow::{Body, Error, EthAddr, Hello, Message, PortNo, VERSION};
+use handfast_wire::openflow::{Body, Error, Hello, Message, PortNo, VERSION};
 
-use super::{Config, ConnId, Mode, Outbox, Record, Steering};
+use super::{Config, ConnId, Mode, Outbox, Record, StationId, Steering};
 
 /// How far a connection has come (§6.3 of the `OpenFlow` specification, connection setup).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ struct Session {
     /// The packet-out that tries that.
     trial: Option<u32>,
     /// Orders for stations of which a refusal is to be told.
-    orders: BTreeMap<u32, EthAddr>,
+    orders: BTreeMap<u32, StationId>,
 }
 
 /// What a message means for whoever is above.
@@ -63,7 +63,7 @@ pub(crate) enum Heard {
     /// A switch refused to watch handshakes: its rules want renewing without that.
     NoHandshakes(u64),
     /// A switch refused an entry for a station: type and code of its error.
-    Refused(EthAddr, u16, u16),
+    Refused(StationId, u16, u16),
     /// A barrier is passed.
     Barrier(u32),
     /// It is for the rules' owner.
@@ -156,7 +156,7 @@ impl Switches {
     /// As [`Switches::order`], for a station that is told if the switch refuses.
     pub(crate) fn order_for(
         &mut self,
-        station: EthAddr,
+        station: StationId,
         datapath_id: u64,
         body: Body,
         out: &mut Outbox,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use handfast_core::{Duration, Instant};
 use handfast_wire::Solicitation;
-use handfast_wire::openflow::{EthAddr, PortNo};
+use handfast_wire::openflow::PortNo;
 use handfast_wire::tcp::Segment;
 
 use super::classify::Class;
@@ -22,7 +22,7 @@ use super::release::{Passed, Returning};
 use super::rules::{Band, hand_back, packet_out};
 use super::session::Switches;
 use super::zwa::Ledger;
-use super::{ApId, Config, ConnectionKey, Counters, Outbox, Policy, Record, Steering};
+use super::{ApId, Config, ConnectionKey, Counters, Outbox, Policy, Record, StationId, Steering};
 
 /// What all stations share.
 pub(crate) struct Shared {
@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) datagrams: u64,
     /// Whether as many stations are away, besides the one that is spoken of, as may be.
     pub(crate) full: bool,
+    /// Whether the one that is spoken of has its address to itself.
+    pub(crate) alone: bool,
 }
 
 impl Shared {
@@ -80,14 +82,14 @@ enum State {
 
 #[derive(Debug)]
 pub(crate) struct Station {
-    address: EthAddr,
+    id: StationId,
     epoch: u64,
     state: State,
     hold: Hold,
     /// Where it was last, as far as is known.
     last: Option<ApId>,
-    /// Under [`Steering::Overlay`]: the tag of its frames where it was last.
-    vlan: Option<u16>,
+    /// Under [`Steering::Overlay`]: whether no other station has its address. What has no tag may otherwise be for either.
+    alone: bool,
     /// When what diverts is to be renewed.
     renew: Option<Instant>,
     /// When a repetition may pass again.
@@ -115,50 +117,45 @@ impl Station {
     /// A station that is heard of for the first time, as associated.
     pub(crate) fn associated(
         now: Instant,
-        address: EthAddr,
+        id: StationId,
         ap: ApId,
         epoch: u64,
         shared: &mut Shared,
         out: &mut Outbox,
     ) -> Self {
         let state = State::Present { ap, renew: now };
-        let mut this = Self::new(address, epoch, state, shared);
+        let mut this = Self::new(id, epoch, state, shared);
         this.open_way(now, ap, shared, out);
-        out.record(Record::Associated { station: address, ap, epoch });
+        out.record(Record::Associated { station: id, ap, epoch });
         this
     }
 
     /// A station that is heard of for the first time, as gone from `ap`.
     pub(crate) fn away(
         now: Instant,
-        address: EthAddr,
+        id: StationId,
         ap: ApId,
         epoch: u64,
         shared: &mut Shared,
         out: &mut Outbox,
     ) -> Self {
         let state = State::Away { since: now, expires: now };
-        let mut this = Self::new(address, epoch, state, shared);
+        let mut this = Self::new(id, epoch, state, shared);
         // It is not known which way packets for it take.
         this.sources = None;
         if Self::overlaid(shared) {
-            this.is_last_at(ap, shared);
+            this.last = Some(ap);
         }
         this.leave(now, epoch, shared, out);
         this
     }
 
-    fn new(address: EthAddr, epoch: u64, state: State, shared: &Shared) -> Self {
+    fn new(id: StationId, epoch: u64, state: State, shared: &Shared) -> Self {
         let ledger = (shared.config.policy == Policy::ZeroWindow).then(Ledger::default);
         let sources = (!shared.config.fabric.hosts.is_empty()).then(BTreeSet::new);
         let (hold, installed) = (Hold::default(), BTreeSet::new());
-        let (last, vlan, renew, repeats, unhelped) = (None, None, None, Instant::ZERO, false);
-        Self { address, epoch, state, hold, last, vlan, renew, repeats, unhelped, sources, installed, ledger }
-    }
-
-    fn is_last_at(&mut self, ap: ApId, shared: &Shared) {
-        self.last = Some(ap);
-        self.vlan = shared.config.fabric.access_point(ap).and_then(|at| at.vlan);
+        let (last, alone, renew, repeats, unhelped) = (None, shared.alone, None, Instant::ZERO, false);
+        Self { id, epoch, state, hold, last, alone, renew, repeats, unhelped, sources, installed, ledger }
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -242,7 +239,7 @@ impl Station {
         }
         let Some(port) = shared.config.fabric.port_towards(datapath_id, ap) else { return };
         let watch = shared.config.policy.holds() && shared.switches.watches(datapath_id);
-        for rule in shared.band().path(self.address, port, watch) {
+        for rule in shared.band().path(self.id.address, port, watch) {
             shared.switches.order(datapath_id, rule, out);
         }
         self.count_all(datapath_id, ap, shared, out);
@@ -252,7 +249,7 @@ impl Station {
         if Self::overlaid(shared) {
             return self.capture(datapath_id, shared, out);
         }
-        let rule = shared.band().divert(self.address, shared.config.policy.holds());
+        let rule = shared.band().divert(self.id.address, shared.config.policy.holds());
         shared.switches.order(datapath_id, rule, out);
     }
 
@@ -260,7 +257,7 @@ impl Station {
     fn open_way(&mut self, now: Instant, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
         if Self::overlaid(shared) {
             self.free(shared, out);
-            self.is_last_at(ap, shared);
+            self.last = Some(ap);
             return self.settle_down(now, shared);
         }
         self.last = Some(ap);
@@ -268,13 +265,13 @@ impl Station {
         for &datapath_id in &way {
             self.lead(datapath_id, ap, shared, out);
             if !matches!(self.state, State::Present { .. }) {
-                let rule = shared.band().undivert(self.address);
+                let rule = shared.band().undivert(self.id.address);
                 shared.switches.order(datapath_id, rule, out);
             }
         }
         // [sdn] §3.4: the flows of a station are deleted where its way does not lead any more.
         for &datapath_id in self.installed.difference(&way) {
-            shared.switches.order(datapath_id, Band::forget(self.address), out);
+            shared.switches.order(datapath_id, Band::forget(self.id.address), out);
         }
         self.installed = way;
         self.state = State::Present { ap, renew: now + shared.config.path_timeout / 2 };
@@ -296,10 +293,10 @@ impl Station {
             if led && !self.ask(datapath_id, from, shared, out) {
                 // If the controller dies, what diverts ends first: then the switch is to find the station as it would
                 // without us, and not to follow a way to where it was.
-                shared.switches.order(datapath_id, Band::unlead(self.address), out);
+                shared.switches.order(datapath_id, Band::unlead(self.id.address), out);
             }
         }
-        out.record(Record::Away { station: self.address, epoch });
+        out.record(Record::Away { station: self.id, epoch });
     }
 
     /// It is associated with an access point: again, or with another one.
@@ -312,7 +309,7 @@ impl Station {
         out: &mut Outbox,
     ) {
         self.epoch = epoch;
-        out.record(Record::Associated { station: self.address, ap, epoch });
+        out.record(Record::Associated { station: self.id, ap, epoch });
         let away = !matches!(self.state, State::Present { .. });
         self.take_over(away, shared, out);
         if Self::overlaid(shared) {
@@ -320,7 +317,7 @@ impl Station {
                 self.unlisten(shared, out);
             }
             self.announce(ap, shared, out);
-            self.is_last_at(ap, shared);
+            self.last = Some(ap);
             if self.unhelped {
                 return self.open_way(now, ap, shared, out);
             }
@@ -408,25 +405,24 @@ impl Station {
         true
     }
 
-    /// A packet for it that is not held has come.
-    pub(crate) fn on_other(&mut self, class: Class, frame: &Frame, shared: &mut Shared, out: &mut Outbox) {
-        match self.state {
-            State::Away { .. } => {
-                let Origin { datapath_id, in_port } = frame.origin;
-                if let Some(answer) = self.answer_neighbour(frame) {
-                    shared.counters.neighbours += 1;
-                    shared.switches.order(datapath_id, packet_out(in_port, answer), out);
-                } else if Self::overlaid(shared) {
-                    shared.counters.passed_other[class as usize] += 1;
-                    shared.hand_back(frame, out);
-                } else {
-                    shared.counters.dropped_other[class as usize] += 1;
-                }
-            }
-            State::Present { ap, .. } | State::Returning(Returning { ap, .. }) => {
-                self.pass(class, ap, frame, shared, out);
-            }
+    /// A packet for it that is neither TCP nor a datagram has come.
+    pub(crate) fn on_other(
+        &mut self,
+        now: Instant,
+        class: Class,
+        frame: &Frame,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) {
+        if self.is_away()
+            && let Some(answer) = self.answer_neighbour(frame)
+        {
+            let Origin { datapath_id, in_port } = frame.origin;
+            shared.counters.neighbours += 1;
+            shared.switches.order(datapath_id, packet_out(in_port, answer), out);
+            return;
         }
+        self.treat(now, class, frame, shared, out);
     }
 
     /// A packet goes on at once.
@@ -441,7 +437,7 @@ impl Station {
     /// has known the answer; addresses to which no connection was seen are not answered for.
     fn answer_neighbour(&self, frame: &Bytes) -> Option<Bytes> {
         let asked = Solicitation::parse(frame)?;
-        self.hold.leads_to(asked.target).then(|| asked.answer(self.address).into())
+        self.hold.leads_to(asked.target).then(|| asked.answer(self.id.address).into())
     }
 
     /// Sends what is held, as far as its pace allows.
@@ -473,7 +469,7 @@ impl Station {
         let (ap, took) = (returning.ap, now.since(returning.since));
         self.open_way(now, ap, shared, out);
         let datagrams = self.hold.datagrams.take_counts();
-        out.record(Record::Released { station: self.address, segments, bytes, took, datagrams });
+        out.record(Record::Released { station: self.id, segments, bytes, took, datagrams });
     }
 
     /// Drops what is held of TCP; how many frames that were.
@@ -510,7 +506,7 @@ impl Station {
                     shared.counters.unsettled += 1;
                 } else {
                     let datagrams = self.hold.datagrams.take_counts();
-                    out.record(Record::Undelivered { station: self.address, segments, datagrams });
+                    out.record(Record::Undelivered { station: self.id, segments, datagrams });
                 }
                 // It is associated: its way is made where switches are, and at the others when they come.
                 self.open_way(now, ap, shared, out);
@@ -533,11 +529,11 @@ impl Station {
             self.free(shared, out);
         } else {
             for datapath_id in self.reinstalled(shared) {
-                shared.switches.order(datapath_id, Band::forget(self.address), out);
+                shared.switches.order(datapath_id, Band::forget(self.id.address), out);
             }
         }
         let datagrams = self.hold.datagrams.take_counts();
-        out.record(Record::Expired { station: self.address, segments, datagrams });
+        out.record(Record::Expired { station: self.id, segments, datagrams });
     }
 
     /// Sends all that is held to where the station is, whatever its pace, or drops it where that is not possible; how many

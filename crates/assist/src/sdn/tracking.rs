@@ -2,14 +2,12 @@
 
 use std::collections::VecDeque;
 
-use handfast_wire::openflow::EthAddr;
-
-use super::ConnectionKey;
+use super::{ConnectionKey, StationId};
 
 /// The order of handshakes. Entries of connections that were forgotten since stay until they are met.
 #[derive(Debug, Default)]
 pub(crate) struct Tracking {
-    order: VecDeque<(EthAddr, ConnectionKey)>,
+    order: VecDeque<(StationId, ConnectionKey)>,
     connections: usize,
 }
 
@@ -20,7 +18,7 @@ impl Tracking {
     }
 
     /// A queue was made.
-    pub(crate) fn opened(&mut self, station: EthAddr, key: ConnectionKey) {
+    pub(crate) fn opened(&mut self, station: StationId, key: ConnectionKey) {
         self.order.push_back((station, key));
         self.connections += 1;
     }
@@ -36,17 +34,17 @@ impl Tracking {
     }
 
     /// Keeps the entries of connections that are known.
-    pub(crate) fn retain(&mut self, mut known: impl FnMut(&EthAddr, &ConnectionKey) -> bool) {
+    pub(crate) fn retain(&mut self, mut known: impl FnMut(&StationId, &ConnectionKey) -> bool) {
         self.order.retain(|(station, key)| known(station, key));
     }
 
     /// The oldest entry.
-    pub(crate) fn oldest(&mut self) -> Option<(EthAddr, ConnectionKey)> {
+    pub(crate) fn oldest(&mut self) -> Option<(StationId, ConnectionKey)> {
         self.order.pop_front()
     }
 
     /// An entry that was met, but of which something is held: it counts as new.
-    pub(crate) fn keep(&mut self, station: EthAddr, key: ConnectionKey) {
+    pub(crate) fn keep(&mut self, station: StationId, key: ConnectionKey) {
         self.order.push_back((station, key));
     }
 

@@ -26,7 +26,7 @@ fn ignored(world: &World) -> Vec<Ignored> {
 
 fn evicted(world: &World) -> Vec<EthAddr> {
     let who = |(_, record): &(_, Record)| match record {
-        Record::Evicted { station, .. } => Some(*station),
+        Record::Evicted { station, .. } => Some(station.address),
         _ => None,
     };
     world.records.iter().filter_map(who).collect()

@@ -3,12 +3,14 @@
 mod absence;
 mod datagrams;
 mod faults;
+mod namesakes;
 mod neighbours;
 mod overlay;
 mod passing;
 mod properties;
 mod roam;
 mod roles;
+mod sessions;
 mod ways;
 mod world;
 mod zero_window;

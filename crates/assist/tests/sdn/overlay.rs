@@ -1,7 +1,7 @@
 //! The controller as an overlay: the switch's own rules lead, and entries divert TCP only while a station is away or its
 //! release runs.
 
-use handfast_assist::sdn::{Config, Departure, Policy, Record, Steering, Treatment, Unhelped, What};
+use handfast_assist::sdn::{Config, Departure, NotTcp, Policy, Record, Steering, Treatment, Unhelped, What};
 use handfast_wire::openflow::PortNo;
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Ethernet, Packet, Payload};
@@ -69,7 +69,8 @@ fn what_is_no_tcp_passes_unless_it_is_to_be_held_or_dropped() {
     for (udp, passes, later) in
         [(Treatment::Pass, true, false), (Treatment::Hold, false, true), (Treatment::Drop, false, false)]
     {
-        let mut world = World::with_station(Config { udp, ..overlay() }, ms(1));
+        let not_tcp = NotTcp { udp, ..NotTcp::PASS };
+        let mut world = World::with_station(Config { not_tcp, ..overlay() }, ms(1));
         world.tell(0, 1, What::Disassociated);
         world.wait(ms(10));
         let tag = world.datagram(100);
@@ -79,6 +80,44 @@ fn what_is_no_tcp_passes_unless_it_is_to_be_held_or_dropped() {
         world.tell(1, 2, What::Associated);
         world.wait(ms(500));
         assert_eq!(normal(&world).contains(&(WIRED, tag)), later, "{udp:?}");
+    }
+}
+
+#[test]
+fn each_kind_of_what_is_no_tcp_is_treated_as_it_is_told() {
+    // By its protocol and its ports: voice, QUIC, a ping, SCTP.
+    let kinds = [(17, [5004, 5004]), (17, [443, 50_000]), (1, [0x0800, 0]), (132, [80, 80])];
+    let treatments = [Treatment::Pass, Treatment::Hold, Treatment::Drop];
+    for (kind, treatment) in (0..4).flat_map(|kind| treatments.map(|treatment| (kind, treatment))) {
+        let of = |other| if kind == other { treatment } else { Treatment::Pass };
+        let not_tcp = NotTcp { udp: of(0), quic: of(1), icmp: of(2), other: of(3) };
+        let mut world = World::with_station(Config { not_tcp, ..overlay() }, ms(1));
+        world.tell(0, 1, What::Disassociated);
+        world.wait(ms(10));
+        let say = |world: &mut World| {
+            kinds.map(|(protocol, ports)| {
+                let payload =
+                    [&ports.map(u16::to_be_bytes).concat()[..], &[0, 108, 0, 0], &[7; 100]].concat();
+                world.packet(Body::Other { protocol, payload: Payload::Bytes(payload.into()) })
+            })
+        };
+        let away = say(&mut world);
+        world.wait(ms(100));
+        let went = |world: &World, tags: [u16; 4]| tags.map(|tag| normal(world).contains(&(WIRED, tag)));
+        let others = [0, 1, 2, 3].map(|other| other != kind || treatment == Treatment::Pass);
+        assert_eq!(went(&world, away), others, "{kind} {treatment:?}");
+        world.left.clear();
+        world.tell(1, 2, What::Associated);
+        world.wait(ms(1));
+        say(&mut world);
+        world.wait(ms(500));
+        let held = [0, 1, 2, 3].map(|other| other == kind && treatment == Treatment::Hold);
+        assert_eq!(went(&world, away), held, "{kind} {treatment:?}");
+        let counters = world.plane.controller().counters();
+        assert_eq!(counters.datagrams_held > 0, treatment == Treatment::Hold);
+        // What the switch drops it drops until the release has run.
+        let least = if treatment == Treatment::Drop { 3 } else { 4 };
+        assert!((least..=5).contains(&normal(&world).len()));
     }
 }
 

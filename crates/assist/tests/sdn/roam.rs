@@ -331,7 +331,7 @@ fn the_station_is_associated_again_where_it_was() {
     world.tell(0, 2, What::Associated);
     world.wait(ms(10));
     assert_eq!(world.tags_by(AP[0]), [held]);
-    let associated = Record::Associated { station: STATION, ap: ApId(0), epoch: 2 };
+    let associated = Record::Associated { station: STATION.into(), ap: ApId(0), epoch: 2 };
     assert!(world.records.iter().any(|(_, record)| *record == associated));
 }
 
@@ -347,7 +347,7 @@ fn of_stations_that_come_back_together_each_waits_for_its_own_barrier() {
         world.wait(ms(20));
     }
     let released = world.records.iter().filter_map(|(_, record)| match record {
-        Record::Released { station, .. } => Some(*station),
+        Record::Released { station, .. } => Some(station.address),
         _ => None,
     });
     assert_eq!(released.collect::<Vec<_>>(), stations);

@@ -10,7 +10,7 @@ use super::super::datagrams::{DatagramCounts, Datagrams};
 use super::super::frame::Frame;
 use super::super::release::Returning;
 use super::{Shared, State, Station};
-use crate::sdn::Outbox;
+use crate::sdn::{Config, NotTcp, Outbox, Steering, Treatment};
 
 impl Station {
     /// A datagram for it has come from a switch.
@@ -23,14 +23,30 @@ impl Station {
         out: &mut Outbox,
     ) {
         self.hold.lead_to(address);
+        self.treat(now, class, frame, shared, out);
+    }
+
+    /// What is not TCP is held, passes or is dropped.
+    pub(super) fn treat(
+        &mut self,
+        now: Instant,
+        class: Class,
+        frame: &Frame,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) {
+        let treatment = shared.treatment(class);
         match self.state {
-            State::Away { .. } => {
-                if !shared.config.policy.holds() || !self.keep_datagram(now, frame, shared) {
-                    shared.counters.dropped_other[class as usize] += 1;
+            State::Away { .. } => match treatment {
+                Treatment::Hold if self.keep_datagram(now, frame, shared) => {}
+                Treatment::Hold | Treatment::Drop => shared.counters.dropped_other[class as usize] += 1,
+                Treatment::Pass => {
+                    shared.counters.passed_other[class as usize] += 1;
+                    shared.hand_back(frame, out);
                 }
-            }
+            },
             // Behind those that are held: none overtakes.
-            State::Returning(_) if !self.hold.datagrams.is_empty() => {
+            State::Returning(_) if treatment == Treatment::Hold && !self.hold.datagrams.is_empty() => {
                 if !self.keep_datagram(now, frame, shared) {
                     shared.counters.dropped_other[class as usize] += 1;
                 }
@@ -59,6 +75,20 @@ impl Station {
 }
 
 impl Shared {
+    /// What becomes of what is not TCP while a station is away.
+    fn treatment(&self, class: Class) -> Treatment {
+        let Config { policy, steering, not_tcp, .. } = &self.config;
+        match steering {
+            _ if !policy.holds() => Treatment::Drop,
+            Steering::Overlay => not_tcp.of(class),
+            // Its entries lead nowhere meanwhile: what is not held is lost, whatever it is.
+            Steering::Entries => match NotTcp::DATAGRAMS.of(class) {
+                Treatment::Hold => Treatment::Hold,
+                Treatment::Pass | Treatment::Drop => Treatment::Drop,
+            },
+        }
+    }
+
     /// Does something to a station's datagrams, and counts what that changes for all.
     pub(crate) fn datagrams<T>(&mut self, of: &mut Datagrams, act: impl FnOnce(&mut Datagrams) -> T) -> T {
         let (cost, before) = (of.cost(), of.counts());

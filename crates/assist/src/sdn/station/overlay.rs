@@ -6,7 +6,7 @@ use handfast_core::{Duration, Instant};
 use super::super::announce::layer_2_update;
 use super::super::frame::{Frame, Origin};
 use super::super::rules::{Band, handed_in};
-use super::super::{ApId, Outbox, Record, Steering, Unhelped};
+use super::super::{ApId, Fabric, Outbox, Record, Steering, Unhelped};
 use super::{Shared, State, Station};
 
 /// Between repetitions that pass: a quarter of Linux's shortest timeout (`TCP_RTO_MIN`).
@@ -23,18 +23,18 @@ impl Station {
         if self.unhelped || !shared.config.policy.holds() {
             return;
         }
-        let mut entries = shared.band().capture(self.address, self.vlan, shared.config.udp);
+        let mut entries = shared.band().capture(self.id, self.alone, shared.config.not_tcp);
         if matches!(self.state, State::Away { .. }) {
-            entries.push(shared.band().listen(self.address));
+            entries.push(shared.band().listen(self.id.address));
         }
         for entry in entries {
-            shared.switches.order_for(self.address, datapath_id, entry, out);
+            shared.switches.order_for(self.id, datapath_id, entry, out);
         }
     }
 
     /// It has left: what is held from now on is diverted where it was.
     pub(super) fn leave_overlay(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
-        out.record(Record::Away { station: self.address, epoch: self.epoch });
+        out.record(Record::Away { station: self.id, epoch: self.epoch });
         let why = if shared.full { Some(Unhelped::TooMany) } else { self.obstacle(shared) };
         if let Some(why) = why {
             return self.give_up(why, shared, out);
@@ -48,9 +48,36 @@ impl Station {
     /// All that diverts goes, everywhere.
     pub(super) fn free(&mut self, shared: &mut Shared, out: &mut Outbox) {
         for datapath_id in std::mem::take(&mut self.installed) {
-            shared.switches.order(datapath_id, Band::free(self.address), out);
+            self.free_at(datapath_id, shared, out);
             if matches!(self.state, State::Away { .. }) {
-                shared.switches.order(datapath_id, Band::unlisten(self.address), out);
+                shared.switches.order(datapath_id, Band::unlisten(self.id.address), out);
+            }
+        }
+    }
+
+    fn free_at(&self, datapath_id: u64, shared: &mut Shared, out: &mut Outbox) {
+        for removal in Band::free(self.id, self.alone) {
+            shared.switches.order(datapath_id, removal, out);
+        }
+    }
+
+    /// Whether another station has its address now, in another VLAN. What has no tag passes from then on: it may be for either.
+    pub(crate) fn is_alone(&mut self, alone: bool, shared: &mut Shared, out: &mut Outbox) {
+        if alone == self.alone {
+            return;
+        }
+        if self.installed.is_empty() || !Self::overlaid(shared) {
+            self.alone = alone;
+        } else if self.id.vlan.is_none() {
+            self.give_up(Unhelped::Ambiguous, shared, out);
+            self.alone = alone;
+        } else {
+            for datapath_id in self.installed.clone() {
+                self.free_at(datapath_id, shared, out);
+            }
+            self.alone = alone;
+            for datapath_id in self.installed.clone() {
+                self.capture(datapath_id, shared, out);
             }
         }
     }
@@ -58,7 +85,7 @@ impl Station {
     /// It is back: what it says is left alone.
     pub(super) fn unlisten(&self, shared: &mut Shared, out: &mut Outbox) {
         for &datapath_id in &self.installed {
-            shared.switches.order(datapath_id, Band::unlisten(self.address), out);
+            shared.switches.order(datapath_id, Band::unlisten(self.id.address), out);
         }
     }
 
@@ -81,7 +108,9 @@ impl Station {
     /// Why it cannot be helped while it is away, if so.
     pub(super) fn obstacle(&self, shared: &Shared) -> Option<Unhelped> {
         let at = self.last.and_then(|ap| shared.config.fabric.access_point(ap))?;
-        if !shared.switches.is_ready(at.datapath_id) {
+        if !self.alone && self.id.vlan.is_none() {
+            Some(Unhelped::Ambiguous)
+        } else if !shared.switches.is_ready(at.datapath_id) {
             // What diverts is made when it comes.
             None
         } else if !shared.switches.hands_back(at.datapath_id) {
@@ -102,12 +131,14 @@ impl Station {
         self.free(shared, out);
         self.hand_back_all(shared, out);
         shared.counters.unhelped += 1;
-        out.record(Record::Unhelped { station: self.address, why });
+        out.record(Record::Unhelped { station: self.id, why });
     }
 
     /// Access points have other numbers from now on. Whether those that it has to do with are still there.
-    pub(crate) fn renumber(&mut self, moved: &[Option<ApId>]) -> bool {
-        let new = |ap: ApId| moved.get(ap.0 as usize).copied().flatten();
+    pub(crate) fn renumber(&mut self, moved: &[Option<ApId>], fabric: &Fabric) -> bool {
+        let vlan = self.id.vlan;
+        let same_vlan = |ap: &ApId| fabric.access_point(*ap).is_some_and(|at| at.vlan == vlan);
+        let new = |ap: ApId| moved.get(ap.0 as usize).copied().flatten().filter(same_vlan);
         let here = match &mut self.state {
             State::Present { ap, .. } | State::Returning(super::Returning { ap, .. }) => Some(ap),
             State::Away { .. } => None,
@@ -142,7 +173,7 @@ impl Station {
     pub(super) fn announce(&self, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
         let Some(at) = shared.config.fabric.access_point(ap) else { return };
         if shared.switches.has_port(at.datapath_id, at.port) {
-            let update = layer_2_update(self.address, at.vlan);
+            let update = layer_2_update(self.id.address, at.vlan);
             shared.switches.order(at.datapath_id, handed_in(at.port, update), out);
         }
     }
@@ -169,7 +200,7 @@ impl Station {
             return;
         }
         shared.counters.false_alarms += 1;
-        out.record(Record::Heard { station: self.address });
+        out.record(Record::Heard { station: self.id });
         if let Some(ap) = shared.config.fabric.at_port(from.datapath_id, from.in_port) {
             return self.arrive(now, ap, self.epoch, shared, out);
         }

@@ -32,7 +32,7 @@ impl Station {
         if ledger.open(key, syn)
             && let State::Present { ap, .. } = self.state
         {
-            count(self.address, &key, ap, shared, out);
+            count(self.id.address, &key, ap, shared, out);
         }
     }
 
@@ -51,7 +51,7 @@ impl Station {
             && let State::Present { ap, .. } = self.state
             && let Some(at) = shared.config.fabric.access_point(ap)
         {
-            let rule = shared.band().uncount(self.address, key);
+            let rule = shared.band().uncount(self.id.address, key);
             shared.switches.order(at.datapath_id, rule, out);
         }
     }
@@ -60,7 +60,7 @@ impl Station {
     pub(super) fn count_all(&self, datapath_id: u64, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
         let here = shared.config.fabric.access_point(ap).is_some_and(|at| at.datapath_id == datapath_id);
         for key in self.ledger.iter().flat_map(super::Ledger::connections).filter(|_| here) {
-            count(self.address, key, ap, shared, out);
+            count(self.id.address, key, ap, shared, out);
         }
     }
 
@@ -78,7 +78,7 @@ impl Station {
         else {
             return false;
         };
-        shared.switches.order(datapath_id, Band::statistics(self.address), out);
+        shared.switches.order(datapath_id, Band::statistics(self.id.address), out);
         // The answers are complete when this is passed; what diverts lies above what is asked, so they are final.
         let barrier = shared.switches.barrier(datapath_id, out);
         ledger.depart(datapath_id, barrier);
@@ -104,7 +104,7 @@ impl Station {
         let Some(ledger) = &mut self.ledger else { return };
         shared.counters.given_up += ledger.close_books();
         if let Some(at) = ledger.stand() {
-            shared.switches.order(at, Band::unlead(self.address), out);
+            shared.switches.order(at, Band::unlead(self.id.address), out);
         }
         for key in self.hold.holding().copied().collect::<Vec<_>>() {
             let frames: Vec<Frame> = self.hold.frames(&key).cloned().collect();
@@ -171,7 +171,7 @@ impl Station {
         shared.counters.given_up += ledger.arrive();
         if !away && let Some(at) = from.and_then(|ap| shared.config.fabric.access_point(ap)) {
             // What counts there leads to where it was, and lies above the way.
-            shared.switches.order(at.datapath_id, Band::unlead(self.address), out);
+            shared.switches.order(at.datapath_id, Band::unlead(self.id.address), out);
         }
     }
 
