@@ -113,7 +113,7 @@ class Daemon:
 
     def wait(self, what: str, count: int = 1) -> None:
         """Until its log has as many such lines."""
-        _until(lambda: len(self.said(what)) >= count, lambda: f"{what}: {self.log.read_text()}")
+        until(lambda: len(self.said(what)) >= count, lambda: f"{what}: {self.log.read_text()}")
 
     def tell(self, **event: object) -> dict[str, Any]:
         """Say a line at the association socket; its answer."""
@@ -160,7 +160,7 @@ class Daemon:
                 return bool(self.status()["switches"])
             return False
 
-        _until(commands, lambda: f"no switch: {processes.last_words(self.log)}")
+        until(commands, lambda: f"no switch: {processes.last_words(self.log)}")
 
     def stop(self, how: int = signal.SIGTERM) -> int:
         """End it; its exit code."""
@@ -204,7 +204,7 @@ class Scene:
 
     def diverts(self) -> None:
         """Until a daemon's entries are there: its answer to an event does not wait for them."""
-        _until(self.ours, self.entries)
+        until(self.ours, self.entries)
 
     def enter(self, entry: str) -> None:
         """Add a flow entry, as another controller would."""
@@ -316,7 +316,7 @@ def _tag(beside: list[tuple[int, int, bytes]]) -> int | None:
     return None
 
 
-def _until(done: Callable[[], object], complaint: Callable[[], object]) -> None:
+def until(done: Callable[[], object], complaint: Callable[[], object] = lambda: "in vain") -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not done():
         assert time.monotonic() < deadline, complaint()

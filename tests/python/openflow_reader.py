@@ -147,6 +147,22 @@ def port_description_reply(message: MsgBase) -> Fields:
     return {"more": bool(message.flags), "ports": [port(one) for one in message.body]}
 
 
+def table_reply(message: MsgBase) -> Fields:
+    names = ("table_id", "active_count", "lookup_count", "matched_count")
+    tables = [{name: getattr(one, name) for name in names} for one in message.body]
+    return {"more": bool(message.flags), "tables": tables}
+
+
+def table_features_reply(message: MsgBase) -> Fields:
+    names = ("table_id", "metadata_match", "metadata_write", "config", "max_entries")
+    tables = [
+        {name: getattr(one, name) for name in names}
+        | {"name": one.name.ljust(32, b"\0").hex(), "properties": "".join(map(str, one.properties))}
+        for one in message.body
+    ]
+    return {"more": bool(message.flags), "tables": tables}
+
+
 READERS: dict[str, tuple[str, Callable[[MsgBase], Any]]] = {
     "OFPHello": ("hello", hello),
     "OFPErrorMsg": ("error", error),
@@ -160,6 +176,8 @@ READERS: dict[str, tuple[str, Callable[[MsgBase], Any]]] = {
     "OFPBarrierReply": ("barrier_reply", lambda _: None),
     "OFPRoleReply": ("role_reply", role),
     "OFPFlowStatsReply": ("flow_stats_reply", flow_stats_reply),
+    "OFPTableStatsReply": ("table_reply", table_reply),
+    "OFPTableFeaturesStatsReply": ("table_features_reply", table_features_reply),
     "OFPPortDescStatsReply": ("port_description_reply", port_description_reply),
 }
 READABLE = {name for name, _ in READERS.values()}

@@ -18,7 +18,7 @@ import pytest
 
 from conftest import commanded, real
 from handfast.lab import controller
-from harm_scene import BRIDGE, CORRESPONDENT, DATAPATH, OTHER, STATION, TCP, UDP, Daemon, How, Scene, bridge, tcp, udp
+from harm_scene import BRIDGE, CORRESPONDENT, DATAPATH, OTHER, STATION, TCP, UDP, Daemon, How, Scene, bridge, tcp, udp, until
 
 pytestmark = [real, commanded, pytest.mark.usefixtures("nothing_is_left")]
 
@@ -56,6 +56,29 @@ def test_01_vlan_isolation_holds(scene: Scene) -> None:
     daemon.wait("released")
     assert len(scene.came(3)) == N, "what its own VLAN sent"
     assert scene.came(2) == []
+
+
+def test_01_a_clone_in_another_vlan_is_another_station(scene: Scene) -> None:
+    """It neither moves the station nor ends it, and gets nothing that is held for it."""
+    for port in (1, 2, 3):
+        scene.port(port, "trunks=10,20", "vlan_mode=trunk")
+    daemon = acting(scene, ap1="vlan = 10", ap2="vlan = 20")
+    scene.learn({1: 10, 2: 10})
+    daemon.associated("ap1", 1)
+    daemon.associated("ap2", 7)
+    daemon.disassociated("ap2", 7)
+    scene.diverts()
+    scene.send(1, *(tcp(STATION, 100 * n, vlan=10) for n in range(N)))
+    assert [frame.vlan for frame in scene.came(2)] == [10] * N
+    daemon.disassociated("ap1", 2)
+    daemon.wait("station away", 2)
+    scene.send(1, *(tcp(STATION, 5000 + 100 * n, vlan=10) for n in range(N)))
+    daemon.associated("ap2", 8)
+    daemon.wait("released")
+    assert scene.came(3) == [], "held in VLAN 10"
+    daemon.associated("ap1", 3)
+    daemon.wait("released", 2)
+    assert [frame.vlan for frame in scene.came(2)] == [10] * N
 
 
 def test_02_a_trunk_keeps_its_tags(scene: Scene) -> None:
@@ -128,7 +151,7 @@ def test_a_present_station_has_no_entry_and_one_that_is_away_four(scene: Scene) 
 
 
 def test_datagrams_that_are_to_be_held_leave_in_order_and_only_those_of_the_last_second(scene: Scene) -> None:
-    daemon = acting(scene, more='top.udp = "hold"')
+    daemon = acting(scene, more='[not_tcp]\nudp = "hold"')
     daemon.associated("ap1", 1)
     daemon.disassociated("ap1", 1)
     scene.diverts()
@@ -432,6 +455,49 @@ def test_15_a_refused_entry_is_no_help_and_said_so(scene: Scene) -> None:
     scene.send(1, *(tcp(STATION, 100 * n) for n in range(N)))
     assert len(scene.came(2)) == N
     assert daemon.status()["counters"]["unhelped"] == 1
+
+
+def test_15_a_table_that_is_nearly_full_gets_no_entry(scene: Scene) -> None:
+    """Open vSwitch would drop an entry of somebody else's for it."""
+    limit = ("--id=@t", "create", "flow_table", "flow_limit=200", "overflow_policy=evict")
+    scene.configure("--", *limit, "--", "set", "bridge", BRIDGE, "flow_tables:0=@t")
+    daemon = acting(scene)
+    for n in range(186):
+        scene.enter(f"cookie=0x77,priority=7,hard_timeout=900,ip,nw_src=192.0.2.{n},actions=drop")
+    until(lambda: daemon.status()["tables"][DATAPATH] == {"entries": 187, "most": 200})
+    daemon.associated("ap1", 1)
+    daemon.disassociated("ap1", 1)
+    daemon.wait("station not helped")
+    (said,) = daemon.said("station not helped")
+    assert said["why"] == "the switch's table is as good as full"
+    assert scene.ours() == []
+    assert len([entry for entry in scene.entries() if "cookie=0x77" in entry]) == 186
+    scene.send(1, *(tcp(STATION, 100 * n) for n in range(N)))
+    assert len(scene.came(2)) == N
+
+
+def test_05_after_a_hello_only_its_numbered_events_count(scene: Scene) -> None:
+    daemon = acting(scene)
+    station = STATION.hex(":")
+    old = daemon.tell(event="hello", ap="ap1", stations=[station])["session"]
+    session = daemon.tell(event="hello", ap="ap1", stations=[station])["session"]
+    gone = {"event": "disassociated", "ap": "ap1", "station": station}
+    assert "session is over" in daemon.tell(**gone, session=old, seq=1)["error"]
+    assert "only numbered" in daemon.tell(**gone)["error"]
+    assert "only numbered" in daemon.tell(**gone, epoch=99)["error"]
+    assert "are missing" in daemon.tell(**gone, session=session, seq=2**63)["error"]
+    assert scene.ours() == []
+    assert daemon.tell(**gone, session=session, seq=1) == {"ok": True}
+    scene.diverts()
+    assert "was used" in daemon.tell(**gone, session=session, seq=1)["error"]
+    scene.send(1, *(tcp(STATION, 100 * n) for n in range(N)))
+    # The agent begins anew: the station is there.
+    daemon.tell(event="hello", ap="ap1", stations=[station])
+    daemon.wait("released")
+    assert len(scene.came(2)) == N
+    # And once more, without it.
+    daemon.tell(event="hello", ap="ap1", stations=[])
+    scene.diverts()
 
 
 def test_off_takes_all_entries_out_and_stays_off(scene: Scene) -> None:

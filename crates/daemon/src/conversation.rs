@@ -1,7 +1,9 @@
 //! What a controller is told, as values: what happens in the field can be written down and told again.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
-use handfast_assist::sdn::{ConnId, Controller, Notice, Outbox};
+use handfast_assist::sdn::{ApId, ConnId, Controller, Notice, Outbox, Report};
 use handfast_core::Instant;
 use handfast_wire::openflow::{EthAddr, Message};
 
@@ -28,6 +30,10 @@ pub enum Input {
     },
     /// An access point has news of a station.
     Notice(Notice),
+    /// An agent begins to speak for an access point, and says which stations that has.
+    Hello(ApId, BTreeSet<EthAddr>),
+    /// An agent that has said hello has news of a station.
+    Report(Report),
     /// The controller's deadline has come.
     Timer,
     /// It ends.
@@ -44,6 +50,8 @@ impl Input {
             Self::Disconnected(conn) => controller.disconnected(conn, out),
             Self::Message { conn, message, .. } => controller.on_message(now, conn, message, out),
             Self::Notice(notice) => controller.on_notice(now, notice, out),
+            Self::Hello(ap, stations) => drop(controller.hello(now, ap, &stations, out)),
+            Self::Report(report) => controller.on_report(now, report, out),
             Self::Timer => controller.on_timer(now, out),
             Self::ShutDown => controller.shut_down(out),
         }

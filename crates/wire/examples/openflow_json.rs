@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Write};
 use bytes::Bytes;
 use handfast_wire::openflow::{
     Action, Body, EthAddr, FlowMod, FlowRemoved, FlowStats, FlowStatsRequest, Instruction, Masked, Match,
-    Message, MultipartReply, MultipartRequest, PacketIn, Port,
+    Message, MultipartReply, MultipartRequest, PacketIn, Port, TableFeatures, TableStats,
 };
 use serde_json::{Value, json};
 
@@ -131,6 +131,8 @@ fn flow_removed(removed: &FlowRemoved) -> Value {
 fn multipart_request(request: &MultipartRequest) -> Value {
     match request {
         MultipartRequest::Flow(request) => json!({ "flow_stats_request": flow_stats_request(request) }),
+        MultipartRequest::Table => json!({ "table_request": null }),
+        MultipartRequest::TableFeatures => json!({ "table_features_request": null }),
         MultipartRequest::PortDescription => json!({ "port_description_request": null }),
         MultipartRequest::Other { kind, flags, body } => json!({ "other_multipart_request": {
             "type": kind, "flags": flags, "body": hex::encode(body),
@@ -155,6 +157,14 @@ fn multipart_reply(reply: &MultipartReply) -> Value {
             let flows: Vec<_> = flows.iter().map(flow_stats).collect();
             json!({ "flow_stats_reply": { "more": more, "flows": flows } })
         }
+        MultipartReply::Table { more, tables } => {
+            let tables: Vec<_> = tables.iter().map(table_stats).collect();
+            json!({ "table_reply": { "more": more, "tables": tables } })
+        }
+        MultipartReply::TableFeatures { more, tables } => {
+            let tables: Vec<_> = tables.iter().map(table_features).collect();
+            json!({ "table_features_reply": { "more": more, "tables": tables } })
+        }
         MultipartReply::PortDescription { more, ports } => {
             let ports: Vec<_> = ports.iter().map(port).collect();
             json!({ "port_description_reply": { "more": more, "ports": ports } })
@@ -163,6 +173,27 @@ fn multipart_reply(reply: &MultipartReply) -> Value {
             "type": kind, "flags": flags, "body": hex::encode(body),
         } }),
     }
+}
+
+fn table_stats(table: &TableStats) -> Value {
+    json!({
+        "table_id": table.table_id,
+        "active_count": table.active_count,
+        "lookup_count": table.lookup_count,
+        "matched_count": table.matched_count,
+    })
+}
+
+fn table_features(table: &TableFeatures) -> Value {
+    json!({
+        "table_id": table.table_id,
+        "name": hex::encode(table.name),
+        "metadata_match": table.metadata_match,
+        "metadata_write": table.metadata_write,
+        "config": table.config,
+        "max_entries": table.max_entries,
+        "properties": hex::encode(&table.properties),
+    })
 }
 
 fn flow_stats(flow: &FlowStats) -> Value {

@@ -18,7 +18,7 @@ use super::rules::{Kind, forget_all};
 use super::session::{Heard, Switches};
 use super::station::{Fate, Shared, Station};
 use super::tracking::Tracking;
-use super::{ApId, Config, ConnId, Counters, Outbox, Policy, Record, StationId, Unhelped};
+use super::{ApId, Config, ConnId, Counters, Outbox, Policy, Record, StationId, TableUse, Unhelped};
 
 /// An `OpenFlow` controller that helps TCP over roams. Its driver's part is told in [the module](super).
 pub struct Controller {
@@ -114,6 +114,11 @@ impl Controller {
     /// Switches that take orders, by datapath id.
     pub fn switches(&self) -> Vec<u64> {
         self.shared.switches.ready()
+    }
+
+    /// How full the table of a switch is.
+    pub fn table_use(&self, datapath_id: u64) -> TableUse {
+        self.shared.switches.table_use(datapath_id)
     }
 
     /// A switch has connected.

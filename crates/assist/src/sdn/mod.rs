@@ -49,5 +49,5 @@ pub use outbox::{ConnId, Ignored, Outbox, Output, Record, Unhelped};
 pub use plane::{ControlPlane, Departure};
 pub use report::Report;
 pub use rules::{COOKIE, COOKIE_MASK};
-pub use session::Claim;
+pub use session::{Claim, TableUse};
 pub use station_id::StationId;

@@ -51,6 +51,8 @@ pub enum Unhelped {
     NoPort,
     /// That switch does not take back what it has diverted (`set_field` of metadata, output to its tables).
     NoHandBack,
+    /// That switch's table is as good as full.
+    NoRoom,
     /// That switch refused an entry: type and code of its error.
     Refused(u16, u16),
     /// As many stations are away as may be.

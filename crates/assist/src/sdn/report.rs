@@ -35,7 +35,7 @@ struct Session {
 /// The session of each access point that has said hello.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    of: BTreeMap<ApId, Session>,
+    current: BTreeMap<ApId, Session>,
     last: u64,
 }
 
@@ -49,18 +49,18 @@ impl Sessions {
     /// An agent begins to speak for an access point; whoever did before speaks for it no longer.
     pub(crate) fn begin(&mut self, ap: ApId) -> u64 {
         self.last += 1;
-        self.of.insert(ap, Session { number: self.last, seq: 0 });
+        self.current.insert(ap, Session { number: self.last, seq: 0 });
         self.last
     }
 
-    /// Whether an access point has a session.
-    pub(crate) fn has(&self, ap: ApId) -> bool {
-        self.of.contains_key(&ap)
+    /// The number of an access point's session, if it has one.
+    pub(crate) fn of(&self, ap: ApId) -> Option<u64> {
+        self.current.get(&ap).map(|session| session.number)
     }
 
     /// Whether a report is the next of its session, or near it.
     pub(crate) fn judge(&self, report: &Report) -> Result<(), Ignored> {
-        match self.of.get(&report.ap) {
+        match self.current.get(&report.ap) {
             Some(session) if session.number == report.session => match report.seq {
                 seq if seq <= session.seq => Err(Ignored::Repeated),
                 seq if seq - session.seq > MOST_MISSED => Err(Ignored::Missed),
@@ -73,7 +73,7 @@ impl Sessions {
     /// A report counts.
     pub(crate) fn take(&mut self, report: &Report) -> Result<(), Ignored> {
         self.judge(report)?;
-        if let Some(session) = self.of.get_mut(&report.ap) {
+        if let Some(session) = self.current.get_mut(&report.ap) {
             session.seq = report.seq;
         }
         Ok(())
@@ -82,7 +82,7 @@ impl Sessions {
     /// Access points have other numbers from now on.
     pub(crate) fn renumber(&mut self, moved: &[Option<ApId>]) {
         let new = |(ap, session): (ApId, Session)| Some((moved.get(ap.0 as usize).copied()??, session));
-        self.of = std::mem::take(&mut self.of).into_iter().filter_map(new).collect();
+        self.current = std::mem::take(&mut self.current).into_iter().filter_map(new).collect();
     }
 }
 
@@ -99,9 +99,12 @@ mod tests {
         let mut sessions = Sessions::default();
         sessions.began(5);
         assert_eq!(sessions.take(&report(0, 5121, 1)), Err(Ignored::OldSession), "nobody said hello");
-        assert!(!sessions.has(ApId(0)));
+        assert!(!sessions.of(ApId(0)).is_some());
         let first = sessions.begin(ApId(0));
-        assert_eq!((first, sessions.has(ApId(0)), sessions.has(ApId(1))), (5 * 1024 + 1, true, false));
+        assert_eq!(
+            (first, sessions.of(ApId(0)).is_some(), sessions.of(ApId(1)).is_some()),
+            (5 * 1024 + 1, true, false)
+        );
         assert_eq!(sessions.take(&report(1, first, 1)), Err(Ignored::OldSession), "another's session");
         assert_eq!(sessions.take(&report(0, first, 0)), Err(Ignored::Repeated), "numbers begin at one");
         assert_eq!(sessions.take(&report(0, first, 1)), Ok(()));
@@ -122,7 +125,7 @@ mod tests {
         let numbers = [0, 1, 2].map(|ap| sessions.begin(ApId(ap)));
         assert!(numbers.iter().all(|&number| number < 1 << 53));
         sessions.renumber(&[Some(ApId(1)), None]);
-        assert_eq!([0, 1, 2].map(|ap| sessions.has(ApId(ap))), [false, true, false]);
+        assert_eq!([0, 1, 2].map(|ap| sessions.of(ApId(ap)).is_some()), [false, true, false]);
         assert_eq!(sessions.judge(&report(1, numbers[0], 1)), Ok(()));
     }
 }

@@ -2,12 +2,16 @@
 
 mod claim;
 mod examine;
+mod room;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use handfast_core::{Duration, Instant};
 use handfast_wire::openflow::{Body, Error, Hello, Message, PortNo, VERSION};
+
+use room::Room;
+pub use room::TableUse;
 
 use super::{Config, ConnId, Mode, Outbox, Record, StationId, Steering};
 
@@ -49,6 +53,8 @@ struct Session {
     hands_back: bool,
     /// The packet-out that tries that.
     trial: Option<u32>,
+    /// How full its table is.
+    room: Room,
     /// Orders for stations of which a refusal is to be told.
     orders: BTreeMap<u32, StationId>,
 }
@@ -144,7 +150,10 @@ impl Switches {
     pub(crate) fn order(&mut self, datapath_id: u64, body: Body, out: &mut Outbox) -> bool {
         let Some(&conn) = self.ready.get(&datapath_id) else { return false };
         match self.mode {
-            Mode::Act => drop(self.tell(conn, body, out)),
+            Mode::Act => {
+                self.use_changes(conn, &body);
+                self.tell(conn, body, out);
+            }
             Mode::Observe => {
                 let message = Message { xid: self.next_xid(), body };
                 out.record(Record::Would { datapath_id, message });
@@ -215,6 +224,7 @@ impl Switches {
             ports: BTreeSet::new(),
             hands_back: true,
             trial: None,
+            room: Room::default(),
             orders: BTreeMap::new(),
         };
         self.sessions.insert(conn, session);
@@ -255,7 +265,7 @@ impl Switches {
             self.refuse_rivals(datapath_id, out);
         }
         let Message { xid, body } = message;
-        if self.on_ports(conn, &body) {
+        if self.on_ports(conn, &body) || self.on_room(conn, &body) {
             return Heard::Nothing;
         }
         match (phase, body) {
@@ -401,7 +411,7 @@ impl Switches {
             Phase::Rival(asked) => Some(asked + RIVAL_PATIENCE),
             _ => Some(session.since + READY_WITHIN),
         });
-        silent.chain(late).min()
+        silent.chain(late).chain(self.next_room()).min()
     }
 
     /// Goes on with another configuration. Connections of switches that `known` has a part for now, or had none, begin anew: all
@@ -453,6 +463,7 @@ impl Switches {
                 self.close(conn, "it was not ready in time", out);
             }
         }
+        self.ask_due(now, out);
         let silent = |(&conn, session): (&ConnId, &Session)| {
             (session.heard + self.patience(session) <= now)
                 .then_some((conn, session.asked || session.phase == Phase::Greeting))

@@ -318,6 +318,10 @@ impl Station {
             }
             self.announce(ap, shared, out);
             self.last = Some(ap);
+            let elsewhere = self.way(shared).is_disjoint(&self.installed);
+            if let Some(why) = self.obstacle(shared).filter(|_| away && elsewhere) {
+                self.give_up(why, shared, out);
+            }
             if self.unhelped {
                 return self.open_way(now, ap, shared, out);
             }

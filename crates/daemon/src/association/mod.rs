@@ -2,6 +2,7 @@
 
 mod object;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use handfast_assist::sdn::What;
@@ -11,7 +12,9 @@ use serde_json::Value;
 use object::{Object, nearest};
 
 /// The longest line, its end not counted.
-pub const LONGEST_LINE: usize = 4096;
+///
+/// An access point may have 2,007 stations (IEEE 802.11 §9.4.1.8), each of which takes 20 bytes of its hello.
+pub const LONGEST_LINE: usize = 65_536;
 
 /// What a line asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,10 +25,17 @@ pub enum Request {
         station: EthAddr,
         /// The access point's name in the configuration.
         ap: String,
-        /// Which association it is about; [`None`]: the daemon is to number them.
-        epoch: Option<u64>,
+        /// How it is numbered.
+        number: Number,
         /// What happened.
         what: What,
+    },
+    /// An agent begins to speak for an access point.
+    Hello {
+        /// The access point's name in the configuration.
+        ap: String,
+        /// All its stations.
+        stations: BTreeSet<EthAddr>,
     },
     /// What is known of a station is wrong.
     Forget {
@@ -36,6 +46,22 @@ pub enum Request {
     Reload,
     /// How does the daemon do?
     Status,
+}
+
+/// How news are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// Not at all: the daemon numbers associations as their news come.
+    None,
+    /// The access point numbers associations itself.
+    Epoch(u64),
+    /// By an agent that has said hello: its session, and the place in it.
+    Report {
+        /// What the answer to its hello said.
+        session: u64,
+        /// From one on, by one.
+        seq: u64,
+    },
 }
 
 /// Why a line is none: one line of at most 200 characters, whatever is quoted in it.
@@ -76,9 +102,11 @@ impl Request {
         let object = Object::read(line)?;
         let what = match event(&object)? {
             Event::Alone(word, request) => {
-                return object.other_than("event").map_or(Ok(request), |other| {
-                    Err(LineError::new(&format!("`{word}` has no other keys: leave out `{other}`")))
-                });
+                return only(&object, word, &["event"], "no other keys").map(|()| request);
+            }
+            Event::Hello => {
+                only(&object, "hello", &["event", "ap", "stations"], "only `ap` and `stations`")?;
+                return Ok(Self::Hello { ap: access_point(&object)?, stations: stations(&object)? });
             }
             Event::Forget => {
                 let station = station(text(&object, "station", ADDRESS)?)?;
@@ -87,21 +115,22 @@ impl Request {
             Event::News(what) => what,
         };
         let station = station(text(&object, "station", ADDRESS)?)?;
-        let ap = text(&object, "ap", "the name of an access point")?.to_owned();
-        let number = |epoch: &Value| epoch.as_u64().ok_or_else(|| wrong("epoch", epoch, NUMBER));
-        let epoch = object.get("epoch").map(number).transpose()?;
-        Ok(Self::News { station, ap, epoch, what })
+        if object.get("stations").is_some() {
+            return Err(LineError::new("`stations` is for hello: leave it out"));
+        }
+        Ok(Self::News { station, ap: access_point(&object)?, number: number(&object)?, what })
     }
 }
 
 enum Event {
     Alone(&'static str, Request),
     Forget,
+    Hello,
     News(What),
 }
 
 /// What keys need.
-const EVENTS: &str = "associated, disassociated, forget, reload or status";
+const EVENTS: &str = "associated, disassociated, hello, forget, reload or status";
 const ADDRESS: &str = "an address such as 02:00:0a:00:00:05";
 const NUMBER: &str = "a whole number from 0 to 18446744073709551615";
 
@@ -110,15 +139,52 @@ fn event(object: &Object) -> Result<Event, LineError> {
         "status" => Ok(Event::Alone("status", Request::Status)),
         "reload" => Ok(Event::Alone("reload", Request::Reload)),
         "forget" => Ok(Event::Forget),
+        "hello" => Ok(Event::Hello),
         "associated" => Ok(Event::News(What::Associated)),
         "disassociated" => Ok(Event::News(What::Disassociated)),
         other => {
-            let hint =
-                nearest(other, ["associated", "disassociated", "forget", "reload", "status"].into_iter());
+            let events = ["associated", "disassociated", "hello", "forget", "reload", "status"];
+            let hint = nearest(other, events.into_iter());
             let other = quoted(other);
             Err(LineError::new(&format!("`event` is {other}: expected {EVENTS}{hint}")))
         }
     }
+}
+
+/// Whether an object has these keys and no others.
+fn only(object: &Object, word: &str, keys: &[&str], has: &str) -> Result<(), LineError> {
+    object
+        .other_than(keys)
+        .map_or(Ok(()), |other| Err(LineError::new(&format!("`{word}` has {has}: leave out `{other}`"))))
+}
+
+fn access_point(object: &Object) -> Result<String, LineError> {
+    text(object, "ap", "the name of an access point").map(str::to_owned)
+}
+
+fn number(object: &Object) -> Result<Number, LineError> {
+    let of = |key: &str| {
+        let whole = |number: &Value| number.as_u64().ok_or_else(|| wrong(key, number, NUMBER));
+        object.get(key).map(whole).transpose()
+    };
+    match (of("epoch")?, of("session")?, of("seq")?) {
+        (None, None, None) => Ok(Number::None),
+        (Some(epoch), None, None) => Ok(Number::Epoch(epoch)),
+        (None, Some(session), Some(seq)) => Ok(Number::Report { session, seq }),
+        (Some(_), ..) => Err(LineError::new("`epoch` and `session` exclude each other: leave out one")),
+        (None, None, Some(_)) => {
+            Err(LineError::new("`session` is missing: expected what hello was answered"))
+        }
+        (None, Some(_), None) => Err(LineError::new("`seq` is missing: expected 1, 2, 3, … with each event")),
+    }
+}
+
+fn stations(object: &Object) -> Result<BTreeSet<EthAddr>, LineError> {
+    const LIST: &str = "a list of addresses, which may be empty";
+    let listed = value(object, "stations", LIST)?;
+    let list = listed.as_array().ok_or_else(|| wrong("stations", listed, LIST))?;
+    let one = |value: &Value| station(value.as_str().ok_or_else(|| wrong("stations", listed, LIST))?);
+    list.iter().map(one).collect()
 }
 
 fn value<'o>(object: &'o Object, key: &str, expected: &str) -> Result<&'o Value, LineError> {
@@ -198,10 +264,27 @@ mod tests {
     fn news_are_read() {
         let line = br#"{"event": "associated", "station": "02:00:0a:00:00:05", "ap": "ap1", "epoch": 3}"#;
         let station = [2, 0, 10, 0, 0, 5];
-        let news = |what| Request::News { station, ap: "ap1".to_owned(), epoch: Some(3), what };
+        let news = |what| Request::News { station, ap: "ap1".to_owned(), number: Number::Epoch(3), what };
         assert_eq!(Request::parse(line), Ok(news(What::Associated)));
         let line = br#" {"epoch":3,"ap":"ap1","station":"02:00:0A:00:00:05","event":"disassociated"} "#;
         assert_eq!(Request::parse(line), Ok(news(What::Disassociated)));
+    }
+
+    #[test]
+    fn a_hello_and_what_follows_it_are_read() {
+        let hello =
+            |stations: &str| format!(r#"{{"event": "hello", "ap": "ap1", "stations": [{stations}]}}"#);
+        let ap = "ap1".to_owned();
+        let two = hello(r#""02:00:0a:00:00:05", "02:00:0a:00:00:06""#);
+        let stations = BTreeSet::from([[2, 0, 10, 0, 0, 5], [2, 0, 10, 0, 0, 6]]);
+        assert_eq!(Request::parse(two.as_bytes()), Ok(Request::Hello { ap: ap.clone(), stations }));
+        let none = Request::Hello { ap, stations: BTreeSet::new() };
+        assert_eq!(Request::parse(hello("").as_bytes()), Ok(none));
+        let line = r#"{"event": "disassociated", "station": "02:00:0a:00:00:05", "ap": "ap1", "session": 7, "seq": 2}"#;
+        let Ok(Request::News { number, .. }) = Request::parse(line.as_bytes()) else { panic!() };
+        assert_eq!(number, Number::Report { session: 7, seq: 2 });
+        let most = vec![r#""02:00:0a:00:00:05""#; 2007].join(",");
+        assert!(Request::parse(hello(&most).as_bytes()).is_ok());
     }
 
     /// Whatever is wrong: the key, what was expected, and the nearest name; never a word of the parser or of Rust.
@@ -238,11 +321,11 @@ mod tests {
             ),
             (
                 "{\"event\": \"status\", \"speed\": 1}".to_owned(),
-                "unknown key `speed`: expected event, station, ap or epoch".to_owned(),
+                "unknown key `speed`: expected event, station, ap, epoch, session, seq or stations".to_owned(),
             ),
             (
                 "{\"event\": \"status\", \"epoc\": 1}".to_owned(),
-                "unknown key `epoc`: expected event, station, ap or epoch; did you mean `epoch`?".to_owned(),
+                "unknown key `epoc`: expected event, station, ap, epoch, session, seq or stations; did you mean `epoch`?".to_owned(),
             ),
             (
                 "{\"event\": \"associated\", \"epoch\": 1, \"epoch\": 2}".to_owned(),
@@ -266,6 +349,37 @@ mod tests {
             (
                 news(right, "\"a\"", "18446744073709551616"),
                 format!("`epoch` is 1.8446744073709552e+19: {number}"),
+            ),
+            (
+                r#"{"event": "hello", "ap": "a"}"#.to_owned(),
+                "`stations` is missing: expected a list of addresses, which may be empty".to_owned(),
+            ),
+            (
+                r#"{"event": "hello", "ap": "a", "stations": "02:00:00:00:00:01"}"#.to_owned(),
+                "`stations` is the text `02:00:00:00:00:01`: expected a list of addresses, which may be empty"
+                    .to_owned(),
+            ),
+            (
+                r#"{"event": "hello", "ap": "a", "stations": [], "epoch": 1}"#.to_owned(),
+                "`hello` has only `ap` and `stations`: leave out `epoch`".to_owned(),
+            ),
+            (
+                r#"{"event": "associated", "station": "02:00:00:00:00:01", "ap": "a", "stations": []}"#
+                    .to_owned(),
+                "`stations` is for hello: leave it out".to_owned(),
+            ),
+            (
+                news(right, "\"a\"", "1, \"session\": 2, \"seq\": 1"),
+                "`epoch` and `session` exclude each other: leave out one".to_owned(),
+            ),
+            (
+                r#"{"event": "associated", "station": "02:00:00:00:00:01", "ap": "a", "session": 1}"#
+                    .to_owned(),
+                "`seq` is missing: expected 1, 2, 3, … with each event".to_owned(),
+            ),
+            (
+                r#"{"event": "associated", "station": "02:00:00:00:00:01", "ap": "a", "seq": 1}"#.to_owned(),
+                "`session` is missing: expected what hello was answered".to_owned(),
             ),
             (
                 news(&format!("\"{long}\""), "\"a\"", "0"),
@@ -296,7 +410,7 @@ mod tests {
     #[test]
     fn a_line_has_an_end() {
         let long = format!(r#"{{"event": "status"{}}}"#, " ".repeat(LONGEST_LINE));
-        assert_eq!(error(&long), "expected a line of at most 4096 bytes");
+        assert_eq!(error(&long), "expected a line of at most 65536 bytes");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{LineError, quoted};
 /// What a line looks like.
 const SUCH_AS: &str = "expected one JSON object a line, such as {\"event\": \"status\"}";
 /// All that a line may have.
-const KEYS: [&str; 4] = ["event", "station", "ap", "epoch"];
+const KEYS: [&str; 7] = ["event", "station", "ap", "epoch", "session", "seq", "stations"];
 
 /// Keys and values in the order in which they came.
 pub(super) struct Object(Vec<(String, Value)>);
@@ -33,7 +33,7 @@ impl Object {
                 let hint = nearest(key, KEYS.into_iter());
                 let key = quoted(key);
                 return Err(LineError::new(&format!(
-                    "unknown key {key}: expected event, station, ap or epoch{hint}"
+                    "unknown key {key}: expected event, station, ap, epoch, session, seq or stations{hint}"
                 )));
             }
             if self.0[..place].iter().any(|(earlier, _)| earlier == key) {
@@ -50,9 +50,9 @@ impl Object {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// The first key besides `key`.
-    pub(super) fn other_than(&self, key: &str) -> Option<&str> {
-        self.0.iter().map(|(name, _)| name.as_str()).find(|name| *name != key)
+    /// The first key besides these.
+    pub(super) fn other_than(&self, keys: &[&str]) -> Option<&str> {
+        self.0.iter().map(|(name, _)| name.as_str()).find(|name| !keys.contains(name))
     }
 }
 

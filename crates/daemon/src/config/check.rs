@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use handfast_assist::sdn::{
-    AccessPoint, Claim, Config, DatagramLimits, Fabric, Limits, Mode, Policy, Release, Steering, Treatment,
+    AccessPoint, Claim, Config, DatagramLimits, Fabric, Limits, Mode, NotTcp, Policy, Release, Steering,
+    Treatment,
 };
 use handfast_core::{Bytes, Duration};
 use handfast_document::{Checked, Located, Problem, TimeSpan};
 use handfast_wire::openflow::{EthAddr, PortNo};
 
-use super::file::{File, LimitsTable, LogWord, ModeWord, PolicyWord, ReleaseTable, TreatmentWord};
+use super::file::{
+    File, LimitsTable, LogWord, ModeWord, NotTcpTable, PolicyWord, ReleaseTable, TreatmentWord,
+};
 use super::{Level, Settings};
 
 /// The registered port of OpenFlow (IANA), on this machine only.
@@ -43,11 +46,7 @@ pub(super) fn settings(file: &File) -> Checked<Settings> {
             ModeWord::Act => Mode::Act,
         },
         steering: Steering::Overlay,
-        udp: match file.udp {
-            TreatmentWord::Pass => Treatment::Pass,
-            TreatmentWord::Hold => Treatment::Hold,
-            TreatmentWord::Drop => Treatment::Drop,
-        },
+        not_tcp: not_tcp(&file.not_tcp),
         // When it began is said when it begins.
         claim: Some(Claim { began: 0, shares: file.beside_master }),
         never_hold: never_hold(file)?,
@@ -173,6 +172,20 @@ fn fabric(file: &File) -> Checked<Fabric> {
     };
     let access_points = file.access_points.0.iter().map(|(_, table)| at(table)).collect();
     Ok(Fabric { access_points, ..Fabric::default() })
+}
+
+fn not_tcp(table: &NotTcpTable) -> NotTcp {
+    let treatment = |word: TreatmentWord| match word {
+        TreatmentWord::Pass => Treatment::Pass,
+        TreatmentWord::Hold => Treatment::Hold,
+        TreatmentWord::Drop => Treatment::Drop,
+    };
+    NotTcp {
+        udp: treatment(table.udp),
+        quic: treatment(table.quic.unwrap_or(table.udp)),
+        icmp: treatment(table.icmp),
+        other: treatment(table.other),
+    }
 }
 
 fn never_hold(file: &File) -> Checked<BTreeSet<EthAddr>> {

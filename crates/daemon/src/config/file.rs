@@ -34,9 +34,9 @@ pub(super) struct File {
     pub(super) limits: LimitsTable,
     /// How long a station may be away before what is held for it is dropped. Default: "10s".
     pub(super) hold_expiry: Option<Located<TimeSpan>>,
-    /// What becomes of UDP for a station that is away: "pass" (default), "hold" or "drop".
+    /// What becomes of what is not TCP, for a station that is away. Default: it passes.
     #[serde(default)]
-    pub(super) udp: TreatmentWord,
+    pub(super) not_tcp: NotTcpTable,
     /// Stations that are never held for: gateways, servers.
     #[serde(default)]
     pub(super) never_hold: Vec<Located<String>>,
@@ -73,6 +73,23 @@ pub(super) struct AccessPointTable {
     pub(super) rate: Option<Rate>,
     /// The VLAN tag that frames of its stations have at this port. Default: none.
     pub(super) vlan: Option<VlanId>,
+}
+
+/// What becomes of what is not TCP, for a station that is away.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NotTcpTable {
+    /// UDP: "pass" (default), "hold" or "drop".
+    #[serde(default)]
+    pub(super) udp: TreatmentWord,
+    /// UDP from or to port 443. Default: what `udp` says.
+    pub(super) quic: Option<TreatmentWord>,
+    /// ICMP and ICMPv6: "pass" (default), "hold" or "drop".
+    #[serde(default)]
+    pub(super) icmp: TreatmentWord,
+    /// Other protocols over IP, and fragments: "pass" (default), "hold" or "drop".
+    #[serde(default)]
+    pub(super) other: TreatmentWord,
 }
 
 /// Bounds of what is kept.

@@ -1,7 +1,6 @@
 //! What a configuration means, in words.
 
-use handfast_assist::sdn::{Config, DatagramLimits, Mode, Policy, Release, Treatment};
-use handfast_core::Duration;
+use handfast_assist::sdn::{Config, DatagramLimits, Mode, NotTcp, Policy, Release, Treatment};
 
 use super::Settings;
 
@@ -29,7 +28,7 @@ pub(super) fn describe(settings: &Settings) -> String {
         "holds at most {} for a connection, {} for a station, {} in all, for at most {}",
         limits.per_connection, limits.per_station, limits.total, config.hold_expiry
     ));
-    line(datagrams(config));
+    line(not_tcp(config));
     line(format!("listens for at most {} switches at {}", settings.switches, settings.listen));
     if !settings.listen.ip().is_loopback() {
         line("warning: other machines can reach this address, and nothing is authenticated".to_owned());
@@ -41,19 +40,26 @@ pub(super) fn describe(settings: &Settings) -> String {
     lines
 }
 
-/// What becomes of what is no TCP.
-fn datagrams(config: &Config) -> String {
-    let DatagramLimits { age, count, per_station, total } = config.datagrams;
-    match config.udp {
-        _ if !config.policy.holds() => "touches no packet: switches learn where a station has come to".to_owned(),
-        Treatment::Hold if age > Duration::ZERO => format!(
-            "holds UDP and QUIC datagrams for at most {age}: {count} and {per_station} for a station, {total} in all"
-        ),
-        Treatment::Pass => "lets UDP, QUIC and all else that is no TCP pass".to_owned(),
-        Treatment::Hold | Treatment::Drop => {
-            "drops the UDP and QUIC datagrams of a station that is away, and lets all else that is no TCP pass".to_owned()
-        }
+/// What becomes of what is not TCP.
+fn not_tcp(config: &Config) -> String {
+    let NotTcp { udp, quic, icmp, other } = config.not_tcp;
+    if !config.policy.holds() {
+        return "touches no packet: switches learn where a station has come to".to_owned();
     }
+    let DatagramLimits { age, count, per_station, total } = config.datagrams;
+    let classes = [("UDP", udp), ("QUIC", quic), ("ICMP", icmp), ("other protocols", other)];
+    let of = |treatment: Treatment| {
+        let names = classes.iter().filter(|class| class.1 == treatment).map(|class| class.0);
+        let names: Vec<&str> = names.collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let passes = of(Treatment::Pass).map(|names| format!("lets pass: {names}"));
+    let holds = of(Treatment::Hold).map(|names| {
+        format!("holds for at most {age}: {names} ({count} packets and {per_station} for a station, {total} in all)")
+    });
+    let drops = of(Treatment::Drop).map(|names| format!("drops: {names}"));
+    let said: Vec<String> = [passes, holds, drops].into_iter().flatten().collect();
+    format!("of what is not TCP, while a station is away, {}", said.join("; "))
 }
 
 /// Which access points are at which ports of a switch.

@@ -7,6 +7,8 @@ use mio::net::UnixStream;
 use super::Found;
 use crate::association::{LONGEST_LINE, LineError, Request, too_long};
 
+/// Bytes of a read.
+const READ: usize = 4096;
 /// Answers that may wait for somebody who does not read them.
 const MOST_WAITING: usize = 64 << 10;
 
@@ -31,7 +33,7 @@ impl LineClient {
         &mut self,
         requests: &mut Vec<(u64, Result<Request, LineError>)>,
     ) -> io::Result<Found> {
-        let mut chunk = [0; LONGEST_LINE];
+        let mut chunk = [0; READ];
         loop {
             match self.stream.read(&mut chunk) {
                 Ok(0) => {

@@ -1,15 +1,17 @@
 //! The access points' side: lines come, and are answered.
 
+use std::collections::BTreeSet;
 use std::io;
 
-use handfast_assist::sdn::{ApId, Class, Counters, Notice, Policy};
+use handfast_assist::sdn::{ApId, Class, Counters, Ignored, Notice, Policy, Report, TableUse, What};
+use handfast_wire::openflow::EthAddr;
 use mio::{Interest, Token};
 use serde_json::{Map, Value, json};
 use tracing::{debug, warn};
 
 use super::line_client::LineClient;
 use super::{ACCEPT_AGAIN, Daemon, Found};
-use crate::association::{LineError, Request, unknown_access_point};
+use crate::association::{LineError, Number, Request, unknown_access_point};
 use crate::clock;
 use crate::conversation::Input;
 use crate::log;
@@ -73,18 +75,14 @@ impl Daemon {
         self.counts.lines += 1;
         match request {
             Ok(Request::Status) => self.status(),
-            Ok(Request::News { station, ap, epoch, what }) => {
-                let index = self.settings.access_points.iter().position(|name| *name == ap);
-                let Some(index) = index else {
-                    return self.malformed(line, &unknown_access_point(&ap, &self.settings.access_points));
-                };
-                let ap_id = ApId(index as u32);
-                let implied = || self.machine.implied_epoch(clock::now(), station, ap_id, what);
-                let epoch = epoch.unwrap_or_else(implied);
-                debug!(ap, epoch, ?what, "event");
-                self.tell(Input::Notice(Notice { station, ap: ap_id, epoch, what }));
-                json!({"ok": true, "epoch": epoch})
-            }
+            Ok(Request::News { station, ap, number, what }) => match self.place(&ap) {
+                Ok(ap) => self.news(station, ap, number, what),
+                Err(error) => self.malformed(line, &error),
+            },
+            Ok(Request::Hello { ap, stations }) => match self.place(&ap) {
+                Ok(ap) => self.hello(ap, stations),
+                Err(error) => self.malformed(line, &error),
+            },
             Ok(Request::Reload) => {
                 self.reload();
                 json!({"ok": true, "mode": log::word(self.settings.controller.mode)})
@@ -95,6 +93,41 @@ impl Daemon {
             }
             Err(error) => self.malformed(line, &error),
         }
+    }
+
+    /// The access point of a name.
+    fn place(&self, name: &str) -> Result<ApId, LineError> {
+        let names = &self.settings.access_points;
+        let index = names.iter().position(|other| other == name);
+        index.map(|index| ApId(index as u32)).ok_or_else(|| unknown_access_point(name, names))
+    }
+
+    fn hello(&mut self, ap: ApId, stations: BTreeSet<EthAddr>) -> Value {
+        self.tell(Input::Hello(ap, stations));
+        json!({"ok": true, "session": self.machine.session(ap)})
+    }
+
+    fn news(&mut self, station: EthAddr, ap: ApId, number: Number, what: What) -> Value {
+        debug!(ap = ap.0, ?number, ?what, "event");
+        let ignored = match number {
+            Number::Report { session, seq } => {
+                let report = Report { ap, session, seq, station, what };
+                let judged = self.machine.judge(&report);
+                self.tell(Input::Report(report));
+                judged
+            }
+            Number::None | Number::Epoch(_) if self.machine.session(ap).is_some() => {
+                self.tell(Input::Notice(Notice { station, ap, epoch: 0, what }));
+                Err(Ignored::Unnumbered)
+            }
+            Number::None | Number::Epoch(_) => {
+                let implied = || self.machine.implied_epoch(clock::now(), station, ap, what);
+                let epoch = if let Number::Epoch(epoch) = number { epoch } else { implied() };
+                self.tell(Input::Notice(Notice { station, ap, epoch, what }));
+                return json!({"ok": true, "epoch": epoch});
+            }
+        };
+        ignored.map_or_else(|why| json!({"error": log::reason(why)}), |()| json!({"ok": true}))
     }
 
     /// `line`: its number on its connection.
@@ -109,6 +142,15 @@ impl Daemon {
             warn!(error, "association socket: line refused");
         }
         json!({"error": error, "line": line})
+    }
+
+    /// How full the table of each switch is, whoever made its entries.
+    fn tables(&self) -> Map<String, Value> {
+        let table = |datapath_id: u64| {
+            let TableUse { entries, most } = self.machine.table_use(datapath_id);
+            (format!("{datapath_id:016x}"), json!({"entries": entries, "most": most}))
+        };
+        self.machine.switches().into_iter().map(table).collect()
     }
 
     fn status(&self) -> Value {
@@ -128,6 +170,7 @@ impl Daemon {
             },
             "links": links.collect::<Vec<_>>(),
             "switches": ready.collect::<Vec<_>>(),
+            "tables": self.tables(),
             "held_bytes": self.machine.held().0,
             "held_datagram_bytes": self.machine.held_datagrams().0,
             "connections": self.machine.connections(),

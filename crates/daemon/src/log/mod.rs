@@ -116,15 +116,22 @@ pub(crate) fn record(record: &Record, settings: &Settings) {
             );
         }
         Record::Heard { station } => {
-            info!(station = address(*station), "station heard: it is not away");
+            info!(station = address(station.address), vlan = station.vlan, "station heard: it is not away");
         }
         Record::Unhelped { station, why } => {
-            warn!(station = address(*station), why = unhelped(*why), "station not helped");
+            warn!(
+                station = address(station.address),
+                vlan = station.vlan,
+                why = unhelped(*why),
+                "station not helped"
+            );
         }
         Record::Would { datapath_id, message } => {
             info!(switch = id(*datapath_id), order = describe(&message.body), "would send");
         }
-        Record::Associated { .. } | Record::Away { .. } | Record::Ignored { .. } => news(record, settings),
+        Record::Hello { .. } | Record::Associated { .. } | Record::Away { .. } | Record::Ignored { .. } => {
+            news(record, settings);
+        }
         _ if settings.controller.mode == Mode::Observe => would(record),
         _ => done(record),
     }
@@ -143,22 +150,31 @@ pub(crate) fn wrong_version(peer: IpAddr, version: u8) {
 /// News of stations.
 fn news(record: &Record, settings: &Settings) {
     match record {
+        Record::Hello { ap, session, stations } => {
+            let ap = settings.access_points.get(ap.0 as usize);
+            info!(ap, session, stations, "access point said hello");
+        }
         Record::Associated { station, ap, epoch } => {
             let ap = settings.access_points.get(ap.0 as usize);
-            info!(station = address(*station), ap, epoch, "station associated");
+            info!(station = address(station.address), vlan = station.vlan, ap, epoch, "station associated");
         }
         Record::Away { station, epoch } => {
-            let station = address(*station);
+            let (station, vlan) = (address(station.address), station.vlan);
             match (settings.controller.mode, settings.controller.policy) {
-                (Mode::Act, _) => info!(station, epoch, "station away"),
+                (Mode::Act, _) => info!(station, vlan, epoch, "station away"),
                 (Mode::Observe, Policy::Bare) => {
-                    info!(station, epoch, would = "hold nothing", "station away");
+                    info!(station, vlan, epoch, would = "hold nothing", "station away");
                 }
-                (Mode::Observe, _) => info!(station, epoch, would = "hold its TCP", "station away"),
+                (Mode::Observe, _) => info!(station, vlan, epoch, would = "hold its TCP", "station away"),
             }
         }
         Record::Ignored { station, why } => {
-            info!(station = address(*station), why = reason(*why), "event ignored");
+            info!(
+                station = address(station.address),
+                vlan = station.vlan,
+                why = reason(*why),
+                "event ignored"
+            );
         }
         _ => {}
     }
@@ -171,7 +187,8 @@ fn done(record: &Record) {
             let (bytes, took_s) = (bytes.0, took.as_secs_f64());
             let DatagramCounts { released, expired, evicted, .. } = *datagrams;
             info!(
-                station = address(*station),
+                station = address(station.address),
+                vlan = station.vlan,
                 segments,
                 bytes,
                 took_s,
@@ -183,13 +200,21 @@ fn done(record: &Record) {
         }
         Record::Expired { station, segments, datagrams } => {
             let datagrams = datagrams.expired + datagrams.evicted;
-            info!(station = address(*station), segments, datagrams, "expired");
+            info!(station = address(station.address), vlan = station.vlan, segments, datagrams, "expired");
         }
         Record::Undelivered { station, segments, datagrams } => {
             let datagrams = datagrams.expired + datagrams.evicted;
-            warn!(station = address(*station), segments, datagrams, "undelivered");
+            warn!(
+                station = address(station.address),
+                vlan = station.vlan,
+                segments,
+                datagrams,
+                "undelivered"
+            );
         }
-        Record::Evicted { station, segments } => warn!(station = address(*station), segments, "evicted"),
+        Record::Evicted { station, segments } => {
+            warn!(station = address(station.address), vlan = station.vlan, segments, "evicted")
+        }
         _ => {}
     }
 }
@@ -198,16 +223,33 @@ fn done(record: &Record) {
 fn would(record: &Record) {
     match record {
         Record::Released { station, took, .. } => {
-            info!(station = address(*station), took_s = took.as_secs_f64(), "would release what it holds");
+            info!(
+                station = address(station.address),
+                vlan = station.vlan,
+                took_s = took.as_secs_f64(),
+                "would release what it holds"
+            );
         }
         Record::Expired { station, .. } => {
-            info!(station = address(*station), "would drop what it holds: the station stays away");
+            info!(
+                station = address(station.address),
+                vlan = station.vlan,
+                "would drop what it holds: the station stays away"
+            );
         }
         Record::Undelivered { station, .. } => {
-            info!(station = address(*station), "would drop what it holds: the switch stays away");
+            info!(
+                station = address(station.address),
+                vlan = station.vlan,
+                "would drop what it holds: the switch stays away"
+            );
         }
         Record::Evicted { station, .. } => {
-            info!(station = address(*station), "would drop what it holds: others need the room");
+            info!(
+                station = address(station.address),
+                vlan = station.vlan,
+                "would drop what it holds: others need the room"
+            );
         }
         _ => {}
     }
@@ -270,17 +312,25 @@ fn unhelped(why: Unhelped) -> String {
         Unhelped::Refused(kind, code) => {
             format!("the switch refused an entry: error type {kind}, code {code}")
         }
+        Unhelped::NoRoom => "the switch's table is as good as full".to_owned(),
+        Unhelped::Ambiguous => {
+            "its address is in use in several VLANs, and its access point has no `vlan`".to_owned()
+        }
         Unhelped::TooMany => "as many stations are away as `limits.away` allows".to_owned(),
     }
 }
 
-fn reason(why: Ignored) -> &'static str {
+pub(crate) fn reason(why: Ignored) -> &'static str {
     match why {
         Ignored::Stale => "stale",
         Ignored::Duplicate => "duplicate",
         Ignored::UnknownAccessPoint => "unknown access point",
         Ignored::TooManyStations => "too many stations",
         Ignored::Protected => "never held: a gateway or a server",
+        Ignored::Unnumbered => "its access point has said hello: only numbered events count",
+        Ignored::OldSession => "its session is over: say hello",
+        Ignored::Repeated => "its seq was used",
+        Ignored::Missed => "too many events are missing: say hello",
         Ignored::TooFar => "its epoch lies too far ahead",
     }
 }

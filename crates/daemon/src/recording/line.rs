@@ -1,9 +1,10 @@
 //! A line of a recording.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use bytes::Bytes;
-use handfast_assist::sdn::{ApId, ConnId, Notice, Output, What};
+use handfast_assist::sdn::{ApId, ConnId, Notice, Output, Report, What};
 use handfast_core::Instant;
 use handfast_wire::openflow::{EthAddr, Message};
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,19 @@ pub(super) enum Line {
         epoch: u64,
         associated: bool,
     },
+    Hello {
+        at: u64,
+        ap: u32,
+        stations: BTreeSet<EthAddr>,
+    },
+    Report {
+        at: u64,
+        ap: u32,
+        session: u64,
+        seq: u64,
+        station: EthAddr,
+        associated: bool,
+    },
     Timer {
         at: u64,
     },
@@ -83,6 +97,11 @@ impl Line {
                 let associated = *what == What::Associated;
                 Self::Notice { at, station: *station, ap: ap.0, epoch: *epoch, associated }
             }
+            Input::Hello(ap, stations) => Self::Hello { at, ap: ap.0, stations: stations.clone() },
+            Input::Report(Report { ap, session, seq, station, what }) => {
+                let (session, seq, associated) = (*session, *seq, *what == What::Associated);
+                Self::Report { at, ap: ap.0, session, seq, station: *station, associated }
+            }
             Input::Timer => Self::Timer { at },
             Input::ShutDown => Self::ShutDown { at },
         }
@@ -113,14 +132,23 @@ impl Line {
                 Err(error) => return Some(Err(error)),
             },
             Self::Notice { at, station, ap, epoch, associated } => {
-                let what = if associated { What::Associated } else { What::Disassociated };
+                let what = what_of(associated);
                 (at, Input::Notice(Notice { station, ap: ApId(ap), epoch, what }))
+            }
+            Self::Hello { at, ap, ref stations } => (at, Input::Hello(ApId(ap), stations.clone())),
+            Self::Report { at, ap, session, seq, station, associated } => {
+                let what = what_of(associated);
+                (at, Input::Report(Report { ap: ApId(ap), session, seq, station, what }))
             }
             Self::Timer { at } => (at, Input::Timer),
             Self::ShutDown { at } => (at, Input::ShutDown),
         };
         Some(Ok((Instant::from_nanos(at), input)))
     }
+}
+
+fn what_of(associated: bool) -> What {
+    if associated { What::Associated } else { What::Disassociated }
 }
 
 fn message(conn: u64, text: &str) -> Result<Input, String> {

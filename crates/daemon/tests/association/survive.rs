@@ -10,6 +10,10 @@ pub(crate) fn survive_input(data: &[u8]) {
                 assert!(line.len() <= LONGEST_LINE);
                 assert!(station[0] & 1 == 0 && station != [0; 6], "{station:?}");
             }
+            Ok(Request::Hello { stations, .. }) => {
+                assert!(stations.len() <= LONGEST_LINE / 20);
+                assert!(stations.iter().all(|station| station[0] & 1 == 0 && *station != [0; 6]));
+            }
             Ok(Request::Forget { station }) => assert!(station[0] & 1 == 0, "{station:?}"),
             Ok(Request::Status | Request::Reload) => assert!(line.len() <= LONGEST_LINE),
             // The answer is one short line, whatever is quoted in it.

@@ -39,7 +39,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a datapath id that is none", "datapath_id = \"0000000000000002\"", "datapath_id = \"2\""),
     ("a port that is none", "port = 2", "port = 0"),
     ("a VLAN that is none", "port = 2", "port = 2\nvlan = 4095"),
-    ("an unknown treatment", "priority = 40000", "priority = 40000\nudp = \"keep\""),
+    ("an unknown treatment", "priority = 40000", "priority = 40000\nnot_tcp = {udp = \"keep\"}"),
     ("a gateway that is none", "priority = 40000", "priority = 40000\nnever_hold = [\"10.0.0.1\"]"),
     ("the address of a group", "priority = 40000", "priority = 40000\nnever_hold = [\"ff:ff:ff:ff:ff:ff\"]"),
     ("no address", "127.0.0.1:6653", "localhost"),
@@ -76,8 +76,11 @@ fn what_it_would_do() {
     let insecure =
         BASE.replace("listen = \"127.0.0.1:6653\"", "listen = \"[::]:6653\"\ninsecure_listen = true");
     assert!(Settings::parse(&insecure, "x").unwrap().plan().contains("warning: other machines can reach"));
-    let dropping = BASE.replace("hold_expiry = \"10s\"", "udp = \"drop\"");
-    assert!(Settings::parse(&dropping, "x").unwrap().plan().contains("drops the UDP and QUIC datagrams"));
+    let treated = "not_tcp = {udp = \"drop\", quic = \"hold\", icmp = \"pass\"}";
+    let dropping = BASE.replace("hold_expiry = \"10s\"", treated);
+    let plan = Settings::parse(&dropping, "x").unwrap().plan();
+    assert!(plan.contains("lets pass: ICMP, other protocols; holds for at most 1s: QUIC ("), "{plan}");
+    assert!(plan.contains("; drops: UDP\n"), "{plan}");
     let observing = BASE.replace("mode = \"act\"\n", "");
     assert!(Settings::parse(&observing, "x").unwrap().plan().starts_with("observe: "));
 }
@@ -100,15 +103,17 @@ fn the_example_is_right() {
 #[test]
 fn all_keys_are_documented() {
     let page = include_str!("../../../../docs/reference/handfastd.md");
-    for (path, text) in
-        [("the top", "x = 1"), ("access points", "[access_points.ap1]\nx = 1"), ("limits", "[limits]\nx = 1")]
-    {
+    for (path, text) in [
+        ("the top", "x = 1"),
+        ("access points", "[access_points.ap1]\nx = 1"),
+        ("limits", "[limits]\nx = 1"),
+        ("what is not TCP", "[not_tcp]\nx = 1"),
+    ] {
         let text = format!("association_socket = \"/x\"\n{text}");
         let error = Settings::parse(&text, "x").unwrap_err().to_string();
         let (_, keys) = error.split_once("expected one of: ").unwrap();
-        for key in
-            keys.lines().next().unwrap().split(", ").filter(|key| *key != "access_points" && *key != "limits")
-        {
+        let tables = ["access_points", "limits", "not_tcp"];
+        for key in keys.lines().next().unwrap().split(", ").filter(|key| !tables.contains(key)) {
             assert!(
                 page.contains(&format!("`{key}`")) || page.contains(&format!("[{key}]")),
                 "{path}: {key}"

@@ -228,7 +228,15 @@ impl Switch {
 
     /// The next message; panics where the daemon has closed.
     pub(crate) fn receive(&mut self) -> Message {
-        self.try_receive().expect("the connection is open")
+        loop {
+            let message = self.try_receive().expect("the connection is open");
+            // What its tables are like, this switch does not say.
+            let tables = MultipartRequest::Table;
+            if ![tables, MultipartRequest::TableFeatures].map(Body::MultipartRequest).contains(&message.body)
+            {
+                return message;
+            }
+        }
     }
 
     /// The next message; [`None`]: the daemon has closed.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
 use handfast_core::Instant;
 use handfast_wire::openflow::{
     ALL_TABLES, ANY_GROUP, Body, FlowMod, FlowModCommand, FlowModFlags, FlowRemovedReason, FlowStatsRequest,
-    NO_BUFFER, PortNo,
+    NO_BUFFER, PortNo, TableFeatures, TableStats,
 };
 
 use super::entry::{Entry, Rank};
@@ -188,6 +189,30 @@ impl Flows {
             id if id < n_tables => Some(id..id + 1),
             _ => None,
         }
+    }
+
+    /// How full each table is (§7.3.5.3). Packets are not counted by table.
+    pub(super) fn stats(&self) -> impl Iterator<Item = TableStats> + '_ {
+        self.tables.iter().zip(0..).map(|(table, table_id)| TableStats {
+            table_id,
+            active_count: table.len() as u32,
+            lookup_count: 0,
+            matched_count: 0,
+        })
+    }
+
+    /// What each table can do (§7.3.5.5). They share the room for entries.
+    pub(super) fn features(&self) -> impl Iterator<Item = TableFeatures> + '_ {
+        let max_entries = u32::try_from(self.max_entries).unwrap_or(u32::MAX);
+        self.tables.iter().zip(0..).map(move |(_, table_id)| TableFeatures {
+            table_id,
+            name: [0; 32],
+            metadata_match: u32::MAX.into(),
+            metadata_write: 0,
+            config: 0,
+            max_entries,
+            properties: Bytes::new(),
+        })
     }
 
     /// How many entries there are, in all tables.

@@ -133,6 +133,14 @@ impl Switch {
                     out.message(xid, Body::MultipartReply(MultipartReply::Flow { more, flows }));
                 });
             }
+            MultipartRequest::Table => {
+                let tables = self.flows.stats().collect();
+                out.message(xid, Body::MultipartReply(MultipartReply::Table { more: false, tables }));
+            }
+            MultipartRequest::TableFeatures => {
+                let tables = self.flows.features().collect();
+                out.message(xid, Body::MultipartReply(MultipartReply::TableFeatures { more: false, tables }));
+            }
             MultipartRequest::PortDescription => {
                 let ports = self.ports.iter().cloned().collect();
                 in_parts(

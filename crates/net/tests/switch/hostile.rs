@@ -145,7 +145,12 @@ fn body() -> impl Strategy<Value = Body> {
         6 => wild_flow_mod().prop_map(Body::FlowMod),
         4 => packet_out().prop_map(Body::PacketOut),
         2 => flow_stats().prop_map(|request| Body::MultipartRequest(MultipartRequest::Flow(request))),
-        1 => Just(Body::MultipartRequest(MultipartRequest::PortDescription)),
+        1 => prop_oneof![
+            Just(MultipartRequest::PortDescription),
+            Just(MultipartRequest::Table),
+            Just(MultipartRequest::TableFeatures),
+        ]
+        .prop_map(Body::MultipartRequest),
         1 => (roles, any::<u64>())
             .prop_map(|(role, generation_id)| Body::RoleRequest(RoleMessage { role, generation_id })),
         1 => (any::<u16>(), any::<u16>())

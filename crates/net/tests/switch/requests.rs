@@ -216,7 +216,9 @@ fn parts(outputs: &[SwitchOutput]) -> Vec<(usize, bool)> {
             SwitchOutput::Message(Message { xid: 77, body: Body::MultipartReply(reply) }) => match reply {
                 MultipartReply::Flow { more, flows } => (flows.len(), *more),
                 MultipartReply::PortDescription { more, ports } => (ports.len(), *more),
-                MultipartReply::Other { .. } => panic!("unexpected {reply:?}"),
+                MultipartReply::Other { .. }
+                | MultipartReply::Table { .. }
+                | MultipartReply::TableFeatures { .. } => panic!("unexpected {reply:?}"),
             },
             other => panic!("unexpected {other:?}"),
         })
@@ -246,6 +248,32 @@ fn entries_are_told_in_parts_and_none_is_left_out() {
     assert!(parts.iter().rev().skip(1).all(|part| part.1) && !parts.last().unwrap().1);
     // Each counts as 48 bytes, at most 256 of match, 8 of instruction and 10 times 16 of actions.
     assert_eq!(parts[0].0, (65_535 - 16) / (48 + 256 + 8 + 160));
+}
+
+#[test]
+fn tables_say_how_full_they_are_and_what_they_take() {
+    let mut bench = Bench::new();
+    let full = |bench: &mut Bench| {
+        let Body::MultipartReply(MultipartReply::Table { more: false, tables }) =
+            bench.ask(Body::MultipartRequest(MultipartRequest::Table))
+        else {
+            panic!("no tables");
+        };
+        tables.iter().map(|table| (table.table_id, table.active_count)).collect::<Vec<_>>()
+    };
+    let before = full(&mut bench);
+    assert!(before.iter().all(|&(_, count)| count == 0));
+    bench.add(1, Match::default(), vec![output(PortNo::ALL)]);
+    bench.add(2, Match::default(), vec![output(PortNo::ALL)]);
+    assert_eq!(full(&mut bench)[0], (0, 2));
+    assert_eq!(full(&mut bench)[1..], before[1..]);
+    let Body::MultipartReply(MultipartReply::TableFeatures { more: false, tables }) =
+        bench.ask(Body::MultipartRequest(MultipartRequest::TableFeatures))
+    else {
+        panic!("no features");
+    };
+    assert_eq!(tables.len(), before.len());
+    assert!(tables.iter().all(|table| table.max_entries > 0 && table.metadata_match == u64::from(u32::MAX)));
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod packet;
 mod port;
 mod session;
 mod stats;
+mod tables;
 
 pub use action::{Action, Instruction};
 pub use error::{EmitError, ParseError, Part};
@@ -28,6 +29,7 @@ pub use packet::{PacketIn, PacketInReason, PacketOut};
 pub use port::{Port, PortNo, PortReason, PortStatus};
 pub use session::{Error, FeaturesReply, Hello, Role, RoleMessage, SwitchConfig};
 pub use stats::{FlowStats, FlowStatsRequest, MultipartReply, MultipartRequest};
+pub use tables::{TableFeatures, TableStats};
 
 /// The version in every header: 1.3.
 pub const VERSION: u8 = 4;

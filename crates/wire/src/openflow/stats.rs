@@ -1,11 +1,15 @@
-//! Multipart messages: flow statistics and port descriptions (§7.3.5).
+//! Multipart messages: flow statistics, tables and port descriptions (§7.3.5).
 
 use bytes::{Buf, BufMut, Bytes};
 
 use super::codec::{Reader, set_len};
-use super::{EmitError, FlowModFlags, Instruction, Match, ParseError, Part, Port, PortNo};
+use super::{
+    EmitError, FlowModFlags, Instruction, Match, ParseError, Part, Port, PortNo, TableFeatures, TableStats,
+};
 
 const FLOW: u16 = 1;
+const TABLE: u16 = 3;
+const TABLE_FEATURES: u16 = 12;
 const PORT_DESCRIPTION: u16 = 13;
 /// `OFPMPF_REPLY_MORE`.
 const MORE: u16 = 1;
@@ -16,6 +20,10 @@ const MORE: u16 = 1;
 pub enum MultipartRequest {
     /// Which entries are there, and what have they counted? (§7.3.5.2)
     Flow(FlowStatsRequest),
+    /// How full are the tables? (§7.3.5.3)
+    Table,
+    /// What can the tables do? (§7.3.5.5; with a body it would set that)
+    TableFeatures,
     /// Which ports are there? (§7.3.5.7)
     PortDescription,
     /// Another kind, or one of these with flags, kept.
@@ -85,6 +93,20 @@ pub enum MultipartReply {
         /// These.
         flows: Vec<FlowStats>,
     },
+    /// How full tables are.
+    Table {
+        /// Whether another part follows.
+        more: bool,
+        /// These.
+        tables: Vec<TableStats>,
+    },
+    /// What tables can do.
+    TableFeatures {
+        /// Whether another part follows.
+        more: bool,
+        /// These.
+        tables: Vec<TableFeatures>,
+    },
     /// Ports.
     PortDescription {
         /// Whether another part follows.
@@ -120,6 +142,8 @@ impl MultipartRequest {
         let (kind, flags, mut at) = header(at, Part::MultipartRequest)?;
         let request = match (kind, flags) {
             (FLOW, 0) => Self::Flow(FlowStatsRequest::parse(&mut at)?),
+            (TABLE, 0) => Self::Table,
+            (TABLE_FEATURES, 0) if at.is_empty() => Self::TableFeatures,
             (PORT_DESCRIPTION, 0) => Self::PortDescription,
             _ => Self::Other { kind, flags, body: at.rest() },
         };
@@ -133,8 +157,13 @@ impl MultipartRequest {
                 put_header(out, FLOW, 0);
                 request.emit(out)?;
             }
+            Self::Table => put_header(out, TABLE, 0),
+            Self::TableFeatures => put_header(out, TABLE_FEATURES, 0),
             Self::PortDescription => put_header(out, PORT_DESCRIPTION, 0),
-            Self::Other { kind: kind @ (FLOW | PORT_DESCRIPTION), flags: 0, .. } => {
+            Self::Other { kind: TABLE_FEATURES, flags: 0, body } if body.is_empty() => {
+                return Err(EmitError::Known { part: Part::MultipartRequest, kind: TABLE_FEATURES });
+            }
+            Self::Other { kind: kind @ (FLOW | TABLE | PORT_DESCRIPTION), flags: 0, .. } => {
                 return Err(EmitError::Known { part: Part::MultipartRequest, kind: *kind });
             }
             Self::Other { kind, flags, body } => {
@@ -226,6 +255,10 @@ impl MultipartReply {
         let more = flags == MORE;
         match (kind, flags) {
             (FLOW, 0 | MORE) => Ok(Self::Flow { more, flows: parse_all(at, FlowStats::parse)? }),
+            (TABLE, 0 | MORE) => Ok(Self::Table { more, tables: parse_all(at, TableStats::parse)? }),
+            (TABLE_FEATURES, 0 | MORE) => {
+                Ok(Self::TableFeatures { more, tables: parse_all(at, TableFeatures::parse)? })
+            }
             (PORT_DESCRIPTION, 0 | MORE) => {
                 Ok(Self::PortDescription { more, ports: parse_all(at, Port::parse)? })
             }
@@ -239,6 +272,16 @@ impl MultipartReply {
                 put_header(out, FLOW, u16::from(*more));
                 flows.iter().try_for_each(|flow| flow.emit(out))
             }
+            Self::Table { more, tables } => {
+                put_header(out, TABLE, u16::from(*more));
+                tables.iter().for_each(|table| table.emit(out));
+                Ok(())
+            }
+            Self::TableFeatures { more, tables } => {
+                put_header(out, TABLE_FEATURES, u16::from(*more));
+                tables.iter().for_each(|table| table.emit(out));
+                Ok(())
+            }
             Self::PortDescription { more, ports } => {
                 put_header(out, PORT_DESCRIPTION, u16::from(*more));
                 for port in ports {
@@ -246,9 +289,11 @@ impl MultipartReply {
                 }
                 Ok(())
             }
-            Self::Other { kind: kind @ (FLOW | PORT_DESCRIPTION), flags: 0 | MORE, .. } => {
-                Err(EmitError::Known { part: Part::MultipartReply, kind: *kind })
-            }
+            Self::Other {
+                kind: kind @ (FLOW | TABLE | TABLE_FEATURES | PORT_DESCRIPTION),
+                flags: 0 | MORE,
+                ..
+            } => Err(EmitError::Known { part: Part::MultipartReply, kind: *kind }),
             Self::Other { kind, flags, body } => {
                 put_header(out, *kind, *flags);
                 out.put_slice(body);

@@ -5,7 +5,7 @@ use handfast_wire::openflow::{
     ALL_TABLES, ANY_GROUP, Action, Body, Error, FeaturesReply, FlowMod, FlowModCommand, FlowModFlags,
     FlowRemoved, FlowRemovedReason, FlowStats, FlowStatsRequest, Hello, Instruction, Masked, Match, Message,
     MultipartReply, MultipartRequest, NO_BUFFER, PacketIn, PacketInReason, PacketOut, Port, PortNo,
-    PortReason, PortStatus, Role, RoleMessage, SwitchConfig, WHOLE_PACKET,
+    PortReason, PortStatus, Role, RoleMessage, SwitchConfig, TableFeatures, TableStats, WHOLE_PACKET,
 };
 
 pub(crate) fn bytes(text: &str) -> Bytes {
@@ -257,13 +257,49 @@ fn port_descriptions() {
 }
 
 #[test]
+fn tables() {
+    both_ways(Body::MultipartRequest(MultipartRequest::Table), "04 12 0010 01020304  0003 0000 00000000");
+    both_ways(
+        Body::MultipartRequest(MultipartRequest::TableFeatures),
+        "04 12 0010 01020304  000c 0000 00000000",
+    );
+    let stats = TableStats { table_id: 7, active_count: 0x0102, lookup_count: 3, matched_count: 2 };
+    both_ways(
+        Body::MultipartReply(MultipartReply::Table { more: true, tables: vec![stats] }),
+        "04 13 0028 01020304  0003 0001 00000000 07 000000 00000102 0000000000000003 0000000000000002",
+    );
+    let mut name = [0; 32];
+    name[0] = 0x61;
+    let features = TableFeatures {
+        table_id: 7,
+        name,
+        metadata_match: 1,
+        metadata_write: 2,
+        config: 3,
+        max_entries: 1_000_000,
+        properties: data(&[0, 0, 0, 4, 0, 0, 0, 0]),
+    };
+    let zeros = "00".repeat(31);
+    both_ways(
+        Body::MultipartReply(MultipartReply::TableFeatures { more: false, tables: vec![features] }),
+        &format!(
+            "04 13 0058 01020304  000c 0000 00000000  0048 07 0000000000 61 {zeros}
+             0000000000000001 0000000000000002 00000003 000f4240  00000004 00000000"
+        ),
+    );
+}
+
+#[test]
 fn what_is_not_known_is_kept() {
     let body = || data(&[1, 2, 3]);
     both_ways(Body::Unknown { kind: 4, body: body() }, "04 04 000b 01020304  010203");
     let request = MultipartRequest::Other { kind: 0xffff, flags: 1, body: body() };
     both_ways(Body::MultipartRequest(request), "04 12 0013 01020304  ffff 0001 00000000 010203");
-    let reply = MultipartReply::Other { kind: 3, flags: 0, body: body() };
-    both_ways(Body::MultipartReply(reply), "04 13 0013 01020304  0003 0000 00000000 010203");
+    let reply = MultipartReply::Other { kind: 2, flags: 0, body: body() };
+    both_ways(Body::MultipartReply(reply), "04 13 0013 01020304  0002 0000 00000000 010203");
+    // With a body it would change the tables.
+    let change = MultipartRequest::Other { kind: 12, flags: 0, body: body() };
+    both_ways(Body::MultipartRequest(change), "04 12 0013 01020304  000c 0000 00000000 010203");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use handfast_wire::openflow::{
     Action, Body, Error, FeaturesReply, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved,
     FlowRemovedReason, FlowStats, FlowStatsRequest, Hello, Instruction, Masked, Match, Message,
     MultipartReply, MultipartRequest, PacketIn, PacketInReason, PacketOut, Port, PortNo, PortReason,
-    PortStatus, Role, RoleMessage, SwitchConfig,
+    PortStatus, Role, RoleMessage, SwitchConfig, TableFeatures, TableStats,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -244,11 +244,11 @@ fn flow_stats() -> BoxedStrategy<FlowStats> {
 
 /// A multipart message that is kept: of a type not spoken here.
 fn foreign_multipart() -> impl Strategy<Value = (u16, u16, Bytes)> {
-    let kind = any::<u16>().prop_filter("a foreign kind", |kind| ![1, 13].contains(kind));
+    let kind = any::<u16>().prop_filter("a foreign kind", |kind| ![1, 3, 12, 13].contains(kind));
     prop_oneof![
         (kind, any::<u16>(), data(40)),
         // Or of one spoken here, with flags that have no meaning.
-        (prop_oneof![Just(1), Just(13)], 2..=u16::MAX, data(40)),
+        (prop_oneof![Just(1), Just(3), Just(12), Just(13)], 2..=u16::MAX, data(40)),
     ]
 }
 
@@ -265,16 +265,36 @@ fn multipart_request() -> BoxedStrategy<MultipartRequest> {
     );
     prop_oneof![
         flow.prop_map(MultipartRequest::Flow),
+        Just(MultipartRequest::Table),
+        Just(MultipartRequest::TableFeatures),
         Just(MultipartRequest::PortDescription),
         foreign_multipart().prop_map(|(kind, flags, body)| MultipartRequest::Other { kind, flags, body }),
     ]
     .boxed()
 }
 
+fn table_stats() -> impl Strategy<Value = TableStats> {
+    any::<(u8, u32, u64, u64)>().prop_map(|(table_id, active_count, lookup_count, matched_count)| {
+        TableStats { table_id, active_count, lookup_count, matched_count }
+    })
+}
+
+fn table_features() -> impl Strategy<Value = TableFeatures> {
+    let numbers = any::<(u8, [u8; 32], u64, u64, u32, u32)>();
+    (numbers, data(24)).prop_map(|(numbers, properties)| {
+        let (table_id, name, metadata_match, metadata_write, config, max_entries) = numbers;
+        TableFeatures { table_id, name, metadata_match, metadata_write, config, max_entries, properties }
+    })
+}
+
 fn multipart_reply() -> BoxedStrategy<MultipartReply> {
     prop_oneof![
         (any::<bool>(), vec(flow_stats(), 0..4))
             .prop_map(|(more, flows)| MultipartReply::Flow { more, flows }),
+        (any::<bool>(), vec(table_stats(), 0..4))
+            .prop_map(|(more, tables)| MultipartReply::Table { more, tables }),
+        (any::<bool>(), vec(table_features(), 0..4))
+            .prop_map(|(more, tables)| MultipartReply::TableFeatures { more, tables }),
         (any::<bool>(), vec(port(), 0..4))
             .prop_map(|(more, ports)| MultipartReply::PortDescription { more, ports }),
         foreign_multipart().prop_map(|(kind, flags, body)| MultipartReply::Other { kind, flags, body }),

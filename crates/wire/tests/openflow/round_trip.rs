@@ -6,6 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use handfast_wire::openflow::{
     Action, Body, FlowStats, Instruction, Match, Message, MultipartReply, ParseError, Part, Port,
+    TableFeatures, TableStats,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -114,6 +115,12 @@ fn allocated(message: &Message) -> usize {
         Body::MultipartReply(MultipartReply::PortDescription { ports, .. }) => {
             ports.capacity() * size_of::<Port>()
         }
+        Body::MultipartReply(MultipartReply::Table { tables, .. }) => {
+            tables.capacity() * size_of::<TableStats>()
+        }
+        Body::MultipartReply(MultipartReply::TableFeatures { tables, .. }) => {
+            tables.capacity() * size_of::<TableFeatures>()
+        }
         body => panic!("not one that grows: {body:?}"),
     }
 }
@@ -142,6 +149,8 @@ fn what_a_parse_allocates_is_bounded_by_the_message_s_length() {
         many(19, flows.clone(), &flow(&short_instruction)),
         many(19, flows, &flow(&one_action)),
         many(19, vec![0, 13, 0, 0, 0, 0, 0, 0], &[0; 64]),
+        many(19, vec![0, 3, 0, 0, 0, 0, 0, 0], &[0; 24]),
+        many(19, vec![0, 12, 0, 0, 0, 0, 0, 0], &[&[0, 64][..], &[0; 62]].concat()),
     ] {
         let message = Message::parse(&frame).unwrap();
         // While a list grows there are the old one and the new one, of twice its length.

@@ -10,7 +10,7 @@ use crate::sdn::{ApId, Ignored, Notice, Outbox, Record, StationId, Steering, Wha
 impl Controller {
     /// An access point that never said hello has news of a station.
     pub fn on_notice(&mut self, now: Instant, notice: Notice, out: &mut Outbox) {
-        if self.has_session(notice.ap) {
+        if self.session(notice.ap).is_some() {
             return self.ignored(notice.ap, notice.station, Ignored::Unnumbered, out);
         }
         self.on_numbered(now, notice, out);

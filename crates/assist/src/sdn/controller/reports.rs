@@ -37,8 +37,8 @@ impl Controller {
     }
 
     /// The session of an access point whose agent has said hello.
-    pub fn has_session(&self, ap: ApId) -> bool {
-        self.sessions.has(ap)
+    pub fn session(&self, ap: ApId) -> Option<u64> {
+        self.sessions.of(ap)
     }
 
     /// Whether a report would count.

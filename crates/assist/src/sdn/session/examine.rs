@@ -1,4 +1,5 @@
-//! What a switch is asked before it gets its first entry: which ports it has, and whether it takes back what it has diverted.
+//! What a switch is asked before it gets its first entry: which ports it has, how much room, and whether it takes back what it
+//! has diverted.
 
 use bytes::Bytes;
 use handfast_core::Instant;
@@ -24,9 +25,10 @@ const MOST_PORTS: usize = 65_536;
 
 impl Switches {
     /// Asks, removes what an earlier controller of ours left, and waits until all of it is done.
-    pub(super) fn examine(&mut self, _now: Instant, conn: ConnId, out: &mut Outbox) {
+    pub(super) fn examine(&mut self, now: Instant, conn: ConnId, out: &mut Outbox) {
         self.tell(conn, Body::MultipartRequest(MultipartRequest::PortDescription), out);
         if self.mode == Mode::Act && self.steering == Steering::Overlay {
+            self.ask_room(now, conn, out);
             let trial = self.tell(conn, trial(), out);
             if let Some(session) = self.sessions.get_mut(&conn) {
                 session.trial = Some(trial);

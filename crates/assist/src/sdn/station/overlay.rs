@@ -2,6 +2,7 @@
 //! at the switch where it was and where it is.
 
 use handfast_core::{Duration, Instant};
+use handfast_wire::openflow::Body;
 
 use super::super::announce::layer_2_update;
 use super::super::frame::{Frame, Origin};
@@ -23,13 +24,18 @@ impl Station {
         if self.unhelped || !shared.config.policy.holds() {
             return;
         }
+        for entry in self.entries(shared) {
+            shared.switches.order_for(self.id, datapath_id, entry, out);
+        }
+    }
+
+    /// What diverts at a switch.
+    fn entries(&self, shared: &Shared) -> Vec<Body> {
         let mut entries = shared.band().capture(self.id, self.alone, shared.config.not_tcp);
         if matches!(self.state, State::Away { .. }) {
             entries.push(shared.band().listen(self.id.address));
         }
-        for entry in entries {
-            shared.switches.order_for(self.id, datapath_id, entry, out);
-        }
+        entries
     }
 
     /// It has left: what is held from now on is diverted where it was.
@@ -117,6 +123,8 @@ impl Station {
             Some(Unhelped::NoHandBack)
         } else if !shared.switches.has_port(at.datapath_id, at.port) {
             Some(Unhelped::NoPort)
+        } else if !shared.switches.has_room(at.datapath_id, self.entries(shared).len()) {
+            Some(Unhelped::NoRoom)
         } else {
             None
         }
