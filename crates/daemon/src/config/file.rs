@@ -84,7 +84,7 @@ pub(super) struct NotTcpTable {
     pub(super) udp: TreatmentWord,
     /// UDP from or to port 443. Default: what `udp` says.
     pub(super) quic: Option<TreatmentWord>,
-    /// ICMP and ICMPv6: "pass" (default), "hold" or "drop".
+    /// ICMP and `ICMPv6`: "pass" (default), "hold" or "drop".
     #[serde(default)]
     pub(super) icmp: TreatmentWord,
     /// Other protocols over IP, and fragments: "pass" (default), "hold" or "drop".

@@ -213,7 +213,7 @@ fn done(record: &Record) {
             );
         }
         Record::Evicted { station, segments } => {
-            warn!(station = address(station.address), vlan = station.vlan, segments, "evicted")
+            warn!(station = address(station.address), vlan = station.vlan, segments, "evicted");
         }
         _ => {}
     }

@@ -6,7 +6,7 @@ use crate::support::{ACT, Daemon, Switch, datagram, frame};
 
 #[test]
 fn datagrams_are_held_beside_segments_and_counted() {
-    let mut daemon = Daemon::start(&format!("{ACT}\nudp = \"hold\""));
+    let mut daemon = Daemon::start(&format!("{ACT}\nnot_tcp = {{udp = \"hold\"}}"));
     let (mut switch, _) = Switch::ready(&daemon);
     daemon.news("disassociated", "ap1", 1);
     let divert = switch.flow_mod().cookie;
@@ -37,7 +37,7 @@ fn datagrams_are_held_beside_segments_and_counted() {
 #[test]
 fn their_age_is_the_operator_s_choice() {
     for (age, dropped) in [("0s", ["dropped_other", "udp"]), ("50ms", ["datagrams_expired", ""])] {
-        let daemon = Daemon::start(&format!("{ACT}\nudp = \"hold\"\ndatagram_age = \"{age}\""));
+        let daemon = Daemon::start(&format!("{ACT}\nnot_tcp = {{udp = \"hold\"}}\ndatagram_age = \"{age}\""));
         let (mut switch, _) = Switch::ready(&daemon);
         daemon.news("disassociated", "ap1", 1);
         let divert = switch.flow_mod().cookie;

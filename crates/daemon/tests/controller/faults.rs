@@ -177,14 +177,14 @@ fn wrong_lines_are_answered_and_counted() {
         (b"\xff\xfe\n", "no JSON at column 1: expected one JSON object a line"),
         (
             b"{\"event\": \"left\"}\n",
-            "`event` is `left`: expected associated, disassociated, forget, reload or status",
+            "`event` is `left`: expected associated, disassociated, hello, forget, reload or status",
         ),
         (
             &[&unknown[..], b"\n"].concat(),
             "no access point of the configuration is called so; did you mean `ap1`?",
         ),
-        (&[&[b' '; 5000][..], b"\n"].concat(), "expected a line of at most 4096 bytes"),
-        (&["x".repeat(200_000).as_bytes(), b"\n"].concat(), "expected a line of at most 4096 bytes"),
+        (&[&vec![b' '; 65_537][..], b"\n"].concat(), "expected a line of at most 65536 bytes"),
+        (&["x".repeat(200_000).as_bytes(), b"\n"].concat(), "expected a line of at most 65536 bytes"),
     ]) {
         let answer = ask(line);
         assert!(answer["error"].as_str().unwrap().contains(why), "{answer}");

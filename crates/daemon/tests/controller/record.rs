@@ -40,10 +40,10 @@ fn replay(recording: &Recording, config: &str) -> Result<usize, String> {
 fn a_recording_told_again_has_the_same_effect() {
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
         let (recording, _) = recorded(signal);
-        // Greeting, features, two roles, ports, trial, removal, barrier; what diverts; a repetition; what
+        // Greeting, features, two roles, ports, two for its tables, trial, removal, barrier; what diverts; a repetition; what
         // listens goes, where it is now, what diverts again, three segments, a barrier, a removal; and the last removal of
         // one that ends well.
-        let sent = 8 + 4 + 1 + 2 + 3 + 3 + 1 + 1 + usize::from(signal == Signal::SIGTERM);
+        let sent = 10 + 4 + 1 + 2 + 3 + 3 + 1 + 1 + usize::from(signal == Signal::SIGTERM);
         assert_eq!(replay(&recording, recording.config()), Ok(sent));
         assert!(recording.inputs() > 10);
         // Control: another controller is told apart.
@@ -61,7 +61,7 @@ fn replay_ends_with_its_verdict() {
     let replay = || Command::new(env!("CARGO_BIN_EXE_handfastd")).arg("replay").arg(&path).output().unwrap();
     let same = replay();
     assert_eq!(same.status.code(), Some(0));
-    assert!(String::from_utf8(same.stdout).unwrap().ends_with("24 outputs, all the same\n"));
+    assert!(String::from_utf8(same.stdout).unwrap().ends_with("26 outputs, all the same\n"));
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("\"ap\":1", "\"ap\":0", 1)).unwrap();
     let other = replay();

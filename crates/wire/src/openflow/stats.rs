@@ -274,12 +274,16 @@ impl MultipartReply {
             }
             Self::Table { more, tables } => {
                 put_header(out, TABLE, u16::from(*more));
-                tables.iter().for_each(|table| table.emit(out));
+                for table in tables {
+                    table.emit(out);
+                }
                 Ok(())
             }
             Self::TableFeatures { more, tables } => {
                 put_header(out, TABLE_FEATURES, u16::from(*more));
-                tables.iter().for_each(|table| table.emit(out));
+                for table in tables {
+                    table.emit(out);
+                }
                 Ok(())
             }
             Self::PortDescription { more, ports } => {

@@ -6,6 +6,7 @@ use handfast_core::Instant;
 use handfast_wire::openflow::EthAddr;
 
 use super::Controller;
+use crate::sdn::station::Station;
 use crate::sdn::{ApId, Ignored, Notice, Outbox, Record, Report, StationId, What};
 
 impl Controller {
@@ -29,7 +30,7 @@ impl Controller {
         }
         for &station in stations {
             let known = self.stations.get(&StationId { address: station, vlan: at.vlan });
-            if known.is_none_or(|station| station.is_away()) {
+            if known.is_none_or(Station::is_away) {
                 self.tell(now, (ap, station, What::Associated), out);
             }
         }
