@@ -25,6 +25,8 @@ from handfast.lab import controller, names, openvswitch, processes
 
 BRIDGE = "br0"
 DATAPATH = "00000000000000aa"
+SECOND_BRIDGE, SECOND_DATAPATH = "br1", "00000000000000bb"
+CORE = "core"
 LISTEN = "127.0.0.1:6653"
 PORTS = (1, 2, 3, 4)
 OURS = "cookie=0x6866"
@@ -48,7 +50,7 @@ datapath_id = "{datapath}"
 port = 2
 {ap1}
 [access_points.ap2]
-datapath_id = "{datapath}"
+datapath_id = "{second}"
 port = 3
 {ap2}
 {more}
@@ -194,9 +196,29 @@ class Scene:
         """Set columns of a port: "tag=10"."""
         self.configure("set", "port", f"p{number}", *settings)
 
-    def entries(self) -> list[str]:
+    def entries(self, bridge: str = BRIDGE) -> list[str]:
         """All flow entries."""
-        return self.switch.flow(BRIDGE, "dump-flows").splitlines()[1:]
+        return self.switch.flow(bridge, "dump-flows").splitlines()[1:]
+
+    def second(self, *, core: bool) -> None:
+        """Move ap2 to a switch of its own behind the first one; with `core` both hang at a third, with the correspondent."""
+        self.configure("del-port", BRIDGE, "p3")
+        _add_bridge(self.switch, SECOND_BRIDGE, SECOND_DATAPATH, {3: "p3"})
+        self.switch.flow(SECOND_BRIDGE, "add-flow", "priority=0,actions=NORMAL")
+        if not core:
+            return self._patch(BRIDGE, SECOND_BRIDGE)
+        self.configure("add-br", CORE, "--", "set", "bridge", CORE, "datapath_type=netdev")
+        self.configure("del-port", BRIDGE, "p1", "--", "add-port", CORE, "p1")
+        self._patch(BRIDGE, CORE)
+        return self._patch(SECOND_BRIDGE, CORE)
+
+    def _patch(self, one: str, other: str) -> None:
+        for here, there in ((one, other), (other, one)):
+            name, peer = f"{here}-{there}", f"{there}-{here}"
+            self.configure(
+                *("add-port", here, name, "--", "set", "interface", name, "type=patch", f"options:peer={peer}"),
+                "ofport_request=9",
+            )
 
     def ours(self) -> list[str]:
         """Those that daemons made."""
@@ -242,13 +264,16 @@ class Scene:
         ap1: str = "",
         ap2: str = "",
         more: str = "",
+        second: str = DATAPATH,
         how: How | None = None,
     ) -> Daemon:
-        """Start a daemon; it goes with the scene. `ap1`, `ap2`: more keys of the access points; `more`: tables."""
+        """Start a daemon; it goes with the scene.
+
+        `ap1`, `ap2`: more keys of the access points; `more`: tables; `second`: the switch of ap2.
+        """
         config, log, path = (self.folder / f"{name}.{kind}" for kind in ("toml", "log", "sock"))
-        config.write_text(
-            _ordered(CONFIG.format(listen=listen, socket=path, datapath=DATAPATH, ap1=ap1, ap2=ap2, more=more))
-        )
+        keys = {"listen": listen, "socket": path, "datapath": DATAPATH, "second": second}
+        config.write_text(_ordered(CONFIG.format(**keys, ap1=ap1, ap2=ap2, more=more)))
         return self.start(config, log, path, how)
 
     def start(self, config: Path, log: Path, path: Path, how: How | None = None) -> Daemon:
@@ -289,9 +314,11 @@ class Scene:
     def connect(self, *where: str) -> None:
         """Tell the switch who its controllers are."""
         targets = where or (f"tcp:{LISTEN}",)
-        self.configure("set-controller", BRIDGE, *targets, "--", "set", "controller", BRIDGE, "max_backoff=1000")
-        # A bridge that gets its first controller forgets its entries.
-        self.enter("priority=0,actions=NORMAL")
+        bridges = self.switch.bridges()
+        for bridge in (name for name in (BRIDGE, SECOND_BRIDGE) if name in bridges):
+            self.configure("set-controller", bridge, *targets, "--", "set", "controller", bridge, "max_backoff=1000")
+            # A bridge that gets its first controller forgets its entries.
+            self.switch.flow(bridge, "add-flow", "priority=0,actions=NORMAL")
 
     def learn(self, vlans: Mapping[int, int | None] | None = None) -> None:
         """The correspondent, the station at ap1 and the other host speak, so that the switch has learnt their ports."""
@@ -358,6 +385,13 @@ def _wire(space: names.Namespace) -> dict[int, socket.socket]:
 _made = iter(range(1, 1 << 30))
 
 
+def _add_bridge(switch: openvswitch.OpenVSwitch, name: str, datapath: str, ports: Mapping[int, str]) -> None:
+    switch.configure("add-br", name, "--", "set", "bridge", name, "datapath_type=netdev", "fail_mode=secure")
+    switch.configure("set", "bridge", name, "protocols=OpenFlow13", f"other-config:datapath-id={datapath}")
+    for number, port in ports.items():
+        switch.configure("add-port", name, port, "--", "set", "interface", port, f"ofport_request={number}")
+
+
 @contextmanager
 def bridge() -> Iterator[Scene]:
     """The scene, with the switch's entry that does what any switch does; no daemon runs and it has no controller."""
@@ -372,11 +406,7 @@ def bridge() -> Iterator[Scene]:
         for end in ends.values():
             stack.callback(end.close)
         switch = stack.enter_context(openvswitch.running(space.name, folder))
-        switch.configure("add-br", BRIDGE, "--", "set", "bridge", BRIDGE, "datapath_type=netdev", "fail_mode=secure")
-        switch.configure("set", "bridge", BRIDGE, "protocols=OpenFlow13", f"other-config:datapath-id={DATAPATH}")
-        for number in PORTS:
-            ask = ["--", "set", "interface", f"p{number}", f"ofport_request={number}"]
-            switch.configure("add-port", BRIDGE, f"p{number}", *ask)
+        _add_bridge(switch, BRIDGE, DATAPATH, {number: f"p{number}" for number in PORTS})
         scene = Scene(space, folder, switch, ends, stack.enter_context(ExitStack()))
         scene.enter("priority=0,actions=NORMAL")
         yield scene

@@ -140,6 +140,7 @@ fn config(agent: &Sdn, of: &Fabric) -> Config {
         port: PortNo(at.port),
         rate: given.is_none().then_some(at.rate),
         vlan: None,
+        uplink: None,
     };
     let access_points = of.access_points.iter().map(attach).collect();
     let route = |route: &handfast_measure::fabric::Route| {

@@ -63,9 +63,18 @@ class OpenVSwitch:
         """Run ovs-vsctl(8)."""
         self._call("ovs-vsctl", f"--db={self._database}", "--timeout=10", *command)
 
+    def bridges(self) -> list[str]:
+        """The names of its switches."""
+        return self._call("ovs-vsctl", f"--db={self._database}", "--timeout=10", "list-br").split()
+
     def flow(self, bridge: str, command: str, *arguments: str) -> str:
         """Run ovs-ofctl(8) on a bridge: "dump-flows", "add-flow"."""
         return self._call("ovs-ofctl", "-O", "OpenFlow13", command, f"unix:{self.folder / bridge}.mgmt", *arguments)
+
+    def forget_cache(self) -> None:
+        """Drop the flows that its datapath has cached; each is looked up in the tables again."""
+        (control,) = self.folder.glob("ovs-vswitchd.*.ctl")
+        self._call("ovs-appctl", "-t", str(control), "revalidator/purge")
 
     @property
     def _database(self) -> str:

@@ -13,6 +13,7 @@ use handfast_wire::openflow::{
 
 use super::departed::Departed;
 use super::infrastructure::Learnt;
+use super::passage::Doors;
 use super::report::Sessions;
 use super::rules::{Kind, forget_all};
 use super::session::{Heard, Switches};
@@ -52,6 +53,7 @@ impl Controller {
                 datagrams: 0,
                 full: false,
                 alone: true,
+                doors: Doors::default(),
             },
             stations: BTreeMap::new(),
             due: BTreeSet::new(),

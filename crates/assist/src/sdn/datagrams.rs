@@ -82,6 +82,11 @@ impl Datagrams {
         true
     }
 
+    /// The oldest.
+    pub(crate) fn first(&self) -> Option<&Frame> {
+        self.held.front().map(|oldest| &oldest.frame)
+    }
+
     /// Takes out the oldest, which leaves.
     pub(crate) fn take(&mut self) -> Option<Frame> {
         let frame = self.pop()?;

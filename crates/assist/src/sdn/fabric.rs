@@ -22,6 +22,9 @@ pub struct AccessPoint {
     /// The VLAN tag that frames of its stations have at this port; [`None`]: they have none, or the port is a member of one
     /// VLAN only and sets it itself.
     pub vlan: Option<u16>,
+    /// Where the switch has several ports that lead to no access point: the one by which the rest of the network is reached.
+    /// Under [`super::Steering::Overlay`], for what was held at another switch.
+    pub uplink: Option<PortNo>,
 }
 
 /// The switches and the ways through them. Whoever drives the controller knows the topology; the controller does not
@@ -77,7 +80,13 @@ mod tests {
 
     #[test]
     fn an_access_point_is_reached_at_its_switch_and_by_routes() {
-        let at = |datapath_id, port| AccessPoint { datapath_id, port: PortNo(port), rate: None, vlan: None };
+        let at = |datapath_id, port| AccessPoint {
+            datapath_id,
+            port: PortNo(port),
+            rate: None,
+            vlan: None,
+            uplink: None,
+        };
         let routes = BTreeMap::from([((7, ApId(1)), PortNo(9)), ((5, ApId(0)), PortNo(3))]);
         let next =
             BTreeMap::from([((7, ApId(1)), 6), ((8, ApId(1)), 7), ((5, ApId(0)), 3), ((3, ApId(0)), 5)]);

@@ -104,6 +104,12 @@ impl Hold {
         put
     }
 
+    /// What leaves next, of segments and of datagrams.
+    pub(crate) fn first(&self) -> impl Iterator<Item = &Frame> {
+        let segment = self.turns.front().and_then(|key| self.frames(key).next());
+        segment.into_iter().chain(self.datagrams.first())
+    }
+
     /// The segment that leaves next: connections take turns, so that a long one does not keep the others waiting.
     pub(crate) fn take(&mut self) -> Option<Frame> {
         let key = self.turns.pop_front()?;

@@ -25,6 +25,7 @@ mod infrastructure;
 mod notice;
 mod outbox;
 mod pace;
+mod passage;
 mod plane;
 mod queue;
 mod reconfigure;

@@ -6,8 +6,9 @@ use super::datagrams::Datagrams;
 use super::frame::Frame;
 use super::hold::Hold;
 use super::pace::Pace;
+use super::passage::Passage;
 use super::station::Shared;
-use super::{ApId, Outbox, queue};
+use super::{ApId, Outbox, Steering, queue};
 
 /// How many times its rate a release has for what came after the station's return.
 const CATCH_UP: u64 = 2;
@@ -26,6 +27,8 @@ pub(super) struct Returning {
     after_segment: bool,
     /// Whether the switch to which they go is not connected.
     pub(super) stuck: bool,
+    /// Until when what leaves next waits for news of how it reaches the station.
+    waits: Option<Instant>,
     pub(super) segments: u64,
     bytes: u64,
     /// The hold is empty, and its last segments are on their way to the switch.
@@ -66,6 +69,7 @@ impl Returning {
             backlog: hold.segments(),
             after_segment: false,
             stuck: false,
+            waits: None,
             segments: 0,
             bytes: 0,
             settling: None,
@@ -87,25 +91,43 @@ impl Returning {
     }
 
     /// Sends what is held as far as the pace allows, and then begins to settle.
-    pub(super) fn send(&mut self, now: Instant, hold: &mut Hold, shared: &mut Shared, out: &mut Outbox) {
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        hold: &mut Hold,
+        passage: &Passage,
+        shared: &mut Shared,
+        out: &mut Outbox,
+    ) {
         self.stuck = !shared.reaches(self.ap);
-        if !self.stuck && now >= self.since + shared.config.datagrams.age {
-            self.let_datagrams_go(hold, shared, out);
+        self.waits = self.wait(now, hold, passage, shared);
+        let goes = !self.stuck && self.waits.is_none();
+        if goes && now >= self.since + shared.config.datagrams.age {
+            self.let_datagrams_go(hold, passage, shared, out);
         }
-        while !self.stuck && self.pace.next() <= now {
+        while !self.stuck && self.waits.is_none() && self.pace.next() <= now {
             // What came since its return is clocked by acknowledgments at the very rate at which the hold is emptied: at
             // this rate it would never end.
             let behind = self.backlog > 0 || hold.datagrams.reach_back_to(self.since);
             let times = if behind { 1 } else { CATCH_UP };
             let Some(frame) = self.next(hold, shared) else { break };
             self.pace.spend(now, frame.len(), times);
-            shared.emit(self.ap, &frame, out);
+            shared.emit(self.ap, &frame, passage, out);
+            self.waits = self.wait(now, hold, passage, shared);
         }
         if hold.is_empty() {
             self.settle(now, shared, out);
         } else {
             self.forget_barrier();
         }
+    }
+
+    /// Until when what leaves next has to wait, since it is not known how it reaches the station.
+    fn wait(&self, now: Instant, hold: &Hold, passage: &Passage, shared: &Shared) -> Option<Instant> {
+        if shared.config.steering != Steering::Overlay {
+            return None;
+        }
+        hold.first().filter_map(|frame| passage.wait((now, self.since), self.ap, frame, shared)).max()
     }
 
     /// What leaves next. While there are both, segments and datagrams take turns: datagrams must not wait for a long hold,
@@ -127,9 +149,9 @@ impl Returning {
     /// Datagrams take turns for as long as one may be held: by then all are gone that came before the return. Those that came
     /// since leave at once, as they would without the controller: where they come faster than the pace, the release would
     /// not end.
-    fn let_datagrams_go(&self, hold: &mut Hold, shared: &mut Shared, out: &mut Outbox) {
+    fn let_datagrams_go(&self, hold: &mut Hold, passage: &Passage, shared: &mut Shared, out: &mut Outbox) {
         while let Some(frame) = shared.datagrams(&mut hold.datagrams, Datagrams::take) {
-            shared.emit(self.ap, &frame, out);
+            shared.emit(self.ap, &frame, passage, out);
         }
     }
 
@@ -152,7 +174,7 @@ impl Returning {
     pub(super) fn on_barrier(
         &mut self,
         now: Instant,
-        hold: &mut Hold,
+        (hold, passage): (&mut Hold, &Passage),
         shared: &mut Shared,
         out: &mut Outbox,
     ) -> Passed {
@@ -160,7 +182,7 @@ impl Returning {
         let waited_enough = now.since(settling.since) >= shared.config.settle;
         if !hold.is_empty() || !settling.quiet && !waited_enough {
             self.forget_barrier();
-            self.send(now, hold, shared, out);
+            self.send(now, hold, passage, shared, out);
             return Passed::NotYet;
         }
         shared.counters.unsettled += u64::from(!settling.quiet);
@@ -169,8 +191,12 @@ impl Returning {
 
     /// When something is due.
     pub(super) fn deadline(&self, hold: &Hold) -> Instant {
-        let waits = hold.is_empty() || self.stuck;
-        if waits { self.expires } else { self.pace.next().min(self.expires) }
+        let next = match self.waits {
+            _ if hold.is_empty() || self.stuck => return self.expires,
+            Some(until) => until.max(self.pace.next()),
+            None => self.pace.next(),
+        };
+        next.min(self.expires)
     }
 }
 

@@ -9,7 +9,6 @@ use handfast_wire::openflow::{
 };
 use handfast_wire::tcp::Flags;
 
-use super::frame::Frame;
 use super::{ConnectionKey, NotTcp, StationId, Treatment};
 
 /// The mark of every entry made here: "hf" in the upper two bytes of the cookie.
@@ -277,12 +276,7 @@ pub(crate) fn removal(matches: Match) -> FlowMod {
     }
 }
 
-/// A frame goes on from where it came in, through the switch's own tables; [`Band::capture`] lets it pass.
-pub(crate) fn hand_back(frame: &Frame) -> Body {
-    handed_in(frame.origin.in_port, frame.bytes.clone())
-}
-
-/// A frame goes through the switch's tables as if it had come in by `in_port`.
+/// A frame goes through the switch's tables as if it had come in by `in_port`; [`Band::capture`] lets it pass.
 pub(crate) fn handed_in(in_port: PortNo, data: bytes::Bytes) -> Body {
     let table = Action::Output { port: PortNo::TABLE, max_len: 0 };
     let actions = vec![Action::SetMetadata(HANDED_BACK), table];

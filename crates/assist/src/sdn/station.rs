@@ -17,9 +17,10 @@ use super::classify::Class;
 use super::datagrams::Datagrams;
 use super::frame::{Frame, Origin};
 use super::hold::Hold;
+use super::passage::{Doors, Passage};
 use super::queue::{self, Put};
 use super::release::{Passed, Returning};
-use super::rules::{Band, hand_back, packet_out};
+use super::rules::{Band, handed_in, packet_out};
 use super::session::Switches;
 use super::zwa::Ledger;
 use super::{ApId, Config, ConnectionKey, Counters, Outbox, Policy, Record, StationId, Steering};
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) full: bool,
     /// Whether the one that is spoken of has its address to itself.
     pub(crate) alone: bool,
+    /// By which ports senders come in.
+    pub(crate) doors: Doors,
 }
 
 impl Shared {
@@ -52,11 +55,12 @@ impl Shared {
         at.is_some_and(|at| self.switches.is_ready(at.datapath_id))
     }
 
-    /// A frame leaves for an access point, at the switch to which that is attached, or goes on where it came in; whether it
+    /// A frame leaves for an access point, at the switch to which that is attached, or goes on as `passage` says; whether it
     /// could.
-    pub(super) fn emit(&mut self, ap: ApId, frame: &Frame, out: &mut Outbox) -> bool {
+    pub(super) fn emit(&mut self, ap: ApId, frame: &Frame, passage: &Passage, out: &mut Outbox) -> bool {
         if self.config.steering == Steering::Overlay {
-            return self.hand_back(frame, out);
+            let Origin { datapath_id, in_port } = passage.entrance(ap, frame, self);
+            return self.switches.order(datapath_id, handed_in(in_port, frame.bytes.clone()), out);
         }
         let at = self.config.fabric.access_point(ap);
         at.is_some_and(|at| {
@@ -66,7 +70,8 @@ impl Shared {
 
     /// A frame goes on where it came in; whether it could.
     pub(super) fn hand_back(&mut self, frame: &Frame, out: &mut Outbox) -> bool {
-        self.switches.order(frame.origin.datapath_id, hand_back(frame), out)
+        let Origin { datapath_id, in_port } = frame.origin;
+        self.switches.order(datapath_id, handed_in(in_port, frame.bytes.clone()), out)
     }
 }
 
@@ -100,6 +105,8 @@ pub(crate) struct Station {
     sources: Option<BTreeSet<u64>>,
     /// The switches that have rules for it.
     installed: BTreeSet<u64>,
+    /// Under [`Steering::Overlay`]: how what is held reaches it.
+    passage: Passage,
     /// Under [`Policy::ZeroWindow`]: how far its receivers have got.
     ledger: Option<Ledger>,
 }
@@ -153,9 +160,23 @@ impl Station {
     fn new(id: StationId, epoch: u64, state: State, shared: &Shared) -> Self {
         let ledger = (shared.config.policy == Policy::ZeroWindow).then(Ledger::default);
         let sources = (!shared.config.fabric.hosts.is_empty()).then(BTreeSet::new);
-        let (hold, installed) = (Hold::default(), BTreeSet::new());
+        let (hold, installed, passage) = (Hold::default(), BTreeSet::new(), Passage::default());
         let (last, alone, renew, repeats, unhelped) = (None, shared.alone, None, Instant::ZERO, false);
-        Self { id, epoch, state, hold, last, alone, renew, repeats, unhelped, sources, installed, ledger }
+        Self {
+            id,
+            epoch,
+            state,
+            hold,
+            last,
+            alone,
+            renew,
+            repeats,
+            unhelped,
+            sources,
+            installed,
+            passage,
+            ledger,
+        }
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -313,9 +334,8 @@ impl Station {
         let away = !matches!(self.state, State::Present { .. });
         self.take_over(away, shared, out);
         if Self::overlaid(shared) {
-            if matches!(self.state, State::Away { .. }) {
-                self.unlisten(shared, out);
-            }
+            self.passage = Passage::default();
+            self.unlisten(ap, shared, out);
             self.announce(ap, shared, out);
             self.last = Some(ap);
             let elsewhere = self.way(shared).is_disjoint(&self.installed);
@@ -355,7 +375,7 @@ impl Station {
             State::Present { ap, .. } => {
                 // It was on its way here when the way was opened.
                 shared.counters.late += 1;
-                shared.emit(*ap, frame, out);
+                shared.emit(*ap, frame, &self.passage, out);
                 self.passed(&key, segment, 1);
             }
             State::Away { .. } if self.ledger.is_some() => self.stand_in(key, segment, frame, shared, out),
@@ -432,7 +452,7 @@ impl Station {
     /// A packet goes on at once.
     fn pass(&mut self, class: Class, ap: ApId, frame: &Frame, shared: &mut Shared, out: &mut Outbox) {
         shared.counters.passed_other[class as usize] += 1;
-        shared.emit(ap, frame, out);
+        shared.emit(ap, frame, &self.passage, out);
         self.sent(1);
     }
 
@@ -449,7 +469,7 @@ impl Station {
         self.expire_datagrams(now, shared);
         if let State::Returning(returning) = &mut self.state {
             let before = returning.segments + self.hold.datagrams.counts().released;
-            returning.send(now, &mut self.hold, shared, out);
+            returning.send(now, &mut self.hold, &self.passage, shared, out);
             let sent = returning.segments + self.hold.datagrams.counts().released - before;
             self.sent(sent);
         }
@@ -467,7 +487,9 @@ impl Station {
     /// The barrier that it waits for is passed.
     pub(crate) fn on_barrier(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
         let State::Returning(returning) = &mut self.state else { return self.close_books(shared, out) };
-        let Passed::Done { segments, bytes } = returning.on_barrier(now, &mut self.hold, shared, out) else {
+        let Passed::Done { segments, bytes } =
+            returning.on_barrier(now, (&mut self.hold, &self.passage), shared, out)
+        else {
             return;
         };
         let (ap, took) = (returning.ap, now.since(returning.since));
@@ -548,10 +570,10 @@ impl Station {
         {
             while let Some(frame) = self.hold.take() {
                 shared.released(&frame);
-                shared.emit(ap, &frame, out);
+                shared.emit(ap, &frame, &self.passage, out);
             }
             while let Some(frame) = shared.datagrams(&mut self.hold.datagrams, Datagrams::take) {
-                shared.emit(ap, &frame, out);
+                shared.emit(ap, &frame, &self.passage, out);
             }
         }
         shared.datagrams(&mut self.hold.datagrams, Datagrams::clear);

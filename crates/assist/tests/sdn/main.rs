@@ -11,6 +11,7 @@ mod properties;
 mod roam;
 mod roles;
 mod sessions;
+mod switches;
 mod ways;
 mod world;
 mod zero_window;

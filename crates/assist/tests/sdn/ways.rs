@@ -23,8 +23,9 @@ fn host(number: u8) -> EthAddr {
 }
 
 fn fabric() -> Fabric {
-    let access_points =
-        [1, 2, 3].map(|datapath_id| AccessPoint { datapath_id, port: AIR, rate: None, vlan: None }).to_vec();
+    let access_points = [1, 2, 3]
+        .map(|datapath_id| AccessPoint { datapath_id, port: AIR, rate: None, vlan: None, uplink: None })
+        .to_vec();
     let (mut routes, mut next) = (BTreeMap::new(), BTreeMap::new());
     for ap in 0..3 {
         for edge in [4, 5] {

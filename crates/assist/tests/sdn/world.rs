@@ -25,8 +25,9 @@ pub(crate) fn ms(n: u64) -> Duration {
 }
 
 pub(crate) fn fabric() -> Fabric {
-    let access_points =
-        AP.map(|port| AccessPoint { datapath_id: DATAPATH, port, rate: None, vlan: None }).to_vec();
+    let access_points = AP
+        .map(|port| AccessPoint { datapath_id: DATAPATH, port, rate: None, vlan: None, uplink: None })
+        .to_vec();
     Fabric { access_points, ..Fabric::default() }
 }
 

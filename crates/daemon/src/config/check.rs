@@ -169,6 +169,7 @@ fn fabric(file: &File) -> Checked<Fabric> {
         port: PortNo(table.port.0),
         rate: table.rate.map(|rate| rate.0),
         vlan: table.vlan.map(|vlan| vlan.0),
+        uplink: table.uplink.map(|port| PortNo(port.0)),
     };
     let access_points = file.access_points.0.iter().map(|(_, table)| at(table)).collect();
     Ok(Fabric { access_points, ..Fabric::default() })

@@ -73,6 +73,8 @@ pub(super) struct AccessPointTable {
     pub(super) rate: Option<Rate>,
     /// The VLAN tag that frames of its stations have at this port. Default: none.
     pub(super) vlan: Option<VlanId>,
+    /// The switch's port to the rest of the network. Default: the only one without an access point, or what is heard.
+    pub(super) uplink: Option<Port>,
 }
 
 /// What becomes of what is not TCP, for a station that is away.

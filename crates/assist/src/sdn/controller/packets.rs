@@ -38,6 +38,7 @@ impl Controller {
             return self.on_presence(now, source, &frame, out);
         }
         self.learn(source, frame.origin);
+        self.shared.doors.learn(source, frame.origin);
         let Some(id) = self.whose(address, &frame) else {
             return stray(&frame, &mut self.shared, out);
         };

@@ -75,6 +75,11 @@ impl Switches {
         self.of(datapath_id).is_some_and(|session| session.ports.contains(&port))
     }
 
+    /// The ports of a switch, as far as it has said.
+    pub(crate) fn ports(&self, datapath_id: u64) -> impl Iterator<Item = PortNo> + '_ {
+        self.of(datapath_id).into_iter().flat_map(|session| session.ports.iter().copied())
+    }
+
     /// Whether a switch takes back what it has diverted.
     pub(crate) fn hands_back(&self, datapath_id: u64) -> bool {
         self.of(datapath_id).is_some_and(|session| session.hands_back)

@@ -8,7 +8,7 @@ use super::super::announce::layer_2_update;
 use super::super::frame::{Frame, Origin};
 use super::super::rules::{Band, handed_in};
 use super::super::{ApId, Fabric, Outbox, Record, Steering, Unhelped};
-use super::{Shared, State, Station};
+use super::{Returning, Shared, State, Station};
 
 /// Between repetitions that pass: a quarter of Linux's shortest timeout (`TCP_RTO_MIN`).
 const REPEATS: Duration = Duration::from_millis(50);
@@ -24,15 +24,15 @@ impl Station {
         if self.unhelped || !shared.config.policy.holds() {
             return;
         }
-        for entry in self.entries(shared) {
+        for entry in self.entries(datapath_id, shared) {
             shared.switches.order_for(self.id, datapath_id, entry, out);
         }
     }
 
     /// What diverts at a switch.
-    fn entries(&self, shared: &Shared) -> Vec<Body> {
+    fn entries(&self, datapath_id: u64, shared: &Shared) -> Vec<Body> {
         let mut entries = shared.band().capture(self.id, self.alone, shared.config.not_tcp);
-        if matches!(self.state, State::Away { .. }) {
+        if self.listens_at(datapath_id, shared) {
             entries.push(shared.band().listen(self.id.address));
         }
         entries
@@ -55,7 +55,7 @@ impl Station {
     pub(super) fn free(&mut self, shared: &mut Shared, out: &mut Outbox) {
         for datapath_id in std::mem::take(&mut self.installed) {
             self.free_at(datapath_id, shared, out);
-            if matches!(self.state, State::Away { .. }) {
+            if self.listens_at(datapath_id, shared) {
                 shared.switches.order(datapath_id, Band::unlisten(self.id.address), out);
             }
         }
@@ -88,10 +88,23 @@ impl Station {
         }
     }
 
-    /// It is back: what it says is left alone.
-    pub(super) fn unlisten(&self, shared: &mut Shared, out: &mut Outbox) {
-        for &datapath_id in &self.installed {
-            shared.switches.order(datapath_id, Band::unlisten(self.id.address), out);
+    /// Whether what it says comes here from a switch: while it is away everywhere, and while its release runs where it was, as
+    /// long as that is another switch than the one where it is.
+    fn listens_at(&self, datapath_id: u64, shared: &Shared) -> bool {
+        match &self.state {
+            State::Away { .. } => true,
+            State::Returning(Returning { ap, .. }) => {
+                shared.config.fabric.access_point(*ap).is_some_and(|at| at.datapath_id != datapath_id)
+            }
+            State::Present { .. } => false,
+        }
+    }
+
+    /// It is back: what it says is left alone where it is.
+    pub(super) fn unlisten(&self, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
+        let Some(at) = shared.config.fabric.access_point(ap) else { return };
+        if self.installed.contains(&at.datapath_id) && self.listens_at(at.datapath_id, shared) {
+            shared.switches.order(at.datapath_id, Band::unlisten(self.id.address), out);
         }
     }
 
@@ -123,7 +136,7 @@ impl Station {
             Some(Unhelped::NoHandBack)
         } else if !shared.switches.has_port(at.datapath_id, at.port) {
             Some(Unhelped::NoPort)
-        } else if !shared.switches.has_room(at.datapath_id, self.entries(shared).len()) {
+        } else if !shared.switches.has_room(at.datapath_id, self.entries(at.datapath_id, shared).len()) {
             Some(Unhelped::NoRoom)
         } else {
             None
@@ -148,7 +161,7 @@ impl Station {
         let same_vlan = |ap: &ApId| fabric.access_point(*ap).is_some_and(|at| at.vlan == vlan);
         let new = |ap: ApId| moved.get(ap.0 as usize).copied().flatten().filter(same_vlan);
         let here = match &mut self.state {
-            State::Present { ap, .. } | State::Returning(super::Returning { ap, .. }) => Some(ap),
+            State::Present { ap, .. } | State::Returning(Returning { ap, .. }) => Some(ap),
             State::Away { .. } => None,
         };
         for ap in here.into_iter().chain(&mut self.last) {
@@ -200,16 +213,25 @@ impl Station {
         }
     }
 
-    /// It has said something, by way of the controller, while it was believed to be away.
+    /// It has said something, by way of the controller.
     pub(crate) fn is_heard(&mut self, now: Instant, from: Origin, shared: &mut Shared, out: &mut Outbox) {
-        let State::Away { since, .. } = self.state else { return };
+        let at = shared.config.fabric.at_port(from.datapath_id, from.in_port);
+        let since = match self.state {
+            State::Away { since, .. } => since,
+            // Its announcement, or something later. From an access point's port it would be old.
+            State::Returning(_) if at.is_none() => {
+                self.passage.seen(from);
+                return self.release(now, shared, out);
+            }
+            State::Returning(_) | State::Present { .. } => return,
+        };
         // What it said before it left may still be on its way.
         if now < since + shared.config.settle {
             return;
         }
         shared.counters.false_alarms += 1;
         out.record(Record::Heard { station: self.id });
-        if let Some(ap) = shared.config.fabric.at_port(from.datapath_id, from.in_port) {
+        if let Some(ap) = at {
             return self.arrive(now, ap, self.epoch, shared, out);
         }
         // It is behind another switch, where no access point is known: there is nothing to wait for.

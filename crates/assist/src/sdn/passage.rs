@@ -1,0 +1,154 @@
+//! By which switch and port a held frame goes on, when its station has come to another switch.
+//!
+//! A switch sends nothing back by the port where it came in. So a frame that came to the old switch from where the station is
+//! now is of no use there: it is handed in at the new switch, by the port where its sender's frames come in there. All other
+//! frames go on where they came in, so that whatever holds for them on the way still does.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use handfast_core::{Duration, Instant};
+use handfast_wire::openflow::{EthAddr, PortNo};
+
+use super::ApId;
+use super::frame::{Frame, Origin};
+use super::station::Shared;
+use super::station_id::ends;
+
+/// How long the announcement may take to come by the switches where the station was: after that, they are thought to lie on
+/// the other side of what leads to it.
+const ANNOUNCED: Duration = Duration::from_millis(100);
+/// How long a frame waits until its sender is heard at the new switch: after an outage a timeout or two.
+const SENDER: Duration = Duration::from_secs(1);
+/// Senders whose ports are remembered; of more, the one that was heard first is forgotten.
+const MOST_DOORS: usize = 4096;
+
+/// By which port of a switch a sender's frames come in.
+#[derive(Debug, Default)]
+pub(crate) struct Doors {
+    known: BTreeMap<(u64, EthAddr), PortNo>,
+    order: VecDeque<(u64, EthAddr)>,
+}
+
+impl Doors {
+    pub(crate) fn learn(&mut self, source: EthAddr, at: Origin) {
+        let key = (at.datapath_id, source);
+        if self.known.insert(key, at.in_port).is_some() {
+            return;
+        }
+        self.order.push_back(key);
+        if self.order.len() > MOST_DOORS
+            && let Some(first) = self.order.pop_front()
+        {
+            self.known.remove(&first);
+        }
+    }
+
+    fn of(&self, datapath_id: u64, source: EthAddr) -> Option<PortNo> {
+        self.known.get(&(datapath_id, source)).copied()
+    }
+}
+
+/// What is known of a station's way back.
+#[derive(Debug, Default)]
+pub(crate) struct Passage {
+    /// At switches where it was: by which port its announcement came.
+    towards: BTreeMap<u64, PortNo>,
+}
+
+/// How a frame goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Where it came in.
+    Back,
+    /// As if it had come in there.
+    In(Origin),
+    /// It is not known yet, and may be until then.
+    Unknown(Duration),
+}
+
+impl Passage {
+    /// The station's announcement has come by a switch.
+    pub(crate) fn seen(&mut self, at: Origin) {
+        self.towards.insert(at.datapath_id, at.in_port);
+    }
+
+    fn way(&self, ap: ApId, frame: &Frame, shared: &Shared) -> Way {
+        let Some(at) = shared.config.fabric.access_point(ap) else { return Way::Back };
+        let Origin { datapath_id, in_port } = frame.origin;
+        if datapath_id == at.datapath_id {
+            return Way::Back;
+        }
+        match self.towards.get(&datapath_id) {
+            Some(&towards) if towards != in_port => Way::Back,
+            Some(_) => shared.door(ap, frame).map_or(Way::Unknown(SENDER), Way::In),
+            None => Way::Unknown(ANNOUNCED),
+        }
+    }
+
+    /// Until when a frame has to wait, if it does; `since`: when its station was back.
+    pub(crate) fn wait(
+        &self,
+        (now, since): (Instant, Instant),
+        ap: ApId,
+        frame: &Frame,
+        shared: &Shared,
+    ) -> Option<Instant> {
+        match self.way(ap, frame, shared) {
+            Way::Unknown(patience) => Some(since + patience).filter(|&until| now < until),
+            Way::Back | Way::In(_) => None,
+        }
+    }
+
+    /// Where a frame goes in.
+    pub(crate) fn entrance(&self, ap: ApId, frame: &Frame, shared: &Shared) -> Origin {
+        match self.way(ap, frame, shared) {
+            Way::In(there) => there,
+            // Nothing came by the old switch: it hears nothing of where the station is, and would not find it.
+            Way::Unknown(_) => shared.door(ap, frame).unwrap_or(frame.origin),
+            Way::Back => frame.origin,
+        }
+    }
+}
+
+impl Shared {
+    /// By which port of an access point's switch a frame's sender comes in: as it was heard, as it is configured, or by the only
+    /// port that leads to no access point.
+    fn door(&self, ap: ApId, frame: &Frame) -> Option<Origin> {
+        let at = self.config.fabric.access_point(ap)?;
+        let (source, _) = ends(frame)?;
+        let heard = self.doors.of(at.datapath_id, source);
+        let only = || {
+            let leads_on = |port: &PortNo| {
+                *port <= PortNo::MAX && self.config.fabric.at_port(at.datapath_id, *port).is_none()
+            };
+            let mut others = self.switches.ports(at.datapath_id).filter(leads_on);
+            others.next().filter(|_| others.next().is_none())
+        };
+        let in_port = heard.or(at.uplink).or_else(only)?;
+        Some(Origin { datapath_id: at.datapath_id, in_port })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doors_are_per_switch_the_newest_counts_and_the_first_is_forgotten() {
+        let mut doors = Doors::default();
+        let at = |datapath_id, port| Origin { datapath_id, in_port: PortNo(port) };
+        let source = |n: usize| [2, 0, 0, 0, (n >> 8) as u8, n as u8];
+        doors.learn(source(0), at(1, 5));
+        doors.learn(source(0), at(2, 6));
+        doors.learn(source(0), at(1, 7));
+        assert_eq!(
+            [1, 2, 3].map(|datapath| doors.of(datapath, source(0))),
+            [Some(PortNo(7)), Some(PortNo(6)), None]
+        );
+        for n in 1..MOST_DOORS {
+            doors.learn(source(n), at(1, 9));
+        }
+        assert_eq!([1, 2].map(|datapath| doors.of(datapath, source(0))), [None, Some(PortNo(6))]);
+        assert_eq!((doors.known.len(), doors.order.len()), (MOST_DOORS, MOST_DOORS));
+    }
+}
