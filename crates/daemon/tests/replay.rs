@@ -22,7 +22,7 @@ fn config() -> String {
 #[test]
 fn a_conversation_with_open_vswitch_has_the_same_outcome() {
     let (same, controller) = replay(&config());
-    assert_eq!(same.map_err(|difference| difference.to_string()), Ok(38));
+    assert_eq!(same.map_err(|difference| difference.to_string()), Ok(44));
     let counters = controller.counters();
     assert_eq!((counters.mid_connection, counters.held, counters.released), (1, 13, 13));
     assert_eq!(counters.duplicates, 1, "a retransmission that came while its segment was held");

@@ -99,7 +99,7 @@ mod tests {
         let mut sessions = Sessions::default();
         sessions.began(5);
         assert_eq!(sessions.take(&report(0, 5121, 1)), Err(Ignored::OldSession), "nobody said hello");
-        assert!(!sessions.of(ApId(0)).is_some());
+        assert!(sessions.of(ApId(0)).is_none());
         let first = sessions.begin(ApId(0));
         assert_eq!(
             (first, sessions.of(ApId(0)).is_some(), sessions.of(ApId(1)).is_some()),

@@ -20,8 +20,11 @@ const QUOTED: usize = 8;
 /// The message's bytes, with zeros for what packets in it carry. Its length stays, but for what a switch says of its tables:
 /// hundreds of them, all alike, of which the first is of interest.
 pub(super) fn redacted(bytes: &Bytes, message: &Message) -> Vec<u8> {
-    if let Body::MultipartReply(MultipartReply::TableFeatures { more, tables }) = &message.body {
-        return first_table(message.xid, *more, tables);
+    if let Some(first) = first_table(&message.body) {
+        let mut bytes = Vec::new();
+        // It has a form on the wire: it came from there.
+        let _ = Message { xid: message.xid, body: Body::MultipartReply(first) }.emit(&mut bytes);
+        return bytes;
     }
     // All of them are the message's end.
     let (tail, kept) = match &message.body {
@@ -37,14 +40,20 @@ pub(super) fn redacted(bytes: &Bytes, message: &Message) -> Vec<u8> {
     bytes
 }
 
-fn first_table(xid: u32, more: bool, tables: &[TableFeatures]) -> Vec<u8> {
-    let bare = |table: &TableFeatures| TableFeatures { properties: Bytes::new(), ..table.clone() };
-    let tables = tables.iter().filter(|table| table.table_id == 0).map(bare).collect();
-    let body = Body::MultipartReply(MultipartReply::TableFeatures { more, tables });
-    let mut bytes = Vec::new();
-    // It has a form on the wire: it came from there.
-    let _ = Message { xid, body }.emit(&mut bytes);
-    bytes
+/// What is told of the first table, where tables are told of.
+fn first_table(body: &Body) -> Option<MultipartReply> {
+    match body {
+        Body::MultipartReply(MultipartReply::Table { more, tables }) => {
+            let tables = tables.iter().filter(|table| table.table_id == 0).copied().collect();
+            Some(MultipartReply::Table { more: *more, tables })
+        }
+        Body::MultipartReply(MultipartReply::TableFeatures { more, tables }) => {
+            let bare = |table: &TableFeatures| TableFeatures { properties: Bytes::new(), ..table.clone() };
+            let tables = tables.iter().filter(|table| table.table_id == 0).map(bare).collect();
+            Some(MultipartReply::TableFeatures { more: *more, tables })
+        }
+        _ => None,
+    }
 }
 
 /// How many bytes at the beginning of a frame are headers, or the question where a station is, or the answer: addresses,
@@ -66,7 +75,7 @@ fn headers(frame: &Bytes) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use handfast_wire::openflow::{Match, NO_BUFFER, PacketIn, PacketInReason};
+    use handfast_wire::openflow::{Match, NO_BUFFER, PacketIn, PacketInReason, TableStats};
     use handfast_wire::tcp::Segment;
     use handfast_wire::{Ethernet, Payload};
     use proptest::prelude::*;
@@ -150,15 +159,21 @@ mod tests {
             max_entries: 77,
             properties: vec![9; 800].into(),
         };
-        let reply = |tables| Message {
-            xid: 7,
-            body: Body::MultipartReply(MultipartReply::TableFeatures { more: true, tables }),
-        };
-        let message = reply((0..=9).map(table).collect());
-        let mut bytes = Vec::new();
-        message.emit(&mut bytes).unwrap();
-        let redacted = Message::parse(&super::redacted(&bytes.into(), &message).into()).unwrap();
-        assert_eq!(redacted, reply(vec![TableFeatures { properties: Bytes::new(), ..table(0) }]));
+        let stats = |table_id| TableStats { table_id, active_count: 5, lookup_count: 6, matched_count: 7 };
+        let features = |tables| MultipartReply::TableFeatures { more: true, tables };
+        let full = |tables| MultipartReply::Table { more: false, tables };
+        let bare = TableFeatures { properties: Bytes::new(), ..table(0) };
+        for (whole, first) in [
+            (features((0..=9).map(table).collect()), features(vec![bare])),
+            (full((0..=9).map(stats).collect()), full(vec![stats(0)])),
+        ] {
+            let [message, first] =
+                [whole, first].map(|reply| Message { xid: 7, body: Body::MultipartReply(reply) });
+            let mut bytes = Vec::new();
+            message.emit(&mut bytes).unwrap();
+            let redacted = super::redacted(&bytes.into(), &message);
+            assert_eq!(Message::parse(&redacted.into()).unwrap(), first);
+        }
     }
 
     #[test]
