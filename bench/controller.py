@@ -29,7 +29,7 @@ from statistics import median
 from typing import Any
 
 from gate import Gate
-from measure import ROOT, TARGET, Failed, build, cpu_s, high_water_kib, say
+from measure import ROOT, TARGET, Failed, build, cpu_s, high_water_kib, make_peer, say
 
 PAIRS = 5
 """Interleaved runs of each side; the median counts."""
@@ -381,18 +381,10 @@ def memory(controller: Controller, segments: int) -> Figures:
 
 def make_os_ken() -> bool:
     """Make the peer's virtual environment; whether that went well."""
-    if (VENV / OS_KEN).exists():
+    if make_peer(VENV, OS_KEN, "eventlet"):
         return True
-    say(f"installing {OS_KEN}")
-    try:
-        subprocess.run([ROOT / "tools" / "make-venv", VENV], check=True)
-        pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
-        subprocess.run([*pip, "install", OS_KEN, "eventlet"], check=True)
-    except subprocess.CalledProcessError:
-        say("os-ken cannot be installed, so there is nothing to compare with")
-        return False
-    (VENV / OS_KEN).touch()
-    return True
+    say("os-ken cannot be installed, so there is nothing to compare with")
+    return False
 
 
 def table(bench: Bench) -> str:

@@ -61,6 +61,21 @@ def build(what: str, *options: str, profile: str = "release") -> None:
         raise Failed(f"{what} does not build") from None
 
 
+def make_peer(folder: Path, requirement: str, *more: str) -> bool:
+    """Make a virtual environment with what something is compared with; whether that went well."""
+    if (folder / requirement).exists():
+        return True
+    say(f"installing {requirement}")
+    try:
+        subprocess.run([ROOT / "tools" / "make-venv", folder], check=True)
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+        subprocess.run([*pip, "install", requirement, *more], check=True)
+    except subprocess.CalledProcessError:
+        return False
+    (folder / requirement).touch()
+    return True
+
+
 def build_runner(profile: str = "release") -> None:
     """Build the pure-Rust runner: the code path of `handfast run`, without an interpreter."""
     build("the runner", "-p", "handfast-sim", "--example", "runner", profile=profile)

@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,10 +92,15 @@ def running(controlled: Controlled, space: Namespace, *, record: Path | None = N
 
 def status(news: Path) -> dict[str, Any]:
     """What the controller says of itself: counters, switches, what it holds."""
+    return say(news, {"event": "status"})
+
+
+def say(news: Path, line: Mapping[str, object]) -> dict[str, Any]:
+    """Say something at the controller's association socket; its answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(READY_S)
         client.connect(str(news))
-        client.sendall(b'{"event": "status"}\n')
+        client.sendall(json.dumps(line).encode() + b"\n")
         with client.makefile("r", encoding="utf-8") as lines:
             answer: dict[str, Any] = json.loads(lines.readline())
             return answer

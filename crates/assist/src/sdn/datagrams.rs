@@ -94,12 +94,11 @@ impl Datagrams {
         Some(frame)
     }
 
-    /// Drops those that have reached `age`.
-    pub(crate) fn expire(&mut self, now: Instant, age: Duration) {
-        while self.deadline(age).is_some_and(|due| due <= now) {
-            self.pop();
-            self.counts.expired += 1;
-        }
+    /// Takes out one that has reached `age`.
+    pub(crate) fn expire(&mut self, now: Instant, age: Duration) -> Option<Frame> {
+        self.deadline(age).filter(|&due| due <= now)?;
+        self.counts.expired += 1;
+        self.pop()
     }
 
     /// Drops all.
@@ -198,9 +197,10 @@ mod tests {
             [0, 1, 2].map(|ms| datagrams.reach_back_to(Instant::from_millis(ms))),
             [false, true, true]
         );
-        datagrams.expire(Instant::from_millis(100), LIMITS.age);
+        assert_eq!(datagrams.expire(Instant::from_millis(100), LIMITS.age), None);
         assert_eq!(datagrams.counts().expired, 0);
-        datagrams.expire(Instant::from_millis(102), LIMITS.age);
+        let overdue = std::iter::from_fn(|| datagrams.expire(Instant::from_millis(102), LIMITS.age));
+        assert_eq!(overdue.map(|frame| frame[0]).collect::<Vec<_>>(), [1, 2], "the oldest first");
         assert_eq!((datagrams.counts().expired, datagrams.cost()), (2, COST));
         datagrams.clear();
         assert_eq!((datagrams.counts().expired, datagrams.cost(), datagrams.is_empty()), (3, 0, true));
@@ -217,7 +217,7 @@ mod tests {
             let (mut now, mut tag, mut last) = (Instant::ZERO, 0_u32, None);
             for (wait, len, takes, others) in ops {
                 now += Duration::from_millis(wait);
-                datagrams.expire(now, LIMITS.age);
+                while datagrams.expire(now, LIMITS.age).is_some() {}
                 tag += 1;
                 let named = [&tag.to_be_bytes()[..], &now.as_nanos().to_be_bytes(), &vec![0; len]].concat();
                 datagrams.put(now, &bytes::Bytes::from(named).into(), &LIMITS, others);

@@ -466,7 +466,7 @@ impl Station {
 
     /// Sends what is held, as far as its pace allows.
     fn release(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
-        self.expire_datagrams(now, shared);
+        self.expire_datagrams(now, shared, out);
         if let State::Returning(returning) = &mut self.state {
             let before = returning.segments + self.hold.datagrams.counts().released;
             returning.send(now, &mut self.hold, &self.passage, shared, out);
@@ -516,7 +516,7 @@ impl Station {
 
     /// Does what is due.
     pub(crate) fn on_timer(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) -> Fate {
-        self.expire_datagrams(now, shared);
+        self.expire_datagrams(now, shared, out);
         self.renew(now, shared, out);
         match &self.state {
             State::Present { renew, .. } if *renew <= now && Self::overlaid(shared) => Fate::Gone,

@@ -122,6 +122,26 @@ fn each_kind_of_what_is_no_tcp_is_treated_as_it_is_told() {
 }
 
 #[test]
+fn what_is_no_tcp_and_was_held_for_as_long_as_it_may_be_goes_on() {
+    let not_tcp = NotTcp { udp: Treatment::Hold, ..NotTcp::PASS };
+    let mut world = World::with_station(Config { not_tcp, ..overlay() }, ms(1));
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(10));
+    let first = world.datagram(100);
+    world.wait(ms(500));
+    let second = world.datagram(100);
+    world.wait(ms(490));
+    assert_eq!(normal(&world), []);
+    world.wait(ms(20));
+    assert_eq!(normal(&world), [(WIRED, first)], "whoever is there hears it, and says something");
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(100));
+    assert_eq!(normal(&world), [(WIRED, first), (WIRED, second)]);
+    let counters = world.plane.controller().counters();
+    assert_eq!((counters.datagrams_expired, counters.datagrams_released), (1, 1));
+}
+
+#[test]
 fn entries_live_two_seconds_without_their_controller_and_are_renewed_with_it() {
     let mut world = World::with_station(overlay(), ms(1));
     world.tell(0, 1, What::Disassociated);

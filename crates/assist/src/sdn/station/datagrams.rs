@@ -36,6 +36,7 @@ impl Station {
         out: &mut Outbox,
     ) {
         let treatment = shared.treatment(class);
+        self.expire_datagrams(now, shared, out);
         match self.state {
             State::Away { .. } => match treatment {
                 Treatment::Hold if self.keep_datagram(now, frame, shared) => {}
@@ -61,16 +62,21 @@ impl Station {
     /// Whether there was room for it.
     fn keep_datagram(&mut self, now: Instant, frame: &Frame, shared: &mut Shared) -> bool {
         let (limits, others) = (shared.config.datagrams, shared.datagrams - self.hold.datagrams.cost());
-        shared.datagrams(&mut self.hold.datagrams, |datagrams| {
-            datagrams.expire(now, limits.age);
-            datagrams.put(now, frame, &limits, others)
-        })
+        shared.datagrams(&mut self.hold.datagrams, |datagrams| datagrams.put(now, frame, &limits, others))
     }
 
-    /// Drops the datagrams that are too old.
-    pub(super) fn expire_datagrams(&mut self, now: Instant, shared: &mut Shared) {
+    /// The datagrams that are too old are held no longer. As an overlay the controller lets them go on: if nobody is there they
+    /// are lost, but if it was told wrongly the station hears something, and says something, by which it is found.
+    pub(super) fn expire_datagrams(&mut self, now: Instant, shared: &mut Shared, out: &mut Outbox) {
         let age = shared.config.datagrams.age;
-        shared.datagrams(&mut self.hold.datagrams, |datagrams| datagrams.expire(now, age));
+        let passes = self.is_away() && Self::overlaid(shared);
+        while let Some(frame) =
+            shared.datagrams(&mut self.hold.datagrams, |datagrams| datagrams.expire(now, age))
+        {
+            if passes {
+                shared.hand_back(&frame, out);
+            }
+        }
     }
 }
 
