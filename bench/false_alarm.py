@@ -126,9 +126,7 @@ def lab(treatment: str, seconds: float) -> Iterator[tuple[Any, Any, controller.C
     with ThreadPoolExecutor(1) as pool, spaces(plan) as made, ExitStack() as stack:
         running = stack.enter_context(controller.running(controlled, made.nodes[controlled.switch]))
         names = [node.name for node in made.nodes]
-        measuring = pool.submit(
-            scenario.run_lab, "spurious", 1, made.hub.name, names, association_socket=running.news
-        )
+        measuring = pool.submit(scenario.run_lab, "spurious", 1, made.hub.name, names, association_socket=running.news)
         # The small flow has been: whoever has to is known.
         time.sleep(1.5)
         hosts = dict(zip((node.name for node in plan.nodes), zip(made.nodes, plan.nodes, strict=True), strict=True))
@@ -219,7 +217,9 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     fields = ("gap_s", "late_s", "arrived")
     content = {
-        load: {name: [{field: getattr(one, field) for field in fields} for one in samples] for name, samples in by.items()}
+        load: {
+            name: [{field: getattr(one, field) for field in fields} for one in samples] for name, samples in by.items()
+        }
         for load, by in rows.items()
     }
     given.out.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,22 @@ import pytest
 
 from conftest import commanded, real
 from handfast.lab import controller
-from harm_scene import BRIDGE, CORRESPONDENT, DATAPATH, OTHER, STATION, TCP, UDP, Daemon, How, Scene, bridge, tcp, udp, until
+from harm_scene import (
+    BRIDGE,
+    CORRESPONDENT,
+    DATAPATH,
+    OTHER,
+    STATION,
+    TCP,
+    UDP,
+    Daemon,
+    How,
+    Scene,
+    bridge,
+    tcp,
+    udp,
+    until,
+)
 
 pytestmark = [real, commanded, pytest.mark.usefixtures("nothing_is_left")]
 

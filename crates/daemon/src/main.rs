@@ -9,10 +9,12 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use handfast_assist::sdn;
+use handfast_core::Bytes;
 use handfast_daemon::config::Settings;
 use handfast_daemon::controller::{ConfigFile, Daemon, FileRecorder};
-use handfast_daemon::recording::{Recorder, Recording};
+use handfast_daemon::recording::{MOST, Recorder, Recording};
 use handfast_daemon::{ask, changes, obstacles, switched_off};
+use handfast_document::{Quantity, Size};
 use serde_json::json;
 
 /// TCP connections that do not notice that you moved: the remedies on real networks.
@@ -91,6 +93,9 @@ struct ControllerCommand {
     /// Records all that the controller is told and asks for, without payload; for tests
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// How long the recording may get; then it ends with a warning
+    #[arg(long, value_name = "SIZE", default_value_t = MOST, requires = "record", value_parser = size)]
+    record_most: Bytes,
 }
 
 fn main() -> ExitCode {
@@ -218,7 +223,8 @@ fn controller(command: &ControllerCommand) -> Result<(), String> {
         return unobstructed(&settings);
     }
     let log = handfast_daemon::start_log(settings.log, settings.controller.mode);
-    let recorder = command.record.as_deref().map(|path| record(path, &text)).transpose()?;
+    let recorder =
+        command.record.as_deref().map(|path| record(path, command.record_most, &text)).transpose()?;
     let file = ConfigFile { path: command.config.clone(), text };
     let daemon = Daemon::start(settings.clone(), file, log, recorder).map_err(|failure| {
         // Why it failed is clearer where that is known.
@@ -233,9 +239,13 @@ fn unobstructed(settings: &Settings) -> Result<(), String> {
     if lines.is_empty() { Ok(()) } else { Err(lines.join("\n")) }
 }
 
+fn size(text: &str) -> Result<Bytes, String> {
+    Size::read(text).map(|size| size.0)
+}
+
 /// For this user only: it says who spoke with whom.
-fn record(path: &Path, config: &str) -> Result<FileRecorder, String> {
+fn record(path: &Path, most: Bytes, config: &str) -> Result<FileRecorder, String> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    let recorder = file.and_then(|file| Recorder::begin(BufWriter::new(file), config));
+    let recorder = file.and_then(|file| Recorder::begin(BufWriter::new(file), most, config));
     recorder.map_err(|error| format!("error: {}: {error}", path.display()))
 }

@@ -76,6 +76,7 @@ impl Controller {
     /// What is known of a station is wrong: what is held for it goes on, and the next event of it is the first. Whether it was
     /// known.
     pub fn forget_station(&mut self, address: EthAddr, out: &mut Outbox) -> bool {
+        self.infrastructure.forget(address);
         let vlans = self.shared.config.fabric.access_points.iter().map(|at| at.vlan);
         let mut known = false;
         for id in vlans.map(|vlan| StationId { address, vlan }).collect::<BTreeSet<_>>() {

@@ -24,24 +24,30 @@ mod replay;
 use std::io::{self, BufRead, Write};
 
 use handfast_assist::sdn::{Controller, Output};
-use handfast_core::Instant;
+use handfast_core::{Bytes, Instant};
 
 use crate::conversation::Input;
 use line::{Line, VERSION};
 pub use replay::Difference;
 
+/// How long a recording may get, if nobody says otherwise: some three million messages, and nobody's disk.
+pub const MOST: Bytes = Bytes(1_000_000_000);
+
 /// Writes a recording.
 pub struct Recorder<W: Write> {
     to: W,
+    /// Bytes that may still be written.
+    left: u64,
+    line: Vec<u8>,
 }
 
 impl<W: Write> Recorder<W> {
-    /// Begins a recording of a controller with this configuration file.
+    /// Begins a recording, of at most so many bytes, of a controller with this configuration file.
     ///
     /// # Errors
     /// What writing fails at.
-    pub fn begin(to: W, config: &str) -> io::Result<Self> {
-        let mut this = Self { to };
+    pub fn begin(to: W, most: Bytes, config: &str) -> io::Result<Self> {
+        let mut this = Self { to, left: most.0, line: Vec::new() };
         this.write(&Line::Recording { version: VERSION, config: config.to_owned() })?;
         Ok(this)
     }
@@ -71,8 +77,14 @@ impl<W: Write> Recorder<W> {
     }
 
     fn write(&mut self, line: &Line) -> io::Result<()> {
-        serde_json::to_writer(&mut self.to, line)?;
-        self.to.write_all(b"\n")
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, line)?;
+        self.line.push(b'\n');
+        // Whole lines only: what is there can be told again.
+        let left = self.left.checked_sub(self.line.len() as u64);
+        self.left =
+            left.ok_or_else(|| io::Error::new(io::ErrorKind::FileTooLarge, "it is as long as it may be"))?;
+        self.to.write_all(&self.line)
     }
 }
 
@@ -154,5 +166,23 @@ impl Recording {
     /// The first output that is not.
     pub fn replay(&self, controller: &mut Controller) -> Result<usize, Difference> {
         replay::replay(&self.steps, self.complete, controller)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_ends_with_its_last_whole_line() {
+        let mut to = Vec::new();
+        let mut recorder = Recorder::begin(&mut to, Bytes(150), "x = 1").unwrap();
+        let input = Input::Timer;
+        let written = (0..10).take_while(|_| recorder.input(Instant::ZERO, &input).is_ok()).count();
+        assert!(recorder.input(Instant::ZERO, &input).is_err(), "and nothing more");
+        assert!(to.len() <= 150 && to.ends_with(b"\n"));
+        let recording = Recording::read(&to[..]).unwrap();
+        assert!((1..10).contains(&written));
+        assert_eq!(recording.inputs(), written);
     }
 }

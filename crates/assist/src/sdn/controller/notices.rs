@@ -5,7 +5,7 @@ use handfast_wire::openflow::EthAddr;
 
 use super::Controller;
 use crate::sdn::station::Station;
-use crate::sdn::{ApId, Ignored, Notice, Outbox, Record, StationId, Steering, What};
+use crate::sdn::{ApId, Config, Ignored, Notice, Outbox, Record, StationId, Steering, What};
 
 impl Controller {
     /// An access point that never said hello has news of a station.
@@ -34,7 +34,7 @@ impl Controller {
         let Some(at) = self.shared.config.fabric.access_point(ap) else {
             return Err(Ignored::UnknownAccessPoint);
         };
-        if self.shared.config.never_hold.contains(&address) || self.infrastructure.contains(address) {
+        if self.is_protected(now, address) {
             return Err(Ignored::Protected);
         }
         let id = StationId { address, vlan: at.vlan };
@@ -61,6 +61,12 @@ impl Controller {
             self.forget(now, id, out);
         }
         oldest.is_some()
+    }
+
+    /// Whether it is a gateway or a server, by the configuration or by what it has sent of late.
+    fn is_protected(&self, now: Instant, address: EthAddr) -> bool {
+        let Config { never_hold, remember, .. } = &self.shared.config;
+        never_hold.contains(&address) || self.infrastructure.contains(now, address, *remember)
     }
 
     /// Stations that have an address.

@@ -37,7 +37,7 @@ impl Controller {
         if kind == Kind::Presence {
             return self.on_presence(now, source, &frame, out);
         }
-        self.learn(source, frame.origin);
+        self.learn(now, source, frame.origin);
         self.shared.doors.learn(source, frame.origin);
         let Some(id) = self.whose(address, &frame) else {
             return stray(&frame, &mut self.shared, out);
@@ -69,12 +69,12 @@ impl Controller {
     }
 
     /// Who sends to a station from a port where no access point is, is none itself, unless it was known as one before.
-    fn learn(&mut self, source: EthAddr, from: Origin) {
+    fn learn(&mut self, now: Instant, source: EthAddr, from: Origin) {
         let fabric = &self.shared.config.fabric;
         let wired = self.shared.config.steering == Steering::Overlay
             && fabric.at_port(from.datapath_id, from.in_port).is_none();
         if wired && self.namesakes(source) == 0 {
-            self.infrastructure.learn(source);
+            self.infrastructure.learn(now, source);
         }
     }
 
