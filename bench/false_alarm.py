@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""`make bench-false-alarm`, as root: what it costs a call, a stream and a QUIC download that their station is reported gone.
+"""`make bench-false-alarm`, as root: what a false report costs a call, a stream and a QUIC download.
 
-The lab's hosts are network namespaces with the kernel's UDP, the switch is Open vSwitch, `handfastd controller` commands
-it, and the station is with its access point all the time. Three seconds into each run the controller is told that it has
-left. Writes `out/bench-false-alarm.json` and prints a table.
+The lab's hosts are network namespaces with the kernel's UDP, the switch is Open vSwitch, `handfastd controller`
+commands it, and the station is with its access point all the time. Three seconds into each run the controller is told
+that it has left. Writes `out/bench-false-alarm.json` and prints a table.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
-
-from measure import ROOT, TARGET, Failed, build, make_peer, say
 
 import handfast as hf
 from handfast.lab import controller, processes
-from handfast.lab.plan import Plan
+from handfast.lab.names import Namespace
+from handfast.lab.plan import Node, Plan
 from handfast.lab.plumbing import spaces
+from measure import ROOT, TARGET, Failed, build, make_peer, say
 
 AIOQUIC = "aioquic==1.7.2"
 VENV = TARGET / "bench" / "aioquic"
@@ -80,6 +79,10 @@ agents = [{{kind = "sdn", at = "role:controller", policy = "spurious"}}]
 """
 
 
+Host = tuple[Namespace, Node]
+"""Where it is, and what the scenario says of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """What comes for the station."""
@@ -114,7 +117,7 @@ def figures(arrived: Sequence[tuple[float, int, float | None]], alarm: float, en
 
 
 @contextmanager
-def lab(treatment: str, seconds: float) -> Iterator[tuple[Any, Any, controller.Controller]]:
+def lab(treatment: str, seconds: float) -> Iterator[tuple[Host, Host, controller.Controller]]:
     """The network, as long as the block lasts: the correspondent, the station, and who commands the switch."""
     text = SCENARIO.replace("%SECONDS%", str(seconds + 3))
     scenario = hf.parse(text, "false-alarm.toml").core
@@ -140,7 +143,7 @@ def run(load: Load, treatment: str) -> Figures:
         (there, correspondent), (here, station) = cn, mn
         seconds = str(load.seconds)
 
-        def start(space: Any, *words: str) -> subprocess.Popen[str]:
+        def start(space: Namespace, *words: str) -> subprocess.Popen[str]:
             command = processes.inside(space.name, [str(VENV / "bin" / "python"), str(ENDS), *words])
             return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 

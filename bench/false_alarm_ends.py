@@ -23,6 +23,8 @@ from pathlib import Path
 QUIC_PORT = 443
 INTERVAL_S, PAYLOAD = 0.02, 160
 """G.711: 160 bytes each 20 ms."""
+MORE = 40_000_000
+"""Bytes of a download: more than the path carries in a run."""
 _HEADER = struct.Struct("!d")
 _CHUNK = 1 << 16
 
@@ -49,38 +51,27 @@ def call(address: str, peer: str, port: int, seconds: float, *, speaks: bool) ->
 
 
 async def serve(address: str, seconds: float, folder: Path) -> None:
-    """Send to whoever opens a stream as much as he takes."""
-    from aioquic.asyncio import serve as listen  # noqa: PLC0415
-    from aioquic.quic.configuration import QuicConfiguration  # noqa: PLC0415
+    """Send to whoever opens a stream."""
+    from aioquic.asyncio import serve as listen
+    from aioquic.quic.configuration import QuicConfiguration
 
     certificate, key = _certificate(folder)
     configuration = QuicConfiguration(is_client=False, alpn_protocols=["bulk"])
     configuration.load_cert_chain(certificate, key)
 
     def opened(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async def fill() -> None:
-            protocol = writer.transport.protocol  # type: ignore[attr-defined]
-            while True:
-                # What waits to be sent is bounded: the congestion window decides, not the memory.
-                stream = protocol._quic._streams[writer.get_extra_info("stream_id")]
-                if stream.sender._buffer_stop - stream.sender._buffer_start < 4 * _CHUNK:
-                    writer.write(bytes(_CHUNK))
-                else:
-                    await asyncio.sleep(0.005)
+        writer.write(bytes(MORE))
 
-        keep.append(asyncio.ensure_future(fill()))
-
-    keep: list[asyncio.Future[None]] = []
     await listen(address, QUIC_PORT, configuration=configuration, stream_handler=opened)
     await asyncio.sleep(seconds)
 
 
 async def fetch(peer: str, seconds: float) -> Arrivals:
     """Read from a stream for so long."""
-    import ssl  # noqa: PLC0415
+    import ssl
 
-    from aioquic.asyncio import connect  # noqa: PLC0415
-    from aioquic.quic.configuration import QuicConfiguration  # noqa: PLC0415
+    from aioquic.asyncio import connect
+    from aioquic.quic.configuration import QuicConfiguration
 
     arrived: Arrivals = []
     configuration = QuicConfiguration(is_client=True, alpn_protocols=["bulk"], verify_mode=ssl.CERT_NONE)
@@ -100,9 +91,9 @@ async def fetch(peer: str, seconds: float) -> Arrivals:
 
 def _certificate(folder: Path) -> tuple[Path, Path]:
     """One that nobody else needs."""
-    from cryptography import x509  # noqa: PLC0415
-    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "bench")])
@@ -115,15 +106,20 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
     return certificate, private
 
 
+def say(arrived: Arrivals) -> None:
+    """Print it."""
+    sys.stdout.write(json.dumps(arrived) + "\n")
+
+
 def main(what: str, *arguments: str) -> None:
     """Do what the command line says."""
     match what, arguments:
         case "call", (address, peer, port, seconds, ("speaks" | "silent") as how):
-            print(json.dumps(call(address, peer, int(port), float(seconds), speaks=how == "speaks")))
+            say(call(address, peer, int(port), float(seconds), speaks=how == "speaks"))
         case "serve", (address, seconds, folder):
             asyncio.run(serve(address, float(seconds), Path(folder)))
         case "fetch", (peer, seconds):
-            print(json.dumps(asyncio.run(fetch(peer, float(seconds)))))
+            say(asyncio.run(fetch(peer, float(seconds))))
         case _:
             sys.exit(__doc__)
 

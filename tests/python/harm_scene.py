@@ -201,7 +201,7 @@ class Scene:
         return self.switch.flow(bridge, "dump-flows").splitlines()[1:]
 
     def second(self, *, core: bool) -> None:
-        """Move ap2 to a switch of its own behind the first one; with `core` both hang at a third, with the correspondent."""
+        """Move ap2 to a switch of its own behind the first one; with `core` both, and port 1, are behind a third."""
         self.configure("del-port", BRIDGE, "p3")
         _add_bridge(self.switch, SECOND_BRIDGE, SECOND_DATAPATH, {3: "p3"})
         self.switch.flow(SECOND_BRIDGE, "add-flow", "priority=0,actions=NORMAL")

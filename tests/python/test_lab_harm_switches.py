@@ -64,8 +64,8 @@ def roam(scene: Scene, daemon: Daemon, old: str, new: str, epoch: int, *, seq: i
     speak(scene, PORT_OF[old])
     daemon.disassociated(old, epoch)
     until(lambda: ours(scene))
-    # Of two bridges the userspace datapath of Open vSwitch 3.1 at times goes on as it did before an entry was made, as long
-    # as a flow stays in its cache: the cache is emptied, so that what is tried here is what the entries say.
+    # Of two bridges the userspace datapath of Open vSwitch 3.1 at times goes on as it did before an entry was made, as
+    # long as a flow stays in its cache. It is emptied, so that what is tried here is what the entries say.
     scene.switch.forget_cache()
     scene.send(1, *(tcp(STATION, seq + 100 * n) for n in range(N)))
     assert scene.came(PORT_OF[old], within_s=0.1) == []
