@@ -1,12 +1,14 @@
 //! The controller as an overlay: the switch's own rules lead, and entries divert TCP only while a station is away or its
 //! release runs.
 
-use handfast_assist::sdn::{Config, Departure, NotTcp, Policy, Record, Steering, Treatment, Unhelped, What};
+use handfast_assist::sdn::{
+    Config, Departure, NotTcp, Policy, Record, Steering, TableUse, Treatment, Unhelped, What,
+};
 use handfast_wire::openflow::PortNo;
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Ethernet, Packet, Payload};
 
-use crate::world::{AP, STATION, WIRED, World, config, ms, paced};
+use crate::world::{AP, DATAPATH, STATION, WIRED, World, config, ms, paced};
 
 fn overlay() -> Config {
     Config { steering: Steering::Overlay, ..config(Policy::Spurious, paced()) }
@@ -139,6 +141,22 @@ fn what_is_no_tcp_and_was_held_for_as_long_as_it_may_be_goes_on() {
     assert_eq!(normal(&world), [(WIRED, first), (WIRED, second)]);
     let counters = world.plane.controller().counters();
     assert_eq!((counters.datagrams_expired, counters.datagrams_released), (1, 1));
+}
+
+#[test]
+fn the_use_of_a_table_is_asked_within_a_second_of_orders() {
+    let used = |world: &World| world.plane.controller().table_use(DATAPATH);
+    let mut world = World::with_station(overlay(), ms(1));
+    assert_eq!(used(&world), TableUse { entries: Some(1), most: Some(1 << 16) });
+    world.wait(ms(2_000));
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(10));
+    assert_eq!(used(&world).entries, Some(5), "it was asked longer ago than that");
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(300));
+    assert_eq!((entries(&world), used(&world).entries), (0, Some(5)), "it was asked just now");
+    world.wait(ms(1_000));
+    assert_eq!(used(&world).entries, Some(1));
 }
 
 #[test]

@@ -28,13 +28,18 @@ struct Net {
 impl Net {
     /// `ports`: the second switch's besides that of its access point.
     fn new(ports: &[PortNo], uplink: Option<PortNo>) -> Self {
+        Self::with_room(ports, uplink, 1 << 16)
+    }
+
+    /// `room`: entries that the second switch takes.
+    fn with_room(ports: &[PortNo], uplink: Option<PortNo>, room: usize) -> Self {
         let at = |datapath_id, uplink| AccessPoint { datapath_id, port: AP, rate: None, vlan: None, uplink };
         let fabric = Fabric { access_points: vec![at(1, None), at(2, uplink)], ..Fabric::default() };
         let release = Release::Paced { rate: BitRate::from_bps(100_000_000), burst: Bytes(0) };
         let config = Config { steering: Steering::Overlay, ..Config::new(Policy::Spurious, release, fabric) };
         let setups = [
             SwitchSetup::new(1, [PortNo(1), AP, UP]),
-            SwitchSetup::new(2, ports.iter().copied().chain([AP])),
+            SwitchSetup { max_entries: room, ..SwitchSetup::new(2, ports.iter().copied().chain([AP])) },
         ];
         let plane = ControlPlane::new(Instant::ZERO, config, setups, ms(1));
         let mut this = Self { plane, now: Instant::ZERO, went: Vec::new() };
@@ -168,4 +173,20 @@ fn the_old_switch_listens_until_the_release_is_over() {
     net.announced(UP);
     net.wait(ms(300));
     assert_eq!(entries(&net), [0, 0]);
+}
+
+#[test]
+fn a_new_switch_without_room_gets_no_entry_and_what_is_held_goes_on() {
+    // One is the operator's, and room for four more is asked for.
+    for (room, helped) in [(5, true), (4, false)] {
+        let mut net = Net::with_room(&[UP], None, room);
+        net.frame(0, PortNo(1), (SERVER, STATION), 1);
+        net.tell(1, 2, What::Associated);
+        let entries = [0, 1].map(|switch| net.plane.switch(switch).flow_count() - 1);
+        assert_eq!(entries, if helped { [4, 3] } else { [0, 0] });
+        net.announced(UP);
+        net.wait(ms(200));
+        assert_eq!(net.went, [(0, PortNo(1), 1)]);
+        assert_eq!(net.plane.controller().counters().unhelped, u64::from(!helped));
+    }
 }
