@@ -144,6 +144,20 @@ fn what_is_no_tcp_and_was_held_for_as_long_as_it_may_be_goes_on() {
 }
 
 #[test]
+fn who_holds_nothing_makes_no_entry_and_announces_all_the_same() {
+    let mut world = World::with_station(Config { policy: Policy::Bare, ..overlay() }, ms(1));
+    let announced = |world: &World| world.plane.switch(0).counters().packet_outs;
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(2_000));
+    assert_eq!(entries(&world), 0);
+    let before = announced(&world) + world.plane.switch(0).counters().unparsable;
+    world.tell(1, 2, What::Associated);
+    world.wait(ms(100));
+    assert_eq!(entries(&world), 0);
+    assert_eq!(announced(&world) + world.plane.switch(0).counters().unparsable, before + 1);
+}
+
+#[test]
 fn the_use_of_a_table_is_asked_within_a_second_of_orders() {
     let used = |world: &World| world.plane.controller().table_use(DATAPATH);
     let mut world = World::with_station(overlay(), ms(1));
