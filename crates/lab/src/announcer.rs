@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use handfast_core::{Duration, Instant};
-use handfast_measure::association::{Associations, News};
-use handfast_measure::timeline::Timeline;
+use handfast_plan::association::{Associations, News};
+use handfast_plan::timeline::Timeline;
 use handfast_scenario::{NodeId, Scenario, Sdn};
 use serde_json::{Value, json};
 
@@ -198,7 +198,7 @@ fn verdict(answer: &str) -> io::Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use handfast_measure::testing;
+    use handfast_plan::testing;
     use std::os::unix::net::UnixListener;
 
     #[test]

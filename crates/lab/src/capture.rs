@@ -8,8 +8,8 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use handfast_core::Instant;
-use handfast_measure::capture::{SNAP_LEN, file_name};
-use handfast_measure::topology::channel;
+use handfast_plan::topology::channel;
+use handfast_results::capture::{SNAP_LEN, file_name};
 use handfast_scenario::{NodeId, Scenario};
 use handfast_wire::LinkType;
 use handfast_wire::pcapng::{Interface, PcapngError, PcapngWriter};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use handfast_core::{BitRate, Bytes, Duration};
-use handfast_measure::fabric::{Fabric, datapath_of, port_no};
-use handfast_measure::topology::Topology;
+use handfast_plan::fabric::{Fabric, datapath_of, port_no};
+use handfast_plan::topology::Topology;
 use handfast_scenario::{AgentKind, NodeId, Release, Scenario, Scheme, Sdn, SdnPolicy};
 use serde::Serialize;
 
@@ -87,7 +87,7 @@ impl Controlled {
             let count = fabric.switches.len();
             return Err(format!("{count} switches: the lab's controller commands one so far"));
         };
-        let port = |(number, attachment): (u32, &handfast_measure::topology::Attachment)| {
+        let port = |(number, attachment): (u32, &handfast_plan::topology::Attachment)| {
             (interface_of(scenario, attachment.out as usize), port_no(number))
         };
         let ports = (0..).zip(topology.ports(switch)).map(port).collect();
@@ -97,7 +97,7 @@ impl Controlled {
 }
 
 fn configuration(scenario: &Scenario, sdn: &Sdn, fabric: &Fabric) -> Result<String, String> {
-    let place = |at: &handfast_measure::fabric::Attached| {
+    let place = |at: &handfast_plan::fabric::Attached| {
         let datapath_id = format!("{:016x}", datapath_of(at.switch));
         (scenario.nodes[at.ap].name.as_str(), Place { datapath_id, port: at.port })
     };
@@ -142,7 +142,7 @@ fn span(span: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use handfast_measure::testing;
+    use handfast_plan::testing;
 
     const FILE: &str = include_str!("../../../scenarios/wifi-roam.toml");
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::thread::available_parallelism;
 
-use handfast_measure::result::Environment;
+use handfast_results::result::Environment;
 
 /// What is known before a run.
 pub(crate) fn environment() -> Environment {

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use handfast_measure::address::address_of;
-use handfast_measure::report::{FlowFacts, Inputs, RunFacts};
+use handfast_plan::address::address_of;
+use handfast_results::report::{FlowFacts, Inputs, RunFacts};
 use handfast_scenario::{FlowId, NodeId};
 
 use crate::announcer::Announced;

@@ -178,7 +178,7 @@ fn initial_window(config: &Config) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use handfast_measure::testing;
+    use handfast_plan::testing;
 
     fn with(change: impl FnOnce(&mut Config)) -> Result<[Settings; 2], String> {
         let mut scheme = testing::scheme("linux");

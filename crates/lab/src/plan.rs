@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_core::Instant;
-use handfast_measure::address::{address_of, mac_of};
-use handfast_measure::plan::{self, Paths};
-use handfast_measure::timeline::Timeline;
-use handfast_measure::topology::{self, ChannelId, Topology};
+use handfast_plan::Paths;
+use handfast_plan::address::{address_of, mac_of};
+use handfast_plan::timeline::Timeline;
+use handfast_plan::topology::{self, ChannelId, Topology};
 use handfast_scenario::{AgentKind, FlowId, NodeId, Scenario, Scheme};
 use serde::Serialize;
 
@@ -98,7 +98,7 @@ impl Layout {
     /// # Errors
     /// What the lab cannot do, in one sentence.
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Result<Self, String> {
-        plan::check(scenario)?;
+        handfast_plan::check(scenario)?;
         if scenario.subnets {
             return Err(
                 "`subnets`: bridges follow a station, subnets are in the simulator only; leave it out"
@@ -121,8 +121,8 @@ impl Layout {
                 "station `{name}` roams with `mode = \"drain\"`: here it has one radio, and make-before-break is in the simulator only"
             ));
         }
-        let paths = plan::paths(scenario, &topology, &timeline)?;
-        Ok(Self { topology, timeline, paths, starts: plan::starts(scenario, seed) })
+        let paths = handfast_plan::paths(scenario, &topology, &timeline)?;
+        Ok(Self { topology, timeline, paths, starts: handfast_plan::starts(scenario, seed) })
     }
 }
 
@@ -313,7 +313,7 @@ fn forwarding(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Forwa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use handfast_measure::testing::{self, Net};
+    use handfast_plan::testing::{self, Net};
 
     fn linux() -> Scheme {
         testing::scheme("linux")

@@ -7,9 +7,9 @@
 use std::thread;
 
 use handfast_core::{Duration, Instant};
-use handfast_measure::address::mac_of;
-use handfast_measure::timeline::{Change, Timeline};
-use handfast_measure::topology::{ChannelId, Topology};
+use handfast_plan::address::mac_of;
+use handfast_plan::timeline::{Change, Timeline};
+use handfast_plan::topology::{ChannelId, Topology};
 use handfast_scenario::{NodeId, Scenario};
 
 use crate::error::Tried;
@@ -110,7 +110,7 @@ impl Roaming {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use handfast_measure::testing;
+    use handfast_plan::testing;
 
     #[test]
     fn all_bridges_on_the_old_and_the_new_way_turn() {

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
 use handfast_core::{Duration, Instant};
-use handfast_measure::Control;
-use handfast_measure::address::{address_of, mac_of};
-use handfast_measure::limit::segment_size;
-use handfast_measure::outages::Outages;
-use handfast_measure::report::{Inputs, report};
-use handfast_measure::result::RunResult;
-use handfast_measure::sampler::Sampler;
-use handfast_measure::series::SeriesSink;
-use handfast_measure::timeline::Timeline;
-use handfast_measure::topology::channel;
+use handfast_plan::address::{address_of, mac_of};
+use handfast_plan::limit::segment_size;
+use handfast_plan::timeline::Timeline;
+use handfast_plan::topology::channel;
+use handfast_results::Control;
+use handfast_results::outages::Outages;
+use handfast_results::report::{Inputs, report};
+use handfast_results::result::RunResult;
+use handfast_results::sampler::Sampler;
+use handfast_results::series::SeriesSink;
 use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
 
 use crate::announcer::{Announced, Announcer};

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 /// The Rust core: scenarios, the simulator, the vocabulary.
 #[pymodule]
 mod _handfast {
-    use handfast_measure::result::Document;
+    use handfast_results::result::Document;
     use handfast_scenario::Scenario as Core;
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use handfast_measure::Control as Core;
+use handfast_results::Control as Core;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

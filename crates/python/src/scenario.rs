@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
 use handfast_lab::capacity;
-use handfast_measure::Control as CoreControl;
-use handfast_measure::result::RunResult;
-use handfast_measure::series::{Collected, NoSeries, SeriesSink};
+use handfast_results::Control as CoreControl;
+use handfast_results::result::RunResult;
+use handfast_results::series::{Collected, NoSeries, SeriesSink};
 use handfast_scenario::Scenario as Core;
 use handfast_sim::{Options, RunError};
 use pyo3::prelude::*;

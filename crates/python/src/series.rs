@@ -1,6 +1,6 @@
 //! Time series as Python objects, without a copy of every number.
 
-use handfast_measure::series::{Collected, DType, queue_names};
+use handfast_results::series::{Collected, DType, queue_names};
 use handfast_scenario::Scenario;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};

@@ -1,8 +1,8 @@
 //! How much a scenario would ask of the packet loop.
 
-use handfast_measure::plan::{self, Paths, Reroute};
-use handfast_measure::timeline::{Change, Timeline};
-use handfast_measure::topology::Topology;
+use handfast_plan::timeline::{Change, Timeline};
+use handfast_plan::topology::Topology;
+use handfast_plan::{Paths, Reroute};
 use handfast_scenario::{App, Flow, Scenario, Scheme};
 
 /// The load of a run of `scenario` under `scheme`, as [`estimate`] says.
@@ -12,7 +12,7 @@ use handfast_scenario::{App, Flow, Scenario, Scheme};
 pub fn load(scenario: &Scenario, scheme: &Scheme) -> Result<f64, String> {
     // Seeds draw when things happen, not how fast links are.
     let timeline = Timeline::new(scenario, 0);
-    let mut paths = plan::paths(scenario, &Topology::new(scenario), &timeline)?;
+    let mut paths = handfast_plan::paths(scenario, &Topology::new(scenario), &timeline)?;
     let mut most = estimate(scenario, &timeline, &paths, scheme.sender.mss);
     for reroutes in std::mem::take(&mut paths.reroutes).into_iter().filter(|reroutes| !reroutes.is_empty()) {
         for Reroute { flow, forward, backward } in reroutes {
@@ -97,7 +97,7 @@ pub fn check_load(estimate: f64, capacity_frames_per_s: f64) -> Result<(), Strin
 mod tests {
     use super::*;
     use handfast_core::{BitRate, Bytes, Duration};
-    use handfast_measure::testing::{self, Net};
+    use handfast_plan::testing::{self, Net};
 
     /// With segments of 1,460 octets.
     fn load_of(scenario: &Scenario) -> f64 {

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration as Wait;
 
 use handfast_core::{BitRate, Duration, Instant};
-use handfast_measure::timeline::Timeline;
 use handfast_net::Direction;
+use handfast_plan::timeline::Timeline;
 use handfast_scenario::{Link, Node, NodeKind, Scenario};
 use serde::Serialize;
 

@@ -6,11 +6,10 @@
 use std::collections::VecDeque;
 
 use handfast_core::{Bytes, Duration, Instant};
-use handfast_measure::association::Radios;
-use handfast_measure::plan;
-use handfast_measure::timeline::{Change, Outage, Timeline};
-use handfast_measure::topology::{ChannelId, channel};
 use handfast_net::{Cause, Counters, Direction, DownMode, Exit, Link, Occupancy};
+use handfast_plan::association::Radios;
+use handfast_plan::timeline::{Change, Outage, Timeline};
+use handfast_plan::topology::{ChannelId, channel};
 use handfast_scenario::{LinkId, Scenario};
 use handfast_wire::Glance;
 
@@ -74,7 +73,8 @@ impl Lanes {
             down: 0,
             driven: Instant::ZERO,
         };
-        let mut all: Vec<_> = plan::links(scenario, seed).into_iter().zip(directions).map(lane).collect();
+        let mut all: Vec<_> =
+            handfast_plan::links(scenario, seed).into_iter().zip(directions).map(lane).collect();
         for idle in Radios::new(scenario).idle() {
             for end in [0, 1] {
                 all[channel(idle, end)].down = 1;

@@ -10,9 +10,9 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use handfast_core::{Duration, Instant};
-use handfast_measure::timeline::Timeline;
-use handfast_measure::topology::{ChannelId, channel};
 use handfast_net::{Counters, Occupancy};
+use handfast_plan::timeline::Timeline;
+use handfast_plan::topology::{ChannelId, channel};
 use handfast_scenario::Scenario;
 
 pub use books::{Faults, FlowKey};

@@ -4,10 +4,10 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
-use handfast_measure::handover::Tracker;
-use handfast_measure::meter::DeliveryMeter;
-use handfast_measure::outages::{Flows, Outages};
-use handfast_measure::timeline::Timeline;
+use handfast_plan::timeline::Timeline;
+use handfast_results::handover::Tracker;
+use handfast_results::meter::DeliveryMeter;
+use handfast_results::outages::{Flows, Outages};
 use handfast_scenario::FlowId;
 use handfast_wire::Payload;
 use nix::poll::PollFlags;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use handfast_core::{Duration, Instant};
-use handfast_measure::meter::WindowMeter;
-use handfast_measure::sampler::FlowSample;
+use handfast_results::meter::WindowMeter;
+use handfast_results::sampler::FlowSample;
 use handfast_scenario::{Flow, FlowId};
 use handfast_wire::Payload;
 use nix::poll::PollFlags;

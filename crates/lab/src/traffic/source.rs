@@ -77,7 +77,7 @@ impl Source {
 mod tests {
     use super::*;
     use handfast_core::Bytes;
-    use handfast_measure::testing;
+    use handfast_plan::testing;
 
     fn at(millis: u64) -> Instant {
         Instant::from_millis(millis)

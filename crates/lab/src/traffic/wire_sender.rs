@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use handfast_core::{Duration, Instant};
-use handfast_measure::meter::WindowMeter;
-use handfast_measure::sampler::FlowSample;
+use handfast_results::meter::WindowMeter;
+use handfast_results::sampler::FlowSample;
 use handfast_scenario::{Flow, FlowId};
 use handfast_tcp::{Config, Endpoint, Event, State};
 use handfast_wire::Payload;

@@ -9,9 +9,9 @@ use std::time::{Duration as Wait, Instant as Now};
 
 use handfast_core::{BitRate, Duration};
 use handfast_lab::{Clock, Identity, LoopOptions, LoopReport, Netns, PacketLoop, Stack, WireHost};
-use handfast_measure::testing::Net;
-use handfast_measure::timeline::Timeline;
 use handfast_net::Direction;
+use handfast_plan::testing::Net;
+use handfast_plan::timeline::Timeline;
 use handfast_scenario::Scenario;
 use handfast_tcp::{Config, profile};
 

@@ -7,8 +7,8 @@ use std::time::{Duration as Wait, Instant as Now};
 
 use handfast_core::{Duration, Instant};
 use handfast_lab::{LoopOptions, Netns, PacketLoop};
-use handfast_measure::timeline::Timeline;
 use handfast_net::{Direction, DownMode, Loss};
+use handfast_plan::timeline::Timeline;
 use handfast_scenario::{Action, Event};
 
 use crate::bench::{Bench, inside, kernel_client, kernel_server, link, noise, plain};

@@ -1,7 +1,7 @@
 //! Links on the air: what stations get of their access point's airtime.
 
 use crate::support::{result, scenario};
-use handfast_measure::result::RunResult;
+use handfast_results::result::RunResult;
 
 /// A wire of 100 Mbit/s, an access point, and stations with these keys of their links and a flow to each.
 fn cell(stations: &[&str], uploads: bool) -> String {

@@ -2,8 +2,8 @@ use super::*;
 use std::net::{IpAddr, SocketAddr};
 
 use handfast_core::BitRate;
-use handfast_measure::testing::{self, Net};
 use handfast_net::{Loss, QueueLimit};
+use handfast_plan::testing::{self, Net};
 use handfast_scenario::{Action, Event, Way};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Checksums, Ethernet, LinkType, Packet, Payload};

@@ -1,0 +1,70 @@
+//! The machines of a scenario's links and media.
+
+use handfast_core::{BitRate, Instant, Stream};
+use handfast_net::{Direction, DownMode, Link, QueueLimit};
+use handfast_radio::airtime::{Lane, Medium, Rate};
+use handfast_scenario::{NodeId, Scenario};
+
+use crate::association::Radios;
+use crate::topology::{ChannelId, channel};
+
+/// Of a link on the air what comes after its medium: that serialises, and holds what waits.
+const AT_ONCE: BitRate = BitRate::from_bps(1_000_000_000_000_000);
+
+/// The machine of every channel, each with its random numbers: the same seed makes the same decisions in both backends.
+/// Radio links on which no station is are down. A link on the air takes what its [`media`] has delivered.
+pub fn links<H: Copy>(scenario: &Scenario, seed: u64) -> Vec<Link<H>> {
+    let ways = scenario.links.iter().flat_map(|link| [(link, 0, &link.forward), (link, 1, &link.backward)]);
+    let machine = |(id, (link, end, direction)): (usize, (&handfast_scenario::Link, _, &Direction))| {
+        let stream = Stream::new(seed, &format!("link {} {end}", link.name));
+        if scenario.on_air.contains_key(&(id / 2)) {
+            return Link::new(&Direction { rate: AT_ONCE, queue: None, ..direction.clone() }, stream);
+        }
+        Link::new(direction, stream)
+    };
+    let mut links: Vec<_> = ways.enumerate().map(machine).collect();
+    for idle in Radios::new(scenario).idle() {
+        for end in [0, 1] {
+            links[channel(idle, end)].down(Instant::ZERO, DownMode::Drop);
+        }
+    }
+    links
+}
+
+/// The medium of an access point.
+pub struct Shared<H> {
+    /// The access point.
+    pub ap: NodeId,
+    /// Its medium.
+    pub medium: Medium<H>,
+    /// For each of its lanes the channel that goes on where it ends.
+    pub channels: Vec<ChannelId>,
+}
+
+/// The media of a scenario: one for each access point with links on the air, with a lane for each of their directions.
+pub fn media<H: Copy>(scenario: &Scenario, seed: u64) -> Vec<Shared<H>> {
+    let mut media: Vec<Shared<H>> = Vec::new();
+    for (&id, air) in &scenario.on_air {
+        let (link, Some((_, ap))) = (&scenario.links[id], scenario.radio(id)) else { continue };
+        let found = media.iter().position(|shared| shared.ap == ap).unwrap_or_else(|| {
+            let stream = Stream::new(seed, &format!("air {}", scenario.nodes[ap].name));
+            media.push(Shared {
+                ap,
+                medium: Medium::new(air.physical, air.retries, stream),
+                channels: Vec::new(),
+            });
+            media.len() - 1
+        });
+        for (end, way) in [&link.forward, &link.backward].into_iter().enumerate() {
+            let rate = Rate::of_bit_rate(way.rate).unwrap_or(Rate::Dsss1);
+            let limit = match way.queue {
+                Some(QueueLimit::Packets(most)) => most as usize,
+                Some(QueueLimit::Bytes(_)) | None => usize::MAX,
+            };
+            let downlink = link.between[end] == ap;
+            media[found].medium.add(Lane { downlink, rate, attempt: air.attempt(rate, None), limit });
+            media[found].channels.push(channel(id, end));
+        }
+    }
+    media
+}

@@ -1,0 +1,66 @@
+//! The paths of flows: the channels that their packets take, there and back, at the start and after each handover.
+
+use handfast_scenario::{Flow, FlowId, NodeId, Scenario};
+
+use crate::timeline::{Change, Timeline};
+use crate::topology::Topology;
+
+/// Which way flows go, as channels.
+pub struct Paths {
+    /// For each flow the way from its sender to its receiver at the start.
+    pub forward: Vec<Vec<u32>>,
+    /// And back.
+    pub backward: Vec<Vec<u32>>,
+    /// For each outage of the timeline, the ways that are others once it has ended: those of a station that has roamed.
+    pub reroutes: Vec<Vec<Reroute>>,
+}
+
+/// A flow's way from some moment on; empty where there is none.
+pub struct Reroute {
+    /// Which flow.
+    pub flow: FlowId,
+    /// From its sender to its receiver.
+    pub forward: Vec<u32>,
+    /// And back.
+    pub backward: Vec<u32>,
+}
+
+/// Finds each flow's way, there and back; `topology` is as at the start.
+///
+/// # Errors
+/// One sentence that names the flow that has none.
+pub fn paths(scenario: &Scenario, topology: &Topology, timeline: &Timeline) -> Result<Paths, String> {
+    let name = |node: NodeId| &scenario.nodes[node].name;
+    let way = |flow: &Flow, from, to| {
+        topology
+            .path(from, to)
+            .ok_or_else(|| format!("flow `{}`: no way from `{}` to `{}`", flow.name, name(from), name(to)))
+    };
+    let forward = scenario.flows.iter().map(|f| way(f, f.from, f.to)).collect::<Result<_, _>>()?;
+    let backward = scenario.flows.iter().map(|f| way(f, f.to, f.from)).collect::<Result<_, _>>()?;
+    Ok(Paths { forward, backward, reroutes: reroutes(scenario, topology, timeline) })
+}
+
+/// The ways after each handover.
+fn reroutes(scenario: &Scenario, topology: &Topology, timeline: &Timeline) -> Vec<Vec<Reroute>> {
+    let mut reroutes: Vec<Vec<Reroute>> = timeline.outages.iter().map(|_| Vec::new()).collect();
+    if timeline.outages.iter().all(|outage| outage.station.is_none()) {
+        return reroutes;
+    }
+    let mut topology = topology.clone();
+    for (_, change) in timeline.changes() {
+        let Change::Up(id) = change else { continue };
+        let Some(station) = timeline.outages[id].station else { continue };
+        topology.roam(station, timeline.outages[id].goes, timeline.outages[id].comes);
+        let flows = scenario.flows.iter().enumerate();
+        let way = |from, to| topology.path(from, to).unwrap_or_default();
+        let moved = flows.filter(|(_, flow)| flow.from == station || flow.to == station);
+        let reroute = |(id, flow): (FlowId, &Flow)| Reroute {
+            flow: id,
+            forward: way(flow.from, flow.to),
+            backward: way(flow.to, flow.from),
+        };
+        reroutes[id] = moved.map(reroute).collect();
+    }
+    reroutes
+}

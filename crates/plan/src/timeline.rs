@@ -1,0 +1,215 @@
+//! What happens to the network, and when: the scenario's events with their phases drawn.
+
+use handfast_core::{BitRate, Dbm, Duration, Instant, Stream};
+use handfast_radio::association::{Roam, Schedule};
+use handfast_radio::mobility::Motion;
+use handfast_scenario::{Action, DownMode, LinkId, Mobile, NodeId, Radio, Scenario, Way};
+
+use crate::association::Radios;
+use crate::signals::{Signal, signals};
+use crate::topology::{ChannelId, channel};
+
+/// "The rate before" is the mean rate of delivery over this long before the link went down, or since the flow's first
+/// byte if that came later.
+pub const RATE_BEFORE: Duration = Duration::from_secs(5);
+
+/// A change at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// The window over which "the rate before" an outage is measured begins.
+    Probe(usize),
+    /// An outage begins, or a handover: index into [`Timeline::outages`].
+    Down(usize),
+    /// It ends.
+    Up(usize),
+    /// One direction of a link gets another rate.
+    Rate(ChannelId, BitRate),
+    /// One direction of a link gets another propagation delay.
+    Delay(ChannelId, Duration),
+    /// A link on the air has another signal.
+    Signal(LinkId, Dbm),
+}
+
+/// An outage of one link, or a handover from one radio link of a station to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outage {
+    /// The station that roams; [`None`]: the same link comes back.
+    pub station: Option<NodeId>,
+    /// The link that goes.
+    pub goes: LinkId,
+    /// The link that comes: for a handover that to the new access point.
+    pub comes: LinkId,
+    /// What becomes of the packets of the link that goes.
+    pub mode: DownMode,
+    /// A handover whatever `mode` says: what is under way by the link that goes still arrives.
+    pub drain: bool,
+    /// When it is gone.
+    pub down: Instant,
+    /// When it, or the other one, is there.
+    pub up: Instant,
+}
+
+/// All changes in order of time, file order where equal.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    /// All outages, in file order.
+    pub outages: Vec<Outage>,
+    changes: Vec<(Instant, Change)>,
+}
+
+impl Timeline {
+    /// The events of a scenario, their phases drawn by the seed.
+    pub fn new(scenario: &Scenario, seed: u64) -> Self {
+        let mut this = Self::default();
+        let mut radios = Radios::new(scenario);
+        for (index, event) in scenario.events.iter().enumerate() {
+            let drawn = |what: &str, span: Duration| {
+                Duration::from_nanos(
+                    Stream::new(seed, &format!("event {index} {what}")).below(span.as_nanos()),
+                )
+            };
+            let longer = drawn("gap", event.longer);
+            this.add(event.at + drawn("phase", event.phase), &event.action, longer, &mut radios);
+        }
+        if let Some(radio) = &scenario.radio {
+            this.roam(scenario, radio, seed, &radios);
+        }
+        this.changes.sort_by_key(|&(at, _)| at);
+        this
+    }
+
+    /// The handovers of stations that move.
+    fn roam(&mut self, scenario: &Scenario, radio: &Radio, seed: u64, radios: &Radios) {
+        let aps: Vec<_> = radio.access_points.iter().map(|&(_, at)| at).collect();
+        let end = Instant::ZERO + scenario.duration;
+        for Mobile { node, at, mobility } in &radio.stations {
+            let stream = Stream::new(seed, &format!("mobility {}", scenario.nodes[*node].name));
+            let motion = Motion::new(mobility, *at, stream);
+            let schedule = Schedule::new(&radio.association, &aps, &radio.propagation, motion.clone(), end);
+            let link = |ap: usize| radios.link(*node, radio.access_points[ap].0);
+            if !scenario.on_air.is_empty() {
+                for Signal { at, ap, level } in signals(&schedule, &aps, &radio.propagation, motion, end) {
+                    let link = link(ap).filter(|link| scenario.on_air.contains_key(link));
+                    self.changes.extend(link.map(|link| (at, Change::Signal(link, level))));
+                }
+            }
+            for Roam { from, to, down, up, .. } in schedule.roams {
+                // Who does not come back in this run would come back to where it was.
+                let (Some(goes), Some(comes)) = (link(from), link(to.unwrap_or(from))) else { continue };
+                let mode = DownMode::Drop;
+                self.add_outage(Outage { station: Some(*node), goes, comes, mode, drain: false, down, up });
+            }
+        }
+    }
+
+    /// `longer`: what the seed adds to a gap.
+    fn add(&mut self, at: Instant, action: &Action, longer: Duration, radios: &mut Radios) {
+        match *action {
+            Action::Outage { link, gap, mode } => {
+                let up = at + gap + longer;
+                let (goes, comes, drain) = (link, link, false);
+                self.add_outage(Outage { station: None, goes, comes, mode, drain, down: at, up });
+            }
+            Action::Handover { station, to, gap, drain } => {
+                let Some((goes, comes)) = radios.move_to(station, to) else { return };
+                // Out of range, and not heard by the new access point before it is associated.
+                let mode = DownMode::Drop;
+                let (station, up) = (Some(station), at + gap + longer);
+                self.add_outage(Outage { station, goes, comes, mode, drain, down: at, up });
+            }
+            Action::SetRate { link, way, rate } => {
+                self.changes.extend(channels(link, way).map(|id| (at, Change::Rate(id, rate))));
+            }
+            Action::SetDelay { link, way, delay } => {
+                self.changes.extend(channels(link, way).map(|id| (at, Change::Delay(id, delay))));
+            }
+        }
+    }
+
+    fn add_outage(&mut self, outage: Outage) {
+        let id = self.outages.len();
+        self.changes.extend([
+            (outage.down - RATE_BEFORE, Change::Probe(id)),
+            (outage.down, Change::Down(id)),
+            (outage.up, Change::Up(id)),
+        ]);
+        self.outages.push(outage);
+    }
+
+    /// Each change and when it is due, in order.
+    pub fn changes(&self) -> impl Iterator<Item = (Instant, Change)> {
+        self.changes.iter().copied()
+    }
+
+    /// Change number `index`.
+    pub fn change(&self, index: usize) -> Change {
+        self.changes[index].1
+    }
+
+    /// When change number `index` is due.
+    pub fn due(&self, index: usize) -> Option<Instant> {
+        self.changes.get(index).map(|&(at, _)| at)
+    }
+}
+
+fn channels(link: LinkId, way: Way) -> impl Iterator<Item = ChannelId> {
+    let ends: &[usize] = match way {
+        Way::Both => &[0, 1],
+        Way::Forward => &[0],
+        Way::Backward => &[1],
+    };
+    ends.iter().map(move |&end| channel(link, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Net;
+    use handfast_scenario::Event;
+
+    fn scenario(phase: Duration) -> Scenario {
+        let mut scenario = Net::new("hh").link(0, 1).build();
+        let outage = Action::Outage { link: 0, gap: Duration::from_secs(3), mode: DownMode::Drop };
+        let rate = Action::SetRate { link: 0, way: Way::Both, rate: BitRate::from_bps(1) };
+        scenario.events = [(10, outage), (11, rate)]
+            .map(|(s, action)| Event { phase, ..Event::new(Instant::from_millis(s * 1000), action) })
+            .into();
+        scenario
+    }
+
+    #[test]
+    fn changes_are_in_order_of_time() {
+        let timeline = Timeline::new(&scenario(Duration::ZERO), 1);
+        let seconds: Vec<u64> = timeline.changes().map(|(at, _)| at.as_nanos() / 1_000_000_000).collect();
+        assert_eq!(seconds, [5, 10, 11, 11, 13]);
+        assert_eq!(timeline.change(3), Change::Rate(1, BitRate::from_bps(1)));
+    }
+
+    #[test]
+    fn a_gap_is_drawn_from_its_range() {
+        let mut scenario = scenario(Duration::ZERO);
+        scenario.events[0].longer = Duration::from_secs(2);
+        let gap = |seed| {
+            let outage = Timeline::new(&scenario, seed).outages.remove(0);
+            assert_eq!(outage.down, Instant::from_millis(10_000), "when it begins does not depend on it");
+            outage.up.since(outage.down).as_millis()
+        };
+        let gaps: Vec<u64> = (0..100).map(gap).collect();
+        assert!(gaps.iter().all(|gap| (3000..5000).contains(gap)));
+        let in_quarter = |quarter| gaps.iter().filter(|&gap| (gap - 3000) / 500 == quarter).count();
+        assert!((0..4).all(|quarter| in_quarter(quarter) > 10), "uniformly: {gaps:?}");
+        assert_eq!(gap(7), gap(7));
+    }
+
+    #[test]
+    fn the_phase_is_drawn_from_the_seed() {
+        let scenario = scenario(Duration::from_secs(1));
+        let down = |seed| Timeline::new(&scenario, seed).outages[0].down;
+        assert_eq!(down(1), down(1));
+        assert_ne!(down(1), down(2));
+        for seed in 0..20 {
+            let after = down(seed).since(Instant::from_millis(10_000));
+            assert!(after < Duration::from_secs(1), "{after}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! What is measured of a run, and its result: meters of flows, outages, time series, `result.json`.
+//!
+//! A backend moves the packets, feeds the meters and fills in [`report::FlowFacts`]; every figure is computed here, once, so that
+//! rows of the simulator and of the lab compare.
+#![forbid(unsafe_code)]
+
+pub mod capture;
+pub mod control;
+pub mod handover;
+pub mod meter;
+pub mod outages;
+pub mod report;
+pub mod result;
+pub mod sampler;
+pub mod series;
+
+pub use control::Control;

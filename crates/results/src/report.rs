@@ -1,0 +1,205 @@
+//! From what a backend knows of a run to its result.
+
+use std::collections::BTreeMap;
+
+use handfast_core::{Duration, Instant};
+use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
+
+use crate::handover::Tracker;
+use crate::meter::DeliveryMeter;
+use crate::result::{
+    Aggregate, Environment, FlowHandover, FlowResult, HandoverResult, RunResult, max_if_all_known,
+    mean_if_all_known,
+};
+use handfast_plan::Paths;
+use handfast_plan::limit::{limits, segment_size};
+use handfast_plan::timeline::{Outage, Timeline};
+
+/// What the run was made of.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// The scheme.
+    pub scheme: &'a Scheme,
+    /// The seed.
+    pub seed: u64,
+    /// When each flow was to open its connection.
+    pub starts: &'a [Instant],
+    /// What happened to the network.
+    pub timeline: &'a Timeline,
+    /// Which way flows went.
+    pub paths: &'a Paths,
+}
+
+/// What a backend knows of a run besides its flows. [`None`]: it cannot know.
+#[derive(Clone, Debug)]
+pub struct RunFacts {
+    /// Its name: "sim" or "lab".
+    pub backend: &'static str,
+    /// Whether the run counts.
+    pub valid: bool,
+    /// Segments and acknowledgements that arrived at their destination.
+    pub packets: Option<u64>,
+    /// Links that packets passed.
+    pub packet_hops: Option<u64>,
+    /// What the SDN controller has counted.
+    pub controller: Option<BTreeMap<String, u64>>,
+    /// Where it ran.
+    pub environment: Option<Environment>,
+}
+
+/// What a backend knows of one flow. [`None`]: it cannot know, or there is nothing to know.
+#[derive(Clone, Debug)]
+pub struct FlowFacts {
+    /// Whether the sender has opened the connection.
+    pub opened: bool,
+    /// When the connection was closed or given up at the sender.
+    pub ended: Option<Instant>,
+    /// As in [`FlowResult::outcome`].
+    pub outcome: &'static str,
+    /// Whether all that was written is acknowledged: after the last byte nothing is missing.
+    pub finished: bool,
+    /// What the receiving application got.
+    pub meter: DeliveryMeter,
+    /// As in [`FlowResult`].
+    pub retransmitted_segments: Option<u64>,
+    /// As in [`FlowResult`].
+    pub timeouts: Option<u64>,
+    /// As in [`FlowResult`].
+    pub spurious_timeouts: Option<u64>,
+    /// As in [`FlowResult`].
+    pub fast_retransmits: Option<u64>,
+    /// As in [`FlowResult`].
+    pub data_segments_sent: Option<u64>,
+    /// As in [`FlowResult`].
+    pub lost_segments: Option<u64>,
+    /// Time-weighted mean of the congestion window, in full segments.
+    pub cwnd_mean_pkt: Option<f64>,
+    /// The smallest congestion window, in full segments.
+    pub cwnd_min_pkt: Option<f64>,
+    /// The smoothed round-trip time at the end.
+    pub srtt: Option<Duration>,
+}
+
+/// Payload bytes as full segments of the scheme.
+pub fn full_segments(scheme: &Scheme, bytes: f64) -> f64 {
+    bytes / segment_size(scheme).0 as f64
+}
+
+/// The result of a run that has come to its end: facts in the order of flows, trackers in that of outages.
+pub fn report(
+    inputs: &Inputs<'_>,
+    run: RunFacts,
+    facts: &[FlowFacts],
+    trackers: &[Vec<Tracker>],
+) -> RunResult {
+    let Inputs { scenario, scheme, .. } = inputs;
+    let limits = limits(scenario, scheme, inputs.timeline, inputs.starts, inputs.paths);
+    let mut flows: Vec<_> =
+        facts.iter().enumerate().map(|(id, facts)| flow(inputs, facts, id, limits.flows[id])).collect();
+    recoveries(&mut flows, trackers);
+    let handovers = handovers(scenario, inputs.timeline, trackers);
+    RunResult {
+        scenario: scenario.name.clone(),
+        scenario_hash: scenario.hash.clone(),
+        scheme: scheme.name.clone(),
+        backend: run.backend,
+        seed: inputs.seed,
+        valid: run.valid,
+        duration_s: scenario.duration.as_secs_f64(),
+        packets: run.packets,
+        packet_hops: run.packet_hops,
+        aggregate: Aggregate::of(&flows, &handovers, limits.together),
+        flows,
+        handovers,
+        controller: run.controller,
+        environment: run.environment,
+    }
+}
+
+fn flow(inputs: &Inputs<'_>, facts: &FlowFacts, id: FlowId, limit_bps: Option<f64>) -> FlowResult {
+    let scenario = inputs.scenario;
+    let (flow, end) = (&scenario.flows[id], Instant::ZERO + scenario.duration);
+    let meter = &facts.meter;
+    let over = facts.ended.unwrap_or(end);
+    let last = meter.span.map(|(_, last)| last);
+    let waited_until = if facts.finished { last.unwrap_or(over) } else { over };
+    FlowResult {
+        flow: flow.name.clone(),
+        from: scenario.nodes[flow.from].name.clone(),
+        to: scenario.nodes[flow.to].name.clone(),
+        start_s: facts.opened.then(|| inputs.starts[id].as_secs_f64()),
+        end_s: facts.ended.map(Instant::as_secs_f64),
+        outcome: facts.outcome,
+        goodput_bps: meter.rate(),
+        limit_bps,
+        delivered_bytes: meter.bytes,
+        first_byte_s: meter.span.map(|(first, _)| first.as_secs_f64()),
+        last_byte_s: last.map(Instant::as_secs_f64),
+        stall_s: None,
+        time_to_full_rate_s: None,
+        idle_s: secs(meter.idle(waited_until)),
+        retransmitted_segments: facts.retransmitted_segments,
+        timeouts: facts.timeouts,
+        spurious_timeouts: facts.spurious_timeouts,
+        fast_retransmits: facts.fast_retransmits,
+        data_segments_sent: facts.data_segments_sent,
+        lost_segments: facts.lost_segments,
+        cwnd_mean_pkt: facts.cwnd_mean_pkt,
+        cwnd_min_pkt: facts.cwnd_min_pkt,
+        srtt_s: secs(facts.srtt),
+    }
+}
+
+/// Fills in each flow's means over the outages it was in.
+fn recoveries(flows: &mut [FlowResult], trackers: &[Vec<Tracker>]) {
+    let mut of_flow: Vec<Vec<&Tracker>> = vec![Vec::new(); flows.len()];
+    for tracker in trackers.iter().flatten().filter(|t| t.concerned()) {
+        of_flow[tracker.flow].push(tracker);
+    }
+    for (flow, trackers) in flows.iter_mut().zip(of_flow) {
+        flow.stall_s = mean_if_all_known(trackers.iter().map(|t| secs(t.stall())));
+        flow.time_to_full_rate_s = mean_if_all_known(trackers.iter().map(|t| secs(t.time_to_full_rate())));
+    }
+}
+
+fn secs(time: Option<Duration>) -> Option<f64> {
+    time.map(Duration::as_secs_f64)
+}
+
+fn handovers(scenario: &Scenario, timeline: &Timeline, trackers: &[Vec<Tracker>]) -> Vec<HandoverResult> {
+    let end = Instant::ZERO + scenario.duration;
+    let mut within: Vec<_> =
+        timeline.outages.iter().zip(trackers).filter(|(outage, _)| outage.down < end).collect();
+    within.sort_by_key(|(outage, _)| outage.down);
+    within.into_iter().map(|(outage, trackers)| handover(scenario, outage, trackers, end)).collect()
+}
+
+fn handover(scenario: &Scenario, outage: &Outage, trackers: &[Tracker], end: Instant) -> HandoverResult {
+    let link = &scenario.links[outage.goes];
+    let node = |id: NodeId| &scenario.nodes[id];
+    let station = outage
+        .station
+        .map(node)
+        .or_else(|| link.between.iter().map(|&end| node(end)).find(|node| node.kind == NodeKind::Station));
+    let to = outage.station.and_then(|_| scenario.radio(outage.comes)).map(|(_, ap)| node(ap).name.clone());
+    let concerned = trackers.iter().filter(|t| t.concerned());
+    let flows: Vec<_> = concerned
+        .map(|tracker| FlowHandover {
+            flow: scenario.flows[tracker.flow].name.clone(),
+            stall_s: secs(tracker.stall()),
+            time_to_full_rate_s: secs(tracker.time_to_full_rate()),
+        })
+        .collect();
+    HandoverResult {
+        station: station.map_or_else(|| link.name.clone(), |node| node.name.clone()),
+        link: link.name.clone(),
+        to,
+        down_s: outage.down.as_secs_f64(),
+        up_s: (outage.up < end).then(|| outage.up.as_secs_f64()),
+        stall_s: max_if_all_known(flows.iter().map(|f| f.stall_s)),
+        time_to_full_rate_s: max_if_all_known(flows.iter().map(|f| f.time_to_full_rate_s)),
+        flows,
+    }
+}

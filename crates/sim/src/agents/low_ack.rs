@@ -1,0 +1,108 @@
+//! Access points that send to stations which have left, and what their controller hears of it.
+
+use std::collections::BTreeMap;
+
+use handfast_assist::sdn::{ApId, Notice, What};
+use handfast_core::{BitRate, Bytes, Dbm, Duration, Instant};
+use handfast_plan::address::mac_of;
+use handfast_plan::association::Associations;
+use handfast_plan::fabric::Fabric;
+use handfast_plan::timeline::Outage;
+use handfast_plan::topology::{ChannelId, channel};
+use handfast_radio::airtime::{Exchange, Physical, Rate};
+use handfast_radio::association::LowAck;
+use handfast_radio::retries::Retries;
+use handfast_scenario::{NodeId, Scenario, Sdn};
+
+use crate::net::network::Network;
+
+/// The channels to stations that have left, and when news of that come to the controller.
+pub(crate) struct LowAcks {
+    frames: u32,
+    silence: Duration,
+    /// How old news are when the controller hears them.
+    notification: Duration,
+    /// The number of the association that ends then.
+    ends: BTreeMap<(NodeId, Instant), u64>,
+    /// The access points' numbers at the controller.
+    numbers: BTreeMap<NodeId, ApId>,
+    watched: BTreeMap<ChannelId, (LowAck, Notice)>,
+}
+
+impl LowAcks {
+    /// Those of a run; [`None`]: its controller hears nothing of them.
+    pub(crate) fn new(sdn: &Sdn, fabric: &Fabric, associations: &Associations) -> Option<Self> {
+        let handfast_scenario::LowAck { frames, silence } = sdn.low_ack?;
+        let changes = associations.changes().iter().filter(|change| change.ap.is_none());
+        let ends = changes.map(|change| ((change.station, change.at), change.epoch)).collect();
+        let numbers = fabric.access_points.iter().map(|at| at.ap).zip((0..).map(ApId)).collect();
+        let (notification, watched) = (sdn.notification, BTreeMap::new());
+        Some(Self { frames, silence, notification, ends, numbers, watched })
+    }
+
+    /// A station leaves; its access point does not know. It was heard just now.
+    fn left(&mut self, now: Instant, scenario: &Scenario, outage: &Outage) {
+        let Some((station, ap)) = scenario.radio(outage.goes) else { return };
+        let Some(&epoch) = self.ends.get(&(station, now)) else { return };
+        let Some(&number) = self.numbers.get(&ap) else { return };
+        let link = &scenario.links[outage.goes];
+        let (end, direction) = if link.between[0] == ap { (0, &link.forward) } else { (1, &link.backward) };
+        let attempts = scenario.on_air.get(&outage.goes).map_or(Retries::default(), |air| air.retries).limit;
+        let (physical, rate) = match scenario.on_air.get(&outage.goes) {
+            // Out of range, it was at the slowest last.
+            Some(air) if air.follows[end] => (air.physical, air.rates.at(Dbm(i32::MIN))),
+            Some(air) => (air.physical, rate_of(direction.rate)),
+            None => (Physical::G, rate_of(direction.rate)),
+        };
+        let low = LowAck::new(self.frames, self.silence, failure(physical, rate, attempts), now);
+        let notice = Notice { station: mac_of(station), ap: number, epoch, what: What::Disassociated };
+        self.watched.insert(channel(outage.goes, end), (low, notice));
+    }
+
+    /// A packet has found nobody at the end of a channel: what the controller hears of it, and when.
+    fn unheard(&mut self, now: Instant, id: ChannelId) -> Option<(Instant, Notice)> {
+        let (low, notice) = self.watched.get_mut(&id)?;
+        Some((low.on_frame(now)? + self.notification, *notice))
+    }
+}
+
+/// The rate of a radio link, or else the fastest.
+fn rate_of(rate: BitRate) -> Rate {
+    Rate::of_bit_rate(rate).unwrap_or(Rate::Ofdm54)
+}
+
+/// How long a full-sized packet is repeated in vain.
+fn failure(physical: Physical, rate: Rate, attempts: u32) -> Duration {
+    Exchange::new(physical, rate, Bytes(1_500)).attempts(attempts, false)
+}
+
+impl Network {
+    /// A station leaves its access point.
+    pub(crate) fn left(&mut self, now: Instant, scenario: &Scenario, outage: &Outage) {
+        if let Some(control) = &mut self.control
+            && let Some(low_acks) = &mut control.low_acks
+        {
+            low_acks.left(now, scenario, outage);
+        }
+    }
+
+    /// It is somewhere again.
+    pub(crate) fn found(&mut self, outage: &Outage) {
+        if let Some(control) = &mut self.control
+            && let Some(low_acks) = &mut control.low_acks
+        {
+            low_acks.watched.retain(|&id, _| id / 2 != outage.goes);
+        }
+    }
+
+    /// A packet has found nobody at the end of a channel.
+    pub(crate) fn unheard(&mut self, now: Instant, id: ChannelId) {
+        let Some(control) = &mut self.control else { return };
+        let Some(low_acks) = &mut control.low_acks else { return };
+        if let Some((at, notice)) = low_acks.unheard(now, id) {
+            control.announce(at, notice);
+            let deadline = control.deadline();
+            self.queue.arm(&mut control.timer, deadline);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The help in the path: adapters between the network and the machines of `assist`, and agents from outside.
+
+pub(crate) mod controller;
+pub(crate) mod helpers;
+pub(crate) mod low_ack;
+pub(crate) mod notify;
+pub(crate) mod plugin;

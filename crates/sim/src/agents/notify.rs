@@ -1,0 +1,197 @@
+//! Stations that tell the senders of their flows of their access links: the notifications of [vho] as packets.
+
+use std::collections::BTreeMap;
+
+use handfast_assist::vho::{Config, Correspondent, Notifier, Told};
+use handfast_core::{BitRate, Instant, Stream};
+use handfast_plan::address::{address_of, node_of};
+use handfast_plan::association::Radios;
+use handfast_plan::timeline::Outage;
+use handfast_plan::topology::{ChannelId, channel};
+use handfast_scenario::{LinkId, NodeId, Scenario, Vho};
+use handfast_wire::notification::{AccessLink, Kind, PROTOCOL};
+use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::{Body, Notification, Packet, Payload};
+
+use crate::engine::queue::Timer;
+use crate::hosts::side::Side;
+use crate::net::network::{Network, assert_later};
+use crate::net::packets::Handle;
+
+/// All of them.
+pub(crate) struct Notifiers {
+    of: BTreeMap<NodeId, Station>,
+    pub(crate) timer: Timer,
+}
+
+struct Station {
+    notifier: Notifier,
+    /// The radio link that it is on.
+    on: LinkId,
+    links: BTreeMap<LinkId, Downlink>,
+}
+
+/// The direction towards a station of its radio link.
+#[derive(Clone, Copy)]
+struct Downlink {
+    channel: ChannelId,
+    /// On the air: what it carries of full-sized packets.
+    air: Option<BitRate>,
+}
+
+impl Notifiers {
+    /// None yet.
+    pub(crate) fn new(timer: Timer) -> Self {
+        Self { of: BTreeMap::new(), timer }
+    }
+
+    /// One more.
+    ///
+    /// # Errors
+    /// One sentence that says why the station cannot have one.
+    pub(crate) fn add(
+        &mut self,
+        scenario: &Scenario,
+        node: NodeId,
+        agent: &Vho,
+        stream: Stream,
+    ) -> Result<(), String> {
+        let name = &scenario.nodes[node].name;
+        let on = scenario.nodes[node].ap.and_then(|ap| Radios::new(scenario).link(node, ap));
+        let on = on.ok_or_else(|| format!("station `{name}` has no link to an access point"))?;
+        let &Vho { loss, delay, repeat, repeat_after } = agent;
+        let notifier = Notifier::new(Config { loss, delay, repeat, repeat_after }, stream);
+        let all = (0..scenario.links.len()).filter_map(|link| Some((link, scenario.radio(link)?)));
+        let its = all.filter(|&(_, (station, _))| station == node);
+        let links = its.map(|(link, (_, ap))| {
+            let end = usize::from(scenario.links[link].between[1] == ap);
+            let air = scenario.on_air.contains_key(&link).then(|| scenario.carries(link, end));
+            (link, Downlink { channel: channel(link, end), air })
+        });
+        let station = Station { notifier, on, links: links.collect() };
+        match self.of.insert(node, station) {
+            Some(_) => Err(format!("two agents tell of the access links of station `{name}`")),
+            None => Ok(()),
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.of.values().filter_map(|station| station.notifier.deadline()).min()
+    }
+
+    /// The next message that leaves by `now`, and where.
+    fn due(&mut self, now: Instant) -> Option<(NodeId, Packet)> {
+        self.of.iter_mut().find_map(|(&node, station)| {
+            let (to, told) = station.notifier.due(now)?;
+            let body = Body::Other { protocol: PROTOCOL, payload: Payload::Bytes(told.emit()) };
+            Some((node, Packet { body, ..Packet::tcp(address_of(node), to, Segment::EMPTY) }))
+        })
+    }
+}
+
+impl Network {
+    /// A link is back, or a station has come to another one.
+    #[cold]
+    pub(crate) fn tell_of_link(&mut self, now: Instant, scenario: &Scenario, outage: &Outage) {
+        let Some((station, _)) = scenario.radio(outage.comes) else { return };
+        let kind = match (outage.station, outage.drain) {
+            (None, _) => Kind::Resumed,
+            (Some(_), false) => Kind::BreakBeforeMake,
+            (Some(_), true) => Kind::MakeBeforeBreak,
+        };
+        let old = outage.station.map(|_| outage.goes);
+        self.tell(now, station, kind, Some(outage.comes), old);
+    }
+
+    /// Somebody opens a connection to a station ([vho] §4: the notification is "set at the beginning of a connection"). It goes
+    /// before the SYN-ACK, so that the sender has it when it may send.
+    pub(crate) fn tell_of_start(&mut self, now: Instant, station: NodeId, handle: Handle) {
+        let Some(Packet { body: Body::Tcp(segment), .. }) = self.packets.whole(handle) else { return };
+        if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
+            self.tell(now, station, Kind::Start, None, None);
+        }
+    }
+
+    /// `comes`: the link that it is on from now on; [`None`]: it stays where it is.
+    fn tell(
+        &mut self,
+        now: Instant,
+        station: NodeId,
+        kind: Kind,
+        comes: Option<LinkId>,
+        old: Option<LinkId>,
+    ) {
+        let Some(mut all) = self.notifiers.take() else { return };
+        if let Some(Station { notifier, on, links }) = all.of.get_mut(&station) {
+            *on = comes.unwrap_or(*on);
+            let access = |link: LinkId| links.get(&link).map(|&down| self.access(down));
+            if let Some(new) = access(*on) {
+                let told = Told { kind, new, old: old.and_then(access) };
+                notifier.tell(now, &told, self.correspondents(station));
+            }
+        }
+        self.notifiers = Some(all);
+        self.send_notifications(now);
+    }
+
+    fn access(&self, down: Downlink) -> AccessLink {
+        let link = &self.channels[down.channel].link;
+        AccessLink { rate: down.air.unwrap_or(link.rate()), delay: link.delay() }
+    }
+
+    /// Who has begun to send to a station and not ended: what the station's applications have asked for.
+    fn correspondents(&self, station: NodeId) -> Vec<Correspondent> {
+        let mut flows = BTreeMap::<u32, u16>::new();
+        let senders = self.ports[station].iter().map(|&id| id as usize ^ 1);
+        for sender in senders.filter(|id| id.is_multiple_of(2)).map(|id| &self.sides[id]) {
+            if sender.endpoint().is_some() && sender.ending.is_none() {
+                let count = flows.entry(sender.path.node).or_default();
+                *count = count.saturating_add(1);
+            }
+        }
+        let of = |(node, flows)| Correspondent { address: address_of(node as usize), flows };
+        flows.into_iter().map(of).collect()
+    }
+
+    /// Sends what is due.
+    fn send_notifications(&mut self, now: Instant) {
+        while let Some((node, packet)) = self.notifiers.as_mut().and_then(|all| all.due(now)) {
+            let passing = self.admit(packet);
+            self.pass(now, node, passing);
+        }
+        let Some(all) = &mut self.notifiers else { return };
+        let deadline = all.deadline();
+        self.queue.arm(&mut all.timer, deadline);
+    }
+
+    /// A message's time has come.
+    #[cold]
+    pub(crate) fn wake_notifiers(&mut self, now: Instant) {
+        self.send_notifications(now);
+        let Some(all) = &mut self.notifiers else { return };
+        let deadline = all.deadline();
+        assert_later(now, deadline.unwrap_or(Instant::MAX), "a notifier");
+        self.queue.settle(&mut all.timer, deadline);
+    }
+
+    /// A notification has come to a host: the senders of flows to whom it is from hear of it.
+    #[cold]
+    pub(crate) fn notified(&mut self, now: Instant, node: NodeId, handle: Handle) {
+        let told = self.packets.whole(handle).and_then(|packet| match &packet.body {
+            Body::Other { protocol: PROTOCOL, payload } => {
+                Some((node_of(packet.src)?, Notification::parse(&payload.to_bytes())?))
+            }
+            _ => None,
+        });
+        let Some((from, told)) = told else { return self.lose(handle) };
+        self.packets.free(handle);
+        for index in 0..self.ports[node].len() {
+            let id = self.ports[node][index] as usize;
+            let sends = |side: &Side| id.is_multiple_of(2) && side.path.goal.node == from;
+            if sends(&self.sides[id]) {
+                self.sides[id].on_notification(now, &told);
+                self.answer(now, id);
+            }
+        }
+    }
+}

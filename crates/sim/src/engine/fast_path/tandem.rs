@@ -1,0 +1,253 @@
+//! Links in tandem: where all that comes out of a link goes on by links that nothing else enters, when it gets there is
+//! known as soon as it enters the first. No event stands between them.
+
+use handfast_core::Instant;
+use handfast_plan::Paths;
+use handfast_plan::timeline::{Change, Timeline};
+use handfast_plan::topology::{ChannelId, channel};
+
+use crate::engine::fast_path::flight::Way;
+use crate::engine::pages::large_vec;
+use crate::net::network::Network;
+
+/// Who enters a channel, as far as the flows' ways say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Feeder {
+    Nobody,
+    /// What comes out of one other channel.
+    Channel(u32),
+    /// Hosts, or what comes out of several channels.
+    Several,
+}
+
+impl Feeder {
+    fn and(self, other: Self) -> Self {
+        if self == Self::Nobody || self == other { other } else { Self::Several }
+    }
+}
+
+/// The channels whose packets can be sent on when they enter: the one after such a channel sees the same packets in the same
+/// order at the same times as if each had waited for its arrival. Nothing may happen to either that is not known by then,
+/// and no flow may end between them. `fixed` says of a channel that nothing does.
+fn leading(paths: &Paths, channels: usize, fixed: impl Fn(ChannelId) -> bool) -> Vec<ChannelId> {
+    let ways = || paths.forward.iter().chain(&paths.backward);
+    let mut feeders = vec![Feeder::Nobody; channels];
+    for way in ways() {
+        let before = std::iter::once(Feeder::Several).chain(way.iter().map(|&id| Feeder::Channel(id)));
+        for (&id, feeder) in way.iter().zip(before) {
+            feeders[id as usize] = feeders[id as usize].and(feeder);
+        }
+    }
+    let mut leads = vec![false; channels];
+    for &id in ways().flatten() {
+        leads[id as usize] = fixed(id as usize);
+    }
+    for way in ways() {
+        for (at, &id) in way.iter().enumerate() {
+            let next = way.get(at + 1).map(|&next| next as usize);
+            leads[id as usize] &=
+                next.is_some_and(|next| feeders[next] == Feeder::Channel(id) && fixed(next));
+        }
+    }
+    (0..channels).filter(|&id| leads[id]).collect()
+}
+
+/// For each channel whether something is done to its link within the run.
+fn changing(timeline: &Timeline, channels: usize) -> Vec<bool> {
+    let mut changing = vec![false; channels];
+    for (_, change) in timeline.changes() {
+        let links = match change {
+            Change::Rate(id, _) | Change::Delay(id, _) => {
+                changing[id] = true;
+                continue;
+            }
+            Change::Signal(link, _) => [link; 2],
+            Change::Down(outage) | Change::Up(outage) => {
+                [timeline.outages[outage].goes, timeline.outages[outage].comes]
+            }
+            Change::Probe(_) => continue,
+        };
+        for link in links {
+            changing[channel(link, 0)] = true;
+            changing[channel(link, 1)] = true;
+        }
+    }
+    changing
+}
+
+impl Network {
+    /// Finds the channels that packets fly through, and which of them are in tandem; before time 0, when everything has its
+    /// place. Where somebody looks at packets or queues on the way, or a station roams, there is none: then what is seen, or
+    /// where packets go, depends on when.
+    pub(crate) fn find_ways(&mut self, paths: &Paths, timeline: &Timeline, end: Instant) {
+        self.end = end;
+        let seen = self.looks_closer || !self.taps.is_empty() || !self.helper_of.is_empty();
+        let commanded = self.control.is_some() || self.notifiers.is_some();
+        if seen || commanded || timeline.outages.iter().any(|outage| outage.station.is_some()) {
+            return;
+        }
+        let changing = changing(timeline, self.channels.len());
+        let still = |id: ChannelId| !changing[id] && !self.channels[id].on_air.is_somewhere();
+        let mut leads = vec![false; self.channels.len()];
+        for id in leading(paths, self.channels.len(), still) {
+            leads[id] = true;
+        }
+        let mut ways = large_vec(self.channels.len());
+        ways.extend(
+            (0..self.channels.len())
+                .map(|id| if still(id) { Way::of(&self.channels[id], leads[id]) } else { Way::Closed }),
+        );
+        if ways.iter().any(Way::is_open) {
+            self.ways = ways;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::agents::plugin::Plugins;
+    use crate::run::build::{self, Layout};
+    use handfast_plan::topology::Topology;
+    use handfast_scenario::Scenario;
+
+    /// The channels of a chain of three links in tandem with the next, where the agents, events and options are these.
+    fn relayed(more: &str, scheme: &str, options: &Options) -> Vec<ChannelId> {
+        ways(more, scheme, options, Way::leads)
+    }
+
+    /// Those of such a kind.
+    fn ways(more: &str, scheme: &str, options: &Options, such: impl Fn(&Way) -> bool) -> Vec<ChannelId> {
+        const CHAIN: &str = r#"
+            duration = "3s"
+            capture = ["r"]
+            flows = [{from = "a", to = "m"}]
+            [nodes]
+            a = {kind = "host"}
+            r = {kind = "switch"}
+            s = {kind = "ap", role = "base-station"}
+            m = {kind = "station", role = "mobile"}
+            [[links]]
+            between = ["a", "r"]
+            rate = "10Mbit/s"
+            delay = "1ms"
+            name = "first"
+            [[links]]
+            between = ["r", "s"]
+            rate = "10Mbit/s"
+            delay = "1ms"
+            name = "second"
+            [[links]]
+            between = ["s", "m"]
+            rate = "10Mbit/s"
+            delay = "1ms"
+            loss = 0.1
+        "#;
+        let text = format!("{CHAIN}\n{more}");
+        let scenario = Scenario::parse(&text, "chain.toml", &[]).unwrap();
+        let topology = Topology::new(&scenario);
+        let timeline = Timeline::new(&scenario, options.seed);
+        let paths = handfast_plan::paths(&scenario, &topology, &timeline).unwrap();
+        let starts = handfast_plan::starts(&scenario, options.seed);
+        let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts };
+        let scheme = scenario.scheme(scheme).unwrap();
+        let mut network =
+            build::network(&scenario, scheme, topology, &layout, options, &Plugins::new()).unwrap();
+        network.find_ways(&paths, &timeline, Instant::ZERO + scenario.duration);
+        (0..network.channels.len()).filter(|&id| network.ways.get(id).is_some_and(&such)).collect()
+    }
+
+    #[test]
+    fn a_chain_is_in_tandem_as_far_as_nothing_is_lost_on_the_way() {
+        // Each link has a channel there, and back. What comes back by the last link may be lost on it.
+        assert_eq!(relayed("", "sack", &Options::default()), [0, 2, 3]);
+    }
+
+    #[test]
+    fn packets_fly_where_none_is_lost_on_the_way_and_nothing_is_done_to_the_link() {
+        let open = |more: &str| ways(more, "sack", &Options::default(), Way::is_open);
+        assert_eq!(open(""), [0, 1, 2, 3]);
+        let down = |link: &str| {
+            let event = "[[events]]\nat = \"1s\"\ndo = \"outage\"\ngap = \"1s\"";
+            format!("{event}\nlink = \"{link}\"")
+        };
+        assert_eq!(open(&down("first")), [2, 3]);
+        assert_eq!(open(&down("second")), [0, 1]);
+    }
+
+    #[test]
+    fn where_somebody_looks_or_something_happens_each_link_is_for_itself() {
+        let plain = Options::default();
+        let folder = std::env::temp_dir().join(format!("handfast-tandem-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let wired = Options { verify_wire: true, ..plain.clone() };
+        let captured = Options { capture_dir: Some(folder.clone()), ..plain.clone() };
+        let helped = |agent| format!("[schemes.helped]\nsender = \"sack\"\nagents = [{agent}]");
+        let snoop = helped("{kind = \"snoop\", at = \"role:base-station\"}");
+        let vho = helped("{kind = \"vho\", at = \"role:mobile\"}");
+        for (more, scheme, options) in [
+            ("", "sack", &wired),
+            ("", "sack", &captured),
+            (&snoop, "helped", &plain),
+            (&vho, "helped", &plain),
+        ] {
+            assert!(relayed(more, scheme, options).is_empty(), "{more} {options:?}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+        let down =
+            |link: &str| format!("[[events]]\nat = \"1s\"\ndo = \"outage\"\nlink = \"{link}\"\ngap = \"1s\"");
+        assert!(relayed(&down("second"), "sack", &plain).is_empty());
+        assert_eq!(relayed(&down("first"), "sack", &plain), [2], "and 3 leads to the first");
+    }
+
+    #[test]
+    fn where_a_station_roams_each_link_is_for_itself() {
+        let roam = r#"
+            [nodes.t]
+            kind = "ap"
+            [[links]]
+            between = ["r", "t"]
+            rate = "10Mbit/s"
+            delay = "1ms"
+            [[links]]
+            between = ["t", "m"]
+            rate = "10Mbit/s"
+            delay = "1ms"
+            [[events]]
+            at = "1s"
+            do = "handover"
+            station = "m"
+            to = "t"
+            gap = "100ms"
+        "#;
+        assert!(relayed(roam, "sack", &Options::default()).is_empty());
+    }
+
+    /// Those of the flows with these ways that lead on, where nothing happens to any but `changing`.
+    fn found(ways: &[&[u32]], changing: &[ChannelId]) -> Vec<ChannelId> {
+        let forward = ways.iter().map(|way| way.to_vec()).collect();
+        let paths = Paths { forward, backward: Vec::new(), reroutes: Vec::new() };
+        leading(&paths, 10, |id| !changing.contains(&id))
+    }
+
+    #[test]
+    fn a_bottleneck_leads_on_and_what_comes_together_before_it_does_not() {
+        assert_eq!(found(&[&[0, 4, 6], &[2, 4, 8]], &[]), [4]);
+        assert_eq!(found(&[&[0, 4, 6]], &[]), [0, 4]);
+    }
+
+    #[test]
+    fn where_another_flow_begins_ends_or_joins_nothing_is_known_ahead() {
+        assert!(found(&[&[0, 4, 6], &[2, 4]], &[]).is_empty(), "a flow ends after 4");
+        assert_eq!(found(&[&[0, 4, 6], &[6]], &[]), [0], "one begins before 6");
+        assert_eq!(found(&[&[0, 4, 6], &[2, 6]], &[]), [0], "one joins before 6");
+        assert_eq!(found(&[&[0, 4, 6], &[0, 2, 8]], &[]), [0, 2, 4], "they part after 0");
+    }
+
+    #[test]
+    fn a_link_that_changes_neither_leads_nor_is_led_to() {
+        assert_eq!(found(&[&[0, 4, 6, 8]], &[4]), [6]);
+        assert_eq!(found(&[&[0, 4, 6], &[0, 2, 8]], &[2]), [4], "one of those after 0");
+    }
+}

@@ -1,0 +1,172 @@
+//! The network in motion: all its machines, woken in order. What a link, the end of a flow or a helper does then is in `hop.rs`,
+//! `ends.rs` and `helpers.rs`.
+//!
+//! Nothing here knows a shape of topology, a number of flows, or who helps.
+
+use std::collections::BTreeMap;
+
+use handfast_core::Instant;
+use handfast_net::{Link, Outbox};
+use handfast_plan::topology::{ChannelId, Topology};
+use handfast_scenario::{LinkId, NodeId};
+use handfast_wire::Packet;
+
+use crate::RunError;
+use crate::agents::controller::Control;
+use crate::agents::helpers::{Helper, Plugin};
+use crate::agents::notify::Notifiers;
+use crate::engine::entry::Machine;
+use crate::engine::fast_path::flight::Way;
+use crate::engine::queue::{EventQueue, Timer};
+use crate::hosts::advertisements::Heard;
+use crate::hosts::side::Side;
+use crate::net::capture::Taps;
+use crate::net::medium::{Air, OnAir};
+use crate::net::packets::{Handle, Label, Packets, Passing};
+use crate::net::quick_start::Routers;
+use crate::net::tally::Tally;
+
+/// One direction of a link. Aligned, so that a hop touches as few cache lines as can be.
+#[repr(C, align(64))]
+pub(crate) struct Channel {
+    pub(crate) timer: Timer,
+    pub(crate) link: Link<Passing>,
+    /// The node at its far end.
+    pub(crate) to: u32,
+    pub(crate) on_air: OnAir,
+}
+
+/// The controller's number among the agents.
+pub(crate) const CONTROL: u32 = (1 << 24) - 1;
+
+/// That of all stations that tell of their access links.
+pub(crate) const NOTIFIERS: u32 = CONTROL - 1;
+
+/// Where a packet came from that came from no link.
+pub(crate) const NO_CHANNEL: ChannelId = ChannelId::MAX;
+
+/// The first of the ports that flows get, one a flow end and node.
+pub(crate) const FIRST_PORT: u16 = 5001;
+
+/// What the network counts.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    /// Packets that arrived at their destination endpoint, once each.
+    pub(crate) packets: u64,
+    /// Links that packets have passed.
+    pub(crate) packet_hops: u64,
+    /// For each side, segments with payload that it sent and that never arrived.
+    pub(crate) lost: Tally,
+}
+
+pub(crate) struct Network {
+    pub(crate) queue: EventQueue,
+    pub(crate) packets: Packets,
+    pub(crate) topology: Topology,
+    pub(crate) channels: Vec<Channel>,
+    /// For each channel whether packets fly; empty where none does.
+    pub(crate) ways: Vec<Way>,
+    pub(crate) plugins: Vec<Plugin>,
+    /// The media that radio links share.
+    pub(crate) airs: Vec<Air>,
+    /// The controller of its switches, if it has one.
+    pub(crate) control: Option<Box<Control>>,
+    /// The stations that tell of their access links.
+    pub(crate) notifiers: Option<Box<Notifiers>>,
+    /// For each node at which packets do not just pass, who sees them.
+    pub(crate) helper_of: BTreeMap<u32, Helper>,
+    /// For each node which side has which port, counted from [`FIRST_PORT`].
+    pub(crate) ports: Vec<Vec<u32>>,
+    pub(crate) sides: Vec<Side>,
+    pub(crate) books: Books,
+    pub(crate) taps: Taps,
+    /// From whom stations have heard advertisements last.
+    pub(crate) heard: Heard,
+    pub(crate) outbox: Outbox,
+    pub(crate) verify_wire: bool,
+    /// The routers of Quick-Start; [`None`]: no sender asks.
+    pub(crate) quick_start: Option<Box<Routers>>,
+    /// Whether either of the two wants to see each packet.
+    pub(crate) looks_closer: bool,
+    /// Whether only a controller's rules follow stations.
+    pub(crate) subnets: bool,
+    /// Whether so few bytes take turns that they stay in the processor's cache: only packets are fetched ahead then.
+    pub(crate) fits_cache: bool,
+    /// When the run ends.
+    pub(crate) end: Instant,
+    /// What ends the run at the next look.
+    pub(crate) failed: Option<RunError>,
+}
+
+impl Network {
+    /// A station has gone from one of its radio links to another.
+    pub(crate) fn roam(&mut self, station: NodeId, goes: LinkId, comes: LinkId) {
+        if self.subnets {
+            self.topology.roam_alone(station, goes, comes);
+        } else {
+            self.topology.roam(station, goes, comes);
+        }
+        for &id in &self.ports[station] {
+            let path = &mut self.sides[id as usize].path;
+            path.out = self.topology.towards(station, path.goal).unwrap_or(path.out);
+        }
+    }
+
+    /// Wakes machines in order, up to but not at `border`, and no more than `most` of them; false where none was left.
+    #[inline(never)]
+    pub(crate) fn wake_some(&mut self, most: u32, border: Instant) -> bool {
+        for _ in 0..most {
+            let entry = self.queue.first();
+            let now = entry.at();
+            if now >= border {
+                return false;
+            }
+            match entry.machine() {
+                Machine::Channel(id) => self.wake_link(now, id as usize, entry),
+                Machine::Side(id) => self.wake_side(now, id as usize),
+                Machine::Agent(CONTROL) => self.wake_control(now),
+                Machine::Agent(NOTIFIERS) => self.wake_notifiers(now),
+                Machine::Agent(id) => self.wake_plugin(now, id as usize),
+                Machine::Air(id) => self.wake_air(now, id as usize),
+                Machine::Packet(handle) => self.land(now, handle, entry),
+            }
+        }
+        true
+    }
+
+    /// The packet with all that stands around its segment.
+    #[cold]
+    pub(crate) fn packet(&self, handle: Handle) -> Packet {
+        self.packets.whole(handle).cloned().unwrap_or_else(|| {
+            let &Label { origin, corrupted, .. } = self.packets.label(handle);
+            let side = &self.sides[origin as usize];
+            let segment = self.packets.segment(handle, (side.path.local_port, side.path.remote_port));
+            Packet { corrupted, ..side.packet(segment) }
+        })
+    }
+
+    /// Ends a packet's way.
+    #[cold]
+    pub(crate) fn lose(&mut self, handle: Handle) {
+        let &Label { origin, has_payload, .. } = self.packets.label(handle);
+        if has_payload {
+            self.books.lost.add(origin);
+        }
+        self.packets.free(handle);
+    }
+}
+
+/// DESIGN: a deadline that is not in the future after the machine has acted is a bug; the run would never end.
+#[inline]
+pub(crate) fn assert_later(now: Instant, deadline: Instant, machine: &str) {
+    if deadline <= now {
+        never_ends(now, machine);
+    }
+}
+
+// A function of its own: what a panic's message needs would be laid out with each event.
+#[cold]
+#[inline(never)]
+fn never_ends(now: Instant, machine: &str) -> ! {
+    panic!("{machine} at {now} wants to act at {now} again");
+}

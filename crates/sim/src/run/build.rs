@@ -1,0 +1,353 @@
+//! From a scenario and a scheme to a network at time 0.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use handfast_assist::eln::{self, BaseStation};
+use handfast_assist::snoop::{self, Snoop};
+use handfast_core::{Duration, Instant, SeqNum, Stream};
+use handfast_net::{Forwarder, Outbox, Port};
+use handfast_plan::Paths;
+use handfast_plan::address::address_of;
+use handfast_plan::association::Associations;
+use handfast_plan::fabric::Fabric;
+use handfast_plan::timeline::Timeline;
+use handfast_plan::topology::{ChannelId, Topology};
+use handfast_scenario::{AgentKind, FlowId, NodeId, NodeKind, Scenario, Scheme, Sdn};
+
+use crate::agents::controller::Control;
+use crate::agents::helpers::{Helper, Plugin};
+use crate::agents::notify::Notifiers;
+use crate::agents::plugin::Plugins;
+use crate::engine::entry::{Key, Machine, Rank};
+use crate::engine::fast_path::ready::fits_cache;
+use crate::engine::pages::large_vec;
+use crate::engine::queue::{EventQueue, Timer};
+use crate::hosts::advertisements::Heard;
+use crate::hosts::app::{Sink, Source};
+use crate::hosts::side::{Path, Side, SideId};
+use crate::net::capture::Taps;
+use crate::net::medium::{Air, OnAir};
+use crate::net::network::{Books, CONTROL, Channel, FIRST_PORT, NOTIFIERS, Network};
+use crate::net::packets::Packets;
+use crate::net::quick_start::Routers;
+use crate::net::tally::Tally;
+use crate::{Options, RunError};
+
+/// What was settled before.
+pub(crate) struct Layout<'a> {
+    pub(crate) paths: &'a Paths,
+    pub(crate) timeline: &'a Timeline,
+    pub(crate) starts: &'a [Instant],
+}
+
+/// The network at time 0.
+pub(crate) fn network(
+    scenario: &Scenario,
+    scheme: &Scheme,
+    topology: Topology,
+    layout: &Layout<'_>,
+    options: &Options,
+    plugins: &Plugins,
+) -> Result<Network, RunError> {
+    let ends = Ends::assign(scenario)?;
+    let ranks = Ranks::assign(&topology, &ends.of_node);
+    let taps = match &options.capture_dir {
+        Some(dir) => Taps::new(scenario, &topology, dir)?,
+        None => Taps::default(),
+    };
+    let quick_start = Routers::new(scheme, options.seed);
+    let mut network = Network {
+        queue: EventQueue::new(ranks.count as usize, ends.ports.len()),
+        packets: Packets::default(),
+        channels: channels(scenario, options.seed, &ranks),
+        ways: Vec::new(),
+        plugins: Vec::new(),
+        airs: Vec::new(),
+        control: None,
+        notifiers: None,
+        helper_of: BTreeMap::new(),
+        ports: Vec::new(),
+        sides: large_vec(ends.ports.len()),
+        books: Books { lost: Tally::new(ends.ports.len()), ..Books::default() },
+        taps,
+        heard: Heard::default(),
+        outbox: Outbox::default(),
+        verify_wire: options.verify_wire,
+        looks_closer: options.verify_wire || quick_start.is_some(),
+        quick_start,
+        subnets: scenario.subnets,
+        fits_cache: fits_cache(ends.ports.len(), scenario.links.len() * 2),
+        end: Instant::MAX,
+        failed: None,
+        topology,
+    };
+    for id in 0..ends.ports.len() {
+        let key = Key::new(ranks.sides[id], Machine::Side(id as u32));
+        let path = ends.path(scenario, &network.topology, layout.paths, id);
+        let side = side(scenario, scheme, layout.starts, options.seed, path, key, id);
+        let deadline = side.deadline();
+        network.queue.arm_side(id, side.key, deadline);
+        network.sides.push(side);
+    }
+    network.ports = ends.of_node;
+    attach_media(&mut network, scenario, options.seed, &ranks).map_err(RunError::Scenario)?;
+    attach_agents(&mut network, scenario, scheme, options.seed, plugins, layout.timeline, &ranks)?;
+    Ok(network)
+}
+
+/// Which port each end of a flow has.
+struct Ends {
+    /// For each side its local port.
+    ports: Vec<u16>,
+    /// For each node its sides, in order of port.
+    of_node: Vec<Vec<u32>>,
+}
+
+impl Ends {
+    fn assign(scenario: &Scenario) -> Result<Self, RunError> {
+        let mut of_node = vec![Vec::new(); scenario.nodes.len()];
+        let mut ports = Vec::with_capacity(scenario.flows.len() * 2);
+        for (id, node) in (0_u32..).zip(scenario.flows.iter().flat_map(|flow| [flow.from, flow.to])) {
+            let index = u16::try_from(of_node[node].len()).ok();
+            let port = index.and_then(|index| index.checked_add(FIRST_PORT)).ok_or_else(|| {
+                RunError::Scenario(format!("node `{}` has more flows than ports", scenario.nodes[node].name))
+            })?;
+            of_node[node].push(id);
+            ports.push(port);
+        }
+        Ok(Self { ports, of_node })
+    }
+
+    fn path(&self, scenario: &Scenario, topology: &Topology, paths: &Paths, id: SideId) -> Path {
+        let flow = &scenario.flows[id / 2];
+        let ways = [(flow.from, &paths.forward[id / 2]), (flow.to, &paths.backward[id / 2])];
+        let [(node, way), (far, _)] = if id.is_multiple_of(2) { ways } else { [ways[1], ways[0]] };
+        Path {
+            node: node as u32,
+            out: way[0],
+            goal: topology.goal(far),
+            local_port: self.ports[id],
+            remote_port: self.ports[id ^ 1],
+        }
+    }
+}
+
+/// Every machine's place in the order of events at equal times: node by node; in a node first what it transmits, by
+/// port, then its ends of flows, then its agent, then its medium; after all nodes the notifications.
+struct Ranks {
+    channels: Vec<Rank>,
+    sides: Vec<Rank>,
+    agents: Vec<Rank>,
+    media: Vec<Rank>,
+    notifiers: Rank,
+    count: Rank,
+}
+
+impl Ranks {
+    fn assign(topology: &Topology, sides_of: &[Vec<u32>]) -> Self {
+        let (channels, sides) = (topology.channels(), sides_of.iter().map(Vec::len).sum());
+        let agents = Vec::with_capacity(sides_of.len());
+        let media = Vec::with_capacity(sides_of.len());
+        let mut this = Self {
+            channels: vec![0; channels],
+            sides: vec![0; sides],
+            agents,
+            media,
+            notifiers: 0,
+            count: 0,
+        };
+        for (node, sides) in sides_of.iter().enumerate() {
+            for attachment in topology.ports(node) {
+                this.channels[attachment.out as usize] = next(&mut this.count);
+            }
+            for &side in sides {
+                this.sides[side as usize] = next(&mut this.count);
+            }
+            this.agents.push(next(&mut this.count));
+            this.media.push(next(&mut this.count));
+        }
+        this.notifiers = next(&mut this.count);
+        this
+    }
+}
+
+fn next(count: &mut Rank) -> Rank {
+    *count += 1;
+    *count - 1
+}
+
+fn channels(scenario: &Scenario, seed: u64, ranks: &Ranks) -> Vec<Channel> {
+    let ends = scenario.links.iter().flat_map(|link| [link.between[1], link.between[0]]);
+    let machines = handfast_plan::links(scenario, seed).into_iter().zip(ends).enumerate();
+    let channel = |(id, (link, to)): (ChannelId, (_, NodeId))| {
+        let timer = Timer::new(ranks.channels[id], Machine::Channel(id as u32));
+        Channel { link, timer, to: to as u32, on_air: OnAir::NOWHERE }
+    };
+    let mut channels = large_vec(scenario.links.len() * 2);
+    channels.extend(machines.map(channel));
+    channels
+}
+
+/// Puts a medium at each access point with links on the air.
+fn attach_media(network: &mut Network, scenario: &Scenario, seed: u64, ranks: &Ranks) -> Result<(), String> {
+    for shared in handfast_plan::media(scenario, seed) {
+        let (ap, id) = (shared.ap, network.airs.len());
+        let air = Air::new(shared, Timer::new(ranks.media[ap], Machine::Air(id as u32)));
+        for (lane, &channel) in air.channels().iter().enumerate() {
+            let medium = u16::try_from(id).ok().filter(|&medium| medium < OnAir::MOST);
+            let (Some(medium), Ok(lane)) = (medium, u16::try_from(lane)) else {
+                return Err("more than 65,535 media, or links on the air of one access point".to_owned());
+            };
+            network.channels[channel].on_air = OnAir { medium, lane };
+        }
+        network.airs.push(air);
+    }
+    Ok(())
+}
+
+/// Puts the scheme's agents where they belong.
+fn attach_agents(
+    network: &mut Network,
+    scenario: &Scenario,
+    scheme: &Scheme,
+    seed: u64,
+    plugins: &Plugins,
+    timeline: &Timeline,
+    ranks: &Ranks,
+) -> Result<(), RunError> {
+    let wrong = |why: String| RunError::Scenario(format!("scheme `{}`: {why}", scheme.name));
+    for agent in &scheme.agents {
+        let kind = agent.kind.name();
+        if let AgentKind::QuickStart(_) = agent.kind {
+            // The routers see packets beside whoever else does.
+            continue;
+        }
+        if let AgentKind::Sdn(sdn) = &agent.kind {
+            let &[node] = &agent.at[..] else {
+                return Err(wrong(format!("{} controllers; the simulator has one", agent.at.len())));
+            };
+            attach_controller(network, scenario, sdn, timeline, ranks.agents[node]).map_err(wrong)?;
+            continue;
+        }
+        for &node in &agent.at {
+            let name = &scenario.nodes[node].name;
+            if let AgentKind::Vho(vho) = &agent.kind {
+                let timer = Timer::new(ranks.notifiers, Machine::Agent(NOTIFIERS));
+                let all = network.notifiers.get_or_insert_with(|| Box::new(Notifiers::new(timer)));
+                let stream = Stream::new(seed, &format!("agent {kind} {name}"));
+                all.add(scenario, node, vho, stream).map_err(wrong)?;
+                continue;
+            }
+            let id = network.plugins.len() as u32;
+            help(network, node, Helper::Plugin(id), name).map_err(wrong)?;
+            let stream = Stream::new(seed, &format!("agent {kind} {name}"));
+            let machine = match (&agent.kind, plugins.maker(kind)) {
+                (AgentKind::Snoop(given), _) => snoop(*given, radio_ports(network, scenario, node)),
+                (AgentKind::Eln(given), _) => {
+                    let radio = radio_ports(network, scenario, node);
+                    base_station(*given, radio, node, stream).map_err(wrong)?
+                }
+                (_, Some(maker)) => maker(scenario, agent, node, stream),
+                (_, None) => return Err(wrong(format!("the simulator has no agent of kind `{kind}`"))),
+            };
+            let mut timer = Timer::new(ranks.agents[node], Machine::Agent(id));
+            network.queue.arm(&mut timer, machine.deadline());
+            network.plugins.push(Plugin { machine, node, timer });
+        }
+    }
+    Ok(())
+}
+
+/// The ports of an access point that lead to stations.
+fn radio_ports(network: &Network, scenario: &Scenario, node: NodeId) -> Vec<Port> {
+    let is_station = |neighbour: u32| scenario.nodes[neighbour as usize].kind == NodeKind::Station;
+    let ports = (0..).map(Port).zip(network.topology.ports(node));
+    ports.filter(|(_, attachment)| is_station(attachment.neighbour)).map(|(port, _)| port).collect()
+}
+
+fn snoop(given: handfast_scenario::Snoop, radio: Vec<Port>) -> Box<dyn Forwarder> {
+    let config = snoop::Config {
+        per_connection: given.cache,
+        timer_min: given.local_timer,
+        ..snoop::Config::default()
+    };
+    Box::new(Snoop::new(config, radio))
+}
+
+/// A base station of [eln]. Those of one network do not advertise in step: each begins at a moment of its own.
+fn base_station(
+    given: handfast_scenario::Eln,
+    radio: Vec<Port>,
+    node: NodeId,
+    mut stream: Stream,
+) -> Result<Box<dyn Forwarder>, String> {
+    let IpAddr::V4(address) = address_of(node) else { return Err("advertisements are of IPv4".to_owned()) };
+    let first = Instant::ZERO + Duration::from_nanos(1 + stream.below(given.advertisement.as_nanos()));
+    let config = eln::Config { advertisement: given.advertisement, ..eln::Config::default() };
+    Ok(Box::new(BaseStation::new(config, address, radio, first)))
+}
+
+fn help(network: &mut Network, node: NodeId, helper: Helper, name: &str) -> Result<(), String> {
+    match network.helper_of.insert(node as u32, helper) {
+        Some(_) => Err(format!("two agents see the packets of node `{name}`")),
+        None => Ok(()),
+    }
+}
+
+/// Every switch obeys the controller.
+fn attach_controller(
+    network: &mut Network,
+    scenario: &Scenario,
+    sdn: &Sdn,
+    timeline: &Timeline,
+    rank: Rank,
+) -> Result<(), String> {
+    if timeline.outages.iter().any(|outage| outage.drain) {
+        return Err(
+            "a controller moves paths when it hears of a roam; `mode = \"drain\"` moves them at once"
+                .to_owned(),
+        );
+    }
+    if network.control.is_some() {
+        return Err("two controllers; the simulator has one".to_owned());
+    }
+    let mut fabric = Fabric::new(scenario, &network.topology)?;
+    if scenario.subnets {
+        // What a switch does by itself leads to the wrong subnet, whoever sends: every switch needs the station's rules.
+        fabric.hosts.clear();
+    }
+    let associations = Associations::new(scenario, timeline);
+    let timer = Timer::new(rank, Machine::Agent(CONTROL));
+    let ports = |node| network.topology.ports(node).len();
+    let mut control = Control::new(sdn, &fabric, ports, &associations, timer);
+    for (id, &node) in control.nodes().iter().enumerate() {
+        help(network, node, Helper::Switch(id as u32), &scenario.nodes[node].name)?;
+    }
+    let deadline = control.deadline();
+    network.queue.arm(&mut control.timer, deadline);
+    network.control = Some(Box::new(control));
+    Ok(())
+}
+
+fn side(
+    scenario: &Scenario,
+    scheme: &Scheme,
+    starts: &[Instant],
+    seed: u64,
+    path: Path,
+    key: Key,
+    id: SideId,
+) -> Side {
+    let flow_id: FlowId = id / 2;
+    let flow = &scenario.flows[flow_id];
+    let own = flow.tcp.as_ref().and_then(|name| scenario.scheme(name).ok());
+    let scheme = own.unwrap_or(scheme);
+    let iss = SeqNum(Stream::new(seed, &format!("flow {} iss {}", flow.name, id % 2)).bits() as u32);
+    if id.is_multiple_of(2) {
+        let source = Source::new(flow, flow_id as u32, starts[flow_id]);
+        Side::sender(path, key, source, starts[flow_id], scheme.sender.clone(), iss)
+    } else {
+        Side::receiver(path, key, Sink::new(flow, flow_id as u32), scheme.receiver.clone(), iss)
+    }
+}

@@ -1,0 +1,263 @@
+//! The run: virtual time from 0 to the scenario's end.
+
+use handfast_core::{Duration, Instant};
+use handfast_net::Link;
+use handfast_plan::limit::segment_size;
+use handfast_plan::timeline::{Change, Outage, Timeline};
+use handfast_plan::topology::{ChannelId, Topology, channel};
+use handfast_results::Control;
+use handfast_results::handover::Tracker;
+use handfast_results::meter::DeliveryMeter;
+use handfast_results::outages::{Flows, Outages};
+use handfast_results::report::Inputs;
+use handfast_results::result::RunResult;
+use handfast_results::sampler::{FlowSample, Sampler};
+use handfast_results::series::SeriesSink;
+use handfast_scenario::{FlowId, LinkId, Scenario, Scheme};
+use handfast_tcp::State;
+
+use crate::agents::plugin::Plugins;
+use crate::hosts::side::{Role, Side};
+use crate::net::network::Network;
+use crate::net::packets::Passing;
+use crate::run::build::{self, Layout};
+use crate::run::options::{Options, RunError};
+use crate::run::report;
+
+/// Events between two looks at [`Control`].
+const EVENTS_A_LOOK: u32 = 4096;
+
+/// Simulates a scenario under a scheme. `sink` receives the time series if [`Options::series`] asks for them.
+///
+/// # Errors
+/// See [`RunError`]; there is then no result, and captures and time series are incomplete.
+pub fn run(
+    scenario: &Scenario,
+    scheme: &Scheme,
+    options: &Options,
+    control: &Control,
+    sink: &mut dyn SeriesSink,
+) -> Result<RunResult, RunError> {
+    run_with(&Plugins::new(), scenario, scheme, options, control, sink)
+}
+
+/// As [`run`], with agents of more kinds.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    plugins: &Plugins,
+    scenario: &Scenario,
+    scheme: &Scheme,
+    options: &Options,
+    control: &Control,
+    sink: &mut dyn SeriesSink,
+) -> Result<RunResult, RunError> {
+    handfast_plan::check(scenario).map_err(RunError::Scenario)?;
+    let topology = Topology::new(scenario);
+    let timeline = Timeline::new(scenario, options.seed);
+    let paths = handfast_plan::paths(scenario, &topology, &timeline).map_err(RunError::Scenario)?;
+    let starts = handfast_plan::starts(scenario, options.seed);
+    let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts };
+    let mut network = build::network(scenario, scheme, topology, &layout, options, plugins)?;
+    if !options.series {
+        network.find_ways(&paths, &timeline, Instant::ZERO + scenario.duration);
+    }
+    let sampler = options.series.then(|| Sampler::new(segment_size(scheme).0, network.channels.len(), sink));
+    let outages = Outages::new(&timeline, &paths);
+    let mut simulation = Simulation::new(scenario, &timeline, outages, network, sampler);
+    simulation.go(control)?;
+    let (network, trackers) = simulation.finish(control)?;
+    let (starts, timeline, paths) = (&starts[..], &timeline, &paths);
+    let inputs = Inputs { scenario, scheme, seed: options.seed, starts, timeline, paths };
+    Ok(report::report(&inputs, &network, &trackers))
+}
+
+/// Everything that moves while time does.
+struct Simulation<'a> {
+    end: Instant,
+    duration: Duration,
+    timeline: &'a Timeline,
+    scenario: &'a Scenario,
+    network: Network,
+    sampler: Option<Sampler<'a>>,
+    outages: Outages,
+    next_change: usize,
+    next_sample: Instant,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(
+        scenario: &'a Scenario,
+        timeline: &'a Timeline,
+        outages: Outages,
+        network: Network,
+        sampler: Option<Sampler<'a>>,
+    ) -> Self {
+        let next_sample = if sampler.is_some() { Instant::ZERO } else { Instant::MAX };
+        Self {
+            end: Instant::ZERO + scenario.duration,
+            duration: scenario.duration,
+            timeline,
+            scenario,
+            network,
+            sampler,
+            outages,
+            next_change: 0,
+            next_sample,
+        }
+    }
+
+    /// Runs to the end.
+    fn go(&mut self, control: &Control) -> Result<(), RunError> {
+        loop {
+            let border = self.border();
+            self.run_until(border, control)?;
+            if border == self.end {
+                return Ok(());
+            }
+            self.cross(border)?;
+        }
+    }
+
+    /// When something happens that is not a machine's doing.
+    fn border(&self) -> Instant {
+        let change = self.timeline.due(self.next_change).unwrap_or(Instant::MAX);
+        let look = self.outages.next_look().unwrap_or(Instant::MAX);
+        change.min(look).min(self.next_sample).min(self.end)
+    }
+
+    /// Wakes machines in order, up to but not at `border`.
+    fn run_until(&mut self, border: Instant, control: &Control) -> Result<(), RunError> {
+        while self.network.wake_some(EVENTS_A_LOOK, border) {
+            let now = self.network.queue.first().at().min(border);
+            self.look_up(now, control)?;
+        }
+        self.look_up(border, control)
+    }
+
+    fn look_up(&mut self, now: Instant, control: &Control) -> Result<(), RunError> {
+        control.report(now.min(self.end).since(Instant::ZERO), self.duration);
+        if control.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
+        self.network.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Does what is due at `now`: changes first, so that looks and samples see them.
+    fn cross(&mut self, now: Instant) -> Result<(), RunError> {
+        while self.timeline.due(self.next_change) == Some(now) {
+            self.apply(now, self.timeline.change(self.next_change));
+            self.next_change += 1;
+        }
+        self.outages.look(now, &mut self.network);
+        self.sample(now)
+    }
+
+    fn sample(&mut self, now: Instant) -> Result<(), RunError> {
+        let Some(sampler) = self.sampler.as_mut().filter(|_| self.next_sample == now) else { return Ok(()) };
+        for (flow, pair) in (0..).zip(self.network.sides.chunks_exact(2)) {
+            if let Some(sample) = sample_of(now, &pair[0], &pair[1]) {
+                sampler.flow(now, flow, &sample);
+            }
+        }
+        for id in 0..self.network.channels.len() {
+            sampler.queue(now, id, self.network.occupancy(now, id));
+        }
+        self.next_sample = now + self.scenario.sample_interval;
+        sampler.hand_out(false).map_err(RunError::Series)
+    }
+
+    fn apply(&mut self, now: Instant, change: Change) {
+        match change {
+            Change::Rate(id, rate) => self.on_link(now, id, |link| link.set_rate(now, rate)),
+            Change::Signal(link, level) => self.network.adapt_air(self.scenario, link, level),
+            Change::Delay(id, delay) => self.on_link(now, id, |link| link.set_delay(now, delay)),
+            Change::Probe(_) => self.outages.on_change(now, change, &mut self.network),
+            Change::Down(id) => {
+                self.outages.on_change(now, change, &mut self.network);
+                let Outage { station, goes, mode, drain, .. } = self.timeline.outages[id];
+                if drain {
+                    return;
+                }
+                if station.is_some() {
+                    self.network.count_air(now, self.scenario, goes, false);
+                }
+                self.network.left(now, self.scenario, &self.timeline.outages[id]);
+                self.both_ways(now, goes, |link| link.down(now, mode));
+                self.network.clear_air(now, goes);
+            }
+            Change::Up(id) => {
+                let Outage { station, goes, comes, mode, .. } = self.timeline.outages[id];
+                if let Some(station) = station {
+                    self.network.found(&self.timeline.outages[id]);
+                    self.network.roam(station, goes, comes);
+                    self.network.count_air(now, self.scenario, comes, true);
+                }
+                self.both_ways(now, comes, |link| link.up(now, mode));
+                self.network.tell_of_link(now, self.scenario, &self.timeline.outages[id]);
+                self.outages.on_change(now, change, &mut self.network);
+            }
+        }
+    }
+
+    fn both_ways(&mut self, now: Instant, link: LinkId, act: impl Fn(&mut Link<Passing>)) {
+        for end in [0, 1] {
+            self.on_link(now, channel(link, end), &act);
+        }
+    }
+
+    fn on_link(&mut self, now: Instant, id: ChannelId, act: impl FnOnce(&mut Link<Passing>)) {
+        act(&mut self.network.channels[id].link);
+        self.network.wake_channel(now, id);
+    }
+
+    /// Closes the books.
+    fn finish(mut self, control: &Control) -> Result<(Network, Vec<Vec<Tracker>>), RunError> {
+        self.sample(self.end)?;
+        let trackers = self.outages.finish(&mut self.network);
+        if let Some(sampler) = self.sampler {
+            sampler.finish().map_err(RunError::Series)?;
+        }
+        std::mem::take(&mut self.network.taps).finish()?;
+        control.report(self.duration, self.duration);
+        for (flow, pair) in self.scenario.flows.iter().zip(self.network.sides.chunks_exact(2)) {
+            if let Role::Receiver(crate::hosts::app::Sink { wrong_at: Some(position), .. }) = pair[1].role {
+                return Err(RunError::WrongByte { flow: flow.name.clone(), position });
+            }
+        }
+        Ok((self.network, trackers))
+    }
+}
+
+impl Flows for Network {
+    fn meter(&mut self, flow: FlowId) -> &mut DeliveryMeter {
+        match &mut self.sides[2 * flow + 1].role {
+            Role::Receiver(sink) => &mut sink.meter,
+            Role::Sender { .. } => unreachable!("odd sides receive"),
+        }
+    }
+
+    fn is_active(&self, flow: FlowId) -> bool {
+        let over = |state| matches!(state, State::FinWait2 | State::TimeWait | State::Closed);
+        self.sides[2 * flow].endpoint().is_some_and(|endpoint| !over(endpoint.state()))
+    }
+}
+
+/// What is seen of a flow that has begun and not ended.
+fn sample_of(now: Instant, sender: &Side, receiver: &Side) -> Option<FlowSample> {
+    let (Some(endpoint), None, Role::Receiver(sink)) = (sender.endpoint(), sender.ending, &receiver.role)
+    else {
+        return None;
+    };
+    let seen = endpoint.snapshot(now);
+    Some(FlowSample {
+        cwnd: seen.cwnd,
+        ssthresh: (seen.ssthresh < u64::MAX).then_some(seen.ssthresh),
+        srtt: (seen.srtt > Duration::ZERO).then_some(seen.srtt),
+        rto: seen.rto,
+        delivered: sink.meter.bytes,
+        sent: Some(seen.sent),
+        acknowledged: Some(seen.acknowledged),
+    })
+}
