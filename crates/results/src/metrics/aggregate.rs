@@ -1,0 +1,143 @@
+//! How the values of all flows become one.
+
+use crate::result::{FlowResult, HandoverResult};
+
+use super::{DELIVERED, FIRST_BYTE, GOODPUT, LAST_BYTE, METRICS, MetricId, Number, Scope, Values};
+
+/// What there is to aggregate.
+#[derive(Clone, Copy, Debug)]
+pub struct Together<'a> {
+    /// The flows.
+    pub flows: &'a [FlowResult],
+    /// The handovers and outages.
+    pub handovers: &'a [HandoverResult],
+    /// The capacity limit of all flows together, bit/s.
+    pub limit_bps: Option<f64>,
+}
+
+/// The rule of a metric.
+#[derive(Clone, Copy, Debug)]
+pub enum Aggregation {
+    /// The sum; unknown where one is.
+    Sum,
+    /// The largest that is known.
+    Max,
+    /// The smallest that is known.
+    Min,
+    /// The mean of those that are known.
+    Mean,
+    /// The mean over outages and the flows in them; unknown where there is none, or one of them is.
+    OutageMean,
+    /// A function of its own, and what it does in words.
+    Computed(fn(&Together<'_>) -> Option<f64>, &'static str),
+    /// The flows together have none.
+    Nothing,
+}
+
+impl Aggregation {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Max => "the longest",
+            Self::Min => "the smallest",
+            Self::Mean => "mean",
+            Self::OutageMean => "mean over outages and flows",
+            Self::Computed(_, words) => words,
+            Self::Nothing => "",
+        }
+    }
+}
+
+impl Values {
+    /// The flows and outages together.
+    pub fn together(all: &Together<'_>) -> Self {
+        let mut values = Self::new(Scope::Aggregate);
+        for (place, metric) in METRICS.iter().enumerate() {
+            let id = MetricId(place);
+            let known = || all.flows.iter().filter_map(move |flow| flow.metrics.real(id));
+            let number = match metric.aggregation {
+                Aggregation::Sum => sum(all.flows, id),
+                Aggregation::Max => known().reduce(f64::max).map(Number::Real),
+                Aggregation::Min => known().reduce(f64::min).map(Number::Real),
+                Aggregation::Mean => mean_if_all_known(known().map(Some)).map(Number::Real),
+                Aggregation::OutageMean => outage_mean(all.handovers, id).map(Number::Real),
+                Aggregation::Computed(compute, _) => compute(all).map(Number::Real),
+                Aggregation::Nothing => None,
+            };
+            values.set(id, number);
+        }
+        values
+    }
+}
+
+fn sum(flows: &[FlowResult], id: MetricId) -> Option<Number> {
+    if id.metric().count {
+        return flows.iter().map(|flow| flow.metrics.count(id)).sum::<Option<u64>>().map(Number::Count);
+    }
+    flows.iter().map(|flow| flow.metrics.real(id)).sum::<Option<f64>>().map(Number::Real)
+}
+
+fn outage_mean(handovers: &[HandoverResult], id: MetricId) -> Option<f64> {
+    let pairs = handovers.iter().flat_map(|handover| &handover.flows);
+    mean_if_all_known(pairs.map(|pair| pair.of(id)))
+}
+
+/// All bytes from the first delivery to the last.
+pub(super) fn goodput(all: &Together<'_>) -> Option<f64> {
+    let known = |id| all.flows.iter().filter_map(move |flow| flow.metrics.real(id));
+    let first = known(FIRST_BYTE).reduce(f64::min)?;
+    let last = known(LAST_BYTE).reduce(f64::max)?;
+    let bytes = all.flows.iter().filter_map(|flow| flow.metrics.count(DELIVERED));
+    let bits = bytes.map(|bytes| bytes as f64 * 8.0).sum::<f64>();
+    (last > first).then(|| bits / (last - first))
+}
+
+pub(super) fn limit(all: &Together<'_>) -> Option<f64> {
+    all.limit_bps
+}
+
+/// Jain's index; a flow without goodput counts as zero.
+pub(super) fn fairness(all: &Together<'_>) -> Option<f64> {
+    let goodputs = all.flows.iter().filter_map(|flow| flow.metrics.real(GOODPUT));
+    jain(&goodputs.collect::<Vec<_>>(), all.flows.len())
+}
+
+fn jain(goodputs: &[f64], flows: usize) -> Option<f64> {
+    let sum: f64 = goodputs.iter().sum();
+    let squares: f64 = goodputs.iter().map(|g| g * g).sum();
+    (flows > 1 && squares > 0.0).then(|| sum * sum / (flows as f64 * squares))
+}
+
+/// The mean; [`None`] for no values, or where one is not known: leaving out those that never recovered would flatter.
+pub(crate) fn mean_if_all_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Vec<f64> = values.collect::<Option<_>>()?;
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The largest; [`None`] for no values, or where one is not known.
+pub(crate) fn max_if_all_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    values.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_flow_that_never_recovers_leaves_the_mean_unknown() {
+        assert_eq!(mean_if_all_known([Some(1.0), Some(3.0)].into_iter()), Some(2.0));
+        assert_eq!(mean_if_all_known([Some(1.0), None].into_iter()), None);
+        assert_eq!(mean_if_all_known([].into_iter()), None);
+        assert_eq!(max_if_all_known([Some(1.0), Some(3.0)].into_iter()), Some(3.0));
+        assert_eq!(max_if_all_known([None, Some(3.0)].into_iter()), None);
+    }
+
+    #[test]
+    fn jains_index() {
+        assert_eq!(jain(&[5.0, 5.0], 2), Some(1.0));
+        assert_eq!(jain(&[5.0], 2), Some(0.5));
+        assert_eq!(jain(&[5.0], 1), None);
+        assert_eq!(jain(&[], 2), None);
+    }
+}

@@ -1,0 +1,191 @@
+//! The table of metrics: what a result says of a flow and of all flows together. From it follow the keys of `result.json`,
+//! their JSON schema, the Python types, the columns of tables and docs/reference/results.md.
+//!
+//! A new metric is a line here, and a [`Values::set`] where it is measured.
+
+mod aggregate;
+mod describe;
+mod values;
+
+pub use aggregate::{Aggregation, Together};
+pub(crate) use aggregate::{max_if_all_known, mean_if_all_known};
+pub use describe::{describe, schema};
+pub use values::{Number, Scope, Values};
+
+/// What is known of a metric besides its values.
+#[derive(Debug)]
+pub struct Metric {
+    /// Its key in `result.json`; a figure with a unit ends with it.
+    pub name: &'static str,
+    /// Its unit; empty for a count of what the name says.
+    pub unit: &'static str,
+    /// Whether its values are whole numbers.
+    pub count: bool,
+    /// How the values of all flows become one.
+    pub aggregation: Aggregation,
+    /// Whether each flow has one.
+    pub of_flow: bool,
+    /// Whether the key is left out, not null, where nothing was measured: so for what only some endpoints or agents measure.
+    pub optional: bool,
+    /// What it is of one flow.
+    pub description: &'static str,
+    /// Its column in tables.
+    pub column: Option<Column>,
+}
+
+/// How tables show a metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// From left to right.
+    pub order: u8,
+    /// The header.
+    pub header: &'static str,
+    /// The header where there is little room.
+    pub short: &'static str,
+    /// The shown unit.
+    pub unit: &'static str,
+    /// Digits after the point.
+    pub digits: u8,
+    /// The factor from the metric's unit to the shown one.
+    pub scale: f64,
+}
+
+const fn column(
+    order: u8,
+    header: &'static str,
+    short: &'static str,
+    unit: &'static str,
+    digits: u8,
+    scale: f64,
+) -> Option<Column> {
+    Some(Column { order, header, short, unit, digits, scale })
+}
+
+/// From one line a metric the table, and a number for each name.
+macro_rules! metrics {
+    ($($scope:ident $kind:ident $name:ident $id:ident, $unit:literal, $aggregation:expr, $column:expr, $what:literal;)*) => {
+        /// All metrics, in the order in which a result has them.
+        pub const METRICS: &[Metric] = &[$(Metric {
+            name: stringify!($name),
+            unit: $unit,
+            count: is_count(stringify!($kind)),
+            aggregation: $aggregation,
+            of_flow: of_flow(stringify!($scope)),
+            optional: is_optional(stringify!($scope)),
+            description: $what,
+            column: $column,
+        }),*];
+
+        /// The numbers of metrics: their places in [`METRICS`].
+        #[expect(non_camel_case_types, reason = "each is the name of its metric")]
+        enum Place { $($name),* }
+
+        $(#[doc = $what] pub const $id: MetricId = MetricId(Place::$name as usize);)*
+
+        impl Values {
+            $(metrics!(@getter $kind $name $id $what);)*
+        }
+    };
+    (@getter count $name:ident $id:ident $what:literal) => {
+        #[doc = $what]
+        pub fn $name(&self) -> Option<u64> { self.count($id) }
+    };
+    (@getter real $name:ident $id:ident $what:literal) => {
+        #[doc = $what]
+        pub fn $name(&self) -> Option<f64> { self.real($id) }
+    };
+}
+
+/// The number of a metric: its place in [`METRICS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricId(usize);
+
+impl MetricId {
+    /// Its line of the table.
+    pub fn metric(self) -> &'static Metric {
+        &METRICS[self.0]
+    }
+}
+
+const fn is_count(kind: &str) -> bool {
+    matches!(kind.as_bytes(), b"count")
+}
+
+const fn of_flow(scope: &str) -> bool {
+    !matches!(scope.as_bytes(), b"together")
+}
+
+const fn is_optional(scope: &str) -> bool {
+    matches!(scope.as_bytes(), b"optional")
+}
+
+use Aggregation::{Computed, Max, Mean, Min, Nothing, OutageMean, Sum};
+
+// `always`: each flow has the key, null where it is not known. `optional`: only where it is measured. `together`: only the
+// aggregate has it.
+metrics! {
+    always real goodput_bps GOODPUT, "bit/s", Computed(aggregate::goodput, "all bytes, from the first to the last delivery of any"),
+        column(2, "goodput", "goodput", "Mbit/s", 2, 1e-6),
+        "New bytes delivered to the receiving application, from the first to the last delivery; null with fewer than two.";
+    always real limit_bps LIMIT, "bit/s", Computed(aggregate::limit, "from the first byte of any to the last"), None,
+        "What a sender that knew everything could have delivered: links shared max-min fairly, less headers, from the first byte to \
+         the last. Outages between these count as time; losses and propagation delay are left out.";
+    always count delivered_bytes DELIVERED, "byte", Sum, None, "New bytes delivered to the receiving application.";
+    always real first_byte_s FIRST_BYTE, "s", Nothing, None, "When the first byte was delivered.";
+    always real last_byte_s LAST_BYTE, "s", Nothing, None, "When the last byte was delivered.";
+    always real stall_s STALL, "s", OutageMean, column(1, "stall after return", "stall after return", "s", 3, 1.0),
+        "From the link's return to the first new data at the receiving application: the mean over the outages that the flow was \
+         in. Null where there is none, or it never moved again after one.";
+    always real time_to_full_rate_s TIME_TO_FULL_RATE, "s", OutageMean,
+        column(3, "time to full rate", "to full rate", "s", 2, 1.0),
+        "From the link's return to the first second at 90 % or more of the mean rate of the five seconds before the outage: the \
+         mean over outages. Null where there is none, or it never got there after one.";
+    always real idle_s IDLE, "s", Max, None,
+        "The longest time without a delivery, from the first one to the end of the flow or the run.";
+    always count retransmitted_segments RETRANSMITTED, "", Sum, column(4, "retransmitted", "retrans.", "seg", 0, 1.0),
+        "Segments with payload that the sender repeated.";
+    always count timeouts TIMEOUTS, "", Sum, column(5, "timeouts", "time outs", "", 0, 1.0),
+        "Expiries of the sender's retransmission timer.";
+    always count spurious_timeouts SPURIOUS_TIMEOUTS, "", Sum, None, "Timeouts that the sender found spurious.";
+    always count fast_retransmits FAST_RETRANSMITS, "", Nothing, None, "Entries into fast retransmit.";
+    always count data_segments_sent DATA_SEGMENTS, "", Nothing, None,
+        "Segments with payload that the sender sent, retransmissions included.";
+    always count lost_segments LOST, "", Sum, None,
+        "The sender's segments with payload that the network lost or corrupted: full queues, loss processes, outages, agents.";
+    always real cwnd_mean_pkt CWND_MEAN, "pkt", Mean, column(6, "mean cwnd", "mean cwnd", "pkt", 1, 1.0),
+        "The sender's congestion window in full segments, weighted by time from the handshake to the end of the flow.";
+    always real cwnd_min_pkt CWND_MIN, "pkt", Min, column(7, "minimum cwnd", "min cwnd", "pkt", 1, 1.0),
+        "The smallest congestion window in full segments.";
+    always real srtt_s SRTT, "s", Nothing, None,
+        "The sender's smoothed round-trip time at the end; null before the first sample.";
+    together real fairness FAIRNESS, "", Computed(aggregate::fairness, "1 / number of flows to 1"), None,
+        "Jain's index of the flows' goodput; null with fewer than two flows.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_end_with_their_unit() {
+        let suffix = |unit| match unit {
+            "bit/s" => "_bps",
+            "byte" => "_bytes",
+            "s" => "_s",
+            "pkt" => "_pkt",
+            "" => "",
+            other => panic!("{other}: add its suffix here"),
+        };
+        for (place, metric) in METRICS.iter().enumerate() {
+            assert!(metric.name.ends_with(suffix(metric.unit)), "{}: {}", metric.name, metric.unit);
+            assert!(METRICS[..place].iter().all(|other| other.name != metric.name), "{} twice", metric.name);
+        }
+    }
+
+    #[test]
+    fn columns_have_places_of_their_own() {
+        let mut orders: Vec<_> = METRICS.iter().filter_map(|m| m.column).map(|column| column.order).collect();
+        orders.sort_unstable();
+        assert!(orders.iter().copied().eq(1..=orders.len() as u8), "{orders:?}");
+    }
+}
