@@ -1,9 +1,10 @@
-//! What the kernel and the packet loop know of a run, in the words of `measure`.
+//! What the kernel and the packet loop know of a run, in the words of `results`.
 
 use std::net::SocketAddr;
 
 use handfast_plan::address::address_of;
-use handfast_results::report::{FlowFacts, Inputs, RunFacts};
+use handfast_results::metrics::{self, Scope, Values};
+use handfast_results::report::{FlowFacts, Inputs, RunFacts, secs};
 use handfast_scenario::{FlowId, NodeId};
 
 use crate::announcer::Announced;
@@ -78,23 +79,26 @@ fn flow(inputs: &Inputs<'_>, outcome: &Outcome, id: FlowId) -> FlowFacts {
         let counters = counters_if_alone(inputs, outcome, flow.from)?;
         Some(counts.iter().map(|&name| counted(counters, name)).sum())
     };
+    // Undone in the state Loss: both by timestamps or DSACK and by F-RTO (`tcp_try_undo_loss`).
+    let spurious = count(|totals| totals.spurious_timeouts).or_else(|| alone(&["TcpExtTCPLossUndo"]));
+    let fast = count(|totals| totals.fast_retransmits)
+        .or_else(|| alone(&["TcpExtTCPSackRecovery", "TcpExtTCPRenoRecovery"]));
     FlowFacts {
         opened: sent.opened,
         ended: sent.ended.map(|(at, _)| at),
         outcome: outcome_of(sent),
         finished: matches!(sent.ended, Some((_, End::Done))),
         meter: outcome.moved.received.meters[id],
-        retransmitted_segments: count(|totals| Some(totals.retransmitted)),
-        timeouts: count(|totals| totals.timeouts),
-        // Undone in the state Loss: both by timestamps or DSACK and by F-RTO (`tcp_try_undo_loss`).
-        spurious_timeouts: count(|totals| totals.spurious_timeouts).or_else(|| alone(&["TcpExtTCPLossUndo"])),
-        fast_retransmits: count(|totals| totals.fast_retransmits)
-            .or_else(|| alone(&["TcpExtTCPSackRecovery", "TcpExtTCPRenoRecovery"])),
-        data_segments_sent: count(|totals| Some(totals.data_segments)),
-        lost_segments: Some(lost(outcome, flow.from, flow.to, id)),
-        cwnd_mean_pkt: sent.cwnd_mean,
-        cwnd_min_pkt: sent.cwnd_min,
-        srtt: sent.totals.and_then(|totals| totals.srtt),
+        metrics: Values::new(Scope::Flow)
+            .with(metrics::RETRANSMITTED, count(|totals| Some(totals.retransmitted)))
+            .with(metrics::TIMEOUTS, count(|totals| totals.timeouts))
+            .with(metrics::SPURIOUS_TIMEOUTS, spurious)
+            .with(metrics::FAST_RETRANSMITS, fast)
+            .with(metrics::DATA_SEGMENTS, count(|totals| Some(totals.data_segments)))
+            .with(metrics::LOST, Some(lost(outcome, flow.from, flow.to, id)))
+            .with(metrics::CWND_MEAN, sent.cwnd_mean)
+            .with(metrics::CWND_MIN, sent.cwnd_min)
+            .with(metrics::SRTT, secs(sent.totals.and_then(|totals| totals.srtt))),
     }
 }
 

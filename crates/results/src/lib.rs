@@ -6,8 +6,10 @@
 
 pub mod capture;
 pub mod control;
+pub mod flow_series;
 pub mod handover;
 pub mod meter;
+pub mod metrics;
 pub mod outages;
 pub mod report;
 pub mod result;

@@ -7,10 +7,8 @@ use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
 
 use crate::handover::Tracker;
 use crate::meter::DeliveryMeter;
-use crate::result::{
-    Aggregate, Environment, FlowHandover, FlowResult, HandoverResult, RunResult, max_if_all_known,
-    mean_if_all_known,
-};
+use crate::metrics::{self, Together, Values, max_if_all_known, mean_if_all_known};
+use crate::result::{Environment, FlowHandover, FlowResult, HandoverResult, RunResult};
 use handfast_plan::Paths;
 use handfast_plan::limit::{limits, segment_size};
 use handfast_plan::timeline::{Outage, Timeline};
@@ -62,24 +60,8 @@ pub struct FlowFacts {
     pub finished: bool,
     /// What the receiving application got.
     pub meter: DeliveryMeter,
-    /// As in [`FlowResult`].
-    pub retransmitted_segments: Option<u64>,
-    /// As in [`FlowResult`].
-    pub timeouts: Option<u64>,
-    /// As in [`FlowResult`].
-    pub spurious_timeouts: Option<u64>,
-    /// As in [`FlowResult`].
-    pub fast_retransmits: Option<u64>,
-    /// As in [`FlowResult`].
-    pub data_segments_sent: Option<u64>,
-    /// As in [`FlowResult`].
-    pub lost_segments: Option<u64>,
-    /// Time-weighted mean of the congestion window, in full segments.
-    pub cwnd_mean_pkt: Option<f64>,
-    /// The smallest congestion window, in full segments.
-    pub cwnd_min_pkt: Option<f64>,
-    /// The smoothed round-trip time at the end.
-    pub srtt: Option<Duration>,
+    /// What else it has measured: the metrics of the sender, the network and agents.
+    pub metrics: Values,
 }
 
 /// Payload bytes as full segments of the scheme.
@@ -110,7 +92,11 @@ pub fn report(
         duration_s: scenario.duration.as_secs_f64(),
         packets: run.packets,
         packet_hops: run.packet_hops,
-        aggregate: Aggregate::of(&flows, &handovers, limits.together),
+        aggregate: Values::together(&Together {
+            flows: &flows,
+            handovers: &handovers,
+            limit_bps: limits.together,
+        }),
         flows,
         handovers,
         controller: run.controller,
@@ -125,6 +111,15 @@ fn flow(inputs: &Inputs<'_>, facts: &FlowFacts, id: FlowId, limit_bps: Option<f6
     let over = facts.ended.unwrap_or(end);
     let last = meter.span.map(|(_, last)| last);
     let waited_until = if facts.finished { last.unwrap_or(over) } else { over };
+    let metrics = facts
+        .metrics
+        .clone()
+        .with(metrics::GOODPUT, meter.rate())
+        .with(metrics::LIMIT, limit_bps)
+        .with(metrics::DELIVERED, Some(meter.bytes))
+        .with(metrics::FIRST_BYTE, meter.span.map(|(first, _)| first.as_secs_f64()))
+        .with(metrics::LAST_BYTE, last.map(Instant::as_secs_f64))
+        .with(metrics::IDLE, secs(meter.idle(waited_until)));
     FlowResult {
         flow: flow.name.clone(),
         from: scenario.nodes[flow.from].name.clone(),
@@ -132,23 +127,7 @@ fn flow(inputs: &Inputs<'_>, facts: &FlowFacts, id: FlowId, limit_bps: Option<f6
         start_s: facts.opened.then(|| inputs.starts[id].as_secs_f64()),
         end_s: facts.ended.map(Instant::as_secs_f64),
         outcome: facts.outcome,
-        goodput_bps: meter.rate(),
-        limit_bps,
-        delivered_bytes: meter.bytes,
-        first_byte_s: meter.span.map(|(first, _)| first.as_secs_f64()),
-        last_byte_s: last.map(Instant::as_secs_f64),
-        stall_s: None,
-        time_to_full_rate_s: None,
-        idle_s: secs(meter.idle(waited_until)),
-        retransmitted_segments: facts.retransmitted_segments,
-        timeouts: facts.timeouts,
-        spurious_timeouts: facts.spurious_timeouts,
-        fast_retransmits: facts.fast_retransmits,
-        data_segments_sent: facts.data_segments_sent,
-        lost_segments: facts.lost_segments,
-        cwnd_mean_pkt: facts.cwnd_mean_pkt,
-        cwnd_min_pkt: facts.cwnd_min_pkt,
-        srtt_s: secs(facts.srtt),
+        metrics,
     }
 }
 
@@ -159,12 +138,15 @@ fn recoveries(flows: &mut [FlowResult], trackers: &[Vec<Tracker>]) {
         of_flow[tracker.flow].push(tracker);
     }
     for (flow, trackers) in flows.iter_mut().zip(of_flow) {
-        flow.stall_s = mean_if_all_known(trackers.iter().map(|t| secs(t.stall())));
-        flow.time_to_full_rate_s = mean_if_all_known(trackers.iter().map(|t| secs(t.time_to_full_rate())));
+        let stall = mean_if_all_known(trackers.iter().map(|t| secs(t.stall())));
+        let full_rate = mean_if_all_known(trackers.iter().map(|t| secs(t.time_to_full_rate())));
+        flow.metrics.set(metrics::STALL, stall);
+        flow.metrics.set(metrics::TIME_TO_FULL_RATE, full_rate);
     }
 }
 
-fn secs(time: Option<Duration>) -> Option<f64> {
+/// A length of time as results have it.
+pub fn secs(time: Option<Duration>) -> Option<f64> {
     time.map(Duration::as_secs_f64)
 }
 

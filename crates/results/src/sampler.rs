@@ -2,9 +2,10 @@
 
 use std::io;
 
-use handfast_core::{Duration, Instant};
+use handfast_core::Instant;
 use handfast_net::Occupancy;
 
+use crate::flow_series::FlowSample;
 use crate::series::{FLOWS, QUEUES, Rows, SeriesSink, Value};
 
 /// The last two samples of one direction of a link.
@@ -14,25 +15,6 @@ struct Seen {
     at: Instant,
     /// Whether the row for it was left out so far.
     left_out: bool,
-}
-
-/// What is seen of an open flow. Bytes of payload; [`None`]: not known.
-#[derive(Clone, Copy, Debug)]
-pub struct FlowSample {
-    /// The congestion window.
-    pub cwnd: u64,
-    /// The slow-start threshold; [`None`]: there was no reduction yet.
-    pub ssthresh: Option<u64>,
-    /// The smoothed round-trip time; [`None`]: there is no sample yet.
-    pub srtt: Option<Duration>,
-    /// The retransmission timeout.
-    pub rto: Duration,
-    /// New bytes at the receiving application.
-    pub delivered: u64,
-    /// Bytes that have been sent at least once; [`None`]: not known.
-    pub sent: Option<u64>,
-    /// Bytes that are acknowledged; [`None`]: not known.
-    pub acknowledged: Option<u64>,
 }
 
 /// Rows of both tables on their way to a sink.
@@ -53,19 +35,11 @@ impl<'a> Sampler<'a> {
     }
 
     /// A flow that is open.
-    pub fn flow(&mut self, now: Instant, flow: u32, sample: &FlowSample) {
-        let packets = |bytes: u64| bytes as f32 / self.segment;
-        self.flows.push([
-            Value::F64(now.as_secs_f64()),
-            Value::U32(flow),
-            Value::F32(packets(sample.cwnd)),
-            Value::F32(sample.ssthresh.map_or(f32::NAN, packets)),
-            Value::F32(sample.srtt.map_or(f32::NAN, seconds)),
-            Value::F32(seconds(sample.rto)),
-            Value::U64(sample.delivered),
-            Value::F64(sample.sent.map_or(f64::NAN, |bytes| bytes as f64)),
-            Value::F64(sample.acknowledged.map_or(f64::NAN, |bytes| bytes as f64)),
-        ]);
+    pub fn flow(&mut self, now: Instant, flow: u32, sample: FlowSample) {
+        let key = [Value::F64(now.as_secs_f64()), Value::U32(flow)];
+        let mut row = key.into_iter().chain(sample.row(self.segment));
+        let count = FLOWS.columns.len();
+        self.flows.push((0..count).map(|_| row.next().unwrap_or(Value::U64(0))));
     }
 
     /// One direction of a link.
@@ -82,12 +56,15 @@ impl<'a> Sampler<'a> {
     }
 
     fn push_queue(&mut self, at: Instant, id: usize, queue: Occupancy) {
-        self.queues.push([
-            Value::F64(at.as_secs_f64()),
-            Value::U32(id as u32),
-            Value::U32(queue.packets as u32),
-            Value::U64(queue.bytes.get()),
-        ]);
+        self.queues.push(
+            [
+                Value::F64(at.as_secs_f64()),
+                Value::U32(id as u32),
+                Value::U32(queue.packets as u32),
+                Value::U64(queue.bytes.get()),
+            ]
+            .into_iter(),
+        );
     }
 
     /// Hands out what has gathered, if it is much, or `last`.
@@ -115,13 +92,10 @@ impl<'a> Sampler<'a> {
     }
 }
 
-fn seconds(time: Duration) -> f32 {
-    time.as_secs_f64() as f32
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow_series::{ACKNOWLEDGED, CWND, DELIVERED, RTO, SENT, SRTT, SSTHRESH};
     use crate::series::{Collected, DType};
     use handfast_core::Bytes;
 
@@ -142,16 +116,15 @@ mod tests {
         let mut sink = Collected::default();
         let mut sampler = Sampler::new(1000, 4, &mut sink);
         let now = Instant::from_millis(1500);
-        let sample = FlowSample {
-            cwnd: 10_500,
-            ssthresh: Some(7000),
-            srtt: Some(Duration::from_millis(125)),
-            rto: Duration::from_millis(250),
-            delivered: 3000,
-            sent: Some(5000),
-            acknowledged: Some(4000),
-        };
-        sampler.flow(now, 2, &sample);
+        let sample = FlowSample::default()
+            .with(CWND, Some(10_500.0))
+            .with(SSTHRESH, Some(7000.0))
+            .with(SRTT, Some(0.125))
+            .with(RTO, Some(0.25))
+            .with(DELIVERED, Some(3000.0))
+            .with(SENT, Some(5000.0))
+            .with(ACKNOWLEDGED, Some(4000.0));
+        sampler.flow(now, 2, sample);
         sampler.queue(now, 3, Occupancy { packets: 6, bytes: Bytes(8000) });
         sampler.finish().unwrap();
         let flow = [
@@ -174,17 +147,9 @@ mod tests {
     fn what_is_not_known_is_no_number() {
         let mut sink = Collected::default();
         let mut sampler = Sampler::new(1000, 0, &mut sink);
-        let rto = Duration::from_secs(1);
-        let sample = FlowSample {
-            cwnd: 1,
-            ssthresh: None,
-            srtt: None,
-            rto,
-            delivered: 0,
-            sent: None,
-            acknowledged: None,
-        };
-        sampler.flow(Instant::ZERO, 0, &sample);
+        let known = [(CWND, 1.0), (RTO, 1.0), (DELIVERED, 0.0)];
+        let sample = known.into_iter().fold(FlowSample::default(), |s, (id, value)| s.with(id, Some(value)));
+        sampler.flow(Instant::ZERO, 0, sample);
         sampler.finish().unwrap();
         let unknown: Vec<_> =
             row(&sink, 0).into_iter().filter(|cell| cell.1.is_nan()).map(|cell| cell.0).collect();

@@ -1,6 +1,6 @@
 //! Time series: columns of little-endian numbers, handed out in chunks so that memory stays bounded.
 //!
-//! Two tables. [`FLOWS`] has a row for each open flow at each sample. [`QUEUES`] has rows for each direction of a link; one
+//! Two tables. [`FLOWS`] (`flow_series.rs`) has a row for each open flow at each sample. [`QUEUES`] has rows for each direction of a link; one
 //! that is like the rows before and after it is left out, so that a line through the others is the line through all.
 //! Sampling only looks: results are the same with and without.
 
@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use handfast_scenario::{Link, NodeId, Scenario};
+
+pub use crate::flow_series::FLOWS;
 
 /// The type of a column's values, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,40 +35,70 @@ impl DType {
 }
 
 /// A table: its name and columns.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct Table {
     /// Its name.
     pub name: &'static str,
-    /// Names and types, in order. The second column says which flow or queue a row is about.
-    pub columns: &'static [(&'static str, DType)],
+    /// In order. The second column says which flow or queue a row is about.
+    pub columns: &'static [Column],
 }
 
-/// The sender of a flow, and what its receiver got. `flow` counts the scenario's flows from 0. A segment (`pkt`) is one of
-/// full size. NaN: ssthresh before the first reduction, srtt before the first sample, and what a kernel does not say of its sender.
-pub const FLOWS: &Table = &Table {
-    name: "flows",
-    columns: &[
-        ("time_s", DType::F64),
-        ("flow", DType::U32),
-        ("cwnd_pkt", DType::F32),
-        ("ssthresh_pkt", DType::F32),
-        ("srtt_s", DType::F32),
-        ("rto_s", DType::F32),
-        ("delivered_bytes", DType::U64),
-        ("sent_bytes", DType::F64),
-        ("acknowledged_bytes", DType::F64),
-    ],
-};
+/// A column of a table.
+#[derive(Debug, PartialEq)]
+pub struct Column {
+    /// Its name, with its unit.
+    pub name: &'static str,
+    /// The type of its values.
+    pub dtype: DType,
+    /// What it is.
+    pub description: &'static str,
+    /// How figures and reports draw it.
+    pub curve: Option<&'static Curve>,
+}
+
+/// A curve of a figure or a report.
+#[derive(Debug, PartialEq)]
+pub struct Curve {
+    /// Names its files.
+    pub key: &'static str,
+    /// The chart's title.
+    pub title: &'static str,
+    /// What the axis says, without the unit.
+    pub axis: &'static str,
+    /// The shown unit.
+    pub unit: &'static str,
+    /// The factor from the column's unit to the shown one.
+    pub scale: f64,
+    /// Whether a value holds until the next sample; else it grows from one sample to the next.
+    pub steps: bool,
+}
 
 /// What waits at one direction of a link, the packet in serialisation included. `queue` is twice the link's number, plus
 /// one for the direction from `between[1]` to `between[0]`: an index into [`queue_names`].
 pub const QUEUES: &Table = &Table {
     name: "queues",
     columns: &[
-        ("time_s", DType::F64),
-        ("queue", DType::U32),
-        ("queue_pkt", DType::U32),
-        ("queue_bytes", DType::U64),
+        Column { name: "time_s", dtype: DType::F64, description: "since the run's start", curve: None },
+        Column {
+            name: "queue",
+            dtype: DType::U32,
+            description: "`a>b` for the direction from node a to node b; the link's name before it where several join them",
+            curve: None,
+        },
+        Column {
+            name: "queue_pkt",
+            dtype: DType::U32,
+            description: "packets waiting, the one in serialisation included",
+            curve: Some(&Curve {
+                key: "queue",
+                title: "Fullest queue",
+                axis: "queue",
+                unit: "pkt",
+                scale: 1.0,
+                steps: true,
+            }),
+        },
+        Column { name: "queue_bytes", dtype: DType::U64, description: "the same in bytes", curve: None },
     ],
 };
 
@@ -112,8 +144,8 @@ impl SeriesSink for NoSeries {
     }
 }
 
-/// A column with its name, type and values.
-pub type Column<'a> = (&'static str, DType, &'a [u8]);
+/// The name, type and values of a column.
+pub type Collection<'a> = (&'static str, DType, &'a [u8]);
 
 /// Keeps everything: for each table its columns, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -123,10 +155,11 @@ pub struct Collected {
 
 impl Collected {
     /// For each table its name and columns.
-    pub fn tables(&self) -> impl Iterator<Item = (&'static str, Vec<Column<'_>>)> {
+    pub fn tables(&self) -> impl Iterator<Item = (&'static str, Vec<Collection<'_>>)> {
         TABLES.iter().zip(&self.tables).map(|(table, columns)| {
             let bytes = |i: usize| columns.get(i).map_or(&[][..], Vec::as_slice);
-            let named = table.columns.iter().enumerate().map(|(i, &(name, dtype))| (name, dtype, bytes(i)));
+            let named =
+                table.columns.iter().enumerate().map(|(i, column)| (column.name, column.dtype, bytes(i)));
             (table.name, named.collect())
         })
     }
@@ -205,8 +238,8 @@ impl Rows {
 
     /// Adds one row: a value a column, in order and of its type.
     #[inline]
-    pub(crate) fn push<const N: usize>(&mut self, values: [Value; N]) {
-        assert_eq!(N, self.columns.len(), "a row has a value a column");
+    pub(crate) fn push(&mut self, values: impl ExactSizeIterator<Item = Value>) {
+        assert_eq!(values.len(), self.columns.len(), "a row has a value a column");
         for (column, value) in self.columns.iter_mut().zip(values) {
             match value {
                 Value::F32(value) => column.extend_from_slice(&value.to_le_bytes()),
@@ -243,7 +276,7 @@ mod tests {
         let (mut rows, mut sink) = (Rows::new(QUEUES), Collected::default());
         let count = CHUNK_ROWS as u64 * 2 + 5;
         for i in 0..count {
-            rows.push(row(i));
+            rows.push(row(i).into_iter());
             rows.hand_out(&mut sink, false).unwrap();
             assert!(rows.count < CHUNK_ROWS);
         }
@@ -261,7 +294,7 @@ mod tests {
     fn the_file_holds_what_was_handed_out() {
         let mut sink = FileSink::new(Vec::new()).unwrap();
         let mut rows = Rows::new(QUEUES);
-        rows.push(row(9));
+        rows.push(row(9).into_iter());
         rows.hand_out(&mut sink, true).unwrap();
         let file = sink.finish().unwrap();
         let mut expected = b"handfast-series 1\n".to_vec();

@@ -12,8 +12,6 @@ mod run;
 
 pub use agents::plugin::{Maker, Plugins};
 pub use handfast_results::Control;
-pub use handfast_results::result::{
-    Aggregate, Document, FlowHandover, FlowResult, HandoverResult, RunResult, SCHEMA,
-};
+pub use handfast_results::result::{Document, FlowHandover, FlowResult, HandoverResult, RunResult, SCHEMA};
 pub use handfast_results::series;
 pub use run::{Options, RunError, run, run_with};

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use handfast_core::{Duration, Instant};
+use handfast_results::flow_series::{self, FlowSample};
 use handfast_results::meter::WindowMeter;
-use handfast_results::sampler::FlowSample;
+use handfast_results::report::secs;
 use handfast_scenario::{Flow, FlowId};
 use handfast_wire::Payload;
 use nix::poll::PollFlags;
@@ -269,16 +270,13 @@ impl<'a> Sender<'a> {
         let cwnd = u64::from(info.cwnd);
         self.window.get_or_insert_with(|| WindowMeter::new(now, cwnd)).set(now, cwnd);
         if keep {
-            let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
-            let sample = FlowSample {
-                cwnd: bytes(info.cwnd),
-                ssthresh: info.ssthresh.map(bytes),
-                srtt: info.srtt,
-                rto: info.rto,
-                delivered,
-                sent: None,
-                acknowledged: None,
-            };
+            let bytes = |segments: u32| f64::from(segments) * f64::from(info.mss);
+            let sample = FlowSample::default()
+                .with(flow_series::CWND, Some(bytes(info.cwnd)))
+                .with(flow_series::SSTHRESH, info.ssthresh.map(bytes))
+                .with(flow_series::SRTT, secs(info.srtt))
+                .with(flow_series::RTO, Some(info.rto.as_secs_f64()))
+                .with(flow_series::DELIVERED, Some(delivered as f64));
             self.sent.samples.push((now, sample));
         }
     }

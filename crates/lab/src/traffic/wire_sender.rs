@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use handfast_core::{Duration, Instant};
+use handfast_results::flow_series::{self, FlowSample};
 use handfast_results::meter::WindowMeter;
-use handfast_results::sampler::FlowSample;
 use handfast_scenario::{Flow, FlowId};
 use handfast_tcp::{Config, Endpoint, Event, State};
 use handfast_wire::Payload;
@@ -163,15 +163,14 @@ impl<'a> Sending<'a> {
         let endpoint = self.connection.and_then(|id| stack.endpoint(id));
         let Some(endpoint) = endpoint.filter(|_| self.sent.ended.is_none()) else { return };
         let seen = endpoint.snapshot(now);
-        let sample = FlowSample {
-            cwnd: seen.cwnd,
-            ssthresh: (seen.ssthresh < u64::MAX).then_some(seen.ssthresh),
-            srtt: (seen.srtt > Duration::ZERO).then_some(seen.srtt),
-            rto: seen.rto,
-            delivered: board.delivered(self.job.id),
-            sent: Some(seen.sent),
-            acknowledged: Some(seen.acknowledged),
-        };
+        let sample = FlowSample::default()
+            .with(flow_series::CWND, Some(seen.cwnd as f64))
+            .with(flow_series::SSTHRESH, (seen.ssthresh < u64::MAX).then_some(seen.ssthresh as f64))
+            .with(flow_series::SRTT, (seen.srtt > Duration::ZERO).then(|| seen.srtt.as_secs_f64()))
+            .with(flow_series::RTO, Some(seen.rto.as_secs_f64()))
+            .with(flow_series::DELIVERED, Some(board.delivered(self.job.id) as f64))
+            .with(flow_series::SENT, Some(seen.sent as f64))
+            .with(flow_series::ACKNOWLEDGED, Some(seen.acknowledged as f64));
         self.sent.samples.push((now, sample));
     }
 

@@ -3,7 +3,8 @@
 use handfast_core::{Duration, Instant};
 use handfast_results::handover::Tracker;
 use handfast_results::meter::WindowMeter;
-use handfast_results::report::{FlowFacts, Inputs, RunFacts, full_segments, report as compute};
+use handfast_results::metrics::{self, Scope, Values};
+use handfast_results::report::{FlowFacts, Inputs, RunFacts, full_segments, report as compute, secs};
 use handfast_results::result::RunResult;
 use handfast_scenario::FlowId;
 use handfast_tcp::Endpoint;
@@ -41,15 +42,16 @@ fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
         outcome: outcome(sender),
         finished: matches!(sender.ending, Some(Ending::Done(_))),
         meter: sink.meter,
-        retransmitted_segments: Some(counters.retransmitted_segments),
-        timeouts: Some(counters.timeouts),
-        spurious_timeouts: Some(counters.spurious_timeouts),
-        fast_retransmits: Some(counters.fast_retransmits),
-        data_segments_sent: Some(counters.data_segments_sent),
-        lost_segments: Some(network.books.lost.of(2 * id)),
-        cwnd_mean_pkt: window.and_then(|w| w.mean(over)).map(packets),
-        cwnd_min_pkt: window.map(|w: WindowMeter| packets(w.min() as f64)),
-        srtt: srtt(sender, end),
+        metrics: Values::new(Scope::Flow)
+            .with(metrics::RETRANSMITTED, Some(counters.retransmitted_segments))
+            .with(metrics::TIMEOUTS, Some(counters.timeouts))
+            .with(metrics::SPURIOUS_TIMEOUTS, Some(counters.spurious_timeouts))
+            .with(metrics::FAST_RETRANSMITS, Some(counters.fast_retransmits))
+            .with(metrics::DATA_SEGMENTS, Some(counters.data_segments_sent))
+            .with(metrics::LOST, Some(network.books.lost.of(2 * id)))
+            .with(metrics::CWND_MEAN, window.and_then(|w| w.mean(over)).map(packets))
+            .with(metrics::CWND_MIN, window.map(|w: WindowMeter| packets(w.min() as f64)))
+            .with(metrics::SRTT, secs(srtt(sender, end))),
     }
 }
 

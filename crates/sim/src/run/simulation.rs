@@ -6,12 +6,13 @@ use handfast_plan::limit::segment_size;
 use handfast_plan::timeline::{Change, Outage, Timeline};
 use handfast_plan::topology::{ChannelId, Topology, channel};
 use handfast_results::Control;
+use handfast_results::flow_series::{self, FlowSample};
 use handfast_results::handover::Tracker;
 use handfast_results::meter::DeliveryMeter;
 use handfast_results::outages::{Flows, Outages};
 use handfast_results::report::Inputs;
 use handfast_results::result::RunResult;
-use handfast_results::sampler::{FlowSample, Sampler};
+use handfast_results::sampler::Sampler;
 use handfast_results::series::SeriesSink;
 use handfast_scenario::{FlowId, LinkId, Scenario, Scheme};
 use handfast_tcp::State;
@@ -158,7 +159,7 @@ impl<'a> Simulation<'a> {
         let Some(sampler) = self.sampler.as_mut().filter(|_| self.next_sample == now) else { return Ok(()) };
         for (flow, pair) in (0..).zip(self.network.sides.chunks_exact(2)) {
             if let Some(sample) = sample_of(now, &pair[0], &pair[1]) {
-                sampler.flow(now, flow, &sample);
+                sampler.flow(now, flow, sample);
             }
         }
         for id in 0..self.network.channels.len() {
@@ -251,13 +252,14 @@ fn sample_of(now: Instant, sender: &Side, receiver: &Side) -> Option<FlowSample>
         return None;
     };
     let seen = endpoint.snapshot(now);
-    Some(FlowSample {
-        cwnd: seen.cwnd,
-        ssthresh: (seen.ssthresh < u64::MAX).then_some(seen.ssthresh),
-        srtt: (seen.srtt > Duration::ZERO).then_some(seen.srtt),
-        rto: seen.rto,
-        delivered: sink.meter.bytes,
-        sent: Some(seen.sent),
-        acknowledged: Some(seen.acknowledged),
-    })
+    Some(
+        FlowSample::default()
+            .with(flow_series::CWND, Some(seen.cwnd as f64))
+            .with(flow_series::SSTHRESH, (seen.ssthresh < u64::MAX).then_some(seen.ssthresh as f64))
+            .with(flow_series::SRTT, (seen.srtt > Duration::ZERO).then(|| seen.srtt.as_secs_f64()))
+            .with(flow_series::RTO, Some(seen.rto.as_secs_f64()))
+            .with(flow_series::DELIVERED, Some(sink.meter.bytes as f64))
+            .with(flow_series::SENT, Some(seen.sent as f64))
+            .with(flow_series::ACKNOWLEDGED, Some(seen.acknowledged as f64)),
+    )
 }

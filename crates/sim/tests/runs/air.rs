@@ -1,7 +1,7 @@
 //! Links on the air: what stations get of their access point's airtime.
 
 use crate::support::{edited, result, scenario, set};
-use handfast_plan::result::RunResult;
+use handfast_results::result::RunResult;
 
 /// A wire of 100 Mbit/s, an access point, and stations with these keys of their links and a flow to each.
 fn cell(stations: &[&str], uploads: bool) -> String {
@@ -30,7 +30,7 @@ fn run(text: &str) -> RunResult {
 
 /// Each flow's goodput in Mbit/s.
 fn shares(run: &RunResult) -> Vec<f64> {
-    run.flows.iter().map(|flow| flow.goodput_bps.unwrap() / 1e6).collect()
+    run.flows.iter().map(|flow| flow.metrics.goodput_bps().unwrap() / 1e6).collect()
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_lone_station_gets_what_frames_and_acknowledgments_leave() {
     let [share] = shares(&run)[..] else { panic!() };
     // 1,448 bytes in 393 us of the packet, and half of the 163 us of an acknowledgment of 52 bytes.
     assert!((22.0..25.5).contains(&share), "{share}");
-    let limit = run.flows[0].limit_bps.unwrap() / 1e6;
+    let limit = run.flows[0].metrics.limit_bps().unwrap() / 1e6;
     // 11,584 bits in 393 us; the start costs a little.
     assert!((limit - 29.475).abs() < 0.05, "{limit}");
 }
@@ -81,7 +81,7 @@ fn wrong_frames_cost_airtime_first_and_packets_only_when_all_attempts_are() {
         goodput(&some),
         goodput(&clean)
     );
-    let lost = |run: &RunResult| run.flows[0].lost_segments.unwrap();
+    let lost = |run: &RunResult| run.flows[0].metrics.lost_segments().unwrap();
     assert_eq!([lost(&clean), lost(&some)], [0, 0]);
     // 71 %: a packet in eleven is lost after seven attempts.
     let many = with("bit_errors = 1e-4");
@@ -109,7 +109,8 @@ fn rates_follow_the_signal_of_a_station_that_walks_away() {
         ("links.0.rate", "100Mbit/s"),
     ];
     let run = result(&set(&text, &changes), "bare", 1);
-    let (limit, goodput) = (run.flows[0].limit_bps.unwrap() / 1e6, run.flows[0].goodput_bps.unwrap() / 1e6);
+    let (limit, goodput) =
+        (run.flows[0].metrics.limit_bps().unwrap() / 1e6, run.flows[0].metrics.goodput_bps().unwrap() / 1e6);
     // 20 dBm: -65 dBm at 176 m (free space), -69 dBm at 255 m (beyond the crossover at 227 m), where the minute ends.
     assert!((15.0..28.0).contains(&limit) && goodput < limit, "{limit} {goodput}");
 }
@@ -132,7 +133,7 @@ fn a_roam_loses_what_waits_for_the_old_medium() {
     assert!(with.handovers[0].stall_s.is_some());
     assert!(shares(&with)[0] > 15.0);
     let stays = result(&network("9999ms"), "linux", 1);
-    let lost = |run: &RunResult| run.flows[0].lost_segments.unwrap();
+    let lost = |run: &RunResult| run.flows[0].metrics.lost_segments().unwrap();
     // The queue of 60 packets, and what was sent meanwhile.
     assert!(lost(&with) > lost(&stays) + 20, "{} {}", lost(&with), lost(&stays));
 }

@@ -23,10 +23,17 @@ fn a_transfer_delivers_its_bytes_and_closes() {
     let scenario = with(PAIR, "[[flows]]\nfrom = \"a\"\nto = \"b\"\napp = {transfer = \"1MB\"}");
     for scheme in ["tahoe", "reno", "newreno", "sack", "cubic", "linux"] {
         let flow = &result(&scenario, scheme, 1).flows[0];
-        assert_eq!((flow.delivered_bytes, flow.outcome), (1_000_000, "closed"), "{scheme}");
+        assert_eq!(
+            (flow.metrics.delivered_bytes().unwrap(), flow.outcome),
+            (1_000_000, "closed"),
+            "{scheme}"
+        );
         assert!(flow.end_s.unwrap() < 2.0, "{scheme}: {flow:?}");
-        assert!(flow.goodput_bps.unwrap() <= flow.limit_bps.unwrap() * 1.01, "{scheme}: {flow:?}");
-        assert!(flow.idle_s.unwrap() < 0.5, "{scheme}: {flow:?}");
+        assert!(
+            flow.metrics.goodput_bps().unwrap() <= flow.metrics.limit_bps().unwrap() * 1.01,
+            "{scheme}: {flow:?}"
+        );
+        assert!(flow.metrics.idle_s().unwrap() < 0.5, "{scheme}: {flow:?}");
     }
 }
 
@@ -36,9 +43,9 @@ fn a_paced_flow_delivers_what_is_written_when_it_is_written() {
     let flow =
         &result(&with(PAIR, &format!("[[flows]]\nfrom = \"a\"\nto = \"b\"\n{app}")), "sack", 1).flows[0];
     // At 0 s, 100 ms, … up to but not at 5 s.
-    assert_eq!((flow.delivered_bytes, flow.outcome), (50_000, "closed"));
-    assert!((flow.idle_s.unwrap() - 0.1).abs() < 0.02, "{flow:?}");
-    assert_eq!(flow.limit_bps.map(f64::round), Some(80_000.0));
+    assert_eq!((flow.metrics.delivered_bytes().unwrap(), flow.outcome), (50_000, "closed"));
+    assert!((flow.metrics.idle_s().unwrap() - 0.1).abs() < 0.02, "{flow:?}");
+    assert_eq!(flow.metrics.limit_bps().map(f64::round), Some(80_000.0));
 }
 
 #[test]
@@ -55,10 +62,14 @@ fn a_reader_that_is_slower_than_the_link_sets_the_pace() {
         "[tcp]\nreceive_buffer = \"64kB\"\n[[flows]]\nfrom = \"a\"\nto = \"b\"\nread_rate = \"1Mbit/s\"";
     for scheme in ["reno", "linux"] {
         let flow = &result(&with(PAIR, flows), scheme, 1).flows[0];
-        let goodput = flow.goodput_bps.unwrap();
+        let goodput = flow.metrics.goodput_bps().unwrap();
         assert!((0.97e6..1.03e6).contains(&goodput), "{scheme}: {flow:?}");
         // A closed window is no loss.
-        assert_eq!((flow.lost_segments, flow.timeouts), (Some(0), Some(0)), "{scheme}: {flow:?}");
+        assert_eq!(
+            (flow.metrics.lost_segments(), flow.metrics.timeouts()),
+            (Some(0), Some(0)),
+            "{scheme}: {flow:?}"
+        );
     }
 }
 
@@ -76,10 +87,10 @@ fn an_outage_is_seen_by_the_flow_that_crosses_it() {
         assert!((0.02..3.5).contains(&stall), "{scheme}: {stall}");
         let flow = &run.flows[0];
         // Nothing arrives from when the air is empty until data comes again.
-        assert!((flow.idle_s.unwrap() - (2.0 + stall)).abs() < 0.05, "{scheme}: {flow:?}");
-        assert!(flow.timeouts >= Some(2), "{scheme}: {flow:?}");
-        assert_eq!(run.aggregate.stall_s, Some(stall));
-        assert!(run.aggregate.goodput_bps < run.aggregate.limit_bps, "{scheme}: {:?}", run.aggregate);
+        assert!((flow.metrics.idle_s().unwrap() - (2.0 + stall)).abs() < 0.05, "{scheme}: {flow:?}");
+        assert!(flow.metrics.timeouts() >= Some(2), "{scheme}: {flow:?}");
+        assert_eq!(run.aggregate.stall_s(), Some(stall));
+        assert!(run.aggregate.goodput_bps() < run.aggregate.limit_bps(), "{scheme}: {:?}", run.aggregate);
     }
 }
 
@@ -87,7 +98,7 @@ fn an_outage_is_seen_by_the_flow_that_crosses_it() {
 fn an_outage_beyond_the_end_has_no_end() {
     let run = result(&set(OUTAGE, &[("events.0.at", "11s")]), "sack", 1);
     assert_eq!((run.handovers[0].up_s, run.handovers[0].stall_s), (None, None));
-    assert_eq!(run.aggregate.stall_s, None);
+    assert_eq!(run.aggregate.stall_s(), None);
 }
 
 #[test]
@@ -159,9 +170,9 @@ fn odd_scenarios_have_results() {
         for scheme in ["tahoe", "linux"] {
             let run = result(scenario, scheme, 1);
             let flow = &run.flows[0];
-            let most = flow.limit_bps.unwrap() * 10.0 / 8.0;
-            assert!(run.valid && flow.delivered_bytes as f64 <= most + 1500.0, "{flow:?}");
-            assert!(flow.lost_segments <= flow.data_segments_sent, "{flow:?}");
+            let most = flow.metrics.limit_bps().unwrap() * 10.0 / 8.0;
+            assert!(run.valid && flow.metrics.delivered_bytes().unwrap() as f64 <= most + 1500.0, "{flow:?}");
+            assert!(flow.metrics.lost_segments() <= flow.metrics.data_segments_sent(), "{flow:?}");
         }
     }
 }
@@ -171,5 +182,8 @@ fn a_transfer_of_nothing_is_done_at_once() {
     let mut scenario = with(PAIR, "[[flows]]\nfrom = \"a\"\nto = \"b\"\napp = {transfer = \"1B\"}");
     scenario.flows[0].app = handfast_scenario::App::Transfer(handfast_core::Bytes(0));
     let flow = &result(&scenario, "sack", 1).flows[0];
-    assert_eq!((flow.outcome, flow.delivered_bytes, flow.goodput_bps), ("closed", 0, None));
+    assert_eq!(
+        (flow.outcome, flow.metrics.delivered_bytes().unwrap(), flow.metrics.goodput_bps()),
+        ("closed", 0, None)
+    );
 }

@@ -58,7 +58,10 @@ fn each_seed_has_its_own_phase_and_losses() {
         for other in &results[i + 1..] {
             assert_ne!(one.handovers[0].down_s.to_bits(), other.handovers[0].down_s.to_bits());
             assert_ne!(one.flows[0].start_s, other.flows[0].start_s);
-            assert_ne!(one.flows[0].delivered_bytes, other.flows[0].delivered_bytes);
+            assert_ne!(
+                one.flows[0].metrics.delivered_bytes().unwrap(),
+                other.flows[0].metrics.delivered_bytes().unwrap()
+            );
         }
     }
 }

@@ -29,7 +29,11 @@ fn network(loss: &str, more: &str) -> Scenario {
 fn of(network: &Scenario, scheme: &str) -> (f64, u64, u64) {
     let run = result(network, scheme, 1);
     let flow = &run.flows[0];
-    (flow.goodput_bps.unwrap() / 1e6, flow.fast_retransmits.unwrap(), flow.timeouts.unwrap())
+    (
+        flow.metrics.goodput_bps().unwrap() / 1e6,
+        flow.metrics.fast_retransmits().unwrap(),
+        flow.metrics.timeouts().unwrap(),
+    )
 }
 
 #[test]
@@ -66,7 +70,7 @@ fn a_mobile_that_hears_another_base_station_says_so_and_the_window_stays() {
     let ride =
         "[generate.ride]\nstation = \"mh\"\ncells = [\"bs1\", \"bs2\"]\nspeed = \"60km/h\"\ngap = \"200ms\"";
     let network = capped(network("0", ride), 20);
-    let window = |scheme: &str| result(&network, scheme, 1).aggregate.cwnd_mean_pkt.unwrap();
+    let window = |scheme: &str| result(&network, scheme, 1).aggregate.cwnd_mean_pkt().unwrap();
     assert_eq!(result(&network, "eln", 1).handovers.len(), 2);
     let (helped, plain) = (window("eln"), window("sack"));
     assert!(helped > plain && helped > 19.5, "{helped}, {plain}");

@@ -38,7 +38,11 @@ receiver = "sack"
 
 fn run(radio: &str, more: &str) -> RunResult {
     let run = result(&scenario(&text(radio, more)), "sack", 1);
-    assert_eq!((run.flows[0].delivered_bytes, run.flows[0].outcome), (2_000_000, "closed"), "{radio}{more}");
+    assert_eq!(
+        (run.flows[0].metrics.delivered_bytes().unwrap(), run.flows[0].outcome),
+        (2_000_000, "closed"),
+        "{radio}{more}"
+    );
     run
 }
 
@@ -51,23 +55,27 @@ fn outage(mode: &str) -> String {
 #[test]
 fn a_link_without_impairments_loses_and_repeats_nothing() {
     let flow = &run("", "").flows[0];
-    assert_eq!((flow.lost_segments, flow.retransmitted_segments), (Some(0), Some(0)));
+    assert_eq!((flow.metrics.lost_segments(), flow.metrics.retransmitted_segments()), (Some(0), Some(0)));
 }
 
 #[test]
 fn segments_with_wrong_bits_never_reach_the_endpoint() {
     // RFC 9293 §3.1: the checksum. A packet of 12,000 bits is hit with a probability of 1 - (1 - 1e-6)^12000 = 1.2 %.
     let flow = &run("loss = {bit = 1e-6}", "").flows[0];
-    let lost = flow.lost_segments.unwrap();
-    assert!((4..40).contains(&lost), "{lost} of {:?}", flow.data_segments_sent);
-    assert!(flow.retransmitted_segments >= Some(lost));
+    let lost = flow.metrics.lost_segments().unwrap();
+    assert!((4..40).contains(&lost), "{lost} of {:?}", flow.metrics.data_segments_sent());
+    assert!(flow.metrics.retransmitted_segments() >= Some(lost));
 }
 
 #[test]
 fn a_burst_of_losses_is_repaired() {
     let bursts = "loss = {gilbert-elliott = {good_to_bad = 0.002, bad_to_good = 0.2}}";
     let flow = &run(bursts, "").flows[0];
-    assert!(flow.lost_segments > Some(0) && flow.retransmitted_segments >= flow.lost_segments, "{flow:?}");
+    assert!(
+        flow.metrics.lost_segments() > Some(0)
+            && flow.metrics.retransmitted_segments() >= flow.metrics.lost_segments(),
+        "{flow:?}"
+    );
 }
 
 #[test]
@@ -82,8 +90,8 @@ fn a_duplicate_arrives_as_a_packet_of_its_own() {
 fn what_is_held_back_is_overtaken() {
     let flow = &run("reorder = {probability = 0.02, by = \"20ms\"}", "").flows[0];
     // Three segments take 4.5 ms: a sender without RACK takes it for a loss (RFC 5681 §3.2).
-    assert_eq!(flow.lost_segments, Some(0));
-    assert!(flow.retransmitted_segments > Some(5), "{flow:?}");
+    assert_eq!(flow.metrics.lost_segments(), Some(0));
+    assert!(flow.metrics.retransmitted_segments() > Some(5), "{flow:?}");
 }
 
 #[test]
@@ -116,7 +124,8 @@ sender = "{scheme}"
         for seed in 1..=6 {
             let run = result(&scenario, scheme, seed);
             let flow = &run.flows[0];
-            let (again, lost) = (flow.retransmitted_segments.unwrap(), flow.lost_segments.unwrap());
+            let (again, lost) =
+                (flow.metrics.retransmitted_segments().unwrap(), flow.metrics.lost_segments().unwrap());
             // What the queue dropped, and the few that taught it: without reordering there are none of these.
             assert!(
                 lost < again && again <= lost + 20 && again <= 160,
@@ -128,7 +137,7 @@ sender = "{scheme}"
 
 #[test]
 fn what_an_outage_holds_arrives_after_it() {
-    let lost = |mode: &str| run("", &outage(mode)).flows[0].lost_segments;
+    let lost = |mode: &str| run("", &outage(mode)).flows[0].metrics.lost_segments();
     assert!(lost("drop") > Some(10), "{:?}", lost("drop"));
     assert_eq!(lost("hold"), Some(0));
 }
@@ -139,7 +148,7 @@ fn a_delay_that_rises_is_in_the_round_trip() {
     let slow = "\n[[events]]\nlink = \"radio\"\nat = \"1s\"\ndo = \"delay\"\ndelay = \"115ms\"";
     let [before, after] = ["", slow].map(|event| {
         let more = format!("[tcp]\nreceive_buffer = \"20kB\"\n{event}");
-        run("", &more).flows[0].srtt_s.unwrap()
+        run("", &more).flows[0].metrics.srtt_s().unwrap()
     });
     // 5 + 15 ms each way, then 5 + 115 ms, and up to 20 segments of 1.5 ms.
     assert!((0.04..0.08).contains(&before) && (0.24..0.28).contains(&after), "{after} after {before}");

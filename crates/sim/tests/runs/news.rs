@@ -27,7 +27,7 @@ const KINDS: &[(&str, &str)] = &[
 ];
 
 fn lost(run: &RunResult) -> u64 {
-    run.aggregate.lost_segments.unwrap()
+    run.aggregate.lost_segments().unwrap()
 }
 
 #[test]

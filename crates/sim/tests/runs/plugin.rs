@@ -82,11 +82,11 @@ fn an_agent_that_loses_segments_is_seen_in_the_books() {
         Plugins::new().with("every-nth", Box::new(|_, _, _, _| Box::new(EveryNth { n: 100, seen: 0 })));
     let result = run_agent(&agent("every-nth"), &plugins).unwrap();
     let flow = &result.flows[0];
-    let lost = flow.lost_segments.unwrap();
+    let lost = flow.metrics.lost_segments().unwrap();
     assert!(lost > 20, "{flow:?}");
     // The queue loses some as well; at the agent every hundredth is lost.
-    assert!(lost >= (flow.data_segments_sent.unwrap() - 60) / 100, "{flow:?}");
-    assert!(flow.retransmitted_segments >= Some(lost - 5), "{flow:?}");
+    assert!(lost >= (flow.metrics.data_segments_sent().unwrap() - 60) / 100, "{flow:?}");
+    assert!(flow.metrics.retransmitted_segments() >= Some(lost - 5), "{flow:?}");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn an_agent_with_a_timer_delays_the_round_trip() {
             Box::new(Hold { by, held: VecDeque::new() }) as Box<dyn Forwarder>
         };
         let result = run_agent(&agent("hold"), &Plugins::new().with("hold", Box::new(maker))).unwrap();
-        result.flows[0].first_byte_s.unwrap() - result.flows[0].start_s.unwrap()
+        result.flows[0].metrics.first_byte_s().unwrap() - result.flows[0].start_s.unwrap()
     };
     // SYN, SYN-ACK and the first segment pass the agent once each.
     let added = hold(50) - hold(10);
@@ -144,7 +144,11 @@ fn payload_may_arrive_as_bytes_among_what_is_synthetic() {
     let result = through_bytes(None).unwrap();
     let flow = &result.flows[0];
     // Some went as bytes and came again as synthetic payload, and the other way round.
-    assert!(flow.retransmitted_segments > Some(50) && flow.delivered_bytes > 1_000_000, "{flow:?}");
+    assert!(
+        flow.metrics.retransmitted_segments() > Some(50)
+            && flow.metrics.delivered_bytes().unwrap() > 1_000_000,
+        "{flow:?}"
+    );
 }
 
 #[test]

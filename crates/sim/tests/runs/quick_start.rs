@@ -40,7 +40,7 @@ fn a_window_that_all_routers_approve_saves_round_trips() {
     let plain = result(&network, "plain", 1);
     for scheme in ["all", "routers"] {
         let run = result(&network, scheme, 1);
-        assert_eq!(run.aggregate.lost_segments, Some(0), "{scheme}");
+        assert_eq!(run.aggregate.lost_segments(), Some(0), "{scheme}");
         // Of 50 Mbit/s 40.96 are approved: 400 packets take 117 ms of them, and 100 ms of handshake and the last round trip.
         assert!(
             took(&run) < 250 && took(&plain) > 350,
@@ -64,17 +64,17 @@ fn one_router_that_does_not_understand_is_a_refusal() {
             took(&run),
             took(&plain)
         );
-        assert_eq!(run.aggregate.cwnd_min_pkt, plain.aggregate.cwnd_min_pkt);
+        assert_eq!(run.aggregate.cwnd_min_pkt(), plain.aggregate.cwnd_min_pkt());
     }
 }
 
 #[test]
 fn a_loss_in_the_approved_window_is_answered_by_the_default() {
     let run = result(&network("{list = [20, 60]}"), "all", 1);
-    assert_eq!(run.aggregate.retransmitted_segments, Some(2));
-    assert_eq!(run.aggregate.timeouts, Some(0));
+    assert_eq!(run.aggregate.retransmitted_segments(), Some(2));
+    assert_eq!(run.aggregate.timeouts(), Some(0));
     // cwnd went back to the initial window (RFC 3390).
-    assert_eq!(run.aggregate.cwnd_min_pkt, result(&network("0"), "plain", 1).aggregate.cwnd_min_pkt);
+    assert_eq!(run.aggregate.cwnd_min_pkt(), result(&network("0"), "plain", 1).aggregate.cwnd_min_pkt());
     let smooth = result(&network("0"), "all", 1);
     assert!(took(&run) > took(&smooth) + 50, "{} ms, {} without", took(&run), took(&smooth));
 }
@@ -116,9 +116,9 @@ fn told(flows: &str) -> Scenario {
 #[test]
 fn an_estimate_ends_slow_start_before_the_queue_overflows() {
     let network = told("count = 4\napp = {transfer = \"579200B\"}");
-    assert!(result(&network, "plain", 1).aggregate.lost_segments.unwrap() > 100);
+    assert!(result(&network, "plain", 1).aggregate.lost_segments().unwrap() > 100);
     let run = result(&network, "abest", 1);
-    assert_eq!((run.aggregate.lost_segments, run.aggregate.timeouts), (Some(0), Some(0)));
+    assert_eq!((run.aggregate.lost_segments(), run.aggregate.timeouts()), (Some(0), Some(0)));
     let plain = Options { seed: 3, ..Options::default() };
     let wired = Options { verify_wire: true, ..plain.clone() };
     assert!(bytes(&network, "abest", &plain) == bytes(&network, "abest", &wired));
@@ -131,7 +131,7 @@ fn after_a_handoff_to_a_faster_link_both_find_its_rate() {
     let back =
         "[[events]]\nat = \"10s\"\ndo = \"handover\"\nstation = \"phone\"\nto = \"lte\"\nmode = \"drain\"";
     let network = told(&format!("start = \"100ms\"\n{away}\n{back}"));
-    let delivered = |scheme| result(&network, scheme, 1).flows[0].delivered_bytes;
+    let delivered = |scheme| result(&network, scheme, 1).flows[0].metrics.delivered_bytes().unwrap();
     // RTO, cwnd and ssthresh are those of 200 kbit/s; two seconds of 50 Mbit/s are left.
     let (plain, abest, qs) = (delivered("plain"), delivered("abest"), delivered("qs"));
     assert!(abest > 2 * plain && qs > 2 * plain, "{plain}, {abest}, {qs}");

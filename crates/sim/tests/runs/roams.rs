@@ -66,10 +66,10 @@ fn upload() -> Scenario {
 pub(crate) fn row(out: &mut String, name: &str, run: &RunResult) {
     let all = &run.aggregate;
     let millis = |s: Option<f64>| s.map_or(-1, |s| (s * 1000.0) as i64);
-    let counts = [all.retransmitted_segments, all.timeouts, all.lost_segments].map(|n| n.unwrap());
+    let counts = [all.retransmitted_segments(), all.timeouts(), all.lost_segments()].map(|n| n.unwrap());
     let stalls: Vec<_> = run.handovers.iter().map(|handover| millis(handover.stall_s)).collect();
-    let kilobytes = all.delivered_bytes / 1000;
-    writeln!(out, "{name:<16} {kilobytes} kB, {counts:?}, idle {}, stalls {stalls:?}", millis(all.idle_s))
+    let kilobytes = all.delivered_bytes().unwrap() / 1000;
+    writeln!(out, "{name:<16} {kilobytes} kB, {counts:?}, idle {}, stalls {stalls:?}", millis(all.idle_s()))
         .unwrap();
 }
 
@@ -115,9 +115,9 @@ fn without_a_gap_only_what_is_behind_the_switch_is_lost() {
     let scenario = set(ROAM, &[&at_once[..], &[("tcp.cwnd_clamp", "60pkt")]].concat());
     let run = result(&scenario, "linux", 1);
     // Two milliseconds of 1500 bytes at 20 Mbit/s are three or four segments, at each of two roams.
-    assert!((6..=8).contains(&run.aggregate.lost_segments.unwrap()), "{:?}", run.aggregate);
-    assert_eq!(run.aggregate.timeouts, Some(0));
-    assert!(run.aggregate.idle_s.unwrap() < 0.1, "{:?}", run.aggregate);
+    assert!((6..=8).contains(&run.aggregate.lost_segments().unwrap()), "{:?}", run.aggregate);
+    assert_eq!(run.aggregate.timeouts(), Some(0));
+    assert!(run.aggregate.idle_s().unwrap() < 0.1, "{:?}", run.aggregate);
 }
 
 #[test]
@@ -126,9 +126,9 @@ fn nothing_passes_during_the_gap() {
         let run = result(&scenario, "linux", 1);
         let handover = &run.handovers[0];
         let gap = handover.up_s.unwrap() - handover.down_s;
-        assert!(run.aggregate.idle_s.unwrap() >= gap, "{run:?}");
+        assert!(run.aggregate.idle_s().unwrap() >= gap, "{run:?}");
         // Goodput stays below the limit, which knows the gap.
-        assert!(run.aggregate.goodput_bps < run.aggregate.limit_bps, "{run:?}");
+        assert!(run.aggregate.goodput_bps() < run.aggregate.limit_bps(), "{run:?}");
     }
 }
 
@@ -137,7 +137,7 @@ fn a_station_that_starts_elsewhere_is_found_there() {
     let still = ROAM.split("[[events]]").next().unwrap();
     let goodput = |at: &str| {
         let dead = set(still, &[("nodes.mn.ap", at), ("links.s1-ap1.rate", "1kbit/s")]);
-        result(&dead, "linux", 1).aggregate.goodput_bps
+        result(&dead, "linux", 1).aggregate.goodput_bps()
     };
     assert!(goodput("ap2") > Some(18e6), "{:?}", goodput("ap2"));
     assert!(goodput("ap1") < Some(1e3), "the control: {:?}", goodput("ap1"));

@@ -66,7 +66,7 @@ fn a_flow_s_columns_are_about_it() {
 
 #[test]
 fn delivered_bytes_end_at_what_the_result_says() {
-    let delivered = result(&scenario(OUTAGE), "sack", 1).aggregate.delivered_bytes as f64;
+    let delivered = result(&scenario(OUTAGE), "sack", 1).aggregate.delivered_bytes().unwrap() as f64;
     let last = *columns(&sampled(), "flows")["delivered_bytes"].last().unwrap();
     // The last sample is 20 ms before the end at most: 25,000 bytes at 10 Mbit/s.
     assert!((delivered - 25_000.0..=delivered).contains(&last), "{last} of {delivered}");

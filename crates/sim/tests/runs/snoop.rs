@@ -21,7 +21,7 @@ fn snoop_hides_losses_of_the_radio_from_the_sender() {
     let network = scenario(&network("1e-2"));
     let run = |scheme| {
         let run = result(&network, scheme, 1);
-        (run.aggregate.goodput_bps.unwrap() / 1e6, run.aggregate.retransmitted_segments.unwrap())
+        (run.aggregate.goodput_bps().unwrap() / 1e6, run.aggregate.retransmitted_segments().unwrap())
     };
     let (plain, by_sender) = run("newreno");
     for scheme in ["snoop", "snoop-sack"] {
@@ -35,7 +35,7 @@ fn snoop_hides_losses_of_the_radio_from_the_sender() {
 #[test]
 fn without_losses_snoop_changes_nothing() {
     let network = scenario(&network("0"));
-    let bytes = |scheme| result(&network, scheme, 1).aggregate.delivered_bytes;
+    let bytes = |scheme| result(&network, scheme, 1).aggregate.delivered_bytes().unwrap();
     assert_eq!(bytes("newreno"), bytes("snoop"));
 }
 
@@ -43,15 +43,15 @@ fn without_losses_snoop_changes_nothing() {
 fn a_loss_before_the_base_station_is_the_senders_to_repair() {
     let lossy = set(&network("0"), &[("links.fh-bs.forward.loss", "{list = [200]}")]);
     let run = result(&lossy, "snoop", 1);
-    assert_eq!(run.aggregate.lost_segments, Some(1));
-    assert_eq!(run.aggregate.retransmitted_segments, Some(1));
-    assert_eq!(run.aggregate.timeouts, Some(0));
+    assert_eq!(run.aggregate.lost_segments(), Some(1));
+    assert_eq!(run.aggregate.retransmitted_segments(), Some(1));
+    assert_eq!(run.aggregate.timeouts(), Some(0));
 }
 
 #[test]
 fn two_losses_in_a_window_cost_two_repairs_and_no_more() {
     let cost = |scheme| {
-        let bytes = |loss| result(&scenario(&network(loss)), scheme, 1).aggregate.delivered_bytes;
+        let bytes = |loss| result(&scenario(&network(loss)), scheme, 1).aggregate.delivered_bytes().unwrap();
         bytes("0") - bytes("{list = [3000, 3002]}")
     };
     let (snooped, plain) = (cost("snoop-sack"), cost("sack"));

@@ -24,7 +24,7 @@ fn without_a_controller_a_station_is_reached_at_home_only() {
     assert_eq!(stalls(&kept), [true; 3]);
     // The third handover of three access points leads home.
     assert_eq!(stalls(&lost)[..2], [false; 2]);
-    let bytes = |run: &handfast_sim::RunResult| run.aggregate.delivered_bytes;
+    let bytes = |run: &handfast_sim::RunResult| run.aggregate.delivered_bytes().unwrap();
     assert!(bytes(&lost) * 2 < bytes(&kept), "{} {}", bytes(&lost), bytes(&kept));
 }
 
@@ -39,7 +39,7 @@ fn a_controllers_rules_lead_to_an_address_that_was_kept() {
             assert!(there < here + 0.5, "{scheme}: {there} {here}");
         }
         let late = |run: &handfast_sim::RunResult| {
-            run.flows.iter().find(|flow| flow.flow == "late").unwrap().delivered_bytes
+            run.flows.iter().find(|flow| flow.flow == "late").unwrap().metrics.delivered_bytes().unwrap()
         };
         assert_eq!(late(&subnets), 200_000, "{scheme}: a connection that opens in a foreign subnet");
     }

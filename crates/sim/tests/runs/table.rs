@@ -25,13 +25,13 @@ fn table() -> String {
                     table,
                     "{:<10} {loss:>9} {queue:>5} {:>13} {:>13} {:>8} {:>4} {:>9} {:>12} {:>18}",
                     profile.name,
-                    all.delivered_bytes / 1000,
-                    known(all.retransmitted_segments),
-                    known(all.timeouts),
-                    known(all.lost_segments),
-                    millis(all.stall_s),
-                    millis(all.time_to_full_rate_s),
-                    millis(all.cwnd_mean_pkt),
+                    all.delivered_bytes().unwrap() / 1000,
+                    known(all.retransmitted_segments()),
+                    known(all.timeouts()),
+                    known(all.lost_segments()),
+                    millis(all.stall_s()),
+                    millis(all.time_to_full_rate_s()),
+                    millis(all.cwnd_mean_pkt()),
                 )
                 .unwrap();
             }

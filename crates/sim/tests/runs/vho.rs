@@ -139,10 +139,10 @@ fn what_is_on_a_link_that_drains_arrives() {
             let at = format!("{at}ms");
             let changes = [("flows.0.from", from), ("flows.0.to", to), ("events.0.at", &at)];
             let all = result(&set(VERTICAL, &changes), "sack", 1).aggregate;
-            assert_eq!((all.lost_segments, all.timeouts), (Some(0), Some(0)), "from {from}");
-            assert!(all.idle_s.unwrap() < 0.15, "from {from}: {:?}", all.idle_s);
+            assert_eq!((all.lost_segments(), all.timeouts()), (Some(0), Some(0)), "from {from}");
+            assert!(all.idle_s().unwrap() < 0.15, "from {from}: {:?}", all.idle_s());
             let drops = set(&edited(VERTICAL, "mode = \"drain\"", "gap = \"0s\""), &changes);
-            gone += result(&drops, "sack", 1).aggregate.lost_segments.unwrap();
+            gone += result(&drops, "sack", 1).aggregate.lost_segments().unwrap();
         }
         assert!(gone > 4, "from {from}: {gone}");
     }
@@ -152,7 +152,7 @@ fn what_is_on_a_link_that_drains_arrives() {
 fn who_comes_to_the_old_access_point_late_still_gets_by() {
     // With a long wire to the first access point packets are on it as the station goes.
     let far = set(VERTICAL, &[("links.s1-wlan.delay", "5ms")]);
-    assert_eq!(result(&far, "sack", 1).aggregate.lost_segments, Some(0));
+    assert_eq!(result(&far, "sack", 1).aggregate.lost_segments(), Some(0));
 }
 
 #[test]
