@@ -153,6 +153,12 @@ def load(text: str, name: str, overrides: Sequence[tuple[str, str]] = ...) -> Sc
 def schema() -> str:
     """JSON Schema of the scenario file."""
 
+def result_schema() -> str:
+    """JSON Schema of `result.json`."""
+
+def metrics() -> str:
+    """The tables of metrics and time series as JSON: names, units, aggregation, descriptions, columns, curves."""
+
 def profiles() -> list[tuple[str, str]]:
     """Every TCP profile: its name and one line about it."""
 

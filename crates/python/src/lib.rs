@@ -47,6 +47,18 @@ mod _handfast {
         handfast_scenario::schema()
     }
 
+    /// JSON Schema of `result.json`.
+    #[pyfunction]
+    fn result_schema() -> String {
+        handfast_results::metrics::schema().to_string()
+    }
+
+    /// The tables of metrics and time series as JSON: names, units, aggregation, descriptions, columns, curves.
+    #[pyfunction]
+    fn metrics() -> String {
+        handfast_results::metrics::describe().to_string()
+    }
+
     /// Every TCP profile: its name and one line about it.
     #[pyfunction]
     fn profiles() -> Vec<(&'static str, &'static str)> {

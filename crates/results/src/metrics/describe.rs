@@ -136,3 +136,41 @@ fn object(keys: &[(&str, Value)], metrics: &[&Metric]) -> Value {
     }
     json!({"type": "object", "properties": properties, "required": required})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Values;
+
+    /// Every key of an object, and those that must be there.
+    fn keys(schema: &Value) -> (Vec<String>, Vec<String>) {
+        let properties = schema["properties"].as_object().unwrap().keys().cloned().collect();
+        let required = schema["required"].as_array().unwrap().iter();
+        (properties, required.map(|key| key.as_str().unwrap().to_owned()).collect())
+    }
+
+    #[test]
+    fn the_schema_has_the_keys_that_results_have() {
+        let schema = schema();
+        let run = &schema["properties"]["runs"]["items"]["properties"];
+        for (scope, object) in [(Scope::Aggregate, &run["aggregate"]), (Scope::Flow, &run["flows"]["items"])]
+        {
+            let written = serde_json::to_value(Values::new(scope)).unwrap();
+            let (known, required) = keys(object);
+            for key in written.as_object().unwrap().keys() {
+                assert!(known.contains(key) && required.contains(key), "{scope:?}: {key}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_described_is_what_is_written() {
+        let described = describe();
+        let names =
+            described["metrics"].as_array().unwrap().iter().map(|metric| metric["name"].as_str().unwrap());
+        assert!(names.eq(METRICS.iter().map(|metric| metric.name)));
+        let flows = &described["series"][0]["columns"];
+        assert_eq!(flows[2]["name"], "cwnd_pkt");
+        assert_eq!(flows[2]["curve"]["unit"], "pkt");
+    }
+}
