@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from cases import DUMBBELL, DUMBBELL_10000, WIRELESS, Case, ns2_missing
+from cases import DUMBBELL, DUMBBELL_10000, SNOOP, STREET, WIRELESS, Case, ns2_missing
 from gate import Gate
 from measure import ROOT, Failed, Sample, build_runner, say
 
@@ -102,6 +102,7 @@ class Bench:
         for case in (WIRELESS, DUMBBELL):
             self.with_series(case)
         self.with_many_flows()
+        self.with_agents()
 
     def beside_ns2(self, case: Case) -> Row:
         """Our runs and ns-2's in turn, so that a disturbance of the machine meets both."""
@@ -136,6 +137,15 @@ class Bench:
         ratio = round(median(b.packets_per_cpu_s / a.packets_per_cpu_s for a, b in pairs), 3)
         self.rows.append(Row(case.name, [many for many, _ in pairs], ratio={"100 flows, cost of a packet": ratio}))
         self.gates.append(Gate(f"{case.name}, times the cost of a packet at 100", ratio, most=SCALE_GATE))
+
+    def with_agents(self) -> None:
+        """The price of a packet where agents look at it: users run agents."""
+        pairs = [(self.ours(SNOOP, seed), self.ours(WIRELESS, seed)) for seed in self.seeds(SNOOP.name)]
+        ratio = round(median(b.packets_per_cpu_s / a.packets_per_cpu_s for a, b in pairs), 3)
+        self.rows.append(
+            Row(SNOOP.name, [helped for helped, _ in pairs], ratio={"without Snoop, cost of a packet": ratio})
+        )
+        self.rows.append(Row(STREET.name, [self.ours(STREET, seed) for seed in self.seeds(STREET.name)]))
 
     def ours(self, case: Case, seed: int, *, series: bool = False) -> Sample:
         """One run of ours."""

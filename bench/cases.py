@@ -97,6 +97,8 @@ DUMBBELL = Case(
     stagger_ms=10,
 )
 DUMBBELL_10000 = Case("dumbbell, 10,000 flows", "dumbbell-10000.toml", "cubic", 100, 4)
+SNOOP = Case("wireless, Snoop at the base station", "wireless-snoop.toml", "snoop", 20_000, 1_000)
+STREET = Case("street, 100 stations that roam", "street.toml", "spurious", 60, 10)
 
 
 def ns2_missing() -> str | None:

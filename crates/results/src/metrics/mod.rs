@@ -57,8 +57,8 @@ const fn column(
     unit: &'static str,
     digits: u8,
     scale: f64,
-) -> Option<Column> {
-    Some(Column { order, header, short, unit, digits, scale })
+) -> Column {
+    Column { order, header, short, unit, digits, scale }
 }
 
 /// From one line a metric the table, and a number for each name.
@@ -125,7 +125,7 @@ use Aggregation::{Computed, Max, Mean, Min, Nothing, OutageMean, Sum};
 // aggregate has it.
 metrics! {
     always real goodput_bps GOODPUT, "bit/s", Computed(aggregate::goodput, "all bytes, from the first to the last delivery of any"),
-        column(2, "goodput", "goodput", "Mbit/s", 2, 1e-6),
+        Some(column(2, "goodput", "goodput", "Mbit/s", 2, 1e-6)),
         "New bytes delivered to the receiving application, from the first to the last delivery; null with fewer than two.";
     always real limit_bps LIMIT, "bit/s", Computed(aggregate::limit, "from the first byte of any to the last"), None,
         "What a sender that knew everything could have delivered: links shared max-min fairly, less headers, from the first byte to \
@@ -133,18 +133,18 @@ metrics! {
     always count delivered_bytes DELIVERED, "byte", Sum, None, "New bytes delivered to the receiving application.";
     always real first_byte_s FIRST_BYTE, "s", Nothing, None, "When the first byte was delivered.";
     always real last_byte_s LAST_BYTE, "s", Nothing, None, "When the last byte was delivered.";
-    always real stall_s STALL, "s", OutageMean, column(1, "stall after return", "stall after return", "s", 3, 1.0),
+    always real stall_s STALL, "s", OutageMean, Some(column(1, "stall after return", "stall after return", "s", 3, 1.0)),
         "From the link's return to the first new data at the receiving application: the mean over the outages that the flow was \
          in. Null where there is none, or it never moved again after one.";
     always real time_to_full_rate_s TIME_TO_FULL_RATE, "s", OutageMean,
-        column(3, "time to full rate", "to full rate", "s", 2, 1.0),
+        Some(column(3, "time to full rate", "to full rate", "s", 2, 1.0)),
         "From the link's return to the first second at 90 % or more of the mean rate of the five seconds before the outage: the \
          mean over outages. Null where there is none, or it never got there after one.";
     always real idle_s IDLE, "s", Max, None,
         "The longest time without a delivery, from the first one to the end of the flow or the run.";
-    always count retransmitted_segments RETRANSMITTED, "", Sum, column(4, "retransmitted", "retrans.", "seg", 0, 1.0),
+    always count retransmitted_segments RETRANSMITTED, "", Sum, Some(column(4, "retransmitted", "retrans.", "seg", 0, 1.0)),
         "Segments with payload that the sender repeated.";
-    always count timeouts TIMEOUTS, "", Sum, column(5, "timeouts", "time outs", "", 0, 1.0),
+    always count timeouts TIMEOUTS, "", Sum, Some(column(5, "timeouts", "time outs", "", 0, 1.0)),
         "Expiries of the sender's retransmission timer.";
     always count spurious_timeouts SPURIOUS_TIMEOUTS, "", Sum, None, "Timeouts that the sender found spurious.";
     always count fast_retransmits FAST_RETRANSMITS, "", Nothing, None, "Entries into fast retransmit.";
@@ -152,9 +152,9 @@ metrics! {
         "Segments with payload that the sender sent, retransmissions included.";
     always count lost_segments LOST, "", Sum, None,
         "The sender's segments with payload that the network lost or corrupted: full queues, loss processes, outages, agents.";
-    always real cwnd_mean_pkt CWND_MEAN, "pkt", Mean, column(6, "mean cwnd", "mean cwnd", "pkt", 1, 1.0),
+    always real cwnd_mean_pkt CWND_MEAN, "pkt", Mean, Some(column(6, "mean cwnd", "mean cwnd", "pkt", 1, 1.0)),
         "The sender's congestion window in full segments, weighted by time from the handshake to the end of the flow.";
-    always real cwnd_min_pkt CWND_MIN, "pkt", Min, column(7, "minimum cwnd", "min cwnd", "pkt", 1, 1.0),
+    always real cwnd_min_pkt CWND_MIN, "pkt", Min, Some(column(7, "minimum cwnd", "min cwnd", "pkt", 1, 1.0)),
         "The smallest congestion window in full segments.";
     always real srtt_s SRTT, "s", Nothing, None,
         "The sender's smoothed round-trip time at the end; null before the first sample.";
