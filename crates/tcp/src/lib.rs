@@ -7,37 +7,25 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod autotune;
+mod cc;
 mod config;
 mod endpoint;
 mod event;
-mod growth;
 mod help;
-mod in_place;
-mod linux_rtt;
-mod pace;
-mod pieces;
+mod inline_list;
 mod profile;
-mod quick_ack;
-mod rack;
-mod receive_buffer;
-mod receiver;
+mod receive;
 mod recovery;
 mod rtt;
-mod scoreboard;
-mod send_buffer;
-mod sender;
+mod send;
 mod spurious;
 mod startup;
-mod timer_wheel;
-mod validation;
-mod window;
 
+pub use cc::Growth;
 pub use config::{
     Acks, Config, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation, Undo,
     VhoRule, VhoRules,
 };
 pub use endpoint::Endpoint;
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
-pub use growth::Growth;
 pub use profile::{PROFILES, Profile, profile};

@@ -5,7 +5,7 @@ use handfast_wire::tcp::{Flags, Segment};
 
 use super::{Endpoint, Timer};
 use crate::Event;
-use crate::growth::Acked;
+use crate::cc::Acked;
 use crate::help::is_marked;
 use crate::recovery::Phase;
 use crate::rtt::Position;

@@ -4,7 +4,7 @@ use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::tcp::{Flags, Segment};
 
 use super::{Endpoint, Timer};
-use crate::receive_buffer::Arrival;
+use crate::receive::receive_buffer::Arrival;
 use crate::{Death, Event, State};
 
 /// RFC 7323 §5.5: a TS.Recent older than this is no longer trusted.

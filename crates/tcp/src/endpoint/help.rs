@@ -7,7 +7,7 @@ use handfast_wire::tcp::Segment;
 use super::{Endpoint, Timer};
 use crate::Event;
 use crate::help::vho;
-use crate::rack::Pending;
+use crate::recovery::rack::Pending;
 
 /// Headers of a segment without options: IPv4 and TCP.
 const HEADERS: u64 = 20 + 20;

@@ -19,10 +19,10 @@ use handfast_core::{Bytes, Duration, Instant, SeqNum, ShortQueue};
 use handfast_wire::Payload;
 use handfast_wire::tcp::Segment;
 
-use crate::receiver::Receiver;
-use crate::sender::Sender;
+use crate::receive::receiver::Receiver;
+use crate::rtt::timer_wheel;
+use crate::send::sender::Sender;
 use crate::startup::Startup;
-use crate::timer_wheel;
 use crate::{Config, Counters, Death, Event, Footprint, LossCounters, Snapshot, State};
 pub(crate) use transmit::{Piece, Why};
 

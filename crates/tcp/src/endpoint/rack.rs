@@ -6,9 +6,9 @@ use handfast_wire::tcp::{Flags, Segment};
 use super::ack::{SackNews, is_dsack};
 use super::transmit::{Piece, Why};
 use super::{Endpoint, Timer, timestamp};
-use crate::rack::{Answer, Delivery, Facts, Found, Pending, deadline, pto};
 use crate::recovery::Phase;
-use crate::scoreboard::{DUP_THRESH, Range};
+use crate::recovery::rack::{Answer, Delivery, Facts, Found, Pending, deadline, pto};
+use crate::send::scoreboard::{DUP_THRESH, Range};
 use crate::spurious::Verdict;
 use crate::{Event, RttEstimation};
 

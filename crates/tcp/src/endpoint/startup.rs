@@ -8,8 +8,8 @@ use handfast_wire::{Notification, Payload, QuickStart as IpOption, QuickStartRat
 use super::transmit::{Piece, Why};
 use super::{Endpoint, Timer};
 use crate::QuickStartRequest;
-use crate::pace::Pace;
 use crate::recovery::Phase;
+use crate::send::pacer::Pacer;
 use crate::startup::{Answer, Estimator, Fresh, Hold, Path, QuickStart, SYN_RTO};
 
 /// A train's result is waited for at least so long.
@@ -341,7 +341,7 @@ impl Endpoint {
         let Some(Answer::Approved(rate, rtt)) = quick_start.on_answer(now, ack, response) else { return };
         if quick_start.begin(now, &mut self.tx.window, self.tx.nxt, rtt, (rate, packet)) {
             // RFC 4782 §4.4: rate-based pacing at the approved rate.
-            startup.pace = Some(Pace::at_rate(now, rate.rate(), packet));
+            startup.pace = Some(Pacer::at_rate(now, rate.rate(), packet));
         }
     }
 

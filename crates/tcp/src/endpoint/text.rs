@@ -4,9 +4,9 @@ use handfast_core::{Duration, Instant};
 use handfast_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
 
 use super::{Endpoint, Timer};
-use crate::autotune::Echo;
-use crate::quick_ack::{InOrder, Owed};
-use crate::receive_buffer::Arrival;
+use crate::receive::autotune::Echo;
+use crate::receive::quick_ack::{InOrder, Owed};
+use crate::receive::receive_buffer::Arrival;
 use crate::{Event, State};
 
 impl Endpoint {
@@ -90,7 +90,7 @@ impl Endpoint {
         self.rx.after_segment(now, segment.payload.len() as u64, echoed)
     }
 
-    /// The kernel's rules: see [`crate::quick_ack`].
+    /// The kernel's rules: see [`crate::receive::quick_ack`].
     fn delay_ack_as_linux(&mut self, now: Instant, arrival: Arrival, segment: &Segment, opened: bool) {
         let (rto, srtt, window) = (self.rto(), self.tx.rtt.srtt(), self.rx.window());
         let unacknowledged = self.rx.rcv_nxt().distance(self.rx.last_ack_sent).max(0) as u64;

@@ -7,7 +7,7 @@ use handfast_wire::tcp::Segment;
 use super::Endpoint;
 use super::rack::News;
 use crate::recovery::Phase;
-use crate::sender::Sender;
+use crate::send::sender::Sender;
 use crate::{Config, Detector, Event, Frto, Undo};
 
 impl Endpoint {

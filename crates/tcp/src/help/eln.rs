@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use handfast_core::Instant;
 use handfast_wire::tcp::{Flags, Segment};
 
+use crate::cc;
+use crate::cc::window::Window;
 use crate::endpoint::{Piece, Why};
-use crate::growth;
 use crate::recovery::Phase;
-use crate::scoreboard::{Range, Scoreboard};
-use crate::sender::Sender;
-use crate::window::Window;
+use crate::send::scoreboard::{Range, Scoreboard};
+use crate::send::sender::Sender;
 
 /// Segments that each acknowledgement lets go after a handoff notification, as ns-2's `maxburst_` bounds them: nothing is in
 /// flight then, and a whole window at once would fill the new cell's queue.
@@ -52,7 +52,7 @@ struct Repair {
 #[derive(Clone, Copy, Debug)]
 struct Saved {
     window: Window,
-    growth: growth::State,
+    growth: cc::State,
     /// What was outstanding then: until it is acknowledged, a further timeout changes nothing here.
     recover: u64,
 }

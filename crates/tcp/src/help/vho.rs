@@ -8,8 +8,8 @@ use handfast_wire::Notification;
 use handfast_wire::notification::{AccessLink, Kind};
 
 use crate::recovery::Phase;
-use crate::scoreboard::DUP_THRESH;
-use crate::sender::Sender;
+use crate::send::scoreboard::DUP_THRESH;
+use crate::send::sender::Sender;
 use crate::{Config, VhoRule, VhoRules};
 
 /// [vho] §4: "with at least five packets as the minimum value".

@@ -1,14 +1,14 @@
 //! How losses are found and repaired. One algorithm a file; the registry is [`build`].
 
 mod newreno;
-mod rack;
+pub(crate) mod rack;
 mod reno;
 mod sack;
 mod tahoe;
 
 use crate::config::Recovery;
-use crate::scoreboard::{DUP_THRESH, Range};
-use crate::sender::Sender;
+use crate::send::scoreboard::{DUP_THRESH, Range};
+use crate::send::sender::Sender;
 
 /// Where a connection stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,7 +126,7 @@ pub(crate) fn build(recovery: Recovery, sack: bool) -> &'static dyn Algorithm {
         Recovery::Tahoe => &tahoe::Tahoe,
         Recovery::Reno => &reno::Reno,
         Recovery::Sack if sack => &sack::Sack,
-        Recovery::Rack if sack => &rack::Rack,
+        Recovery::Rack if sack => &rack::RackTlp,
         Recovery::NewReno | Recovery::Sack | Recovery::Rack => &newreno::NewReno,
     }
 }

@@ -1,7 +1,7 @@
 //! NewReno (RFC 6582): fast recovery that lasts until everything outstanding at its start is acknowledged.
 
 use super::{Algorithm, reno};
-use crate::sender::Sender;
+use crate::send::sender::Sender;
 
 pub(crate) struct NewReno;
 

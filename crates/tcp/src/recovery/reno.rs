@@ -1,8 +1,8 @@
 //! Fast recovery as in 4.3BSD-Reno and RFC 5681 §3.2: left on the first acknowledgement of new data.
 
 use super::{Algorithm, Phase};
-use crate::scoreboard::DUP_THRESH;
-use crate::sender::Sender;
+use crate::send::scoreboard::DUP_THRESH;
+use crate::send::sender::Sender;
 
 pub(crate) struct Reno;
 

@@ -1,8 +1,8 @@
 //! SACK-based loss recovery (RFC 6675).
 
 use super::{Algorithm, Phase, Retransmission};
-use crate::scoreboard::Range;
-use crate::sender::Sender;
+use crate::send::scoreboard::Range;
+use crate::send::sender::Sender;
 
 pub(crate) struct Sack;
 

@@ -1,7 +1,7 @@
 //! 4.3BSD-Tahoe: fast retransmit without fast recovery (Jacobson 1988; Fall and Floyd 1996, section 2).
 
 use super::{Algorithm, Phase};
-use crate::sender::Sender;
+use crate::send::sender::Sender;
 
 pub(crate) struct Tahoe;
 

@@ -8,7 +8,7 @@ use handfast_core::Duration;
 
 use crate::config::{Config, Frto};
 use crate::event::Detector;
-use crate::sender::SpuriousInput;
+use crate::send::sender::SpuriousInput;
 
 pub(crate) use frto::AckView;
 pub(crate) use response::{Restored, respond};

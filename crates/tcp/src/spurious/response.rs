@@ -2,16 +2,16 @@
 
 use handfast_core::Duration;
 
+use crate::cc;
 use crate::config::Config;
-use crate::growth;
-use crate::sender::{Sender, SpuriousInput};
+use crate::send::sender::{Sender, SpuriousInput};
 
 /// RFC 4015 §3 step 0: state from before loss recovery began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Restored {
     /// `pipe_prev`.
     pipe_prev: u64,
-    growth: growth::State,
+    growth: cc::State,
     /// `SRTT_prev` and `RTTVAR_prev`.
     rtt: (Duration, Duration),
 }

@@ -11,8 +11,8 @@ use handfast_wire::tcp::{Estimate, Probe, TrainKind};
 
 use super::PROBE_LEN;
 use crate::Estimation;
-use crate::pace::Pace;
-use crate::window::Window;
+use crate::cc::window::Window;
+use crate::send::pacer::Pacer;
 
 /// [vho] figure 1: `pkt_count` = min (4, …).
 const MOST_PAIRED: u64 = 4;
@@ -108,7 +108,7 @@ pub(crate) enum Hold {
     No,
     Yes,
     /// By this schedule.
-    Begin(Pace),
+    Begin(Pacer),
 }
 
 impl Estimator {
@@ -214,7 +214,7 @@ impl Estimator {
         self.train = self.train.wrapping_add(1);
         self.stage =
             Stage::Leaving(Flight { cycle, count, start: fresh.start, end: fresh.start, left_at: None });
-        Hold::Begin(Pace::train(fresh.now, offsets))
+        Hold::Begin(Pacer::train(fresh.now, offsets))
     }
 
     /// How long a train may be.

@@ -9,7 +9,7 @@ use handfast_core::{BitRate, SeqNum};
 use handfast_wire::tcp::{Estimate, Probe, RateOption};
 use handfast_wire::{Notification, QuickStart as IpOption, QuickStartResponse};
 
-use crate::pace::Pace;
+use crate::send::pacer::Pacer;
 use crate::{Config, Estimation, QuickStartRequest};
 
 pub(crate) use estimate::{Estimator, Fresh, Hold, Path};
@@ -20,7 +20,7 @@ pub(crate) use quick_start::{Answer, QuickStart, SYN_RTO};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Startup {
     /// When new data may leave; [`None`]: whenever the windows let it.
-    pub(crate) pace: Option<Pace>,
+    pub(crate) pace: Option<Pacer>,
     pub(crate) quick_start: Option<QuickStart>,
     pub(crate) estimator: Option<Estimator>,
     /// The number of the last notification, and a flow's share of the access link that it told of.

@@ -4,7 +4,7 @@
 use handfast_core::{Bytes, Duration, Instant};
 use handfast_wire::{Packet, QuickStart as IpOption, QuickStartNonce, QuickStartRate, QuickStartResponse};
 
-use crate::window::Window;
+use crate::cc::window::Window;
 
 /// RFC 4782 §4.7.2: the initial RTO of a SYN with a request.
 pub(crate) const SYN_RTO: Duration = Duration::from_millis(3000);

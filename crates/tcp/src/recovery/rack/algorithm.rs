@@ -1,12 +1,12 @@
-//! RACK-TLP (RFC 8985) with proportional rate reduction (RFC 6937). Its state is in [`crate::rack`].
+//! RACK-TLP (RFC 8985) with proportional rate reduction (RFC 6937). Its state is in [`crate::recovery::rack`].
 
-use super::{Algorithm, Phase, Retransmission};
-use crate::rack::Prr;
-use crate::sender::Sender;
+use crate::recovery::rack::Prr;
+use crate::recovery::{Algorithm, Phase, Retransmission};
+use crate::send::sender::Sender;
 
-pub(crate) struct Rack;
+pub(crate) struct RackTlp;
 
-impl Algorithm for Rack {
+impl Algorithm for RackTlp {
     fn is_loss(&self, s: &Sender) -> bool {
         // What is lost counts even where it is under way again (Linux's `lost_out`): it left after the last reduction, and RFC 5681
         // §4.3 takes losses in two successive windows for two indications of congestion.

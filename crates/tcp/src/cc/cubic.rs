@@ -7,7 +7,7 @@ use handfast_core::{Duration, Instant};
 
 use super::{Acked, Algorithm};
 use crate::Config;
-use crate::window::Window;
+use crate::cc::window::Window;
 
 /// RFC 9438 §4.1: C, in segments / s^3.
 const C: f64 = 0.4;

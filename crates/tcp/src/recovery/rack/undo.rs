@@ -3,8 +3,8 @@
 
 use handfast_core::SeqNum;
 
-use crate::growth;
-use crate::window::Window;
+use crate::cc;
+use crate::cc::window::Window;
 
 /// What an episode of loss recovery began with, and what it has sent again since.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Episode {
     unreported: Option<u64>,
     cwnd: u64,
     ssthresh: u64,
-    growth: growth::State,
+    growth: cc::State,
 }
 
 /// The episode that may have to be undone, and the first retransmission's timestamp.
@@ -32,7 +32,7 @@ pub(crate) struct Undo {
 
 impl Undo {
     /// An episode begins. `window` and `growth` are from before any reduction; `under_way` octets are being repeated already.
-    pub(crate) fn begin(&mut self, marker: u64, window: &Window, growth: growth::State, under_way: u64) {
+    pub(crate) fn begin(&mut self, marker: u64, window: &Window, growth: cc::State, under_way: u64) {
         let unreported = Some(under_way).filter(|&octets| octets > 0);
         // Linux: `tcp_current_ssthresh`.
         let ssthresh = window.ssthresh.max(window.cwnd / 4 * 3);
@@ -76,7 +76,7 @@ impl Undo {
     }
 
     /// Restores the window; false where there was nothing to restore.
-    pub(crate) fn restore(&mut self, window: &mut Window, growth: &mut growth::State) -> bool {
+    pub(crate) fn restore(&mut self, window: &mut Window, growth: &mut cc::State) -> bool {
         let Some(e) = self.episode.take() else { return false };
         // Linux: cwnd = max (cwnd, prior_cwnd), and ssthresh never falls by it; the growth function goes on (RFC 9438 §4.9),
         // but for the kernel's own, which keep what the episode made of them.
@@ -98,7 +98,7 @@ mod tests {
     fn growth_goes_on_as_before_but_for_the_kernel_s() {
         // RFC 9438 §4.9.1 restores CUBIC's variables; `tcp_undo_cwnd_reduction` leaves those of the kernel's modules alone.
         for (growth, restored) in [(Growth::Cubic, true), (Growth::LinuxCubic, false)] {
-            let mut state = growth::build(&Config { growth, ..Config::default() });
+            let mut state = cc::build(&Config { growth, ..Config::default() });
             let mut window = Window::new(&Config::default(), 1000);
             let before = format!("{state:?}");
             let mut undo = Undo::default();

@@ -2,7 +2,7 @@
 
 use super::{Acked, Algorithm};
 use crate::Config;
-use crate::window::Window;
+use crate::cc::window::Window;
 
 /// `TCP_INFINITE_SSTHRESH`, segments.
 const INFINITE: u64 = 0x7fff_ffff;

@@ -1,6 +1,7 @@
 //! RACK-TLP (RFC 8985) with proportional rate reduction (RFC 6937): what a sender keeps beside the scoreboard. Other recovery
 //! algorithms have none of it.
 
+mod algorithm;
 #[cfg(test)]
 mod model;
 mod probe;
@@ -11,12 +12,13 @@ mod window;
 
 use handfast_core::{Duration, Instant};
 
+pub(crate) use algorithm::RackTlp;
 pub(crate) use probe::{Answer, deadline, pto};
 pub(crate) use prr::{Delivery, Prr};
 pub(crate) use transmissions::{Criterion, Found, Stamp};
 
 use crate::event::LossCounters;
-use crate::scoreboard::{Range, Scoreboard};
+use crate::send::scoreboard::{Range, Scoreboard};
 use probe::Probe;
 use transmissions::Transmissions;
 use undo::Undo;

@@ -10,7 +10,7 @@ use super::linux_cubic::LinuxCubic;
 use super::linux_reno::{cwnd, segments};
 use super::{Acked, Algorithm};
 use crate::Config;
-use crate::window::Window;
+use crate::cc::window::Window;
 
 /// `max_increment`, segments in a tenth of a second.
 const MAX_INCREMENT: u64 = 16;

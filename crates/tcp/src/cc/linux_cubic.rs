@@ -7,7 +7,7 @@ use handfast_core::{Duration, Instant};
 use super::linux_reno::{Credit, cwnd, on_ack, segments};
 use super::{Acked, Algorithm};
 use crate::Config;
-use crate::window::Window;
+use crate::cc::window::Window;
 
 /// `BICTCP_BETA_SCALE`, and `beta`: 717/1024.
 const BETA_SCALE: u64 = 1024;

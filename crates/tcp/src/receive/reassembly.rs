@@ -1,4 +1,4 @@
-//! Payload beyond a hole, until that is filled.
+//! The reassembly queue: payload that arrived beyond a hole, until the hole is filled.
 
 use std::collections::BTreeMap;
 
@@ -6,99 +6,101 @@ use bytes::BytesMut;
 use handfast_wire::Payload;
 use smallvec::SmallVec;
 
-/// How many pieces stand in place.
-const NEAR: usize = 2;
+/// How many pieces are stored inline.
+const INLINE: usize = 2;
 
-/// Pieces of payload by position, disjoint. The lowest stand in place: where there are no more of them, as nearly always, no
-/// other memory is touched.
+/// Pieces of payload by position, disjoint. The lowest are stored inline: there are hardly ever more of them, and then no other
+/// memory is touched.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pieces {
-    near: SmallVec<[(u64, Payload); NEAR]>,
-    /// All of these come after those, and there are none while there is room there.
-    far: BTreeMap<u64, Payload>,
+pub(crate) struct ReassemblyQueue {
+    inline: SmallVec<[(u64, Payload); INLINE]>,
+    /// Comes after all of `inline`, and is empty while there is room inline.
+    overflow: BTreeMap<u64, Payload>,
 }
 
-impl Pieces {
+impl ReassemblyQueue {
     pub(crate) fn len(&self) -> usize {
-        self.near.len() + self.far.len()
+        self.inline.len() + self.overflow.len()
     }
 
     /// Stores a piece. It merges with the pieces before and after it, so that long runs of synthetic data or of small real
     /// segments stay few pieces, in whatever order they come.
     pub(crate) fn store(&mut self, start: u64, payload: Payload) {
-        let index = self.near.iter().take_while(|piece| piece.0 < start).count();
-        let before = index.checked_sub(1).and_then(|before| self.near.get_mut(before));
+        let index = self.inline.iter().take_while(|piece| piece.0 < start).count();
+        let before = index.checked_sub(1).and_then(|before| self.inline.get_mut(before));
         if let Some((at, piece)) = before
             && *at + piece.len() as u64 == start
             && extend(piece, &payload)
         {
             return self.join(index - 1);
         }
-        if index == NEAR {
-            return self.store_far(start, payload);
+        if index == INLINE {
+            return self.store_in_overflow(start, payload);
         }
-        if self.near.len() == NEAR {
-            self.far.extend(self.near.pop());
+        if self.inline.len() == INLINE {
+            self.overflow.extend(self.inline.pop());
         }
-        self.near.insert(index, (start, payload));
+        self.inline.insert(index, (start, payload));
         self.join(index);
     }
 
     /// Merges the piece with that index with the one after it, if that follows at once.
     fn join(&mut self, index: usize) {
-        let (this, rest) = self.near[index..].split_at_mut(1);
+        let (this, rest) = self.inline[index..].split_at_mut(1);
         let Some((start, piece)) = this.first_mut() else { return };
         let end = *start + piece.len() as u64;
         match rest.first() {
             Some((after, next)) => {
                 if *after == end && extend(piece, next) {
-                    self.near.remove(index + 1);
+                    self.inline.remove(index + 1);
                     self.fill_up();
                 }
             }
             None => {
-                if !self.far.is_empty() && self.far.get(&end).is_some_and(|next| extend(piece, next)) {
-                    self.far.remove(&end);
+                if !self.overflow.is_empty()
+                    && self.overflow.get(&end).is_some_and(|next| extend(piece, next))
+                {
+                    self.overflow.remove(&end);
                 }
             }
         }
     }
 
-    /// [`Pieces::store`] behind those that stand in place.
-    fn store_far(&mut self, start: u64, payload: Payload) {
+    /// [`ReassemblyQueue::store`] behind the inline ones.
+    fn store_in_overflow(&mut self, start: u64, payload: Payload) {
         let mut key = start;
         let end = start + payload.len() as u64;
-        if let Some((&before, last)) = self.far.range_mut(..start).next_back()
+        if let Some((&before, last)) = self.overflow.range_mut(..start).next_back()
             && before + last.len() as u64 == start
             && extend(last, &payload)
         {
             key = before;
         } else {
-            self.far.insert(start, payload);
+            self.overflow.insert(start, payload);
         }
-        if let Some(after) = self.far.get(&end).cloned()
-            && self.far.get_mut(&key).is_some_and(|piece| extend(piece, &after))
+        if let Some(after) = self.overflow.get(&end).cloned()
+            && self.overflow.get_mut(&key).is_some_and(|piece| extend(piece, &after))
         {
-            self.far.remove(&end);
+            self.overflow.remove(&end);
         }
     }
 
     /// Takes the lowest piece out, if there is one and its position is such.
     pub(crate) fn pop_first_if(&mut self, such: impl FnOnce(u64) -> bool) -> Option<(u64, Payload)> {
-        if !such(self.near.first()?.0) {
+        if !such(self.inline.first()?.0) {
             return None;
         }
-        let piece = self.near.remove(0);
+        let piece = self.inline.remove(0);
         self.fill_up();
         Some(piece)
     }
 
-    /// The lowest of those elsewhere, if there are any, into a place that has become free.
+    /// Moves the lowest piece of the overflow, if there is one, into a free inline place.
     #[inline]
     fn fill_up(&mut self) {
-        // Asked for: a map that is empty keeps a node, and would look into it.
-        if !self.far.is_empty() {
-            self.near.extend(self.far.pop_first());
+        // Checked first: an empty map may keep a node, and `pop_first` would read it.
+        if !self.overflow.is_empty() {
+            self.inline.extend(self.overflow.pop_first());
         }
     }
 }
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn drain(pieces: &mut Pieces) -> Vec<(u64, Payload)> {
+    fn drain(pieces: &mut ReassemblyQueue) -> Vec<(u64, Payload)> {
         std::iter::from_fn(|| pieces.pop_first_if(|_| true)).collect()
     }
 
@@ -139,7 +141,7 @@ mod tests {
     fn the_lowest_comes_out_first_and_only_if_it_is_asked_for() {
         let piece = |at: u64| Payload::Synthetic { stream: 1, offset: 10 * at, len: 5 };
         for order in [[1, 3, 5], [5, 3, 1], [3, 1, 5], [3, 5, 1]] {
-            let mut pieces = Pieces::default();
+            let mut pieces = ReassemblyQueue::default();
             for at in order {
                 pieces.store(10 * at, piece(at));
             }
@@ -179,7 +181,7 @@ mod tests {
             real: bool,
         ) {
             let content = |at: u64| -> Vec<u8> { (0..10).map(|i| (10 * at + i) as u8).collect() };
-            let (mut pieces, mut present) = (Pieces::default(), [false; 25]);
+            let (mut pieces, mut present) = (ReassemblyQueue::default(), [false; 25]);
             for &at in &units[..n] {
                 let synthetic = Payload::Synthetic { stream: 1, offset: 10 * at, len: 10 };
                 pieces.store(10 * at, if real { Payload::Bytes(content(at).into()) } else { synthetic });

@@ -7,16 +7,16 @@ use std::mem::offset_of;
 
 use handfast_core::{Duration, Instant, SeqNum};
 
-use crate::growth::{self, HyStart, Sample};
+use crate::cc::window::Window;
+use crate::cc::{self, HyStart, Sample};
 use crate::help::{Eln, Help};
-use crate::rack::Rack;
+use crate::recovery::rack::Rack;
 use crate::recovery::{self, Phase, Progress};
 use crate::rtt::RttEstimator;
-use crate::scoreboard::{DUP_THRESH, Scoreboard};
-use crate::send_buffer::SendBuffer;
+use crate::send::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::send::send_buffer::SendBuffer;
+use crate::send::validation::Validation;
 use crate::spurious::Spurious;
-use crate::validation::Validation;
-use crate::window::Window;
 use crate::{Config, Frto, Recovery, Undo};
 
 /// Everything about the direction in which we send.
@@ -63,7 +63,7 @@ pub(crate) struct Sender {
     pub(crate) algorithm: &'static dyn recovery::Algorithm,
     pub(crate) rtt: RttEstimator,
     pub(crate) validation: Validation,
-    pub(crate) growth: growth::State,
+    pub(crate) growth: cc::State,
     pub(crate) hystart: Option<Box<HyStart>>,
     /// The octet of a zero-window probe that the receiver need not have kept.
     pub(crate) probed: Option<u64>,
@@ -90,7 +90,7 @@ impl Sender {
             buffer: SendBuffer::default(),
             closing: false,
             window: Window::new(config, smss),
-            growth: growth::build(config),
+            growth: cc::build(config),
             hystart: config.hystart.then(Box::default),
             algorithm: recovery::build(config.recovery, config.sack),
             progress: Progress::default(),
@@ -249,7 +249,7 @@ impl Sender {
 #[derive(Clone, Copy)]
 pub(crate) struct SpuriousInput {
     pub(crate) window: Window,
-    pub(crate) growth: growth::State,
+    pub(crate) growth: cc::State,
     pub(crate) flight_size: u64,
     pub(crate) rtt: RttEstimator,
     pub(crate) max: u64,

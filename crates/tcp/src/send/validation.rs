@@ -2,7 +2,7 @@
 
 use handfast_core::{Duration, Instant};
 
-use crate::window::Window;
+use crate::cc::window::Window;
 
 /// RFC 2861 §3.1's `T_prev` and `W_used`, and the time of the last transmission.
 #[derive(Clone, Copy, Debug, Default)]

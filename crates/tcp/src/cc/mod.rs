@@ -7,11 +7,12 @@ mod linux_cubic;
 mod linux_reno;
 mod reno;
 mod veno;
+pub(crate) mod window;
 
 use handfast_core::{Duration, Instant};
 
 use crate::Config;
-use crate::window::Window;
+use crate::cc::window::Window;
 
 pub(crate) use hystart::{HyStart, Sample};
 

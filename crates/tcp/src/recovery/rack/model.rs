@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::transmissions::{Criterion, MAX_AGAIN, MAX_FIRSTS, Stamp, Transmissions};
-use crate::scoreboard::{Range, Scoreboard};
+use crate::send::scoreboard::{Range, Scoreboard};
 
 #[derive(Clone, Copy, Debug)]
 enum Op {

@@ -4,9 +4,9 @@ use std::mem::offset_of;
 
 use handfast_core::{Instant, SeqNum};
 
-use crate::autotune::{Autotune, Echo};
-use crate::quick_ack::QuickAck;
-use crate::receive_buffer::ReceiveBuffer;
+use crate::receive::autotune::{Autotune, Echo};
+use crate::receive::quick_ack::QuickAck;
+use crate::receive::receive_buffer::ReceiveBuffer;
 use crate::{Acks, Config};
 
 /// Everything about the direction in which we receive. Positions count payload octets from 0.

@@ -2,8 +2,8 @@
 
 use handfast_core::Duration;
 
-use crate::linux_rtt::Deviation;
-use crate::timer_wheel;
+use super::linux::Deviation;
+use super::timer_wheel;
 use crate::{Config, RttEstimation};
 
 /// Where the connection stands when a sample is taken.

@@ -4,7 +4,7 @@ use handfast_core::{BitRate, Bytes, Duration, Instant};
 
 /// A schedule of departures. What is late is not made up for: gaps are never shorter than they should be.
 #[derive(Clone, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct Pacer {
     /// When the next segment may leave.
     due: Instant,
     schedule: Schedule,
@@ -26,7 +26,7 @@ enum Schedule {
     },
 }
 
-impl Pace {
+impl Pacer {
     /// Segments of `size` bytes at `rate`, headers included, from now on.
     pub(crate) fn at_rate(now: Instant, rate: BitRate, size: Bytes) -> Self {
         Self { due: now, schedule: Schedule::Rate { rate, size, early: 0 } }
@@ -91,7 +91,7 @@ mod tests {
     fn a_constant_rate_is_exact_over_any_number_of_segments() {
         // 1 byte at 3 Gbit/s takes 2.666… ns: three of them 8 ns. At 7 Gbit/s 1.142… ns.
         for (gigabits, expected) in [(3, [3, 6, 8, 11, 14, 16, 19]), (7, [2, 3, 4, 5, 6, 7, 8])] {
-            let mut pace = Pace::at_rate(START, BitRate::from_bps(gigabits * 1_000_000_000), Bytes(1));
+            let mut pace = Pacer::at_rate(START, BitRate::from_bps(gigabits * 1_000_000_000), Bytes(1));
             let mut at = START;
             let due = [(); 7].map(|()| {
                 at = pace.sent(at).unwrap();
@@ -103,13 +103,13 @@ mod tests {
 
     #[test]
     fn what_is_late_is_not_made_up_for() {
-        let mut pace = Pace::at_rate(START, BitRate::from_bps(8_000_000), Bytes(1000));
+        let mut pace = Pacer::at_rate(START, BitRate::from_bps(8_000_000), Bytes(1000));
         pace.sent(START);
         let late = START + Duration::from_millis(5);
         assert_eq!(pace.sent(late), Some(late + Duration::from_millis(1)));
 
         // Nor is what the gap before was rounded up by: 2.666… ns twice, from the late one on, are 6 ns.
-        let mut pace = Pace::at_rate(START, BitRate::from_bps(3_000_000_000), Bytes(1));
+        let mut pace = Pacer::at_rate(START, BitRate::from_bps(3_000_000_000), Bytes(1));
         pace.sent(START);
         let next = pace.sent(late).unwrap();
         assert_eq!(pace.sent(next), Some(late + Duration::from_nanos(6)));
@@ -118,13 +118,13 @@ mod tests {
     #[test]
     fn a_train_leaves_by_its_list_and_ends_with_it() {
         let offsets: Box<[Duration]> = [0, 5, 8].map(Duration::from_nanos).into();
-        let mut pace = Pace::train(START, offsets.clone());
+        let mut pace = Pacer::train(START, offsets.clone());
         assert_eq!(pace.due(), START);
         assert_eq!(pace.sent(START).map(nanos), Some(5));
         assert_eq!(pace.sent(pace.due()).map(nanos), Some(8));
         assert_eq!((pace.sent(pace.due()), pace.departed()), (None, 3));
         // A gap stays what it is where the segment before left late.
-        let mut pace = Pace::train(START, offsets);
+        let mut pace = Pacer::train(START, offsets);
         pace.sent(START);
         let late = START + Duration::from_nanos(9);
         assert_eq!(pace.sent(late).map(nanos), Some(12));

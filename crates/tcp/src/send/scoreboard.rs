@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::in_place::return_home;
+use crate::inline_list::reset_to_inline;
 
 /// RFC 6675 §2: `DupThresh`.
 pub(crate) const DUP_THRESH: u32 = 3;
@@ -97,14 +97,14 @@ impl Scoreboard {
         let passed = self.ranges.iter().take_while(|r| r.end <= una).count();
         self.sacked -= self.ranges[..passed].iter().map(|r| r.end - r.start).sum::<u64>();
         self.ranges.drain(..passed);
-        return_home(&mut self.ranges);
+        reset_to_inline(&mut self.ranges);
         self.ranges.first().is_none_or(|front| front.start > una)
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
-        return_home(&mut self.ranges);
+        reset_to_inline(&mut self.ranges);
         self.sacked = 0;
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Acked, Algorithm};
 use crate::Config;
-use crate::window::Window;
+use crate::cc::window::Window;
 
 /// One segment a window of acknowledged data; half the flight on loss.
 #[derive(Clone, Copy, Debug, Default)]

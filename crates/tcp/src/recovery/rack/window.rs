@@ -3,7 +3,7 @@
 use handfast_core::{Duration, Instant};
 
 use super::Facts;
-use crate::scoreboard::DUP_THRESH;
+use crate::send::scoreboard::DUP_THRESH;
 
 /// RFC 8985 §6.2 step 4: recoveries without DSACK after which the window is small again.
 const PERSIST: u8 = 16;

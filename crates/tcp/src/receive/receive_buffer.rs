@@ -6,8 +6,8 @@ use handfast_core::ShortQueue;
 use handfast_wire::Payload;
 use smallvec::SmallVec;
 
-use crate::in_place::return_home;
-use crate::pieces::{Pieces, extend};
+use crate::inline_list::reset_to_inline;
+use crate::receive::reassembly::{ReassemblyQueue, extend};
 
 /// Runs beyond holes kept at most. A peer that sends every other byte must not make us hold more; what does not fit is
 /// treated as if it had not arrived, and never acknowledged.
@@ -46,11 +46,11 @@ pub(crate) enum Arrival {
 #[repr(C)]
 pub(crate) struct ReceiveBuffer {
     ready: ShortQueue<Payload>,
-    pieces: Pieces,
+    pieces: ReassemblyQueue,
     stamps: u64,
     /// The last arrival beyond a hole joined neither of the two runs touched before it, and there were two.
     third: bool,
-    /// The first two in place: see [`crate::scoreboard::Scoreboard`].
+    /// The first two in place: see [`crate::send::scoreboard::Scoreboard`].
     runs: SmallVec<[Run; 2]>,
     ready_len: u64,
     /// Position of the next in-order octet.
@@ -128,7 +128,7 @@ impl ReceiveBuffer {
         }
         let next = self.next;
         self.runs.retain(|r| r.end > next);
-        return_home(&mut self.runs);
+        reset_to_inline(&mut self.runs);
     }
 
     fn insert_beyond(&mut self, start: u64, end: u64, payload: &Payload) -> Arrival {
@@ -225,7 +225,7 @@ fn push_merged(ready: &mut ShortQueue<Payload>, ready_len: &mut u64, payload: Pa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pieces::GATHER;
+    use crate::receive::reassembly::GATHER;
     use proptest::prelude::*;
 
     fn synthetic(offset: u64, len: u32) -> Payload {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use handfast_core::{Duration, Instant};
 
-use crate::scoreboard::{Range, Scoreboard};
+use crate::send::scoreboard::{Range, Scoreboard};
 
 /// Runs of first transmissions kept at most: a window of that many segments. Beyond it, the last run grows, and counts as sent
 /// when its newest part was: found lost later, never too early.

@@ -5,7 +5,7 @@ use handfast_core::Duration;
 
 use super::{Acked, Algorithm};
 use crate::Config;
-use crate::window::Window;
+use crate::cc::window::Window;
 
 /// `[veno]` §II.B: beta, in segments.
 const QUEUED: u64 = 3;
