@@ -1,0 +1,64 @@
+//! Errors of a scheme's `agents`.
+
+use crate::support::{BASE, Case, ROAM, assert_messages};
+
+/// Of the file in which a link is gone for a while.
+const OUTAGE: &[Case] = &[
+    (
+        "an unknown role",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:basestation\"}]",
+    ),
+    (
+        "an agent that is not built",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"snop\", at = \"role:base-station\"}]",
+    ),
+    (
+        "a key of the controller",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:base-station\", policy = \"bare\"}]",
+    ),
+    (
+        "a key of another agent",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:base-station\", threshold_permille = 900}]",
+    ),
+    (
+        "an agent at a name",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"ap1\"}]",
+    ),
+];
+
+/// Of the file in which a station roams.
+const ROAMING: &[Case] = &[
+    (
+        "an agent in no station",
+        "kind = \"sdn\", at = \"role:controller\", policy = \"bare\"",
+        "kind = \"vho\", at = \"role:other\"",
+    ),
+    ("a key of a station's agent", "policy = \"bare\"", "policy = \"bare\", repeat = 2"),
+    ("late news that are not", "policy = \"bare\"", "policy = \"bare\", news = \"never\", late_by = \"1s\""),
+    ("silence without failures", "policy = \"bare\"", "policy = \"bare\", tx_silence = \"1s\""),
+    ("no failures", "policy = \"bare\"", "policy = \"bare\", tx_failures = 0"),
+    ("a zero-window scheme without news", "policy = \"bare\"", "policy = \"zwa\", news = \"never\""),
+    ("an unknown kind of news", "policy = \"bare\"", "policy = \"bare\", news = \"old\""),
+    ("a controller without a policy", ", policy = \"bare\"", ""),
+    ("a policy that is none", "policy = \"bare\"", "policy = \"spuriuos\""),
+    ("a key that no agent takes", "policy = \"bare\"", "policy = \"bare\", hold = \"port\""),
+    ("a key of another agent", "policy = \"bare\"", "policy = \"bare\", cache = \"1MB\""),
+    ("an agent in a switch", "role:controller", "role:other"),
+    ("an agent in two controllers", "role = \"other\"", "role = \"controller\""),
+    (
+        "a rate of a release at once",
+        "policy = \"bare\"",
+        "policy = \"bare\", release = \"unpaced\", release_rate = \"1Mbit/s\"",
+    ),
+    ("a release of nothing", "policy = \"bare\"", "policy = \"bare\", release_burst = \"1kB\""),
+];
+
+#[test]
+fn messages() {
+    assert_messages("agents", &[(BASE, OUTAGE), (ROAM, ROAMING)]);
+}

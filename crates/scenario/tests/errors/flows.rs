@@ -1,0 +1,25 @@
+//! Errors of `[[flows]]`.
+
+use crate::support::{BASE, Case, ROAM, assert_messages};
+
+/// Of the file in which a link is gone for a while.
+const OUTAGE: &[Case] = &[
+    ("a flow with an unknown scheme's TCP", "to = \"mn\"\n", "to = \"mn\"\ntcp = \"sacc\"\n"),
+    ("a missing key of a flow", "to = \"mn\"\n", ""),
+    ("flows that are no array", "[[flows]]", "[flows]"),
+    ("a flow that cannot arrive", "{kind = \"ap\"", "{kind = \"host\""),
+    ("a flow to a switch", "to = \"mn\"", "to = \"ap1\""),
+    ("a flow to itself", "to = \"mn\"", "to = \"cn\""),
+    ("an unknown application", "app = \"bulk\"", "app = \"bulck\""),
+    ("a flow that starts too late", "app = \"bulk\"", "start = \"30s\""),
+    ("a flow that stops first", "app = \"bulk\"", "start = \"5s\"\nstop = \"4s\""),
+    ("no flow at all", "[[flows]]\nfrom = \"cn\"\nto = \"mn\"\napp = \"bulk\"\n", ""),
+];
+
+/// Of the file in which a station roams.
+const ROAMING: &[Case] = &[("a flow from a controller", "from = \"cn\"", "from = \"ctl\"")];
+
+#[test]
+fn messages() {
+    assert_messages("flows", &[(BASE, OUTAGE), (ROAM, ROAMING)]);
+}

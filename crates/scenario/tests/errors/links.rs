@@ -1,0 +1,49 @@
+//! Errors of `[[links]]`.
+
+use crate::support::{BASE, Case, ROAM, assert_messages};
+
+/// Of the file in which a link is gone for a while.
+const OUTAGE: &[Case] = &[
+    ("an unknown key", "rate = \"20Mbit/s\"", "rte = \"20Mbit/s\""),
+    ("a missing key", "delay = \"19ms\"\n", ""),
+    ("no unit", "delay = \"19ms\"", "delay = \"19\""),
+    ("a number without a unit", "delay = \"19ms\"", "delay = 19"),
+    ("an unknown unit", "rate = \"20Mbit/s\"", "rate = \"20Mbps\""),
+    ("a wrong type", "rate = \"20Mbit/s\"", "rate = true"),
+    ("a queue that is none", "queue = \"100pkt\"", "queue = \"100\""),
+    ("a queue without room", "queue = \"100pkt\"", "queue = \"1kB\""),
+    ("words for a count", "queue = \"100pkt\"", "air = {standard = \"802.11g\", attempts = \"many\"}"),
+    (
+        "a queue of bytes on the air",
+        "queue = \"100pkt\"",
+        "queue = \"100kB\"\nair = {standard = \"802.11b\"}\nforward = {rate = \"11Mbit/s\"}\nbackward = {rate = \"11Mbit/s\"}",
+    ),
+    ("a rate that is none of 802.11", "queue = \"100pkt\"", "air = {standard = \"802.11g\"}"),
+    ("an unknown standard", "queue = \"100pkt\"", "air = {standard = \"802.11n\"}"),
+    (
+        "a wire on the air",
+        "between = [\"cn\", \"ap1\"]",
+        "between = [\"cn\", \"ap1\"]\nair = {standard = \"802.11g\"}",
+    ),
+    ("no attempt at all", "queue = \"100pkt\"", "air = {standard = \"802.11g\", attempts = 0}"),
+    ("a rate of zero", "rate = \"20Mbit/s\"", "rate = \"0Mbit/s\""),
+    ("an impossible probability", "queue = \"100pkt\"", "loss = 1.5"),
+    ("an unknown loss", "queue = \"100pkt\"", "loss = {bits = 1e-6}"),
+    ("an incomplete loss", "queue = \"100pkt\"", "loss = [0.01, {gilbert-elliott = {good_to_bad = 0.1}}]"),
+    ("a packet number of zero", "queue = \"100pkt\"", "loss = {list = [0, 3]}"),
+    ("two losses in one table", "queue = \"100pkt\"", "loss = {bit = 1e-6, list = [3]}"),
+    ("an unknown node", "between = [\"ap1\", \"mn\"]", "between = [\"ap2\", \"mn\"]"),
+    ("three ends", "between = [\"ap1\", \"mn\"]", "between = [\"ap1\", \"mn\", \"cn\"]"),
+    ("a link to itself", "between = [\"ap1\", \"mn\"]", "between = [\"ap1\", \"ap1\"]"),
+    ("two links of one name", "between = [\"cn\", \"ap1\"]", "name = \"radio\"\nbetween = [\"cn\", \"ap1\"]"),
+    ("a name that cannot be one", "name = \"radio\"", "name = \"the radio\""),
+];
+
+/// Of the file in which a station roams.
+const ROAMING: &[Case] =
+    &[("a link to a controller", "between = [\"s1\", \"ap2\"]", "between = [\"ctl\", \"ap2\"]")];
+
+#[test]
+fn messages() {
+    assert_messages("links", &[(BASE, OUTAGE), (ROAM, ROAMING)]);
+}

@@ -1,0 +1,39 @@
+//! Errors of `[schemes]` and `[tcp]`: profiles and their settings.
+
+use crate::support::{BASE, Case, ROAM, assert_messages};
+
+/// Of the file in which a link is gone for a while.
+const OUTAGE: &[Case] = &[
+    (
+        "loss notification of a receiver without SACK",
+        "to = \"mn\"\n",
+        "to = \"mn\"\n[schemes.deaf]\nsender = \"sack\"\nreceiver = {profile = \"tahoe\", eln = true}\n[[flows]]\nfrom = \"cn\"\nto = \"mn\"\n",
+    ),
+    ("a scheme that is no table", "[schemes.sack]", "[schemes]\nsack = \"sack\"\n[schemes.sick]"),
+    ("an array for a table", "[schemes.sack]", "[schemes.sick]\nsender = [\"sack\"]\n[schemes.sack]"),
+    ("an unknown profile", "sender = \"sack\"", "sender = \"sackk\""),
+    ("an unknown setting", "sender = \"sack\"", "sender = {profile = \"sack\", rto_minimum = \"1s\"}"),
+    ("settings that contradict", "sender = \"sack\"", "sender = {profile = \"sack\", rto_max = \"100ms\"}"),
+    ("settings of all that contradict", "[schemes.sack]", "[tcp]\nrto_max = \"100ms\"\n[schemes.sack]"),
+    (
+        "an integer out of bounds",
+        "sender = \"sack\"",
+        "sender = {profile = \"cubic\", cubic_beta_permille = 1000}",
+    ),
+    ("SACK without SACK", "sender = \"sack\"", "sender = {profile = \"sack\", sack = false}"),
+    ("a request that is no rate", "sender = \"sack\"", "sender = {profile = \"sack\", quick_start = \"on\"}"),
+    (
+        "two ways to find a rate",
+        "sender = \"sack\"",
+        "sender = {profile = \"sack\", quick_start = \"access\", estimate = \"pair-chirp\"}",
+    ),
+];
+
+/// Of the file in which a station roams.
+const ROAMING: &[Case] =
+    &[("an unknown rule", "sender = \"linux\"", "sender = {profile = \"sack\", vho = [\"minrto\"]}")];
+
+#[test]
+fn messages() {
+    assert_messages("schemes", &[(BASE, OUTAGE), (ROAM, ROAMING)]);
+}
