@@ -1,6 +1,6 @@
 //! Links on the air: what stations get of their access point's airtime.
 
-use crate::support::{result, scenario};
+use crate::support::{edited, result, scenario, set};
 use handfast_measure::result::RunResult;
 
 /// A wire of 100 Mbit/s, an access point, and stations with these keys of their links and a flow to each.
@@ -66,10 +66,10 @@ fn stations_that_send_share_with_each_other() {
 #[test]
 fn wrong_frames_cost_airtime_first_and_packets_only_when_all_attempts_are() {
     let with = |errors: &str| {
-        let air = format!("air = {{standard = \"802.11g\", {errors}}}");
+        let station = format!("rate = \"54Mbit/s\"\nair = {{standard = \"802.11g\", {errors}}}");
         // A window that no queue overflows with.
         let window = "\n[tcp]\nreceive_buffer = \"40kB\"\nreceive_autotuning = false\n";
-        run(&(cell(&[&FAST.replace("air = {standard = \"802.11g\"}", &air)], false) + window))
+        run(&(cell(&[&station], false) + window))
     };
     let clean = with("bit_errors = 0");
     // 11.6 % of frames of 1,536 bytes: one packet in three million is lost.
@@ -98,14 +98,17 @@ const WALK: &str = include_str!("../../../../scenarios/wifi-walk.toml");
 
 #[test]
 fn rates_follow_the_signal_of_a_station_that_walks_away() {
-    let text = WALK.replace("link = {rate = \"54Mbit/s\", ", "air = {standard = \"802.11g\"}\nlink = {");
-    // Without `range` the access point is understood as far as 6 Mbit/s must be; 240 m in a minute.
-    let text = text
-        .replace(", range = \"33m\"", "")
-        .replace("at = [70, 0], channel = 6", "at = [90000, 0], channel = 6");
-    let text = text.replace("towards = [55, 0], speed = \"2m/s\"", "towards = [2000, 0], speed = \"4m/s\"");
-    let text = text.replace("rate = \"20Mbit/s\"", "rate = \"100Mbit/s\"");
-    let run = result(&scenario(&text), "bare", 1);
+    // The rate of the link goes, so that it follows the signal. Without `range` the access point is understood as far as
+    // 6 Mbit/s must be; 240 m in a minute.
+    let text = edited(&edited(WALK, "link = {rate = \"54Mbit/s\", ", "link = {"), ", range = \"33m\"", "");
+    let changes = [
+        ("radio.air.standard", "802.11g"),
+        ("nodes.ap2.at", "[90000, 0]"),
+        ("nodes.mn.mobility.linear.towards", "[2000, 0]"),
+        ("nodes.mn.mobility.linear.speed", "4m/s"),
+        ("links.0.rate", "100Mbit/s"),
+    ];
+    let run = result(&set(&text, &changes), "bare", 1);
     let (limit, goodput) = (run.flows[0].limit_bps.unwrap() / 1e6, run.flows[0].goodput_bps.unwrap() / 1e6);
     // 20 dBm: -65 dBm at 176 m (free space), -69 dBm at 255 m (beyond the crossover at 227 m), where the minute ends.
     assert!((15.0..28.0).contains(&limit) && goodput < limit, "{limit} {goodput}");
@@ -114,20 +117,21 @@ fn rates_follow_the_signal_of_a_station_that_walks_away() {
 #[test]
 fn a_roam_loses_what_waits_for_the_old_medium() {
     let text = cell(&[FAST], false)
-        .replace("ap = {kind = \"ap\"}", "ap = {kind = \"ap\"}\nap2 = {kind = \"ap\"}")
-        + "[[links]]\nbetween = [\"cn\", \"ap2\"]\nrate = \"100Mbit/s\"\ndelay = \"5ms\"\n"
+        + "[[links]]\nbetween = [\"s\", \"ap2\"]\nrate = \"100Mbit/s\"\ndelay = \"5ms\"\n"
         + "[[links]]\nbetween = [\"ap2\", \"mn0\"]\ndelay = \"1us\"\nqueue = \"60pkt\"\n"
         + FAST
-        + "\n[[events]]\nat = \"5s\"\ndo = \"handover\"\nstation = \"mn0\"\nto = \"ap2\"\ngap = \"300ms\"\n";
-    let text = text.replace("cn = {kind = \"host\"}", "cn = {kind = \"host\"}\ns = {kind = \"switch\"}");
-    let text =
-        text.replace("[\"cn\", \"ap\"]", "[\"s\", \"ap\"]").replace("[\"cn\", \"ap2\"]", "[\"s\", \"ap2\"]")
-            + "[[links]]\nbetween = [\"cn\", \"s\"]\nrate = \"1Gbit/s\"\ndelay = \"1us\"\n";
-    let with = run(&text);
+        + "\n[[links]]\nbetween = [\"cn\", \"s\"]\nrate = \"1Gbit/s\"\ndelay = \"1us\"\n"
+        + "[[events]]\nat = \"5s\"\ndo = \"handover\"\nstation = \"mn0\"\nto = \"ap2\"\ngap = \"300ms\"\n";
+    let network = |at| {
+        let switch = ("nodes.s.kind", "switch");
+        let wire = ("links.cn-ap.between", "[\"s\", \"ap\"]");
+        set(&text, &[("nodes.ap2.kind", "ap"), switch, wire, ("events.0.at", at)])
+    };
+    let with = result(&network("5s"), "linux", 1);
     assert_eq!(with.handovers.len(), 1);
     assert!(with.handovers[0].stall_s.is_some());
     assert!(shares(&with)[0] > 15.0);
-    let stays = run(&text.replace("at = \"5s\"\ndo = \"handover\"", "at = \"9999ms\"\ndo = \"handover\""));
+    let stays = result(&network("9999ms"), "linux", 1);
     let lost = |run: &RunResult| run.flows[0].lost_segments.unwrap();
     // The queue of 60 packets, and what was sent meanwhile.
     assert!(lost(&with) > lost(&stays) + 20, "{} {}", lost(&with), lost(&stays));

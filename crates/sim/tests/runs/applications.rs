@@ -1,6 +1,6 @@
 //! What applications do, and what an outage does to them.
 
-use crate::support::{OUTAGE, result, scenario, with};
+use crate::support::{OUTAGE, result, scenario, set, with};
 use handfast_core::Duration;
 use handfast_sim::series::NoSeries;
 use handfast_sim::{Control, Options, RunError, run};
@@ -85,8 +85,7 @@ fn an_outage_is_seen_by_the_flow_that_crosses_it() {
 
 #[test]
 fn an_outage_beyond_the_end_has_no_end() {
-    let late = OUTAGE.replace("at = \"4s\"", "at = \"11s\"");
-    let run = result(&scenario(&late), "sack", 1);
+    let run = result(&set(OUTAGE, &[("events.0.at", "11s")]), "sack", 1);
     assert_eq!((run.handovers[0].up_s, run.handovers[0].stall_s), (None, None));
     assert_eq!(run.aggregate.stall_s, None);
 }
@@ -153,14 +152,9 @@ fn odd_scenarios_have_results() {
         ]
         .map(|more| with(PAIR, &event(more))),
     );
-    for link in ["rate = \"1bit/s\"", "queue = \"1pkt\"", "queue = \"1500B\"", "delay = \"0s\"", "loss = 1.0"]
-    {
-        let key = link.split(' ').next().unwrap();
-        let lines: Vec<_> =
-            PAIR.lines().map(|line| if line.starts_with(key) { link } else { line }).collect();
-        let loss = if key == "loss" { link } else { "" };
-        odd.push(with(&lines.join("\n"), &format!("{loss}\n{}", flow(""))));
-    }
+    let pair = format!("{PAIR}{}", flow(""));
+    let links = [("rate", "1bit/s"), ("queue", "1pkt"), ("queue", "1500B"), ("delay", "0s"), ("loss", "1.0")];
+    odd.extend(links.map(|(key, value)| set(&pair, &[(&format!("links.a-b.{key}"), value)])));
     for scenario in &odd {
         for scheme in ["tahoe", "linux"] {
             let run = result(scenario, scheme, 1);

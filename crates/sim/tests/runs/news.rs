@@ -1,23 +1,19 @@
 //! Roams of which nobody tells the controller, or late: what it makes of them.
 
 use crate::roams::ROAM;
-use crate::support::{result, scenario};
+use crate::sdn::ROOM;
+use crate::support::{result, set};
 use handfast_scenario::Scenario;
 use handfast_sim::RunResult;
 
 /// The roam of the plain switches with a gap, and a scheme for each of these keys of the controller's agent.
 fn roam(gap: &str, schemes: &[(&str, &str)]) -> Scenario {
-    let station = "mn = {kind = \"station\"}";
-    let controller = "ctl = {kind = \"controller\", role = \"controller\"}";
-    let text = ROAM.replace(station, &format!("{station}\n{controller}"));
-    let text = text.replace("rate = \"54Mbit/s\"", "queue = \"100pkt\"\nrate = \"54Mbit/s\"");
-    let (before, after) = text.split_once("gap = \"").unwrap();
-    let (_, rest) = after.split_once('"').unwrap();
     let schemes = schemes.iter().map(|(name, keys)| {
         let fixed = "kind = \"sdn\", at = \"role:controller\", policy = \"spurious\", notification = \"2ms\"";
         format!("[schemes.{name}]\nsender = \"linux\"\nagents = [{{{fixed}{keys}}}]\n")
     });
-    scenario(&format!("{before}gap = \"{gap}\"{rest}{}", schemes.collect::<String>()))
+    let controller = [("nodes.ctl", "{kind = \"controller\", role = \"controller\"}"), ("events.0.gap", gap)];
+    set(&format!("{ROAM}{}", schemes.collect::<String>()), &[&controller[..], &ROOM].concat())
 }
 
 const KINDS: &[(&str, &str)] = &[

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::support::OUTAGE;
+use crate::support::{OUTAGE, set};
 use handfast_core::{Duration, Instant};
 use handfast_net::{Forwarder, Outbox, Port};
 use handfast_scenario::{Agent, AgentKind, Scenario};
@@ -11,12 +11,18 @@ use handfast_sim::{Control, Options, Plugins, RunError, RunResult, run_with};
 use handfast_wire::{Body, Packet, Payload};
 
 fn agent(kind: &str) -> Scenario {
-    let text = OUTAGE.replace("loss = 1e-3", "");
-    let mut scenario = crate::support::with(&text, "[schemes.help]\nsender = \"sack\"\n");
+    let mut scenario = with_agent(kind, "0");
+    scenario.events.clear();
+    scenario
+}
+
+/// The download with that loss on the radio, and the agent at the access point.
+fn with_agent(kind: &str, loss: &str) -> Scenario {
+    let changes = [("links.radio.loss", loss), ("schemes.help.sender", "sack")];
+    let mut scenario = set(OUTAGE, &changes);
     let ap = scenario.nodes.iter().position(|node| node.role.is_some()).unwrap();
     // The file knows the kinds that are built in; the model any.
     scenario.schemes[0].agents = vec![Agent { kind: AgentKind::Plugin(kind.to_owned()), at: vec![ap] }];
-    scenario.events.clear();
     scenario
 }
 
@@ -127,12 +133,8 @@ impl Forwarder for ThroughBytes {
 }
 
 fn through_bytes(wrong_after: Option<u64>) -> Result<RunResult, RunError> {
-    let text = OUTAGE.replace("loss = 1e-3", "loss = 0.01");
-    let mut scenario = crate::support::with(&text, "[schemes.help]\nsender = \"sack\"\n");
-    let ap = scenario.nodes.iter().position(|node| node.role.is_some()).unwrap();
-    scenario.schemes[0].agents = vec![Agent { kind: AgentKind::Plugin("bytes".to_owned()), at: vec![ap] }];
     run_agent(
-        &scenario,
+        &with_agent("bytes", "0.01"),
         &Plugins::new().with("bytes", Box::new(move |_, _, _, _| Box::new(ThroughBytes { wrong_after }))),
     )
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::{assert_golden, bytes, result, scenario};
+use crate::support::{assert_golden, bytes, result, scenario, set};
 use handfast_scenario::Scenario;
 use handfast_sim::{Options, RunResult};
 
@@ -60,7 +60,7 @@ fn roam() -> Scenario {
 
 /// The same with the flow the other way.
 fn upload() -> Scenario {
-    scenario(&ROAM.replace("from = \"cn\"\nto = \"mn\"", "from = \"mn\"\nto = \"cn\""))
+    set(ROAM, &[("flows.0.from", "mn"), ("flows.0.to", "cn")])
 }
 
 pub(crate) fn row(out: &mut String, name: &str, run: &RunResult) {
@@ -110,9 +110,10 @@ fn the_result_names_who_roamed_where_and_when() {
 
 #[test]
 fn without_a_gap_only_what_is_behind_the_switch_is_lost() {
-    let text = ROAM.replace("gap = \"1s\"\nphase = \"40ms\"", "gap = \"0s\"");
+    let at_once = [("events.0.gap", "0s"), ("events.0.phase", "0s")];
     // So few segments in flight that the queue loses none.
-    let run = result(&scenario(&(text + "[tcp]\ncwnd_clamp = \"60pkt\"\n")), "linux", 1);
+    let scenario = set(ROAM, &[&at_once[..], &[("tcp.cwnd_clamp", "60pkt")]].concat());
+    let run = result(&scenario, "linux", 1);
     // Two milliseconds of 1500 bytes at 20 Mbit/s are three or four segments, at each of two roams.
     assert!((6..=8).contains(&run.aggregate.lost_segments.unwrap()), "{:?}", run.aggregate);
     assert_eq!(run.aggregate.timeouts, Some(0));
@@ -133,13 +134,11 @@ fn nothing_passes_during_the_gap() {
 
 #[test]
 fn a_station_that_starts_elsewhere_is_found_there() {
-    let text = ROAM.replace("mn = {kind = \"station\"}", "mn = {kind = \"station\", ap = \"ap2\"}");
-    let text = text.split("[[events]]").next().unwrap();
-    let dead = text.replacen(
-        "between = [\"s1\", \"ap1\"]\nrate = \"1Gbit/s\"",
-        "between = [\"s1\", \"ap1\"]\nrate = \"1kbit/s\"",
-        1,
-    );
-    let run = result(&scenario(&dead), "linux", 1);
-    assert!(run.aggregate.goodput_bps > Some(18e6), "{run:?}");
+    let still = ROAM.split("[[events]]").next().unwrap();
+    let goodput = |at: &str| {
+        let dead = set(still, &[("nodes.mn.ap", at), ("links.s1-ap1.rate", "1kbit/s")]);
+        result(&dead, "linux", 1).aggregate.goodput_bps
+    };
+    assert!(goodput("ap2") > Some(18e6), "{:?}", goodput("ap2"));
+    assert!(goodput("ap1") < Some(1e3), "the control: {:?}", goodput("ap1"));
 }

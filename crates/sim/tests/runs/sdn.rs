@@ -3,23 +3,20 @@
 use std::fmt::Write;
 
 use crate::roams::{ROAM, row};
-use crate::support::{assert_golden, bytes, result, scenario};
+use crate::support::{assert_golden, bytes, result, set};
 use handfast_scenario::Scenario;
 use handfast_sim::Options;
 
+/// As in an access point: what is released at once must find room at the radio.
+pub(crate) const ROOM: [(&str, &str); 2] =
+    [("links.ap1-mn.queue", "100pkt"), ("links.ap2-mn.queue", "100pkt")];
+
 /// The roam of the plain switches, with a controller, and a transfer that comes to its end.
 fn roam(flow: &str) -> Scenario {
-    roam_with(|text| text.replace("[[events]]\nat = \"4s\"", &format!("{flow}\n[[events]]\nat = \"4s\"")))
+    roam_with(flow, &[])
 }
 
-fn roam_with(change: impl Fn(&str) -> String) -> Scenario {
-    let text = ROAM.replace(
-        "mn = {kind = \"station\"}",
-        "mn = {kind = \"station\"}\nctl = {kind = \"controller\", role = \"controller\"}",
-    );
-    let text = change(&text);
-    // As in an access point: what is released at once must find room there.
-    let text = text.replace("rate = \"54Mbit/s\"", "queue = \"100pkt\"\nrate = \"54Mbit/s\"");
+fn roam_with(flow: &str, changes: &[(&str, &str)]) -> Scenario {
     let mut schemes = String::new();
     let agents = [
         ("bare", "policy = \"bare\""),
@@ -40,7 +37,8 @@ fn roam_with(change: impl Fn(&str) -> String) -> Scenario {
             }
         }
     }
-    scenario(&(text + &schemes))
+    let controller = [("nodes.ctl", "{kind = \"controller\", role = \"controller\"}")];
+    set(&format!("{ROAM}{flow}\n{schemes}"), &[&controller[..], &ROOM, changes].concat())
 }
 
 /// Retransmitted, timeouts and lost; milliseconds.
@@ -81,9 +79,11 @@ fn what_the_controller_has_counted_is_in_the_result() {
 #[test]
 fn a_hole_before_the_roam_costs_no_more_than_a_hole() {
     // The captured repetition of a segment lost just before the roam has a newer timestamp than all that is held.
-    let text = "loss = {list = [6500]}\nrate = \"20Mbit/s\"";
+    let hole = roam_with("", &[("links.cn-s1.loss", "{list = [6500]}")]);
+    let whole = roam("");
     for scheme in ["spurious", "spurious-no-ts"] {
-        let run = result(&roam_with(|roam| roam.replace("rate = \"20Mbit/s\"", text)), scheme, 1).aggregate;
+        let run = result(&hole, scheme, 1).aggregate;
+        assert_ne!(run, result(&whole, scheme, 1).aggregate, "{scheme}: the hole is not there");
         let needless = run.retransmitted_segments.unwrap() - run.lost_segments.unwrap();
         assert!(needless <= 20, "{scheme}: {run:?}");
     }

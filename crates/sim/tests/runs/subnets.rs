@@ -1,22 +1,18 @@
 //! Layer-3 handovers: each access point is a subnet of its own, and a station keeps its address.
 
-use crate::support::{result, scenario};
+use crate::support::{result, set};
 use handfast_scenario::Scenario;
 
 const NETWORK: &str = include_str!("../../../../papers/sdn/network.toml");
 
 /// The paper's network, cut into subnets or not, the handover there and back.
 fn network(subnets: bool) -> Scenario {
-    let roams = "roams = {at = \"15s\", gap = {from = \"1.5s\", to = \"7s\"}, phase = \"random\"}";
-    let twice = "roams = {at = \"8s\", every = \"12s\", times = 3, gap = \"1s\"}";
-    assert!(NETWORK.contains(roams));
-    let top = format!("subnets = {subnets}\nduration = \"40s\"");
-    let text = NETWORK.replace(roams, twice).replace("duration = \"40s\"", &top);
+    let roams = "{at = \"8s\", every = \"12s\", times = 3, gap = \"1s\"}";
     // A second connection, from the other correspondent, that opens when the station is away from home.
-    scenario(
-        &(text
-            + "\n[[flows]]\nname = \"late\"\nfrom = \"cn2\"\nto = \"mn1\"\napp = {transfer = \"200kB\"}\nstart = \"11s\"\n"),
-    )
+    let late =
+        "[{name = \"late\", from = \"cn2\", to = \"mn1\", app = {transfer = \"200kB\"}, start = \"11s\"}]";
+    let subnets = subnets.to_string();
+    set(NETWORK, &[("generate.wlan.roams", roams), ("subnets", &subnets), ("flows", late)])
 }
 
 #[test]

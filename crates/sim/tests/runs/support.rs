@@ -42,6 +42,21 @@ pub(crate) fn scenario(text: &str) -> Scenario {
     Scenario::parse(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// The scenario in `text` with values set by path, as `--set` does. A path that leads nowhere is an error.
+#[track_caller]
+pub(crate) fn set(text: &str, changes: &[(&str, &str)]) -> Scenario {
+    let overrides: Vec<_> =
+        changes.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
+    Scenario::parse(text, "test.toml", &overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// `text` with `new` for each `old`, where no override can say it: a key that goes, a table that becomes another.
+#[track_caller]
+pub(crate) fn edited(text: &str, old: &str, new: &str) -> String {
+    assert!(text.contains(old), "the text lacks {old}");
+    text.replace(old, new)
+}
+
 /// [`OUTAGE`] or another text with lines added at its end.
 pub(crate) fn with(text: &str, more: &str) -> Scenario {
     scenario(&format!("{text}\n{more}"))

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::support::assert_golden;
+use crate::support::{OUTAGE, assert_golden, result, set};
 
 /// Losses per thousand packets, both ways.
 const LOSSES: [(&str, &str); 3] = [("0", "0"), ("1", "0.001"), ("20", "0.02")];
@@ -16,10 +16,9 @@ fn table() -> String {
     for profile in handfast_tcp::PROFILES {
         for (loss, probability) in LOSSES {
             for queue in QUEUES {
-                let text = crate::support::OUTAGE
-                    .replace("loss = 1e-3", &format!("loss = {probability}"))
-                    .replace("queue = \"50pkt\"", &format!("queue = \"{queue}pkt\""));
-                let run = crate::support::result(&crate::support::scenario(&text), profile.name, 1);
+                let room = format!("{queue}pkt");
+                let changes = [("links.radio.loss", probability), ("links.radio.queue", &room)];
+                let run = result(&set(OUTAGE, &changes), profile.name, 1);
                 let (all, millis) = (&run.aggregate, |s: Option<f64>| s.map_or(-1, |s| (s * 1000.0) as i64));
                 let known = |n: Option<u64>| n.expect("a simulation knows");
                 writeln!(

@@ -4,7 +4,7 @@ use handfast_scenario::Scenario;
 use handfast_sim::series::{DType, NoSeries};
 use handfast_sim::{Control, Options, RunError, run};
 
-use crate::support::{bytes, result, scenario};
+use crate::support::{bytes, edited, result, scenario, set};
 
 /// A host 10 ms from two access points; a station that goes from 54 Mbit/s and 4 ms to 6 Mbit/s and 50 ms.
 const VERTICAL: &str = r#"
@@ -63,9 +63,11 @@ fn vertical() -> Scenario {
     scenario(VERTICAL)
 }
 
-fn changed(old: &str, new: &str) -> Scenario {
-    assert!(VERTICAL.contains(old));
-    scenario(&VERTICAL.replace(old, new))
+/// With other values of the notification that tells, or that is lost.
+fn notified(scheme: &str, changes: &[(&str, &str)]) -> Scenario {
+    let paths: Vec<_> = changes.iter().map(|(key, _)| format!("schemes.{scheme}.agents.0.{key}")).collect();
+    let changes: Vec<_> = paths.iter().zip(changes).map(|(path, (_, value))| (&path[..], *value)).collect();
+    set(VERTICAL, &changes)
 }
 
 /// When ssthresh of the first flow, in segments, is which: its changes, in milliseconds.
@@ -99,7 +101,7 @@ fn a_notification_comes_before_the_first_data_and_one_way_over_the_new_link_afte
 
 #[test]
 fn its_own_delay_comes_on_top() {
-    let late = changed("at = \"role:mobile\"}", "at = \"role:mobile\", delay = \"20ms\"}");
+    let late = notified("told", &[("delay", "20ms")]);
     assert_eq!(thresholds(&late, "told"), [(49, 36), (1081, 50)]);
 }
 
@@ -107,23 +109,21 @@ fn its_own_delay_comes_on_top() {
 fn a_lost_notification_changes_nothing() {
     assert_eq!(thresholds(&vertical(), "deaf"), []);
     assert_eq!(result(&vertical(), "deaf", 1).flows, result(&vertical(), "sack", 1).flows);
-    let again = changed("loss = 1}", "loss = 0.9, repeat = 100, repeat_after = \"1ms\"}");
+    let again = notified("deaf", &[("loss", "0.9"), ("repeat", "100"), ("repeat_after", "1ms")]);
     assert_eq!(thresholds(&again, "deaf").last().unwrap().1, 50, "one of a hundred came through");
 }
 
 #[test]
 fn two_flows_share_what_they_are_told_of() {
-    let two = changed("to = \"mn\"\n[[events]]", "to = \"mn\"\ncount = 2\n[[events]]");
+    let two = set(VERTICAL, &[("flows.0.count", "2")]);
     let seen: Vec<_> = thresholds(&two, "told").into_iter().map(|(_, packets)| packets).collect();
     assert_eq!(seen, [18, 25]);
 }
 
 #[test]
 fn a_link_that_is_back_is_told_of() {
-    let handover = "do = \"handover\"\nstation = \"mn\"\nto = \"hsdpa\"\nmode = \"drain\"";
-    let text = VERTICAL.replace(handover, "do = \"outage\"\nlink = \"fast\"\ngap = \"1s\"");
-    let rules = "vho = [\"initial-ssthresh\", \"handoff-ssthresh\"]";
-    let at_once = scenario(&text.replace(rules, "vho = [\"retransmit\"]"));
+    let outage = ("events.0", "{at = \"1s\", do = \"outage\", link = \"fast\", gap = \"1s\"}");
+    let at_once = set(VERTICAL, &[outage, ("schemes.told.sender.vho", "[\"retransmit\"]")]);
     let stall = |scenario: &Scenario, scheme: &str| result(scenario, scheme, 1).handovers[0].stall_s.unwrap();
     // The notification is 14 ms on its way, and the segment as long.
     assert!((0.028..0.029).contains(&stall(&at_once, "told")), "{}", stall(&at_once, "told"));
@@ -132,27 +132,26 @@ fn a_link_that_is_back_is_told_of() {
 
 #[test]
 fn what_is_on_a_link_that_drains_arrives() {
-    let old = "from = \"cn\"\nto = \"mn\"";
-    for new in [old, "from = \"mn\"\nto = \"cn\""] {
+    for [from, to] in [["cn", "mn"], ["mn", "cn"]] {
         let mut gone = 0;
         // The window comes in a burst: somewhere in a round trip of 28 ms it is on the link.
         for at in (1000..1028).step_by(7) {
-            let text = VERTICAL.replace(old, new).replace("at = \"1s\"", &format!("at = \"{at}ms\""));
-            let all = result(&scenario(&text), "sack", 1).aggregate;
-            assert_eq!((all.lost_segments, all.timeouts), (Some(0), Some(0)), "{new}");
-            assert!(all.idle_s.unwrap() < 0.15, "{new}: {:?}", all.idle_s);
-            let drops = text.replace("mode = \"drain\"", "gap = \"0s\"");
-            gone += result(&scenario(&drops), "sack", 1).aggregate.lost_segments.unwrap();
+            let at = format!("{at}ms");
+            let changes = [("flows.0.from", from), ("flows.0.to", to), ("events.0.at", &at)];
+            let all = result(&set(VERTICAL, &changes), "sack", 1).aggregate;
+            assert_eq!((all.lost_segments, all.timeouts), (Some(0), Some(0)), "from {from}");
+            assert!(all.idle_s.unwrap() < 0.15, "from {from}: {:?}", all.idle_s);
+            let drops = set(&edited(VERTICAL, "mode = \"drain\"", "gap = \"0s\""), &changes);
+            gone += result(&drops, "sack", 1).aggregate.lost_segments.unwrap();
         }
-        assert!(gone > 4, "{new}: {gone}");
+        assert!(gone > 4, "from {from}: {gone}");
     }
 }
 
 #[test]
 fn who_comes_to_the_old_access_point_late_still_gets_by() {
     // With a long wire to the first access point packets are on it as the station goes.
-    let wire = "between = [\"s1\", \"wlan\"]\nrate = \"1Gbit/s\"\ndelay = ";
-    let far = changed(&format!("{wire}\"0s\""), &format!("{wire}\"5ms\""));
+    let far = set(VERTICAL, &[("links.s1-wlan.delay", "5ms")]);
     assert_eq!(result(&far, "sack", 1).aggregate.lost_segments, Some(0));
 }
 
@@ -175,9 +174,10 @@ fn through_the_wire_at_every_hop_nothing_changes() {
 
 #[test]
 fn a_controller_s_paths_do_not_drain() {
-    let text = VERTICAL.replace("[nodes]", "[nodes]\nctl = {kind = \"controller\", role = \"controller\"}");
-    let bare = "agents = [{kind = \"sdn\", at = \"role:controller\", policy = \"bare\"}]";
-    let scenario = scenario(&format!("{text}[schemes.sdn]\nsender = \"sack\"\n{bare}\n"));
+    let bare =
+        "{sender = \"sack\", agents = [{kind = \"sdn\", at = \"role:controller\", policy = \"bare\"}]}";
+    let controller = ("nodes.ctl", "{kind = \"controller\", role = \"controller\"}");
+    let scenario = set(VERTICAL, &[controller, ("schemes.sdn", bare)]);
     let scheme = scenario.scheme("sdn").unwrap();
     let failed = run(&scenario, scheme, &Options::default(), &Control::new(), &mut NoSeries);
     assert!(matches!(&failed, Err(RunError::Scenario(why)) if why.contains("drain")), "{failed:?}");

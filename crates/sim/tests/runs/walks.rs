@@ -1,16 +1,12 @@
 //! Stations that move: handovers that nobody wrote down.
 
-use crate::support::{result, scenario};
+use crate::support::{result, set};
 use handfast_scenario::Scenario;
 
 const WALK: &str = include_str!("../../../../scenarios/wifi-walk.toml");
 
 fn walk(changes: &[(&str, &str)]) -> Scenario {
-    let changed = changes.iter().fold(WALK.to_owned(), |text, (old, new)| {
-        assert!(text.contains(old), "{old}");
-        text.replace(old, new)
-    });
-    scenario(&changed)
+    set(WALK, changes)
 }
 
 #[test]
@@ -43,9 +39,8 @@ fn held_segments_shorten_the_stall_of_a_walk() {
 
 #[test]
 fn movement_is_drawn_from_the_seed_and_from_nothing_else() {
-    let still = "{linear = {towards = [55, 0], speed = \"2m/s\", then = \"bounce\"}}";
     let random = "{random-waypoint = {area = [[0, 0], [70, 5]], speed = \"8m/s\", slowest = \"4m/s\"}}";
-    let scenario = walk(&[(still, random)]);
+    let scenario = walk(&[("nodes.mn.mobility", random)]);
     let times = |scheme: &str, seed| -> Vec<_> {
         let run = result(&scenario, scheme, seed);
         run.handovers.iter().map(|handover| (handover.down_s.to_bits(), handover.to.clone())).collect()
