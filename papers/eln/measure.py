@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from handfast.studies.reproduce import NotRun, Run
+from handfast.studies.reproduce import NotRun, Run, required
 
 CAPS = ("20", "64")
 """The window at most, segments: ns-2's default, and one that fills the base station's queue."""
@@ -22,12 +22,12 @@ def throughput(run: Run) -> float | None:
 
 def reductions(run: Run) -> float | None:
     """How often the first flow's sender has reduced its window: fast retransmits and timeouts."""
-    return float(run.flow["fast_retransmits"] + run.flow["timeouts"])
+    return float(required(run.flow.measures.fast_retransmits) + required(run.flow.measures.timeouts))
 
 
 def share(run: Run) -> float | None:
     """The first flow's part of all that was delivered."""
-    sizes = [flow["delivered_bytes"] for flow in run.flows]
+    sizes = [required(flow.measures.delivered_bytes) for flow in run.flows]
     return float(sizes[0] / sum(sizes))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 
-from handfast.studies.reproduce import NotRun, Run
+from handfast.studies.reproduce import NotRun, Run, required
 
 NOTICE_S = 0.07
 """From an association's end or beginning until the controller knows (T0 to T1, T2 to T3), as in `network.toml`."""
@@ -70,7 +70,7 @@ def repeated(run: Run) -> float | None:
 
 def round_trip(run: Run) -> float:
     """The smoothed round-trip time at the end, seconds."""
-    return float(run.flow["srtt_s"])
+    return required(run.flow.measures.srtt_s)
 
 
 def expected_after_return(run: Run) -> float | None:
@@ -141,17 +141,17 @@ def given_up(run: Run) -> bool:
 
 def ended(run: Run) -> bool:
     """Whether the connection died."""
-    return run.result.flows[0].outcome not in ("open", "closed")
+    return run.flow.outcome not in ("open", "closed")
 
 
 def last_byte(run: Run) -> float:
     """From the new association to the last delivery, seconds."""
-    return float(run.flow["last_byte_s"]) - (run.handover.up_s or 0.0)
+    return required(run.flow.measures.last_byte_s) - (run.handover.up_s or 0.0)
 
 
 def death(run: Run) -> float:
     """From the new association to the end of the connection, seconds."""
-    return float(run.flow["end_s"]) - (run.handover.up_s or 0.0)
+    return required(run.flow.measures.end_s) - (run.handover.up_s or 0.0)
 
 
 def nothing_lost(run: Run) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from handfast import figures
 from handfast.curves import COLOURS
-from handfast.studies.reproduce import Run, Runs, mean_time, middle
+from handfast.studies.reproduce import Run, Runs, mean_time, middle, required
 from handfast.studies.reproduce.plot import bars, with_legend
 
 from .measure import FLOWS, SCHEMES, WIRE_S, goodput, lost, there, took
@@ -61,7 +61,7 @@ def start(runs: Runs) -> Figure:
 
 def _share(runs: Runs, link: str, count: str) -> float:
     run = runs.of("tcp", link=link, flows=count, packets="400")[0]
-    return 1e-6 * statistics.fmean(flow["limit_bps"] for flow in run.flows[: int(count)])
+    return 1e-6 * statistics.fmean(required(flow.measures.limit_bps) for flow in run.flows[: int(count)])
 
 
 def handovers_hsdpa(runs: Runs) -> Figure:

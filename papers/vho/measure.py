@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any
 
-from handfast.studies.reproduce import Run, Runs
+from handfast.results import Flow
+from handfast.studies.reproduce import Run, Runs, required
 
 SCHEMES = ("tcp", "qs", "iw10", "vho", "abest-vho")
 """Those of the paper, in its order. One that `network.toml` lacks is left out."""
@@ -36,9 +36,9 @@ def passed(run: Run, flow: str) -> float:
     return run.at("delivered_bytes", event.down_s, flow)
 
 
-def downloads(run: Run) -> list[Mapping[str, Any]]:
+def downloads(run: Run) -> Sequence[Flow]:
     """The mobile's flows, and not those beside them."""
-    return [flow for flow in run.flows if flow["flow"].startswith("download")]
+    return [flow for flow in run.flows if flow.flow.startswith("download")]
 
 
 def took(run: Run, packets: int, pick: Callable[[Iterable[float]], float] = max) -> float | None:
@@ -54,7 +54,7 @@ def took(run: Run, packets: int, pick: Callable[[Iterable[float]], float] = max)
 @cache
 def _times(run: Run, packets: int) -> list[float | None]:
     """Of each flow; kept, since a claim asks in its medians, its checks and its figure."""
-    return [_took(run, flow["flow"], packets) for flow in downloads(run)]
+    return [_took(run, flow.flow, packets) for flow in downloads(run)]
 
 
 def _took(run: Run, flow: str, packets: int) -> float | None:
@@ -68,16 +68,17 @@ def _took(run: Run, flow: str, packets: int) -> float | None:
 
 def goodput(run: Run) -> float | None:
     """Payload over the time from the opening to the last byte: mean of the flows, Mbit/s."""
-    flows = downloads(run)
-    spans = [flow["last_byte_s"] - flow["start_s"] for flow in flows if flow["last_byte_s"] is not None]
+    flows = [flow.measures for flow in downloads(run)]
+    spans = [flow.last_byte_s - required(flow.start_s) for flow in flows if flow.last_byte_s is not None]
     if len(spans) < len(flows):
         return None
-    return statistics.fmean(8e-6 * flow["delivered_bytes"] / span for flow, span in zip(flows, spans, strict=True))
+    rates = (8e-6 * required(flow.delivered_bytes) / span for flow, span in zip(flows, spans, strict=True))
+    return statistics.fmean(rates)
 
 
 def lost(run: Run) -> float | None:
     """Segments of the downloads that the network lost."""
-    return float(sum(flow["lost_segments"] for flow in downloads(run)))
+    return float(sum(required(flow.measures.lost_segments) for flow in downloads(run)))
 
 
 def repeated(run: Run) -> float | None:

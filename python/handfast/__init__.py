@@ -15,15 +15,18 @@ from handfast.commands import common, compare, doctor, fidelity, peers, report, 
 from handfast.commands import listing as list  # noqa: A004 (the command line's word; nothing here makes lists)
 from handfast.comparison import Comparison, read
 from handfast.errors import HandfastError, InputError, MissingRequirementError
+from handfast.measures import FlowMeasures, Measures
 from handfast.picture import Picture
-from handfast.results import Document, Flow, Handover, Measures, Result, document, read_document
+from handfast.results import Document, Environment, Flow, Handover, Result, document, read_document
 from handfast.sweeps import Sweep
 from handfast.vocabulary import Vocabulary
 
 __all__ = [
     "Comparison",
     "Document",
+    "Environment",
     "Flow",
+    "FlowMeasures",
     "HandfastError",
     "Handover",
     "InputError",

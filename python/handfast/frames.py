@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from handfast.errors import MissingRequirementError, unknown
-from handfast.results import MEASURES, Measures, Result
+from handfast.measures import MEASURES, Measures
+from handfast.results import Result
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +31,7 @@ def flows(result: Result) -> Iterator[Row]:
     """A row for each flow of a run."""
     for flow in result.flows:
         ends = {"flow": flow.flow, "from": flow.source, "to": flow.target, "outcome": flow.outcome}
-        yield {**_what(result), **ends, "first_byte_s": flow.first_byte_s, **_figures(flow.measures)}
+        yield {**_what(result), **ends, "first_byte_s": flow.measures.first_byte_s, **_figures(flow.measures)}
 
 
 def handovers(result: Result) -> Iterator[Row]:

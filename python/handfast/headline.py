@@ -139,7 +139,7 @@ def _repeated(runs: Sequence[Result]) -> tuple[float, str] | None:
 
 
 def _repeats_cost(run: Result) -> float | None:
-    sent = [flow.segments_sent for flow in run.flows]
+    sent = [flow.measures.data_segments_sent for flow in run.flows]
     repeats, rate = run.aggregate.retransmitted_segments, run.aggregate.goodput_bps
     if not repeats or not rate or None in sent:
         return None

@@ -77,7 +77,8 @@ def _why(down_s: float, flow: Flow, passage: Passage, measure: str) -> str:
     """Why the figure of an outage is missing."""
     if measure == "time_to_full_rate_s" and passage.stall_s is not None:
         # A flow that had delivered nothing has no rate to come back to.
-        fresh = flow.first_byte_s is None or flow.first_byte_s >= down_s
+        first_byte_s = flow.measures.first_byte_s
+        fresh = first_byte_s is None or first_byte_s >= down_s
         return NOTHING if fresh else NEVER
     return NEVER
 

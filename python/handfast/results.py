@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from handfast import _handfast
 from handfast.errors import InputError
+from handfast.measures import FlowMeasures, Measures, number
 
 SIM, LAB = "sim", "lab"
 """The backends."""
@@ -19,57 +20,11 @@ SCHEMA = 1
 """The version of `result.json` this package reads and writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measures:
-    """The figures that a flow has, and all flows of a run together."""
-
-    stall_s: float | None = None
-    """From a link's return to the first new data at the receiving application, seconds; the mean over outages."""
-    goodput_bps: float | None = None
-    """New bytes delivered, from the first to the last one (of any flow), bits per second."""
-    limit_bps: float | None = None
-    """What senders that knew everything could have delivered, bits per second."""
-    time_to_full_rate_s: float | None = None
-    """From a link's return to 90 % of the rate before, seconds; the mean over outages."""
-    retransmitted_segments: int | None = None
-    """Segments with payload that were repeated; the sum over flows."""
-    timeouts: int | None = None
-    """Expiries of the retransmission timer; the sum over flows."""
-    spurious_timeouts: int | None = None
-    """Timeouts that the sender found spurious; the sum over flows."""
-    lost_segments: int | None = None
-    """Segments with payload that the network lost; the sum over flows."""
-    delivered_bytes: int | None = None
-    """New bytes delivered to the receiving application; the sum over flows."""
-    idle_s: float | None = None
-    """The longest time without a delivery, seconds; the longest of all flows."""
-    cwnd_mean_pkt: float | None = None
-    """The congestion window in full segments, weighted by time; the mean over flows."""
-    cwnd_min_pkt: float | None = None
-    """The smallest congestion window in full segments; the smallest of all flows."""
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Take the known names from a JSON object; all others are in `Result.raw`."""
-        return cls(**{name: _number(data, name, optional=True) for name in MEASURES})
-
-
-def _number(data: Mapping[str, Any], name: str, *, optional: bool = False) -> Any:  # noqa: ANN401 (int or float, as it came)
-    value = data.get(name) if optional else data[name]
-    if (value is None and optional) or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise ValueError(f"{name}: {value!r} is no number")
-
-
 def _text(data: Mapping[str, Any], name: str, *, optional: bool = False) -> Any:  # noqa: ANN401 (str, or None where that may be)
     value = data.get(name) if optional else data[name]
     if isinstance(value, str) or (value is None and optional):
         return value
     raise ValueError(f"{name}: {value!r} is no text")
-
-
-MEASURES: tuple[str, ...] = tuple(entry.name for entry in fields(Measures))
-"""The names of the figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +35,11 @@ class Flow:
     """Its name."""
     outcome: str
     """`not-started`, `open`, `closed`, or why the connection died."""
-    measures: Measures
+    measures: FlowMeasures
     source: str | None = None
     """Who sends."""
     target: str | None = None
     """Who receives."""
-    first_byte_s: float | None = None
-    """When the first byte was delivered, seconds from the run's start."""
-    segments_sent: int | None = None
-    """Segments with payload that the sender sent, repeats included."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -96,11 +47,9 @@ class Flow:
         return cls(
             _text(data, "flow"),
             _text(data, "outcome"),
-            Measures.from_json(data),
+            FlowMeasures.from_json(data),
             _text(data, "from", optional=True),
             _text(data, "to", optional=True),
-            _number(data, "first_byte_s", optional=True),
-            _number(data, "data_segments_sent", optional=True),
         )
 
 
@@ -117,7 +66,7 @@ class Passage:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read an entry of a handover's `flows`."""
-        stall, full = (_number(data, name, optional=True) for name in ("stall_s", "time_to_full_rate_s"))
+        stall, full = (number(data, name, optional=True) for name in ("stall_s", "time_to_full_rate_s"))
         return cls(_text(data, "flow"), stall, full)
 
 
@@ -150,11 +99,38 @@ class Handover:
             station=_text(data, "station"),
             link=_text(data, "link"),
             to=_text(data, "to", optional=True),
-            down_s=_number(data, "down_s"),
-            up_s=_number(data, "up_s", optional=True),
-            stall_s=_number(data, "stall_s", optional=True),
-            time_to_full_rate_s=_number(data, "time_to_full_rate_s", optional=True),
+            down_s=number(data, "down_s"),
+            up_s=number(data, "up_s", optional=True),
+            stall_s=number(data, "stall_s", optional=True),
+            time_to_full_rate_s=number(data, "time_to_full_rate_s", optional=True),
             flows=tuple(map(Passage.from_json, data.get("flows", ()))),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where a run in the lab was done, and how exactly."""
+
+    problems: tuple[str, ...] = ()
+    """Why the run does not count, a sentence each."""
+    kernel: str | None = None
+    processor: str | None = None
+    cores: int | None = None
+    realtime: bool | None = None
+    """Whether the packet loop had real-time priority."""
+    lateness_p99_s: float | None = None
+    """How late 99 % of the frames left at most, seconds."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read a run's `environment`."""
+        return cls(
+            tuple(data.get("problems", ())),
+            _text(data, "kernel", optional=True),
+            _text(data, "processor", optional=True),
+            number(data, "cores", optional=True),
+            data.get("realtime"),
+            number(data, "lateness_p99_s", optional=True),
         )
 
 
@@ -182,8 +158,8 @@ class Result:
     handovers: tuple[Handover, ...]
     controller: Mapping[str, int] | None
     """What an SDN controller has counted; None without one, and where it was started again."""
-    problems: tuple[str, ...]
-    """Why the run does not count, a sentence each."""
+    environment: Environment | None
+    """Of the lab; None in the simulator."""
     raw: str = field(repr=False)
     """The run object as it came, JSON."""
 
@@ -191,6 +167,11 @@ class Result:
     def row(self) -> str:
         """What tables and charts call it."""
         return row(self.scheme, self.backend)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why the run does not count, a sentence each."""
+        return self.environment.problems if self.environment is not None else ()
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -201,14 +182,14 @@ class Result:
             scenario_hash=_text(data, "scenario_hash"),
             scheme=_text(data, "scheme"),
             backend=_text(data, "backend"),
-            seed=_number(data, "seed"),
+            seed=number(data, "seed"),
             valid=data["valid"] is True,
-            duration_s=_number(data, "duration_s"),
+            duration_s=number(data, "duration_s"),
             aggregate=Measures.from_json(data["aggregate"]),
             flows=tuple(map(Flow.from_json, data["flows"])),
             handovers=tuple(map(Handover.from_json, data["handovers"])),
             controller=data.get("controller"),
-            problems=tuple((data.get("environment") or {}).get("problems", ())),
+            environment=Environment.from_json(data["environment"]) if data.get("environment") else None,
             raw=text,
         )
 

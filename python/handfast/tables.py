@@ -20,7 +20,7 @@ class Column:
     """One figure of the table."""
 
     measure: str
-    """The name in `results.Measures`."""
+    """The name in `measures.Measures`."""
     header: str
     short: str
     """The header where there is little room."""

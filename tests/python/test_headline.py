@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from handfast import bundle, headline
-from handfast.results import Flow, Handover, Measures, Passage, Result
+from handfast.measures import FlowMeasures, Measures
+from handfast.results import Flow, Handover, Passage, Result
 from test_tables import EMPTY
 
 
@@ -20,7 +21,7 @@ def run(scheme: str, mbps: float, seed: int = 1, stall: float | None = None, lim
         retransmitted_segments=10,
     )
     gone = () if stall is None else (Handover("s", "radio", None, 3.0, 5.0, stall, 1.0, (Passage("f", stall, 1.0),)),)
-    flow = Flow("f", "open", aggregate, segments_sent=1010)
+    flow = Flow("f", "open", FlowMeasures(data_segments_sent=1010))
     return replace(EMPTY, scheme=scheme, seed=seed, aggregate=aggregate, flows=(flow,), handovers=gone)
 
 

@@ -139,8 +139,9 @@ def test_a_reader_sets_the_pace() -> None:
 def test_settings_of_a_scheme_reach_the_kernel() -> None:
     text = flow("").text + '\n[schemes.bare]\nsender = {profile = "linux", timestamps = false, mss = "1000B"}'
     run = hf.parse(text, "pair.toml").run("bare", backend="lab")
-    sent = json.loads(run.raw)["flows"][0]["data_segments_sent"]
+    sent = run.flows[0].measures.data_segments_sent
     assert run.aggregate.delivered_bytes is not None
+    assert sent is not None
     # Without timestamps a full segment carries all 1000 bytes.
     assert run.aggregate.delivered_bytes / sent == pytest.approx(1000, rel=0.1)
 

@@ -218,4 +218,4 @@ def test_ns2s_own_quick_start_is_in_slow_start_afterwards() -> None:
     """What the script sets alike makes the difference that docs/explanation/peers.md says."""
     options = {"at": "0.5", "ssthresh": "own"}
     own = ns2.Task(shipped.file(quick_start.SCRIPT), options, "reduced", 1, 1.0).run()
-    assert json.loads(own.raw)["aggregate"]["delivered_segments"] == [695]
+    assert ns2.facts(own)["delivered_segments"] == [695]

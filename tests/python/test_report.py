@@ -17,8 +17,9 @@ import pytest
 
 from conftest import OUTAGE, SCHEMES, Command, files
 from handfast import bundle, curves, figures, page
+from handfast.measures import Measures
 from handfast.page import charts
-from handfast.results import Measures, Result
+from handfast.results import Result
 from test_tables import EMPTY
 
 EVIL = "<script>alert(1)</script>"

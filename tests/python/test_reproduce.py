@@ -276,6 +276,12 @@ def test_a_verdict_needs_checks_that_hold_and_a_control_that_does_not() -> None:
     assert [word(True, False), word(True, True), word(False, False)] == ["holds", "fails", "fails"]
 
 
+def test_a_figure_that_a_run_lacks_makes_the_claim_one_that_is_not_run() -> None:
+    assert reproduce.required(0) == 0
+    with pytest.raises(reproduce.NotRun, match="lacks a figure"):
+        reproduce.required(None)
+
+
 def test_the_shipped_papers_can_be_read() -> None:
     for key in reproduce.known():
         loaded = paper.load(key)

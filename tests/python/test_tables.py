@@ -11,7 +11,8 @@ import pytest
 from conftest import Command
 from handfast import bundle, outages, readings, tables
 from handfast.cli.table import MAX_FLOWS
-from handfast.results import Flow, Handover, Measures, Passage, Result
+from handfast.measures import FlowMeasures, Measures
+from handfast.results import Flow, Handover, Passage, Result
 
 EMPTY = Result.from_json(
     json.dumps(
@@ -36,9 +37,8 @@ NONE = Measures()
 
 def run(*passages: Passage, aggregate: Measures = NONE, first_byte_s: float | None = 1.0) -> Result:
     """A run with one outage, from 6 s to 8 s, and a flow for each of these."""
-    flows = tuple(
-        Flow(one.flow, "open", Measures(goodput_bps=1e6, delivered_bytes=9), "a", "b", first_byte_s) for one in passages
-    )
+    measures = FlowMeasures(goodput_bps=1e6, delivered_bytes=9, first_byte_s=first_byte_s)
+    flows = tuple(Flow(one.flow, "open", measures, "a", "b") for one in passages)
     outage = Handover("phone", "radio", None, 6.0, 8.0, None, None, passages)
     return replace(EMPTY, aggregate=aggregate, flows=flows, handovers=(outage,))
 
@@ -62,7 +62,7 @@ def test_one_flow_that_never_recovers_leaves_the_others_their_figures() -> None:
         (run(Passage("f", None, None)), "never"),
         (run(Passage("f", 0.5, None)), "never"),
         (run(Passage("f", 0.5, None), first_byte_s=9.0), "–"),
-        (replace(run(), flows=(Flow("f", "open", Measures()),)), "–"),
+        (replace(run(), flows=(Flow("f", "open", FlowMeasures()),)), "–"),
     ],
     ids=["nothing came", "too slow", "it began behind the outage", "it was not there"],
 )

@@ -11,6 +11,7 @@ import pytest
 import handfast as hf
 from conftest import OUTAGE, SCHEMES, Command
 from handfast import machine
+from handfast.measures import MEASURES
 
 
 def test_list(handfast: Command) -> None:
@@ -85,7 +86,9 @@ def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_every_measure_of_the_core_has_a_field() -> None:
     run = json.loads(hf.load(OUTAGE).run("reno").raw)
     # With fewer than two flows there is no fairness to speak of; it stays in the document.
-    assert set(hf.results.MEASURES) == set(run["aggregate"]) - {"fairness"}
+    assert set(MEASURES) == set(run["aggregate"]) - {"fairness"}
+    names = {"flow", "from", "to", "outcome"}
+    assert {entry.name for entry in dataclasses.fields(hf.FlowMeasures)} == set(run["flows"][0]) - names
 
 
 def test_a_scenario_error_points_at_the_line() -> None:

@@ -26,7 +26,7 @@ class Bound:
 
     @property
     def measure(self) -> str:
-        """The name in `results.Measures`."""
+        """The name in `measures.Measures`."""
         return self.column.measure
 
     def holds(self, error: Error) -> bool:

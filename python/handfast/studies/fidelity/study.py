@@ -11,7 +11,7 @@ from typing import Any
 from handfast import __version__, api, bundle, series, tasks
 from handfast.engine import Progress, execute
 from handfast.frames import Tabular
-from handfast.results import LAB, SIM, Result
+from handfast.results import LAB, SIM, Environment, Result
 from handfast.store import write_whole
 from handfast.studies.fidelity.bounds import BOUNDS, SHARE, Bound, Compared, Summary, compare, summarise
 from handfast.studies.fidelity.draw import KINDS, Case, Drops, Reorder, Trouble, scenario
@@ -179,12 +179,12 @@ def write(made: Study, out: Path) -> None:
 
 def _environment(rows: Iterable[Row]) -> Mapping[str, Any]:
     """What the kernel was, from the first run."""
-    found = next((json.loads(row.lab.raw)["environment"] for row in rows), None) or {}
-    return {name: found.get(name) for name in ("kernel", "processor", "cores", "realtime")}
+    found = next((row.lab.environment for row in rows), None) or Environment()
+    return {name: getattr(found, name) for name in ("kernel", "processor", "cores", "realtime")}
 
 
 def _row(row: Row) -> Mapping[str, Any]:
-    case, environment = row.case, json.loads(row.lab.raw)["environment"]
+    case, environment = row.case, row.lab.environment
     return {
         "case": case.number,
         "kind": case.kind,
@@ -201,7 +201,7 @@ def _row(row: Row) -> Mapping[str, Any]:
         "valid": row.counts,
         "attempts": row.attempts,
         "problems": list(row.lab.problems),
-        "lateness_p99_s": environment["lateness_p99_s"],
+        "lateness_p99_s": environment.lateness_p99_s if environment is not None else None,
         "metrics": {name: _compared(one) for name, one in row.metrics.items()},
         "within": row.within if row.counts else None,
     }

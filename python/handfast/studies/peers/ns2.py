@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from handfast.errors import HandfastError, MissingRequirementError
 from handfast.results import Result
@@ -77,6 +77,12 @@ class Control:
                 process.kill()
             out, err = process.communicate()
             return process.returncode, out, err
+
+
+def facts(run: Result) -> Mapping[str, Any]:
+    """All that the script of a run has printed; what has the name of a measure is in `aggregate` too."""
+    found: Mapping[str, Any] = json.loads(run.raw)["aggregate"]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def _segments(run: Result) -> int:
 
 
 def _counted(run: Result) -> tuple[int, ...]:
-    return tuple(json.loads(run.raw)["aggregate"]["delivered_segments"])
+    return tuple(ns2.facts(run)["delivered_segments"])
 
 
 def document(made: Study) -> str:

@@ -2,7 +2,7 @@
 
 from handfast.studies.reproduce.paper import Claim, Claims, Paper, known, load, need
 from handfast.studies.reproduce.runner import OUT, Order, Outcome, document, exit_code, reproduce
-from handfast.studies.reproduce.runs import Figure, Run, Runs, mean_time, medians, middle, pairs, values
+from handfast.studies.reproduce.runs import Figure, Run, Runs, mean_time, medians, middle, pairs, required, values
 from handfast.studies.reproduce.verdict import (
     Check,
     Control,
@@ -49,6 +49,7 @@ __all__ = [
     "no_less",
     "pairs",
     "reproduce",
+    "required",
     "values",
     "within",
 ]

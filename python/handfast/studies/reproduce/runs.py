@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from handfast import series, sweeps
 from handfast.errors import InputError
-from handfast.results import Handover, Measures, Result
+from handfast.measures import Measures
+from handfast.results import Flow, Handover, Result
 from handfast.studies.reproduce.verdict import MIN_SEEDS, Measured, NotRun, median
 
 if TYPE_CHECKING:
@@ -46,20 +46,19 @@ class Run:
         """The first one: figures of handovers come from runs with one each."""
         return self.result.handovers[0]
 
-    @cached_property
-    def flows(self) -> Sequence[Mapping[str, Any]]:
-        """Its flows, as `result.json` has them (docs/reference/results.md)."""
-        flows: Sequence[Mapping[str, Any]] = json.loads(self.result.raw)["flows"]
-        return flows
+    @property
+    def flows(self) -> Sequence[Flow]:
+        """Its flows, in the scenario's order."""
+        return self.result.flows
 
     @property
-    def flow(self) -> Mapping[str, Any]:
+    def flow(self) -> Flow:
         """Its first flow."""
-        return self.flows[0]
+        return self.result.flows[0]
 
     def column(self, name: str, flow: str | None = None) -> npt.NDArray[np.float64]:
         """A column of a flow's series (of the first, unless told), with NaN where there is no value."""
-        frame = _series_of(self)[flow or self.flow["flow"]]
+        frame = _series_of(self)[flow or self.flow.flow]
         return frame[name].cast(float).fill_null(float("nan")).to_numpy()
 
     def at(self, name: str, time_s: float, flow: str | None = None) -> float:
@@ -137,6 +136,16 @@ def of_cells(name: str, cells: Sequence[sweeps.Cell], results: Sequence[Result],
     ]
 
 
+T = TypeVar("T")
+
+
+def required(figure: T | None) -> T:
+    """A figure that the claim cannot do without."""
+    if figure is None:
+        raise NotRun("a run lacks a figure: its backend does not know it, or nothing was there to measure")
+    return figure
+
+
 Figure = Callable[[Run], float | None]
 
 
@@ -155,9 +164,9 @@ def medians(
 
 def mean_time(run: Run) -> float:
     """From start to the last byte, mean over the flows of a run, seconds."""
-    if any(flow["outcome"] != "closed" for flow in run.flows):
+    if any(flow.outcome != "closed" for flow in run.flows):
         raise NotRun("a flow has not finished")
-    return statistics.fmean(flow["last_byte_s"] - flow["start_s"] for flow in run.flows)
+    return statistics.fmean(required(flow.measures.last_byte_s) - required(flow.measures.start_s) for flow in run.flows)
 
 
 def values(runs: Iterable[Run], figure: Figure) -> list[float | None]:
