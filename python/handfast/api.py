@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from handfast import _handfast, shipped, sweeps, tasks
 from handfast.engine import Progress
-from handfast.errors import InputError, unknown
+from handfast.errors import InputError, refuse_unknown
 from handfast.results import SIM, Result
 from handfast.values import Overrides, pairs
 
@@ -66,9 +66,7 @@ class Scenario:
     def choose(self, schemes: Sequence[str] | None) -> list[str]:
         """Check the names of schemes and profiles; None means all schemes, in file order."""
         names = [*self.schemes, *(name for name, _ in _handfast.profiles() if name not in self.schemes)]
-        for name in schemes or ():
-            if name not in names:
-                raise unknown(f"there is no scheme and no profile called {name!r}", name, names)
+        refuse_unknown(schemes or (), names, "scheme and no profile called")
         if not schemes and not self.schemes:
             raise InputError(
                 f"{self.origin}: the file has no scheme; add one, such as [schemes.sack], or name a profile "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from handfast import _handfast, api, comparison, machine, vocabulary
 from handfast.engine import Progress
-from handfast.errors import unknown
+from handfast.errors import refuse_unknown
 from handfast.results import SIM, Result
 from handfast.values import Overrides
 
@@ -146,8 +146,7 @@ def peers(
     """A figure here and in ns-2: `eln` or `quick-start` (`handfast peers`); the latter has no schemes and seeds."""
     from handfast.studies import peers as bench
 
-    if figure not in PEERS:
-        raise unknown(f"there is no figure {figure!r} with a peer", figure, PEERS)
+    refuse_unknown([figure], PEERS, "figure", more=" with a peer")
     if figure == "eln":
         order = bench.order(schemes, seeds, quick=quick, jobs=jobs, out=Path(out) if out is not None else None)
         made = bench.study(order, progress)

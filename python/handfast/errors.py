@@ -39,6 +39,16 @@ def unknown(said: str, name: str, known: Iterable[str]) -> InputError:
     return InputError(f"{said}{hint}; there are: {', '.join(names) or 'none'}")
 
 
+def refuse_unknown(
+    names: Iterable[str], known: Iterable[str], what: str, *, has: str = "there is", more: str = ""
+) -> None:
+    """Raise for the first of `names` that is not `known`: "there is no WHAT 'x'MORE; there are: …"."""
+    every = list(known)
+    for name in names:
+        if name not in every:
+            raise unknown(f"{has} no {what} {name!r}{more}", name, every)
+
+
 __all__ = [
     "DONE",
     "FAILED",
@@ -48,5 +58,6 @@ __all__ = [
     "InputError",
     "MissingRequirementError",
     "ScenarioError",
+    "refuse_unknown",
     "unknown",
 ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handfast.curves import MAX_FLOWS, Chart, Drawing, columns_within, draw
-from handfast.errors import InputError, unknown
+from handfast.errors import InputError, refuse_unknown
 from handfast.store import staged
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def one(bundle: Bundle, name: str) -> Figure:
     if not drawing.charts:
         raise InputError(f"{bundle.directory}: no time series, so there is nothing to draw")
     charts = {chart.kind.key: chart for chart in drawing.charts}
-    if name not in (OVERVIEW, *charts):
-        raise unknown(f"there is no figure {name!r} of these runs", name, [OVERVIEW, *charts])
+    refuse_unknown([name], [OVERVIEW, *charts], "figure", more=" of these runs")
     with style():
         return _overview(drawing) if name == OVERVIEW else _single(drawing, charts[name], COLUMN_IN)
 

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from handfast.errors import MissingRequirementError, unknown
+from handfast.errors import MissingRequirementError, refuse_unknown
 from handfast.measures import MEASURES, Measures
 from handfast.results import Result
 
@@ -74,10 +74,8 @@ class Tabular:
 
         tables = self._tables()
         name = of or next(iter(tables))
-        if name not in tables:
-            raise unknown(f"there is no table {name!r}", name, tables)
-        if kind not in KINDS:
-            raise unknown(f"there is no kind of frame {kind!r}", kind, KINDS)
+        refuse_unknown([name], tables, "table")
+        refuse_unknown([kind], KINDS, "kind of frame")
         frame = pl.DataFrame(list(tables[name]()), infer_schema_length=None)
         return frame if kind == "polars" else _pandas(frame)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from handfast import _handfast, lab
 from handfast.engine import Runnable, Task
-from handfast.errors import unknown
+from handfast.errors import refuse_unknown
 from handfast.lab import capacity
 from handfast.lab.plan import Plan
 from handfast.results import BACKENDS, LAB
@@ -35,9 +35,7 @@ def task(
 
 def check(backends: Sequence[str], scenarios: Iterable[Scenario], schemes: Sequence[str] | None) -> None:
     """Raise before anything runs where a backend is unknown, not available here, or cannot run a scheme."""
-    for backend in backends:
-        if backend not in BACKENDS:
-            raise unknown(f"there is no backend called {backend!r}", backend, BACKENDS)
+    refuse_unknown(backends, BACKENDS, "backend called")
     if LAB in backends:
         lab.require()
         for scenario in scenarios:

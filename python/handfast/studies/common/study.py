@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from handfast import shipped, stats, sweeps
 from handfast.engine import Progress
-from handfast.errors import unknown
+from handfast.errors import refuse_unknown
 from handfast.frames import Tabular
 from handfast.results import Result
 from handfast.stats import Summary
@@ -174,18 +174,13 @@ def _plan(group: Group) -> Plan:
 
 
 def _groups(names: Sequence[str] | None) -> list[Group]:
-    known = {group.key: group for group in GROUPS}
-    for name in names or ():
-        if name not in known:
-            raise unknown(f"there is no group {name!r}", name, known)
+    refuse_unknown(names or (), [group.key for group in GROUPS], "group")
     return [group for group in GROUPS if not names or group.key in names]
 
 
 def _schemes(names: Sequence[str] | None) -> list[str]:
     every = schemes()
-    for name in names or ():
-        if name not in every:
-            raise unknown(f"the common table has no scheme {name!r}", name, every)
+    refuse_unknown(names or (), every, "scheme", has="the common table has")
     return [name for name in every if not names or name in names]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from handfast import api, curves, figures, shipped, stats
 from handfast.engine import Progress, Task, execute
-from handfast.errors import InputError, unknown
+from handfast.errors import InputError, refuse_unknown
 from handfast.frames import Tabular
 from handfast.results import SIM, Result
 from handfast.stats import Summary
@@ -68,9 +68,7 @@ class Order:
     out: Path = OUT / "eln"
 
     def __post_init__(self) -> None:
-        strange = [name for name in self.schemes if name not in SCHEMES]
-        if strange:
-            raise unknown(f"ns-2 has no scheme {strange[0]!r} for this figure", strange[0], SCHEMES)
+        refuse_unknown(self.schemes, SCHEMES, "scheme", has="ns-2 has", more=" for this figure")
         if max(self.seeds) > MAX_SEED or min(self.seeds) < 1:
             raise InputError(f"seeds are streams of ns-2's generator here, from 1 to {MAX_SEED}")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handfast import api, shipped, sweeps
-from handfast.errors import InputError, unknown
+from handfast.errors import InputError, refuse_unknown, unknown
 from handfast.results import BACKENDS, SIM
 from handfast.studies.reproduce.runs import Runs
 from handfast.studies.reproduce.verdict import Finding
@@ -177,9 +177,7 @@ def _seeds(path: Path, count: object) -> tuple[int, ...]:
 
 
 def _backends(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    for name in names:
-        if name not in BACKENDS:
-            raise unknown(f"{path}: there is no backend called {name!r}", name, BACKENDS)
+    refuse_unknown(names, BACKENDS, "backend called", has=f"{path}: there is")
     return tuple(names)
 
 
@@ -206,8 +204,7 @@ class Paper:
         """
         wanted = {name if name.startswith(f"{self.key}-") else f"{self.key}-{name}" for name in names}
         known = [claim.id for claim in self.claims.all]
-        for name in sorted(wanted - set(known)):
-            raise unknown(f"{self.key} has no claim {name!r}", name, known)
+        refuse_unknown(sorted(wanted), known, "claim", has=f"{self.key} has")
         if wanted:
             return [claim for claim in self.claims.all if claim.id in wanted]
         return [claim for claim in self.claims.all if beyond or not claim.beyond]
@@ -221,8 +218,7 @@ def known() -> list[str]:
 def load(key: str, directories: Sequence[Path] | None = None) -> Paper:
     """The paper called `key`."""
     found = {directory.name: directory for directory in directories or shipped.papers()}
-    if key not in found:
-        raise unknown(f"there is no paper {key!r}", key, found)
+    refuse_unknown([key], found, "paper")
     claims = _module(found[key]).CLAIMS
     if not isinstance(claims, Claims) or claims.key != key:
         raise InputError(f"{found[key] / CLAIMS}.py: CLAIMS is not the claims of {key!r}")
