@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use handfast_plan::address::address_of;
+use handfast_plan::address::Addresses;
 use handfast_results::report::{FlowFacts, Inputs, RunFacts};
 use handfast_scenario::{FlowId, NodeId};
 
@@ -91,7 +91,7 @@ fn flow(inputs: &Inputs<'_>, outcome: &Outcome, id: FlowId) -> FlowFacts {
         fast_retransmits: count(|totals| totals.fast_retransmits)
             .or_else(|| alone(&["TcpExtTCPSackRecovery", "TcpExtTCPRenoRecovery"])),
         data_segments_sent: count(|totals| Some(totals.data_segments)),
-        lost_segments: Some(lost(outcome, flow.from, flow.to, id)),
+        lost_segments: Some(lost(inputs, outcome, id)),
         cwnd_mean_pkt: sent.cwnd_mean,
         cwnd_min_pkt: sent.cwnd_min,
         srtt: sent.totals.and_then(|totals| totals.srtt),
@@ -109,8 +109,9 @@ fn counted(counters: &Counters, name: &str) -> u64 {
 }
 
 /// Segments with payload on the way to the flow's port that never arrived whole.
-fn lost(outcome: &Outcome, from: NodeId, to: NodeId, id: FlowId) -> u64 {
-    let (from, to) = (address_of(from), SocketAddr::new(address_of(to), port_of(id)));
+fn lost(inputs: &Inputs<'_>, outcome: &Outcome, id: FlowId) -> u64 {
+    let (flow, addresses) = (&inputs.scenario.flows[id], Addresses::of(inputs.scenario));
+    let (from, to) = (addresses.ip_of(flow.from), SocketAddr::new(addresses.ip_of(flow.to), port_of(id)));
     let keys = outcome.moved.looped.lost.iter();
     keys.filter(|((source, goal), _)| source.ip() == from && *goal == to).map(|(_, lost)| lost).sum()
 }
