@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use handfast_core::{Duration, Instant};
+use handfast_plan::address::Addresses;
 use handfast_plan::association::{Associations, News};
 use handfast_plan::timeline::Timeline;
 use handfast_scenario::{NodeId, Scenario, Sdn};
@@ -185,7 +186,7 @@ fn is_loss(error: &io::Error) -> bool {
 
 fn line(scenario: &Scenario, News { station, ap, epoch, began, .. }: News) -> String {
     let event = if began { "associated" } else { "disassociated" };
-    let (station, ap) = (mac_text(station), &scenario.nodes[ap].name);
+    let (station, ap) = (mac_text(Addresses::of(scenario).mac_of(station)), &scenario.nodes[ap].name);
     format!("{}\n", json!({"event": event, "station": station, "ap": ap, "epoch": epoch}))
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use handfast_plan::address::address_of;
+use handfast_plan::address::Addresses;
 use handfast_results::metrics::{self, Scope, Values};
 use handfast_results::report::{FlowFacts, Inputs, RunFacts, secs};
 use handfast_scenario::{FlowId, NodeId};
@@ -95,7 +95,7 @@ fn flow(inputs: &Inputs<'_>, outcome: &Outcome, id: FlowId) -> FlowFacts {
             .with(metrics::SPURIOUS_TIMEOUTS, spurious)
             .with(metrics::FAST_RETRANSMITS, fast)
             .with(metrics::DATA_SEGMENTS, count(|totals| Some(totals.data_segments)))
-            .with(metrics::LOST, Some(lost(outcome, flow.from, flow.to, id)))
+            .with(metrics::LOST, Some(lost(inputs, outcome, id)))
             .with(metrics::CWND_MEAN, sent.cwnd_mean)
             .with(metrics::CWND_MIN, sent.cwnd_min)
             .with(metrics::SRTT, secs(sent.totals.and_then(|totals| totals.srtt))),
@@ -113,8 +113,9 @@ fn counted(counters: &Counters, name: &str) -> u64 {
 }
 
 /// Segments with payload on the way to the flow's port that never arrived whole.
-fn lost(outcome: &Outcome, from: NodeId, to: NodeId, id: FlowId) -> u64 {
-    let (from, to) = (address_of(from), SocketAddr::new(address_of(to), port_of(id)));
+fn lost(inputs: &Inputs<'_>, outcome: &Outcome, id: FlowId) -> u64 {
+    let (flow, addresses) = (&inputs.scenario.flows[id], Addresses::of(inputs.scenario));
+    let (from, to) = (addresses.ip_of(flow.from), SocketAddr::new(addresses.ip_of(flow.to), port_of(id)));
     let keys = outcome.moved.looped.lost.iter();
     keys.filter(|((source, goal), _)| source.ip() == from && *goal == to).map(|(_, lost)| lost).sum()
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_core::Instant;
 use handfast_plan::Paths;
-use handfast_plan::address::{address_of, mac_of};
+use handfast_plan::address::Addresses;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{self, ChannelId, Topology};
 use handfast_scenario::{AgentKind, FlowId, NodeId, Scenario, Scheme};
@@ -267,12 +267,13 @@ impl Node {
         let node = &scenario.nodes[id];
         let forwards = node.kind.forwards();
         let (kernel, settings) = (settings.is_some(), settings.unwrap_or_default());
+        let addresses = Addresses::of(scenario);
         Self {
             name: node.name.clone(),
             forwards,
             kernel,
-            address: address_of(id).to_string(),
-            mac: mac_text(id),
+            address: addresses.ip_of(id).to_string(),
+            mac: mac_text(addresses.mac_of(id)),
             peers: peers(scenario, topology, id),
             forwarding: if forwards { forwarding(scenario, topology, id) } else { Vec::new() },
             settings: settings.sysctls,
@@ -282,8 +283,8 @@ impl Node {
 }
 
 /// As text.
-pub(crate) fn mac_text(node: NodeId) -> String {
-    mac_of(node).map(|byte| format!("{byte:02x}")).join(":")
+pub(crate) fn mac_text(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 fn peers(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Peer> {
@@ -292,10 +293,12 @@ fn peers(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Peer> {
         id if id == flow.to => Some(flow.from),
         _ => None,
     });
+    let addresses = Addresses::of(scenario);
     let peer = |other: NodeId| {
         let out = topology.towards(id, topology.goal(other))?;
         let interface = interface_of(scenario, out as ChannelId);
-        Some(Peer { address: address_of(other).to_string(), mac: mac_text(other), interface })
+        let (address, mac) = (addresses.ip_of(other).to_string(), mac_text(addresses.mac_of(other)));
+        Some(Peer { address, mac, interface })
     };
     others.filter_map(peer).collect::<BTreeSet<_>>().into_iter().collect()
 }
@@ -303,9 +306,11 @@ fn peers(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Peer> {
 /// The simulator's routes: the ends of flows, by the shortest way.
 fn forwarding(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Forwarding> {
     let ends: BTreeSet<NodeId> = scenario.flows.iter().flat_map(|flow| [flow.from, flow.to]).collect();
+    let addresses = Addresses::of(scenario);
     let entry = |end: NodeId| {
         let out = topology.towards(id, topology.goal(end)).filter(|_| end != id)?;
-        Some(Forwarding { mac: mac_text(end), interface: interface_of(scenario, out as ChannelId) })
+        let mac = mac_text(addresses.mac_of(end));
+        Some(Forwarding { mac, interface: interface_of(scenario, out as ChannelId) })
     };
     ends.into_iter().filter_map(entry).collect()
 }

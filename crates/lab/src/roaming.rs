@@ -7,7 +7,7 @@
 use std::thread;
 
 use handfast_core::{Duration, Instant};
-use handfast_plan::address::mac_of;
+use handfast_plan::address::Addresses;
 use handfast_plan::timeline::{Change, Timeline};
 use handfast_plan::topology::{ChannelId, Topology};
 use handfast_scenario::{NodeId, Scenario};
@@ -67,6 +67,7 @@ impl Roaming {
     /// Where an interface is missing.
     pub(crate) fn open(scenario: &Scenario, nodes: &[Netns], turns: &[Turn]) -> Result<Self, LabError> {
         let mut this = Self { orders: Vec::new(), tables: Vec::new() };
+        let addresses = Addresses::of(scenario);
         let mut table_of = vec![None; nodes.len()];
         for Turn { at, station, ways } in turns {
             for &(bridge, out) in ways {
@@ -80,7 +81,7 @@ impl Roaming {
                 };
                 table_of[bridge] = Some(table);
                 let port = index_of(&interface_of(scenario, out)).tried(what)?;
-                this.orders.push((*at, mac_of(*station), table, port));
+                this.orders.push((*at, addresses.mac_of(*station), table, port));
             }
         }
         Ok(this)

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
 use handfast_core::{Duration, Instant};
-use handfast_plan::address::{address_of, mac_of};
+use handfast_plan::address::Addresses;
 use handfast_plan::limit::segment_size;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::channel;
@@ -106,6 +106,7 @@ pub(crate) struct Moved {
 struct Lab<'a> {
     scenario: &'a Scenario,
     scheme: &'a Scheme,
+    addresses: Addresses,
     ends: Ends,
     hub: Netns,
     nodes: Vec<Netns>,
@@ -122,7 +123,8 @@ impl<'a> Lab<'a> {
         let open = |name: &String| Netns::open(name).tried(|| format!("namespace {name}"));
         let nodes = spaces.nodes.iter().map(open).collect::<Result<_, _>>()?;
         let association_socket = spaces.association_socket.clone();
-        let lab = Self { scenario, scheme, ends, hub: open(&spaces.hub)?, nodes, association_socket };
+        let (addresses, hub) = (Addresses::of(scenario), open(&spaces.hub)?);
+        let lab = Self { scenario, scheme, addresses, ends, hub, nodes, association_socket };
         lab.turn_offloads_off()?;
         Ok(lab)
     }
@@ -298,11 +300,15 @@ impl<'a> Lab<'a> {
         let jobs: Vec<_> = flows.map(job).collect();
         let out = layout.paths.forward[jobs.first()?.id].first()?;
         let peers: BTreeSet<NodeId> = jobs.iter().map(|job| job.flow.to).collect();
+        let addresses = &self.addresses;
         Some(Host {
             space: &self.nodes[node],
             interface: interface_of(self.scenario, *out as usize),
-            identity: Identity { mac: mac_of(node), addresses: vec![address_of(node)] },
-            neighbours: peers.into_iter().map(|peer| (address_of(peer), mac_of(peer))).collect(),
+            identity: Identity { mac: addresses.mac_of(node), addresses: vec![addresses.ip_of(node)] },
+            neighbours: peers
+                .into_iter()
+                .map(|peer| (addresses.ip_of(peer), addresses.mac_of(peer)))
+                .collect(),
             config: &self.scheme.sender,
             segment: segment_size(self.scheme).0 as f64,
             jobs,
@@ -310,7 +316,7 @@ impl<'a> Lab<'a> {
     }
 
     fn address(&self, flow: FlowId) -> SocketAddr {
-        (address_of(self.scenario.flows[flow].to), port_of(flow)).into()
+        (self.addresses.ip_of(self.scenario.flows[flow].to), port_of(flow)).into()
     }
 
     fn goal(&self, flow: FlowId, mss: u16, settings: &Settings) -> Goal {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use handfast_assist::sdn::{self, AccessPoint, ApId, Channel, Config, ControlPlane, Departure, Notice, What};
 use handfast_core::{Duration, Instant};
 use handfast_net::{Port, SwitchPass, SwitchSetup};
-use handfast_plan::address::{mac_of, node_of};
+use handfast_plan::address::Addresses;
 use handfast_plan::association::{Associations, News};
 use handfast_plan::fabric::{Fabric, datapath_of, port_no};
 use handfast_plan::topology::channel;
@@ -55,6 +55,7 @@ impl Control {
         fabric: &Fabric,
         ports: impl Fn(NodeId) -> usize,
         associations: &Associations,
+        addresses: &Addresses,
         timer: Timer,
     ) -> Self {
         let setup = |&node: &NodeId| {
@@ -63,11 +64,11 @@ impl Control {
         };
         let switches = fabric.switches.iter().map(setup);
         let channel = Channel { delay: agent.control_delay, rate: Some(agent.control_rate) };
-        let mut plane = ControlPlane::new(Instant::ZERO, config(agent, fabric), switches, channel);
+        let mut plane = ControlPlane::new(Instant::ZERO, config(agent, fabric, addresses), switches, channel);
         for News { at, station, ap, epoch, began } in associations.news(agent.notification, agent.news) {
             let Some(number) = fabric.number_of(ap) else { continue };
             let what = if began { What::Associated } else { What::Disassociated };
-            let notice = Notice { station: mac_of(station), ap: ApId(number as u32), epoch, what };
+            let notice = Notice { station: addresses.mac_of(station), ap: ApId(number as u32), epoch, what };
             plane.announce(at, notice);
         }
         let numbers = (0..).zip(&fabric.access_points).map(|(number, at)| (at.ap, ApId(number)));
@@ -84,11 +85,11 @@ impl Control {
 
     /// A station leaves; `delivered`: what the link to it has delivered in all. Its access point counts what it was given in
     /// this association, and tells it with the news.
-    fn left(&mut self, now: Instant, station: NodeId, ap: NodeId, delivered: u64) {
+    fn left(&mut self, now: Instant, station: NodeId, mac: EthAddr, ap: NodeId, delivered: u64) {
         let (Some(on_air), Some(&ap)) = (&mut self.on_air, self.access_points.get(&ap)) else { return };
         let OnAir { epoch, before } = *on_air.entry(station).or_default();
         let what = What::Delivered(delivered - before);
-        self.plane.announce(now + self.notification, Notice { station: mac_of(station), ap, epoch, what });
+        self.plane.announce(now + self.notification, Notice { station: mac, ap, epoch, what });
     }
 
     /// It is associated again.
@@ -122,7 +123,7 @@ impl Control {
     }
 }
 
-fn config(agent: &Sdn, of: &Fabric) -> Config {
+fn config(agent: &Sdn, of: &Fabric, addresses: &Addresses) -> Config {
     let policy = match agent.policy {
         SdnPolicy::Bare => sdn::Policy::Bare,
         SdnPolicy::Spurious => sdn::Policy::Spurious,
@@ -153,7 +154,7 @@ fn config(agent: &Sdn, of: &Fabric) -> Config {
         access_points,
         routes: of.routes.iter().map(route).collect(),
         next: of.routes.iter().map(next).collect(),
-        hosts: of.hosts.iter().map(|&(host, switch)| (mac_of(host), datapath_of(switch))).collect(),
+        hosts: of.hosts.iter().map(|&(host, switch)| (addresses.mac_of(host), datapath_of(switch))).collect(),
     };
     let mut config = Config::new(policy, release, fabric);
     config.hold_expiry = agent.hold_expiry;
@@ -164,8 +165,8 @@ fn config(agent: &Sdn, of: &Fabric) -> Config {
 }
 
 /// The frame in which a packet travels between the switches.
-fn framed(packet: Packet) -> Packet {
-    let mac = |address| node_of(address).map_or(EthAddr::default(), |node| mac_of(node as usize));
+fn framed(addresses: &Addresses, packet: Packet) -> Packet {
+    let mac = |ip| addresses.find(ip).map_or(EthAddr::default(), |id| addresses.mac(id));
     let ethernet = Some(Ethernet { dst: mac(packet.dst), src: mac(packet.src), vlan: None });
     Packet { ethernet, ..packet }
 }
@@ -180,7 +181,7 @@ impl Network {
             control.came(station, delivered);
             return;
         }
-        control.left(now, station, ap, delivered);
+        control.left(now, station, self.addresses.mac_of(station), ap, delivered);
         let deadline = control.plane.deadline();
         self.queue.arm(&mut control.timer, deadline);
     }
@@ -188,7 +189,8 @@ impl Network {
     /// A packet has come to a switch that a controller commands.
     #[cold]
     pub(crate) fn switch(&mut self, now: Instant, switch: usize, port: Port, passing: Passing) {
-        let (packet, in_port) = (framed(self.packet(passing.handle)), PortNo(port_no(port.0)));
+        let (packet, in_port) =
+            (framed(&self.addresses, self.packet(passing.handle)), PortNo(port_no(port.0)));
         if let Some(control) = &mut self.control
             && let Some(pass) = control.plane.pass(now, switch, in_port, &packet)
         {

@@ -2,7 +2,6 @@
 
 use handfast_core::Instant;
 use handfast_net::{Forward, Forwarder, Outbox, Port};
-use handfast_plan::address::node_of;
 use handfast_plan::topology::Goal;
 use handfast_scenario::NodeId;
 use handfast_wire::tcp::Segment;
@@ -113,7 +112,7 @@ impl Network {
 
     /// Takes a packet from a plug-in. Its loss would be that of the side that has its source address and port.
     pub(crate) fn admit(&mut self, mut packet: Packet) -> Passing {
-        let sides = node_of(packet.src).and_then(|node| self.ports.get(node as usize));
+        let sides = self.addresses.node_of(packet.src).and_then(|node| self.ports.get(node as usize));
         let origin = match (&packet.body, sides) {
             (Body::Tcp(segment), Some(sides)) => {
                 sides.get(usize::from(segment.src_port.wrapping_sub(FIRST_PORT)))
@@ -121,16 +120,20 @@ impl Network {
             _ => None,
         };
         let origin = origin.copied().unwrap_or(NO_ORIGIN);
-        let goal = node_of(packet.dst).map_or(Goal::nowhere(), |node| self.topology.goal(node as usize));
+        let goal = self
+            .addresses
+            .node_of(packet.dst)
+            .map_or(Goal::nowhere(), |node| self.topology.goal(node as usize));
         let len = packet.ip_len();
         match (
             self.sides.get(origin as usize),
             std::mem::replace(&mut packet.body, Body::Tcp(Segment::EMPTY)),
         ) {
             (Some(side), Body::Tcp(segment))
-                if side.addresses(&segment) && packet == side.packet(Segment::EMPTY) =>
+                if side.addresses(&segment) && packet == side.packet(&self.addresses, Segment::EMPTY) =>
             {
-                self.packets.insert(segment, len, origin, goal, |segment| side.packet(segment))
+                self.packets
+                    .insert(segment, len, origin, goal, |segment| side.packet(&self.addresses, segment))
             }
             (_, body) => self.packets.insert_whole(Packet { body, ..packet }, origin, goal),
         }

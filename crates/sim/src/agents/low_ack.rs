@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use handfast_assist::sdn::{ApId, Notice, What};
 use handfast_core::{BitRate, Bytes, Dbm, Duration, Instant};
-use handfast_plan::address::mac_of;
+use handfast_plan::address::Addresses;
 use handfast_plan::association::Associations;
 use handfast_plan::fabric::Fabric;
 use handfast_plan::timeline::Outage;
@@ -41,7 +41,7 @@ impl LowAcks {
     }
 
     /// A station leaves; its access point does not know. It was heard just now.
-    fn left(&mut self, now: Instant, scenario: &Scenario, outage: &Outage) {
+    fn left(&mut self, now: Instant, scenario: &Scenario, addresses: &Addresses, outage: &Outage) {
         let Some((station, ap)) = scenario.radio(outage.goes) else { return };
         let Some(&epoch) = self.ends.get(&(station, now)) else { return };
         let Some(&number) = self.numbers.get(&ap) else { return };
@@ -55,7 +55,8 @@ impl LowAcks {
             None => (Physical::G, rate_of(direction.rate)),
         };
         let low = LowAck::new(self.frames, self.silence, failure(physical, rate, attempts), now);
-        let notice = Notice { station: mac_of(station), ap: number, epoch, what: What::Disassociated };
+        let notice =
+            Notice { station: addresses.mac_of(station), ap: number, epoch, what: What::Disassociated };
         self.watched.insert(channel(outage.goes, end), (low, notice));
     }
 
@@ -82,7 +83,7 @@ impl Network {
         if let Some(control) = &mut self.control
             && let Some(low_acks) = &mut control.low_acks
         {
-            low_acks.left(now, scenario, outage);
+            low_acks.left(now, scenario, &self.addresses, outage);
         }
     }
 

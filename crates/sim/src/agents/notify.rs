@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use handfast_assist::vho::{Config, Correspondent, Notifier, Told};
 use handfast_core::{BitRate, Instant, Stream};
-use handfast_plan::address::{address_of, node_of};
+use handfast_plan::address::Addresses;
 use handfast_plan::association::Radios;
 use handfast_plan::timeline::Outage;
 use handfast_plan::topology::{ChannelId, channel};
@@ -80,11 +80,11 @@ impl Notifiers {
     }
 
     /// The next message that leaves by `now`, and where.
-    fn due(&mut self, now: Instant) -> Option<(NodeId, Packet)> {
+    fn due(&mut self, now: Instant, addresses: &Addresses) -> Option<(NodeId, Packet)> {
         self.of.iter_mut().find_map(|(&node, station)| {
             let (to, told) = station.notifier.due(now)?;
             let body = Body::Other { protocol: PROTOCOL, payload: Payload::Bytes(told.emit()) };
-            Some((node, Packet { body, ..Packet::tcp(address_of(node), to, Segment::EMPTY) }))
+            Some((node, Packet { body, ..Packet::tcp(addresses.ip_of(node), to, Segment::EMPTY) }))
         })
     }
 }
@@ -149,13 +149,14 @@ impl Network {
                 *count = count.saturating_add(1);
             }
         }
-        let of = |(node, flows)| Correspondent { address: address_of(node as usize), flows };
+        let of = |(node, flows)| Correspondent { address: self.addresses.ip_of(node as usize), flows };
         flows.into_iter().map(of).collect()
     }
 
     /// Sends what is due.
     fn send_notifications(&mut self, now: Instant) {
-        while let Some((node, packet)) = self.notifiers.as_mut().and_then(|all| all.due(now)) {
+        while let Some((node, packet)) = self.notifiers.as_mut().and_then(|all| all.due(now, &self.addresses))
+        {
             let passing = self.admit(packet);
             self.pass(now, node, passing);
         }
@@ -179,7 +180,7 @@ impl Network {
     pub(crate) fn notified(&mut self, now: Instant, node: NodeId, handle: Handle) {
         let told = self.packets.whole(handle).and_then(|packet| match &packet.body {
             Body::Other { protocol: PROTOCOL, payload } => {
-                Some((node_of(packet.src)?, Notification::parse(&payload.to_bytes())?))
+                Some((self.addresses.node_of(packet.src)?, Notification::parse(&payload.to_bytes())?))
             }
             _ => None,
         });

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use handfast_core::Instant;
-use handfast_plan::address::node_of;
 use handfast_scenario::NodeId;
 use handfast_wire::Advertisement;
 
@@ -31,7 +30,7 @@ impl Network {
     /// RFC 5944 §2.4.2: an advertisement of somebody else than before means that the station has moved. While an old link is
     /// still there (make before break) both are heard: the station's own access point counts.
     fn hear(&mut self, now: Instant, node: NodeId, agent: Ipv4Addr) {
-        let sender = node_of(agent.into());
+        let sender = self.addresses.node_of(agent.into());
         let mut ports = self.topology.ports(node).iter().filter(|port| Some(port.neighbour) == sender);
         if !ports.any(|port| self.topology.is_in_use(port.out as usize / 2)) {
             return;

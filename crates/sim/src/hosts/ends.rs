@@ -75,7 +75,7 @@ impl Network {
         };
         let index = usize::from(segment.dst_port.wrapping_sub(FIRST_PORT));
         let id = self.ports[node].get(index).map(|&id| id as usize);
-        let Some(id) = id.filter(|&id| self.sides[id].expects(*src, segment)) else {
+        let Some(id) = id.filter(|&id| self.sides[id].expects(self.addresses.node_of(*src), segment)) else {
             return self.lose(handle);
         };
         if let Some(option) = *quick_start {
@@ -131,10 +131,11 @@ impl Network {
         let goal = side.path.goal;
         if side.addresses(&segment) {
             let len = Packet::tcp_len(ANY_ADDRESS, &segment);
-            self.packets.insert(segment, len, id as u32, goal, |segment| side.packet(segment))
+            self.packets
+                .insert(segment, len, id as u32, goal, |segment| side.packet(&self.addresses, segment))
         } else {
             // The ports that its endpoint was told by an agent in the path.
-            self.packets.insert_whole(side.packet(segment), id as u32, goal)
+            self.packets.insert_whole(side.packet(&self.addresses, segment), id as u32, goal)
         }
     }
 

@@ -1,12 +1,11 @@
 //! One end of a flow: an application on a TCP endpoint.
 
 use std::mem::offset_of;
-use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Instant, SeqNum};
-use handfast_plan::address::{address_of, node_of};
+use handfast_plan::address::Addresses;
 use handfast_plan::topology::Goal;
 use handfast_results::meter::WindowMeter;
 use handfast_tcp::{Config, Death, Endpoint, Event, State};
@@ -113,10 +112,10 @@ impl Side {
         self.is_open().then_some(&mut self.endpoint)
     }
 
-    /// Whether a segment that comes from `src` is from the other end.
-    pub(crate) fn expects(&self, src: IpAddr, segment: &Segment) -> bool {
+    /// Whether a segment that comes from node `src` is from the other end.
+    pub(crate) fn expects(&self, src: Option<u32>, segment: &Segment) -> bool {
         let Path { goal, local_port, remote_port, .. } = self.path;
-        node_of(src) == Some(goal.node) && (segment.src_port, segment.dst_port) == (remote_port, local_port)
+        src == Some(goal.node) && (segment.src_port, segment.dst_port) == (remote_port, local_port)
     }
 
     /// Whether it goes to the other end, as far as its ports say.
@@ -126,8 +125,9 @@ impl Side {
     }
 
     /// The packet in which a segment goes to the other end.
-    pub(crate) fn packet(&self, segment: Segment) -> Packet {
-        Packet::tcp(address_of(self.path.node as usize), address_of(self.path.goal.node as usize), segment)
+    pub(crate) fn packet(&self, addresses: &Addresses, segment: Segment) -> Packet {
+        let Path { node, goal, .. } = self.path;
+        Packet::tcp(addresses.ip_of(node as usize), addresses.ip_of(goal.node as usize), segment)
     }
 
     #[inline]
@@ -275,12 +275,9 @@ mod tests {
     #[test]
     fn it_takes_what_the_other_end_sends_and_nothing_else() {
         let side = receiver();
-        assert!(side.expects(address_of(7), &segment(5001, 80)));
+        assert!(side.expects(Some(7), &segment(5001, 80)));
         for (node, src_port, dst_port) in [(6, 5001, 80), (7, 5002, 80), (7, 5001, 81)] {
-            assert!(
-                !side.expects(address_of(node), &segment(src_port, dst_port)),
-                "{node} {src_port} {dst_port}"
-            );
+            assert!(!side.expects(Some(node), &segment(src_port, dst_port)), "{node} {src_port} {dst_port}");
         }
     }
 

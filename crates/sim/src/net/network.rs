@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use handfast_core::Instant;
 use handfast_net::{Link, Outbox};
+use handfast_plan::address::Addresses;
 use handfast_plan::topology::{ChannelId, Topology};
 use handfast_scenario::{LinkId, NodeId};
 use handfast_wire::Packet;
@@ -63,6 +64,7 @@ pub(crate) struct Network {
     pub(crate) queue: EventQueue,
     pub(crate) packets: Packets,
     pub(crate) topology: Topology,
+    pub(crate) addresses: Addresses,
     pub(crate) channels: Vec<Channel>,
     /// For each channel whether packets fly; empty where none does.
     pub(crate) ways: Vec<Way>,
@@ -141,7 +143,7 @@ impl Network {
             let &Label { origin, corrupted, .. } = self.packets.label(handle);
             let side = &self.sides[origin as usize];
             let segment = self.packets.segment(handle, (side.path.local_port, side.path.remote_port));
-            Packet { corrupted, ..side.packet(segment) }
+            Packet { corrupted, ..side.packet(&self.addresses, segment) }
         })
     }
 

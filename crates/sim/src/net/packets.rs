@@ -285,7 +285,7 @@ impl Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use handfast_plan::address::address_of;
+    use handfast_plan::address::Addresses;
     use handfast_wire::tcp::SackBlock;
 
     fn segment(len: u32) -> Segment {
@@ -297,11 +297,12 @@ mod tests {
     }
 
     fn around(segment: Segment) -> Packet {
-        Packet::tcp(address_of(0), address_of(3), segment)
+        let addresses = Addresses::new(4);
+        Packet::tcp(addresses.ip_of(0), addresses.ip_of(3), segment)
     }
 
     fn insert(packets: &mut Packets, segment: Segment) -> Handle {
-        let len = Packet::tcp_len(address_of(0), &segment);
+        let len = Packet::tcp_len(Addresses::new(1).ip_of(0), &segment);
         packets.insert(segment, len, 5, Goal::nowhere(), around).handle
     }
 

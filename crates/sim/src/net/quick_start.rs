@@ -84,7 +84,8 @@ impl Network {
         let passing = match option {
             None => self.admit_own(id, segment),
             Some(option) => {
-                let mut packet = Packet { quick_start: Some(option), ..side.packet(segment) };
+                let mut packet =
+                    Packet { quick_start: Some(option), ..side.packet(&self.addresses, segment) };
                 if let Some(link) = self.quick_start.as_mut().and_then(|routers| routers.link(node, out)) {
                     packet.hop_limit -= 1;
                     link.on_packet(now, rate, &mut packet);

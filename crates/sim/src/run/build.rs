@@ -8,7 +8,7 @@ use handfast_assist::snoop::{self, Snoop};
 use handfast_core::{Duration, Instant, SeqNum, Stream};
 use handfast_net::{Forwarder, Outbox, Port};
 use handfast_plan::Paths;
-use handfast_plan::address::address_of;
+use handfast_plan::address::Addresses;
 use handfast_plan::association::Associations;
 use handfast_plan::fabric::Fabric;
 use handfast_plan::timeline::Timeline;
@@ -79,6 +79,7 @@ pub(crate) fn network(
         subnets: scenario.subnets,
         fits_cache: fits_cache(ends.ports.len(), scenario.links.len() * 2),
         end: Instant::MAX,
+        addresses: Addresses::of(scenario),
         failed: None,
         topology,
     };
@@ -246,7 +247,7 @@ fn attach_agents(
                 (AgentKind::Snoop(given), _) => snoop(*given, radio_ports(network, scenario, node)),
                 (AgentKind::Eln(given), _) => {
                     let radio = radio_ports(network, scenario, node);
-                    base_station(*given, radio, node, stream).map_err(wrong)?
+                    base_station(*given, radio, network.addresses.ip_of(node), stream).map_err(wrong)?
                 }
                 (_, Some(maker)) => maker(scenario, agent, node, stream),
                 (_, None) => return Err(wrong(format!("the simulator has no agent of kind `{kind}`"))),
@@ -279,10 +280,10 @@ fn snoop(given: handfast_scenario::Snoop, radio: Vec<Port>) -> Box<dyn Forwarder
 fn base_station(
     given: handfast_scenario::Eln,
     radio: Vec<Port>,
-    node: NodeId,
+    address: IpAddr,
     mut stream: Stream,
 ) -> Result<Box<dyn Forwarder>, String> {
-    let IpAddr::V4(address) = address_of(node) else { return Err("advertisements are of IPv4".to_owned()) };
+    let IpAddr::V4(address) = address else { return Err("advertisements are of IPv4".to_owned()) };
     let first = Instant::ZERO + Duration::from_nanos(1 + stream.below(given.advertisement.as_nanos()));
     let config = eln::Config { advertisement: given.advertisement, ..eln::Config::default() };
     Ok(Box::new(BaseStation::new(config, address, radio, first)))
@@ -320,7 +321,7 @@ fn attach_controller(
     let associations = Associations::new(scenario, timeline);
     let timer = Timer::new(rank, Machine::Agent(CONTROL));
     let ports = |node| network.topology.ports(node).len();
-    let mut control = Control::new(sdn, &fabric, ports, &associations, timer);
+    let mut control = Control::new(sdn, &fabric, ports, &associations, &network.addresses, timer);
     for (id, &node) in control.nodes().iter().enumerate() {
         help(network, node, Helper::Switch(id as u32), &scenario.nodes[node].name)?;
     }
