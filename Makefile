@@ -11,6 +11,7 @@
 # make docs     the documentation as a site: out/docs/site/index.html; works offline, search included
 # make package  the operator's package: handfastd as .deb and as a tarball, into out/dist
 # make notebook runs the tutorial's notebook again and keeps what it prints
+# make metrics  what follows from the table of metrics: Python types, docs/reference/results.md
 # make wheels   wheels for pip and uvx, which need no compiler, into out/dist
 # make clean    removes what the others made
 
@@ -29,7 +30,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo package notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-campus picture common docs clean
+.PHONY: demo package metrics notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-campus picture common docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -83,6 +84,9 @@ package: target/release/handfastd
 
 notebook: $(VENV)/.dev
 	$(BIN)/python tools/make-notebook
+
+metrics: $(VENV)/.built
+	$(BIN)/python tools/make-metrics
 
 wheels: $(VENV)/.made
 	tools/make-wheels out/dist

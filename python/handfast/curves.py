@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, TypeVar
 
-from handfast import series
+from handfast import _handfast, series
 from handfast.bundle import Bundle
 from handfast.outages import Absence, absences
 from handfast.results import Result, by_row
@@ -44,14 +45,19 @@ class Kind:
     """Whether a value holds until the next sample; else it grows from one sample to the next."""
 
 
-FLOW_KINDS = (
-    Kind("delivered", "Delivered to the receiving application", "delivered", "MB", "delivered_bytes", 1e-6, False),
-    Kind("cwnd", "Congestion window", "cwnd", "pkt", "cwnd_pkt"),
-    Kind("ssthresh", "Slow-start threshold", "ssthresh", "pkt", "ssthresh_pkt"),
-    Kind("rtt", "Smoothed round-trip time", "smoothed RTT", "ms", "srtt_s", 1e3),
-    Kind("rto", "Retransmission timeout", "RTO", "s", "rto_s"),
-)
-QUEUE_KIND = Kind("queue", "Fullest queue", "queue", "pkt", "queue_pkt")
+FIRST = "delivered"
+"""The chart that stands above all others."""
+
+
+def _kinds(table: str) -> tuple[Kind, ...]:
+    """The curves of a table of time series."""
+    (series,) = [one for one in json.loads(_handfast.metrics())["series"] if one["name"] == table]
+    kinds = [Kind(**column["curve"], column=column["name"]) for column in series["columns"] if column["curve"]]
+    return tuple(sorted(kinds, key=lambda kind: kind.key != FIRST))
+
+
+FLOW_KINDS = _kinds("flows")
+(QUEUE_KIND,) = _kinds("queues")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The figures of a result: what they are called and what they mean. No other file names them all.
 
-Names carry their unit; what a backend cannot know is None.
+Names carry their unit; what a backend cannot know is None. Made by `make metrics` from the table in crates/results.
 """
 
 from __future__ import annotations
@@ -22,30 +22,40 @@ def number(data: Mapping[str, Any], name: str, *, optional: bool = False) -> Any
 class Measures:
     """The figures that a flow has, and all flows of a run together."""
 
-    stall_s: float | None = None
-    """From a link's return to the first new data at the receiving application, seconds; the mean over outages."""
     goodput_bps: float | None = None
-    """New bytes delivered, from the first to the last one (of any flow), bits per second."""
+    """New bytes delivered to the receiving application, from the first to the last delivery; None with fewer than two.
+    Unit: bit/s. Of all flows: all bytes, from the first to the last delivery of any."""
     limit_bps: float | None = None
-    """What senders that knew everything could have delivered, bits per second."""
-    time_to_full_rate_s: float | None = None
-    """From a link's return to 90 % of the rate before, seconds; the mean over outages."""
-    retransmitted_segments: int | None = None
-    """Segments with payload that were repeated; the sum over flows."""
-    timeouts: int | None = None
-    """Expiries of the retransmission timer; the sum over flows."""
-    spurious_timeouts: int | None = None
-    """Timeouts that the sender found spurious; the sum over flows."""
-    lost_segments: int | None = None
-    """Segments with payload that the network lost; the sum over flows."""
+    """What a sender that knew everything could have delivered: links shared max-min fairly, less headers, from the
+    first byte to the last. Outages between these count as time; losses and propagation delay are left out. Unit: bit/s.
+    Of all flows: from the first byte of any to the last."""
     delivered_bytes: int | None = None
-    """New bytes delivered to the receiving application; the sum over flows."""
+    """New bytes delivered to the receiving application. Unit: byte. Of all flows: sum."""
+    stall_s: float | None = None
+    """From the link's return to the first new data at the receiving application: the mean over the outages that the
+    flow was in. None where there is none, or it never moved again after one. Unit: s. Of all flows: mean over outages
+    and flows."""
+    time_to_full_rate_s: float | None = None
+    """From the link's return to the first second at 90 % or more of the mean rate of the five seconds before the
+    outage: the mean over outages. None where there is none, or it never got there after one. Unit: s. Of all flows:
+    mean over outages and flows."""
     idle_s: float | None = None
-    """The longest time without a delivery, seconds; the longest of all flows."""
+    """The longest time without a delivery, from the first one to the end of the flow or the run. Unit: s. Of all flows:
+    the longest."""
+    retransmitted_segments: int | None = None
+    """Segments with payload that the sender repeated. Of all flows: sum."""
+    timeouts: int | None = None
+    """Expiries of the sender's retransmission timer. Of all flows: sum."""
+    spurious_timeouts: int | None = None
+    """Timeouts that the sender found spurious. Of all flows: sum."""
+    lost_segments: int | None = None
+    """The sender's segments with payload that the network lost or corrupted: full queues, loss processes, outages,
+    agents. Of all flows: sum."""
     cwnd_mean_pkt: float | None = None
-    """The congestion window in full segments, weighted by time; the mean over flows."""
+    """The sender's congestion window in full segments, weighted by time from the handshake to the end of the flow.
+    Unit: pkt. Of all flows: mean."""
     cwnd_min_pkt: float | None = None
-    """The smallest congestion window in full segments; the smallest of all flows."""
+    """The smallest congestion window in full segments. Unit: pkt. Of all flows: the smallest."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -62,15 +72,15 @@ class FlowMeasures(Measures):
     end_s: float | None = None
     """When its connection ended, seconds from the run's start."""
     first_byte_s: float | None = None
-    """When the first byte was delivered, seconds from the run's start."""
+    """When the first byte was delivered. Unit: s."""
     last_byte_s: float | None = None
-    """When the last byte was delivered, seconds from the run's start."""
+    """When the last byte was delivered. Unit: s."""
     fast_retransmits: int | None = None
-    """Recoveries from losses that began without a timeout."""
+    """Entries into fast retransmit."""
     data_segments_sent: int | None = None
-    """Segments with payload that the sender sent, repeats included."""
+    """Segments with payload that the sender sent, retransmissions included."""
     srtt_s: float | None = None
-    """The smoothed round-trip time at the end, seconds."""
+    """The sender's smoothed round-trip time at the end; None before the first sample. Unit: s."""
 
 
 MEASURES: tuple[str, ...] = tuple(entry.name for entry in fields(Measures))

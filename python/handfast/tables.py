@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from handfast import readings, stats
+from handfast import _handfast, readings, stats
 from handfast.readings import NOTHING, Reading
 from handfast.results import Result, by_row
 
@@ -44,18 +45,19 @@ class Column:
         return f"{value * self.scale:.{self.digits}f}"
 
 
-COLUMNS = (
-    Column("stall_s", "stall after return", "stall after return", "s", 3),
-    Column("goodput_bps", "goodput", "goodput", "Mbit/s", 2, 1e-6),
-    Column("time_to_full_rate_s", "time to full rate", "to full rate", "s", 2),
-    Column("retransmitted_segments", "retransmitted", "retrans.", "seg", 0),
-    Column("timeouts", "timeouts", "time outs", "", 0),
-    Column("cwnd_mean_pkt", "mean cwnd", "mean cwnd", "pkt", 1),
-    Column("cwnd_min_pkt", "minimum cwnd", "min cwnd", "pkt", 1),
-)
+def _columns() -> tuple[Column, ...]:
+    """Those of the table of metrics, from left to right."""
+    shown = [(one["name"], one["column"]) for one in json.loads(_handfast.metrics())["metrics"] if one["column"]]
+    return tuple(
+        Column(name, column["header"], column["short"], column["unit"], column["digits"], column["scale"])
+        for name, column in sorted(shown, key=lambda one: one[1]["order"])
+    )
 
-STALL, GOODPUT, FULL_RATE = COLUMNS[:3]
-LEAST_WINDOW = COLUMNS[-1]
+
+COLUMNS = _columns()
+_BY_MEASURE = {column.measure: column for column in COLUMNS}
+STALL, GOODPUT = _BY_MEASURE["stall_s"], _BY_MEASURE["goodput_bps"]
+FULL_RATE, LEAST_WINDOW = _BY_MEASURE["time_to_full_rate_s"], _BY_MEASURE["cwnd_min_pkt"]
 
 
 def columns(results: Sequence[Result]) -> list[Column]:

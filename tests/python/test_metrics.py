@@ -1,0 +1,37 @@
+"""What follows from the tables of metrics and time series in crates/results: types, pages, the schema of results."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from conftest import ROOT
+from handfast import _handfast, curves, tables
+from handfast.measures import FlowMeasures, Measures
+
+
+def test_types_and_pages_are_those_of_the_table() -> None:
+    check = [sys.executable, ROOT / "tools/make-metrics", "--check"]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_columns_and_curves_are_of_what_there_is() -> None:
+    assert {column.measure for column in tables.COLUMNS} <= set(Measures.__dataclass_fields__)
+    assert [kind.key for kind in curves.FLOW_KINDS] == ["delivered", "cwnd", "ssthresh", "rtt", "rto"]
+
+
+def test_results_are_as_their_schema_says(compared: Path) -> None:
+    schema = json.loads(_handfast.result_schema())
+    document = json.loads((compared / "result.json").read_text())
+    jsonschema.validate(document, schema)
+    flow = document["runs"][0]["flows"][0]
+    assert set(FlowMeasures.__dataclass_fields__) <= set(flow)
+    flow["timeouts"] = "many"
+    with pytest.raises(jsonschema.ValidationError, match="many"):
+        jsonschema.validate(document, schema)
