@@ -10,8 +10,8 @@ import pytest
 from conftest import Command
 from handfast import api, shipped
 from handfast.stats import Summary
-from handfast.studies import peers
-from handfast.studies.peers import Row, eln, ns2, quick_start
+from handfast.studies.peers import eln, ns2, quick_start
+from handfast.studies.peers.eln import Row
 
 NS2 = ns2.version()
 real = pytest.mark.skipif(NS2 is None, reason="ns-2 is not installed (Debian: apt-get install ns2)")
@@ -42,7 +42,6 @@ def fake(path: Path, answer: str, code: int = 0) -> None:
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eln, "QUICK_S", 2.0)
-    monkeypatch.setattr(peers, "QUICK_S", 2.0)
     ns2.version.cache_clear()
 
 

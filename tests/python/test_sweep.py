@@ -21,9 +21,10 @@ import pytest
 
 import handfast as hf
 from conftest import OUTAGE, Command, files
-from handfast import engine, figures, pivot, pivot_figure
+from handfast import engine
 from handfast.crew import Crew, Runnable
 from handfast.results import Result
+from handfast.studies.sweep import pivot
 
 SAME = ("--set", "duration=30s")
 """The scenario as it is."""
@@ -160,9 +161,7 @@ def test_the_figure_has_a_panel_a_value_and_every_interval_whole(handfast: Comma
         schemes=["reno", "sack"],
         seeds=[1, 2, 3],
     )
-    made = pivot.of(swept)
-    with figures.style():
-        figure = pivot_figure.draw(made)
+    made, figure = pivot.of(swept), swept.figure().figure
     assert [axes.get_title() for axes in figure.axes] == ["events.0.gap = 1s", "events.0.gap = 2s", "", ""]
     highest = max(result.aggregate.goodput_bps or 0 for result in swept.results) / 1e6
     low, high = figure.axes[2].get_ylim()
