@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Command
+from conftest import Command, edited
 from handfast import api, shipped
 from handfast.stats import Summary
 from handfast.studies.peers import eln, ns2, quick_start
@@ -101,7 +101,7 @@ def test_another_ns2_is_another_run(handfast: Command, path: Path) -> None:
     assert "12 runs, 0 of them" in handfast(*some).stderr
     assert "12 runs, 12 of them" in handfast(*some).stderr
     program = path / "ns"
-    program.write_text(program.read_text().replace("2.99", "3.00"))
+    program.write_text(edited(program.read_text(), "2.99", "3.00"))
     ns2.version.cache_clear()
     assert "12 runs, 6 of them" in handfast(*some).stderr, "ours are the same"
 
