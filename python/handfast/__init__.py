@@ -18,7 +18,7 @@ from handfast.errors import HandfastError, InputError, MissingRequirementError
 from handfast.measures import FlowMeasures, Measures
 from handfast.picture import Picture
 from handfast.results import Document, Environment, Flow, Handover, Result, document, read_document
-from handfast.sweeps import Sweep
+from handfast.studies.sweep import Sweep
 from handfast.vocabulary import Vocabulary
 
 __all__ = [

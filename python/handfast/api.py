@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handfast import _handfast, shipped, sweeps, tasks
+from handfast import _handfast, shipped, tasks
 from handfast.engine import Progress
 from handfast.errors import InputError, refuse_unknown
 from handfast.results import SIM, Result
+from handfast.studies.grid import Order
 from handfast.values import Overrides, pairs
 
 if TYPE_CHECKING:
     from handfast.comparison import Comparison
-    from handfast.sweeps import Sweep
+    from handfast.studies.sweep import Sweep
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -163,16 +164,10 @@ class Scenario:
 
         Runs that `out` holds are not done again. It gets runs.parquet, runs.csv and the figure as well.
         """
-        return sweeps.sweep(
-            self,
-            values,
-            out=Path(out),
-            schemes=schemes,
-            seeds=seeds,
-            backends=backends,
-            jobs=jobs,
-            progress=progress,
-        )
+        from handfast.studies import sweep
+
+        order = Order(Path(out), schemes, seeds, jobs=jobs)
+        return sweep.sweep(self, values, order, backends, progress)
 
 
 def parse(text: str, name: str, overrides: Overrides = ()) -> Scenario:

@@ -11,16 +11,17 @@ from handfast import _handfast, api, comparison, machine, vocabulary
 from handfast.engine import Progress
 from handfast.errors import refuse_unknown
 from handfast.results import SIM, Result
+from handfast.studies.grid import Order
 from handfast.values import Overrides
 
 if TYPE_CHECKING:
     from handfast.comparison import Comparison
-    from handfast.studies.common import Study as Common
-    from handfast.studies.fidelity import Study as Fidelity
-    from handfast.studies.peers import Study as ElnPeers
-    from handfast.studies.peers.quick_start import Study as QuickStartPeers
+    from handfast.studies.common import Common
+    from handfast.studies.fidelity import Fidelity
+    from handfast.studies.peers.eln import Throughput
+    from handfast.studies.peers.quick_start import Delivered
     from handfast.studies.reproduce import Outcome
-    from handfast.sweeps import Sweep
+    from handfast.studies.sweep import Sweep
 
 Wanted = str | Path | api.Scenario
 """A scenario, its file, or the name of a shipped one."""
@@ -103,9 +104,9 @@ def common(
     """
     from handfast.studies import common as bench
 
-    order = bench.Order(groups, schemes, seeds, quick, jobs, **_out(out))
-    made = bench.study(order, progress)
-    bench.write(made, order.out)
+    order = Order(Path(out) if out is not None else bench.OUT, schemes, seeds, quick, jobs)
+    made = bench.study(order, groups, progress)
+    made.write(order.out)
     return made
 
 
@@ -130,7 +131,7 @@ def reproduce(
     paper = bench.load(key)
     claims = paper.choose([name] if name else [], beyond=beyond)
     place = (Path(out) if out is not None else bench.OUT) / key
-    return bench.reproduce(bench.Order(paper, claims, place, quick, seeds, jobs), progress)
+    return bench.reproduce(bench.Question(paper, claims), Order(place, None, seeds, quick, jobs), progress)
 
 
 def peers(
@@ -142,19 +143,19 @@ def peers(
     out: str | Path | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
-) -> ElnPeers | QuickStartPeers:
+) -> Throughput | Delivered:
     """A figure here and in ns-2: `eln` or `quick-start` (`handfast peers`); the latter has no schemes and seeds."""
     from handfast.studies import peers as bench
 
     refuse_unknown([figure], PEERS, "figure", more=" with a peer")
+    order = Order(Path(out) if out is not None else bench.OUT / figure, schemes, seeds, quick, jobs)
+    made: Throughput | Delivered
     if figure == "eln":
-        order = bench.order(schemes, seeds, quick=quick, jobs=jobs, out=Path(out) if out is not None else None)
-        made = bench.study(order, progress)
-        made.write(order.out)
-        return made
-    delivered = bench.quick_start.study(progress=progress, jobs=jobs)
-    delivered.write(Path(out) if out is not None else bench.OUT / figure)
-    return delivered
+        made = bench.eln.study(order, progress)
+    else:
+        made = bench.quick_start.study(progress=progress, jobs=jobs)
+    made.write(order.out)
+    return made
 
 
 def fidelity(
@@ -170,13 +171,8 @@ def fidelity(
     place = Path(out) if out is not None else None
     made = bench.study(drawn, out=place, progress=progress)
     if place is not None:
-        bench.write(made, place)
+        made.write(place)
     return made
-
-
-def _out(out: str | Path | None) -> dict[str, Any]:
-    """The directory, where it is not to be the default."""
-    return {} if out is None else {"out": Path(out)}
 
 
 def listing() -> vocabulary.Vocabulary:

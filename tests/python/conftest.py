@@ -93,6 +93,12 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "made"
 
 
+def edited(text: str, old: str, new: str) -> str:
+    """The text with `new` for each `old`, where a scenario's overrides cannot say it; `old` has to be there."""
+    assert old in text, f"the text lacks {old!r}"
+    return text.replace(old, new)
+
+
 def files(directory: Path) -> dict[str, bytes]:
     """Every file below `directory`, by its path there."""
     return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*")) if p.is_file()}

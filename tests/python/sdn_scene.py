@@ -135,10 +135,8 @@ def run(
     `between` makes a socket between the access points and the daemon's; `more` are keys of the agent.
     """
     text = ROAM.read_text(encoding="utf-8") + (SPEAKS if speaks else "")
-    keys = 'policy = "spurious", notification = "2ms"'
-    assert keys in text
-    text = text.replace(keys, ", ".join([keys, *(f'{key} = "{value}"' for key, value in more.items())]))
-    changes = {"duration": f"{duration_s}s", "events.0.at": f"{DOWN_S}s", "events.0.gap": f"{gap_s}s"}
+    agent = {f"schemes.spurious.agents.0.{key}": f'"{value}"' for key, value in more.items()}
+    changes = {"duration": f"{duration_s}s", "events.0.at": f"{DOWN_S}s", "events.0.gap": f"{gap_s}s", **agent}
     scenario = hf.parse(text, "wifi-roam.toml", list(changes.items())).core
     plan = Plan.of(scenario, "spurious")
     assert plan.controlled is not None

@@ -13,7 +13,7 @@ from handfast import api, shipped, stats
 from handfast.studies import common
 from handfast.studies.common import GROUPS, Cell, Group, Row
 from handfast.studies.common.study import FOLDER
-from handfast.studies.reproduce.paper import read_plan
+from handfast.studies.plan import read_plan
 
 
 def cell(scheme: str, *shares: float, stall: float | None = None) -> Cell:
@@ -86,32 +86,31 @@ def test_every_scheme_says_who_must_change_what() -> None:
     assert set(common.CHANGES) == set(common.schemes())
 
 
-def test_a_scheme_that_is_not_run_has_a_dash_and_a_reason(tmp_path: Path) -> None:
+def test_a_scheme_that_is_not_run_has_a_dash_and_a_reason() -> None:
     group = Group("x", "title", "about", cannot={"b": "it cannot"})
     rows = (
         Row(group, "1 s", 1e6, (cell("linux", 0.5, stall=0.25),)),
         Row(GROUPS[0], "none", 1e6, (cell("linux", 0.5), cell("b", 0.75))),
     )
-    made = common.Study(rows, ("linux", "b"), (1,), 10.0, 3, 0)
+    made = common.Common(rows, ("linux", "b"), (1,), 10.0, 3, 0)
     whole = common.whole(made)
     assert "| title | about 1 s | **50.0** | – |" in whole
     assert "| title | about 1 s | 0.25 | – |" in whole
     assert "Not run (–): `b`; title: it cannot." in whole
-    assert json.loads(common.document(made))["rows"][0]["not_run"] == {"b": "it cannot"}
+    assert json.loads(made.document())["rows"][0]["not_run"] == {"b": "it cannot"}
     assert common.short(made).count("\n") == 2, "the head: README has neither row"
-    assert common.draw(made).axes
-    assert tmp_path.exists()
+    assert made.figure().figure.axes
 
 
 def test_a_group_with_one_row_has_one_line() -> None:
     group = Group("x", "title", "about", shown=("1 s", "2 s"))
     one = Row(group, "1 s", 1e6, (cell("linux", 0.5, stall=0.25), cell("eln", 0.75, stall=0.1)))
     two = Row(group, "2 s", 1e6, (cell("linux", 0.5),))
-    short = common.short(common.Study((one,), ("linux", "eln"), (1,), 10.0, 2, 0)).splitlines()
+    short = common.short(common.Common((one,), ("linux", "eln"), (1,), 10.0, 2, 0)).splitlines()
     assert short[2:] == [
         "| **title**: about 1 s | 50.0 % | 0.25 s | `eln` | 75.0 % | 0.10 s | +25.0 | access point, server, device |"
     ]
-    both = common.short(common.Study((one, two), ("linux", "eln"), (1,), 10.0, 3, 0)).splitlines()
+    both = common.short(common.Common((one, two), ("linux", "eln"), (1,), 10.0, 3, 0)).splitlines()
     assert [line.split(" | ")[0] for line in both[2:]] == ["| **title**", "| about 1 s", "| about 2 s"]
 
 
@@ -172,6 +171,7 @@ def test_wrong_input(handfast: Command, arguments: list[str], says: str) -> None
 
 
 def test_all_schemes_have_one_network() -> None:
-    network = api.load(shipped.file(f"{FOLDER}/network.toml"))
-    assert "controller" in network.text
-    assert common.BASELINE in network.schemes
+    network = shipped.file(f"{FOLDER}/network.toml")
+    plans = [read_plan(shipped.file(f"{FOLDER}/sweeps/{group.key}.toml")) for group in GROUPS]
+    assert {plan.scenario.resolve() for plan in plans} == {network.resolve()}
+    assert common.BASELINE in api.load(network).schemes

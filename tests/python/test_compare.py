@@ -106,6 +106,7 @@ def test_the_result_does_not_depend_on_the_number_of_jobs(handfast: Command, tmp
 def test_emitting_and_parsing_every_packet_changes_nothing(handfast: Command) -> None:
     plain = handfast("run", OUTAGE, "--scheme", "cubic", "--json")
     checked = handfast("run", OUTAGE, "--scheme", "cubic", "--json", "--verify-wire")
+    assert (plain.exit_code, checked.exit_code) == (0, 0)
     assert plain.stdout == checked.stdout
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Command
+from conftest import ROOT, Command, edited
 from handfast.errors import WRONG_INPUT
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -140,7 +140,7 @@ def test_the_tutorial_does_what_it_says(handfast: Command) -> None:
     page = (ROOT / "docs" / "tutorials" / "own-scenario.md").read_text()
     (scenario,), (figure,) = blocks(page, "toml"), blocks(page, "python")
     here = Path("tunnel.toml")
-    here.write_text(scenario.replace('link = "radio"', 'link = "raido"'))
+    here.write_text(edited(scenario, 'link = "radio"', 'link = "raido"'))
     refused = handfast("compare", here)
     assert refused.exit_code == WRONG_INPUT
     assert textwrap.indent(refused.stderr.strip(), "    ") in re.sub(r" +$", "", page, flags=re.MULTILINE)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import OUTAGE, Command, files, real
+from conftest import OUTAGE, Command, edited, files, real
 from handfast import keeping
 
 SHORT = ("compare", OUTAGE, "--set", "duration=12s", "--schemes", "reno,sack", "--out", "made")
@@ -99,8 +99,8 @@ def test_captures_of_a_simulation_stay(handfast: Command, tmp_path: Path) -> Non
 def test_captures_of_a_kernel_are_not_lost(handfast: Command, tmp_path: Path) -> None:
     handfast(*SHORT, "--schemes", "linux")
     # As a run in the lab leaves it.
-    text = (tmp_path / "made" / "result.json").read_text().replace('"backend":"sim"', '"backend":"lab"')
-    (tmp_path / "made" / "result.json").write_text(text.replace('"backend": "sim"', '"backend": "lab"'))
+    result = tmp_path / "made" / "result.json"
+    result.write_text(edited(result.read_text(), '"backend":"sim"', '"backend":"lab"'))
     (tmp_path / "made" / "captures" / "linux-1.lab").mkdir(parents=True)
     (tmp_path / "made" / "captures" / "linux-1.lab" / "phone.pcapng").write_bytes(b"\x0a\x0d\x0d\x0a")
     lab = (*SHORT, "--schemes", "linux", "--backend", "lab")
@@ -142,7 +142,7 @@ def test_a_hostile_result_brings_no_file_from_elsewhere(handfast: Command, tmp_p
     (tmp_path / "secret-1").mkdir()
     (tmp_path / "secret-1" / "key").write_text("secret")
     result = tmp_path / "made" / "result.json"
-    result.write_text(result.read_text().replace('"scheme": "reno"', '"scheme": "../../secret"'))
+    result.write_text(edited(result.read_text(), '"scheme":"reno"', '"scheme":"../../secret"'))
     (tmp_path / "made" / "captures").mkdir()
     assert handfast(*SHORT, "--schemes", "sack").exit_code == 0
     assert b"secret" not in b"".join(files(tmp_path / "made").values()).replace(b"../../secret", b"")

@@ -98,12 +98,10 @@ def test_a_station_roams_as_in_the_simulator() -> None:
 
 @real
 def test_a_roam_without_a_gap_costs_no_timeout_either_way() -> None:
-    down = ROAM.read_text(encoding="utf-8")
-    up = down.replace('from = "cn"\nto = "mn"', 'from = "mn"\nto = "cn"')
-    assert up != down
-    changes = [("duration", "3s"), ("events.0.at", "1500ms"), ("events.0.gap", "0s")]
-    for text in (down, up):
-        measured = hf.parse(text, "wifi-roam.toml", changes).run("linux", backend="lab").aggregate
+    down = hf.load(ROAM, [("duration", "3s"), ("events.0.at", "1500ms"), ("events.0.gap", "0s")])
+    up = down.with_overrides([("flows.0.from", "mn"), ("flows.0.to", "cn")])
+    for scenario in (down, up):
+        measured = scenario.run("linux", backend="lab").aggregate
         assert measured.goodput_bps is not None
         assert measured.limit_bps is not None
         assert measured.idle_s is not None
@@ -184,10 +182,13 @@ def test_captures_show_both_directions(handfast: Command, tmp_path: Path) -> Non
 
 
 @real
-def test_a_capture_that_nobody_asked_for_is_not_made() -> None:
+def test_a_capture_that_nobody_asked_for_is_not_made(tmp_path: Path) -> None:
     text = 'capture = ["a"]\n' + flow('app = {transfer = "20kB"}').text
-    (one,) = hf.parse(text, "pair.toml", [("duration", "1s")]).run("plain", backend="lab").flows
+    scenario = hf.parse(text, "pair.toml", [("duration", "1s")])
+    (one,) = scenario.run("plain", backend="lab", out=tmp_path / "made").flows
     assert one.outcome == "closed"
+    assert (tmp_path / "made" / "series").is_dir()
+    assert list(tmp_path.rglob("*.pcapng")) == []
 
 
 def test_without_rights_there_is_a_clear_word(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:

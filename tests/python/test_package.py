@@ -107,7 +107,9 @@ def test_it_begins_in_observe_mode_and_ends_when_it_is_told(installed: Path, tmp
     config = tmp_path / "handfastd.toml"
     # A socket and a port that are free here.
     ours = f'association_socket = "{socket}"\nlisten = "127.0.0.1:0"'
-    config.write_text(re.sub(r'(?m)^association_socket = ".*"$', ours, text))
+    own, count = re.subn(r'(?m)^association_socket = ".*"$', ours, text)
+    assert count == 1
+    config.write_text(own)
     daemon = installed / "usr" / "bin" / "handfastd"
     assert run(daemon, "controller", "--config", config, "--check").startswith("observe")
     assert run(daemon, "--version").startswith("handfastd ")

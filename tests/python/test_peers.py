@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Command
+from conftest import Command, edited
 from handfast import api, shipped
 from handfast.stats import Summary
-from handfast.studies import peers
-from handfast.studies.peers import Row, eln, ns2, quick_start
+from handfast.studies.peers import eln, ns2, quick_start
+from handfast.studies.peers.eln import Row
 
 NS2 = ns2.version()
 real = pytest.mark.skipif(NS2 is None, reason="ns-2 is not installed (Debian: apt-get install ns2)")
@@ -42,7 +42,6 @@ def fake(path: Path, answer: str, code: int = 0) -> None:
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eln, "QUICK_S", 2.0)
-    monkeypatch.setattr(peers, "QUICK_S", 2.0)
     ns2.version.cache_clear()
 
 
@@ -102,7 +101,7 @@ def test_another_ns2_is_another_run(handfast: Command, path: Path) -> None:
     assert "12 runs, 0 of them" in handfast(*some).stderr
     assert "12 runs, 12 of them" in handfast(*some).stderr
     program = path / "ns"
-    program.write_text(program.read_text().replace("2.99", "3.00"))
+    program.write_text(edited(program.read_text(), "2.99", "3.00"))
     ns2.version.cache_clear()
     assert "12 runs, 6 of them" in handfast(*some).stderr, "ours are the same"
 

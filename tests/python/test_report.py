@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from conftest import OUTAGE, SCHEMES, Command, files
+from conftest import OUTAGE, SCHEMES, Command, edited, files
 from handfast import bundle, curves, figures, page
 from handfast.measures import Measures
 from handfast.page import charts
@@ -197,9 +197,8 @@ def test_a_bare_result_gives_a_table_without_curves(made: Path, handfast: Comman
 def test_text_is_escaped(made: Path, handfast: Command) -> None:
     clean = Page((made / "report.html").read_text()).scripts
     result = made / "result.json"
-    result.write_text(
-        re.sub(r'("scenario": ?")wifi-outage"', rf'\1{EVIL.replace("/", chr(92) + "/")}"', result.read_text())
-    )
+    hostile = f'"scenario":"{EVIL.replace("/", chr(92) + "/")}"'
+    result.write_text(edited(result.read_text(), '"scenario":"wifi-outage"', hostile))
     (made / "scenario.toml").write_text(f'description = "{EVIL}"\n# </pre>{EVIL}\n')
     assert handfast("report", made).exit_code == 0
     page = Page((made / "report.html").read_text())

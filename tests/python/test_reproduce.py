@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from conftest import Command
-from handfast import engine, shipped, sweeps
+from handfast import engine, shipped
 from handfast.lab import controller
-from handfast.studies import reproduce
+from handfast.studies import grid, reproduce
 from handfast.studies.reproduce import Check, Control, Finding, Measured, paper, runs, verdict
 
 NETWORK = """
@@ -314,8 +314,8 @@ def test_the_receivers_window_caps_the_sender(tmp_path: Path, load: str, round_t
         for one in paper.load("sdn").plan("schedule").cells({"load": [load], "timers": ["kernel"]}, [1])
         if one.scheme == "bare"
     ]
-    ((result,), _) = sweeps.fill([cell], out=tmp_path)
-    (run,) = runs.of_cells("schedule", [cell], [result], tmp_path)
+    done = grid.fill({"schedule": [cell]}, grid.Order(tmp_path))
+    (run,) = runs.of_cells("schedule", [cell], done.all, tmp_path)
     measure = sys.modules["handfast_paper_sdn.measure"]
     in_flight = measure.delivered(run, 10.0, 15.0) / 5 * round_trip_s
     # Full segments of 1448 bytes; the five seconds may hold a window more than round trips.

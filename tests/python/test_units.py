@@ -7,10 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import handfast as hf
+from conftest import OUTAGE
 from handfast import store
 from handfast.cli import options
-from handfast.errors import InputError
+from handfast.errors import InputError, refuse_unknown
 from handfast.stats import coverage, interval_rank, summarise
+from handfast.studies import document
+from handfast.studies.grid import Order, ScenarioCell, fill
+from handfast.studies.table import Table
 from handfast.thinning import kept
 
 
@@ -104,3 +109,47 @@ def test_a_stage_that_fails_keeps_what_was_there(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         fill()
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("kept", "x")]
+
+
+def test_an_unknown_name_is_said_with_the_nearest_and_all() -> None:
+    refuse_unknown(["sim", "lab"], ["sim", "lab"], "backend called")
+    with pytest.raises(InputError) as caught:
+        refuse_unknown(["sim", "labb"], ["sim", "lab"], "backend called", has="x: there is", more=" here")
+    assert str(caught.value) == ("x: there is no backend called 'labb' here (did you mean 'lab'?); there are: sim, lab")
+
+
+def test_cells_alike_are_one_run_under_each_label(tmp_path: Path) -> None:
+    scenario = hf.load(OUTAGE, {"duration": "11s"})
+    same = hf.load(OUTAGE, {"duration": "11000ms"})
+    cells = {
+        "a": [ScenarioCell((), scenario, "reno", seed) for seed in (1, 2)],
+        "b": [ScenarioCell((), same, "reno", 2)],
+    }
+    done = fill(cells, Order(tmp_path))
+    assert (done.runs, done.reused) == (2, 0)
+    assert [(label, [run.seed for run in some]) for label, some in done.results.items()] == [("a", [1, 2]), ("b", [2])]
+    assert done.results["b"][0] == done.results["a"][1]
+    again = fill({"c": [ScenarioCell((), scenario, "reno", seed) for seed in (2, 3)]}, Order(tmp_path))
+    assert (again.runs, again.reused, again.all[0].aggregate) == (2, 1, done.all[1].aggregate)
+
+
+def test_an_order_has_its_own_seeds_or_those_of_the_study(tmp_path: Path) -> None:
+    found = [
+        Order(tmp_path, seeds=seeds, quick=quick).seeds_of((1, 2, 3), (1,))
+        for seeds in (None, (7,))
+        for quick in (False, True)
+    ]
+    assert found == [(1, 2, 3), (1,), (7,), (7,)]
+
+
+def test_a_table_is_written_for_pages_and_for_markdown() -> None:
+    table = Table(["loss", "<sack>"], [["1e-3", "1.8"], ["1e-2", "**0.9**"]])
+    assert table.markdown() == "| loss | <sack> |\n| --- | --: |\n| 1e-3 | 1.8 |\n| 1e-2 | **0.9** |\n"
+    assert "&lt;sack&gt;" in table.html()
+    assert Table(["a", "b"], [], left=(1,)).markdown() == "| a | b |\n| --: | --- |\n"
+
+
+def test_a_median_in_json_has_its_interval_or_is_null() -> None:
+    assert document.summary(summarise([1.0, 2.0, 3.0])) == {"median": 2.0, "low": 1.0, "high": 3.0, "runs": 3}
+    assert document.summary(summarise([None])) is None
+    assert document.written({"a": None}) == '{\n  "a": null\n}\n'

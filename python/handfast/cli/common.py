@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any, cast
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from handfast import sweeps
-from handfast.cli import console, options
+from handfast.cli import console, options, study
 from handfast.studies import common as bench
-from handfast.studies.common import BASELINE, Cell, Order, Row, Study
+from handfast.studies.common import BASELINE, Cell, Common, Row
+from handfast.studies.grid import Order
 from handfast.tables import UNKNOWN
 
 
@@ -47,28 +45,21 @@ def common(
     are kept in DIR/runs (DIR is --out, else out/common); DIR gets the tables in
     Markdown too, short and whole.
     """
-    order = Order(
-        groups=options.listed("--groups", groups),
-        schemes=options.names(schemes),
-        seeds=options.seeds(seeds) if seeds is not None else None,
-        quick=quick,
-        jobs=jobs,
-        out=out or Order().out,
-    )
-    with _explained(order), console.progress("common table") as progress:
-        made = bench.study(order, progress)
-    bench.write(made, order.out)
-    if json:
-        sys.stdout.write(bench.document(made))
+    chosen, names = options.listed("--groups", groups), options.names(schemes)
+    order = Order(out or bench.OUT, names, options.seeds(seeds) if seeds is not None else None, quick, jobs)
+    with study.resumable("common table", order.out) as progress:
+        made = bench.study(order, chosen, progress)
+    made.write(order.out)
+    if study.printed(made, json=json):
         return
     screen = console.out()
     for table in _tables(made):
         screen.print(table)
     screen.print(_legend(made))
-    console.note(f"{made.runs} runs, {made.reused} of them found on disk; picture: {order.out / 'common.svg'}")
+    study.note_runs(made.runs, made.reused, f"; picture: {order.out / 'common.svg'}")
 
 
-def _legend(made: Study) -> str:
+def _legend(made: Common) -> str:
     named = dict.fromkeys(bench.winner(row).scheme for row in made.rows)
     who = "".join(f"  {scheme}: {bench.changes(scheme)}\n" for scheme in named if bench.changes(scheme))
     return (
@@ -78,15 +69,6 @@ def _legend(made: Study) -> str:
         "the best, seed by seed; +2: two more are. BBR is not simulated yet.\n\n"
         f"Who must change what:\n{who}"
     )
-
-
-@contextmanager
-def _explained(order: Order) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        console.note(f"finished runs are kept in {order.out / sweeps.RUNS}; the same command does the rest")
-        raise
 
 
 COLUMNS = (
@@ -102,7 +84,7 @@ COLUMNS = (
 """With a space between them they fill 80 columns."""
 
 
-def _tables(made: Study) -> Iterator[Table]:
+def _tables(made: Common) -> Iterator[Table]:
     for place, key in enumerate(dict.fromkeys(row.group.key for row in made.rows)):
         yield _table([row for row in made.rows if row.group.key == key], headed=place == 0)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +10,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from handfast.cli import console, options
+from handfast.cli import console, options, study
 from handfast.errors import FAILED
-from handfast.studies import fidelity as study
-from handfast.studies.fidelity import BOUNDS, SHARE, Case, Row, Study
+from handfast.studies import fidelity as bench
+from handfast.studies.fidelity import BOUNDS, SHARE, Case, Fidelity, Row
 from handfast.studies.fidelity.bounds import Bound, Compared, Spread, Summary
 from handfast.studies.fidelity.draw import Drops, Reorder, Trouble
 from handfast.tables import UNKNOWN
@@ -53,22 +52,20 @@ def fidelity(
     repeated once. Exit code 1: fewer than 80 % of the cases are within bounds
     (docs/explanation/fidelity.md).
     """
-    chosen = [study.draw(seed, number) for number in ([case] if case is not None else range(1, cases + 1))]
+    chosen = [bench.draw(seed, number) for number in ([case] if case is not None else range(1, cases + 1))]
     wanted = out if out is not None or json else Path("out") / f"fidelity-{seed}"
     with console.progress("lab") as progress:
-        made = study.study(chosen, out=wanted, progress=progress)
+        made = bench.study(chosen, out=wanted, progress=progress)
     # One case done again says nothing about all of them.
     if wanted is not None and case is None:
-        study.write(made, wanted)
-    if json:
-        sys.stdout.write(study.document(made))
-    else:
+        made.write(wanted)
+    if not study.printed(made, json=json):
         _print(made, wanted)
     if not made.holds:
         raise typer.Exit(FAILED)
 
 
-def _print(made: Study, out: Path | None) -> None:
+def _print(made: Fidelity, out: Path | None) -> None:
     screen = console.out()
     screen.print(_cases(made))
     screen.print(_errors(made))
@@ -82,7 +79,7 @@ def _print(made: Study, out: Path | None) -> None:
         console.note(f"cases: {out}")
 
 
-def _cases(made: Study) -> Table:
+def _cases(made: Fidelity) -> Table:
     table = Table(
         title=f"fidelity · seed {made.seed} · above: sim, below: lab",
         caption=f"{MARK}: out of bounds. {UNKNOWN}: not reached, or not known.",
@@ -129,7 +126,7 @@ def _verdict(row: Row) -> str:
     return "yes" if row.within else "no"
 
 
-def _errors(made: Study) -> Table:
+def _errors(made: Fidelity) -> Table:
     table = Table(title="error", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("metric")
     for column in ("median", "90th percentile", "bound", "within"):
@@ -141,7 +138,7 @@ def _errors(made: Study) -> Table:
     return table
 
 
-def _kinds(made: Study) -> Table:
+def _kinds(made: Fidelity) -> Table:
     table = Table(title="kind of case", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("kind")
     table.add_column("within", justify="right")

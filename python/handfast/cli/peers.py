@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -10,10 +9,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from handfast.cli import console, options
+from handfast.cli import console, options, study
 from handfast.stats import Summary
-from handfast.studies import peers as bench
-from handfast.studies.peers import OUT, Row, Study, quick_start
+from handfast.studies.grid import Order
+from handfast.studies.peers import OUT, quick_start
+from handfast.studies.peers import eln as throughput
+from handfast.studies.peers.eln import Row, Throughput
 
 MARK = "!"
 """Beside a difference that is beyond both intervals."""
@@ -53,16 +54,15 @@ def eln(
     What differs beyond both intervals is marked; docs/explanation/peers.md says why.
     """
     numbers = options.seeds(seeds) if seeds is not None else None
-    order = bench.order(options.names(schemes), numbers, quick=quick, jobs=jobs, out=out)
+    order = Order(out or OUT / "eln", options.names(schemes), numbers, quick, jobs)
     with console.progress("here and in ns-2") as progress:
-        made = bench.study(order, progress)
+        made = throughput.study(order, progress)
     made.write(order.out)
-    if json:
-        sys.stdout.write(bench.document(made))
+    if study.printed(made, json=json):
         return
-    for cap in dict.fromkeys(row.cap for row in made.rows):
-        console.out().print(_table(made, [row for row in made.rows if row.cap == cap]))
-    console.note(f"{made.runs} runs, {made.reused} of them found on disk; figure: {order.out / 'figure.svg'}")
+    for rows in made.caps.values():
+        console.out().print(_table(made, rows))
+    study.note_runs(made.runs, made.reused, f"; figure: {order.out / 'figure.svg'}")
 
 
 @peers.command("quick-start")
@@ -81,13 +81,11 @@ def quick_start_command(
     with console.progress("here and in ns-2") as progress:
         made = quick_start.study(progress=progress, jobs=jobs)
     made.write(directory)
-    if json:
-        sys.stdout.write(quick_start.document(made))
-        return
-    console.out().print(_delivered(made))
+    if not study.printed(made, json=json):
+        console.out().print(_delivered(made))
 
 
-def _delivered(made: quick_start.Study) -> Table:
+def _delivered(made: quick_start.Delivered) -> Table:
     table = Table(
         title=f"Quick-Start · segments delivered · ours and ns-{made.version}",
         title_justify="left",
@@ -104,7 +102,7 @@ def _delivered(made: quick_start.Study) -> Table:
     return table
 
 
-def _table(made: Study, rows: list[Row]) -> Table:
+def _table(made: Throughput, rows: list[Row]) -> Table:
     beyond = sum(row.beyond for row in rows)
     table = Table(
         title=f"[eln] figure 2 · Mbit/s · at most {rows[0].cap} segments on their way · ns-{made.version}",

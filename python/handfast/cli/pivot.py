@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from handfast import readings, stats, tables
-from handfast.pivot import Pivot
+from handfast.studies.sweep.pivot import Pivot
 from handfast.tables import Column
 
 MAX_POINTS = 30

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -13,10 +11,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from handfast import sweeps
-from handfast.cli import complete, console, options
+from handfast.cli import complete, console, options, study
+from handfast.studies import document
 from handfast.studies import reproduce as bench
-from handfast.studies.reproduce import Claim, Order, Outcome, Paper, Verdict
+from handfast.studies.grid import Order
+from handfast.studies.reproduce import Outcome, Question, Verdict
 
 COLOURS = {"holds": "green", "fails": "red", "not-run": "yellow"}
 SHOWN = 12
@@ -55,14 +54,15 @@ def reproduce(
     after Ctrl-C the same command does only what is missing.
     Exit code 1 if a claim fails, 2 if none could be judged.
     """
-    orders = [
-        _order(paper, claims, quick, seeds, out, jobs)
-        for paper, claims in _chosen(targets or [], beyond=beyond or not targets)
-    ]
+    questions = _questions(targets or [], beyond=beyond or not targets)
+    numbers = options.seeds(seeds) if seeds is not None else None
     if not targets:
-        _list(orders, json)
+        _list(questions, json)
         return
-    outcomes = [_carry_out(order, json) for order in orders]
+    outcomes = [
+        _carry_out(one, Order((out or bench.OUT) / one.paper.key, None, numbers, quick, jobs), json)
+        for one in questions
+    ]
     verdicts = [one for outcome in outcomes for one in outcome.verdicts]
     if json:
         sys.stdout.write(bench.document(verdicts))
@@ -71,7 +71,7 @@ def reproduce(
         raise typer.Exit(code)
 
 
-def _chosen(targets: Sequence[str], *, beyond: bool) -> list[tuple[Paper, list[Claim]]]:
+def _questions(targets: Sequence[str], *, beyond: bool) -> list[Question]:
     names: dict[str, list[str]] = {}
     whole: set[str] = set()
     for target in targets or bench.known():
@@ -80,61 +80,44 @@ def _chosen(targets: Sequence[str], *, beyond: bool) -> list[tuple[Paper, list[C
         if not slash:
             whole.add(key)
     papers = {key: bench.load(key) for key in names}
-    return [(paper, paper.choose([] if key in whole else names[key], beyond=beyond)) for key, paper in papers.items()]
+    return [
+        Question(paper, paper.choose([] if key in whole else names[key], beyond=beyond))
+        for key, paper in papers.items()
+    ]
 
 
-def _order(
-    paper: Paper, claims: list[Claim], quick: bool, seeds: str | None, out: Path | None, jobs: int | None
-) -> Order:
-    numbers = options.seeds(seeds) if seeds is not None else None
-    return Order(paper, claims, (out or bench.OUT) / paper.key, quick=quick, seeds=numbers, jobs=jobs)
-
-
-def _list(orders: Sequence[Order], json: bool) -> None:
+def _list(questions: Sequence[Question], json: bool) -> None:
     if json:
-        import json as json_module
-
-        found = [
-            {"key": order.paper.key, "title": order.paper.claims.title, "claims": _lines(order)} for order in orders
-        ]
-        sys.stdout.write(json_module.dumps({"papers": found}, indent=2) + "\n")
+        found = [{"key": one.paper.key, "title": one.paper.claims.title, "claims": _lines(one)} for one in questions]
+        sys.stdout.write(document.written({"papers": found}))
         return
     screen = console.out()
-    for order in orders:
-        table = Table(title=f"{order.paper.key}: {order.paper.claims.title}", title_justify="left", box=box.SIMPLE_HEAD)
+    for one in questions:
+        table = Table(title=f"{one.paper.key}: {one.paper.claims.title}", title_justify="left", box=box.SIMPLE_HEAD)
         table.add_column("claim", no_wrap=True)
         table.add_column("what")
-        for claim in order.claims:
+        for claim in one.claims:
             table.add_row(claim.id, Text(claim.title))
         screen.print(table)
-    if not orders:
+    if not questions:
         screen.print("no paper comes with this handfast")
 
 
-def _lines(order: Order) -> list[dict[str, str]]:
-    return [{"id": claim.id, "title": claim.title, "paper": claim.paper} for claim in order.claims]
+def _lines(question: Question) -> list[dict[str, str]]:
+    return [{"id": claim.id, "title": claim.title, "paper": claim.paper} for claim in question.claims]
 
 
-def _carry_out(order: Order, json: bool) -> Outcome:
-    with _explained(order), console.progress(order.paper.key) as progress:
-        outcome = bench.reproduce(order, progress)
+def _carry_out(question: Question, order: Order, json: bool) -> Outcome:
+    with study.resumable(question.paper.key, order.out) as progress:
+        outcome = bench.reproduce(question, order, progress)
     if not json:
-        console.out().print(_table(order, outcome.verdicts))
-        console.note(f"{outcome.runs} runs, {outcome.reused} of them found on disk; report: {outcome.page}")
+        console.out().print(_table(question, outcome.verdicts))
+        study.note_runs(outcome.runs, outcome.reused, f"; report: {outcome.page}")
     return outcome
 
 
-@contextmanager
-def _explained(order: Order) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        console.note(f"finished runs are kept in {order.out / sweeps.RUNS}; the same command does the rest")
-        raise
-
-
-def _table(order: Order, verdicts: Sequence[Verdict]) -> Table:
-    table = Table(title=order.paper.claims.title, title_justify="left", box=box.SIMPLE_HEAD)
+def _table(question: Question, verdicts: Sequence[Verdict]) -> Table:
+    table = Table(title=question.paper.claims.title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("what was found")

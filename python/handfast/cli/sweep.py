@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
-from handfast import keeping, pivot, results, sweeps
-from handfast.cli import console, options
+from handfast import keeping
+from handfast.cli import console, options, study
 from handfast.cli import pivot as tables
 from handfast.errors import FAILED, InputError
+from handfast.studies import sweep as bench
+from handfast.studies.grid import RUNS, Order
+from handfast.studies.sweep import Sweep, pivot
 
 
 def register(app: typer.Typer) -> None:
@@ -46,32 +46,15 @@ def sweep(
     """
     loaded = options.load(scenario, None)
     directory = out if out is not None else Path("out") / f"{loaded.name}-sweep"
-    keeping.check_sweep(directory, sweeps.RUNS)
+    keeping.check_sweep(directory, RUNS)
     axes = _axes(scenario, settings)
-    chosen, numbers = options.names(schemes), options.seeds(seeds)
-    with _explained(directory), console.progress(loaded.name) as progress:
-        done = sweeps.sweep(
-            loaded,
-            axes,
-            out=directory,
-            schemes=chosen,
-            seeds=numbers,
-            backends=options.backends(backend),
-            jobs=jobs,
-            progress=progress,
-        )
-    _print(directory, done, json)
+    order = Order(directory, options.names(schemes), options.seeds(seeds), jobs=jobs)
+    with study.resumable(loaded.name, directory) as progress:
+        done = bench.sweep(loaded, axes, order, options.backends(backend), progress)
+    if not study.printed(done, json=json):
+        _print(directory, done)
     if not all(result.valid for result in done.results):
         raise typer.Exit(FAILED)
-
-
-@contextmanager
-def _explained(directory: Path) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        console.note(f"finished runs are kept in {directory / sweeps.RUNS}; the same command does the rest")
-        raise
 
 
 def _axes(scenario: str, settings: list[str] | None) -> dict[str, list[str]]:
@@ -89,16 +72,12 @@ def _axes(scenario: str, settings: list[str] | None) -> dict[str, list[str]]:
     return axes
 
 
-def _print(directory: Path, done: sweeps.Sweep, json: bool) -> None:
-    if json:
-        sys.stdout.write(results.document(done.results).rstrip() + "\n")
-        return
+def _print(directory: Path, done: Sweep) -> None:
     made, screen = pivot.of(done), console.out()
     for table in tables.build(made):
         screen.print(table)
     if said := tables.notes(made):
         screen.print(said)
-    console.note(f"{len(done.rows)} runs, {done.reused} of them found on disk")
-    console.note(
-        f"table: {directory / 'runs.parquet'}, runs.csv; figure: {directory / sweeps.FIGURE}.svg, {sweeps.FIGURE}.png"
-    )
+    study.note_runs(len(done.rows), done.reused)
+    figure = Sweep.FIGURE
+    console.note(f"table: {directory / 'runs.parquet'}, runs.csv; figure: {directory / figure}.svg, {figure}.png")

@@ -1,23 +1,20 @@
 """`handfast common`: every scheme in every situation, beside the capacity limit."""
 
-from handfast.studies.common.draw import draw
 from handfast.studies.common.groups import GROUPS, Group
-from handfast.studies.common.page import gain, named, short, stall, whole, winner, write
+from handfast.studies.common.page import gain, named, short, stall, whole, winner
 from handfast.studies.common.remedies import CHANGES, changes
-from handfast.studies.common.study import BASELINE, Cell, Order, Row, Study, document, schemes, study
+from handfast.studies.common.study import BASELINE, OUT, Cell, Common, Row, schemes, study
 
 __all__ = [
     "BASELINE",
     "CHANGES",
     "GROUPS",
+    "OUT",
     "Cell",
+    "Common",
     "Group",
-    "Order",
     "Row",
-    "Study",
     "changes",
-    "document",
-    "draw",
     "gain",
     "named",
     "schemes",
@@ -26,5 +23,4 @@ __all__ = [
     "study",
     "whole",
     "winner",
-    "write",
 ]

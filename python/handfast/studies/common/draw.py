@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from handfast import figures
-from handfast.studies.common.study import Row, Study
+from handfast.studies.common.study import Common, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ GAP = 1.3
 """Between two groups, rows."""
 
 
-def draw(made: Study) -> Figure:
+def draw(made: Common) -> Figure:
     """A row a situation, a column a scheme: the share of the capacity limit, winners in bold."""
     places = _places(made)
     last = max(places.values()) + 1
@@ -42,7 +42,7 @@ def draw(made: Study) -> Figure:
     return figure
 
 
-def _places(made: Study) -> dict[tuple[str, str], float]:
+def _places(made: Common) -> dict[tuple[str, str], float]:
     """Where each row stands; a title and a gap before each group."""
     places: dict[tuple[str, str], float] = {}
     at, group = -1.0 - GAP, ""
@@ -53,13 +53,13 @@ def _places(made: Study) -> dict[tuple[str, str], float]:
     return places
 
 
-def _titles(axes: Axes, made: Study, places: dict[tuple[str, str], float]) -> None:
+def _titles(axes: Axes, made: Common, places: dict[tuple[str, str], float]) -> None:
     for key in dict.fromkeys(row.group.key for row in made.rows):
         first = next(row for row in made.rows if row.group.key == key)
         axes.text(-0.5, places[key, first.value] - 0.62, first.group.title, fontsize=6.5, style="italic", va="bottom")
 
 
-def _situation(axes: Axes, made: Study, row: Row, at: float) -> None:
+def _situation(axes: Axes, made: Common, row: Row, at: float) -> None:
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from handfast import figures
-from handfast.store import staged, write_whole
-from handfast.studies.common.draw import draw
 from handfast.studies.common.remedies import changes, cheapest_first
-from handfast.studies.common.study import BASELINE, Cell, Row, Study, document
+from handfast.studies.common.study import BASELINE, Cell, Common, Row
+from handfast.studies.table import Table
 from handfast.tables import UNKNOWN
 
 WIDTH = 100
 """Of lines of text."""
 
 
-def whole(made: Study) -> str:
+def whole(made: Common) -> str:
     """Shares of the limit, then stalls: a table each, a column a scheme."""
     shares = _table(made, made.rows, lambda cell: f"{cell.share.median:.1%}".rstrip("%"), bold=True)
     went = [row for row in made.rows if any(cell.stall or cell.stalled for cell in row.cells)]
@@ -38,17 +35,8 @@ def stall(cell: Cell) -> str:
     return f"{cell.stall.median:.2f}" + (f" ({cell.stalled} never)" if cell.stalled else "")
 
 
-def write(made: Study, out: Path) -> None:
-    """Write the picture, the table as JSON, and the tables in Markdown into `out`."""
-    with staged(out) as stage, figures.style():
-        figures.save(draw(made), stage / "common")
-    for name, text in (("common.json", document(made)), ("short.md", short(made)), ("whole.md", whole(made))):
-        write_whole(out / name, text)
-
-
-def _table(made: Study, rows: Sequence[Row], show: Callable[[Cell], str], *, bold: bool) -> str:
-    lines = [_line(["situation", "", *made.schemes]), _line(["---", "---", *["--:"] * len(made.schemes)])]
-    group = ""
+def _table(made: Common, rows: Sequence[Row], show: Callable[[Cell], str], *, bold: bool) -> str:
+    lines, group = [], ""
     for row in rows:
         title = row.group.title if row.group.key != group else ""
         group = row.group.key
@@ -58,8 +46,8 @@ def _table(made: Study, rows: Sequence[Row], show: Callable[[Cell], str], *, bol
             cell = row.of(scheme)
             text = UNKNOWN if cell is None else show(cell)
             cells.append(f"**{text}**" if scheme in winners else text)
-        lines.append(_line([title, row.name, *cells]))
-    return "\n".join(lines) + "\n"
+        lines.append([title, row.name, *cells])
+    return Table(["situation", "", *made.schemes], lines, left=(0, 1)).markdown()
 
 
 HEADS = (
@@ -73,19 +61,21 @@ HEADS = (
     "who must change what",
 )
 """The columns of the short table."""
+NAMES = tuple(HEADS.index(head) for head in ("situation", "best remedy", "who must change what"))
+"""Those of them that are no numbers."""
 
 
-def short(made: Study) -> str:
+def short(made: Common) -> str:
     """For README: what Linux does today, the cheapest of the best remedies, and who must change what for it."""
-    lines = [_line(HEADS), _line(["---", "--:", "--:", "---", "--:", "--:", "--:", "---"])]
+    lines: list[list[str]] = []
     for group in dict.fromkeys(row.group.key for row in made.rows):
         shown = [row for row in made.rows if row.group.key == group and row.value in row.group.shown]
         if len(shown) == 1:
-            lines.append(_line([f"**{shown[0].group.title}**: {shown[0].name}", *judged(shown[0])]))
+            lines.append([f"**{shown[0].group.title}**: {shown[0].name}", *judged(shown[0])])
         elif shown:
-            lines.append(_line([f"**{shown[0].group.title}**", *[""] * (len(HEADS) - 1)]))
-            lines += [_line([row.name, *judged(row)]) for row in shown]
-    return "\n".join(lines) + "\n"
+            lines.append([f"**{shown[0].group.title}**", *[""] * (len(HEADS) - 1)])
+            lines += [[row.name, *judged(row)] for row in shown]
+    return Table(HEADS, lines, left=NAMES).markdown()
 
 
 def judged(row: Row) -> list[str]:
@@ -129,11 +119,7 @@ def _seconds(cell: Cell) -> str:
     return text if text == UNKNOWN or "never" in text else f"{text} s"
 
 
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _notes(made: Study) -> str:
+def _notes(made: Common) -> str:
     reasons: dict[str, dict[str, None]] = {}
     for row in made.rows:
         for scheme, why in row.group.cannot.items():

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from handfast import shipped, stats, sweeps
+from handfast import shipped, stats
 from handfast.engine import Progress
 from handfast.errors import refuse_unknown
-from handfast.frames import Tabular
 from handfast.results import Result
 from handfast.stats import Summary
 from handfast.studies.common.groups import GROUPS, Group
-from handfast.studies.reproduce.paper import Plan, read_plan
+from handfast.studies.document import summary, written
+from handfast.studies.grid import Order, ScenarioCell, fill
+from handfast.studies.plan import Plan, read_plan
+from handfast.studies.table import Drawn, Table
 
 if TYPE_CHECKING:
-    from handfast.picture import Picture
+    from matplotlib.figure import Figure
 
 FOLDER = "scenarios/common"
+OUT = Path("out") / "common"
 BASELINE = "linux"
 """What everybody has today: the others are said to be so much above it."""
 ROW = "row"
 """The axis of the sweeps."""
 ALIKE = 0.002
 """Shares of the limit that are no further apart than this are the same: 50 ms of a run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the user asked for."""
-
-    groups: Sequence[str] | None = None
-    schemes: Sequence[str] | None = None
-    seeds: Sequence[int] | None = None
-    """None: as the sweeps' files have it."""
-    quick: bool = False
-    jobs: int | None = None
-    out: Path = Path("out") / "common"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +88,10 @@ def worse(one: Cell, other: Cell) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Study(Tabular):
+class Common(Drawn):
     """The table."""
+
+    FIGURE: ClassVar[str] = "common"
 
     rows: tuple[Row, ...]
     schemes: tuple[str, ...]
@@ -113,21 +104,29 @@ class Study(Tabular):
         """One row a scheme and situation."""
         return {"cells": lambda: (_flat(row, cell) for row in self.rows for cell in row.cells)}
 
-    def figure(self) -> Picture:
+    def draw(self) -> Figure:
         """A row a situation, a column a scheme."""
-        from handfast import figures
-        from handfast.picture import Picture
         from handfast.studies.common.draw import draw
 
-        with figures.style():
-            return Picture(draw(self))
+        return draw(self)
 
-    def _repr_html_(self) -> str:
-        from handfast.page.document import table
+    def document(self) -> str:
+        """The table as JSON."""
+        head = {"seeds": list(self.seeds), "duration_s": self.duration_s, "schemes": list(self.schemes)}
+        return written({**head, "rows": [_document(row) for row in self.rows]})
+
+    def files(self) -> Mapping[str, str | bytes]:
+        """The table as JSON, and in Markdown: all of it, and short for README."""
+        from handfast.studies.common.page import short, whole
+
+        return {"common.json": self.document(), "short.md": short(self), "whole.md": whole(self)}
+
+    def overview(self) -> Table:
+        """What README has, of every situation."""
         from handfast.studies.common.page import HEADS, judged
 
         rows = [[f"{row.group.title}: {row.name}", *(text.strip("`") for text in judged(row))] for row in self.rows]
-        return table(HEADS, rows)
+        return Table(HEADS, rows)
 
 
 def _flat(row: Row, cell: Cell) -> Mapping[str, object]:
@@ -150,23 +149,24 @@ def schemes() -> list[str]:
     return _plan(GROUPS[0]).every_scheme()
 
 
-def study(order: Order, progress: Progress | None = None) -> Study:
-    """Do the runs that the directory does not hold yet, and judge."""
-    plans = {group.key: (group, _plan(group)) for group in _groups(order.groups)}
-    chosen = _schemes(order.schemes)
-    cells = [
-        (group, cell)
-        for group, plan in plans.values()
-        for cell in plan.cells({}, order.seeds or (plan.quick_seeds if order.quick else plan.seeds))
-        if cell.scheme in chosen and cell.scheme not in group.cannot
-    ]
-    results, reused = sweeps.fill([cell for _, cell in cells], out=order.out, jobs=order.jobs, progress=progress)
-    done: dict[tuple[str, str], dict[str, list[Result]]] = {}
-    for (group, cell), result in zip(cells, results, strict=True):
-        done.setdefault((group.key, dict(cell.point)[ROW]), {}).setdefault(cell.scheme, []).append(result)
-    rows = tuple(_row(plans[key][0], value, runs) for (key, value), runs in done.items())
-    seeds = tuple(dict.fromkeys(result.seed for result in results))
-    return Study(rows, tuple(chosen), seeds, results[0].duration_s, len(cells), reused)
+def study(order: Order, groups: Sequence[str] | None = None, progress: Progress | None = None) -> Common:
+    """Do the runs that the directory does not hold yet, of some `groups` or of all, and judge."""
+    chosen_groups, chosen = _groups(groups), _schemes(order.schemes)
+    wanted: dict[tuple[str, str, str], list[ScenarioCell]] = {}
+    for group in chosen_groups:
+        plan = _plan(group)
+        for cell in plan.cells({}, order.seeds_of(plan.seeds, plan.quick_seeds)):
+            if cell.scheme in chosen and cell.scheme not in group.cannot:
+                wanted.setdefault((group.key, dict(cell.point)[ROW], cell.scheme), []).append(cell)
+    done = fill(wanted, order, progress)
+    by_row: dict[tuple[str, str], dict[str, Sequence[Result]]] = {}
+    for (key, value, scheme), results in done.results.items():
+        by_row.setdefault((key, value), {})[scheme] = results
+    known = {group.key: group for group in chosen_groups}
+    rows = tuple(_row(known[key], value, runs) for (key, value), runs in by_row.items())
+    every = done.all
+    seeds = tuple(dict.fromkeys(result.seed for result in every))
+    return Common(rows, tuple(chosen), seeds, every[0].duration_s, len(every), done.reused)
 
 
 def _plan(group: Group) -> Plan:
@@ -205,12 +205,6 @@ def share(run: Result) -> float:
     return (run.aggregate.delivered_bytes or 0) / limit if limit else 0.0
 
 
-def document(made: Study) -> str:
-    """The table as JSON."""
-    head = {"seeds": list(made.seeds), "duration_s": made.duration_s, "schemes": list(made.schemes)}
-    return json.dumps({**head, "rows": [_document(row) for row in made.rows]}, indent=2) + "\n"
-
-
 def _document(row: Row) -> Mapping[str, object]:
     return {
         "group": row.group.key,
@@ -225,7 +219,4 @@ def _document(row: Row) -> Mapping[str, object]:
 
 
 def _entry(cell: Cell) -> Mapping[str, object]:
-    def summary(one: Summary | None) -> object:
-        return None if one is None else {"median": one.median, "low": one.low, "high": one.high, "runs": one.count}
-
     return {"share": summary(cell.share), "stall_s": summary(cell.stall), "without_return": cell.stalled}

@@ -2,6 +2,6 @@
 
 from handfast.studies.fidelity.bounds import BOUNDS, SHARE
 from handfast.studies.fidelity.draw import Case, draw, scenario
-from handfast.studies.fidelity.study import DOCUMENT, Row, Study, document, study, write
+from handfast.studies.fidelity.study import DOCUMENT, Fidelity, Row, study
 
-__all__ = ["BOUNDS", "DOCUMENT", "SHARE", "Case", "Row", "Study", "document", "draw", "scenario", "study", "write"]
+__all__ = ["BOUNDS", "DOCUMENT", "SHARE", "Case", "Fidelity", "Row", "draw", "scenario", "study"]

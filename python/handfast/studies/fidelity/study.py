@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,12 @@ from typing import Any
 
 from handfast import __version__, api, bundle, series, tasks
 from handfast.engine import Progress, execute
-from handfast.frames import Tabular
 from handfast.results import LAB, SIM, Environment, Result
 from handfast.store import write_whole
+from handfast.studies.document import written
 from handfast.studies.fidelity.bounds import BOUNDS, SHARE, Bound, Compared, Summary, compare, summarise
 from handfast.studies.fidelity.draw import KINDS, Case, Drops, Reorder, Trouble, scenario
+from handfast.studies.table import Study, Table
 
 SCHEMA = 2
 """The version of the document."""
@@ -49,7 +49,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Study(Tabular):
+class Fidelity(Study):
     """What the cases of a seed gave."""
 
     seed: int
@@ -80,20 +80,41 @@ class Study(Tabular):
         """One row a case; each metric in the simulator, on the kernel, and whether it is within bounds."""
         return {"cases": lambda: map(_flat, self.rows)}
 
-    def _repr_html_(self) -> str:
-        from handfast.page.document import table
+    def document(self) -> str:
+        """The cases as JSON; names carry their unit, what is not known is null."""
+        counted = len(self.counted)
+        data = {
+            "schema": SCHEMA,
+            "version": __version__,
+            "seed": self.seed,
+            "environment": _environment(self.rows),
+            "cases": [_row(row) for row in self.rows],
+            "metrics": {bound.measure: _summary(bound, self.summary(bound)) for bound in BOUNDS},
+            "kinds": {kind: {"within": within, "counted": of} for kind, (within, of) in self.by_kind.items()},
+            "counted": counted,
+            "within": self.within,
+            "share": self.within / counted if counted else None,
+            "needed": SHARE,
+            "verdict": "holds" if self.holds else "fails" if counted else "not-run",
+        }
+        return written(data)
 
+    def files(self) -> Mapping[str, str | bytes]:
+        """The cases as JSON; their scenarios and results are written as each ends."""
+        return {DOCUMENT: self.document()}
+
+    def overview(self) -> Table:
+        """How many are within bounds, by kind."""
         rows = [[kind, str(within), str(counted)] for kind, (within, counted) in self.by_kind.items()]
-        return table(
-            ["kind of case", "within bounds", "of"], [*rows, ["all", str(self.within), str(len(self.counted))]]
-        )
+        total = ["all", str(self.within), str(len(self.counted))]
+        return Table(["kind of case", "within bounds", "of"], [*rows, total])
 
     def summary(self, bound: Bound) -> Summary:
         """One metric over the rows that count."""
         return summarise([row.metrics[bound.measure] for row in self.counted])
 
 
-def study(cases: Sequence[Case], *, out: Path | None = None, progress: Progress | None = None) -> Study:
+def study(cases: Sequence[Case], *, out: Path | None = None, progress: Progress | None = None) -> Fidelity:
     """Do the cases of one seed: all in the simulator, then one by one in the lab, each kept in `out` as it ends."""
     places = [_Place(case, api.parse(scenario(case), f"{case.name}.toml"), _folder(out, case)) for case in cases]
     tasks.check([SIM, LAB], [place.scenario for place in places], None)
@@ -113,7 +134,7 @@ def study(cases: Sequence[Case], *, out: Path | None = None, progress: Progress 
         Row(place.case, sim, again.get(index, lab), 2 if index in again else 1)
         for index, (place, sim, lab) in enumerate(zip(places, simulated, real, strict=True))
     )
-    return Study(cases[0].seed, rows)
+    return Fidelity(cases[0].seed, rows)
 
 
 def _folder(out: Path | None, case: Case) -> Path | None:
@@ -150,31 +171,6 @@ class _Place:
     def keep(self, runs: list[Result]) -> None:
         if self.folder is not None:
             bundle.write(self.folder, self.scenario, runs)
-
-
-def document(made: Study) -> str:
-    """The study as JSON; names carry their unit, what is not known is null."""
-    counted = len(made.counted)
-    data = {
-        "schema": SCHEMA,
-        "version": __version__,
-        "seed": made.seed,
-        "environment": _environment(made.rows),
-        "cases": [_row(row) for row in made.rows],
-        "metrics": {bound.measure: _summary(bound, made.summary(bound)) for bound in BOUNDS},
-        "kinds": {kind: {"within": within, "counted": of} for kind, (within, of) in made.by_kind.items()},
-        "counted": counted,
-        "within": made.within,
-        "share": made.within / counted if counted else None,
-        "needed": SHARE,
-        "verdict": "holds" if made.holds else "fails" if counted else "not-run",
-    }
-    return json.dumps(data, indent=2) + "\n"
-
-
-def write(made: Study, out: Path) -> None:
-    """Write the study as JSON into `out`."""
-    write_whole(out / DOCUMENT, document(made))
 
 
 def _environment(rows: Iterable[Row]) -> Mapping[str, Any]:

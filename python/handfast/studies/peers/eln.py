@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from handfast import api, curves, figures, shipped, stats
-from handfast.engine import Progress, Task, execute
+from handfast.engine import Progress
 from handfast.errors import InputError, refuse_unknown
-from handfast.frames import Tabular
 from handfast.results import SIM, Result
 from handfast.stats import Summary
-from handfast.store import RunStore, staged, write_whole
+from handfast.studies.document import summary, written
+from handfast.studies.grid import Cell, Order, ScenarioCell, fill
 from handfast.studies.peers import ns2
-from handfast.studies.peers.names import DOCUMENT, OUT, TABLES
-from handfast.values import Overrides
+from handfast.studies.peers.names import DOCUMENT, TABLES
+from handfast.studies.table import Drawn, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from handfast.api import Scenario
-    from handfast.picture import Picture
 
 SCENARIO = "papers/eln/radio.toml"
 SCRIPT = "papers/eln/ns2/radio.tcl"
@@ -48,43 +45,6 @@ LIMIT_BPS = 2e6 * SEGMENT / (SEGMENT + 40)
 QUICK_S = 50.0
 MAX_SEED = 10_000
 """ns-2 reaches its N-th random stream by making all before it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the user asked for."""
-
-    schemes: Sequence[str] = SCHEMES
-    seeds: Sequence[int] = SEEDS
-    losses: Sequence[str] = LOSSES
-    caps: Sequence[int] = CAPS
-    duration_s: float | None = None
-    """None: the scenario's own."""
-    settings: Overrides = ()
-    """Further values of the scenario that are replaced."""
-    options: Mapping[str, str] = field(default_factory=dict)
-    """Further options of the script."""
-    jobs: int | None = None
-    out: Path = OUT / "eln"
-
-    def __post_init__(self) -> None:
-        refuse_unknown(self.schemes, SCHEMES, "scheme", has="ns-2 has", more=" for this figure")
-        if max(self.seeds) > MAX_SEED or min(self.seeds) < 1:
-            raise InputError(f"seeds are streams of ns-2's generator here, from 1 to {MAX_SEED}")
-
-
-def order(
-    schemes: Sequence[str] | None, seeds: Sequence[int] | None, *, quick: bool, jobs: int | None, out: Path | None
-) -> Order:
-    """What is asked for; None is the default, of a quick look where that is wanted."""
-    return Order(
-        schemes=schemes or SCHEMES,
-        seeds=seeds or (QUICK_SEEDS if quick else SEEDS),
-        losses=QUICK_LOSSES if quick else LOSSES,
-        duration_s=QUICK_S if quick else None,
-        jobs=jobs,
-        out=out or OUT / "eln",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +73,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Study(Tabular):
+class Throughput(Drawn):
     """The whole figure."""
+
+    FIGURE: ClassVar[str] = "figure"
 
     rows: tuple[Row, ...]
     seeds: tuple[int, ...]
@@ -124,32 +86,44 @@ class Study(Tabular):
     runs: int
     reused: int
 
+    @property
+    def caps(self) -> dict[int, list[Row]]:
+        """The rows of each cap."""
+        return {
+            cap: [row for row in self.rows if row.cap == cap] for cap in dict.fromkeys(row.cap for row in self.rows)
+        }
+
     def _tables(self) -> Mapping[str, Callable[[], Iterator[Mapping[str, object]]]]:
         """One row a point of the figure."""
         return {"points": lambda: map(_flat, self.rows)}
 
-    def figure(self) -> Picture:
-        """Lines are ours, crosses ns-2's; a panel for each cap."""
-        from handfast.picture import Picture
+    def document(self) -> str:
+        """The figure as JSON."""
+        head = {"peers": "eln", "ns2": self.version, "seeds": list(self.seeds), "duration_s": self.duration_s}
+        return written({**head, "limit_bps": LIMIT_BPS, "rows": [_document(row) for row in self.rows]})
 
-        with figures.style():
-            return Picture(draw(self))
+    def files(self) -> Mapping[str, str | bytes]:
+        """The figure as JSON, and as tables in Markdown, one for each cap."""
+        return {DOCUMENT: self.document(), TABLES: "\n".join(map(_markdown, self.caps.values()))}
 
-    def _repr_html_(self) -> str:
-        from handfast.page.document import table
-
+    def overview(self) -> Table:
+        """Both medians of each point."""
         rows = [
             [str(row.cap), row.loss, row.scheme, *(f"{one.median / 1e6:.3f}" for one in (row.ours, row.theirs))]
             for row in self.rows
         ]
-        return table(["cap, pkt", "loss", "scheme", "ours, Mbit/s", "ns-2, Mbit/s"], rows)
+        return Table(["cap, pkt", "loss", "scheme", "ours, Mbit/s", "ns-2, Mbit/s"], rows)
 
-    def write(self, out: Path) -> None:
-        """Write the study as JSON and in Markdown, and its figure, into `out`."""
-        write_whole(out / DOCUMENT, document(self))
-        write_whole(out / TABLES, markdown(self))
-        with staged(out) as stage, figures.style():
-            figures.save(draw(self), stage / "figure")
+    def draw(self) -> Figure:
+        """Figure 2: lines are ours, crosses ns-2's with their intervals; a panel for each cap."""
+        figure = figures.blank((figures.PAGE_IN[0], figures.PAGE_IN[1] * 1.2))
+        panels = figure.subplots(1, len(self.caps), sharey=True, squeeze=False)
+        for axes, (cap, rows) in zip(panels.flat, self.caps.items(), strict=True):
+            _panel(axes, rows)
+            axes.set_title(f"at most {cap} segments on their way", fontsize=8, loc="left")
+        figure.axes[0].set_ylabel("throughput, Mbit/s")
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=8)
+        return figure
 
 
 def _flat(row: Row) -> Mapping[str, object]:
@@ -160,55 +134,39 @@ def _flat(row: Row) -> Mapping[str, object]:
 
 Point = tuple[int, str, str]
 """Cap, loss, scheme."""
-Done = Mapping[tuple[Point, str], Sequence[Result]]
-"""The runs by point and backend."""
 
 
-def study(order: Order, progress: Progress | None = None) -> Study:
+def study(order: Order, progress: Progress | None = None) -> Throughput:
     """Do the runs that the directory does not hold yet, in both simulators, and set them side by side."""
+    schemes, seeds = order.schemes or SCHEMES, order.seeds_of(SEEDS, QUICK_SEEDS)
+    refuse_unknown(schemes, SCHEMES, "scheme", has="ns-2 has", more=" for this figure")
+    if max(seeds) > MAX_SEED or min(seeds) < 1:
+        raise InputError(f"seeds are streams of ns-2's generator here, from 1 to {MAX_SEED}")
     version = ns2.require()
-    base = api.load(shipped.file(SCENARIO), order.settings)
-    duration_s = order.duration_s or base.duration_s
-    points: list[Point] = list(product(order.caps, order.losses, order.schemes))
-    wanted = [(point, task) for point in points for task in _tasks(order, base, point, duration_s)]
-    results, reused = _fill(order, [task for _, task in wanted], progress)
-    done: dict[tuple[Point, str], list[Result]] = {}
-    for (point, _), result in zip(wanted, results, strict=True):
-        done.setdefault((point, result.backend), []).append(result)
-    rows = tuple(_row(point, done[point, SIM], done[point, ns2.BACKEND]) for point in points)
-    return Study(rows, tuple(order.seeds), duration_s, version, len(wanted), reused)
+    base = api.load(shipped.file(SCENARIO))
+    duration_s = QUICK_S if order.quick else base.duration_s
+    points: list[Point] = list(product(CAPS, QUICK_LOSSES if order.quick else LOSSES, schemes))
+    wanted = {key: cells for point in points for key, cells in _cells(base, point, seeds, duration_s).items()}
+    done = fill(wanted, order, progress)
+    rows = tuple(_row(point, done.results[point, SIM], done.results[point, ns2.BACKEND]) for point in points)
+    return Throughput(rows, tuple(seeds), duration_s, version, done.runs, done.reused)
 
 
-def _tasks(order: Order, base: Scenario, point: Point, duration_s: float) -> list[Task | ns2.Task]:
+def _cells(
+    base: Scenario, point: Point, seeds: Sequence[int], duration_s: float
+) -> dict[tuple[Point, str], Sequence[Cell]]:
     cap, loss, scheme = point
-    ours = base.with_overrides(
-        [
-            ("duration", f"{duration_s:g}s"),
-            ("tcp.receive_buffer", f"{cap * SEGMENT}B"),
-            ("links.radio.forward.loss", loss),
-        ]
-    )
-    script = shipped.file(SCRIPT)
-    options = {"loss": loss, "window": str(cap), **order.options}
-    return [
-        task
-        for seed in order.seeds
-        for task in (Task(ours.core, scheme, seed), ns2.Task(script, options, scheme, seed, duration_s))
+    changes = [
+        ("duration", f"{duration_s:g}s"),
+        ("tcp.receive_buffer", f"{cap * SEGMENT}B"),
+        ("links.radio.forward.loss", loss),
     ]
-
-
-def _fill(order: Order, wanted: Sequence[Task | ns2.Task], progress: Progress | None) -> tuple[list[Result], int]:
-    store = RunStore(order.out / "runs")
-    known = [_stored(store, task) for task in wanted]
-    missing = [task for task, had in zip(wanted, known, strict=True) if had is None]
-    done = iter(execute(missing, jobs=order.jobs, progress=progress, finished=store.save) if missing else ())
-    return [had or next(done) for had in known], len(wanted) - len(missing)
-
-
-def _stored(store: RunStore, task: Task | ns2.Task) -> Result | None:
-    if isinstance(task, ns2.Task):
-        return store.load(task.hash, task.scheme, task.seed, ns2.BACKEND)
-    return store.load(task.scenario.hash, task.scheme, task.seed)
+    ours, script = base.with_overrides(changes), shipped.file(SCRIPT)
+    options = {"loss": loss, "window": str(cap)}
+    return {
+        (point, SIM): [ScenarioCell((), ours, scheme, seed) for seed in seeds],
+        (point, ns2.BACKEND): [ns2.Cell(ns2.Task(script, options, scheme, seed, duration_s)) for seed in seeds],
+    }
 
 
 def _row(point: Point, ours: Sequence[Result], theirs: Sequence[Result]) -> Row:
@@ -217,9 +175,9 @@ def _row(point: Point, ours: Sequence[Result], theirs: Sequence[Result]) -> Row:
 
 def _summary(runs: Sequence[Result]) -> Summary:
     # Over the whole run, as ns-2's script counts it; `goodput_bps` counts from a flow's first byte to its last.
-    summary = stats.summarise([8 * (run.aggregate.delivered_bytes or 0) / run.duration_s for run in runs])
-    assert summary is not None  # noqa: S101 (there are seeds)
-    return summary
+    found = stats.summarise([8 * (run.aggregate.delivered_bytes or 0) / run.duration_s for run in runs])
+    assert found is not None  # noqa: S101 (there are seeds)
+    return found
 
 
 def _means(runs: Sequence[Result]) -> tuple[float, float]:
@@ -227,71 +185,37 @@ def _means(runs: Sequence[Result]) -> tuple[float, float]:
     return repeated, fmean(run.aggregate.timeouts or 0 for run in runs)
 
 
-def document(made: Study) -> str:
-    """The study as JSON."""
-    head = {"peers": "eln", "ns2": made.version, "seeds": list(made.seeds), "duration_s": made.duration_s}
-    rows = [
-        {
-            "cap_pkt": row.cap,
-            "loss": float(row.loss),
-            "scheme": row.scheme,
-            "ours": _side(row.ours, row.repeated),
-            "ns2": _side(row.theirs, row.their_repeated),
-            "difference": row.difference,
-            "beyond": row.beyond,
-        }
-        for row in made.rows
-    ]
-    return json.dumps({**head, "limit_bps": LIMIT_BPS, "rows": rows}, indent=2) + "\n"
+def _document(row: Row) -> Mapping[str, object]:
+    return {
+        "cap_pkt": row.cap,
+        "loss": float(row.loss),
+        "scheme": row.scheme,
+        "ours": _side(row.ours, row.repeated),
+        "ns2": _side(row.theirs, row.their_repeated),
+        "difference": row.difference,
+        "beyond": row.beyond,
+    }
 
 
 def _side(goodput: Summary, counts: tuple[float, float]) -> Mapping[str, object]:
     return {
-        "goodput_bps": {"median": goodput.median, "low": goodput.low, "high": goodput.high, "runs": goodput.count},
+        "goodput_bps": summary(goodput),
         "retransmitted_segments_mean": counts[0],
         "timeouts_mean": counts[1],
     }
 
 
-def markdown(made: Study) -> str:
-    """The study as tables in Markdown, one for each cap."""
-    return "\n".join(_markdown([row for row in made.rows if row.cap == cap]) for cap in _caps(made))
-
-
 def _markdown(rows: Sequence[Row]) -> str:
     schemes = list(dict.fromkeys(row.scheme for row in rows))
     lines = [
-        f"At most {rows[0].cap} segments on their way:",
-        "",
-        f"| loss | {' | '.join(schemes)} |",
-        f"| --- |{' --: |' * len(schemes)}",
+        [loss, *(_apart(row) for row in rows if row.loss == loss)] for loss in dict.fromkeys(row.loss for row in rows)
     ]
-    for loss in dict.fromkeys(row.loss for row in rows):
-        cells = (_apart(row) for row in rows if row.loss == loss)
-        lines.append(f"| {loss} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return f"At most {rows[0].cap} segments on their way:\n\n" + Table(["loss", *schemes], lines).markdown()
 
 
 def _apart(row: Row) -> str:
     figures = f"{row.ours.median / 1e6:.3f} {row.theirs.median / 1e6:.3f}"
     return f"{figures} **{row.difference:+.1%}**" if row.beyond else f"{figures} {row.difference:+.1%}"
-
-
-def _caps(made: Study) -> list[int]:
-    return list(dict.fromkeys(row.cap for row in made.rows))
-
-
-def draw(made: Study) -> Figure:
-    """Figure 2: lines are ours, crosses ns-2's with their intervals; a panel for each cap."""
-    caps = _caps(made)
-    figure = figures.blank((figures.PAGE_IN[0], figures.PAGE_IN[1] * 1.2))
-    panels = figure.subplots(1, len(caps), sharey=True, squeeze=False)
-    for axes, cap in zip(panels.flat, caps, strict=True):
-        _panel(axes, [row for row in made.rows if row.cap == cap])
-        axes.set_title(f"at most {cap} segments on their way", fontsize=8, loc="left")
-    figure.axes[0].set_ylabel("throughput, Mbit/s")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=8)
-    return figure
 
 
 def _panel(axes: Axes, rows: Sequence[Row]) -> None:

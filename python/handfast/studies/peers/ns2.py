@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from handfast.errors import HandfastError, MissingRequirementError
 from handfast.results import Result
+from handfast.store import RunStore
 
 COMMAND = "ns"
 BACKEND = "ns2"
@@ -128,3 +129,23 @@ class Task:
             "flows": [],
             "handovers": [],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A run of ns-2 in a grid."""
+
+    inner: Task
+
+    @property
+    def key(self) -> tuple[str, str, int, str]:
+        """What determines the run."""
+        return (self.inner.hash, self.inner.scheme, self.inner.seed, BACKEND)
+
+    def task(self, out: Path) -> Task:  # noqa: ARG002 (it leaves nothing beside its result)
+        """The run, to be done."""
+        return self.inner
+
+    def stored(self, store: RunStore, out: Path) -> Result | None:  # noqa: ARG002 (as above)
+        """The run as an earlier call left it."""
+        return store.load(*self.key)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from handfast import api, shipped
 from handfast.engine import Progress, Task, execute
-from handfast.frames import Tabular
 from handfast.results import Result
-from handfast.store import write_whole
+from handfast.studies.document import written
 from handfast.studies.peers import ns2
 from handfast.studies.peers.names import DOCUMENT, TABLES
+from handfast.studies.table import Study, Table
 from handfast.values import Overrides
 
 SCENARIO = "papers/vho/quick-start.toml"
@@ -43,7 +41,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Study(Tabular):
+class Delivered(Study):
     """All cases."""
 
     rows: tuple[Row, ...]
@@ -54,16 +52,25 @@ class Study(Tabular):
         """One row a case and time."""
         return {"delivered": lambda: (line for row in self.rows for line in _flat(row))}
 
-    def _repr_html_(self) -> str:
-        from handfast.page.document import table
+    def document(self) -> str:
+        """All cases as JSON."""
+        rows = [{"case": row.case, "ours": row.ours, "ns2": row.theirs} for row in self.rows]
+        head = {"peers": "quick-start", "ns2": self.version, "times_s": TIMES_S}
+        return written({**head, "delivered_segments": rows})
 
+    def files(self) -> Mapping[str, str | bytes]:
+        """All cases as JSON, and as a table in Markdown."""
+        rows = [
+            [row.case, *(f"{ours:,} {theirs:,}" for ours, theirs in zip(row.ours, row.theirs, strict=True))]
+            for row in self.rows
+        ]
+        table = Table(["segments delivered by", *(f"{time:g} s" for time in TIMES_S)], rows)
+        return {DOCUMENT: self.document(), TABLES: table.markdown()}
+
+    def overview(self) -> Table:
+        """A row a case and time."""
         rows = [[str(value) for value in line.values()] for row in self.rows for line in _flat(row)]
-        return table(["request", "time, s", "ours, segments", "ns-2, segments"], rows)
-
-    def write(self, out: Path) -> None:
-        """Write the study as JSON and in Markdown into `out`."""
-        write_whole(out / DOCUMENT, document(self))
-        write_whole(out / TABLES, markdown(self))
+        return Table(["request", "time, s", "ours, segments", "ns-2, segments"], rows)
 
 
 def _flat(row: Row) -> Iterator[Mapping[str, object]]:
@@ -71,7 +78,7 @@ def _flat(row: Row) -> Iterator[Mapping[str, object]]:
         yield {"case": row.case, "time_s": time, "ours_segments": ours, "ns2_segments": theirs}
 
 
-def study(cases: Sequence[str] = tuple(CASES), progress: Progress | None = None, jobs: int | None = None) -> Study:
+def study(cases: Sequence[str] = tuple(CASES), progress: Progress | None = None, jobs: int | None = None) -> Delivered:
     """Run the cases in both simulators. Nothing is random but Quick-Start's TTLs and nonces: one seed does."""
     version = ns2.require()
     tasks: list[Task | ns2.Task] = []
@@ -79,7 +86,7 @@ def study(cases: Sequence[str] = tuple(CASES), progress: Progress | None = None,
         tasks += [*_ours(case), _theirs(case)]
     results = iter(execute(tasks, jobs=jobs, progress=progress))
     rows = [Row(case, tuple(_segments(next(results)) for _ in TIMES_S), _counted(next(results))) for case in cases]
-    return Study(tuple(rows), version)
+    return Delivered(tuple(rows), version)
 
 
 def _ours(case: str) -> list[Task]:
@@ -100,22 +107,3 @@ def _segments(run: Result) -> int:
 
 def _counted(run: Result) -> tuple[int, ...]:
     return tuple(ns2.facts(run)["delivered_segments"])
-
-
-def document(made: Study) -> str:
-    """The study as JSON."""
-    rows = [{"case": row.case, "ours": row.ours, "ns2": row.theirs} for row in made.rows]
-    head = {"peers": "quick-start", "ns2": made.version, "times_s": TIMES_S}
-    return json.dumps({**head, "delivered_segments": rows}, indent=2) + "\n"
-
-
-def markdown(made: Study) -> str:
-    """The study as a table in Markdown."""
-    lines = [
-        f"| segments delivered by | {' | '.join(f'{time:g} s' for time in TIMES_S)} |",
-        f"| --- |{' --: |' * len(TIMES_S)}",
-    ]
-    for row in made.rows:
-        cells = (f"{ours:,} {theirs:,}" for ours, theirs in zip(row.ours, row.theirs, strict=True))
-        lines.append(f"| {row.case} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"

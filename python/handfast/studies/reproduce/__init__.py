@@ -1,7 +1,7 @@
 """`handfast reproduce`: a paper's claims, each a check that can fail."""
 
 from handfast.studies.reproduce.paper import Claim, Claims, Paper, known, load, need
-from handfast.studies.reproduce.runner import OUT, Order, Outcome, document, exit_code, reproduce
+from handfast.studies.reproduce.runner import OUT, Outcome, Question, document, exit_code, reproduce
 from handfast.studies.reproduce.runs import Figure, Run, Runs, mean_time, medians, middle, pairs, required, values
 from handfast.studies.reproduce.verdict import (
     Check,
@@ -28,9 +28,9 @@ __all__ = [
     "Finding",
     "Measured",
     "NotRun",
-    "Order",
     "Outcome",
     "Paper",
+    "Question",
     "Run",
     "Runs",
     "Verdict",

@@ -9,10 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from handfast import series, sweeps
+from handfast import series
 from handfast.errors import InputError
 from handfast.measures import Measures
 from handfast.results import Flow, Handover, Result
+from handfast.studies.grid import ScenarioCell
 from handfast.studies.reproduce.verdict import MIN_SEEDS, Measured, NotRun, median
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Runs:
         return groups
 
 
-def of_cells(name: str, cells: Sequence[sweeps.Cell], results: Sequence[Result], out: Path) -> list[Run]:
+def of_cells(name: str, cells: Sequence[ScenarioCell], results: Sequence[Result], out: Path) -> list[Run]:
     """The runs of a sweep's cells."""
     return [
         Run(name, dict(cell.point), result, cell.series_dir(out)) for cell, result in zip(cells, results, strict=True)

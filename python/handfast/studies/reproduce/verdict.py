@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from handfast import stats
+from handfast.studies.document import interval
 
 HOLDS: Literal["holds"] = "holds"
 FAILS: Literal["fails"] = "fails"
@@ -54,7 +55,7 @@ class Measured:
         """The number, or the median with its interval."""
         if self.low is None or self.high is None:
             return self.value
-        return {"median": self.value, "low": self.low, "high": self.high, "runs": self.count}
+        return interval(self.value, self.low, self.high, self.count)
 
 
 def number(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from handfast import curves, figures, readings, stats
-from handfast.pivot import Pivot
+from handfast.studies.sweep.pivot import Pivot
 from handfast.tables import Column
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from handfast import readings, tables
 from handfast.results import Result, by_row
-from handfast.sweeps import Point, Sweep
+from handfast.studies.grid import Point
+from handfast.studies.sweep.study import Sweep
 from handfast.tables import Column
 
 _INTERVAL = re.compile(r"\[(.+), (.+)\]")
