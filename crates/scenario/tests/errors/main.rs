@@ -85,6 +85,11 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a phase that is none", "gap = \"3s\"", "gap = \"3s\"\nphase = \"some\""),
     ("an unknown profile", "sender = \"sack\"", "sender = \"sackk\""),
     ("an unknown setting", "sender = \"sack\"", "sender = {profile = \"sack\", rto_minimum = \"1s\"}"),
+    (
+        "a setting by its old name and by its new one",
+        "sender = \"sack\"",
+        "sender = {profile = \"sack\", growth = \"reno\", congestion_control = \"cubic\"}",
+    ),
     ("settings that contradict", "sender = \"sack\"", "sender = {profile = \"sack\", rto_max = \"100ms\"}"),
     ("settings of all that contradict", "[schemes.sack]", "[tcp]\nrto_max = \"100ms\"\n[schemes.sack]"),
     (
