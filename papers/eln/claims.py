@@ -110,7 +110,7 @@ def loss(runs: Runs) -> Finding:
             f"{ahead_by(loss=TELLING, cap='64')}, because ssthresh is half of FlightSize in bytes: of an odd one half "
             "a segment stays in SACK's cwnd after a recovery, which is never sent and has to be grown through; RFC "
             "6582's option (1) takes it from NewReno. With windows that count whole segments "
-            f'(growth = "linux-reno") {ahead_by(windows="segments")}'
+            f'(congestion_control = "linux-reno") {ahead_by(windows="segments")}'
         ),
     )
 

@@ -38,6 +38,14 @@ def test_scenarios_satisfy_it(validator: Draft202012Validator, path: Path) -> No
     assert complaints(validator, path.read_text(encoding="utf-8")) == []
 
 
+def test_the_old_name_of_a_key_is_right(validator: Draft202012Validator) -> None:
+    base = (TESTS / "errors" / "base.toml").read_text(encoding="utf-8")
+    text = base.replace('sender = "sack"', 'sender = {profile = "sack", growth = "cubic"}', 1)
+    assert text != base
+    assert complaints(validator, text) == []
+    hf.parse(text, "base.toml")
+
+
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
@@ -56,6 +64,7 @@ def test_scenarios_satisfy_it(validator: Draft202012Validator, path: Path) -> No
         ('name = "radio"', 'name = "the radio"'),
         ('sender = "sack"', 'sender = "sackk"'),
         ('sender = "sack"', 'sender = {profile = "sack", rto_minimum = "1s"}'),
+        ('sender = "sack"', 'sender = {profile = "sack", growth = "reno", congestion_control = "reno"}'),
         ('from = "cn"\n', ""),
     ],
 )

@@ -21,6 +21,10 @@ fn in_our_words(span: Span, message: &str, notes: &[(&str, &str)]) -> Problem {
     if let Some(key) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
         return Problem::at(span, format!("the key `{key}` is missing")).expected(format!("needs `{key}`"));
     }
+    if let Some(key) = message.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`')) {
+        return Problem::at(span, format!("the key `{key}` is there twice"))
+            .help("an older name of a key counts as that key: keep one of them");
+    }
     let wrong_type = message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "));
     if let Some((found, wanted)) = wrong_type {
         let (found, wanted) = (in_toml_words(found), in_toml_words(wanted));

@@ -46,10 +46,15 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
     digest.iter().take(8).fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"))
 }
 
+/// Fields that had another name when hashes were first taken: a new name is no new content.
+const RENAMED: [(&str, &str); 1] = [("congestion_control", "growth")];
+
 struct Sink(Sha256);
 
 impl Write for Sink {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        // A derived `Debug` writes the name of a field on its own.
+        let text = RENAMED.iter().find(|(now, _)| *now == text).map_or(text, |(_, then)| then);
         self.0.update(text);
         Ok(())
     }

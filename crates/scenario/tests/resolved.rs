@@ -6,7 +6,7 @@ use handfast_scenario::{
     Action, AgentKind, App, DownMode, Loss, LowAck, News, NodeKind, QueueLimit, Release, Scenario, Sdn,
     SdnPolicy, Way,
 };
-use handfast_tcp::{Growth, Recovery};
+use handfast_tcp::{CongestionControl, Recovery};
 
 const BASE: &str = include_str!("errors/base.toml");
 
@@ -340,18 +340,29 @@ fn generators_wire_what_they_name() {
 }
 
 #[test]
+fn the_old_name_of_congestion_control_means_the_same() {
+    let [old, new] = ["growth", "congestion_control"].map(|key| set(&[(&format!("tcp.{key}"), "cubic")]));
+    assert_eq!(new.schemes[0].sender.congestion_control, CongestionControl::Cubic);
+    assert_ne!(new.hash, set(&[]).hash);
+    assert_eq!(old.hash, new.hash);
+}
+
+#[test]
 fn schemes_change_profiles_and_tcp_changes_all() {
     let scenario = everything();
     let plain = scenario.scheme("plain").unwrap();
     assert_eq!((plain.sender.mss, plain.sender.recovery), (1000, Recovery::Reno));
-    assert_eq!((plain.receiver.mss, plain.receiver.growth), (1000, Growth::LinuxCubic));
+    assert_eq!(
+        (plain.receiver.mss, plain.receiver.congestion_control),
+        (1000, CongestionControl::LinuxCubic)
+    );
     assert_eq!(plain.receiver.delayed_ack, Duration::ZERO);
     let tuned = scenario.scheme("tuned").unwrap();
     assert_eq!((tuned.sender.mss, tuned.sender.cwnd_clamp), (1024, Some(50)));
     assert_eq!((tuned.sender.cubic_beta_permille, tuned.sender.slow_start_segments), (800, 2));
     assert_eq!(tuned.sender.initial_ssthresh, Some(Bytes(64_000)));
     assert_eq!(tuned.sender.delayed_ack, Duration::from_millis(100));
-    assert_eq!(tuned.receiver.growth, Growth::Reno);
+    assert_eq!(tuned.receiver.congestion_control, CongestionControl::Reno);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use handfast_core::{BitRate, Bytes, Duration};
 
-use crate::Growth;
+use crate::CongestionControl;
 
 /// How losses are repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,8 +163,8 @@ pub struct Config {
     pub mss: u16,
     /// Loss recovery.
     pub recovery: Recovery,
-    /// Window growth.
-    pub growth: Growth,
+    /// Congestion control.
+    pub congestion_control: CongestionControl,
     /// Spurious timeouts by timestamps (RFC 3522).
     pub eifel: bool,
     /// Spurious timeouts by the order of acknowledgements (RFC 5682).
@@ -257,7 +257,7 @@ impl Default for Config {
         Self {
             mss: 1460,
             recovery: Recovery::Sack,
-            growth: Growth::Reno,
+            congestion_control: CongestionControl::Reno,
             eifel: false,
             frto: Frto::Off,
             undo: Undo::Rfc4015,

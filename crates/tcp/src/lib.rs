@@ -21,7 +21,7 @@ mod send;
 mod spurious;
 mod startup;
 
-pub use cc::Growth;
+pub use cc::CongestionControl;
 pub use config::{
     Acks, Config, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation, Undo,
     VhoRule, VhoRules,

@@ -2,7 +2,7 @@
 
 use handfast_core::{Bytes, Duration};
 
-use crate::Growth;
+use crate::CongestionControl;
 use crate::config::{Acks, Config, Frto, InitialWindow, Nagle, Recovery, RttEstimation, Undo};
 
 /// A named combination.
@@ -44,7 +44,7 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         name: "veno",
         summary: "Veno's guess at which losses are the radio's, over SACK",
-        make: || Config { growth: Growth::Veno, ..Config::default() },
+        make: || Config { congestion_control: CongestionControl::Veno, ..Config::default() },
     },
     Profile { name: "linux", summary: "our imitation of Linux 6.18 with CUBIC", make: linux },
     Profile { name: "linux-reno", summary: "our imitation of Linux 6.18 with Reno", make: linux_reno },
@@ -65,13 +65,13 @@ fn plain(recovery: Recovery) -> Config {
 }
 
 fn cubic() -> Config {
-    Config { growth: Growth::Cubic, ..Config::default() }
+    Config { congestion_control: CongestionControl::Cubic, ..Config::default() }
 }
 
 /// What the defaults of Linux 6.18 come to, with CUBIC. Each value's source: docs/reference/linux-profile.md.
 fn linux() -> Config {
     Config {
-        growth: Growth::LinuxCubic,
+        congestion_control: CongestionControl::LinuxCubic,
         hystart: true,
         recovery: Recovery::Rack,
         undo: Undo::Linux,
@@ -100,5 +100,5 @@ fn linux() -> Config {
 }
 
 fn linux_reno() -> Config {
-    Config { growth: Growth::LinuxReno, hystart: false, ..linux() }
+    Config { congestion_control: CongestionControl::LinuxReno, hystart: false, ..linux() }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 
 use handfast_core::{Bytes, Duration};
 use handfast_tcp::{
-    Acks, Config, Estimation, Frto, Growth, InitialWindow, Nagle, PROFILES, QuickStartRequest, Recovery,
-    RttEstimation, Undo, VhoRule, VhoRules,
+    Acks, Config, CongestionControl, Estimation, Frto, InitialWindow, Nagle, PROFILES, QuickStartRequest,
+    Recovery, RttEstimation, Undo, VhoRule, VhoRules,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -243,8 +243,9 @@ tcp_settings! {
     mss: SegmentSize,
     /// How losses are repaired.
     recovery: Word<Recovery>,
-    /// How the congestion window grows.
-    growth: Word<Growth>,
+    /// How the congestion window grows and falls.
+    #[serde(alias = "growth")]
+    congestion_control: Word<CongestionControl>,
     /// Detect spurious timeouts by timestamps (RFC 3522).
     eifel: bool,
     /// Detect spurious timeouts by the order of acknowledgements (RFC 5682).

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use handfast_radio::mobility::Then;
 use handfast_tcp::{
-    Acks, Estimation, Frto, Growth, InitialWindow, Nagle, Recovery, RttEstimation, Undo, VhoRule,
+    Acks, CongestionControl, Estimation, Frto, InitialWindow, Nagle, Recovery, RttEstimation, Undo, VhoRule,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -212,8 +212,8 @@ impl Vocabulary for Recovery {
     ];
 }
 
-impl Vocabulary for Growth {
-    const WHAT: &'static str = "a growth algorithm";
+impl Vocabulary for CongestionControl {
+    const WHAT: &'static str = "a congestion control";
     const WORDS: &'static [(&'static str, Self, &'static str)] = Self::WORDS;
 }
 

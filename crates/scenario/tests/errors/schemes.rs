@@ -13,6 +13,11 @@ const OUTAGE: &[Case] = &[
     ("an array for a table", "[schemes.sack]", "[schemes.sick]\nsender = [\"sack\"]\n[schemes.sack]"),
     ("an unknown profile", "sender = \"sack\"", "sender = \"sackk\""),
     ("an unknown setting", "sender = \"sack\"", "sender = {profile = \"sack\", rto_minimum = \"1s\"}"),
+    (
+        "a setting by its old name and by its new one",
+        "sender = \"sack\"",
+        "sender = {profile = \"sack\", growth = \"reno\", congestion_control = \"cubic\"}",
+    ),
     ("settings that contradict", "sender = \"sack\"", "sender = {profile = \"sack\", rto_max = \"100ms\"}"),
     ("settings of all that contradict", "[schemes.sack]", "[tcp]\nrto_max = \"100ms\"\n[schemes.sack]"),
     (

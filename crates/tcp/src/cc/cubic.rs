@@ -5,9 +5,8 @@
 
 use handfast_core::{Duration, Instant};
 
-use super::{Acked, Algorithm};
+use super::{AckSample, Controller, Window};
 use crate::Config;
-use crate::cc::window::Window;
 
 /// RFC 9438 §4.1: C, in segments / s^3.
 const C: f64 = 0.4;
@@ -64,7 +63,7 @@ impl Cubic {
     }
 }
 
-impl Algorithm for Cubic {
+impl Controller for Cubic {
     fn new(config: &Config) -> Self {
         Self {
             beta: f64::from(config.cubic_beta_permille) / 1000.0,
@@ -79,14 +78,14 @@ impl Algorithm for Cubic {
         }
     }
 
-    fn avoid_congestion(&mut self, window: &mut Window, acked: Acked) {
+    fn avoid_congestion(&mut self, window: &mut Window, octets: u64, ack: &AckSample) {
         let smss = window.smss as f64;
         let cwnd = window.cwnd as f64 / smss;
         if self.epoch.is_none() {
-            self.begin_epoch(acked.now, cwnd);
+            self.begin_epoch(ack.now, cwnd);
         }
-        let t = acked.now.since(self.epoch.unwrap_or(acked.now)).as_secs_f64();
-        let segments = acked.octets as f64 / smss;
+        let t = ack.now.since(self.epoch.unwrap_or(ack.now)).as_secs_f64();
+        let segments = octets as f64 / smss;
         // Figure 4: W_est += alpha * segments_acked / cwnd
         self.w_est += self.alpha() * segments / cwnd;
         let step = if self.reno_friendly && self.w_cubic(t) < self.w_est {
@@ -94,7 +93,7 @@ impl Algorithm for Cubic {
             (self.w_est - cwnd).max(0.0)
         } else {
             // §4.4 and §4.5: towards W_cubic(t + RTT), at most half a window ahead.
-            let target = self.w_cubic(t + acked.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+            let target = self.w_cubic(t + ack.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
             (target - cwnd) / cwnd * segments
         };
         let octets = step * smss + self.fraction;
@@ -103,7 +102,7 @@ impl Algorithm for Cubic {
         window.set_cwnd(window.cwnd + whole);
     }
 
-    fn on_congestion(&mut self, window: &Window, flight_size: u64) -> u64 {
+    fn ssthresh(&mut self, window: &Window, flight: u64) -> u64 {
         let smss = window.smss as f64;
         let cwnd = window.cwnd as f64 / smss;
         self.epoch = None;
@@ -113,15 +112,15 @@ impl Algorithm for Cubic {
         // §4.7: a window that did not reach the last W_max gives room to newcomers.
         self.w_max = if cwnd < self.w_max { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
         // §4.6: ssthresh = max(FlightSize * beta, 2 segments)
-        ((flight_size as f64 * self.beta) as u64).max(2 * window.smss)
+        ((flight as f64 * self.beta) as u64).max(2 * window.smss)
     }
 
-    fn on_timeout(&mut self) {
+    fn forget(&mut self) {
         self.after_timeout = true;
     }
 
     /// RFC 9438 §5.8: the time without transmission does not count.
-    fn after_idle(&mut self, now: Instant, idle: Duration) {
+    fn on_idle(&mut self, now: Instant, idle: Duration) {
         self.epoch = self.epoch.map(|epoch| (epoch + idle).min(now));
     }
 }
@@ -143,7 +142,7 @@ mod tests {
             .map(|round| {
                 let now = Instant::from_millis(from_ms + round * rtt_ms);
                 for _ in 0..w.cwnd / SMSS {
-                    cubic.avoid_congestion(w, Acked { now, octets: SMSS, srtt });
+                    cubic.grow(w, &AckSample::of(now, SMSS, srtt));
                 }
                 w.cwnd / SMSS
             })
@@ -153,7 +152,7 @@ mod tests {
     fn after_loss(segments: u64) -> (Cubic, Window) {
         let mut cubic = Cubic::new(&Config::default());
         let mut w = window(segments);
-        let ssthresh = cubic.on_congestion(&w, w.cwnd);
+        let ssthresh = cubic.ssthresh(&w, w.cwnd);
         w.set_cwnd(ssthresh);
         (cubic, w)
     }
@@ -196,14 +195,14 @@ mod tests {
     #[test]
     fn fast_convergence_lowers_w_max() {
         let (mut cubic, _) = after_loss(100);
-        cubic.on_congestion(&window(80), 80 * SMSS);
+        cubic.ssthresh(&window(80), 80 * SMSS);
         assert!((cubic.w_max - 68.0).abs() < 1e-9, "80 * 1.7 / 2");
     }
 
     #[test]
     fn after_a_timeout_the_curve_begins_at_its_plateau() {
         let (mut cubic, _) = after_loss(100);
-        cubic.on_timeout();
+        cubic.forget();
         let mut w = window(50);
         grow(&mut cubic, &mut w, 100, 1, 0);
         assert!(cubic.k == 0.0 && (cubic.w_max - 50.0).abs() < 1e-9);
@@ -213,7 +212,7 @@ mod tests {
     fn idle_time_does_not_count() {
         let (mut cubic, mut w) = after_loss(1000);
         grow(&mut cubic, &mut w, 100, 1, 0);
-        cubic.after_idle(Instant::from_millis(60_000), Duration::from_secs(59));
+        cubic.on_idle(Instant::from_millis(60_000), Duration::from_secs(59));
         assert_eq!(cubic.epoch, Some(Instant::from_millis(59_000)));
         let before = w.cwnd;
         grow(&mut cubic, &mut w, 100, 1, 60_000);
@@ -224,13 +223,10 @@ mod tests {
     fn no_more_than_half_a_window_a_round_trip() {
         let mut cubic = Cubic::new(&Config::default());
         let mut w = window(10);
-        cubic.avoid_congestion(
-            &mut w,
-            Acked { now: Instant::ZERO, octets: SMSS, srtt: Duration::from_millis(1) },
-        );
+        cubic.grow(&mut w, &AckSample::of(Instant::ZERO, SMSS, Duration::from_millis(1)));
         let late = Instant::from_millis(1_000_000);
         let before = w.cwnd;
-        cubic.avoid_congestion(&mut w, Acked { now: late, octets: before, srtt: Duration::from_millis(1) });
+        cubic.grow(&mut w, &AckSample::of(late, before, Duration::from_millis(1)));
         // One octet more may come from the fraction carried over.
         assert!(w.cwnd <= before * 3 / 2 + 1, "{} {before}", w.cwnd);
     }

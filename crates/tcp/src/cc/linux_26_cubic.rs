@@ -4,13 +4,12 @@
 //! What later kernels kept is in `linux_cubic.rs`. Left out: that no round trip within a second of an epoch's beginning
 //! counts as the least one, and that the ratio stands still while cwnd is not the limit.
 
-use handfast_core::{Duration, Instant};
+use handfast_core::Instant;
 
 use super::linux_cubic::LinuxCubic;
-use super::linux_reno::{cwnd, segments};
-use super::{Acked, Algorithm};
+use super::linux_reno::{cwnd, may_raise_cwnd, segments, undo_reduction};
+use super::{AckSample, Controller, RttSample, Timeout, Undo, Window};
 use crate::Config;
-use crate::cc::window::Window;
 
 /// `max_increment`, segments in a tenth of a second.
 const MAX_INCREMENT: u64 = 16;
@@ -61,26 +60,32 @@ fn least_cnt(cwnd: u32, delay_min: u32) -> u32 {
     (u64::from(cwnd) * 100_000).checked_div(increment).map_or(0, |cnt| cnt as u32)
 }
 
-impl Algorithm for Linux26Cubic {
+impl Controller for Linux26Cubic {
     fn new(config: &Config) -> Self {
         Self::reset(LinuxCubic::new(config))
     }
 
-    fn on_ack(&mut self, window: &mut Window, acked: Acked, _limit: u64) {
+    fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+        if may_raise_cwnd(window, ack) {
+            self.grow(window, ack);
+        }
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &AckSample) {
         // `bictcp_acked`: "ratio = (15*ratio + sample) / 16".
-        let sample = segments(acked.octets, window) as u32;
+        let sample = segments(ack.counted, window) as u32;
         self.delayed_ack = self.delayed_ack - (self.delayed_ack >> RATIO_SHIFT) + sample;
         // `snd_cwnd <= snd_ssthresh`: at ssthresh, where later kernels do no longer, one more of slow start.
         if cwnd(window) <= window.ssthresh / window.smss {
             window.set_cwnd((cwnd(window) + 1) * window.smss);
         } else {
-            self.avoid_congestion(window, acked);
+            self.avoid_congestion(window, ack.counted, ack);
         }
     }
 
     /// An acknowledgement more than `cnt` brings a segment: `snd_cwnd_cnt` is compared before it counts.
-    fn avoid_congestion(&mut self, window: &mut Window, acked: Acked) {
-        self.update(acked.now, cwnd(window) as u32);
+    fn avoid_congestion(&mut self, window: &mut Window, _octets: u64, ack: &AckSample) {
+        self.update(ack.now, cwnd(window) as u32);
         if self.count < self.curve.cnt {
             self.count += 1;
             return;
@@ -89,24 +94,38 @@ impl Algorithm for Linux26Cubic {
         window.set_cwnd((cwnd(window) + 1) * window.smss);
     }
 
-    fn on_congestion(&mut self, window: &Window, flight_size: u64) -> u64 {
+    fn ssthresh(&mut self, window: &Window, flight: u64) -> u64 {
         self.count = 0;
-        self.curve.on_congestion(window, flight_size)
+        self.curve.ssthresh(window, flight)
     }
 
-    fn on_timeout(&mut self) {
-        self.curve.on_timeout();
+    fn forget(&mut self) {
+        self.curve.forget();
         *self = Self::reset(self.curve);
     }
 
-    fn on_rtt(&mut self, delay: Duration) {
-        self.curve.on_rtt(delay);
+    fn on_rtt(&mut self, _window: &mut Window, rtt: &RttSample) {
+        self.curve.note_delay(rtt.delay);
+    }
+
+    /// `tcp_set_ca_state (TCP_CA_Loss)` resets the module at every timeout.
+    fn forgets(&self, _timeout: &Timeout) -> bool {
+        true
+    }
+
+    fn on_spurious(&mut self, window: &mut Window, before: &Self, undo: &Undo) {
+        undo_reduction(self, window, before, undo);
+    }
+
+    fn counts_segments(&self) -> bool {
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use handfast_core::Duration;
 
     const RTT: Duration = Duration::from_millis(100);
 
@@ -120,9 +139,9 @@ mod tests {
 
     fn after_loss(segments: u64) -> (Linux26Cubic, Window) {
         let mut cubic = new();
-        cubic.on_rtt(RTT);
+        cubic.curve.note_delay(RTT);
         let mut w = window(segments);
-        let ssthresh = cubic.on_congestion(&w, 0);
+        let ssthresh = cubic.ssthresh(&w, 0);
         w.set_cwnd(ssthresh);
         w.ssthresh = ssthresh - 1;
         (cubic, w)
@@ -132,7 +151,7 @@ mod tests {
     fn until_growth(cubic: &mut Linux26Cubic, w: &mut Window, each: u64, millis: u64) -> usize {
         let (now, before) = (Instant::from_millis(millis), w.cwnd);
         let ack = |_: &usize| {
-            cubic.on_ack(w, Acked { now, octets: each * 1000, srtt: RTT }, 1);
+            cubic.on_ack(w, &AckSample::of(now, each * 1000, RTT));
             w.cwnd > before
         };
         (1..10_000).find(ack).expect("it grows")
@@ -143,7 +162,7 @@ mod tests {
         let (mut cubic, mut w) = (new(), window(10));
         w.ssthresh = 12_000;
         for grown in [11, 12, 13, 13] {
-            cubic.on_ack(&mut w, Acked { now: Instant::from_millis(1), octets: 2000, srtt: RTT }, 2);
+            cubic.on_ack(&mut w, &AckSample::of(Instant::from_millis(1), 2000, RTT));
             assert_eq!(w.cwnd, grown * 1000);
         }
     }
@@ -153,7 +172,7 @@ mod tests {
         // With every second segment acknowledged: 50 / 2, and one.
         assert_eq!(until_growth(&mut new(), &mut window(100), 2, 1), 26);
         let (mut cubic, mut w) = after_loss(100);
-        cubic.on_timeout();
+        cubic.forget();
         assert_eq!(until_growth(&mut cubic, &mut w, 2, 1), 26, "nor since a timeout");
     }
 
@@ -162,11 +181,7 @@ mod tests {
         let mut cubic = new();
         let mut ratio_after = |each: u64| {
             (0..100).for_each(|_| {
-                cubic.on_ack(
-                    &mut window(100),
-                    Acked { now: Instant::from_millis(1), octets: each * 1000, srtt: RTT },
-                    1,
-                );
+                cubic.on_ack(&mut window(100), &AckSample::of(Instant::from_millis(1), each * 1000, RTT));
             });
             cubic.delayed_ack
         };
@@ -199,13 +214,13 @@ mod tests {
         for (cubic_reno_friendly, least) in [(true, false), (false, true)] {
             let mut cubic = Linux26Cubic::new(&Config { cubic_reno_friendly, ..Config::default() });
             let mut w = window(10);
-            cubic.on_congestion(&w, 0);
+            cubic.ssthresh(&w, 0);
             w.set_cwnd(7000);
             // On the plateau of a small window the curve stands still for seconds, Reno does not.
             let grown = (0..200).filter(|at| {
                 let before = w.cwnd;
                 let now = Instant::from_millis(1000 + 5 * at);
-                cubic.on_ack(&mut w, Acked { now, octets: 1000, srtt: RTT }, 1);
+                cubic.on_ack(&mut w, &AckSample::of(now, 1000, RTT));
                 w.cwnd > before
             });
             assert_eq!(grown.count() < 5, least, "friendly: {cubic_reno_friendly}");

@@ -4,10 +4,9 @@
 
 use handfast_core::{Duration, Instant};
 
-use super::linux_reno::{Credit, cwnd, on_ack, segments};
-use super::{Acked, Algorithm};
+use super::linux_reno::{Credit, cong_avoid, cwnd, may_raise_cwnd, segments, undo_reduction};
+use super::{AckSample, Controller, RttSample, Timeout, Undo, Window};
 use crate::Config;
-use crate::cc::window::Window;
 
 /// `BICTCP_BETA_SCALE`, and `beta`: 717/1024.
 const BETA_SCALE: u64 = 1024;
@@ -133,23 +132,39 @@ impl LinuxCubic {
     }
 }
 
-impl Algorithm for LinuxCubic {
+impl LinuxCubic {
+    /// `cubictcp_acked`.
+    pub(super) fn note_delay(&mut self, delay: Duration) {
+        let micros = u32::try_from(delay.as_nanos() / 1000).unwrap_or(u32::MAX).max(1);
+        if self.delay_min == 0 || micros < self.delay_min {
+            self.delay_min = micros;
+        }
+    }
+}
+
+impl Controller for LinuxCubic {
     fn new(config: &Config) -> Self {
         Self { unfriendly: !config.cubic_reno_friendly, ..Self::default() }
     }
 
-    fn on_ack(&mut self, window: &mut Window, acked: Acked, _limit: u64) {
-        on_ack(self, window, acked);
+    fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+        if may_raise_cwnd(window, ack) {
+            self.grow(window, ack);
+        }
     }
 
-    fn avoid_congestion(&mut self, window: &mut Window, acked: Acked) {
-        let left = segments(acked.octets, window);
-        self.update(acked.now, cwnd(window) as u32, left as u32);
+    fn grow(&mut self, window: &mut Window, ack: &AckSample) {
+        cong_avoid(self, window, ack);
+    }
+
+    fn avoid_congestion(&mut self, window: &mut Window, octets: u64, ack: &AckSample) {
+        let left = segments(octets, window);
+        self.update(ack.now, cwnd(window) as u32, left as u32);
         self.credit.avoid_congestion(window, u64::from(self.cnt), left);
     }
 
     /// `cubictcp_recalc_ssthresh`, with fast convergence.
-    fn on_congestion(&mut self, window: &Window, _flight_size: u64) -> u64 {
+    fn ssthresh(&mut self, window: &Window, _flight: u64) -> u64 {
         let segments = cwnd(window);
         self.epoch = Instant::ZERO;
         self.last_max_cwnd = if segments < u64::from(self.last_max_cwnd) {
@@ -161,23 +176,32 @@ impl Algorithm for LinuxCubic {
     }
 
     /// `cubictcp_state (TCP_CA_Loss)`: `bictcp_reset`.
-    fn on_timeout(&mut self) {
+    fn forget(&mut self) {
         *self = Self { unfriendly: self.unfriendly, ..Self::default() };
     }
 
     /// `cubictcp_cwnd_event (CA_EVENT_TX_START)`: "shift `epoch_start` to keep cwnd growth to cubic curve".
-    fn after_idle(&mut self, now: Instant, idle: Duration) {
+    fn on_idle(&mut self, now: Instant, idle: Duration) {
         if self.epoch != Instant::ZERO {
             self.epoch = (self.epoch + idle).min(now);
         }
     }
 
-    /// `cubictcp_acked`.
-    fn on_rtt(&mut self, delay: Duration) {
-        let micros = u32::try_from(delay.as_nanos() / 1000).unwrap_or(u32::MAX).max(1);
-        if self.delay_min == 0 || micros < self.delay_min {
-            self.delay_min = micros;
-        }
+    fn on_rtt(&mut self, _window: &mut Window, rtt: &RttSample) {
+        self.note_delay(rtt.delay);
+    }
+
+    /// `tcp_set_ca_state (TCP_CA_Loss)` resets the module at every timeout.
+    fn forgets(&self, _timeout: &Timeout) -> bool {
+        true
+    }
+
+    fn on_spurious(&mut self, window: &mut Window, before: &Self, undo: &Undo) {
+        undo_reduction(self, window, before, undo);
+    }
+
+    fn counts_segments(&self) -> bool {
+        true
     }
 }
 
@@ -202,9 +226,9 @@ mod tests {
 
     fn after_loss(segments: u64) -> (LinuxCubic, Window) {
         let mut cubic = LinuxCubic::default();
-        cubic.on_rtt(RTT);
+        cubic.note_delay(RTT);
         let mut w = window(segments);
-        let ssthresh = cubic.on_congestion(&w, 0);
+        let ssthresh = cubic.ssthresh(&w, 0);
         w.set_cwnd(ssthresh);
         w.ssthresh = ssthresh;
         (cubic, w)
@@ -218,7 +242,7 @@ mod tests {
                 let n = w.cwnd / 1000;
                 for k in 0..n {
                     let now = Instant::from_nanos(start + round * 100_000_000 + k * 100_000_000 / n);
-                    cubic.on_ack(w, Acked { now, octets: 1000, srtt: RTT }, 1);
+                    cubic.on_ack(w, &AckSample::of(now, 1000, RTT));
                 }
                 w.cwnd / 1000
             })
@@ -257,9 +281,9 @@ mod tests {
     #[test]
     fn fast_convergence_gives_room() {
         let (mut cubic, _) = after_loss(100);
-        cubic.on_congestion(&window(100), 0);
+        cubic.ssthresh(&window(100), 0);
         assert_eq!(cubic.last_max_cwnd, 100, "no less than before");
-        cubic.on_congestion(&window(80), 0);
+        cubic.ssthresh(&window(80), 0);
         assert_eq!(cubic.last_max_cwnd, 68, "80 * 1741 / 2048");
     }
 
@@ -269,8 +293,8 @@ mod tests {
         let mut w = window(100);
         grow(&mut cubic, &mut w, 1);
         assert_eq!(w.cwnd, 105_000);
-        cubic.on_congestion(&w, 0);
-        cubic.on_timeout();
+        cubic.ssthresh(&w, 0);
+        cubic.forget();
         assert_eq!((cubic.last_max_cwnd, cubic.delay_min), (0, 0), "a timeout forgets all");
     }
 
@@ -279,7 +303,7 @@ mod tests {
         let (mut cubic, mut w) = after_loss(1000);
         grow(&mut cubic, &mut w, 1);
         let before = cubic.epoch;
-        cubic.after_idle(Instant::from_millis(61_000), Duration::from_secs(59));
+        cubic.on_idle(Instant::from_millis(61_000), Duration::from_secs(59));
         assert_eq!(cubic.epoch.since(before), Duration::from_secs(59));
     }
 
@@ -289,7 +313,7 @@ mod tests {
         grow(&mut cubic, &mut w, 1);
         let now = Instant::from_nanos(u64::MAX - 1);
         let before = w.cwnd;
-        cubic.on_ack(&mut w, Acked { now, octets: before, srtt: RTT }, 1);
+        cubic.on_ack(&mut w, &AckSample::of(now, before, RTT));
         assert!(w.cwnd <= before * 3 / 2 + 1000, "one segment for two acknowledged: {}", w.cwnd);
     }
 
@@ -372,7 +396,7 @@ mod tests {
         // `cubictcp_acked`: "if (delay == 0) delay = 1", "ca->delay_min == 0 || ca->delay_min > delay".
         let mut cubic = LinuxCubic::default();
         let mut after = |micros| {
-            cubic.on_rtt(Duration::from_micros(micros));
+            cubic.note_delay(Duration::from_micros(micros));
             cubic.delay_min
         };
         assert_eq!(

@@ -1,103 +1,134 @@
-//! How the window grows and how far it falls. One algorithm a file; the registry is [`Growth`].
+//! Congestion control: one algorithm a file, behind [`Controller`]; the registry is at the end of this file.
+//!
+//! `window` holds cwnd and ssthresh, which everybody reads and only this folder changes; `controller` is what an algorithm
+//! implements, `sample` what it is told, `request` what recovery, start-up and help may ask of the window, `control` one
+//! connection's algorithm at work. `rate_sample` (delivery rates), `hystart` and `prr` are parts that algorithms and recoveries
+//! use; the pacer is `send/pacer.rs`.
 
+mod control;
+mod controller;
 mod cubic;
 mod hystart;
 mod linux_26_cubic;
 mod linux_cubic;
 mod linux_reno;
+mod prr;
+mod rate_sample;
 mod reno;
+mod request;
+mod sample;
 mod veno;
-pub(crate) mod window;
+mod window;
 
-use handfast_core::{Duration, Instant};
+use handfast_core::{BitRate, Duration, Instant};
 
 use crate::Config;
-use crate::cc::window::Window;
 
-pub(crate) use hystart::{HyStart, Sample};
-
-/// What an acknowledgement of new data tells a growth algorithm.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Acked {
-    pub(crate) now: Instant,
-    /// Newly acknowledged octets.
-    pub(crate) octets: u64,
-    /// Smoothed round-trip time; zero before the first sample.
-    pub(crate) srtt: Duration,
-}
-
-/// A growth algorithm: the state it needs besides the window.
-pub(crate) trait Algorithm {
-    /// The algorithm at the beginning of a connection.
-    fn new(config: &Config) -> Self
-    where
-        Self: Sized;
-
-    /// New data was acknowledged, and cwnd was the limit. `slow_start_segments`: L of RFC 3465 §2.2.
-    fn on_ack(&mut self, window: &mut Window, acked: Acked, slow_start_segments: u64) {
-        if window.in_slow_start() {
-            // RFC 5681 §3.1 (2): cwnd += min (N, SMSS); RFC 3465 §2.2 counts up to L segments.
-            let step = acked.octets.min(slow_start_segments * window.smss);
-            window.set_cwnd(window.cwnd + step);
-        } else {
-            self.avoid_congestion(window, acked);
-        }
-    }
-
-    /// Congestion avoidance: new data was acknowledged, cwnd >= ssthresh, and cwnd was the limit.
-    fn avoid_congestion(&mut self, window: &mut Window, acked: Acked);
-
-    /// The new ssthresh at a congestion event with `flight_size` octets outstanding.
-    fn on_congestion(&mut self, window: &Window, flight_size: u64) -> u64;
-
-    /// The retransmission timer expired; called after [`Algorithm::on_congestion`].
-    fn on_timeout(&mut self) {}
-
-    /// A round-trip time was measured.
-    fn on_rtt(&mut self, _delay: Duration) {}
-
-    /// The connection begins to send again after an idle period that ended at `now`.
-    fn after_idle(&mut self, _now: Instant, _idle: Duration) {}
-}
+pub(crate) use control::{Control, Controlled, Departure, Saved};
+pub(crate) use controller::{Controller, Needs};
+pub(crate) use prr::{Delivery, Prr};
+pub(crate) use request::Request;
+pub(crate) use sample::{AckSample, RttSample, Timeout, Undo, UndoRule};
+pub(crate) use window::Window;
 
 /// From one line an algorithm all that there is to say of it: what configurations and scenario files call it, and how calls
 /// find it without an allocation a connection.
 macro_rules! registry {
-    ($($name:ident, $algorithm:ty, $word:literal, $what:literal;)*) => {
-        /// How the congestion window grows and by how much it falls.
+    ($($name:ident, $controller:ty, $word:literal, $what:literal;)*) => {
+        /// A congestion control algorithm.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Growth {
+        pub enum CongestionControl {
             $(#[doc = $what] $name,)*
         }
 
-        impl Growth {
+        impl CongestionControl {
             /// All of them: what scenario files call each, and what it is.
             pub const WORDS: &'static [(&'static str, Self, &'static str)] = &[$(($word, Self::$name, $what)),*];
         }
 
         /// An algorithm at work.
         #[derive(Clone, Copy, Debug)]
-        pub(crate) enum State {
-            $($name($algorithm),)*
+        enum Algorithm {
+            $($name($controller),)*
         }
 
-        /// The one that the configuration asks for.
-        pub(crate) fn build(config: &Config) -> State {
-            match config.growth {
-                $(Growth::$name => State::$name(<$algorithm as Algorithm>::new(config)),)*
-            }
-        }
-
-        impl State {
-            fn algorithm(&mut self) -> &mut dyn Algorithm {
-                match self {
-                    $(Self::$name(algorithm) => algorithm,)*
+        impl Algorithm {
+            /// The one that the configuration asks for.
+            fn new(config: &Config) -> Self {
+                match config.congestion_control {
+                    $(CongestionControl::$name => Self::$name(<$controller as Controller>::new(config)),)*
                 }
             }
 
-            pub(crate) fn on_rtt(&mut self, delay: Duration) {
+            /// What it wants from the endpoint.
+            fn needs(config: &Config) -> Needs {
+                match config.congestion_control {
+                    $(CongestionControl::$name => <$controller as Controller>::needs(),)*
+                }
+            }
+
+            #[inline]
+            fn on_rtt(&mut self, window: &mut Window, rtt: &RttSample) {
                 match self {
-                    $(Self::$name(algorithm) => algorithm.on_rtt(delay),)*
+                    $(Self::$name(algorithm) => algorithm.on_rtt(window, rtt),)*
+                }
+            }
+
+            #[inline]
+            fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.on_ack(window, ack),)*
+                }
+            }
+
+            fn on_loss(&mut self, window: &mut Window, flight: u64) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.on_loss(window, flight),)*
+                }
+            }
+
+            fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.on_timeout(window, timeout),)*
+                }
+            }
+
+            fn forgets(&self, timeout: &Timeout) -> bool {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.forgets(timeout),)*
+                }
+            }
+
+            fn on_spurious(&mut self, window: &mut Window, before: &Self, undo: &Undo) {
+                match (self, before) {
+                    $((Self::$name(algorithm), Self::$name(before)) => algorithm.on_spurious(window, before, undo),)*
+                    // A connection keeps its algorithm.
+                    _ => {}
+                }
+            }
+
+            fn on_idle(&mut self, now: Instant, idle: Duration) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.on_idle(now, idle),)*
+                }
+            }
+
+            #[inline]
+            fn on_request(&mut self, window: &mut Window, request: Request) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.on_request(window, request),)*
+                }
+            }
+
+            fn pacing_rate(&self, window: &Window, srtt: Duration) -> Option<BitRate> {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.pacing_rate(window, srtt),)*
+                }
+            }
+
+            fn counts_segments(&self) -> bool {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.counts_segments(),)*
                 }
             }
         }
@@ -112,28 +143,4 @@ registry! {
     LinuxCubic, linux_cubic::LinuxCubic, "linux-cubic", "the kernel's CUBIC, in its integer arithmetic";
     Linux26Cubic, linux_26_cubic::Linux26Cubic, "linux-2.6-cubic", "that of Linux 2.6.22, which ns-2 runs: it counts acknowledgements";
     Veno, veno::Veno, "veno", "TCP Veno: a fifth less on losses while little is queued";
-}
-
-impl State {
-    /// New data was acknowledged outside recovery, and cwnd was what limited the sender.
-    pub(crate) fn on_ack(&mut self, window: &mut Window, acked: Acked, slow_start_segments: u64) {
-        self.algorithm().on_ack(window, acked, slow_start_segments);
-    }
-
-    pub(crate) fn on_congestion(&mut self, window: &Window, flight_size: u64) -> u64 {
-        self.algorithm().on_congestion(window, flight_size)
-    }
-
-    /// Whether it is one of the kernel's modules, which no undo restores.
-    pub(crate) fn is_kernels(&self) -> bool {
-        matches!(self, Self::LinuxReno(_) | Self::LinuxCubic(_) | Self::Linux26Cubic(_))
-    }
-
-    pub(crate) fn on_timeout(&mut self) {
-        self.algorithm().on_timeout();
-    }
-
-    pub(crate) fn after_idle(&mut self, now: Instant, idle: Duration) {
-        self.algorithm().after_idle(now, idle);
-    }
 }

@@ -1,8 +1,7 @@
 //! RFC 5681: additive increase, multiplicative decrease.
 
-use super::{Acked, Algorithm};
+use super::{AckSample, Controller, Window};
 use crate::Config;
-use crate::cc::window::Window;
 
 /// One segment a window of acknowledged data; half the flight on loss.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,24 +10,24 @@ pub(crate) struct Reno {
     credit: u64,
 }
 
-impl Algorithm for Reno {
+impl Controller for Reno {
     fn new(_config: &Config) -> Self {
         Self::default()
     }
 
-    fn avoid_congestion(&mut self, window: &mut Window, acked: Acked) {
+    fn avoid_congestion(&mut self, window: &mut Window, octets: u64, _ack: &AckSample) {
         // RFC 5681 §3.1, the recommended way: count acknowledged octets, and when they reach cwnd, add one SMSS.
-        self.credit += acked.octets;
+        self.credit += octets;
         if self.credit >= window.cwnd {
             self.credit -= window.cwnd;
             window.set_cwnd(window.cwnd + window.smss);
         }
     }
 
-    fn on_congestion(&mut self, window: &Window, flight_size: u64) -> u64 {
+    fn ssthresh(&mut self, window: &Window, flight: u64) -> u64 {
         self.credit = 0;
         // RFC 5681 §3.1 (4): ssthresh = max (FlightSize / 2, 2*SMSS)
-        (flight_size / 2).max(2 * window.smss)
+        (flight / 2).max(2 * window.smss)
     }
 }
 
@@ -37,8 +36,8 @@ mod tests {
     use super::*;
     use handfast_core::{Duration, Instant};
 
-    fn acked(octets: u64) -> Acked {
-        Acked { now: Instant::ZERO, octets, srtt: Duration::ZERO }
+    fn acked(octets: u64) -> AckSample {
+        AckSample::of(Instant::ZERO, octets, Duration::ZERO)
     }
 
     #[test]
@@ -48,13 +47,13 @@ mod tests {
         w.ssthresh = 10_000;
         let mut reno = Reno::default();
         for _ in 0..9 {
-            reno.avoid_congestion(&mut w, acked(1000));
+            reno.grow(&mut w, &acked(1000));
         }
         assert_eq!(w.cwnd, 10_000);
-        reno.avoid_congestion(&mut w, acked(1000));
+        reno.grow(&mut w, &acked(1000));
         assert_eq!(w.cwnd, 11_000);
         for _ in 0..11 {
-            reno.avoid_congestion(&mut w, acked(1000));
+            reno.grow(&mut w, &acked(1000));
         }
         assert_eq!(w.cwnd, 12_000);
     }
@@ -62,7 +61,7 @@ mod tests {
     #[test]
     fn half_the_flight_but_two_segments() {
         let w = Window::new(&Config::default(), 1000);
-        assert_eq!(Reno::default().on_congestion(&w, 20_000), 10_000);
-        assert_eq!(Reno::default().on_congestion(&w, 3_000), 2_000);
+        assert_eq!(Reno::default().ssthresh(&w, 20_000), 10_000);
+        assert_eq!(Reno::default().ssthresh(&w, 3_000), 2_000);
     }
 }

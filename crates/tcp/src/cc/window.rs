@@ -1,4 +1,4 @@
-//! The congestion window: the variables that recovery and growth share (RFC 5681 §2).
+//! The congestion window (RFC 5681 §2). Everybody reads it; only [`crate::cc`] changes it.
 
 use crate::{Config, InitialWindow};
 
@@ -8,9 +8,9 @@ use crate::{Config, InitialWindow};
 #[repr(C)]
 pub(crate) struct Window {
     /// Congestion window.
-    pub(crate) cwnd: u64,
+    pub(super) cwnd: u64,
     /// Slow-start threshold.
-    pub(crate) ssthresh: u64,
+    pub(super) ssthresh: u64,
     /// Upper bound of cwnd.
     clamp: u64,
     /// Sender maximum segment size: the payload of a full segment.
@@ -18,6 +18,18 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// Congestion window.
+    #[inline]
+    pub(crate) fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    /// Slow-start threshold.
+    #[inline]
+    pub(crate) fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
     pub(crate) fn new(config: &Config, smss: u64) -> Self {
         let clamp = config.cwnd_clamp.map_or(u64::MAX, |segments| u64::from(segments.max(1)) * smss);
         Self {
@@ -40,7 +52,8 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    pub(crate) fn set_cwnd(&mut self, cwnd: u64) {
+    /// cwnd, but at least one segment and at most the clamp.
+    pub(super) fn set_cwnd(&mut self, cwnd: u64) {
         self.cwnd = cwnd.clamp(self.smss, self.clamp);
     }
 }

@@ -5,7 +5,7 @@ use handfast_wire::tcp::{Flags, Segment};
 
 use super::{Endpoint, Timer};
 use crate::Event;
-use crate::cc::Acked;
+use crate::cc::{AckSample, Request};
 use crate::help::is_marked;
 use crate::recovery::Phase;
 use crate::rtt::Position;
@@ -24,6 +24,20 @@ pub(super) struct SackNews {
     pub(super) duplicate: bool,
     /// What is missing was lost by the radio or a handoff ([eln] §3.6): no sign of congestion.
     pub(super) marked: bool,
+}
+
+/// An acknowledgement as far as congestion control is concerned.
+pub(super) struct Ack {
+    /// Octets by which SND.UNA advanced.
+    pub(super) acked: u64,
+    /// Octets newly acknowledged and newly SACKed.
+    pub(super) delivered: u64,
+    /// Octets newly found lost.
+    pub(super) lost: u64,
+    /// `FlightSize` before it.
+    pub(super) flight: u64,
+    pub(super) rtt: Option<Duration>,
+    pub(super) ecn_echo: bool,
 }
 
 impl Endpoint {
@@ -59,7 +73,7 @@ impl Endpoint {
         if ack > self.tx.una {
             self.on_new_ack(now, segment, ack);
         } else if ack == self.tx.una {
-            let news = self.take_sacks(segment);
+            let news = self.take_sacks(now, segment);
             self.on_old_ack(now, segment, repeats, news);
         }
         if self.tx.eln.is_some() && ack == self.tx.una {
@@ -114,13 +128,17 @@ impl Endpoint {
     /// Enters the segment's SACK blocks into the scoreboard. Blocks at or below SND.UNA are duplicates' (RFC 2883), blocks
     /// beyond SND.MAX are lies.
     #[inline]
-    fn take_sacks(&mut self, segment: &Segment) -> SackNews {
-        if !self.sack || segment.sack.is_empty() { SackNews::default() } else { self.take_blocks(segment) }
+    fn take_sacks(&mut self, now: Instant, segment: &Segment) -> SackNews {
+        if !self.sack || segment.sack.is_empty() {
+            SackNews::default()
+        } else {
+            self.take_blocks(now, segment)
+        }
     }
 
     // Not inlined: most segments have none.
     #[inline(never)]
-    fn take_blocks(&mut self, segment: &Segment) -> SackNews {
+    fn take_blocks(&mut self, now: Instant, segment: &Segment) -> SackNews {
         let marked = self.tx.eln.is_some() && segment.flags.contains(Flags::ELN);
         let mut news = SackNews { duplicate: is_dsack(segment), marked, ..SackNews::default() };
         if news.duplicate {
@@ -134,6 +152,7 @@ impl Endpoint {
             if start <= self.tx.una || start >= end || end > self.tx.max {
                 continue;
             }
+            self.note_delivered(now, start, end);
             let fresh = self.tx.board.insert(start, end);
             news.fresh += fresh;
             news.below |= fresh > 0 && start < self.tx.progress.recover;
@@ -144,18 +163,29 @@ impl Endpoint {
 
     fn on_new_ack(&mut self, now: Instant, segment: &Segment, ack: u64) {
         let octets = ack - self.tx.una;
-        let flight = self.tx.flight_size();
+        let (flight, delivered) = (self.tx.flight_size(), self.tx.delivered());
+        self.note_delivered(now, self.tx.una, ack);
         self.advance(ack);
         self.note_answer(now);
-        let news = self.take_sacks(segment);
-        if let Some(delay) = self.sample_rtt(now, segment, flight) {
+        let news = self.take_sacks(now, segment);
+        let rtt = self.sample_rtt(now, segment, flight);
+        if let Some(delay) = rtt {
             self.tx.measured(now, delay);
         }
         let recovering = self.tx.progress.phase == Phase::Recovery;
         let partial_before = self.tx.progress.partial_seen;
         let verdict = self.judge_timeout(segment, true, false, news);
         if self.apply(verdict, octets) {
-            self.continue_recovery(now, octets, flight);
+            let ack = Ack {
+                acked: octets,
+                // A receiver that has dropped what it had SACKed takes deliveries back.
+                delivered: self.tx.delivered().saturating_sub(delivered),
+                lost: 0,
+                flight,
+                rtt,
+                ecn_echo: segment.flags.contains(Flags::ECE),
+            };
+            self.continue_recovery(now, &ack);
             // RFC 6675 §5: new SACK information counts "regardless of its status as a cumulative acknowledgment".
             if news.fresh > 0 && !news.marked && self.tx.progress.phase == Phase::Open {
                 self.on_duplicate();
@@ -200,24 +230,42 @@ impl Endpoint {
         }
     }
 
-    /// Window growth and loss recovery, according to the phase.
-    fn continue_recovery(&mut self, now: Instant, octets: u64, flight: u64) {
+    /// The octets `start .. end` are acknowledged: what of them had not arrived before is news to who measures delivery rates.
+    #[inline]
+    fn note_delivered(&mut self, now: Instant, start: u64, end: u64) {
+        if self.tx.cc.samples_rate() {
+            self.tell_deliveries(now, start, end);
+        }
+    }
+
+    #[cold]
+    fn tell_deliveries(&mut self, now: Instant, start: u64, end: u64) {
+        let mut at = start;
+        while let Some(gap) = self.tx.board.gap(at, end) {
+            self.tx.cc.on_delivered(now, gap.start, gap.end);
+            at = gap.end;
+        }
+    }
+
+    /// Congestion control and loss recovery, according to the phase.
+    fn continue_recovery(&mut self, now: Instant, ack: &Ack) {
         match self.tx.progress.phase {
             Phase::Open => {
-                self.grow(now, octets, flight);
+                self.tell_control(now, ack);
                 self.tx.progress.dup_acks = 0;
                 self.tx.progress.limited = 0;
             }
             Phase::Recovery => {
+                self.tell_control(now, ack);
                 let algorithm = self.tx.algorithm;
-                algorithm.on_new_ack(&mut self.tx, octets);
+                algorithm.on_new_ack(&mut self.tx, ack.acked);
                 self.tx.progress.partial_seen = true;
                 if self.tx.progress.phase == Phase::Open {
                     self.emit(Event::RecoveryLeft);
                 }
             }
             Phase::Loss => {
-                self.grow(now, octets, flight);
+                self.tell_control(now, ack);
                 if self.tx.una >= self.tx.progress.recover {
                     self.tx.progress.leave();
                     self.emit(Event::RecoveryLeft);
@@ -226,18 +274,32 @@ impl Endpoint {
         }
     }
 
-    /// Growth, where the window was used: otherwise it would grow without a test of the path (RFC 2861 §3, RFC 7661 §1).
-    pub(super) fn grow(&mut self, now: Instant, octets: u64, flight: u64) {
-        let window = &mut self.tx.window;
-        // In slow start a window half used counts: cwnd doubles faster than the application's writes come.
-        let used = self.tx.validation.cwnd_limited || (window.in_slow_start() && window.cwnd < 2 * flight);
-        if used || !self.config.cwnd_validation {
-            let acked = Acked { now, octets, srtt: self.tx.rtt.srtt() };
-            // RFC 3465 §2.3: after a timeout L is 1; RACK repairs only what is lost, and Linux knows no such bound.
-            let recovering = self.tx.progress.phase == Phase::Loss && self.tx.rack.is_none();
-            let segments = if recovering { 1 } else { u64::from(self.config.slow_start_segments) };
-            self.tx.growth.on_ack(window, acked, segments);
-        }
+    /// Tells the congestion control what an acknowledgement has delivered.
+    pub(super) fn tell_control(&mut self, now: Instant, ack: &Ack) {
+        let tx = &mut self.tx;
+        let reorders_far = tx.rack.as_ref().is_some_and(|rack| rack.window.reorders_far(tx.window.smss));
+        // RFC 3465 §2.3: after a timeout L is 1; RACK repairs only what is lost, and Linux knows no such bound.
+        let bounded = tx.progress.phase == Phase::Loss && tx.rack.is_none();
+        let sample = AckSample {
+            now,
+            acked: ack.acked,
+            delivered: ack.delivered,
+            lost: ack.lost,
+            counted: if tx.rack.is_some() { ack.delivered } else { ack.acked },
+            slow_start_segments: if bounded { 1 } else { u64::from(self.config.slow_start_segments) },
+            rtt: ack.rtt,
+            srtt: tx.rtt.srtt(),
+            rate: tx.cc.take_rate(tx.una),
+            flight: ack.flight,
+            in_flight: tx.in_flight(),
+            una: tx.una,
+            nxt: tx.nxt,
+            cwnd_limited: tx.validation.cwnd_limited || !self.config.cwnd_validation,
+            reorders_far,
+            phase: tx.progress.phase,
+            ecn_echo: ack.ecn_echo,
+        };
+        tx.cc.on_ack(&mut tx.window, &sample);
     }
 
     /// An acknowledgement that does not advance SND.UNA.
@@ -254,12 +316,31 @@ impl Endpoint {
         let duplicate = outstanding && if self.sack { news.fresh > 0 } else { bare };
         // F-RTO goes by both.
         let verdict = self.judge_timeout(segment, false, outstanding && (bare || duplicate), news);
-        if self.apply(verdict, 0) && duplicate && !news.marked {
-            self.on_duplicate();
+        if self.apply(verdict, 0) {
+            if news.fresh > 0 {
+                self.tell_sacked(now, segment, news.fresh);
+            }
+            if duplicate && !news.marked {
+                self.on_duplicate();
+            }
         }
         if matches!(verdict, Verdict::Spurious(_)) {
             self.restart_timer(now);
         }
+    }
+
+    /// The congestion control learns of octets that were only SACKed.
+    #[inline(never)]
+    fn tell_sacked(&mut self, now: Instant, segment: &Segment, octets: u64) {
+        let ack = Ack {
+            acked: 0,
+            delivered: octets,
+            lost: 0,
+            flight: self.tx.flight_size(),
+            rtt: None,
+            ecn_echo: segment.flags.contains(Flags::ECE),
+        };
+        self.tell_control(now, &ack);
     }
 
     fn on_duplicate(&mut self) {
@@ -324,8 +405,7 @@ impl Endpoint {
             }
             Verdict::Genuine => {
                 // RFC 5682 step 3a: cwnd of no more than three segments, retransmission in slow start from SND.UNA.
-                let window = &mut self.tx.window;
-                window.set_cwnd(window.cwnd.min(3 * window.smss));
+                self.tx.request(Request::GenuineTimeout);
                 // With the SACK-enhanced rule everything from before the timeout may be acknowledged: then only the new
                 // segments are outstanding, and on their way.
                 if self.tx.una < self.tx.progress.recover && self.tx.rack.is_none() {

@@ -6,6 +6,7 @@ use handfast_wire::tcp::Segment;
 
 use super::{Endpoint, Timer};
 use crate::Event;
+use crate::cc::Request;
 use crate::help::vho;
 use crate::recovery::rack::Pending;
 
@@ -58,7 +59,7 @@ impl Endpoint {
     pub(super) fn help_before_recovery(&mut self) {
         let tx = &mut self.tx;
         if let Some(help) = &mut tx.help {
-            help.vho.before_recovery(tx.una, tx.window.cwnd, tx.window.ssthresh);
+            help.vho.before_recovery(tx.una, tx.window.cwnd(), tx.window.ssthresh());
         }
     }
 
@@ -67,8 +68,7 @@ impl Endpoint {
     pub(super) fn help_after_entering_recovery(&mut self) {
         let tx = &mut self.tx;
         if let Some(window) = tx.help.as_ref().and_then(|help| help.vho.narrowed(tx.una)) {
-            tx.window.ssthresh = window;
-            tx.window.set_cwnd(window);
+            tx.request(Request::Both(window));
         }
     }
 

@@ -243,8 +243,8 @@ impl Endpoint {
     /// The sender's variables now.
     pub fn snapshot(&self, _now: Instant) -> Snapshot {
         Snapshot {
-            cwnd: self.tx.window.cwnd,
-            ssthresh: self.tx.window.ssthresh,
+            cwnd: self.tx.window.cwnd(),
+            ssthresh: self.tx.window.ssthresh(),
             flight_size: self.tx.flight_size(),
             srtt: self.tx.rtt.srtt(),
             rto: self.tx.rtt.rto(&self.config),
@@ -255,7 +255,7 @@ impl Endpoint {
 
     /// Congestion window in bytes.
     pub fn cwnd(&self) -> u64 {
-        self.tx.window.cwnd
+        self.tx.window.cwnd()
     }
 
     /// The payload of a full-sized segment: SMSS of RFC 5681, in bytes.

@@ -5,6 +5,7 @@ use handfast_wire::tcp::{Flags, Segment, Timestamps};
 
 use super::timers::Timer;
 use super::{Endpoint, Timers};
+use crate::cc::Request;
 use crate::{Death, Event, State};
 
 /// RFC 9293 §3.7.1: the MSS of a peer that sends no option.
@@ -117,7 +118,7 @@ impl Endpoint {
         if self.tx.retries > 0 {
             self.tx.rtt.after_lost_syn(&self.config);
             // RFC 5681 §3.1: after a lost SYN or SYN-ACK the initial window is one segment.
-            self.tx.window.set_cwnd(self.tx.window.smss);
+            self.tx.request(Request::OneSegment);
             self.tx.timed = None;
         }
         self.tx.retries = 0;

@@ -3,11 +3,12 @@
 use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::tcp::{Flags, Segment};
 
-use super::ack::{SackNews, is_dsack};
+use super::ack::{Ack, SackNews, is_dsack};
 use super::transmit::{Piece, Why};
 use super::{Endpoint, Timer, timestamp};
+use crate::cc::{Delivery, Request};
 use crate::recovery::Phase;
-use crate::recovery::rack::{Answer, Delivery, Facts, Found, Pending, deadline, pto};
+use crate::recovery::rack::{Answer, Facts, Found, Pending, deadline, pto};
 use crate::send::scoreboard::{DUP_THRESH, Range};
 use crate::spurious::Verdict;
 use crate::{Event, RttEstimation};
@@ -26,6 +27,8 @@ pub(super) struct News {
     pub(super) sacks: SackNews,
     /// A duplicate: it acknowledges nothing, and says nothing else but by its SACK blocks.
     pub(super) bare: bool,
+    /// The round-trip time that it measured.
+    pub(super) rtt: Option<Duration>,
 }
 
 impl Endpoint {
@@ -50,6 +53,7 @@ impl Endpoint {
             if let Some(delay) = delay {
                 self.tx.measured(now, delay);
             }
+            news.rtt = delay;
         }
         let duplicate = !advanced && outstanding && (news.bare || news.sacks.fresh > 0);
         let verdict = self.judge_timeout(segment, advanced, duplicate, news.sacks);
@@ -118,6 +122,7 @@ impl Endpoint {
             let once = rack.delivered(now, Range { start: gap.start, end }, echoes_older);
             news.originals |= once && end <= recover;
             news.delivered += end - gap.start;
+            tx.cc.on_delivered(now, gap.start, end);
             at = end;
         }
     }
@@ -144,21 +149,21 @@ impl Endpoint {
         let advanced = news.octets > 0;
         let found = if may_judge { self.detect(now) } else { Found::default() };
         self.enter_recovery(&found);
-        if self.tx.progress.phase == Phase::Recovery {
-            if news.delivered > 0 {
-                self.reduce_in_proportion(news.delivered, advanced && found.octets == 0);
-            }
-        } else if advanced || (news.delivered > 0 && self.grows_out_of_order()) {
-            self.grow(now, news.delivered, flight);
+        if self.tx.progress.phase == Phase::Recovery && news.delivered > 0 {
+            self.reduce_in_proportion(news.delivered, advanced && found.octets == 0);
+        }
+        if advanced || news.delivered > 0 {
+            let ack = Ack {
+                acked: news.octets,
+                delivered: news.delivered,
+                lost: found.octets,
+                flight,
+                rtt: news.rtt,
+                ecn_echo: segment.flags.contains(Flags::ECE),
+            };
+            self.tell_control(now, &ack);
         }
         found.recheck
-    }
-
-    /// Linux's `tcp_may_raise_cwnd`.
-    fn grows_out_of_order(&self) -> bool {
-        let tx = &self.tx;
-        tx.growth.is_kernels()
-            && tx.rack.as_ref().is_some_and(|rack| rack.window.reorders_far(tx.window.smss))
     }
 
     fn detect(&mut self, now: Instant) -> Found {
@@ -190,8 +195,9 @@ impl Endpoint {
         let tx = &mut self.tx;
         let pipe = tx.in_flight();
         let Some(rack) = &mut tx.rack else { return };
-        let cwnd = rack.prr.cwnd(tx.window.ssthresh, tx.window.smss, Delivery { octets, progress, pipe });
-        tx.window.set_cwnd(cwnd);
+        let delivery = Delivery { octets, progress, pipe };
+        let cwnd = rack.prr.cwnd(tx.window.ssthresh(), tx.window.smss, delivery);
+        tx.request(Request::Proportional { cwnd });
     }
 
     /// RFC 8985 §7.4.2: where the probe has repaired a loss, congestion control must hear of it.
@@ -202,8 +208,9 @@ impl Endpoint {
         let answer = Answer { una: tx.una, dsack: news.dsack.map(|d| d.end), bare_duplicate };
         if rack.probe.has_repaired(&answer) {
             rack.counters.loss_probe_recoveries += 1;
-            tx.window.ssthresh = tx.growth.on_congestion(&tx.window, tx.window.cwnd);
-            tx.window.set_cwnd(tx.window.ssthresh);
+            let cwnd = tx.window.cwnd();
+            tx.cc.on_loss(&mut tx.window, cwnd);
+            tx.request(Request::ToSsthresh);
         }
     }
 
@@ -334,6 +341,9 @@ impl Endpoint {
     pub(super) fn choose_by_rack(&mut self, now: Instant, room: u64) -> Option<Piece> {
         if let Some(piece) = self.loss_probe(room) {
             return Some(piece);
+        }
+        if self.waits_for_pacer(now) {
+            return None;
         }
         let new_first = self.tx.rack.as_ref().is_some_and(|rack| rack.undo.new_first);
         // RFC 5682 step 2b: new data instead of what seems lost.

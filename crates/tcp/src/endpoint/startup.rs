@@ -8,8 +8,9 @@ use handfast_wire::{Notification, Payload, QuickStart as IpOption, QuickStartRat
 use super::transmit::{Piece, Why};
 use super::{Endpoint, Timer};
 use crate::QuickStartRequest;
+use crate::cc::Request;
 use crate::recovery::Phase;
-use crate::send::pacer::Pacer;
+use crate::send::pacer::Schedule;
 use crate::startup::{Answer, Estimator, Fresh, Hold, Path, QuickStart, SYN_RTO};
 
 /// A train's result is waited for at least so long.
@@ -86,7 +87,7 @@ impl Endpoint {
         if let Some(startup) = &mut self.startup
             && let Some(estimator) = &mut startup.estimator
         {
-            estimator.begin(&mut self.tx.window, packet, first);
+            estimator.begin(self.tx.controlled(), packet, first);
         }
     }
 
@@ -165,12 +166,13 @@ impl Endpoint {
     pub(super) fn startup_next(&mut self, now: Instant, start: u64, room: u64) -> Option<u64> {
         let room = if self.begins_train(now, start)? { self.room() } else { room };
         let Some(startup) = &mut self.startup else { return Some(room) };
-        if startup.pace.as_ref().is_some_and(|pace| pace.due() > now) {
+        if let Some(due) = startup.pace.as_ref().map(Schedule::due).filter(|&due| due > now) {
+            self.timers.set(Timer::Pace, due);
             self.tx.validation.cwnd_limited = true;
             return None;
         }
         if let Some(quick_start) = &mut startup.quick_start
-            && !quick_start.may_use(now, &mut self.tx.window)
+            && !quick_start.may_use(now, self.tx.controlled())
         {
             self.stop_pacing();
         }
@@ -183,7 +185,7 @@ impl Endpoint {
         if self.tx.progress.phase != Phase::Open || start < self.tx.max {
             return Some(false);
         }
-        let cwnd_room = self.tx.window.cwnd.saturating_sub(self.tx.in_flight());
+        let cwnd_room = self.tx.window.cwnd().saturating_sub(self.tx.in_flight());
         let fresh = Fresh {
             now,
             start,
@@ -242,17 +244,26 @@ impl Endpoint {
             .and_then(|startup| startup.estimator.as_ref())
             .is_some_and(Estimator::holds);
         if holds {
-            self.timers.set(Timer::Pace, now + rtt.saturating_mul(2).max(SHORTEST_WAIT));
+            let by = now + rtt.saturating_mul(2).max(SHORTEST_WAIT);
+            self.timers.set(Timer::Pace, by);
+            if let Some(startup) = &mut self.startup {
+                startup.result_by = by;
+            }
         }
     }
 
     /// A departure is due, or a result is overdue.
-    pub(super) fn on_pace_timeout(&mut self) {
+    pub(super) fn on_pace_timeout(&mut self, now: Instant) {
         if let Some(startup) = &mut self.startup
             && startup.pace.is_none()
             && let Some(estimator) = &mut startup.estimator
         {
-            estimator.give_up_waiting();
+            if now >= startup.result_by {
+                estimator.give_up_waiting();
+            } else if estimator.holds() {
+                // It was the congestion control's pacer.
+                self.timers.set(Timer::Pace, startup.result_by);
+            }
         }
     }
 
@@ -291,7 +302,7 @@ impl Endpoint {
             self.leave_quick_start(ack);
         }
         let window = &self.tx.window;
-        let before = Before { una: self.tx.una, cwnd: window.cwnd, in_slow_start: window.in_slow_start() };
+        let before = Before { una: self.tx.una, cwnd: window.cwnd(), in_slow_start: window.in_slow_start() };
         if !self.process_ack(now, segment) {
             return false;
         }
@@ -307,7 +318,7 @@ impl Endpoint {
         let (flight, nxt) = (self.tx.flight_size(), self.tx.nxt);
         let Some(startup) = &mut self.startup else { return };
         let Some(quick_start) = &mut startup.quick_start else { return };
-        if quick_start.leave(ack, flight, nxt, &mut self.tx.window) {
+        if quick_start.leave(ack, flight, nxt, self.tx.controlled()) {
             self.stop_pacing();
         }
     }
@@ -317,13 +328,12 @@ impl Endpoint {
         let repeated = self.counters.retransmitted_bytes;
         let Some(startup) = &mut self.startup else { return };
         let Some(quick_start) = &mut startup.quick_start else { return };
-        let window = &mut self.tx.window;
         if before.in_slow_start {
-            quick_start.limit_slow_start(before.cwnd, window, self.tx.growth.is_kernels());
+            quick_start.limit_slow_start(before.cwnd, self.tx.controlled());
         }
         match phase {
-            Phase::Recovery => quick_start.repair(una - before.una, window),
-            Phase::Open => quick_start.repaired(repeated, window),
+            Phase::Recovery => quick_start.repair(una - before.una, self.tx.controlled()),
+            Phase::Open => quick_start.repaired(repeated, self.tx.controlled()),
             Phase::Loss => {}
         }
         quick_start.settle(una);
@@ -339,9 +349,10 @@ impl Endpoint {
         let Some(startup) = &mut self.startup else { return };
         let Some(quick_start) = &mut startup.quick_start else { return };
         let Some(Answer::Approved(rate, rtt)) = quick_start.on_answer(now, ack, response) else { return };
-        if quick_start.begin(now, &mut self.tx.window, self.tx.nxt, rtt, (rate, packet)) {
+        let nxt = self.tx.nxt;
+        if quick_start.begin(now, self.tx.controlled(), nxt, rtt, (rate, packet)) {
             // RFC 4782 §4.4: rate-based pacing at the approved rate.
-            startup.pace = Some(Pacer::at_rate(now, rate.rate(), packet));
+            startup.pace = Some(Schedule::at_rate(now, rate.rate(), packet));
         }
     }
 
@@ -355,7 +366,7 @@ impl Endpoint {
         let Some(startup) = &mut self.startup else { return };
         let Some(estimator) = &mut startup.estimator else { return };
         if let Some(ssthresh) = estimator.on_ack(now, una, result, &path) {
-            self.tx.window.ssthresh = ssthresh;
+            self.tx.request(Request::Ssthresh(ssthresh));
         }
     }
 
@@ -378,7 +389,7 @@ impl Endpoint {
             ends = was_leaving && !estimator.is_leaving();
         }
         if let Some(quick_start) = &mut startup.quick_start {
-            ends |= quick_start.on_loss(una, max, repeated, &mut self.tx.window);
+            ends |= quick_start.on_loss(una, max, repeated, self.tx.controlled());
         }
         if ends {
             self.stop_pacing();

@@ -79,7 +79,7 @@ impl Endpoint {
             Timer::Retransmit => self.on_loss_timer(now),
             Timer::Persist => self.on_persist_timeout(now),
             Timer::DelayedAck => self.on_delayed_ack_timeout(),
-            Timer::Pace => self.on_pace_timeout(),
+            Timer::Pace => self.on_pace_timeout(now),
             Timer::Life if self.state == State::TimeWait => self.end(Event::Closed),
             Timer::Life => self.on_alive_timeout(now),
         }

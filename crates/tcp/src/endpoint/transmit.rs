@@ -1,10 +1,11 @@
 //! What to send next, and the segment that carries it.
 
-use handfast_core::Instant;
+use handfast_core::{Bytes, Instant};
 use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 
 use super::{Endpoint, Timer};
+use crate::cc::{Controlled, Departure};
 use crate::recovery::Phase;
 use crate::{Nagle, State};
 
@@ -82,9 +83,11 @@ impl Endpoint {
         }
         let restart = self.config.initial_window.bytes(self.tx.window.smss);
         let rto = self.rto();
-        let idle = self.tx.validation.after_idle(&mut self.tx.window, now, rto, restart);
+        let tx = &mut self.tx;
+        let controlled = Controlled { window: &mut tx.window, control: &mut tx.cc };
+        let idle = tx.validation.after_idle(controlled, now, rto, restart);
         if let Some(idle) = idle {
-            self.tx.growth.after_idle(now, idle);
+            self.tx.cc.on_idle(now, idle);
             // Counted once: the segment that follows restarts the clock even if the window stops it.
             self.tx.validation.touch(now);
         }
@@ -100,6 +103,9 @@ impl Endpoint {
         }
         if self.tx.rack.is_some() {
             return self.choose_by_rack(now, room);
+        }
+        if self.waits_for_pacer(now) {
+            return None;
         }
         if self.tx.eln.is_some() {
             if let Some(piece) = self.tx.marked_piece(room) {
@@ -118,6 +124,16 @@ impl Endpoint {
             return Some(piece);
         }
         self.next(now, room)
+    }
+
+    /// Whether what the windows let go must wait for its turn at the pacing rate. Retransmission timeouts and probes do not wait.
+    #[inline]
+    pub(super) fn waits_for_pacer(&mut self, now: Instant) -> bool {
+        let Some(due) = self.tx.cc.pacing_due().filter(|&due| due > now) else { return false };
+        // The timer may wait for a schedule of the start-up's.
+        let at = self.timers.get(Timer::Pace).map_or(due, |set| set.min(due));
+        self.timers.set(Timer::Pace, at);
+        true
     }
 
     /// Payload octets that a full segment holds now: SACK blocks take from it (RFC 6691 §2).
@@ -147,7 +163,7 @@ impl Endpoint {
     /// Retransmissions within fast recovery, as far as cwnd lets them (RFC 6675 §5 step C).
     pub(super) fn repair(&self, room: u64) -> Option<Piece> {
         let tx = &self.tx;
-        if tx.in_flight() + tx.window.smss > tx.window.cwnd {
+        if tx.in_flight() + tx.window.smss > tx.window.cwnd() {
             return None;
         }
         let unsent = tx.stream_end().saturating_sub(tx.max);
@@ -163,6 +179,9 @@ impl Endpoint {
         let data_end = self.tx.data_end();
         if start >= self.tx.stream_end() {
             self.tx.validation.cwnd_limited = false;
+            if self.tx.cc.samples_rate() {
+                self.note_app_limited();
+            }
             return None;
         }
         // A train takes its place in the segments that it consists of.
@@ -176,6 +195,15 @@ impl Endpoint {
         }
         let fin = self.tx.closing && start + len == data_end;
         Some(Piece { start, end: start + len + u64::from(fin), why: Why::Next })
+    }
+
+    /// Nothing waits to be sent.
+    #[cold]
+    fn note_app_limited(&mut self) {
+        let in_flight = self.tx.in_flight();
+        if in_flight < self.tx.window.cwnd() {
+            self.tx.cc.on_app_limited(in_flight);
+        }
     }
 
     /// SND.NXT, moved past what the receiver holds already.
@@ -232,7 +260,7 @@ impl Endpoint {
             return start + len <= limit;
         }
         if tx.progress.phase != Phase::Open || tx.progress.dup_acks == 0 {
-            return tx.in_flight() + len <= tx.window.cwnd;
+            return tx.in_flight() + len <= tx.window.cwnd();
         }
         // RFC 3042 §2: a segment for each of the first two duplicates, at most two beyond cwnd. With SACK the octets SACKed
         // have left the pipe, which comes to the same (RFC 6675 §5 step 3).
@@ -242,8 +270,8 @@ impl Endpoint {
         } else {
             0
         };
-        let fits = tx.flight_size() + len <= tx.window.cwnd + allowance;
-        if fits && tx.flight_size() + len > tx.window.cwnd {
+        let fits = tx.flight_size() + len <= tx.window.cwnd() + allowance;
+        if fits && tx.flight_size() + len > tx.window.cwnd() {
             tx.progress.limited += len;
         }
         fits
@@ -310,6 +338,9 @@ impl Endpoint {
         if self.tx.rack.is_some() {
             self.log_sent(now, piece, end);
         }
+        if self.tx.cc.watches_departures() {
+            self.note_departure(now, piece, end);
+        }
         self.tx.max = self.tx.max.max(end);
         if piece.why == Why::Probe {
             self.tx.probe_due = false;
@@ -332,6 +363,20 @@ impl Endpoint {
         }
         self.begin_waiting(now);
         self.note_use(now, fresh);
+    }
+
+    /// The congestion control measures or paces what leaves; SND.MAX is still what it was.
+    #[cold]
+    fn note_departure(&mut self, now: Instant, piece: Piece, end: u64) {
+        let headers = self.packet() - self.tx.window.smss;
+        let tx = &mut self.tx;
+        let departure = Departure {
+            srtt: tx.rtt.srtt(),
+            end,
+            size: Bytes(headers + (end - piece.start)),
+            idle: tx.una == tx.max,
+        };
+        tx.cc.on_sent(now, &tx.window, &departure);
     }
 
     fn note_progress(&mut self, now: Instant, piece: Piece, end: u64) {
@@ -363,7 +408,9 @@ impl Endpoint {
         let in_flight = self.tx.flight_size();
         let app_limited = self.tx.nxt >= self.tx.data_end();
         let rto = self.rto();
-        self.tx.validation.on_send(&mut self.tx.window, now, in_flight, rto, app_limited);
+        let tx = &mut self.tx;
+        let controlled = Controlled { window: &mut tx.window, control: &mut tx.cc };
+        tx.validation.on_send(controlled, now, in_flight, rto, app_limited);
     }
 
     /// RFC 9293 §3.10.4: the state follows the FIN out.

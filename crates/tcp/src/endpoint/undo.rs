@@ -6,6 +6,7 @@ use handfast_wire::tcp::Segment;
 
 use super::Endpoint;
 use super::rack::News;
+use crate::cc::Timeout;
 use crate::recovery::Phase;
 use crate::send::sender::Sender;
 use crate::{Config, Detector, Event, Frto, Undo};
@@ -165,7 +166,7 @@ impl Endpoint {
     fn undo(&mut self, unmark: bool) {
         let tx = &mut self.tx;
         let Some(rack) = &mut tx.rack else { return };
-        rack.undo.restore(&mut tx.window, &mut tx.growth);
+        rack.undo.restore(&mut tx.cc, &mut tx.window);
         if unmark {
             rack.log.unmark(tx.una);
         }
@@ -188,21 +189,20 @@ impl Sender {
         let anew = first && phase != Phase::Recovery;
         let Some(rack) = &mut self.rack else { return };
         if anew {
-            rack.undo.begin(self.una, &self.window, self.growth, 0);
-            // RFC 5681 §3.1; Linux: of cwnd.
-            self.window.ssthresh = self.growth.on_congestion(&self.window, self.window.cwnd);
+            rack.undo.begin(self.una, self.cc.save(&self.window), 0);
         }
         // RFC 5682 §3.1 step 1, and §3.2: not within another recovery, but after a timeout again.
         rack.undo.frto =
             config.undo == Undo::Linux && config.frto != Frto::Off && (phase == Phase::Open || !first);
         rack.on_timeout(now, self.una, head, &self.board);
-        // RFC 5681 §3.1: LW; what is still on its way counts beside it (as in Linux).
-        let in_flight = rack.log.in_flight(self.una, self.max, &self.board);
-        self.window.set_cwnd(in_flight + self.window.smss);
-        // `tcp_set_ca_state (TCP_CA_Loss)` resets the kernel's modules each time.
-        if anew || self.growth.is_kernels() {
-            self.forget_growth();
-        }
+        let timeout = Timeout {
+            is_new: anew,
+            // As in Linux, of cwnd, and what is still on its way counts beside LW.
+            flight: self.window.cwnd(),
+            in_recovery: false,
+            in_flight: rack.log.in_flight(self.una, self.max, &self.board),
+        };
+        self.cc.on_timeout(&mut self.window, &timeout);
         self.rtt.back_off();
         self.retries = self.retries.saturating_add(1);
         self.progress.after_timeout(self.max);
@@ -214,7 +214,8 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Growth, Recovery};
+    use crate::cc::Control;
+    use crate::{CongestionControl, Recovery};
     use handfast_core::SeqNum;
 
     /// A sender whose only loss was answered, and which is still in `phase`; ten segments are in flight.
@@ -223,31 +224,33 @@ mod tests {
         s.established(config, 1000, true, false);
         (s.una, s.nxt, s.max) = (1, 10_001, 10_001);
         s.rack.as_mut().unwrap().log.sent(10_001, Instant::ZERO);
-        s.growth.on_congestion(&s.window, s.window.cwnd);
+        let cwnd = s.window.cwnd();
+        s.cc.on_loss(&mut s.window, cwnd);
         s.progress.begin(phase, 1, 10_001);
         s
     }
 
+    fn timed_out(congestion_control: CongestionControl, phase: Phase) -> (String, String) {
+        let (recovery, undo) = (Recovery::Rack, Undo::Linux);
+        let config = Config { recovery, congestion_control, undo, ..Config::default() };
+        let mut s = sender(&config, phase);
+        let before = format!("{:?}", s.cc);
+        s.on_rack_timeout(Instant::from_millis(1000), &config, true);
+        (before, format!("{:?}", s.cc))
+    }
+
     #[test]
-    fn a_timeout_makes_growth_forget_and_the_kernel_s_each_time() {
+    fn a_timeout_makes_cubic_forget_where_it_is_new_and_the_kernel_s_each_time() {
         // RFC 9438 §4.8 at the first; `tcp_set_ca_state (TCP_CA_Loss)` at all of them.
-        for (growth, phase, forgets) in [
-            (Growth::Cubic, Phase::Open, true),
-            (Growth::Cubic, Phase::Recovery, false),
-            (Growth::LinuxCubic, Phase::Open, true),
-            (Growth::LinuxCubic, Phase::Recovery, true),
-        ] {
-            let config = Config { growth, recovery: Recovery::Rack, undo: Undo::Linux, ..Config::default() };
-            let mut s = sender(&config, phase);
-            let mut expected = s.growth;
-            if phase == Phase::Open {
-                expected.on_congestion(&s.window, s.window.cwnd);
-            }
-            if forgets {
-                expected.on_timeout();
-            }
-            s.on_rack_timeout(Instant::from_millis(1000), &config, true);
-            assert_eq!(format!("{:?}", s.growth), format!("{expected:?}"), "{phase:?}");
+        assert!(timed_out(CongestionControl::Cubic, Phase::Open).1.contains("after_timeout: true"));
+        let (before, after) = timed_out(CongestionControl::Cubic, Phase::Recovery);
+        assert_eq!(before, after);
+        let kernels = Config { congestion_control: CongestionControl::LinuxCubic, ..Config::default() };
+        let fresh = format!("{:?}", Control::new(&kernels));
+        for phase in [Phase::Open, Phase::Recovery] {
+            let (before, after) = timed_out(CongestionControl::LinuxCubic, phase);
+            assert_ne!(before, fresh);
+            assert_eq!(after, fresh, "{phase:?}");
         }
     }
 }

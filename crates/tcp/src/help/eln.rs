@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use handfast_core::Instant;
 use handfast_wire::tcp::{Flags, Segment};
 
-use crate::cc;
-use crate::cc::window::Window;
+use crate::cc::{self, Undo, UndoRule};
 use crate::endpoint::{Piece, Why};
 use crate::recovery::Phase;
 use crate::send::scoreboard::{Range, Scoreboard};
@@ -51,8 +50,7 @@ struct Repair {
 /// The state before a timeout.
 #[derive(Clone, Copy, Debug)]
 struct Saved {
-    window: Window,
-    growth: cc::State,
+    cc: cc::Saved,
     /// What was outstanding then: until it is acknowledged, a further timeout changes nothing here.
     recover: u64,
 }
@@ -155,9 +153,9 @@ impl Sender {
         // "If retransmission timer is not expired … restart transmission without window reduction; else restore cwnd and
         // ssthresh to previous value stored by sender."
         let saved = eln.saved.take().filter(|saved| saved.recover > self.una);
-        if let Some(Saved { window, growth, .. }) = saved.filter(|_| self.progress.phase == Phase::Loss) {
-            self.window = window;
-            self.growth = growth;
+        if let Some(Saved { cc, .. }) = saved.filter(|_| self.progress.phase == Phase::Loss) {
+            let undo = Undo { rule: UndoRule::Handoff, cwnd: cc.cwnd, ssthresh: cc.ssthresh };
+            self.cc.on_spurious(&mut self.window, &cc, &undo);
         }
         // "Adjust send window in response to SN of ACK": everything outstanding was on its way to the old cell.
         eln.burst = Some(Burst { until: self.max, left: MAX_BURST });
@@ -240,7 +238,7 @@ impl Sender {
     /// The retransmission timer has expired, and nothing is changed yet.
     #[cold]
     pub(crate) fn save_for_handoff(&mut self) {
-        let state = Saved { window: self.window, growth: self.growth, recover: self.max };
+        let state = Saved { cc: self.cc.save(&self.window), recover: self.max };
         let una = self.una;
         if let Some(eln) = &mut self.eln {
             // What goes again after a timeout goes by the timeout's rules.

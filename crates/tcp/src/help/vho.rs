@@ -7,6 +7,7 @@ use handfast_core::{BitRate, Bytes, Duration, SeqNum};
 use handfast_wire::Notification;
 use handfast_wire::notification::{AccessLink, Kind};
 
+use crate::cc::Request;
 use crate::recovery::Phase;
 use crate::send::scoreboard::DUP_THRESH;
 use crate::send::sender::Sender;
@@ -122,8 +123,7 @@ pub(crate) fn on_dsack(s: &mut Sender, octets: u64) -> bool {
         return false;
     }
     help.vho.overtaking = None;
-    s.window.set_cwnd(s.window.cwnd.max(cwnd));
-    s.window.ssthresh = s.window.ssthresh.max(ssthresh);
+    s.request(Request::AtLeast { cwnd, ssthresh });
     let recovering = s.progress.phase == Phase::Recovery;
     if recovering {
         s.progress.leave();
@@ -180,10 +180,10 @@ impl Vho {
     fn begin(&mut self, s: &mut Sender, config: &Config, new: &Access) {
         let initial = config.initial_ssthresh.map_or(u64::MAX, Bytes::get);
         // Of flows that begin one after the other the first hear again, with a smaller share; what a loss has set stands.
-        let untouched = s.window.ssthresh == self.initial_ssthresh.unwrap_or(initial);
+        let untouched = s.window.ssthresh() == self.initial_ssthresh.unwrap_or(initial);
         if self.has(VhoRule::InitialSsthresh) && untouched {
-            s.window.ssthresh = new.ssthresh(s.window.smss);
-            self.initial_ssthresh = Some(s.window.ssthresh);
+            s.request(Request::Ssthresh(new.ssthresh(s.window.smss)));
+            self.initial_ssthresh = Some(s.window.ssthresh());
         }
     }
 
@@ -218,14 +218,14 @@ impl Vho {
     fn narrow(&mut self, s: &mut Sender, new: &Access) {
         let ssthresh = new.ssthresh(s.window.smss);
         if self.has(VhoRule::HandoffSsthresh) {
-            s.window.ssthresh = ssthresh;
+            s.request(Request::Ssthresh(ssthresh));
         }
         self.narrowed = None;
         let buffer = new.buffer() / new.flows * s.window.smss;
         if self.has(VhoRule::BdpWindow) && s.flight_size() > buffer {
-            s.window.ssthresh = ssthresh;
-            s.window.set_cwnd(s.window.cwnd.min(ssthresh));
-            self.narrowed = Some((s.window.cwnd, s.max));
+            s.request(Request::Ssthresh(ssthresh));
+            s.request(Request::AtMost { cwnd: ssthresh, ssthresh });
+            self.narrowed = Some((s.window.cwnd(), s.max));
         }
     }
 
@@ -253,10 +253,10 @@ impl Vho {
         if !self.has(VhoRule::Retransmit) || !recovering {
             return Timer::Stays;
         }
-        s.window.ssthresh = new.ssthresh(s.window.smss);
+        s.request(Request::Ssthresh(new.ssthresh(s.window.smss)));
         if s.rack.is_none() {
             // What went after it since the timeout went into the void, as after one more timeout.
-            s.window.set_cwnd(s.window.smss);
+            s.request(Request::OneSegment);
             s.nxt = s.una;
         }
         s.retransmit_head();

@@ -1,6 +1,7 @@
 //! NewReno (RFC 6582): fast recovery that lasts until everything outstanding at its start is acknowledged.
 
 use super::{Algorithm, reno};
+use crate::cc::Request;
 use crate::send::sender::Sender;
 
 pub(crate) struct NewReno;
@@ -19,18 +20,15 @@ impl Algorithm for NewReno {
     }
 
     fn on_new_ack(&self, s: &mut Sender, octets: u64) {
-        let smss = s.window.smss;
         if s.una >= s.progress.recover {
             // RFC 6582 §3.2 step 3, full acknowledgement, option (1): no burst beyond one segment more than is in flight.
-            let cwnd = s.window.ssthresh.min(s.flight_size().max(smss) + smss);
-            s.window.set_cwnd(cwnd);
+            s.request(Request::FullAck { flight: s.flight_size() });
             s.progress.leave();
             return;
         }
         // RFC 6582 §3.2 step 3, partial acknowledgement: the next hole goes out; deflate by what was acknowledged, and add
         // back one SMSS if that was at least one.
         s.retransmit_head();
-        let back = if octets >= smss { smss } else { 0 };
-        s.window.set_cwnd(s.window.cwnd.saturating_sub(octets) + back);
+        s.request(Request::PartialAck { acked: octets });
     }
 }

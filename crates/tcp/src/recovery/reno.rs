@@ -1,6 +1,7 @@
 //! Fast recovery as in 4.3BSD-Reno and RFC 5681 §3.2: left on the first acknowledgement of new data.
 
 use super::{Algorithm, Phase};
+use crate::cc::Request;
 use crate::send::scoreboard::DUP_THRESH;
 use crate::send::sender::Sender;
 
@@ -9,16 +10,16 @@ pub(crate) struct Reno;
 /// RFC 5681 §3.2 steps 2 and 3, shared with NewReno.
 pub(super) fn enter(s: &mut Sender) {
     // Step 2: ssthresh = max (FlightSize / 2, 2*SMSS)
-    let ssthresh = s.reduce();
+    s.reduce();
     s.progress.begin(Phase::Recovery, s.una, s.max);
     // Step 3: the lost segment goes out; cwnd = ssthresh + 3*SMSS for the segments that have left the network.
     s.retransmit_head();
-    s.window.set_cwnd(ssthresh + u64::from(DUP_THRESH) * s.window.smss);
+    s.request(Request::EnterFastRecovery { left: u64::from(DUP_THRESH) * s.window.smss });
 }
 
 /// RFC 5681 §3.2 step 4: each further duplicate says that another segment has left the network.
 pub(super) fn inflate(s: &mut Sender) {
-    s.window.set_cwnd(s.window.cwnd + s.window.smss);
+    s.request(Request::Inflate);
 }
 
 impl Algorithm for Reno {
@@ -37,7 +38,7 @@ impl Algorithm for Reno {
 
     fn on_new_ack(&self, s: &mut Sender, _octets: u64) {
         // RFC 5681 §3.2 step 6: deflate.
-        s.window.set_cwnd(s.window.ssthresh);
+        s.request(Request::ToSsthresh);
         s.progress.leave();
     }
 }

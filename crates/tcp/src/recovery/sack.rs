@@ -1,6 +1,7 @@
 //! SACK-based loss recovery (RFC 6675).
 
 use super::{Algorithm, Phase, Retransmission};
+use crate::cc::Request;
 use crate::send::scoreboard::Range;
 use crate::send::sender::Sender;
 
@@ -15,8 +16,8 @@ impl Algorithm for Sack {
 
     fn enter(&self, s: &mut Sender) {
         // Step 4.2: ssthresh = cwnd = FlightSize / 2, without what limited transmit sent.
-        let ssthresh = s.reduce();
-        s.window.set_cwnd(ssthresh);
+        s.reduce();
+        s.request(Request::ToSsthresh);
         // Step 4.1: RecoveryPoint = HighData.
         s.progress.begin(Phase::Recovery, s.una, s.max);
         // Step 4.3: the first segment goes out, whatever cwnd says; HighRxt follows when it does.

@@ -1,6 +1,7 @@
 //! 4.3BSD-Tahoe: fast retransmit without fast recovery (Jacobson 1988; Fall and Floyd 1996, section 2).
 
 use super::{Algorithm, Phase};
+use crate::cc::Request;
 use crate::send::sender::Sender;
 
 pub(crate) struct Tahoe;
@@ -8,7 +9,7 @@ pub(crate) struct Tahoe;
 impl Algorithm for Tahoe {
     fn enter(&self, s: &mut Sender) {
         s.reduce();
-        s.window.set_cwnd(s.window.smss);
+        s.request(Request::OneSegment);
         // What follows the hole is sent again in slow start; acknowledgements of it must not begin another fast
         // retransmit before everything sent so far is acknowledged.
         s.progress.begin(Phase::Loss, s.una, s.max);

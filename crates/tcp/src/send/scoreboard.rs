@@ -32,8 +32,8 @@ pub(crate) struct Scoreboard {
 
 impl Scoreboard {
     /// SACKed octets.
-    #[cfg(test)]
-    fn sacked(&self) -> u64 {
+    #[inline]
+    pub(crate) fn sacked(&self) -> u64 {
         self.sacked
     }
 

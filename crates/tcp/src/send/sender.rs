@@ -7,8 +7,7 @@ use std::mem::offset_of;
 
 use handfast_core::{Duration, Instant, SeqNum};
 
-use crate::cc::window::Window;
-use crate::cc::{self, HyStart, Sample};
+use crate::cc::{Control, Controlled, Request, RttSample, Saved, Timeout, Window};
 use crate::help::{Eln, Help};
 use crate::recovery::rack::Rack;
 use crate::recovery::{self, Phase, Progress};
@@ -63,8 +62,7 @@ pub(crate) struct Sender {
     pub(crate) algorithm: &'static dyn recovery::Algorithm,
     pub(crate) rtt: RttEstimator,
     pub(crate) validation: Validation,
-    pub(crate) growth: cc::State,
-    pub(crate) hystart: Option<Box<HyStart>>,
+    pub(crate) cc: Control,
     /// The octet of a zero-window probe that the receiver need not have kept.
     pub(crate) probed: Option<u64>,
     /// One segment is timed where timestamps are off: the position that must be acknowledged, and when it left.
@@ -90,8 +88,7 @@ impl Sender {
             buffer: SendBuffer::default(),
             closing: false,
             window: Window::new(config, smss),
-            growth: cc::build(config),
-            hystart: config.hystart.then(Box::default),
+            cc: Control::new(config),
             algorithm: recovery::build(config.recovery, config.sack),
             progress: Progress::default(),
             board: Scoreboard::default(),
@@ -153,29 +150,28 @@ impl Sender {
         }
     }
 
-    /// What the growth of the window knew of the path belongs to before the timeout.
-    pub(crate) fn forget_growth(&mut self) {
-        self.growth.on_timeout();
-        if let Some(hystart) = &mut self.hystart {
-            **hystart = HyStart::default();
-        }
+    /// The window, for those who ask for another.
+    #[inline]
+    pub(crate) fn controlled(&mut self) -> Controlled<'_> {
+        Controlled { window: &mut self.window, control: &mut self.cc }
+    }
+
+    /// Asks the congestion control for another window.
+    #[inline]
+    pub(crate) fn request(&mut self, request: Request) {
+        self.cc.request(&mut self.window, request);
     }
 
     /// A round-trip time was measured.
     pub(crate) fn measured(&mut self, now: Instant, delay: Duration) {
-        self.growth.on_rtt(delay);
-        let Some(hystart) = &mut self.hystart else { return };
-        let sample = Sample {
-            now,
-            delay,
-            una: self.una,
-            nxt: self.nxt,
-            cwnd: self.window.cwnd / self.window.smss,
-            in_slow_start: self.window.in_slow_start(),
-        };
-        if hystart.on_sample(&sample) {
-            self.window.ssthresh = self.window.cwnd;
-        }
+        let sample = RttSample { now, delay, una: self.una, nxt: self.nxt };
+        self.cc.on_rtt(&mut self.window, &sample);
+    }
+
+    /// Octets delivered so far, up to a constant: acknowledged, and SACKed beyond that.
+    #[inline]
+    pub(crate) fn delivered(&self) -> u64 {
+        self.una + self.board.sacked()
     }
 
     /// The right edge of the peer's window.
@@ -194,11 +190,15 @@ impl Sender {
         self.iss + position as u32
     }
 
-    /// Halves the window as the growth algorithm says; RFC 5681 §3.2 step 2: what limited transmit sent does not count.
-    pub(crate) fn reduce(&mut self) -> u64 {
-        let flight = self.flight_size().saturating_sub(self.progress.limited);
-        self.window.ssthresh = self.growth.on_congestion(&self.window, flight);
-        self.window.ssthresh
+    /// The octets outstanding that a reduction goes by. RFC 5681 §3.2 step 2: what limited transmit sent does not count.
+    fn flight_for_reduction(&self) -> u64 {
+        self.flight_size().saturating_sub(self.progress.limited)
+    }
+
+    /// Fast recovery begins: ssthresh falls.
+    pub(crate) fn reduce(&mut self) {
+        let flight = self.flight_for_reduction();
+        self.cc.on_loss(&mut self.window, flight);
     }
 
     /// The first octets outstanding go out again, whatever the window says.
@@ -222,19 +222,14 @@ impl Sender {
             self.on_rack_timeout(now, config, first);
             return;
         }
-        if first {
+        let timeout = Timeout {
             // RFC 5681 §3.1: ssthresh falls at the first expiry for a segment, not at its repetitions.
-            let before = self.window.ssthresh;
-            self.reduce();
-            if self.progress.phase == Phase::Recovery {
-                // FlightSize counts what arrived behind the holes, and a long recovery makes it many windows: half of it
-                // would be a rise. The loss has been answered once; what that set stands (as in Linux).
-                self.window.ssthresh = self.window.ssthresh.min(before);
-            }
-            self.forget_growth();
-        }
-        // RFC 5681 §3.1: LW, one full-sized segment.
-        self.window.set_cwnd(self.window.smss);
+            is_new: first,
+            flight: self.flight_for_reduction(),
+            in_recovery: self.progress.phase == Phase::Recovery,
+            in_flight: 0,
+        };
+        self.cc.on_timeout(&mut self.window, &timeout);
         self.rtt.back_off();
         self.retries = self.retries.saturating_add(1);
         // RFC 6675 §5.1: what is SACKed stays on the scoreboard. A receiver that has dropped it gives itself away when the
@@ -248,8 +243,7 @@ impl Sender {
 /// What spurious-timeout detection keeps of the state before a timeout.
 #[derive(Clone, Copy)]
 pub(crate) struct SpuriousInput {
-    pub(crate) window: Window,
-    pub(crate) growth: cc::State,
+    pub(crate) cc: Saved,
     pub(crate) flight_size: u64,
     pub(crate) rtt: RttEstimator,
     pub(crate) max: u64,
@@ -259,8 +253,7 @@ pub(crate) struct SpuriousInput {
 impl SpuriousInput {
     fn of(s: &Sender) -> Self {
         Self {
-            window: s.window,
-            growth: s.growth,
+            cc: s.cc.save(&s.window),
             flight_size: s.flight_size(),
             rtt: s.rtt,
             max: s.max,

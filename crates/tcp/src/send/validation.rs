@@ -2,7 +2,7 @@
 
 use handfast_core::{Duration, Instant};
 
-use crate::cc::window::Window;
+use crate::cc::{Controlled, Request};
 
 /// RFC 2861 §3.1's `T_prev` and `W_used`, and the time of the last transmission.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,7 +25,7 @@ impl Validation {
     /// the restart window. Returns how long the pause was, if it counts.
     pub(crate) fn after_idle(
         &mut self,
-        window: &mut Window,
+        mut window: Controlled<'_>,
         now: Instant,
         rto: Duration,
         restart: u64,
@@ -34,11 +34,8 @@ impl Validation {
         if idle < rto || rto == Duration::ZERO {
             return None;
         }
-        window.ssthresh = window.ssthresh.max(window.cwnd / 4 * 3);
         let halvings = (idle.as_nanos() / rto.as_nanos()).min(63);
-        // RFC 5681 §4.1: RW = min (IW, cwnd)
-        let floor = restart.min(window.cwnd);
-        window.set_cwnd((window.cwnd >> halvings).max(floor));
+        window.request(Request::Idle { halvings, restart });
         self.t_prev = now;
         self.w_used = 0;
         Some(idle)
@@ -47,22 +44,21 @@ impl Validation {
     /// A data segment has left. `app_limited`: nothing more waits to be sent.
     pub(crate) fn on_send(
         &mut self,
-        window: &mut Window,
+        mut window: Controlled<'_>,
         now: Instant,
         in_flight: u64,
         rto: Duration,
         app_limited: bool,
     ) {
         self.last_send = now;
-        if in_flight + window.smss > window.cwnd {
+        if in_flight + window.smss > window.cwnd() {
             self.t_prev = now;
             self.w_used = 0;
             return;
         }
         self.w_used = self.w_used.max(in_flight);
         if app_limited && now.since(self.t_prev) >= rto {
-            window.ssthresh = window.ssthresh.max(window.cwnd / 4 * 3);
-            window.set_cwnd(u64::midpoint(window.cwnd, self.w_used));
+            window.request(Request::Unused { used: self.w_used });
             self.t_prev = now;
             self.w_used = 0;
         }
@@ -77,48 +73,59 @@ impl Validation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Config;
+    use crate::cc::{Control, Window};
 
     const RTO: Duration = Duration::from_millis(200);
 
-    fn window(segments: u64) -> Window {
-        Window::of(1000, segments, 5)
+    fn window(segments: u64) -> (Window, Control) {
+        (Window::of(1000, segments, 5), Control::new(&Config::default()))
+    }
+
+    fn controlled((window, control): &mut (Window, Control)) -> Controlled<'_> {
+        Controlled { window, control }
     }
 
     #[test]
     fn a_pause_halves_the_window_each_rto_down_to_the_restart_window() {
         for (pause_ms, cwnd) in [(199, 40_000), (200, 20_000), (450, 10_000), (10_000, 4_000)] {
             let mut w = window(40);
-            let idle = Validation::default().after_idle(&mut w, Instant::from_millis(pause_ms), RTO, 4_000);
-            assert_eq!(w.cwnd, cwnd, "{pause_ms}");
+            let idle = Validation::default().after_idle(
+                controlled(&mut w),
+                Instant::from_millis(pause_ms),
+                RTO,
+                4_000,
+            );
+            assert_eq!(w.0.cwnd(), cwnd, "{pause_ms}");
             assert_eq!(idle.is_some(), pause_ms >= 200);
-            assert_eq!(w.ssthresh, if pause_ms >= 200 { 30_000 } else { 5_000 });
+            assert_eq!(w.0.ssthresh(), if pause_ms >= 200 { 30_000 } else { 5_000 });
         }
         let mut small = window(2);
-        Validation::default().after_idle(&mut small, Instant::from_millis(10_000), RTO, 4_000);
-        assert_eq!(small.cwnd, 2_000, "the restart window is never above cwnd");
+        Validation::default().after_idle(controlled(&mut small), Instant::from_millis(10_000), RTO, 4_000);
+        assert_eq!(small.0.cwnd(), 2_000, "the restart window is never above cwnd");
     }
 
     #[test]
     fn an_application_that_uses_little_loses_half_of_the_rest_each_rto() {
         let mut v = Validation::default();
         let mut w = window(40);
-        v.on_send(&mut w, Instant::from_millis(100), 10_000, RTO, true);
-        assert_eq!(w.cwnd, 40_000);
-        v.on_send(&mut w, Instant::from_millis(200), 8_000, RTO, true);
-        assert_eq!((w.cwnd, w.ssthresh), (25_000, 30_000));
-        v.on_send(&mut w, Instant::from_millis(300), 8_000, RTO, true);
-        assert_eq!(w.cwnd, 25_000);
+        v.on_send(controlled(&mut w), Instant::from_millis(100), 10_000, RTO, true);
+        assert_eq!(w.0.cwnd(), 40_000);
+        v.on_send(controlled(&mut w), Instant::from_millis(200), 8_000, RTO, true);
+        assert_eq!((w.0.cwnd(), w.0.ssthresh()), (25_000, 30_000));
+        v.on_send(controlled(&mut w), Instant::from_millis(300), 8_000, RTO, true);
+        assert_eq!(w.0.cwnd(), 25_000);
     }
 
     #[test]
     fn a_full_window_and_a_busy_application_keep_it() {
         let mut v = Validation::default();
         let mut w = window(40);
-        v.on_send(&mut w, Instant::from_millis(500), 10_000, RTO, false);
-        assert_eq!(w.cwnd, 40_000);
-        v.on_send(&mut w, Instant::from_millis(500), 39_500, RTO, true);
-        v.on_send(&mut w, Instant::from_millis(600), 10_000, RTO, true);
-        assert_eq!(w.cwnd, 40_000, "the window was full 100 ms ago");
+        v.on_send(controlled(&mut w), Instant::from_millis(500), 10_000, RTO, false);
+        assert_eq!(w.0.cwnd(), 40_000);
+        v.on_send(controlled(&mut w), Instant::from_millis(500), 39_500, RTO, true);
+        v.on_send(controlled(&mut w), Instant::from_millis(600), 10_000, RTO, true);
+        assert_eq!(w.0.cwnd(), 40_000, "the window was full 100 ms ago");
     }
 
     #[test]
@@ -126,8 +133,8 @@ mod tests {
         for (in_flight, cwnd) in [(39_000, 39_500), (39_001, 40_000)] {
             let mut v = Validation::default();
             let mut w = window(40);
-            v.on_send(&mut w, Instant::from_millis(500), in_flight, RTO, true);
-            assert_eq!(w.cwnd, cwnd, "{in_flight}");
+            v.on_send(controlled(&mut w), Instant::from_millis(500), in_flight, RTO, true);
+            assert_eq!(w.0.cwnd(), cwnd, "{in_flight}");
         }
     }
 
@@ -135,6 +142,6 @@ mod tests {
     fn a_retransmission_ends_a_pause() {
         let mut v = Validation::default();
         v.touch(Instant::from_millis(900));
-        assert_eq!(v.after_idle(&mut window(40), Instant::from_millis(1000), RTO, 4_000), None);
+        assert_eq!(v.after_idle(controlled(&mut window(40)), Instant::from_millis(1000), RTO, 4_000), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use handfast_core::Duration;
 
-use crate::cc;
+use crate::cc::{Saved, Undo, UndoRule};
 use crate::config::Config;
 use crate::send::sender::{Sender, SpuriousInput};
 
@@ -11,7 +11,7 @@ use crate::send::sender::{Sender, SpuriousInput};
 pub(crate) struct Restored {
     /// `pipe_prev`.
     pipe_prev: u64,
-    growth: cc::State,
+    cc: Saved,
     /// `SRTT_prev` and `RTTVAR_prev`.
     rtt: (Duration, Duration),
 }
@@ -20,8 +20,8 @@ impl Restored {
     pub(crate) fn of(config: &Config, now: &SpuriousInput) -> Self {
         Self {
             // RFC 4015 §3 step 0: pipe_prev = max (FlightSize, ssthresh)
-            pipe_prev: now.flight_size.max(now.window.ssthresh),
-            growth: now.growth,
+            pipe_prev: now.flight_size.max(now.cc.ssthresh),
+            cc: now.cc,
             // RFC 4015 §3 step 0: SRTT_prev = SRTT + 2 * G
             rtt: (now.rtt.srtt() + config.clock_granularity * 2, now.rtt.rttvar()),
         }
@@ -46,8 +46,7 @@ pub(crate) fn respond(s: &mut Sender, config: &Config, acked: u64) {
     s.progress.forget_timeout(s.una);
     // Step 8: cwnd = FlightSize + min (bytes_acked, IW); ssthresh = pipe_prev
     let iw = config.initial_window.bytes(s.window.smss);
-    s.window.ssthresh = saved.pipe_prev;
-    s.window.set_cwnd(s.flight_size() + acked.min(iw));
-    // RFC 9438 §4.9.2: the growth function goes on where it was.
-    s.growth = saved.growth;
+    let undo =
+        Undo { rule: UndoRule::Rfc4015, cwnd: s.flight_size() + acked.min(iw), ssthresh: saved.pipe_prev };
+    s.cc.on_spurious(&mut s.window, &saved.cc, &undo);
 }

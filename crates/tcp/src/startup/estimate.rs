@@ -11,8 +11,8 @@ use handfast_wire::tcp::{Estimate, Probe, TrainKind};
 
 use super::PROBE_LEN;
 use crate::Estimation;
-use crate::cc::window::Window;
-use crate::send::pacer::Pacer;
+use crate::cc::{Controlled, Request, Window};
+use crate::send::pacer::Schedule;
 
 /// [vho] figure 1: `pkt_count` = min (4, …).
 const MOST_PAIRED: u64 = 4;
@@ -108,7 +108,7 @@ pub(crate) enum Hold {
     No,
     Yes,
     /// By this schedule.
-    Begin(Pacer),
+    Begin(Schedule),
 }
 
 impl Estimator {
@@ -130,14 +130,15 @@ impl Estimator {
 
     /// Begins the estimation that it was told to, on an established connection with segments of `packet` bytes.
     /// `first`: it has sent nothing yet.
-    pub(crate) fn begin(&mut self, window: &mut Window, packet: u64, first: bool) {
+    pub(crate) fn begin(&mut self, mut window: Controlled<'_>, packet: u64, first: bool) {
         let Some(access) = self.told.take() else { return };
         self.rtt = None;
         let count = (access.bdp / packet.max(1) / access.flows).min(MOST_PAIRED);
         if self.initial && first {
             // [vho] figure 1 sends pkt_count segments whatever the initial window is; with less than two §3 "sets the initial cwnd
             // as 1 and follows the baseline".
-            window.set_cwnd(count * window.smss);
+            let cwnd = count * window.smss;
+            window.request(Request::FirstTrain { cwnd });
         }
         if count >= LEAST {
             self.stage =
@@ -194,7 +195,7 @@ impl Estimator {
         if fresh.idle {
             there = there.min(fresh.room / payload);
         }
-        let count = cycle.count.min(self.longest()).min(path.window.cwnd / payload).min(there);
+        let count = cycle.count.min(self.longest()).min(path.window.cwnd() / payload).min(there);
         if count < LEAST {
             // After a timeout cwnd grows to it; where there is nothing to send, nothing is measured.
             if there.min(cycle.count) < LEAST {
@@ -214,7 +215,7 @@ impl Estimator {
         self.train = self.train.wrapping_add(1);
         self.stage =
             Stage::Leaving(Flight { cycle, count, start: fresh.start, end: fresh.start, left_at: None });
-        Hold::Begin(Pacer::train(fresh.now, offsets))
+        Hold::Begin(Schedule::train(fresh.now, offsets))
     }
 
     /// How long a train may be.
@@ -277,7 +278,7 @@ impl Estimator {
         // "The estimation at any abest cycle stops when abest < highrate or 2 * cwnd > ssthresh". Rates come back in whole bytes a
         // second, of gaps in whole nanoseconds: less than 1 % below is not below.
         let below = u128::from(abest) * 100 < u128::from(cycle.high) * 99;
-        self.stage = if below || 2 * path.window.cwnd > ssthresh {
+        self.stage = if below || 2 * path.window.cwnd() > ssthresh {
             Stage::Idle
         } else {
             Stage::Waiting(next_cycle(self.how, cycle, abest, rtt, path))
@@ -308,7 +309,7 @@ fn next_cycle(how: Estimation, last: &Cycle, abest: u64, rtt: Duration, path: &P
 
 /// `pkt_count` = min (cwnd, rate * RTT / MSS).
 fn count(rate: u64, rtt: Duration, path: &Path) -> u64 {
-    octets(rate, rtt).min(path.window.cwnd) / payload(path)
+    octets(rate, rtt).min(path.window.cwnd()) / payload(path)
 }
 
 /// Payload of a segment that carries its place in a train: MSS of figure 1.

@@ -5,11 +5,11 @@ mod estimate;
 mod measure;
 mod quick_start;
 
-use handfast_core::{BitRate, SeqNum};
+use handfast_core::{BitRate, Instant, SeqNum};
 use handfast_wire::tcp::{Estimate, Probe, RateOption};
 use handfast_wire::{Notification, QuickStart as IpOption, QuickStartResponse};
 
-use crate::send::pacer::Pacer;
+use crate::send::pacer::Schedule;
 use crate::{Config, Estimation, QuickStartRequest};
 
 pub(crate) use estimate::{Estimator, Fresh, Hold, Path};
@@ -20,9 +20,11 @@ pub(crate) use quick_start::{Answer, QuickStart, SYN_RTO};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Startup {
     /// When new data may leave; [`None`]: whenever the windows let it.
-    pub(crate) pace: Option<Pacer>,
+    pub(crate) pace: Option<Schedule>,
     pub(crate) quick_start: Option<QuickStart>,
     pub(crate) estimator: Option<Estimator>,
+    /// When the result of a train that new data waits for is overdue.
+    pub(crate) result_by: Instant,
     /// The number of the last notification, and a flow's share of the access link that it told of.
     told: Option<(u32, BitRate)>,
     /// What arrives of the peer's trains.

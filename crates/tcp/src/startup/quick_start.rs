@@ -4,7 +4,7 @@
 use handfast_core::{Bytes, Duration, Instant};
 use handfast_wire::{Packet, QuickStart as IpOption, QuickStartNonce, QuickStartRate, QuickStartResponse};
 
-use crate::cc::window::Window;
+use crate::cc::{Controlled, Request};
 
 /// RFC 4782 §4.7.2: the initial RTO of a SYN with a request.
 pub(crate) const SYN_RTO: Duration = Duration::from_millis(3000);
@@ -199,7 +199,7 @@ impl QuickStart {
     pub(crate) fn begin(
         &mut self,
         now: Instant,
-        window: &mut Window,
+        mut window: Controlled<'_>,
         nxt: u64,
         rtt: Duration,
         (rate, packet): (QuickStartRate, Bytes),
@@ -208,28 +208,25 @@ impl QuickStart {
         let bytes = u128::from(rate.rate().bytes_in(rtt).get());
         let octets = bytes * u128::from(window.smss) / u128::from(packet.get().max(1));
         let qs_cwnd = u64::try_from(octets).unwrap_or(u64::MAX);
-        if qs_cwnd <= window.cwnd {
+        if qs_cwnd <= window.cwnd() {
             return false;
         }
-        let (fallback, initial) = (window.cwnd, nxt <= 1);
+        let (fallback, initial) = (window.cwnd(), nxt <= 1);
         self.stage = Stage::Active(Active {
             window: QsWindow { start: nxt, end: u64::MAX, fallback, initial },
             begin_by: Some(now + rtt.min(FRESH)),
-            ssthresh: window.ssthresh,
+            ssthresh: window.ssthresh(),
         });
-        window.set_cwnd(qs_cwnd);
-        // RFC 4782 §4.4 leaves ssthresh to us; [vho] §2: Quick-Start sets both to the agreed rate.
-        window.ssthresh = window.cwnd.max(2 * window.smss);
+        window.request(Request::QuickStart { cwnd: qs_cwnd });
         true
     }
 
     /// New data leaves; false where the approval has been waiting too long, and the window is the default again.
-    pub(crate) fn may_use(&mut self, now: Instant, window: &mut Window) -> bool {
+    pub(crate) fn may_use(&mut self, now: Instant, mut window: Controlled<'_>) -> bool {
         let Stage::Active(active) = &mut self.stage else { return true };
         let stale = active.begin_by.take().is_some_and(|by| now > by);
         if stale {
-            window.set_cwnd(active.window.fallback);
-            window.ssthresh = active.ssthresh;
+            window.request(Request::Back { cwnd: active.window.fallback, ssthresh: active.ssthresh });
             self.stage = Stage::Idle;
         }
         !stale
@@ -237,12 +234,13 @@ impl QuickStart {
 
     /// Before an acknowledgement of `ack` is processed, with `flight` octets outstanding and SND.NXT at `nxt`; whether
     /// Quick-Start mode ends with it.
-    pub(crate) fn leave(&mut self, ack: u64, flight: u64, nxt: u64, window: &mut Window) -> bool {
+    pub(crate) fn leave(&mut self, ack: u64, flight: u64, nxt: u64, mut window: Controlled<'_>) -> bool {
         match &mut self.stage {
             Stage::Active(active) if ack > active.window.start => {
                 // RFC 4782 §4.4: the first ACK of a Quick-Start packet reduces cwnd to what has been used.
-                if flight + window.smss <= window.cwnd {
-                    window.set_cwnd(flight.max(active.window.fallback).min(window.cwnd));
+                if flight + window.smss <= window.cwnd() {
+                    let cwnd = flight.max(active.window.fallback).min(window.cwnd());
+                    window.request(Request::SlowStart { cwnd });
                 }
                 self.stage = Stage::Sent(QsWindow { end: nxt.max(ack), ..active.window });
                 true
@@ -259,7 +257,7 @@ impl QuickStart {
     }
 
     /// The segment at `una` is lost, and recovery has set the window; whether Quick-Start mode ends with it.
-    pub(crate) fn on_loss(&mut self, una: u64, max: u64, repeated: u64, window: &mut Window) -> bool {
+    pub(crate) fn on_loss(&mut self, una: u64, max: u64, repeated: u64, mut window: Controlled<'_>) -> bool {
         let (qs, was_active) = match self.stage {
             Stage::Active(active) => (QsWindow { end: max, ..active.window }, true),
             Stage::Sent(qs) => (qs, false),
@@ -273,40 +271,40 @@ impl QuickStart {
         let sent = qs.end - qs.start;
         // §4.6: the default initial window; §4.8 (3): in the middle half the Quick-Start window, if that is less.
         let cwnd = if qs.initial { qs.fallback } else { qs.fallback.min(sent / 2) };
-        window.set_cwnd(window.cwnd.min(cwnd));
-        self.stage = Stage::Reverting(Reverting { cwnd: window.cwnd, sent, repeated });
+        window.request(Request::AtMost { cwnd, ssthresh: u64::MAX });
+        self.stage = Stage::Reverting(Reverting { cwnd: window.cwnd(), sent, repeated });
         was_active
     }
 
     /// RFC 4782 §4.6: slow start from the default window, while what was lost is repaired. `octets`: newly acknowledged.
-    pub(crate) fn repair(&mut self, octets: u64, window: &mut Window) {
+    pub(crate) fn repair(&mut self, octets: u64, mut window: Controlled<'_>) {
         let Stage::Reverting(reverting) = &mut self.stage else { return };
-        if octets > 0 && reverting.cwnd < window.ssthresh {
+        if octets > 0 && reverting.cwnd < window.ssthresh() {
             reverting.cwnd += octets.min(window.smss);
         }
-        window.set_cwnd(reverting.cwnd);
+        window.request(Request::SlowStart { cwnd: reverting.cwnd });
     }
 
     /// Recovery is over; `repeated`: octets sent again so far.
-    pub(crate) fn repaired(&mut self, repeated: u64, window: &mut Window) {
+    pub(crate) fn repaired(&mut self, repeated: u64, mut window: Controlled<'_>) {
         let Stage::Reverting(reverting) = self.stage else { return };
         self.stage = Stage::Idle;
         // RFC 4782 §4.6: at most half of what got through.
         let got_through = reverting.sent.saturating_sub(repeated - reverting.repeated);
-        window.ssthresh = window.ssthresh.min((got_through / 2).max(2 * window.smss));
-        window.set_cwnd(window.cwnd.min(reverting.cwnd));
+        let ssthresh = (got_through / 2).max(2 * window.smss);
+        window.request(Request::AtMost { cwnd: reverting.cwnd, ssthresh });
     }
 
     /// RFC 3742 §3, which RFC 4782 §4.4 demands: what an acknowledgement that made cwnd grow from `before` in slow start may
-    /// leave. `segments`: the growth counts whole ones, and would drop a fraction.
-    pub(crate) fn limit_slow_start(&mut self, before: u64, window: &mut Window, segments: bool) {
+    /// leave. A controller that counts whole segments would drop a fraction of one, so that is kept here.
+    pub(crate) fn limit_slow_start(&mut self, before: u64, mut window: Controlled<'_>) {
         let bound = MAX_SSTHRESH * window.smss;
-        if before <= bound || window.cwnd <= before {
+        if before <= bound || window.cwnd() <= before {
             return;
         }
         let k = before / (bound / 2);
-        let grown = (window.cwnd - before) / k + self.owed;
-        self.owed = if segments { grown % window.smss } else { 0 };
-        window.set_cwnd(before + grown - self.owed);
+        let grown = (window.cwnd() - before) / k + self.owed;
+        self.owed = if window.control.counts_segments() { grown % window.smss } else { 0 };
+        window.request(Request::SlowStart { cwnd: before + grown - self.owed });
     }
 }

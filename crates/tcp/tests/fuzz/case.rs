@@ -4,8 +4,8 @@
 use arbitrary::Arbitrary;
 use handfast_core::{BitRate, Bytes, Duration};
 use handfast_tcp::{
-    Acks, Config, Estimation, Frto, Growth, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation,
-    Undo, VhoRule,
+    Acks, Config, CongestionControl, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery,
+    RttEstimation, Undo, VhoRule,
 };
 
 /// Which end.
@@ -168,7 +168,9 @@ impl Choices {
             mss: pick(&[1460, 536, 1000, 88, 200, 9000], self.mss),
             recovery,
             undo,
-            growth: Growth::WORDS[usize::from(self.growth) % Growth::WORDS.len()].1,
+            congestion_control: CongestionControl::WORDS
+                [usize::from(self.growth) % CongestionControl::WORDS.len()]
+            .1,
             eifel: self.eifel,
             frto: pick(&[Frto::Off, Frto::Basic, Frto::Sack], self.frto),
             initial_window: pick(

@@ -1,6 +1,6 @@
 //! How proptest makes cases: which operations are likely, and how large their numbers.
 
-use handfast_tcp::Growth;
+use handfast_tcp::CongestionControl;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -37,8 +37,8 @@ fn choices() -> impl Strategy<Value = Choices> {
     let recovery = prop_oneof![0u8..3, Just(3), 4u8..6];
     let linux = prop_oneof![2 => Just(0u8), 1 => Just(63), 2 => any::<u8>()];
     let life = prop_oneof![3 => Just(0u8), 1 => 1u8..4, 1 => any::<u8>()];
-    (recovery, 0u8..Growth::WORDS.len() as u8, features, numbers, (0u8..2, 0u8..3, linux, life)).prop_map(
-        |(recovery, growth, features, numbers, (slow_start_segments, nagle, linux, life))| {
+    (recovery, 0u8..CongestionControl::WORDS.len() as u8, features, numbers, (0u8..2, 0u8..3, linux, life))
+        .prop_map(|(recovery, growth, features, numbers, (slow_start_segments, nagle, linux, life))| {
             let (eifel, timestamps, sack, window_scaling, limited_transmit, cwnd_validation, frto) = features;
             let (
                 delayed_ack,
@@ -73,8 +73,7 @@ fn choices() -> impl Strategy<Value = Choices> {
                 linux,
                 life,
             }
-        },
-    )
+        })
 }
 
 fn weighted() -> impl Strategy<Value = bool> {

@@ -1,7 +1,7 @@
 //! Quick-Start at both ends: RFC 4782 §4.
 
 use handfast_core::{BitRate, Duration, Instant};
-use handfast_tcp::{Config, Growth, InitialWindow, QuickStartRequest};
+use handfast_tcp::{Config, CongestionControl, InitialWindow, QuickStartRequest};
 use handfast_wire::notification::{AccessLink, Kind};
 use handfast_wire::tcp::{Flags, RateOption};
 use handfast_wire::{Notification, QuickStart, QuickStartNonce, QuickStartRate};
@@ -347,8 +347,8 @@ fn no_request_follows_another_within_a_round_trip() {
 }
 
 /// cwnd after 450 ms of slow start from ten segments.
-fn slowly_started(asks: bool, growth: Growth) -> u64 {
-    let config = Config { initial_window: InitialWindow::Ten, growth, ..plain("sack") };
+fn slowly_started(asks: bool, growth: CongestionControl) -> u64 {
+    let config = Config { initial_window: InitialWindow::Ten, congestion_control: growth, ..plain("sack") };
     let config = if asks {
         Config { quick_start: QuickStartRequest::Rate(BitRate::from_bps(80_000)), ..config }
     } else {
@@ -362,14 +362,14 @@ fn slowly_started(asks: bool, growth: Growth) -> u64 {
 #[test]
 fn slow_start_is_limited_above_a_hundred_segments() {
     // RFC 3742, which §4.4 demands: K = cwnd / 50 segments, and MSS / K for each acknowledgement.
-    assert_eq!(slowly_started(false, Growth::Reno), 160_000);
-    let limited = slowly_started(true, Growth::Reno);
+    assert_eq!(slowly_started(false, CongestionControl::Reno), 160_000);
+    let limited = slowly_started(true, CongestionControl::Reno);
     assert!((125_000..132_000).contains(&limited), "{limited}");
 }
 
 #[test]
 fn limited_slow_start_goes_on_where_the_window_counts_whole_segments() {
-    assert_eq!(slowly_started(false, Growth::LinuxReno), 160_000);
-    let limited = slowly_started(true, Growth::LinuxReno);
+    assert_eq!(slowly_started(false, CongestionControl::LinuxReno), 160_000);
+    let limited = slowly_started(true, CongestionControl::LinuxReno);
     assert!((125_000..132_000).contains(&limited) && limited.is_multiple_of(1000), "{limited}");
 }

@@ -1,6 +1,6 @@
 //! RACK (RFC 8985 §6) and proportional rate reduction (RFC 6937), acknowledgement by acknowledgement.
 
-use handfast_tcp::{Config, Event, Growth, Undo};
+use handfast_tcp::{Config, CongestionControl, Event, Undo};
 
 use handfast_wire::tcp::{Segment, Timestamps};
 
@@ -77,7 +77,7 @@ fn where_reordering_was_seen_the_window_stands() {
 fn where_segments_are_overtaken_far_cwnd_grows_by_what_is_sacked() {
     // `tcp_may_raise_cwnd`: once `tp->reordering` exceeds `tcp_reordering` = 3. Here `upto` arrives before 2; then 3.
     let plain = Config { initial_ssthresh: None, ..ten("rack") };
-    let kernel = Config { growth: Growth::LinuxReno, ..plain.clone() };
+    let kernel = Config { congestion_control: CongestionControl::LinuxReno, ..plain.clone() };
     for (config, upto, grown) in
         [(kernel.clone(), 6, [11, 11, 12, 13]), (kernel, 5, [11; 4]), (plain, 6, [11; 4])]
     {

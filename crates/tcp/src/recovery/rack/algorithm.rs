@@ -1,6 +1,6 @@
 //! RACK-TLP (RFC 8985) with proportional rate reduction (RFC 6937). Its state is in [`crate::recovery::rack`].
 
-use crate::recovery::rack::Prr;
+use crate::cc::{Prr, Request};
 use crate::recovery::{Algorithm, Phase, Retransmission};
 use crate::send::sender::Sender;
 
@@ -15,11 +15,12 @@ impl Algorithm for RackTlp {
 
     fn enter(&self, s: &mut Sender) {
         let Some(rack) = &mut s.rack else { return };
-        rack.undo.begin(s.una, &s.window, s.growth, rack.log.under_way());
-        rack.prr = Prr::begin(s.window.cwnd);
+        rack.undo.begin(s.una, s.cc.save(&s.window), rack.log.under_way());
+        rack.prr = Prr::begin(s.window.cwnd());
         rack.probe.forget();
         // RFC 6937 §3: ssthresh = CongCtrlAlg(); as in Linux, of cwnd. cwnd follows from the acknowledgements.
-        s.window.ssthresh = s.growth.on_congestion(&s.window, s.window.cwnd);
+        let cwnd = s.window.cwnd();
+        s.cc.on_loss(&mut s.window, cwnd);
         s.progress.begin(Phase::Recovery, s.una, s.max);
         s.timed = None;
     }
@@ -27,7 +28,7 @@ impl Algorithm for RackTlp {
     fn on_new_ack(&self, s: &mut Sender, _octets: u64) {
         if s.una >= s.progress.recover {
             // RFC 6937 §3: "At the end of recovery, cwnd is set to ssthresh".
-            s.window.set_cwnd(s.window.ssthresh);
+            s.request(Request::ToSsthresh);
             s.progress.leave();
         }
     }

@@ -5,7 +5,6 @@ mod algorithm;
 #[cfg(test)]
 mod model;
 mod probe;
-mod prr;
 mod transmissions;
 mod undo;
 mod window;
@@ -14,9 +13,9 @@ use handfast_core::{Duration, Instant};
 
 pub(crate) use algorithm::RackTlp;
 pub(crate) use probe::{Answer, deadline, pto};
-pub(crate) use prr::{Delivery, Prr};
 pub(crate) use transmissions::{Criterion, Found, Stamp};
 
+use crate::cc::Prr;
 use crate::event::LossCounters;
 use crate::send::scoreboard::{Range, Scoreboard};
 use probe::Probe;

@@ -3,8 +3,7 @@
 
 use handfast_core::SeqNum;
 
-use crate::cc;
-use crate::cc::window::Window;
+use crate::cc::{self, Control, Saved, UndoRule, Window};
 
 /// What an episode of loss recovery began with, and what it has sent again since.
 #[derive(Clone, Copy, Debug)]
@@ -13,9 +12,10 @@ pub(crate) struct Episode {
     marker: u64,
     /// Octets sent again whose duplicates have not been reported (`undo_retrans`); [`None`] before the first.
     unreported: Option<u64>,
-    cwnd: u64,
+    /// The window before any reduction.
+    before: Saved,
+    /// The ssthresh to restore.
     ssthresh: u64,
-    growth: cc::State,
 }
 
 /// The episode that may have to be undone, and the first retransmission's timestamp.
@@ -31,12 +31,12 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    /// An episode begins. `window` and `growth` are from before any reduction; `under_way` octets are being repeated already.
-    pub(crate) fn begin(&mut self, marker: u64, window: &Window, growth: cc::State, under_way: u64) {
+    /// An episode begins. `before`: from before any reduction; `under_way` octets are being repeated already.
+    pub(crate) fn begin(&mut self, marker: u64, before: Saved, under_way: u64) {
         let unreported = Some(under_way).filter(|&octets| octets > 0);
         // Linux: `tcp_current_ssthresh`.
-        let ssthresh = window.ssthresh.max(window.cwnd / 4 * 3);
-        self.episode = Some(Episode { marker, unreported, cwnd: window.cwnd, ssthresh, growth });
+        let ssthresh = before.ssthresh.max(before.cwnd / 4 * 3);
+        self.episode = Some(Episode { marker, unreported, before, ssthresh });
     }
 
     /// All is well, or nobody may undo any more.
@@ -75,38 +75,40 @@ impl Undo {
         self.episode.is_some() && ecr.is_some_and(older)
     }
 
-    /// Restores the window; false where there was nothing to restore.
-    pub(crate) fn restore(&mut self, window: &mut Window, growth: &mut cc::State) -> bool {
-        let Some(e) = self.episode.take() else { return false };
-        // Linux: cwnd = max (cwnd, prior_cwnd), and ssthresh never falls by it; the growth function goes on (RFC 9438 §4.9),
-        // but for the kernel's own, which keep what the episode made of them.
-        window.set_cwnd(window.cwnd.max(e.cwnd));
-        window.ssthresh = window.ssthresh.max(e.ssthresh);
-        if !growth.is_kernels() {
-            *growth = e.growth;
-        }
-        true
+    /// Restores the window, where there is something to restore.
+    pub(crate) fn restore(&mut self, control: &mut Control, window: &mut Window) {
+        let Some(e) = self.episode.take() else { return };
+        // Linux: cwnd = max (cwnd, prior_cwnd), and ssthresh never falls by it.
+        let undo = cc::Undo {
+            rule: UndoRule::Linux,
+            cwnd: window.cwnd().max(e.before.cwnd),
+            ssthresh: window.ssthresh().max(e.ssthresh),
+        };
+        control.on_spurious(window, &e.before, &undo);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Growth};
+    use crate::{Config, CongestionControl};
 
     #[test]
-    fn growth_goes_on_as_before_but_for_the_kernel_s() {
+    fn the_algorithm_goes_on_as_before_but_for_the_kernel_s() {
         // RFC 9438 §4.9.1 restores CUBIC's variables; `tcp_undo_cwnd_reduction` leaves those of the kernel's modules alone.
-        for (growth, restored) in [(Growth::Cubic, true), (Growth::LinuxCubic, false)] {
-            let mut state = cc::build(&Config { growth, ..Config::default() });
-            let mut window = Window::new(&Config::default(), 1000);
-            let before = format!("{state:?}");
+        for (congestion_control, restored) in
+            [(CongestionControl::Cubic, true), (CongestionControl::LinuxCubic, false)]
+        {
+            let mut control = Control::new(&Config { congestion_control, ..Config::default() });
+            let mut window = Window::of(1000, 10, 100);
+            let before = format!("{control:?}");
             let mut undo = Undo::default();
-            undo.begin(0, &window, state, 0);
-            state.on_congestion(&window, 10_000);
-            assert_ne!(format!("{state:?}"), before);
-            assert!(undo.restore(&mut window, &mut state));
-            assert_eq!(format!("{state:?}") == before, restored, "{growth:?}");
+            undo.begin(0, control.save(&window), 0);
+            control.on_loss(&mut window, 10_000);
+            assert_ne!(format!("{control:?}"), before);
+            undo.restore(&mut control, &mut window);
+            assert_eq!((window.cwnd(), window.ssthresh()), (10_000, 100_000));
+            assert_eq!(format!("{control:?}") == before, restored, "{congestion_control:?}");
         }
     }
 }

@@ -2,6 +2,8 @@ use handfast_wire::notification::AccessLink;
 
 use super::*;
 use crate::Config;
+use crate::send::sender::Sender;
+use handfast_core::SeqNum;
 
 /// Payload of a segment of 1,000 octets that carries its place in a train: MSS of figure 1.
 const MSS: u64 = 984;
@@ -9,9 +11,9 @@ const RTT: Duration = Duration::from_millis(100);
 
 /// `cwnd` octets.
 fn path(cwnd: u64) -> Path {
-    let mut window = Window::new(&Config::default(), 1000);
-    window.set_cwnd(cwnd);
-    Path { window, srtt: RTT }
+    let mut sender = Sender::new(&Config { mss: 1000, ..Config::default() }, SeqNum(0));
+    sender.request(Request::SlowStart { cwnd });
+    Path { window: sender.window, srtt: RTT }
 }
 
 /// What waits for its first train: four segments of a link with a bandwidth-delay product of 100.
@@ -19,9 +21,10 @@ fn begun(kind: Kind) -> (Estimator, u64) {
     let mut estimator = Estimator::new(Estimation::PairChirp);
     let new = AccessLink { rate: BitRate::from_bps(8_000_000), delay: RTT / 2 };
     estimator.on_notification(&Notification { kind, number: 1, flows: 1, new, old: None });
-    let mut window = path(10_000).window;
-    estimator.begin(&mut window, 1000, true);
-    (estimator, window.cwnd)
+    let mut sender = Sender::new(&Config { mss: 1000, ..Config::default() }, SeqNum(0));
+    sender.request(Request::SlowStart { cwnd: 10_000 });
+    estimator.begin(sender.controlled(), 1000, true);
+    (estimator, sender.window.cwnd())
 }
 
 fn fresh(room: u64, unsent: u64, idle: bool) -> Fresh {

@@ -1,0 +1,210 @@
+//! Congestion control at work on one connection: the algorithm, and what it has asked the endpoint for.
+
+use handfast_core::{Bytes, Duration, Instant};
+
+use super::hystart::{self, HyStart};
+use super::rate_sample::{RateSample, RateSampler};
+use super::sample::{AckSample, RttSample, Timeout, Undo};
+use super::window::Window;
+use super::{Algorithm, Request};
+use crate::Config;
+use crate::send::pacer::Pacer;
+
+/// The congestion control of a connection. It alone changes the connection's [`Window`], which stands apart from it because
+/// receivers read that too.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    algorithm: Algorithm,
+    /// The setting `hystart`, for algorithms that it applies to.
+    hystart: Option<Box<HyStart>>,
+    /// What the algorithm has asked for; [`None`] for most.
+    tools: Option<Box<Tools>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Tools {
+    sampler: Option<RateSampler>,
+    pacer: Option<Pacer>,
+}
+
+/// The state before a reduction that may have to be taken back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Saved {
+    pub(crate) cwnd: u64,
+    pub(crate) ssthresh: u64,
+    algorithm: Algorithm,
+}
+
+impl Control {
+    pub(crate) fn new(config: &Config) -> Self {
+        let needs = Algorithm::needs(config);
+        let tools = Tools {
+            sampler: needs.rate_samples.then(RateSampler::default),
+            pacer: needs.pacing.then(|| Pacer::new(Instant::ZERO)),
+        };
+        Self {
+            algorithm: Algorithm::new(config),
+            hystart: (config.hystart && needs.hystart).then(Box::default),
+            tools: (needs.rate_samples || needs.pacing).then(|| Box::new(tools)),
+        }
+    }
+
+    /// A round-trip time was measured; the acknowledgement that brought it has not been judged yet.
+    #[inline]
+    pub(crate) fn on_rtt(&mut self, window: &mut Window, rtt: &RttSample) {
+        self.algorithm.on_rtt(window, rtt);
+        if let Some(hystart) = &mut self.hystart {
+            let sample = hystart::Sample {
+                now: rtt.now,
+                delay: rtt.delay,
+                una: rtt.una,
+                nxt: rtt.nxt,
+                cwnd: window.cwnd() / window.smss,
+                in_slow_start: window.in_slow_start(),
+            };
+            if hystart.on_sample(&sample) {
+                window.ssthresh = window.cwnd;
+            }
+        }
+        if let Some(sampler) = self.sampler() {
+            sampler.on_rtt(rtt.delay);
+        }
+    }
+
+    /// Something was delivered.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+        self.algorithm.on_ack(window, ack);
+    }
+
+    /// Fast recovery begins, or a probe has repaired a loss. `flight`: the octets outstanding that ssthresh follows from.
+    pub(crate) fn on_loss(&mut self, window: &mut Window, flight: u64) {
+        self.algorithm.on_loss(window, flight);
+    }
+
+    /// The retransmission timer expired.
+    pub(crate) fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
+        self.algorithm.on_timeout(window, timeout);
+        if let Some(hystart) = &mut self.hystart
+            && self.algorithm.forgets(timeout)
+        {
+            **hystart = HyStart::default();
+        }
+    }
+
+    /// The state now, from before a reduction.
+    pub(crate) fn save(&self, window: &Window) -> Saved {
+        Saved { cwnd: window.cwnd, ssthresh: window.ssthresh, algorithm: self.algorithm }
+    }
+
+    /// A reduction was not needed.
+    pub(crate) fn on_spurious(&mut self, window: &mut Window, before: &Saved, undo: &Undo) {
+        self.algorithm.on_spurious(window, &before.algorithm, undo);
+    }
+
+    /// The connection begins to send again after a pause.
+    pub(crate) fn on_idle(&mut self, now: Instant, idle: Duration) {
+        self.algorithm.on_idle(now, idle);
+    }
+
+    /// Somebody asks for another window.
+    #[inline]
+    pub(crate) fn request(&mut self, window: &mut Window, request: Request) {
+        self.algorithm.on_request(window, request);
+    }
+
+    /// cwnd counts whole segments, and a fraction of one would be dropped.
+    pub(crate) fn counts_segments(&self) -> bool {
+        self.algorithm.counts_segments()
+    }
+
+    #[inline]
+    fn sampler(&mut self) -> Option<&mut RateSampler> {
+        self.tools.as_mut()?.sampler.as_mut()
+    }
+
+    /// Whether deliveries must be told to [`Control::on_delivered`].
+    #[inline]
+    pub(crate) fn samples_rate(&self) -> bool {
+        self.tools.as_ref().is_some_and(|tools| tools.sampler.is_some())
+    }
+
+    /// The octets `start .. end` have arrived, and had not before.
+    pub(crate) fn on_delivered(&mut self, now: Instant, start: u64, end: u64) {
+        if let Some(sampler) = self.sampler() {
+            sampler.on_delivered(now, start, end);
+        }
+    }
+
+    /// The delivery rate that an acknowledgement shows, once its deliveries are told.
+    #[inline]
+    pub(crate) fn take_rate(&mut self, una: u64) -> Option<RateSample> {
+        self.sampler()?.take(una)
+    }
+
+    /// Nothing waits to be sent, though the window has room.
+    #[inline]
+    pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
+        if let Some(sampler) = self.sampler() {
+            sampler.on_app_limited(in_flight);
+        }
+    }
+
+    /// Whether departures must be told to [`Control::on_sent`].
+    #[inline]
+    pub(crate) fn watches_departures(&self) -> bool {
+        self.tools.is_some()
+    }
+
+    /// A segment of data leaves.
+    pub(crate) fn on_sent(&mut self, now: Instant, window: &Window, departure: &Departure) {
+        let rate = self.algorithm.pacing_rate(window, departure.srtt);
+        let Some(tools) = &mut self.tools else { return };
+        if let Some(sampler) = &mut tools.sampler {
+            sampler.on_sent(now, departure.end, departure.idle);
+        }
+        if let (Some(pacer), Some(rate)) = (&mut tools.pacer, rate) {
+            pacer.sent(now, rate, departure.size);
+        }
+    }
+
+    /// When the next segment of data may leave; [`None`]: nothing is paced.
+    #[inline]
+    pub(crate) fn pacing_due(&self) -> Option<Instant> {
+        Some(self.tools.as_ref()?.pacer.as_ref()?.due())
+    }
+}
+
+/// A segment of data leaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) srtt: Duration,
+    /// One past its last octet.
+    pub(crate) end: u64,
+    /// Bytes of its IP packet.
+    pub(crate) size: Bytes,
+    /// Nothing is in flight.
+    pub(crate) idle: bool,
+}
+
+/// A connection's window together with the congestion control that owns it: for those who ask for another window.
+pub(crate) struct Controlled<'a> {
+    pub(crate) window: &'a mut Window,
+    pub(crate) control: &'a mut Control,
+}
+
+impl Controlled<'_> {
+    /// Asks for another window.
+    #[inline]
+    pub(crate) fn request(&mut self, request: Request) {
+        self.control.request(self.window, request);
+    }
+}
+
+impl std::ops::Deref for Controlled<'_> {
+    type Target = Window;
+
+    fn deref(&self) -> &Window {
+        self.window
+    }
+}

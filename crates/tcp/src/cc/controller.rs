@@ -1,0 +1,117 @@
+//! The interface of a congestion control.
+
+use handfast_core::{BitRate, Duration, Instant};
+
+use super::request::Request;
+use super::sample::{AckSample, RttSample, Timeout, Undo};
+use super::window::Window;
+use crate::Config;
+
+/// What a controller wants from the endpoint. Decided when a connection is made; what nobody asks for costs nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// [`AckSample::rate`]: the delivery rate is measured.
+    pub(crate) rate_samples: bool,
+    /// Segments leave at [`Controller::pacing_rate`].
+    pub(crate) pacing: bool,
+    /// The setting `hystart` applies. Not to algorithms with their own end of slow start.
+    pub(crate) hystart: bool,
+}
+
+/// A congestion control: it alone sets cwnd, ssthresh and the pacing rate.
+///
+/// The default methods are those of a loss-based algorithm (RFC 5681), which only has to say how the window grows in congestion
+/// avoidance and how far it falls. One that sets its own window, also during recovery (Linux's `cong_control`), overrides
+/// [`Controller::on_ack`], [`Controller::on_loss`], [`Controller::on_timeout`] and [`Controller::on_request`].
+pub(crate) trait Controller: Copy {
+    /// The algorithm at the beginning of a connection.
+    fn new(config: &Config) -> Self;
+
+    /// What it wants from the endpoint.
+    fn needs() -> Needs {
+        Needs { rate_samples: false, pacing: false, hystart: true }
+    }
+
+    /// A round-trip time was measured; the acknowledgement that brought it has not been judged yet.
+    fn on_rtt(&mut self, _window: &mut Window, _rtt: &RttSample) {}
+
+    /// Something was delivered, in recovery or not.
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+        if ack.grows(window) {
+            self.grow(window, ack);
+        }
+    }
+
+    /// New data was acknowledged outside recovery, and the window was used.
+    #[inline]
+    fn grow(&mut self, window: &mut Window, ack: &AckSample) {
+        if window.in_slow_start() {
+            // RFC 5681 §3.1 (2): cwnd += min (N, SMSS); RFC 3465 §2.2 counts up to L segments.
+            let step = ack.counted.min(ack.slow_start_segments * window.smss);
+            window.set_cwnd(window.cwnd() + step);
+        } else {
+            self.avoid_congestion(window, ack.counted, ack);
+        }
+    }
+
+    /// As [`Controller::grow`], with cwnd >= ssthresh: `octets` count.
+    fn avoid_congestion(&mut self, _window: &mut Window, _octets: u64, _ack: &AckSample) {}
+
+    /// The new ssthresh at a sign of congestion with `flight` octets outstanding.
+    fn ssthresh(&mut self, window: &Window, flight: u64) -> u64;
+
+    /// Fast recovery begins, or a probe has repaired a loss (RFC 8985 §7.4.2).
+    fn on_loss(&mut self, window: &mut Window, flight: u64) {
+        window.ssthresh = self.ssthresh(window, flight);
+    }
+
+    /// The retransmission timer expired (RFC 5681 §3.1).
+    fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
+        if timeout.is_new {
+            let before = window.ssthresh;
+            self.on_loss(window, timeout.flight);
+            if timeout.in_recovery {
+                window.ssthresh = window.ssthresh.min(before);
+            }
+        }
+        if self.forgets(timeout) {
+            self.forget();
+        }
+        // LW, one full-sized segment; what is still on its way counts beside it.
+        window.set_cwnd(timeout.in_flight + window.smss);
+    }
+
+    /// Whether what it knows of the path ends with this timeout.
+    fn forgets(&self, timeout: &Timeout) -> bool {
+        timeout.is_new
+    }
+
+    /// Forgets what it knows of the path.
+    fn forget(&mut self) {}
+
+    /// A reduction was not needed. `before`: the algorithm as it was before it. RFC 9438 §4.9: its variables are restored.
+    fn on_spurious(&mut self, window: &mut Window, before: &Self, undo: &Undo) {
+        window.set(undo.cwnd, undo.ssthresh);
+        *self = *before;
+    }
+
+    /// The connection begins to send again after an idle period that ended at `now`.
+    fn on_idle(&mut self, _now: Instant, _idle: Duration) {}
+
+    /// Recovery, start-up or help from the network asks for another window.
+    #[inline]
+    fn on_request(&mut self, window: &mut Window, request: Request) {
+        window.apply(request);
+    }
+
+    /// The rate at which segments leave, headers included; [`None`]: as the windows let them.
+    fn pacing_rate(&self, _window: &Window, _srtt: Duration) -> Option<BitRate> {
+        None
+    }
+
+    /// cwnd counts whole segments, and a fraction of one would be dropped.
+    fn counts_segments(&self) -> bool {
+        false
+    }
+}

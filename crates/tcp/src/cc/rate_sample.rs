@@ -1,0 +1,204 @@
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02, cited as `[rate]`; section 4.5 of the BBR draft has the
+//! same): how fast the network delivered what an acknowledgement says has arrived.
+
+use std::collections::VecDeque;
+
+use handfast_core::{Bytes, Duration, Instant};
+
+/// What an acknowledgement says of the delivery rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "an interface: not every algorithm reads it")]
+pub(crate) struct RateSample {
+    /// Octets delivered within `interval`.
+    pub(crate) delivered: Bytes,
+    pub(crate) interval: Duration,
+    /// The application did not keep the connection busy meanwhile: the path may carry more.
+    pub(crate) app_limited: bool,
+}
+
+/// `[rate]` §3.1.2: what is kept of a segment that has left.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// One past its last octet.
+    end: u64,
+    /// `P.sent_time`.
+    at: Instant,
+    /// `P.first_sent_time`.
+    first_left: Instant,
+    /// `P.delivered` and `P.delivered_time`.
+    delivered: u64,
+    delivered_at: Instant,
+    app_limited: bool,
+    /// It has arrived.
+    arrived: bool,
+}
+
+/// `[rate]` §3.1.1: the state of a connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RateSampler {
+    /// By `end`, all above SND.UNA.
+    sent: VecDeque<Sent>,
+    /// `C.delivered` and `C.delivered_time`.
+    delivered: u64,
+    delivered_at: Instant,
+    /// `C.first_sent_time`.
+    first_left: Instant,
+    /// `C.app_limited`: until so much is delivered, samples are limited by the application.
+    app_limited: u64,
+    /// The newest segment that the acknowledgement at hand says has arrived.
+    newest: Option<Sent>,
+    /// The shortest round trip.
+    min_rtt: Option<Duration>,
+}
+
+impl RateSampler {
+    /// `[rate]` §3.2: a segment that ends at `end` leaves. `idle`: nothing is in flight.
+    pub(crate) fn on_sent(&mut self, now: Instant, end: u64, idle: bool) {
+        if idle {
+            self.first_left = now;
+            self.delivered_at = now;
+        }
+        let sent = Sent {
+            end,
+            at: now,
+            first_left: self.first_left,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            app_limited: self.app_limited > 0,
+            arrived: false,
+        };
+        let index = self.sent.partition_point(|sent| sent.end < end);
+        match self.sent.get_mut(index) {
+            Some(same) if same.end == end => *same = sent,
+            _ => self.sent.insert(index, sent),
+        }
+    }
+
+    /// `[rate]` §3.3 `UpdateRateSample` for the octets `start .. end`, which had not arrived before.
+    pub(crate) fn on_delivered(&mut self, now: Instant, start: u64, end: u64) {
+        self.delivered += end - start;
+        self.delivered_at = now;
+        let first = self.sent.partition_point(|sent| sent.end <= start);
+        // A segment has arrived with its last octet.
+        for sent in self.sent.range_mut(first..).take_while(|sent| sent.end <= end) {
+            // `IsNewestPacket`.
+            let is_newer = self.newest.is_none_or(|newest| (sent.at, sent.end) > (newest.at, newest.end));
+            if is_newer && !sent.arrived {
+                self.newest = Some(*sent);
+            }
+            sent.arrived = true;
+        }
+    }
+
+    /// A round-trip time was measured.
+    pub(crate) fn on_rtt(&mut self, delay: Duration) {
+        self.min_rtt = Some(self.min_rtt.map_or(delay, |least| least.min(delay)));
+    }
+
+    /// `[rate]` §3.3 `GenerateRateSample`, once all that an acknowledgement brought is told.
+    pub(crate) fn take(&mut self, una: u64) -> Option<RateSample> {
+        while self.sent.front().is_some_and(|sent| sent.end <= una) {
+            self.sent.pop_front();
+        }
+        if self.app_limited > 0 && self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        let newest = self.newest.take()?;
+        self.first_left = newest.at;
+        let send_elapsed = newest.at.since(newest.first_left);
+        let ack_elapsed = self.delivered_at.since(newest.delivered_at);
+        let interval = send_elapsed.max(ack_elapsed);
+        // "rs.interval < MinRTT": the clock is too coarse for it.
+        let is_valid = interval > Duration::ZERO && self.min_rtt.is_none_or(|least| interval >= least);
+        is_valid.then_some(RateSample {
+            delivered: Bytes(self.delivered - newest.delivered),
+            interval,
+            app_limited: newest.app_limited,
+        })
+    }
+
+    /// `[rate]` §3.4: nothing more is there to send, and cwnd has room; `in_flight` octets are in the network.
+    pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
+        self.app_limited = (self.delivered + in_flight).max(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Instant = Instant::from_millis;
+
+    /// Segments of 1000 octets that left every 10 ms, the first at 10 ms.
+    fn sent(count: u64) -> RateSampler {
+        let mut sampler = RateSampler::default();
+        for n in 1..=count {
+            sampler.on_sent(MS(10 * n), 1000 * n, n == 1);
+        }
+        sampler
+    }
+
+    fn sample(delivered: u64, ms: u64) -> RateSample {
+        RateSample { delivered: Bytes(delivered), interval: Duration::from_millis(ms), app_limited: false }
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_slower_of_sending_and_acknowledging() {
+        let mut sampler = sent(4);
+        // 1000 octets since the first left, 100 ms ago.
+        sampler.on_delivered(MS(110), 0, 1000);
+        assert_eq!(sampler.take(1000), Some(sample(1000, 100)));
+        // The next three left within 30 ms of the first, and took from 10 ms to 140 ms to be delivered, with the first.
+        sampler.on_delivered(MS(140), 1000, 4000);
+        assert_eq!(sampler.take(4000), Some(sample(4000, 130)));
+        assert!(sampler.sent.is_empty());
+        // What leaves now counts from this delivery on.
+        sampler.on_sent(MS(150), 5000, false);
+        sampler.on_delivered(MS(240), 4000, 5000);
+        assert_eq!(sampler.take(5000), Some(sample(1000, 110)), "sent 110 ms after the last one delivered");
+    }
+
+    #[test]
+    fn an_acknowledgement_of_nothing_new_gives_none() {
+        let mut sampler = sent(2);
+        assert_eq!(sampler.take(0), None);
+        sampler.on_delivered(MS(110), 1000, 2000);
+        assert!(sampler.take(0).is_some());
+        sampler.on_delivered(MS(120), 0, 1000);
+        assert!(sampler.take(2000).is_some(), "the hole is filled");
+        assert_eq!(sampler.take(2000), None);
+    }
+
+    #[test]
+    fn a_segment_counts_by_when_it_was_last_sent() {
+        let mut sampler = sent(2);
+        sampler.on_delivered(MS(110), 1000, 2000);
+        sampler.take(0);
+        sampler.on_sent(MS(120), 1000, false);
+        sampler.on_delivered(MS(220), 0, 1000);
+        // It left 100 ms after the segment delivered last, and the delivery took 110 ms.
+        assert_eq!(sampler.take(2000), Some(sample(1000, 110)));
+    }
+
+    #[test]
+    fn samples_are_limited_by_the_application_until_what_was_in_flight_has_arrived() {
+        let mut sampler = sent(1);
+        sampler.on_app_limited(1000);
+        sampler.on_sent(MS(20), 2000, false);
+        sampler.on_delivered(MS(110), 0, 1000);
+        assert!(!sampler.take(1000).unwrap().app_limited, "it left before");
+        sampler.on_delivered(MS(120), 1000, 2000);
+        assert!(sampler.take(2000).unwrap().app_limited);
+        sampler.on_sent(MS(130), 3000, true);
+        sampler.on_delivered(MS(230), 2000, 3000);
+        assert!(!sampler.take(3000).unwrap().app_limited);
+    }
+
+    #[test]
+    fn an_interval_below_the_shortest_round_trip_is_none() {
+        let mut sampler = sent(1);
+        sampler.on_rtt(Duration::from_millis(101));
+        sampler.on_delivered(MS(110), 0, 1000);
+        assert_eq!(sampler.take(1000), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! What a congestion control is told.
+
+use handfast_core::{Duration, Instant};
+
+use super::rate_sample::RateSample;
+use super::window::Window;
+use crate::recovery::Phase;
+
+/// A round-trip time, measured before the acknowledgement that brought it is judged (Linux's `pkts_acked`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RttSample {
+    pub(crate) now: Instant,
+    pub(crate) delay: Duration,
+    /// SND.UNA after the acknowledgement.
+    pub(crate) una: u64,
+    pub(crate) nxt: u64,
+}
+
+/// What an acknowledgement tells, after the losses that it shows were judged (Linux's `rate_sample` and `cong_control`).
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "an interface: today's algorithms do not read every field")]
+pub(crate) struct AckSample {
+    pub(crate) now: Instant,
+    /// Octets by which SND.UNA advanced; 0 where the acknowledgement only SACKs.
+    pub(crate) acked: u64,
+    /// `DeliveredData` of RFC 6937 §3: octets newly acknowledged and newly SACKed.
+    pub(crate) delivered: u64,
+    /// Octets newly found lost. Only RACK counts them; with the others [`super::Controller::on_loss`] alone tells of losses.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for controllers that set their own window, as BBR does")
+    )]
+    pub(crate) lost: u64,
+    /// Octets that growth counts: `acked`, N of RFC 5681 §3.1; with RACK `delivered`, as Linux's `acked_sacked`.
+    pub(crate) counted: u64,
+    /// Segments that slow start may add: L of RFC 3465 §2.2.
+    pub(crate) slow_start_segments: u64,
+    /// The round-trip time that it measured, if it did.
+    pub(crate) rtt: Option<Duration>,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub(crate) srtt: Duration,
+    /// The delivery rate, where the controller [asks for it](super::Needs::rate_samples).
+    pub(crate) rate: Option<RateSample>,
+    /// `FlightSize` of RFC 5681 §2 before it.
+    pub(crate) flight: u64,
+    /// Octets in the network after it.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for controllers that set their own window, as BBR does")
+    )]
+    pub(crate) in_flight: u64,
+    /// SND.UNA after it.
+    pub(crate) una: u64,
+    pub(crate) nxt: u64,
+    /// cwnd stopped the last attempt to send; always where windows are not validated.
+    pub(crate) cwnd_limited: bool,
+    /// Segments are overtaken by more than `DupThresh` segments (Linux's `tcp_may_raise_cwnd`).
+    pub(crate) reorders_far: bool,
+    /// Where loss recovery stood when it arrived, the losses that it shows included.
+    pub(crate) phase: Phase,
+    /// It echoes a mark of congestion (RFC 3168 §6.1.2). Endpoints do not negotiate ECN yet.
+    pub(crate) ecn_echo: bool,
+}
+
+impl AckSample {
+    /// Whether the window was used; otherwise it would grow without a test of the path (RFC 2861 §3, RFC 7661 §1). In slow start
+    /// a window half used counts: cwnd doubles faster than the application's writes come.
+    pub(crate) fn used(&self, window: &Window) -> bool {
+        self.cwnd_limited || (window.in_slow_start() && window.cwnd() < 2 * self.flight)
+    }
+
+    /// Whether a loss-based algorithm may let the window grow by it: new data was acknowledged outside fast recovery, and the
+    /// window was used.
+    #[inline]
+    pub(crate) fn grows(&self, window: &Window) -> bool {
+        self.acked > 0 && self.phase != Phase::Recovery && self.used(window)
+    }
+}
+
+/// A retransmission timeout.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeout {
+    /// It is a new sign of congestion: not the repetition of a timeout (RFC 5681 §3.1), and not one that the recovery under way
+    /// has answered already.
+    pub(crate) is_new: bool,
+    /// The `FlightSize` that ssthresh follows from.
+    pub(crate) flight: u64,
+    /// Fast recovery was under way. `FlightSize` counts what arrived behind the holes, and a long recovery makes it many windows:
+    /// half of it could be a rise, so ssthresh does not rise (as in Linux).
+    pub(crate) in_recovery: bool,
+    /// Octets that are still taken to be in the network.
+    pub(crate) in_flight: u64,
+}
+
+/// By which rule a reduction is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UndoRule {
+    /// The Eifel response (RFC 4015 §3).
+    Rfc4015,
+    /// `tcp_undo_cwnd_reduction`.
+    Linux,
+    /// [eln] §3.6: the mobile is at another base station.
+    Handoff,
+}
+
+/// A reduction that was not needed, and the window that its rule wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Undo {
+    pub(crate) rule: UndoRule,
+    pub(crate) cwnd: u64,
+    pub(crate) ssthresh: u64,
+}
+
+#[cfg(test)]
+impl AckSample {
+    /// New data acknowledged outside recovery while cwnd was the limit.
+    pub(crate) fn of(now: Instant, octets: u64, srtt: Duration) -> Self {
+        Self {
+            now,
+            acked: octets,
+            delivered: octets,
+            lost: 0,
+            counted: octets,
+            slow_start_segments: 1,
+            rtt: None,
+            srtt,
+            rate: None,
+            flight: 0,
+            in_flight: 0,
+            una: 0,
+            nxt: 0,
+            cwnd_limited: true,
+            reorders_far: false,
+            phase: Phase::Open,
+            ecn_echo: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_was_not_used_does_not_grow() {
+        let window = Window::of(1000, 10, 5);
+        let slow = Window::of(1000, 10, 20);
+        let sample = AckSample::of(Instant::ZERO, 1000, Duration::ZERO);
+        assert!(sample.grows(&window) && sample.grows(&slow));
+        let unused = AckSample { cwnd_limited: false, flight: 5001, ..sample };
+        assert!(!unused.grows(&window), "congestion avoidance");
+        assert!(unused.grows(&slow), "slow start, more than half used");
+        assert!(!AckSample { flight: 5000, ..unused }.grows(&slow), "slow start, half used");
+    }
+
+    #[test]
+    fn nothing_grows_in_recovery_or_by_sack_blocks_alone() {
+        let window = Window::of(1000, 10, 5);
+        let sample = AckSample::of(Instant::ZERO, 1000, Duration::ZERO);
+        assert!(!AckSample { phase: Phase::Recovery, ..sample }.grows(&window));
+        assert!(AckSample { phase: Phase::Loss, ..sample }.grows(&window));
+        assert!(!AckSample { acked: 0, ..sample }.grows(&window));
+    }
+}
