@@ -3,8 +3,8 @@
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 use handfast_radio::airtime::{Physical, Rates};
 use handfast_scenario::{
-    Action, AgentKind, App, DownMode, Loss, LowAck, News, NodeKind, QueueLimit, Release, Scenario, Sdn,
-    SdnPolicy, Way,
+    Action, AgentKind, App, DownMode, Loss, LowAck, News, NodeKind, Queue, Release, Scenario, Sdn, SdnPolicy,
+    Way,
 };
 use handfast_tcp::{Growth, Recovery};
 
@@ -48,14 +48,14 @@ fn directions_differ_where_the_file_says_so() {
     assert_eq!(link.backward.rate, BitRate::from_bps(10_000_000));
     assert_eq!(link.forward.delay, Duration::from_micros(500));
     assert_eq!(link.backward.delay, Duration::from_millis(2));
-    assert_eq!(link.forward.queue, Some(QueueLimit::Bytes(Bytes(64_000))));
-    assert_eq!(link.backward.queue, Some(QueueLimit::Packets(1000)));
+    assert_eq!(link.forward.queue, Queue::bytes(64_000));
+    assert_eq!(link.backward.queue, Queue::packets(1000));
     assert_eq!(link.forward.losses, [Loss::List(vec![3, 7])]);
     assert_eq!(link.backward.losses, [Loss::Packet(0.001)]);
     assert_eq!(link.forward.reorder, None);
     assert_eq!(link.backward.reorder, Some((0.01, Duration::from_millis(5))));
     assert_eq!((link.forward.duplicate, link.backward.duplicate), (0.0, 0.001));
-    assert_eq!(scenario.links[0].forward.queue, None);
+    assert_eq!(scenario.links[0].forward.queue, Queue::UNLIMITED);
 }
 
 #[test]

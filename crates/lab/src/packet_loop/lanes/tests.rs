@@ -3,7 +3,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use handfast_core::BitRate;
 use handfast_measure::testing::{self, Net};
-use handfast_net::{Loss, QueueLimit};
+use handfast_net::{Loss, Queue};
 use handfast_scenario::{Action, Event, Way};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Checksums, Ethernet, LinkType, Packet, Payload};
@@ -164,7 +164,7 @@ fn changes_of_rate_and_delay_take_effect_at_their_time() {
 
 #[test]
 fn a_full_queue_loses_and_duplicates_are_frames_of_their_own() {
-    let queue = Some(QueueLimit::Packets(1));
+    let queue = Queue::packets(1);
     let mut lanes = lanes(Direction { queue, duplicate: 1.0, ..direction() }, &[]);
     lanes.arrive(Instant::ZERO, 0, &segment(60));
     lanes.arrive(Instant::ZERO, 0, &segment(60));
