@@ -8,6 +8,7 @@ mod backlog;
 mod packet;
 mod parameter;
 
+pub mod codel;
 pub mod drop_tail;
 
 use std::fmt;
@@ -138,6 +139,7 @@ macro_rules! disciplines {
 // The disciplines that there are: a line each.
 disciplines! {
     drop_tail: DropTail,
+    codel: CoDel,
 }
 
 impl Queue {
