@@ -1,15 +1,8 @@
 //! What a link is made of: the values a scenario file gives.
 
-use handfast_core::{BitRate, Bytes, Duration};
+use handfast_core::{BitRate, Duration};
 
-/// A limit on what one direction of a link holds: the packet in serialisation and those that wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueLimit {
-    /// At most so many packets.
-    Packets(u32),
-    /// At most so many bytes of IP packets.
-    Bytes(Bytes),
-}
+use crate::Queue;
 
 /// One thing that may happen to a packet on a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,8 +33,8 @@ pub struct Direction {
     pub rate: BitRate,
     /// Propagation delay.
     pub delay: Duration,
-    /// What the queue holds; [`None`]: unlimited.
-    pub queue: Option<QueueLimit>,
+    /// The discipline of the queue and how much it holds.
+    pub queue: Queue,
     /// Loss processes. Every one sees every packet that comes to the end of the link (not those that the queue dropped or an
     /// outage took), each with random numbers of its own.
     pub losses: Vec<Loss>,
@@ -54,7 +47,7 @@ pub struct Direction {
 impl Direction {
     /// A rate and a delay, and nothing that could go wrong.
     pub const fn plain(rate: BitRate, delay: Duration) -> Self {
-        Self { rate, delay, queue: None, losses: Vec::new(), reorder: None, duplicate: 0.0 }
+        Self { rate, delay, queue: Queue::UNLIMITED, losses: Vec::new(), reorder: None, duplicate: 0.0 }
     }
 }
 

@@ -5,6 +5,8 @@
 pub enum Cause {
     /// The queue was full.
     QueueFull,
+    /// The queue discipline dropped it from the queue: active queue management.
+    Aqm,
     /// A loss process took it.
     Loss,
     /// The link was down ([`crate::DownMode::Drop`]) when it came, or went down while it was on its way.
@@ -26,6 +28,10 @@ pub struct Counters {
     pub reordered: u64,
     /// Not accepted: [`Cause::QueueFull`].
     pub queue_full: u64,
+    /// Dropped from the queue by its discipline: [`Cause::Aqm`].
+    pub aqm: u64,
+    /// Marked "congestion experienced" by the queue discipline.
+    pub marked: u64,
     /// Taken by a loss process: [`Cause::Loss`].
     pub loss: u64,
     /// Not accepted, or gone from the link: [`Cause::Outage`].
@@ -35,12 +41,13 @@ pub struct Counters {
 impl Counters {
     /// Packets that will never arrive, whatever the cause.
     pub const fn lost(&self) -> u64 {
-        self.queue_full + self.loss + self.outage
+        self.queue_full + self.aqm + self.loss + self.outage
     }
 
     pub(crate) fn count(&mut self, cause: Cause) {
         match cause {
             Cause::QueueFull => self.queue_full += 1,
+            Cause::Aqm => self.aqm += 1,
             Cause::Loss => self.loss += 1,
             Cause::Outage => self.outage += 1,
         }

@@ -30,6 +30,11 @@ impl<H> Entry<H> {
         Self { departure, arrival, handle, meta }
     }
 
+    /// The same, taken by an outage.
+    pub(crate) fn doomed(self) -> Self {
+        Self { meta: self.meta | DOOMED, ..self }
+    }
+
     #[inline]
     pub(crate) fn size(&self) -> u32 {
         self.meta.get() & SIZE_MASK

@@ -5,6 +5,7 @@ use handfast_core::{Bytes, Duration, Instant, ShortQueue};
 use crate::counters::Cause;
 use crate::fifo::clamp;
 use crate::line::{Line, NANOBITS_PER_BYTE};
+use crate::queue::drop_tail::is_full;
 
 /// What a [`crate::Link`] does to packets while it loses none on the way and nothing is done to it, for a driver that keeps
 /// them itself: it says of each when it arrives.
@@ -52,7 +53,7 @@ impl Foreseen {
             self.departures.pop_front();
         }
         // With the last one, which the line is busy with or will be.
-        if self.departures.len() + 1 >= self.most as usize {
+        if is_full(self.departures.len() + 1, self.most) {
             return Err(Cause::QueueFull);
         }
         self.departures.push_back(self.line.free_at());
@@ -63,7 +64,7 @@ impl Foreseen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Direction, DownMode, Link, Loss, QueueLimit};
+    use crate::{Direction, DownMode, Link, Loss, Queue};
     use handfast_core::{BitRate, Stream};
 
     fn direction() -> Direction {
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_full_until_a_last_bit_has_left() {
-        let direction = Direction { queue: Some(QueueLimit::Packets(2)), ..direction() };
+        let direction = Direction { queue: Queue::packets(2), ..direction() };
         let mut link = link(&direction).foreseen().unwrap();
         let mut enter = |us: u64| link.enter(Instant::from_nanos(us * 1000), Bytes(1000));
         // 1 ms each to serialise, 5 ms to propagate.
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn where_only_one_fits_the_next_comes_when_it_has_left() {
-        let direction = Direction { queue: Some(QueueLimit::Packets(1)), ..direction() };
+        let direction = Direction { queue: Queue::packets(1), ..direction() };
         let mut link = link(&direction).foreseen().unwrap();
         let mut enter = |us: u64| link.enter(Instant::from_nanos(us * 1000), Bytes(1000));
         assert_eq!(enter(0), Ok(Instant::from_millis(6)));
@@ -129,8 +130,8 @@ mod tests {
         for unforeseen in [
             Direction { losses: vec![Loss::Packet(0.1)], ..plain.clone() },
             Direction { rate: BitRate::default(), ..plain.clone() },
-            Direction { queue: Some(QueueLimit::Packets(0)), ..plain.clone() },
-            Direction { queue: Some(QueueLimit::Bytes(Bytes(9000))), ..plain.clone() },
+            Direction { queue: Queue::packets(0), ..plain.clone() },
+            Direction { queue: Queue::bytes(9000), ..plain.clone() },
         ] {
             assert!(link(&unforeseen).foreseen().is_none(), "{unforeseen:?}");
         }

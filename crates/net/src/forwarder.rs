@@ -54,7 +54,7 @@ pub trait Forwarder: Send {
     /// A packet came in by `port`.
     fn on_packet(&mut self, now: Instant, port: Port, packet: Packet, out: &mut Outbox);
 
-    /// A packet that it has let go towards `port` was refused by the full queue there.
+    /// A packet that it has let go towards `port` was dropped by the queue there.
     fn on_discard(&mut self, _port: Port, _packet: &Packet) {}
 
     /// The deadline has come; afterwards it is in the future.

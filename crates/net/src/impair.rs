@@ -60,9 +60,8 @@ impl<H> Late<H> {
 }
 
 impl<H: Copy> Impairments<H> {
-    /// The impairments of `direction`, each with a stream of its own drawn from `stream`; [`None`] where there are none.
-    pub(crate) fn new(direction: &Direction, mut stream: Stream) -> Option<Box<Self>> {
-        let seed = stream.bits();
+    /// The impairments of `direction`, each with a stream of its own drawn from `seed`; [`None`] where there are none.
+    pub(crate) fn new(direction: &Direction, seed: u64) -> Option<Box<Self>> {
         let own = |label: &str| Stream::new(seed, label);
         let process = |(i, loss)| Process::new(loss, own(&format!("loss {i}")));
         let losses: Vec<_> = direction.losses.iter().enumerate().map(process).collect();

@@ -1,7 +1,7 @@
 //! Queues, links, losses and the `OpenFlow` switch as sans-IO machines.
 //!
-//! A [`Link`] is one direction: drop-tail queue, serialisation, propagation, impairments and outages in one FIFO with
-//! one deadline. The driver keeps the packets and hands over small handles:
+//! A [`Link`] is one direction: queue, serialisation, propagation, impairments and outages with one deadline. The disciplines
+//! of its queue are in [`queue`]. The driver keeps the packets and hands over small handles:
 //!
 //! ```
 //! use handfast_core::{BitRate, Bytes, Duration, Instant, Stream};
@@ -28,13 +28,15 @@ mod impair;
 mod line;
 mod link;
 mod loss;
+pub mod queue;
 mod quick_start;
 mod switch;
 
-pub use config::{Direction, DownMode, Loss, QueueLimit};
+pub use config::{Direction, DownMode, Loss};
 pub use counters::{Cause, Counters};
 pub use foreseen::Foreseen;
 pub use forwarder::{Forward, Forwarder, Outbox, Port};
-pub use link::{Exit, Link, Occupancy};
+pub use link::{Exit, Link};
+pub use queue::{Occupancy, Queue, QueueLimit};
 pub use quick_start::QuickStartLink;
 pub use switch::{Switch, SwitchCounters, SwitchOutbox, SwitchOutput, SwitchPass, SwitchSetup};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use handfast_core::{BitRate, Bytes, Duration, Instant, Stream};
-use handfast_net::{Direction, DownMode, Exit, Link, Loss, QueueLimit};
+use handfast_net::{Direction, DownMode, Exit, Link, Loss, Queue, QueueLimit};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ prop_compose! {
         duplicate in probability(),
     ) -> Direction {
         Direction {
-            queue: limit.map(QueueLimit::Packets),
+            queue: limit.map_or(Queue::UNLIMITED, Queue::packets),
             losses,
             reorder: reorder.map(|(p, by)| (p, Duration::from_millis(by))),
             duplicate,
@@ -72,7 +72,9 @@ fn drain(link: &mut Link<u32>, now: Instant, inside: &mut BTreeSet<u32>) -> Resu
                 Exit::Delivered { handle, .. } | Exit::Lost { handle, .. } => {
                     prop_assert!(inside.remove(&handle));
                 }
-                Exit::Duplicated { handle, .. } => prop_assert!(inside.contains(&handle)),
+                Exit::Duplicated { handle, .. } | Exit::Marked { handle } => {
+                    prop_assert!(inside.contains(&handle));
+                }
             }
         }
         prop_assert!(link.deadline().is_none_or(|next| next > at));
@@ -112,7 +114,7 @@ proptest! {
             }
             let held = link.queue(now).packets;
             prop_assert!(held <= inside.len());
-            if let Some(QueueLimit::Packets(limit)) = direction.queue {
+            if let Some(QueueLimit::Packets(limit)) = direction.queue.limit() {
                 prop_assert!(held <= limit as usize);
             }
             prop_assert_eq!(link.counters().offered, offered);
@@ -160,7 +162,7 @@ proptest! {
     fn a_link_that_foresees_is_the_link_that_is_polled(
         bps in 1_000_000..1_000_000_000_u64,
         delay in 0..5_u64,
-        queue in prop::option::of((1..10_u32).prop_map(QueueLimit::Packets)),
+        queue in prop_oneof![Just(Queue::UNLIMITED), (1..10_u32).prop_map(Queue::packets)],
         packets in prop::collection::vec((0..400_000_u64, 40..1500_u64), 1..100),
     ) {
         let plain = Direction::plain(BitRate::from_bps(bps), Duration::from_millis(delay));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use handfast_core::{BitRate, Bytes, Duration, Instant, Stream};
-use handfast_net::{Cause, Direction, DownMode, Exit, Link, QueueLimit};
+use handfast_net::{Cause, Direction, DownMode, Exit, Link, Queue, QueueLimit};
 use proptest::prelude::*;
 
 /// What the driver does, and how long after the step before.
@@ -40,7 +40,7 @@ impl Naive {
         Self {
             rate: direction.rate.as_bps(),
             delay: direction.delay.as_nanos(),
-            limit: direction.queue,
+            limit: direction.queue.limit(),
             down: [0; 2],
             queue: VecDeque::new(),
             left: 0,
@@ -128,11 +128,11 @@ fn rate() -> impl Strategy<Value = u64> {
     prop_oneof![900_000_000..40_000_000_000_u64, Just(8_000_000_000), Just(3_000_000_001)]
 }
 
-fn limit() -> impl Strategy<Value = Option<QueueLimit>> {
+fn limit() -> impl Strategy<Value = Queue> {
     prop_oneof![
-        Just(None),
-        (1..8_u32).prop_map(|n| Some(QueueLimit::Packets(n))),
-        (10..200_u64).prop_map(|n| Some(QueueLimit::Bytes(Bytes(n)))),
+        Just(Queue::UNLIMITED),
+        (1..8_u32).prop_map(Queue::packets),
+        (10..200_u64).prop_map(Queue::bytes),
     ]
 }
 

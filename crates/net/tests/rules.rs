@@ -1,7 +1,7 @@
 //! One test a rule of the link.
 
 use handfast_core::{BitRate, Bytes, Duration, Instant, Stream};
-use handfast_net::{Cause, Direction, DownMode, Exit, Link, Loss, QueueLimit};
+use handfast_net::{Cause, Direction, DownMode, Exit, Link, Loss, Queue};
 
 /// 1000 bytes take 1 ms; they propagate for 10 ms.
 fn plain() -> Direction {
@@ -53,7 +53,7 @@ fn packets_leave_one_after_another_and_arrive_a_delay_later() {
 
 #[test]
 fn the_limit_counts_the_packet_in_serialisation() {
-    let mut link = link(&Direction { queue: Some(QueueLimit::Packets(2)), ..plain() });
+    let mut link = link(&Direction { queue: Queue::packets(2), ..plain() });
     assert_eq!(offer(&mut link, 0, 0), Ok(()));
     assert_eq!(offer(&mut link, 0, 1), Ok(()));
     assert_eq!(offer(&mut link, 0, 2), Err(Cause::QueueFull));
@@ -66,7 +66,7 @@ fn the_limit_counts_the_packet_in_serialisation() {
 
 #[test]
 fn a_limit_in_bytes_takes_what_still_fits() {
-    let mut link = link(&Direction { queue: Some(QueueLimit::Bytes(Bytes(2500))), ..plain() });
+    let mut link = link(&Direction { queue: Queue::bytes(2500), ..plain() });
     assert_eq!(offer(&mut link, 0, 0), Ok(()));
     assert_eq!(offer(&mut link, 0, 1), Ok(()));
     assert_eq!(offer(&mut link, 0, 2), Err(Cause::QueueFull));
@@ -152,7 +152,7 @@ fn a_drop_outage_loses_all_that_is_on_the_link_and_all_that_comes() {
 
 #[test]
 fn a_hold_outage_lets_the_air_arrive_and_keeps_the_queue() {
-    let mut link = link(&Direction { queue: Some(QueueLimit::Packets(2)), ..plain() });
+    let mut link = link(&Direction { queue: Queue::packets(2), ..plain() });
     offer(&mut link, 0, 0).unwrap();
     offer(&mut link, 1, 1).unwrap();
     // The first is in the air, the second half serialised: it starts over when the link is back.

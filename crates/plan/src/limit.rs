@@ -168,7 +168,7 @@ impl Tank {
             QueueLimit::Packets(most) => f64::from(most) * payload as f64,
             QueueLimit::Bytes(most) => most.get() as f64 * payload_share,
         };
-        let queues = directions.clone().map(|d| d.queue.map_or(0.0, held)).collect();
+        let queues = directions.clone().map(|d| d.queue.limit().map_or(0.0, held)).collect();
         let mut pipes: Vec<_> = directions.map(|d| (rate(d.rate.as_bps()), 0)).collect();
         for &id in airtime.shares.keys() {
             pipes[id].0 = f64::INFINITY;
@@ -411,7 +411,7 @@ mod tests {
         scenario.links[0].forward.rate = BitRate::from_bps(90_000_000);
         scenario.links[2].forward.rate = BitRate::from_bps(4_000_000);
         // Of the link to the first access point a hundred packets of 1500 bytes, 1.2 Mbit.
-        scenario.links[3].forward.queue = Some(QueueLimit::Packets(100));
+        scenario.links[3].forward.queue = handfast_scenario::Queue::packets(100);
         scenario.duration = Duration::from_secs(10);
         assert_eq!(kbits(&scenario), [Some(net_of((54_000.0 * 2.0 + 1200.0 + 4000.0 * 8.0) / 10.0))]);
     }

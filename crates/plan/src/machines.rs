@@ -1,7 +1,8 @@
 //! The machines of a scenario's links and media.
 
 use handfast_core::{BitRate, Instant, Stream};
-use handfast_net::{Direction, DownMode, Link, QueueLimit};
+use handfast_net::queue::Handle;
+use handfast_net::{Direction, DownMode, Link, Queue};
 use handfast_radio::airtime::{Lane, Medium, Rate};
 use handfast_scenario::{NodeId, Scenario};
 
@@ -13,12 +14,15 @@ const AT_ONCE: BitRate = BitRate::from_bps(1_000_000_000_000_000);
 
 /// The machine of every channel, each with its random numbers: the same seed makes the same decisions in both backends.
 /// Radio links on which no station is are down. A link on the air takes what its [`media`] has delivered.
-pub fn links<H: Copy>(scenario: &Scenario, seed: u64) -> Vec<Link<H>> {
+pub fn links<H: Handle>(scenario: &Scenario, seed: u64) -> Vec<Link<H>> {
     let ways = scenario.links.iter().flat_map(|link| [(link, 0, &link.forward), (link, 1, &link.backward)]);
     let machine = |(id, (link, end, direction)): (usize, (&handfast_scenario::Link, _, &Direction))| {
         let stream = Stream::new(seed, &format!("link {} {end}", link.name));
         if scenario.on_air.contains_key(&(id / 2)) {
-            return Link::new(&Direction { rate: AT_ONCE, queue: None, ..direction.clone() }, stream);
+            return Link::new(
+                &Direction { rate: AT_ONCE, queue: Queue::UNLIMITED, ..direction.clone() },
+                stream,
+            );
         }
         Link::new(direction, stream)
     };
@@ -42,7 +46,7 @@ pub struct Shared<H> {
 }
 
 /// The media of a scenario: one for each access point with links on the air, with a lane for each of their directions.
-pub fn media<H: Copy>(scenario: &Scenario, seed: u64) -> Vec<Shared<H>> {
+pub fn media<H: Handle>(scenario: &Scenario, seed: u64) -> Vec<Shared<H>> {
     let mut media: Vec<Shared<H>> = Vec::new();
     for (&id, air) in &scenario.on_air {
         let (link, Some((_, ap))) = (&scenario.links[id], scenario.radio(id)) else { continue };
@@ -57,12 +61,9 @@ pub fn media<H: Copy>(scenario: &Scenario, seed: u64) -> Vec<Shared<H>> {
         });
         for (end, way) in [&link.forward, &link.backward].into_iter().enumerate() {
             let rate = Rate::of_bit_rate(way.rate).unwrap_or(Rate::Dsss1);
-            let limit = match way.queue {
-                Some(QueueLimit::Packets(most)) => most as usize,
-                Some(QueueLimit::Bytes(_)) | None => usize::MAX,
-            };
-            let downlink = link.between[end] == ap;
-            media[found].medium.add(Lane { downlink, rate, attempt: air.attempt(rate, None), limit });
+            let lane = Lane { downlink: link.between[end] == ap, rate, attempt: air.attempt(rate, None) };
+            let random = Stream::new(seed, &format!("queue {} {end}", link.name));
+            media[found].medium.add(lane, way.queue.build(random));
             media[found].channels.push(channel(id, end));
         }
     }

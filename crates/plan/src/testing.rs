@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::{BitRate, Duration, Instant};
-use handfast_net::{Direction, QueueLimit};
+use handfast_net::{Direction, Queue};
 use handfast_scenario::{Action, App, Event, Flow, Link, Node, NodeId, NodeKind, Scenario, Scheme};
 use handfast_tcp::profile;
 
@@ -125,7 +125,7 @@ pub fn scheme(name: &str) -> Scheme {
 /// Two routers, nodes 0 and 1, with 100 Mbit/s and 10 ms between them, and so many flows, each with hosts of its own.
 pub fn dumbbell(flows: usize) -> Scenario {
     let bottleneck = Direction {
-        queue: Some(QueueLimit::Packets(100)),
+        queue: Queue::packets(100),
         ..Direction::plain(BitRate::from_bps(100_000_000), Duration::from_millis(10))
     };
     let mut net = Net::new(&("ss".to_owned() + &"hh".repeat(flows))).wire(0, 1, bottleneck);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use handfast_core::{BitRate, Bytes, Dbm, Duration, Instant};
-pub use handfast_net::{Direction, DownMode, Loss, QueueLimit};
+pub use handfast_net::{Direction, DownMode, Loss, Queue, QueueLimit};
 use handfast_radio::airtime::{Exchange, Physical, Rates};
 use handfast_radio::mobility::Mobility;
 use handfast_radio::retries::{Attempt, BitErrors, NOISE_FLOOR, Retries};

@@ -1,7 +1,7 @@
 //! The scenarios that ship with handfast.
 
 use handfast_core::{BitRate, Duration, Instant};
-use handfast_scenario::{Action, AgentKind, App, DownMode, QueueLimit, Release, Scenario, SdnPolicy};
+use handfast_scenario::{Action, AgentKind, App, DownMode, Queue, Release, Scenario, SdnPolicy};
 
 fn shipped(name: &str) -> Scenario {
     let path = format!("{}/../../scenarios/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -20,7 +20,7 @@ fn wifi_outage_is_what_the_first_issue_asks_for() {
     {
         assert_eq!(one.rate, BitRate::from_bps(20_000_000));
         assert_eq!(one.delay + other.delay, Duration::from_millis(20));
-        assert_eq!(one.queue, Some(QueueLimit::Packets(100)));
+        assert_eq!(one.queue, Queue::packets(100));
         assert!(one.losses.is_empty());
     }
     assert_eq!(scenario.flows.len(), 1);
@@ -41,11 +41,11 @@ fn wifi_roam_holds_its_queue_before_the_switch_and_its_radio_behind() {
     let path = &scenario.links[0];
     assert_eq!(path.between, [node("cn"), node("s1")]);
     for way in [&path.forward, &path.backward] {
-        assert_eq!((way.rate, way.queue), (BitRate::from_bps(20_000_000), Some(QueueLimit::Packets(100))));
+        assert_eq!((way.rate, &way.queue), (BitRate::from_bps(20_000_000), &Queue::packets(100)));
     }
     // What a controller releases at once must find room at the radio.
     for air in [3, 4] {
-        assert_eq!(scenario.links[air].forward.queue, Some(QueueLimit::Packets(100)));
+        assert_eq!(scenario.links[air].forward.queue, Queue::packets(100));
     }
     let each_way: Duration = [0, 1, 3]
         .iter()

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use handfast_core::{Bytes, Duration, Instant};
-use handfast_net::{Cause, Counters, Direction, DownMode, Exit, Link, Occupancy};
+use handfast_net::{Counters, Direction, DownMode, Exit, Link, Occupancy};
 use handfast_plan::association::Radios;
 use handfast_plan::timeline::{Change, Outage, Timeline};
 use handfast_plan::topology::{ChannelId, channel};
@@ -14,6 +14,7 @@ use handfast_scenario::{LinkId, Scenario};
 use handfast_wire::Glance;
 
 use super::books::Books;
+use super::class;
 use super::frames::{Frames, Handle};
 use crate::plan::wire_of;
 
@@ -129,8 +130,9 @@ impl Lanes {
     fn enter(&mut self, channel: ChannelId, handle: Handle, glance: Glance) {
         let lane = &mut self.all[channel];
         let size = Bytes(glance.ip_len as u64);
-        let accepted = lane.link.enqueue(lane.driven, handle, size, glance.has_tcp_payload);
-        if let Err(Cause::QueueFull | Cause::Outage | Cause::Loss) = accepted {
+        let class = || class::of(&self.frames.get(handle).bytes);
+        let accepted = lane.link.enqueue_classed(lane.driven, handle, size, glance.has_tcp_payload, class);
+        if accepted.is_err() {
             self.lose(handle);
         }
     }
@@ -187,6 +189,7 @@ impl Lanes {
     fn exit(&mut self, due: Instant, channel: ChannelId, exit: Exit<Handle>) {
         let (handle, corrupted) = match exit {
             Exit::Lost { handle, .. } => return self.lose(handle),
+            Exit::Marked { handle } => return class::mark(&mut self.frames.get_mut(handle).bytes),
             Exit::Delivered { handle, corrupted } => (handle, corrupted),
             Exit::Duplicated { handle, corrupted } => match self.frames.duplicate(handle) {
                 Some(copy) => (copy, corrupted),

@@ -1,6 +1,7 @@
 //! The packet loop: one thread that moves every frame of a lab run from veth to veth through the links' machines.
 
 mod books;
+mod class;
 mod frames;
 mod lanes;
 

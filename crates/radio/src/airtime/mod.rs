@@ -6,5 +6,5 @@ mod medium;
 mod rate;
 
 pub use exchange::{Exchange, Physical, Preamble, Slots};
-pub use medium::{Lane, LaneId, Medium, Served};
+pub use medium::{Event, Lane, LaneId, Medium, Served};
 pub use rate::{Rate, Rates};

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::quantity::{Probability, Queue, Rate, Span};
+use super::quantity::{Probability, Rate, Span};
+use super::queue::Queue;
 use super::tables::tables_with_shared_keys;
 use super::{AirTable, Located, Name};
 
@@ -19,8 +20,8 @@ tables_with_shared_keys! {
         rate: Located<Rate>,
         /// Propagation delay, one way.
         delay: Span,
-        /// How much the queue holds, the packet in serialisation included: packets, bytes or "unlimited". Default:
-        /// "1000pkt", as Linux interfaces have.
+        /// How much the queue holds, the packet in serialisation included: packets, bytes or "unlimited". Or its discipline:
+        /// a name, or a table with its parameters. Default: "1000pkt", as Linux interfaces have.
         queue: Located<Queue>,
         /// Losses: a probability per packet, one table, or a list of these, applied in order after serialisation.
         loss: Losses,

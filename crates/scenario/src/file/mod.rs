@@ -10,6 +10,7 @@ mod integer;
 mod links;
 mod nodes;
 mod quantity;
+mod queue;
 mod radio;
 mod schemes;
 mod tables;
@@ -26,6 +27,7 @@ pub(crate) use handfast_document::{Located, Name, Named};
 pub(crate) use links::{LinkShape, LinkTable};
 pub(crate) use nodes::NodeTable;
 pub(crate) use quantity::{Size as ByteCount, Span as TimeSpan};
+pub(crate) use queue::{Limit as QueueLimit, Queue, Text as QueueText};
 pub(crate) use radio::{At, MobilityKind, PropagationKind, RadioTable, ScanKind};
 pub(crate) use schemes::{AgentTable, End, NewsKind, ReleaseKind, SchemeTable, SdnTable, TcpTable};
 

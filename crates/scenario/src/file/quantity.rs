@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use handfast_core::units::{BIT_RATE, BYTES, DBM, DECIBELS, LENGTH, PACKETS, SPEED};
-use handfast_core::{Bytes, Db, Dbm, Length, Speed};
+use handfast_core::units::{BIT_RATE, BYTES, DBM, DECIBELS, LENGTH, SPEED};
+use handfast_core::{Db, Dbm, Length, Speed};
 pub(crate) use handfast_document::{Packets, Quantity, Rate, Size, TimeSpan as Span};
 use handfast_document::{parse_units, pattern_of, quantity};
-use handfast_net::QueueLimit;
 use handfast_tcp::QuickStartRequest;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -45,33 +44,6 @@ impl Quantity for SegmentSize {
     }
 }
 quantity!(SegmentSize);
-
-/// A queue's limit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Queue(pub(crate) Option<QueueLimit>);
-
-impl Quantity for Queue {
-    const EXPECTED: &'static str = "a queue such as \"100pkt\", \"64kB\" or \"unlimited\"";
-    fn read(text: &str) -> Result<Self, String> {
-        // A queue that holds no full-sized packet passes none.
-        const LEAST: u64 = 1500;
-        if text == "unlimited" {
-            return Ok(Self(None));
-        }
-        if let Ok(Packets(packets)) = Packets::read(text) {
-            return Ok(Self(Some(QueueLimit::Packets(packets))));
-        }
-        match BYTES.parse(text) {
-            Ok(bytes) if bytes >= LEAST => Ok(Self(Some(QueueLimit::Bytes(Bytes(bytes))))),
-            Ok(_) => Err(format!("a queue below {LEAST}B holds no full-sized packet")),
-            Err(_) => Err(format!("`{text}` is not {}", Self::EXPECTED)),
-        }
-    }
-    fn pattern() -> String {
-        format!("^unlimited$|{}", pattern_of(&[&PACKETS, &BYTES]))
-    }
-}
-quantity!(Queue);
 
 /// What a sender asks the routers for.
 #[derive(Clone, Copy, Debug)]

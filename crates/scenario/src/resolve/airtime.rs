@@ -62,7 +62,7 @@ fn check(way: &Direction, said: &Said, on_air: &OnAir, moves: bool, links: &Link
         let title = format!("{} is no rate of this standard", way.rate);
         return Err(Problem::at(at(&said.rate), title).expected(format!("expected {}", words(standard))));
     }
-    if let Some(QueueLimit::Bytes(_)) = way.queue {
+    if let Some(QueueLimit::Bytes(_)) = way.queue.limit() {
         let problem = Problem::at(at(&said.queue), "the queue of a link on the air is counted in packets");
         return Err(problem.expected("expected a `queue` such as \"100pkt\""));
     }

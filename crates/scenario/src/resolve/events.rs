@@ -136,7 +136,7 @@ fn drains(table: &EventTable, station: NodeId, network: &Network<'_>) -> Checked
             return wrong("a station with links on the air has one radio", "expected \"drop\"");
         }
         let of = &network.links.list[link];
-        if of.forward.queue.is_none() || of.backward.queue.is_none() {
+        if of.forward.queue.limit().is_none() || of.backward.queue.limit().is_none() {
             let title = format!("link `{}` has an unlimited queue, which may never drain", of.name);
             return wrong(&title, "expected links with a limit to their `queue`");
         }

@@ -1,16 +1,15 @@
 //! Links.
 
-use handfast_net::{Direction, QueueLimit};
+use handfast_net::queue::drop_tail;
+use handfast_net::{Direction, Queue};
 
 use super::airtime;
 use super::names::Names;
 use super::nodes::Nodes;
+use super::queue;
 use crate::file::{AirTable, LinkShape, LinkTable, Located};
 use crate::model::{Link, LinkId, NodeId};
 use handfast_document::{Checked, Problem, Span};
-
-/// What Linux interfaces have (txqueuelen).
-const DEFAULT_QUEUE: QueueLimit = QueueLimit::Packets(1000);
 
 /// The links so far.
 pub(super) struct Links {
@@ -169,14 +168,17 @@ fn direction(
     let rate = rate.or(air.map(|air| airtime::fastest(&air.value)));
     let rate = rate.ok_or_else(|| missing("rate"))?;
     let delay = shapes.iter().find_map(|shape| shape.delay).ok_or_else(|| missing("delay"))?;
-    let queue = shapes.iter().find_map(|shape| shape.queue.as_ref());
+    let queue = match shapes.iter().find_map(|shape| shape.queue.as_ref()) {
+        Some(said) => queue::resolve(said)?,
+        None => Queue::DropTail(drop_tail::Config::default()),
+    };
     let losses = shapes.iter().find_map(|shape| shape.loss.clone());
     let reorder = shapes.iter().find_map(|shape| shape.reorder);
     let duplicate = shapes.iter().find_map(|shape| shape.duplicate);
     Ok(Direction {
         rate,
         delay: delay.0,
-        queue: queue.map_or(Some(DEFAULT_QUEUE), |queue| queue.value.0),
+        queue,
         losses: losses.map_or_else(Vec::new, |losses| losses.0),
         reorder: reorder.map(|reorder| (reorder.probability.0, reorder.by.0)),
         duplicate: duplicate.map_or(0.0, |p| p.0),

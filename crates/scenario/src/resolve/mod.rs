@@ -11,6 +11,7 @@ mod links;
 mod names;
 mod nodes;
 mod paths;
+mod queue;
 mod radios;
 mod ride;
 mod schemes;

@@ -58,12 +58,16 @@ impl Network {
         }
     }
 
-    /// What has come out of a link with impairments or after an outage; [`None`]: nothing that arrives.
+    /// What has come out of a link with impairments, a queue discipline or after an outage; [`None`]: nothing that arrives.
     #[inline(never)]
     fn poll_unusual(&mut self, now: Instant, id: ChannelId) -> Option<Passing> {
         let (passing, corrupted) = match self.channels[id].link.poll(now)? {
             Exit::Delivered { handle, corrupted } => (handle, corrupted),
             Exit::Duplicated { handle, corrupted } => (self.packets.duplicate(handle.handle), corrupted),
+            Exit::Marked { handle } => {
+                self.packets.mark(handle.handle);
+                return None;
+            }
             Exit::Lost { handle, cause } => {
                 self.fail(now, id, handle.handle, cause);
                 return None;
@@ -80,13 +84,13 @@ impl Network {
     pub(crate) fn fail(&mut self, now: Instant, id: ChannelId, handle: Handle, cause: Cause) {
         match cause {
             Cause::Outage => self.unheard(now, id),
-            Cause::QueueFull => self.discarded(id, handle),
+            Cause::QueueFull | Cause::Aqm => self.discarded(id, handle),
             Cause::Loss => {}
         }
         self.lose(handle);
     }
 
-    /// A full queue has refused a packet: the agent of the node that it was to leave may keep account of that.
+    /// A queue has dropped a packet: the agent of the node that it was to leave may keep account of that.
     fn discarded(&mut self, id: ChannelId, handle: Handle) {
         let (node, port) = self.topology.departure(id);
         if let Some(Helper::Plugin(plugin)) = self.helper_at(node) {
@@ -198,7 +202,10 @@ impl Network {
     pub(crate) fn propagate(&mut self, now: Instant, id: ChannelId, passing: Passing) {
         let channel = &mut self.channels[id];
         let was_idle = channel.link.next() == Instant::MAX;
-        if let Err(cause) = channel.link.enqueue(now, passing, passing.size(), passing.has_payload()) {
+        let class = || self.packets.class(passing.handle);
+        let accepted =
+            channel.link.enqueue_classed(now, passing, passing.size(), passing.has_payload(), class);
+        if let Err(cause) = accepted {
             return self.fail(now, id, passing.handle, cause);
         }
         self.queue.arm_link(&mut channel.timer, channel.link.next());

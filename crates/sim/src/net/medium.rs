@@ -1,10 +1,11 @@
 //! The air in the simulator: what goes by a link on the air waits for its access point's medium first.
 
 use handfast_core::{Dbm, Instant};
+use handfast_net::queue::{Class, PacketMeta};
 use handfast_net::{Cause, Occupancy};
 use handfast_plan::Shared;
 use handfast_plan::topology::{ChannelId, channel};
-use handfast_radio::airtime::{LaneId, Medium};
+use handfast_radio::airtime::{Event, LaneId, Medium, Served};
 use handfast_scenario::{LinkId, Scenario};
 
 use crate::engine::queue::Timer;
@@ -59,31 +60,43 @@ impl Network {
         }
         let (air, lane) =
             (&mut self.airs[usize::from(channel.on_air.medium)], LaneId::from(channel.on_air.lane));
-        if air.medium.enqueue(now, lane, passing, passing.size()).is_err() {
-            return self.fail(now, id, passing.handle, Cause::QueueFull);
+        let Class { flow, ecn } = self.packets.class(passing.handle);
+        let (size, has_payload) = (passing.size(), passing.has_payload());
+        let packet = PacketMeta { handle: passing, size, flow, ecn, has_payload, enqueued_at: now };
+        if let Err(cause) = air.medium.enqueue(now, lane, packet) {
+            return self.fail(now, id, passing.handle, cause);
         }
         self.queue.arm(&mut air.timer, air.medium.deadline());
     }
 
-    /// A frame has been acknowledged or given up.
+    /// A frame has been acknowledged or given up, or the discipline of a queue has decided about a packet.
     #[cold]
     pub(crate) fn wake_air(&mut self, now: Instant, medium: usize) {
-        while let Some(served) = self.airs[medium].medium.poll(now) {
-            let id = self.airs[medium].channels[served.lane];
-            let passing = served.handle;
-            if !served.delivered {
-                self.lose(passing.handle);
-                continue;
+        while let Some(event) = self.airs[medium].medium.poll(now) {
+            match event {
+                Event::Served(served) => self.served(now, self.airs[medium].channels[served.lane], served),
+                Event::Marked(passing) => self.packets.mark(passing.handle),
+                Event::Dropped { lane, handle } => {
+                    self.fail(now, self.airs[medium].channels[lane], handle.handle, Cause::Aqm);
+                }
             }
-            if served.corrupted {
-                self.packets.corrupt(passing.handle);
-            }
-            self.propagate(now, id, passing);
         }
         let air = &mut self.airs[medium];
         let deadline = air.medium.deadline();
         assert_later(now, deadline.unwrap_or(Instant::MAX), "a medium");
         self.queue.settle(&mut air.timer, deadline);
+    }
+
+    /// A frame has been acknowledged or given up: its packet goes on by channel `id`.
+    fn served(&mut self, now: Instant, id: ChannelId, served: Served<Passing>) {
+        let passing = served.handle;
+        if !served.delivered {
+            return self.lose(passing.handle);
+        }
+        if served.corrupted {
+            self.packets.corrupt(passing.handle);
+        }
+        self.propagate(now, id, passing);
     }
 
     /// A link has gone down, on the air or not: what waits there for the medium is lost.
@@ -93,7 +106,7 @@ impl Network {
             if !at.is_somewhere() {
                 continue;
             }
-            let lost: Vec<Passing> = self.airs[usize::from(at.medium)].medium.clear(at.lane.into()).collect();
+            let lost = self.airs[usize::from(at.medium)].medium.clear(at.lane.into());
             for passing in lost {
                 self.fail(now, id, passing.handle, Cause::Outage);
             }
@@ -117,10 +130,7 @@ impl Network {
         let channel = &mut self.channels[id];
         match self.airs.get(usize::from(channel.on_air.medium)) {
             None => channel.link.queue(now),
-            Some(air) => {
-                let (packets, bytes) = air.medium.held(channel.on_air.lane.into());
-                Occupancy { packets, bytes }
-            }
+            Some(air) => air.medium.held(channel.on_air.lane.into()),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use handfast_core::{Bytes, SeqNum};
+use handfast_net::queue::{Class, Ecn};
 use handfast_plan::topology::Goal;
 use handfast_wire::tcp::{Flags, SackBlocks, Segment, Timestamps};
 use handfast_wire::{Packet, Payload};
@@ -237,6 +238,22 @@ impl Packets {
         self.slots[handle as usize].label.corrupted = true;
         if let Some(packet) = self.whole.get_mut(&handle) {
             packet.corrupted = true;
+        }
+    }
+
+    /// What a queue discipline asks of the packet. A plain segment has an empty traffic class: its sender does no ECN.
+    #[cold]
+    pub(crate) fn class(&self, handle: Handle) -> Class {
+        let ecn =
+            self.whole(handle).map_or(Ecn::NotEct, |packet| Ecn::of_traffic_class(packet.traffic_class));
+        Class { flow: self.label(handle).origin, ecn }
+    }
+
+    /// Marks "congestion experienced", as a discipline does that has seen an ECN-capable [`Packets::class`].
+    #[cold]
+    pub(crate) fn mark(&mut self, handle: Handle) {
+        if let Some(packet) = self.whole.get_mut(&handle) {
+            packet.traffic_class |= Ecn::CE_BITS;
         }
     }
 

@@ -1,13 +1,21 @@
 //! One direction of a link: queue, line, air and outages behind one deadline.
+//!
+//! There are two ways through it. Under drop-tail a packet's departure follows from its arrival: it is fixed when the packet
+//! enters, and a hop costs one event (`fused.rs`). Any other discipline decides when the line is free: the packets wait in
+//! it, and only the one in serialisation is on the line (`queued.rs`). Line, air, impairments and outages are the same.
+
+mod fused;
+mod queued;
 
 use handfast_core::{BitRate, Bytes, Duration, Instant, Stream};
 
 use crate::counters::{Cause, Counters};
-use crate::fifo::{Entry, Fifo, clamp};
-use crate::foreseen::Foreseen;
+use crate::fifo::{Fifo, clamp};
 use crate::impair::Impairments;
 use crate::line::{Line, NANOBITS_PER_BYTE};
-use crate::{Direction, DownMode, QueueLimit};
+use crate::queue::{Class, Discipline, Handle, Occupancy, Queue, QueueLimit};
+use crate::{Direction, DownMode};
+use queued::Queued;
 
 /// What comes out of a link. Each accepted handle leaves exactly once, as [`Exit::Delivered`] or [`Exit::Lost`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,32 +34,29 @@ pub enum Exit<H> {
         /// Whether a checksum would fail.
         corrupted: bool,
     },
+    /// The queue discipline has marked the packet "congestion experienced". The driver sets that in its header; the handle
+    /// stays with the link and follows.
+    Marked {
+        /// Which.
+        handle: H,
+    },
     /// The packet is gone; the driver may free it.
     Lost {
         /// Which.
         handle: H,
-        /// Why: [`Cause::Loss`] or [`Cause::Outage`].
+        /// Why: [`Cause::Loss`], [`Cause::Aqm`] or [`Cause::Outage`].
         cause: Cause,
     },
-}
-
-/// What a link's queue holds, the packet in serialisation included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Occupancy {
-    /// Packets.
-    pub packets: usize,
-    /// Bytes of IP packets.
-    pub bytes: Bytes,
 }
 
 /// One direction of a link, of packets known by a small handle `H`.
 ///
 /// `now` must not go back from call to call. After every call the driver asks for [`Link::deadline`], and calls
-/// [`Link::poll`] until it gives nothing when that moment has come. Arrivals are computed when a packet is accepted, so a
-/// hop costs one event; what a change of rate or an outage shifts is computed again.
+/// [`Link::poll`] until it gives nothing when that moment has come.
 #[derive(Debug)]
 pub struct Link<H> {
     line: Line,
+    /// The packets in the air and those on the line; under drop-tail also those that wait.
     fifo: Fifo<H>,
     delay: Duration,
     /// When something comes out next; [`Instant::MAX`]: not while things stay as they are.
@@ -59,7 +64,8 @@ pub struct Link<H> {
     delivered: u64,
     /// With fewer packets than these on the link, one more is accepted without a look at the queue.
     unchecked: u32,
-    impaired: bool,
+    /// Whether packets may come out that have not just arrived: it has impairments, or a discipline that decides at dequeue.
+    unusual: bool,
     rest: Box<Rest<H>>,
 }
 
@@ -68,6 +74,7 @@ pub struct Link<H> {
 struct Rest<H> {
     /// The configured rate, also while held.
     rate: BitRate,
+    /// Of drop-tail.
     limit: Option<QueueLimit>,
     /// How many outages of each mode last: [`DownMode::Drop`], [`DownMode::Hold`].
     down: [u32; 2],
@@ -75,31 +82,61 @@ struct Rest<H> {
     left: Option<u64>,
     counters: Counters,
     impairments: Option<Box<Impairments<H>>>,
+    /// The packets that wait; [`None`]: under drop-tail, where `fifo` has them.
+    queued: Option<Queued<H>>,
 }
 
-impl<H: Copy> Link<H> {
+impl<H: Handle> Link<H> {
     /// An empty link. Each of its random processes gets a stream of its own, drawn from `stream`.
-    pub fn new(direction: &Direction, stream: Stream) -> Self {
-        let impairments = Impairments::new(direction, stream);
-        Self {
+    pub fn new(direction: &Direction, mut stream: Stream) -> Self {
+        let seed = stream.bits();
+        if let Queue::DropTail(config) = &direction.queue {
+            return Self::made(direction, seed, config.limit, None);
+        }
+        let discipline = direction.queue.build(Stream::new(seed, "queue"));
+        Self::made(direction, seed, None, Some(discipline))
+    }
+
+    /// As [`Link::new`] with a discipline of the caller's in place of that of `direction`: it decides at dequeue.
+    pub fn with_discipline(
+        direction: &Direction,
+        mut stream: Stream,
+        discipline: Box<dyn Discipline<H>>,
+    ) -> Self {
+        Self::made(direction, stream.bits(), None, Some(discipline))
+    }
+
+    fn made(
+        direction: &Direction,
+        seed: u64,
+        limit: Option<QueueLimit>,
+        discipline: Option<Box<dyn Discipline<H>>>,
+    ) -> Self {
+        let impairments = Impairments::new(direction, seed);
+        let mut link = Self {
             line: Line::new(direction.rate),
             fifo: Fifo::new(),
             delay: direction.delay,
             next: Instant::MAX,
             delivered: 0,
-            unchecked: unchecked(direction.queue),
-            impaired: impairments.is_some(),
+            unchecked: 0,
+            unusual: impairments.is_some() || discipline.is_some(),
             rest: Box::new(Rest {
                 rate: direction.rate,
-                limit: direction.queue,
+                limit,
                 down: [0; 2],
                 left: None,
                 counters: Counters::default(),
                 impairments,
+                queued: discipline.map(Queued::new),
             }),
-        }
+        };
+        link.unchecked = link.unchecked();
+        link
     }
+}
 
+impl<H: Copy> Link<H> {
     /// Offers a packet of `size` bytes (more than 512 MiB counts as 512 MiB). `has_payload` says whether a
     /// [`crate::Loss::List`] counts it.
     ///
@@ -108,51 +145,56 @@ impl<H: Copy> Link<H> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     pub fn enqueue(&mut self, now: Instant, handle: H, size: Bytes, has_payload: bool) -> Result<(), Cause> {
+        self.enqueue_classed(now, handle, size, has_payload, Class::default)
+    }
+
+    /// As [`Link::enqueue`], for a driver that knows more of the packet. `class` is asked only where a discipline decides.
+    ///
+    /// # Errors
+    /// As [`Link::enqueue`].
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
+    pub fn enqueue_classed(
+        &mut self,
+        now: Instant,
+        handle: H,
+        size: Bytes,
+        has_payload: bool,
+        class: impl FnOnce() -> Class,
+    ) -> Result<(), Cause> {
         let size = clamp(size);
         if self.fifo.len() >= self.unchecked as usize {
-            self.admit(now, size)?;
+            return self.enqueue_checked(now, handle, size, has_payload, class);
         }
-        let departure = self.line.serve(now, size);
-        let entry = Entry::new(handle, size, has_payload, departure, departure + self.delay);
-        self.next = self.next.min(self.fifo.push(entry));
+        self.enter(now, handle, size, has_payload);
         Ok(())
     }
 
-    /// What it does from now on, for a driver that takes all packets there instead; [`None`] where a packet's arrival does
-    /// not follow from its size and time alone, or is not worth foreseeing: some are lost on the way, some are here already,
-    /// it stands still, or bytes are counted.
-    pub fn foreseen(&self) -> Option<Foreseen> {
-        let most = match self.rest.limit {
-            None => None,
-            Some(QueueLimit::Packets(most @ 1..)) => Some(most),
-            Some(QueueLimit::Packets(0) | QueueLimit::Bytes(_)) => return None,
-        };
-        let fit = !self.impaired && self.fifo.len() == 0 && !self.line.is_stopped() && !self.is_gone();
-        fit.then(|| Foreseen::new(Line::new(self.rest.rate), self.delay, most))
-    }
-
-    /// Whether there is room, now that it must be known what has left the queue.
+    /// Takes a packet in after a look at the queue.
     #[inline(never)]
-    fn admit(&mut self, now: Instant, size: u32) -> Result<(), Cause> {
-        let (packets, bytes) = self.fifo.held(now);
-        let full = match self.rest.limit {
-            None => false,
-            Some(QueueLimit::Packets(most)) => packets >= most as usize,
-            Some(QueueLimit::Bytes(most)) => bytes.saturating_add(u64::from(size)) > most.get(),
+    fn enqueue_checked(
+        &mut self,
+        now: Instant,
+        handle: H,
+        size: u32,
+        has_payload: bool,
+        class: impl FnOnce() -> Class,
+    ) -> Result<(), Cause> {
+        let accepted = if self.is_gone() {
+            Err(Cause::Outage)
+        } else if self.rest.queued.is_some() {
+            self.wait(now, handle, size, has_payload, class())
+        } else {
+            self.admit(now, size).map(|()| self.enter(now, handle, size, has_payload))
         };
-        let gone = self.rest.down[DownMode::Drop as usize] > 0;
-        let cause = if gone { Some(Cause::Outage) } else { full.then_some(Cause::QueueFull) };
-        cause.map_or(Ok(()), |cause| {
-            self.rest.counters.count(cause);
-            Err(cause)
-        })
+        accepted.inspect_err(|&cause| self.rest.counters.count(cause))
     }
 
     /// As [`Link::poll`], where a packet has arrived and nothing else can have become of it. Short, for a driver that asks it
     /// first; after [`None`] that asks the other.
     #[inline]
     pub fn poll_plain(&mut self, now: Instant) -> Option<H> {
-        if self.impaired || now < self.next || self.fifo.front()?.is_doomed() {
+        if self.unusual || now < self.next || self.fifo.front()?.is_doomed() {
             return None;
         }
         let entry = self.fifo.pop()?;
@@ -166,29 +208,20 @@ impl<H: Copy> Link<H> {
         if now < self.next {
             return None;
         }
-        if self.impaired {
-            return self.poll_impaired(now);
-        }
-        let entry = self.fifo.pop()?;
-        self.next = self.fifo.next_arrival();
-        if entry.is_doomed() {
-            return Some(self.lost_in_outage(entry.handle));
-        }
-        self.delivered += 1;
-        Some(Exit::Delivered { handle: entry.handle, corrupted: false })
-    }
-
-    fn poll_impaired(&mut self, now: Instant) -> Option<Exit<H>> {
-        let exit = self.pass_one(now);
+        self.pull(now);
+        let exit = self.decided(now).or_else(|| self.pass_one(now));
         self.next = self.next_exit();
         exit
     }
 
+    /// What has come to the end of the line, or was held back there.
     fn pass_one(&mut self, now: Instant) -> Option<Exit<H>> {
         loop {
-            let Rest { impairments: Some(impairments), counters, .. } = &mut *self.rest else { return None };
             let turn = self.fifo.next_arrival();
-            if impairments.next_due().is_some_and(|due| due <= turn) {
+            let Rest { impairments, counters, .. } = &mut *self.rest;
+            if let Some(impairments) = impairments
+                && impairments.next_due().is_some_and(|due| due <= turn)
+            {
                 return impairments.pop_late(now, counters);
             }
             if turn > now {
@@ -196,8 +229,13 @@ impl<H: Copy> Link<H> {
             }
             let entry = self.fifo.pop()?;
             if entry.is_doomed() {
-                return Some(self.lost_in_outage(entry.handle));
+                counters.count(Cause::Outage);
+                return Some(Exit::Lost { handle: entry.handle, cause: Cause::Outage });
             }
+            let Some(impairments) = impairments else {
+                self.delivered += 1;
+                return Some(Exit::Delivered { handle: entry.handle, corrupted: false });
+            };
             if let Some(exit) = impairments.pass(&entry, counters) {
                 return Some(exit);
             }
@@ -206,13 +244,9 @@ impl<H: Copy> Link<H> {
 
     fn next_exit(&self) -> Instant {
         let late = self.rest.impairments.as_ref().and_then(|impairments| impairments.next_due());
-        late.map_or(Instant::MAX, |due| due).min(self.fifo.next_arrival())
-    }
-
-    #[cold]
-    fn lost_in_outage(&mut self, handle: H) -> Exit<H> {
-        self.rest.counters.count(Cause::Outage);
-        Exit::Lost { handle, cause: Cause::Outage }
+        let queued = self.rest.queued.as_ref().map(|queued| queued.next(&self.line));
+        let others = late.into_iter().chain(queued);
+        others.fold(self.fifo.next_arrival(), Instant::min)
     }
 
     /// The packet in front of the others, for a driver that wants to get things ready. It may yet be lost, or be overtaken.
@@ -237,6 +271,7 @@ impl<H: Copy> Link<H> {
     /// The serialisation rate from now on. What is left of the packet in serialisation goes on at the new rate; at rate
     /// zero it waits.
     pub fn set_rate(&mut self, now: Instant, rate: BitRate) {
+        self.pull(now);
         self.rest.rate = rate;
         self.retime(now, false);
     }
@@ -244,6 +279,7 @@ impl<H: Copy> Link<H> {
     /// The propagation delay of all that leaves from now on. Packets in the air keep theirs, and none overtakes them: after
     /// a decrease a packet arrives at the earliest with the one before it.
     pub fn set_delay(&mut self, now: Instant, delay: Duration) {
+        self.pull(now);
         self.delay = delay;
         self.retime(now, false);
     }
@@ -253,12 +289,14 @@ impl<H: Copy> Link<H> {
     /// With [`DownMode::Drop`] what has not arrived comes out as lost at the next [`Link::poll`], and arrivals are refused.
     /// With [`DownMode::Hold`] what is in the air arrives; the queue waits, and the packet in serialisation starts over.
     pub fn down(&mut self, now: Instant, mode: DownMode) {
+        self.pull(now);
         let count = &mut self.rest.down[mode as usize];
         *count = count.saturating_add(1);
         if mode == DownMode::Drop {
             // From now on every arrival is looked at.
             self.unchecked = 0;
             self.fifo.doom(now);
+            self.doom_waiting(now);
             if let Some(impairments) = &mut self.rest.impairments {
                 impairments.doom(now);
             }
@@ -283,15 +321,16 @@ impl<H: Copy> Link<H> {
 
     /// An outage of that mode ends. Without one it means nothing.
     pub fn up(&mut self, now: Instant, mode: DownMode) {
+        self.pull(now);
         let count = &mut self.rest.down[mode as usize];
         *count = count.saturating_sub(1);
-        if self.rest.down[DownMode::Drop as usize] == 0 {
-            self.unchecked = unchecked(self.rest.limit);
+        if !self.is_gone() {
+            self.unchecked = self.unchecked();
         }
         self.retime(now, false);
     }
 
-    /// Computes the departures and arrivals of all that is in the queue again.
+    /// Computes the departures and arrivals of all that has not left again: rate, delay or outages are others.
     fn retime(&mut self, now: Instant, start_over: bool) {
         let left = if start_over { None } else { self.left_of_first(now) };
         let held = self.rest.down[DownMode::Hold as usize] > 0;
@@ -302,6 +341,7 @@ impl<H: Copy> Link<H> {
             Some(work) => line.resume(now, work),
             None => line.serve(now, entry.size()),
         });
+        self.resume(now);
         self.next = self.next_exit();
     }
 
@@ -316,8 +356,14 @@ impl<H: Copy> Link<H> {
         u64::try_from(left).ok().filter(|&left| left > 0)
     }
 
-    /// What the queue holds now.
+    /// What the queue holds now, the packet in serialisation included.
     pub fn queue(&mut self, now: Instant) -> Occupancy {
+        self.pull(now);
+        self.on_line(now) + self.waiting()
+    }
+
+    /// Packets of `fifo` that have not left.
+    fn on_line(&mut self, now: Instant) -> Occupancy {
         let (packets, bytes) = self.fifo.held(now);
         Occupancy { packets, bytes: Bytes(bytes) }
     }
@@ -327,16 +373,7 @@ impl<H: Copy> Link<H> {
         let rest = &self.rest.counters;
         let aside = self.rest.impairments.as_ref().map_or(0, |impairments| impairments.aside());
         let delivered = rest.delivered + self.delivered;
-        let on_the_link = (self.fifo.len() + aside) as u64;
+        let on_the_link = (self.fifo.len() + aside + self.waiting().packets) as u64;
         Counters { offered: delivered + rest.lost() + on_the_link, delivered, ..*rest }
-    }
-}
-
-/// How many packets on the link can be there without a look at the queue: as many as the queue holds.
-fn unchecked(limit: Option<QueueLimit>) -> u32 {
-    match limit {
-        None => u32::MAX,
-        Some(QueueLimit::Packets(most)) => most,
-        Some(QueueLimit::Bytes(_)) => 0,
     }
 }
