@@ -151,7 +151,7 @@ pub fn media<H: Handle>(scenario: &Scenario, seed: u64) -> Vec<Shared<H>> {
             let rate = Rate::of_bit_rate(way.rate).unwrap_or(Rate::Dsss1);
             let lane = Lane { downlink: link.between[end] == ap, rate, attempt: air.attempt(rate, None) };
             let random = Stream::new(seed, &format!("queue {} {end}", link.name));
-            media[found].medium.add(lane, &way.queue, random);
+            media[found].medium.add(lane, way.queue.build(random));
             media[found].channels.push(channel(id, end));
         }
     }

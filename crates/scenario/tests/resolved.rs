@@ -1,10 +1,11 @@
 //! What files mean.
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
+use handfast_net::queue::codel;
 use handfast_radio::airtime::{Physical, Rates};
 use handfast_scenario::{
-    Action, AgentKind, App, DownMode, Loss, LowAck, News, NodeKind, Queue, Release, Scenario, Sdn, SdnPolicy,
-    Way,
+    Action, AgentKind, App, DownMode, Loss, LowAck, News, NodeKind, Queue, QueueLimit, Release, Scenario,
+    Sdn, SdnPolicy, Way,
 };
 use handfast_tcp::{Growth, Recovery};
 
@@ -56,6 +57,34 @@ fn directions_differ_where_the_file_says_so() {
     assert_eq!(link.backward.reorder, Some((0.01, Duration::from_millis(5))));
     assert_eq!((link.forward.duplicate, link.backward.duplicate), (0.0, 0.001));
     assert_eq!(scenario.links[0].forward.queue, Queue::UNLIMITED);
+}
+
+#[test]
+fn a_queue_has_a_discipline_and_its_parameters() {
+    let scenario = everything();
+    let said = codel::Config {
+        limit: Some(QueueLimit::Bytes(Bytes(1_000_000))),
+        target: Duration::from_millis(10),
+        interval: Duration::from_millis(200),
+    };
+    assert_eq!(scenario.links[3].forward.queue, Queue::CoDel(said));
+    assert_eq!(scenario.links[3].backward.queue, Queue::UNLIMITED);
+    let usual = Queue::CoDel(codel::Config::default());
+    assert_eq!([&scenario.links[4].forward.queue, &scenario.links[4].backward.queue], [&usual; 2]);
+}
+
+#[test]
+fn the_hash_covers_the_discipline_and_not_how_drop_tail_is_written() {
+    let hash = |queue: &str| {
+        let change = ("links.radio.queue".to_owned(), queue.to_owned());
+        Scenario::parse(include_str!("everything.toml"), "everything.toml", &[change]).unwrap().hash
+    };
+    assert_eq!(hash("100pkt"), hash("{discipline = \"drop-tail\", limit = \"100pkt\"}"));
+    let codel = hash("codel");
+    assert_eq!(codel, hash("{discipline = \"codel\", limit = \"1000pkt\"}"));
+    for other in ["1000pkt", "{discipline = \"codel\", target = \"6ms\"}"] {
+        assert_ne!(codel, hash(other), "{other}");
+    }
 }
 
 #[test]

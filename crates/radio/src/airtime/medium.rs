@@ -9,8 +9,8 @@
 use std::collections::VecDeque;
 
 use handfast_core::{Bytes, Instant, Stream};
+use handfast_net::Cause;
 use handfast_net::queue::{Discipline, Handle, Occupancy, PacketMeta, Verdict};
-use handfast_net::{Cause, Queue};
 
 use super::{Exchange, Physical, Rate};
 use crate::retries::{Attempt, Retries};
@@ -103,9 +103,9 @@ impl<H: Handle> Medium<H> {
         }
     }
 
-    /// Adds a lane. `random` is for a discipline that draws.
-    pub fn add(&mut self, lane: Lane, queue: &Queue, random: Stream) -> LaneId {
-        self.stations.push(Station { lane, queue: queue.build(random) });
+    /// Adds a lane and its queue.
+    pub fn add(&mut self, lane: Lane, queue: Box<dyn Discipline<H>>) -> LaneId {
+        self.stations.push(Station { lane, queue });
         self.stations.len() - 1
     }
 
@@ -272,137 +272,4 @@ impl<H: Handle> Medium<H> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use handfast_core::Duration;
-    use handfast_net::queue::Ecn;
-    use proptest::prelude::*;
-
-    fn medium(lanes: &[(bool, Rate)]) -> Medium<u32> {
-        let mut medium = Medium::new(Physical::G, Retries::default(), Stream::new(1, "medium"));
-        for &(downlink, rate) in lanes {
-            let lane = Lane { downlink, rate, attempt: Attempt::Clean };
-            medium.add(lane, &Queue::packets(50), Stream::new(1, "queue"));
-        }
-        medium
-    }
-
-    fn packet(handle: u32, size: u64) -> PacketMeta<u32> {
-        let (flow, ecn, enqueued_at) = (0, Ecn::NotEct, Instant::ZERO);
-        PacketMeta { handle, size: Bytes(size), flow, ecn, has_payload: true, enqueued_at }
-    }
-
-    fn served(medium: &mut Medium<u32>, now: Instant) -> Option<Served<u32>> {
-        medium.poll(now).map(|event| match event {
-            Event::Served(served) => served,
-            other => panic!("{other:?} under drop-tail"),
-        })
-    }
-
-    /// Serves all; the lanes in order, and when the last one was done.
-    fn drain(medium: &mut Medium<u32>) -> (Vec<LaneId>, Instant) {
-        let (mut order, mut last) = (Vec::new(), Instant::ZERO);
-        while let Some(deadline) = medium.deadline() {
-            assert!(deadline > last);
-            last = deadline;
-            order.push(served(medium, last).unwrap().lane);
-            assert_eq!(medium.poll(last), None);
-        }
-        (order, last)
-    }
-
-    #[test]
-    fn stations_and_the_access_point_take_turns_frame_by_frame() {
-        // Two stations that are sent to and one that sends.
-        let mut medium = medium(&[(true, Rate::Ofdm54), (true, Rate::Ofdm54), (false, Rate::Ofdm54)]);
-        for number in 0..4 {
-            for lane in 0..3 {
-                medium.enqueue(Instant::ZERO, lane, packet(number, 1_500)).unwrap();
-            }
-        }
-        let (order, last) = drain(&mut medium);
-        // The first frame goes before anybody else has one.
-        assert_eq!(order, [0, 1, 2, 0, 2, 1, 2, 0, 2, 1, 0, 1]);
-        assert_eq!(last, Instant::ZERO + Duration::from_micros(393) * 12);
-        assert!(medium.is_idle());
-    }
-
-    #[test]
-    fn a_slow_station_slows_all_of_them() {
-        // Heusse et al. 2003: turns are frames, not time.
-        let mut medium = medium(&[(false, Rate::Ofdm54), (false, Rate::Ofdm6)]);
-        for number in 0..40 {
-            medium.enqueue(Instant::ZERO, number as usize % 2, packet(number, 1_500)).unwrap();
-        }
-        let (order, last) = drain(&mut medium);
-        assert!(order.iter().enumerate().all(|(index, &lane)| lane == index % 2), "{order:?}");
-        let slow = Exchange::new(Physical::G, Rate::Ofdm6, Bytes(1_500)).attempt(0, true);
-        assert_eq!(last, Instant::ZERO + (Duration::from_micros(393) + slow) * 20);
-    }
-
-    #[test]
-    fn a_full_lane_takes_nothing_and_a_cleared_one_gives_back() {
-        let mut medium = medium(&[(true, Rate::Ofdm54), (false, Rate::Ofdm54)]);
-        for number in 0..50 {
-            assert_eq!(medium.enqueue(Instant::ZERO, 0, packet(number, 1_500)), Ok(()));
-        }
-        assert_eq!(medium.enqueue(Instant::ZERO, 0, packet(50, 1_500)), Err(Cause::QueueFull));
-        assert_eq!(medium.enqueue(Instant::ZERO, 7, packet(51, 1_500)), Err(Cause::QueueFull));
-        medium.enqueue(Instant::ZERO, 1, packet(60, 40)).unwrap();
-        assert_eq!(medium.held(0), Occupancy { packets: 50, bytes: Bytes(75_000) });
-        assert_eq!(medium.clear(0), (1..50).collect::<Vec<_>>());
-        let until = medium.deadline().unwrap();
-        let first = served(&mut medium, until).unwrap();
-        assert_eq!((first.handle, first.delivered), (0, false));
-        let until = medium.deadline().unwrap();
-        let second = served(&mut medium, until).unwrap();
-        assert_eq!((second.handle, second.delivered), (60, true));
-        assert!(medium.is_idle());
-    }
-
-    #[test]
-    fn a_bad_signal_costs_time_and_packets() {
-        let mut medium = medium(&[(true, Rate::Ofdm54)]);
-        medium.adapt(0, Rate::Ofdm54, Attempt::Frame(1.0));
-        medium.enqueue(Instant::ZERO, 0, packet(1, 1_500)).unwrap();
-        let until = medium.deadline().unwrap();
-        let exchange = Exchange::new(Physical::G, Rate::Ofdm54, Bytes(1_500));
-        assert_eq!(until, Instant::ZERO + exchange.attempts(7, false));
-        assert!(!served(&mut medium, until).unwrap().delivered);
-    }
-
-    proptest! {
-        #[test]
-        fn every_packet_comes_out_once_and_in_the_order_of_its_lane(
-            lanes in prop::collection::vec(prop::bool::ANY, 1..6),
-            steps in prop::collection::vec((0_usize..6, 0_u64..2_000, prop::bool::weighted(0.05)), 0..300),
-        ) {
-            let lanes: Vec<_> = lanes.into_iter().map(|downlink| (downlink, Rate::Ofdm24)).collect();
-            let mut medium = medium(&lanes);
-            let (mut now, mut out, mut given) = (Instant::ZERO, vec![Vec::new(); lanes.len()], vec![0; lanes.len()]);
-            for (number, (lane, micros, clear)) in (0..).zip(steps) {
-                let lane = lane % lanes.len();
-                if clear {
-                    given[lane] -= medium.clear(lane).len();
-                } else if medium.enqueue(now, lane, packet(number, 1_000)).is_ok() {
-                    given[lane] += 1;
-                }
-                now += Duration::from_micros(micros);
-                while let Some(served) = served(&mut medium, now) {
-                    out[served.lane].push(served.handle);
-                }
-                // No packet waits while the medium is idle.
-                let waiting: usize = (0..lanes.len()).map(|lane| medium.held(lane).packets).sum();
-                prop_assert_eq!(medium.is_idle(), waiting == 0);
-            }
-            while let Some(deadline) = medium.deadline() {
-                let served = served(&mut medium, deadline).unwrap();
-                out[served.lane].push(served.handle);
-            }
-            for (lane, served) in out.iter().enumerate() {
-                prop_assert_eq!(served.len(), given[lane], "lane {}", lane);
-                prop_assert!(served.is_sorted_by(|a, b| a < b), "lane {}: {:?}", lane, served);
-            }
-        }
-    }
-}
+mod tests;

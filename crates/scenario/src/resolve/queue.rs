@@ -1,6 +1,6 @@
 //! The queue of a link: which discipline, with which parameters.
 
-use handfast_document::{Checked, Located, Problem, Quantity};
+use handfast_document::{Checked, Located, Problem, Quantity, nearest};
 use handfast_net::Queue;
 use handfast_net::queue::Value;
 
@@ -44,12 +44,14 @@ fn set(queue: &mut Queue, (key, text): &Entry) -> Checked<()> {
     let word = key.value.as_str();
     let mut parameters = queue.config_mut().parameters();
     let Some(parameter) = parameters.iter_mut().find(|parameter| parameter.key == word) else {
-        let names = || [DISCIPLINE].into_iter().chain(parameters.iter().map(|parameter| parameter.key));
-        let known: Vec<_> = names().collect();
+        let keys = parameters.iter().map(|parameter| parameter.key);
+        let known: Vec<_> = [DISCIPLINE].into_iter().chain(keys).collect();
         let problem = Problem::at(key.span.clone(), format!("unknown key `{}`", word.escape_debug()));
-        return Err(problem
-            .expected(format!("expected one of: {}", known.join(", ")))
-            .nearest(word, names()));
+        let problem = problem.expected(format!("expected one of: {}", known.join(", ")));
+        return Err(match nearest(word, known.into_iter()) {
+            Some(name) => problem.help(format!("did you mean `{name}`?")),
+            None => problem,
+        });
     };
     read(&mut parameter.value, &text.value.0).map_err(|wrong| Problem::at(text.span.clone(), wrong))
 }

@@ -8,6 +8,7 @@ mod eln;
 mod impairments;
 mod news;
 mod plugin;
+mod queues;
 mod quick_start;
 mod roams;
 mod sdn;

@@ -8,7 +8,7 @@ use handfast_sim::series::{Collected, DType};
 use crate::support::{OUTAGE, bytes, result, scenario};
 
 /// A table's columns by name.
-fn columns(series: &Collected, table: &str) -> BTreeMap<&'static str, Vec<f64>> {
+pub(crate) fn columns(series: &Collected, table: &str) -> BTreeMap<&'static str, Vec<f64>> {
     let (_, columns) = series.tables().find(|(name, _)| *name == table).expect("the table");
     let number = |octets: &[u8], dtype| match dtype {
         DType::F32 => f64::from(f32::from_le_bytes(octets.try_into().unwrap())),

@@ -175,6 +175,45 @@ fn a_full_queue_loses_and_duplicates_are_frames_of_their_own() {
     assert_eq!((lanes.look(0, micros(20_000)).1.queue_full, lanes.frames.len()), (1, 0));
 }
 
+/// Segments of 1,000 bytes on the link, one a millisecond for 1.8 seconds, at half of that rate; how many were dropped, how many
+/// arrived marked, and at which millisecond the last arrived.
+fn overload(queue: Queue, traffic_class: u8) -> (u64, usize, u64) {
+    let rate = BitRate::from_bps(4_000_000);
+    let mut lanes = lanes(Direction { queue, rate, ..direction() }, &[]);
+    let mut frame = segment(960);
+    frame[15] = traffic_class;
+    let sum = u16::from_be_bytes([frame[24], frame[25]]) - u16::from(traffic_class);
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    for ms in 0..1_800 {
+        lanes.arrive(micros(ms * 1_000), 0, &frame);
+    }
+    lanes.advance(micros(10_000_000));
+    let counters = lanes.look(0, micros(10_000_000)).1;
+    let parse = |departure: &Departure| {
+        let bytes = lanes.frames.get(departure.handle).bytes.clone().into();
+        Packet::parse(LinkType::Ethernet, &bytes, Checksums::Verify).unwrap()
+    };
+    let marked = lanes.departures.iter().filter(|departure| parse(departure).traffic_class & 0b11 == 0b11);
+    let marked = marked.count();
+    let last = lanes.departures.last().unwrap().due.as_nanos() / 1_000_000;
+    assert_eq!((counters.queue_full, counters.marked), (0, marked as u64));
+    assert_eq!(lanes.departures.len() as u64 + counters.aqm, 1_800);
+    (counters.aqm, marked, last)
+}
+
+#[test]
+fn a_discipline_drops_or_marks_frames() {
+    let codel = || Queue::named("codel").unwrap();
+    // Nobody slows down: each of the 1,800 takes 2 ms.
+    assert_eq!(overload(Queue::UNLIMITED, 0), (0, 0, 3_610));
+    let (dropped, marked, last) = overload(codel(), 0);
+    assert!((20..300).contains(&dropped) && marked == 0, "{dropped} {marked}");
+    assert_eq!(last, 3_610 - 2 * dropped);
+    // ECT(0): some are marked, and all arrive.
+    let (dropped, marked, last) = overload(codel(), 0b10);
+    assert!(dropped == 0 && (20..900).contains(&marked) && last == 3_610, "{dropped} {marked} {last}");
+}
+
 /// Milliseconds and channel of all that has come out.
 fn came(lanes: &Lanes) -> Vec<(u64, ChannelId)> {
     let mut all: Vec<_> =
