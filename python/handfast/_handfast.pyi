@@ -159,5 +159,8 @@ def profiles() -> list[tuple[str, str]]:
 def agents() -> list[tuple[str, str]]:
     """Every kind of agent built in: its name and one line about it."""
 
+def disciplines() -> list[tuple[str, str]]:
+    """Every queue discipline: its name and one line about it."""
+
 def document(runs: Sequence[str]) -> str:
     """The versioned document around run objects."""

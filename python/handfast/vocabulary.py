@@ -1,4 +1,4 @@
-"""What there is to start from: shipped scenarios, TCP profiles, agents, papers."""
+"""What there is to start from: shipped scenarios, TCP profiles, agents, queue disciplines, papers."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ class Vocabulary:
     """The TCPs that a scheme's `sender` and `receiver` name."""
     agents: list[Word]
     """The kinds of help in the path."""
+    disciplines: list[Word]
+    """The disciplines that a link's `queue` names."""
     papers: list[Word]
     """What `handfast reproduce` takes."""
 
@@ -51,5 +53,6 @@ def vocabulary() -> Vocabulary:
         [Shipped(path.stem, path, one.description, one.schemes) for path, one in loaded],
         [Word(*profile) for profile in _handfast.profiles()],
         [Word(*agent) for agent in _handfast.agents()],
+        [Word(*discipline) for discipline in _handfast.disciplines()],
         [Word(key, reproduce.load(key).claims.title) for key in reproduce.known()],
     )

@@ -21,6 +21,7 @@ def test_list(handfast: Command) -> None:
     assert {*SCHEMES, "linux"} <= {profile["name"] for profile in found["profiles"]}
     assert [agent["name"] for agent in found["agents"]] == ["sdn", "snoop", "eln", "vho", "quick-start"]
     assert all(agent["description"] for agent in found["agents"])
+    assert [discipline["name"] for discipline in found["disciplines"]] == ["drop-tail", "codel"]
     shown = handfast("list").stdout
     assert all(name in shown for name in ("wifi-outage", "newreno", "agents", "snoop"))
 

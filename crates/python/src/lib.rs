@@ -59,6 +59,13 @@ mod _handfast {
         handfast_scenario::AGENT_KINDS.to_vec()
     }
 
+    /// Every queue discipline: its name and one line about it.
+    #[pyfunction]
+    fn disciplines() -> Vec<(&'static str, &'static str)> {
+        let all = handfast_scenario::Queue::all();
+        all.iter().map(|queue| (queue.config().name(), queue.config().about())).collect()
+    }
+
     /// The versioned document around run objects.
     #[pyfunction]
     fn document(runs: Vec<String>) -> PyResult<String> {

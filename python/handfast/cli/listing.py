@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def listing(json: options.JsonOption = False) -> None:
-    """List the shipped scenarios with their schemes, the TCP profiles, the agents, and the papers.
+    """List shipped scenarios with their schemes, TCP profiles, agents, queue disciplines, and papers.
 
     \b
     handfast list
