@@ -17,6 +17,7 @@ mod rate_sample;
 mod reno;
 mod request;
 mod sample;
+mod vegas;
 mod veno;
 mod window;
 
@@ -158,4 +159,5 @@ registry! {
     LinuxCubic, linux_cubic::LinuxCubic, "linux-cubic", Some("cubic"), "the kernel's CUBIC, in its integer arithmetic";
     Linux26Cubic, linux_26_cubic::Linux26Cubic, "linux-2.6-cubic", None, "that of Linux 2.6.22, which ns-2 runs: it counts acknowledgements";
     Veno, veno::Veno, "veno", None, "TCP Veno: a fifth less on losses while little is queued";
+    Vegas, vegas::Vegas, "vegas", None, "TCP Vegas: two to four segments in the queue, paced";
 }
