@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use handfast_core::{Bytes, Duration};
 use handfast_scenario::Scheme;
-use handfast_tcp::{Config, CongestionControl, Frto, InitialWindow, Nagle, profile};
+use handfast_tcp::{Config, Frto, InitialWindow, Nagle, profile};
 
 /// Profiles that are the kernel itself in the lab.
 const KERNEL_PROFILES: [&str; 3] = ["linux", "linux-reno", "rto-max"];
@@ -63,15 +63,11 @@ fn end(config: &Arc<Config>, name: &str) -> Result<Settings, String> {
     if let Some(key) = beyond_the_kernel(config, &base) {
         return Err(format!("no setting of the kernel stands for `{key}`"));
     }
-    let congestion_control = match config.congestion_control {
-        CongestionControl::Reno | CongestionControl::LinuxReno => "reno",
-        CongestionControl::Cubic | CongestionControl::LinuxCubic => "cubic",
-        CongestionControl::Linux26Cubic => {
-            return Err("no kernel of the lab has the CUBIC of Linux 2.6.22".to_owned());
-        }
-        CongestionControl::Veno => {
-            return Err("no kernel of the lab is asked for Veno: not every one has it".to_owned());
-        }
+    let Some(congestion_control) = config.congestion_control.kernel() else {
+        let word = config.congestion_control.word();
+        return Err(format!(
+            "not every kernel has the congestion control `{word}`, so the lab does not run it"
+        ));
     };
     let mut settings = Settings {
         congestion_control,

@@ -181,7 +181,7 @@ pub(crate) struct Departure {
     pub(crate) srtt: Duration,
     /// One past its last octet.
     pub(crate) end: u64,
-    /// Bytes of its IP packet.
+    /// Its octets, as cwnd counts them.
     pub(crate) size: Bytes,
     /// Nothing is in flight.
     pub(crate) idle: bool,

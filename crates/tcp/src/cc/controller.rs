@@ -105,7 +105,7 @@ pub(crate) trait Controller: Copy {
         window.apply(request);
     }
 
-    /// The rate at which segments leave, headers included; [`None`]: as the windows let them.
+    /// The rate at which octets leave, as cwnd counts them; [`None`]: as the windows let them.
     fn pacing_rate(&self, _window: &Window, _srtt: Duration) -> Option<BitRate> {
         None
     }

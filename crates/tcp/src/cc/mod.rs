@@ -17,6 +17,7 @@ mod rate_sample;
 mod reno;
 mod request;
 mod sample;
+mod vegas;
 mod veno;
 mod window;
 
@@ -34,7 +35,7 @@ pub(crate) use window::Window;
 /// From one line an algorithm all that there is to say of it: what configurations and scenario files call it, and how calls
 /// find it without an allocation a connection.
 macro_rules! registry {
-    ($($name:ident, $controller:ty, $word:literal, $what:literal;)*) => {
+    ($($name:ident, $controller:ty, $word:literal, $kernel:expr, $what:literal;)*) => {
         /// A congestion control algorithm.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum CongestionControl {
@@ -44,6 +45,20 @@ macro_rules! registry {
         impl CongestionControl {
             /// All of them: what scenario files call each, and what it is.
             pub const WORDS: &'static [(&'static str, Self, &'static str)] = &[$(($word, Self::$name, $what)),*];
+
+            /// What scenario files call it.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)*
+                }
+            }
+
+            /// The module of Linux that stands for it where hosts are real; [`None`]: none, or not on every kernel.
+            pub const fn kernel(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$name => $kernel,)*
+                }
+            }
         }
 
         /// An algorithm at work.
@@ -135,12 +150,14 @@ macro_rules! registry {
     };
 }
 
-// The registry: one line an algorithm.
+// The registry: one line an algorithm. The name, the controller, its word in scenario files, the module of Linux that stands for it
+// in the lab, and what it is.
 registry! {
-    Reno, reno::Reno, "reno", "RFC 5681: slow start and linear increase, half the flight on loss";
-    Cubic, cubic::Cubic, "cubic", "RFC 9438";
-    LinuxReno, linux_reno::LinuxReno, "linux-reno", "the kernel's Reno, which counts acknowledged segments";
-    LinuxCubic, linux_cubic::LinuxCubic, "linux-cubic", "the kernel's CUBIC, in its integer arithmetic";
-    Linux26Cubic, linux_26_cubic::Linux26Cubic, "linux-2.6-cubic", "that of Linux 2.6.22, which ns-2 runs: it counts acknowledgements";
-    Veno, veno::Veno, "veno", "TCP Veno: a fifth less on losses while little is queued";
+    Reno, reno::Reno, "reno", Some("reno"), "RFC 5681: slow start and linear increase, half the flight on loss";
+    Cubic, cubic::Cubic, "cubic", Some("cubic"), "RFC 9438";
+    LinuxReno, linux_reno::LinuxReno, "linux-reno", Some("reno"), "the kernel's Reno, which counts acknowledged segments";
+    LinuxCubic, linux_cubic::LinuxCubic, "linux-cubic", Some("cubic"), "the kernel's CUBIC, in its integer arithmetic";
+    Linux26Cubic, linux_26_cubic::Linux26Cubic, "linux-2.6-cubic", None, "that of Linux 2.6.22, which ns-2 runs: it counts acknowledgements";
+    Veno, veno::Veno, "veno", None, "TCP Veno: a fifth less on losses while little is queued";
+    Vegas, vegas::Vegas, "vegas", None, "TCP Vegas: two to four segments in the queue, paced";
 }

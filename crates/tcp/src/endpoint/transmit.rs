@@ -368,14 +368,9 @@ impl Endpoint {
     /// The congestion control measures or paces what leaves; SND.MAX is still what it was.
     #[cold]
     fn note_departure(&mut self, now: Instant, piece: Piece, end: u64) {
-        let headers = self.packet() - self.tx.window.smss;
         let tx = &mut self.tx;
-        let departure = Departure {
-            srtt: tx.rtt.srtt(),
-            end,
-            size: Bytes(headers + (end - piece.start)),
-            idle: tx.una == tx.max,
-        };
+        let departure =
+            Departure { srtt: tx.rtt.srtt(), end, size: Bytes(end - piece.start), idle: tx.una == tx.max };
         tx.cc.on_sent(now, &tx.window, &departure);
     }
 

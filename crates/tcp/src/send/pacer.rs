@@ -23,7 +23,7 @@ impl Pacer {
         self.due
     }
 
-    /// A segment of `size` bytes leaves, headers included; the next may when that takes at `rate`.
+    /// A segment of `size` bytes leaves; the next may once that has taken its time at `rate`.
     pub(crate) fn sent(&mut self, now: Instant, rate: BitRate, size: Bytes) -> Instant {
         if now > self.due {
             self.early = 0;

@@ -20,6 +20,7 @@ mod laws;
 mod linux;
 mod losses;
 mod nagle;
+mod pacing;
 mod probes;
 mod quick_acks;
 mod quick_start;
