@@ -150,7 +150,7 @@ impl Daemon {
         serde_json::from_str(&answer).unwrap()
     }
 
-    pub(crate) fn news(&self, event: &str, ap: &str, epoch: u64) {
+    pub(crate) fn station_event(&self, event: &str, ap: &str, epoch: u64) {
         let line = format!(
             r#"{{"event": "{event}", "station": "02:00:0a:00:00:05", "ap": "{ap}", "epoch": {epoch}}}"#
         );
