@@ -5,6 +5,7 @@
 //! time. Parallelism is across runs only.
 
 mod advertisements;
+mod agents;
 mod air;
 mod app;
 mod build;
@@ -37,6 +38,7 @@ mod tally;
 mod tandem;
 mod wheel;
 
+pub use agents::sdn::{ControlChannel, ControlPlane, Departure};
 pub use control::{Options, RunError};
 pub use handfast_measure::Control;
 pub use handfast_measure::result::{

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use handfast_assist::sdn::{self, AccessPoint, ApId, Channel, Config, ControlPlane, Departure, Notice, What};
+use handfast_assist::sdn::{self, AccessPoint, ApId, Config, Notice, What};
 use handfast_core::{Duration, Instant};
 use handfast_measure::address::{mac_of, node_of};
 use handfast_measure::association::{Associations, News};
@@ -13,6 +13,7 @@ use handfast_scenario::{LinkId, NodeId, Release, Scenario, Sdn, SdnPolicy};
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::{Ethernet, Packet};
 
+use crate::agents::sdn::{ControlChannel, ControlPlane, Departure};
 use crate::low_ack::LowAcks;
 use crate::network::{NO_CHANNEL, Network};
 use crate::packets::Passing;
@@ -62,7 +63,7 @@ impl Control {
             SwitchSetup::new(datapath_of(node), numbers)
         };
         let switches = fabric.switches.iter().map(setup);
-        let channel = Channel { delay: agent.control_delay, rate: Some(agent.control_rate) };
+        let channel = ControlChannel { delay: agent.control_delay, rate: Some(agent.control_rate) };
         let mut plane = ControlPlane::new(Instant::ZERO, config(agent, fabric), switches, channel);
         for News { at, station, ap, epoch, began } in associations.news(agent.notification, agent.news) {
             let Some(number) = fabric.number_of(ap) else { continue };

@@ -1,15 +1,17 @@
-//! The controller, its switches, and the channels between them, as one machine in virtual time.
+//! The controller, its switches, and the control channels between them, as one machine in virtual time.
 
 use std::collections::BTreeMap;
 
+use handfast_assist::sdn::{Config, ConnId, Controller, Notice, Outbox, Output, Record, What};
 use handfast_core::Instant;
 use handfast_net::{Switch, SwitchOutbox, SwitchOutput, SwitchPass, SwitchSetup};
 use handfast_wire::Packet;
-use handfast_wire::openflow::{Action, Body, FlowMod, FlowModCommand, Instruction, Match, Message, PortNo};
+use handfast_wire::openflow::{
+    ANY_GROUP, Action, Body, FlowMod, FlowModCommand, FlowModFlags, Instruction, Match, Message, NO_BUFFER,
+    PortNo,
+};
 
-use super::channel::Lane;
-use super::rules::removal;
-use super::{Channel, Config, ConnId, Controller, Notice, Outbox, Output, Record, What};
+use super::control_channel::{ControlChannel, Direction};
 
 /// A packet that leaves a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,9 +24,9 @@ pub enum Departure {
     Dropped(Packet),
 }
 
-/// A message under way.
+/// A message in flight.
 #[derive(Debug)]
-enum Parcel {
+enum InFlight {
     Up(ConnId, Message),
     Down(ConnId, Message),
 }
@@ -33,8 +35,8 @@ enum Parcel {
 #[derive(Debug)]
 struct Connection {
     id: ConnId,
-    up: Lane,
-    down: Lane,
+    up: Direction,
+    down: Direction,
 }
 
 /// A controller and its switches.
@@ -44,19 +46,19 @@ pub struct ControlPlane {
     /// For each switch its connection, if it stands.
     connections: Vec<Option<Connection>>,
     last: u64,
-    channel: Channel,
+    channel: ControlChannel,
     /// By arrival, and at equal times in the order of sending.
-    under_way: BTreeMap<(Instant, u64), Parcel>,
+    in_flight: BTreeMap<(Instant, u64), InFlight>,
     sent: u64,
     scratch: Vec<u8>,
-    /// At one moment what access points have counted comes before what it is about.
+    /// By time; at equal times the counters of access points come before the events that they belong to.
     notices: BTreeMap<(Instant, bool, u64), Notice>,
     announced: u64,
     for_controller: Outbox,
     for_switch: SwitchOutbox,
     records: Vec<(Instant, Record)>,
     departures: Vec<(usize, Departure)>,
-    /// When something is due: most packets pass a switch without changing that, and there may be many switches to ask.
+    /// When something is due. Kept, since most packets pass a switch without changing it, and many switches would be asked.
     wake: Option<Instant>,
 }
 
@@ -66,7 +68,7 @@ impl ControlPlane {
         now: Instant,
         config: Config,
         switches: impl IntoIterator<Item = SwitchSetup>,
-        channel: impl Into<Channel>,
+        channel: impl Into<ControlChannel>,
     ) -> Self {
         let switches: Vec<Switch> = switches.into_iter().map(Switch::new).collect();
         let mut this = Self {
@@ -75,7 +77,7 @@ impl ControlPlane {
             switches,
             last: 0,
             channel: channel.into(),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             sent: 0,
             scratch: Vec::new(),
             notices: BTreeMap::new(),
@@ -92,7 +94,7 @@ impl ControlPlane {
             let message = Message { xid: 0, body: normal() };
             this.switches[switch].on_message(now, &message, &mut this.for_switch);
         }
-        this.look();
+        this.update_wake();
         this
     }
 
@@ -121,7 +123,7 @@ impl ControlPlane {
         self.announced += 1;
         let event = !matches!(notice.what, What::Delivered(_));
         self.notices.insert((at, event, self.announced), notice);
-        self.look();
+        self.update_wake();
     }
 
     /// A packet came in at a switch. It has its Ethernet header.
@@ -129,7 +131,7 @@ impl ControlPlane {
         self.switches[switch].on_packet(now, in_port, packet, &mut self.for_switch);
         let told = self.collect(now, switch);
         if told || self.wake.is_some_and(|due| due <= now) {
-            self.settle(now);
+            self.run_due(now);
         }
     }
 
@@ -150,7 +152,7 @@ impl ControlPlane {
 
     /// The deadline has come; afterwards it is in the future.
     pub fn on_timer(&mut self, now: Instant) {
-        self.settle(now);
+        self.run_due(now);
     }
 
     /// When [`ControlPlane::on_timer`] is due.
@@ -158,11 +160,11 @@ impl ControlPlane {
         self.wake
     }
 
-    fn look(&mut self) {
-        let parcel = self.under_way.first_key_value().map(|(&(due, _), _)| due);
+    fn update_wake(&mut self) {
+        let message = self.in_flight.first_key_value().map(|(&(due, _), _)| due);
         let notice = self.notices.first_key_value().map(|(&(due, ..), _)| due);
         let switches = self.switches.iter().filter_map(Switch::deadline);
-        self.wake = [parcel, notice, self.controller.deadline()].into_iter().flatten().chain(switches).min();
+        self.wake = [message, notice, self.controller.deadline()].into_iter().flatten().chain(switches).min();
     }
 
     /// A switch connects (again).
@@ -170,23 +172,23 @@ impl ControlPlane {
         self.cut(now, switch);
         self.last += 1;
         let conn = ConnId(self.last);
-        let [up, down] = [Lane::new(self.channel); 2];
+        let [up, down] = [Direction::new(self.channel); 2];
         self.connections[switch] = Some(Connection { id: conn, up, down });
         self.switches[switch].connected(now, &mut self.for_switch);
         self.controller.connected(now, conn, &mut self.for_controller);
         self.collect(now, switch);
         self.hand_out(now);
-        self.look();
+        self.update_wake();
     }
 
-    /// A switch's connection breaks: what is under way on it is lost, and both ends know at once.
+    /// A switch's connection breaks: messages in flight on it are lost, and both ends know at once.
     pub fn cut(&mut self, now: Instant, switch: usize) {
         let Some(connection) = self.connections[switch].take() else { return };
         self.switches[switch].connection_lost(now, &mut self.for_switch);
         self.controller.disconnected(connection.id, &mut self.for_controller);
         self.collect(now, switch);
         self.hand_out(now);
-        self.look();
+        self.update_wake();
     }
 
     /// The controller dies without a word, and another one takes its place that knows nothing.
@@ -205,16 +207,15 @@ impl ControlPlane {
     pub fn end(&mut self, now: Instant) {
         self.controller.shut_down(&mut self.for_controller);
         self.hand_out(now);
-        self.look();
-        self.look();
+        self.update_wake();
     }
 
     /// Does all that is due, in order of time and, at equal times, messages first.
-    fn settle(&mut self, now: Instant) {
+    fn run_due(&mut self, now: Instant) {
         loop {
-            if let Some(parcel) = self.under_way.first_entry().filter(|entry| entry.key().0 <= now) {
-                let parcel = parcel.remove();
-                self.deliver(now, parcel);
+            if let Some(message) = self.in_flight.first_entry().filter(|entry| entry.key().0 <= now) {
+                let message = message.remove();
+                self.deliver(now, message);
             } else if let Some(notice) = self.notices.first_entry().filter(|entry| entry.key().0 <= now) {
                 let notice = notice.remove();
                 self.controller.on_notice(now, notice, &mut self.for_controller);
@@ -226,21 +227,21 @@ impl ControlPlane {
                 self.switches[switch].on_timer(now, &mut self.for_switch);
                 self.collect(now, switch);
             } else {
-                return self.look();
+                return self.update_wake();
             }
             self.hand_out(now);
         }
     }
 
-    fn deliver(&mut self, now: Instant, parcel: Parcel) {
-        let (Parcel::Up(conn, _) | Parcel::Down(conn, _)) = parcel;
+    fn deliver(&mut self, now: Instant, message: InFlight) {
+        let (InFlight::Up(conn, _) | InFlight::Down(conn, _)) = message;
         // Otherwise its connection is gone.
         let Some(switch) = self.switch_of(conn) else { return };
-        match parcel {
-            Parcel::Up(conn, message) => {
+        match message {
+            InFlight::Up(conn, message) => {
                 self.controller.on_message(now, conn, message, &mut self.for_controller);
             }
-            Parcel::Down(_, message) => {
+            InFlight::Down(_, message) => {
                 self.switches[switch].on_message(now, &message, &mut self.for_switch);
                 self.collect(now, switch);
             }
@@ -253,14 +254,14 @@ impl ControlPlane {
 
     /// Takes what a switch has put out. Whether a message was among it.
     fn collect(&mut self, now: Instant, switch: usize) -> bool {
-        let under_way = self.under_way.len();
+        let in_flight = self.in_flight.len();
         for output in self.for_switch.drain() {
             let departure = match output {
                 SwitchOutput::Message(message) => {
                     if let Some(connection) = &mut self.connections[switch] {
                         let due = connection.up.send(now, &message, &mut self.scratch);
                         self.sent += 1;
-                        self.under_way.insert((due, self.sent), Parcel::Up(connection.id, message));
+                        self.in_flight.insert((due, self.sent), InFlight::Up(connection.id, message));
                     }
                     continue;
                 }
@@ -270,7 +271,7 @@ impl ControlPlane {
             };
             self.departures.push((switch, departure));
         }
-        self.under_way.len() > under_way
+        self.in_flight.len() > in_flight
     }
 
     /// Takes what the controller has put out.
@@ -283,7 +284,7 @@ impl ControlPlane {
                     if let Some(connection) = to {
                         let due = connection.down.send(now, &message, &mut self.scratch);
                         self.sent += 1;
-                        self.under_way.insert((due, self.sent), Parcel::Down(conn, message));
+                        self.in_flight.insert((due, self.sent), InFlight::Down(conn, message));
                     }
                 }
                 Output::Close(conn) => closed.push(conn),
@@ -308,7 +309,15 @@ fn normal() -> Body {
         table_id: 0,
         cookie: 0,
         cookie_mask: 0,
+        idle_timeout: 0,
+        hard_timeout: 0,
+        priority: 0,
+        buffer_id: NO_BUFFER,
+        // Only deletes look at these.
+        out_port: PortNo::ANY,
+        out_group: ANY_GROUP,
+        flags: FlowModFlags::default(),
+        matches: Match::default(),
         instructions: vec![Instruction::ApplyActions(vec![action])],
-        ..removal(Match::default())
     })
 }

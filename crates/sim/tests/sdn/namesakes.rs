@@ -1,6 +1,7 @@
 //! One address in two VLANs: two stations, of which neither is told of what happens to the other.
 
-use handfast_assist::sdn::{ApId, Config, Departure, Notice, Policy, Record, Steering, Unhelped, What};
+use handfast_assist::sdn::{ApId, Config, Notice, Policy, Record, Steering, Unhelped, What};
+use handfast_sim::Departure;
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Ethernet, Packet, Vlan};
 

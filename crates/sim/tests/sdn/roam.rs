@@ -1,8 +1,9 @@
 //! A roam, rule by rule.
 
-use handfast_assist::sdn::{ApId, Channel, Departure, Ignored, Mode, Notice, Policy, Record, Release, What};
+use handfast_assist::sdn::{ApId, Ignored, Mode, Notice, Policy, Record, Release, What};
 use handfast_core::{BitRate, Bytes, Instant, SeqNum};
 use handfast_net::SwitchSetup;
+use handfast_sim::{ControlChannel, Departure};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Payload};
 
@@ -92,7 +93,7 @@ fn unpaced_all_leaves_at_once() {
 fn a_channel_takes_its_time_for_a_message_s_bytes() {
     // A packet-out of 1,054 bytes is 1,094: 24 before its actions, 16 for one, no padding. At 8.752 Mbit/s that is 1 ms.
     let config = config(Policy::Spurious, Release::Unpaced);
-    let channel = Channel { delay: ms(1), rate: Some(BitRate::from_bps(8_752_000)) };
+    let channel = ControlChannel { delay: ms(1), rate: Some(BitRate::from_bps(8_752_000)) };
     let mut world = World::by(config, channel, ms(3));
     world.tell(0, 1, What::Associated);
     world.wait(ms(10));
@@ -316,7 +317,7 @@ fn the_way_is_renewed_before_its_timeout() {
 fn a_switch_without_a_part_in_the_network_is_left_alone() {
     let setup = SwitchSetup::new(DATAPATH + 1, []);
     let config = config(Policy::Spurious, paced());
-    let mut plane = handfast_assist::sdn::ControlPlane::new(Instant::ZERO, config, [setup], ms(0));
+    let mut plane = handfast_sim::ControlPlane::new(Instant::ZERO, config, [setup], ms(0));
     plane.on_timer(Instant::ZERO);
     let unknown = Record::SwitchUnknown { datapath_id: DATAPATH + 1 };
     assert!(plane.records().iter().any(|(_, record)| *record == unknown));

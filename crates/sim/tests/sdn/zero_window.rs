@@ -1,7 +1,8 @@
 //! The zero-window scheme ([sdn] §3.1), rule by rule.
 
-use handfast_assist::sdn::{Counters, Departure, Policy, What};
+use handfast_assist::sdn::{Counters, Policy, What};
 use handfast_core::{Bytes, SeqNum};
+use handfast_sim::Departure;
 use handfast_wire::Body;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 

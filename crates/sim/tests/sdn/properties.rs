@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use handfast_assist::sdn::{Config, Departure, Policy, Record, Release, What};
+use handfast_assist::sdn::{Config, Policy, Record, Release, What};
 use handfast_core::{Bytes, Duration, Instant};
+use handfast_sim::Departure;
 use handfast_wire::Body;
 use handfast_wire::tcp::{Flags, Segment};
 use proptest::collection::vec;

@@ -1,7 +1,8 @@
 //! What fails, and what becomes of the traffic then.
 
-use handfast_assist::sdn::{Departure, Policy, Record, What};
+use handfast_assist::sdn::{Policy, Record, What};
 use handfast_core::Bytes;
+use handfast_sim::Departure;
 
 use crate::world::{AP, World, config, ms, paced};
 

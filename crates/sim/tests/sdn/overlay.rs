@@ -1,9 +1,8 @@
 //! The controller as an overlay: the switch's own rules lead, and entries divert TCP only while a station is away or its
 //! release runs.
 
-use handfast_assist::sdn::{
-    Config, Departure, NotTcp, Policy, Record, Steering, TableUse, Treatment, Unhelped, What,
-};
+use handfast_assist::sdn::{Config, NotTcp, Policy, Record, Steering, TableUse, Treatment, Unhelped, What};
+use handfast_sim::Departure;
 use handfast_wire::openflow::PortNo;
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Ethernet, Packet, Payload};

@@ -1,10 +1,9 @@
 //! Roams from one switch to another: where what is held goes in.
 
-use handfast_assist::sdn::{
-    AccessPoint, ApId, Config, ControlPlane, Departure, Fabric, Notice, Policy, Release, Steering, What,
-};
+use handfast_assist::sdn::{AccessPoint, ApId, Config, Fabric, Notice, Policy, Release, Steering, What};
 use handfast_core::{BitRate, Bytes, Duration, Instant, SeqNum};
 use handfast_net::SwitchSetup;
+use handfast_sim::{ControlPlane, Departure};
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Ethernet, Packet};

@@ -3,40 +3,19 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use handfast_assist::sdn::{
-    AccessPoint, ApId, Channel, Config, ControlPlane, Departure, Fabric, Notice, Policy, Record, Release,
-    What,
-};
-use handfast_core::{BitRate, Bytes, Duration, Instant, SeqNum};
+use handfast_assist::sdn::{ApId, Config, Notice, Record, What};
+use handfast_core::{Duration, Instant, SeqNum};
 use handfast_net::SwitchSetup;
+use handfast_sim::{ControlChannel, ControlPlane, Departure};
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use handfast_wire::{Body, Ethernet, Packet, Payload};
 
-pub(crate) const DATAPATH: u64 = 0x5151;
-pub(crate) const STATION: EthAddr = [2, 0, 10, 0, 0, 5];
-const SOURCE: EthAddr = [2, 0, 10, 0, 0, 1];
-/// Port of the wired side, and of each access point.
-pub(crate) const WIRED: PortNo = PortNo(1);
-pub(crate) const AP: [PortNo; 2] = [PortNo(2), PortNo(3)];
+pub(crate) use crate::config::{AP, DATAPATH, STATION, WIRED, config, paced};
 
+const SOURCE: EthAddr = [2, 0, 10, 0, 0, 1];
 pub(crate) fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
-}
-
-pub(crate) fn fabric() -> Fabric {
-    let access_points = AP
-        .map(|port| AccessPoint { datapath_id: DATAPATH, port, rate: None, vlan: None, uplink: None })
-        .to_vec();
-    Fabric { access_points, ..Fabric::default() }
-}
-
-pub(crate) fn paced() -> Release {
-    Release::Paced { rate: BitRate::from_bps(20_000_000), burst: Bytes(0) }
-}
-
-pub(crate) fn config(policy: Policy, release: Release) -> Config {
-    Config::new(policy, release, fabric())
 }
 
 /// A packet that left the switch.
@@ -85,7 +64,7 @@ impl World {
     }
 
     /// With a channel that greetings pass in so much time.
-    pub(crate) fn by(config: Config, channel: Channel, greetings: Duration) -> Self {
+    pub(crate) fn by(config: Config, channel: ControlChannel, greetings: Duration) -> Self {
         let setup = SwitchSetup::new(DATAPATH, [WIRED, AP[0], AP[1]]);
         let plane = ControlPlane::new(Instant::ZERO, config, [setup], channel);
         let (sent, sent_at, left, records) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

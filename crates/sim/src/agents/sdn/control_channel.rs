@@ -1,11 +1,11 @@
-//! The way between a controller and a switch, in virtual time.
+//! The control channel between a controller and a switch, in virtual time.
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 use handfast_wire::openflow::Message;
 
-/// What a control channel is like. It loses nothing and keeps the order.
+/// A control channel. It loses nothing and keeps the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Channel {
+pub struct ControlChannel {
     /// One way, beside the time that a message's bytes take.
     pub delay: Duration,
     /// How fast each direction carries messages, a switch's and a controller's work on them included; [`None`]: they take no
@@ -13,27 +13,27 @@ pub struct Channel {
     pub rate: Option<BitRate>,
 }
 
-impl From<Duration> for Channel {
+impl From<Duration> for ControlChannel {
     fn from(delay: Duration) -> Self {
         Self { delay, rate: None }
     }
 }
 
-/// One direction of a channel: from when it is free.
+/// One direction of a channel, and when it is free.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lane {
-    channel: Channel,
+pub(super) struct Direction {
+    channel: ControlChannel,
     free: Instant,
 }
 
-impl Lane {
-    pub(super) fn new(channel: Channel) -> Self {
+impl Direction {
+    pub(super) fn new(channel: ControlChannel) -> Self {
         Self { channel, free: Instant::ZERO }
     }
 
     /// When a message that is sent `now` arrives.
     pub(super) fn send(&mut self, now: Instant, message: &Message, scratch: &mut Vec<u8>) -> Instant {
-        let Channel { delay, rate } = self.channel;
+        let ControlChannel { delay, rate } = self.channel;
         let took = rate.and_then(|rate| rate.serialisation(length(message, scratch)));
         self.free = self.free.max(now) + took.map_or(Duration::ZERO, |(took, _)| took);
         self.free + delay
@@ -42,7 +42,7 @@ impl Lane {
 
 fn length(message: &Message, scratch: &mut Vec<u8>) -> Bytes {
     scratch.clear();
-    // What cannot be emitted is not sent by anybody; here it takes no time.
+    // No controller and no switch sends what cannot be emitted; here it takes no time.
     let emitted = message.emit(scratch);
     Bytes(emitted.map_or(0, |()| scratch.len() as u64))
 }

@@ -1,0 +1,3 @@
+//! Agents in virtual time, a folder a system.
+
+pub(crate) mod sdn;
