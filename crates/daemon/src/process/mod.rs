@@ -4,38 +4,26 @@
 mod ask;
 mod check;
 mod command_line;
+mod config_file;
 pub(crate) mod descriptors;
 pub(crate) mod log;
 mod main_loop;
+mod port;
 mod reload;
 mod signals;
 mod switched_off;
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
 
 pub(crate) use ask::ask;
 pub(crate) use command_line::{FileOption, parsed, read, say};
 pub use command_line::{Tool, main};
+pub use config_file::ConfigFile;
+pub(crate) use config_file::parse;
 pub use log::{Level, Log};
+pub(crate) use port::port_obstacle;
 pub(crate) use reload::{log_changes, reread};
-
-/// The configuration file as it was read.
-#[derive(Clone, Debug)]
-pub struct ConfigFile {
-    /// Where it is.
-    pub path: PathBuf,
-    /// What it said.
-    pub text: String,
-}
-
-impl ConfigFile {
-    /// What errors call it.
-    pub fn name(&self) -> String {
-        self.path.display().to_string()
-    }
-}
 
 /// A system call failed.
 #[derive(Debug)]

@@ -35,7 +35,7 @@ impl Adapter {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // What ends one connection before it is taken is no trouble of the next.
+                // What ends one connection before it is taken does not concern the next.
                 Err(error)
                     if matches!(
                         error.kind(),

@@ -9,15 +9,13 @@ use std::path::PathBuf;
 
 use handfast_assist::sdn;
 use handfast_core::{Bytes, Duration};
-use handfast_document::{DocumentError, Problem, Source, path_at, problem};
+use handfast_document::{Checked, DocumentError, problem};
 use serde::Deserialize;
+use toml::Spanned;
 use toml::de::DeTable;
 
 pub use crate::process::Level;
 use crate::services::named_tables;
-
-/// The longest file that is read.
-const LONGEST: usize = 1 << 20;
 
 /// A configuration that is right.
 #[derive(Clone, Debug)]
@@ -46,12 +44,7 @@ impl Settings {
     /// # Errors
     /// The first thing that is wrong, with its line.
     pub fn parse(text: &str, name: &str) -> Result<Self, DocumentError> {
-        let source = Source::new(name, text, &[]);
-        read(text).map_err(|problem| {
-            let key = DeTable::parse(text)
-                .map_or_else(|_| String::new(), |root| path_at(root.get_ref(), problem.span.start));
-            problem.render(&source, key)
-        })
+        crate::process::parse(text, name, read)
     }
 
     /// Switched off, it only observes, whatever the file says.
@@ -67,15 +60,11 @@ impl Settings {
     }
 }
 
-fn read(text: &str) -> Result<Settings, Problem> {
-    if text.len() > LONGEST {
-        return Err(Problem::at(0..0, format!("the file is longer than {LONGEST} bytes")));
-    }
-    let mut table = DeTable::parse(text).map_err(|error| problem(&error, &[]))?;
+fn read(mut document: Spanned<DeTable<'_>>) -> Checked<Settings> {
     // Tables of other services in the same file.
     for name in named_tables() {
-        table.get_mut().remove(name);
+        document.get_mut().remove(name);
     }
-    let file = file::File::deserialize(toml::Deserializer::from(table));
+    let file = file::File::deserialize(toml::Deserializer::from(document));
     check::settings(&file.map_err(|error| problem(&error, &[]))?)
 }

@@ -1,21 +1,18 @@
 //! What of this machine keeps a configuration from running, and what to do about it.
 
-mod holder;
-
 use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpListener};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::config::Settings;
-use holder::listening_at;
+use crate::process::port_obstacle;
 
 /// Everything that is in the way, each in one line with what to do next. It changes nothing.
 pub(super) fn obstacles(settings: &Settings) -> Vec<String> {
     let socket = &settings.association_socket;
-    [folder(socket), place(socket), port(settings.listen)].into_iter().flatten().collect()
+    [folder(socket), place(socket), port_obstacle(settings.listen)].into_iter().flatten().collect()
 }
 
 /// Whether a socket can be made where it is to be.
@@ -56,52 +53,4 @@ fn place(socket: &Path) -> Option<String> {
     Some(format!(
         "association_socket: another daemon listens at {name}; stop that first, or choose another path"
     ))
-}
-
-/// Whether switches can be listened for.
-fn port(listen: SocketAddr) -> Option<String> {
-    let error = TcpListener::bind(listen).err()?;
-    Some(format!("listen: {listen} {}", why(listen, &error)))
-}
-
-fn why(listen: SocketAddr, error: &io::Error) -> String {
-    let port = listen.port();
-    match error.kind() {
-        ErrorKind::AddrInUse => {
-            let who = listening_at(port).map_or_else(
-                || format!("another program; see which (ss -ltnp 'sport = :{port}')"),
-                |holder| format!("{holder}; stop that first"),
-            );
-            format!("is taken by {who}, or choose another port")
-        }
-        ErrorKind::PermissionDenied => {
-            "may not be used: ports below 1024 need root or CAP_NET_BIND_SERVICE; choose another port"
-                .to_owned()
-        }
-        ErrorKind::AddrNotAvailable => {
-            "is no address of this machine; choose one that `ip address` shows, or 127.0.0.1".to_owned()
-        }
-        _ => format!("cannot be used ({error}); choose another address"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_reason_says_what_to_do() {
-        let listen: SocketAddr = "127.0.0.1:80".parse().unwrap();
-        let of = |kind: ErrorKind| why(listen, &kind.into());
-        assert!(of(ErrorKind::PermissionDenied).contains("ports below 1024 need root"));
-        assert!(of(ErrorKind::AddrNotAvailable).contains("`ip address`"));
-        assert!(of(ErrorKind::OutOfMemory).contains("choose another address"));
-        // Nobody listens at port 0.
-        let free: SocketAddr = "127.0.0.1:0".parse().unwrap();
-        let taken = why(free, &ErrorKind::AddrInUse.into());
-        assert_eq!(
-            taken,
-            "is taken by another program; see which (ss -ltnp 'sport = :0'), or choose another port"
-        );
-    }
 }
