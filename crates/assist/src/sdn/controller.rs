@@ -228,7 +228,7 @@ impl Controller {
         self.departed.remember(now, id, station.epoch(), self.shared.config.limits.stations);
         self.agenda.remove(id, &station, self.shared.config.datagrams.age);
         self.tracking.closed(station.hold().connections());
-        self.note_namesakes(id.address, out);
+        self.update_sharing(id.address, out);
     }
 
     /// The controller ends: what can be delivered is sent at once, and its rules go, so that switches do as they did without it.

@@ -45,7 +45,7 @@ fn data_to(world: &mut World, station: EthAddr, seq: u32) {
 }
 
 #[test]
-fn late_news_of_a_station_that_has_expired_are_late_news() {
+fn late_events_of_a_station_that_has_expired_are_ignored() {
     let mut world = spurious();
     world.tell(1, 5, What::Disassociated);
     world.wait(ms(11_000));
@@ -62,11 +62,11 @@ fn late_news_of_a_station_that_has_expired_are_late_news() {
     let tag = world.data(4000);
     assert_eq!(world.tags_by(AP[1]), [tag]);
     world.tell(1, 6, What::Disassociated);
-    assert_eq!(ignored(&world).len(), 4, "a newer association is news");
+    assert_eq!(ignored(&world).len(), 4, "a newer association counts");
 }
 
 #[test]
-fn news_repeated_from_where_the_station_is_not_are_late_news() {
+fn events_repeated_by_an_access_point_that_the_station_left_are_ignored() {
     let mut world = spurious();
     // One association is with one access point.
     world.tell(1, 1, What::Associated);

@@ -201,7 +201,7 @@ fn a_station_that_is_heard_was_not_away() {
     assert!(normal(&world).contains(&(WIRED, tag)));
     assert_eq!(entries(&world), 0);
     assert_eq!(world.plane.controller().counters().false_alarms, 1);
-    // Its next association is news all the same.
+    // Its next association counts all the same.
     world.tell(1, 2, What::Associated);
     assert_eq!(world.plane.controller().counters().ignored_notices, 0);
 }

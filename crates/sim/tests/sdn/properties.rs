@@ -97,7 +97,7 @@ impl Player {
                 let before = world.plane.controller().counters().ignored_notices;
                 world.tell(ap, self.epoch.saturating_sub(back + 1), what);
                 let ignored = world.plane.controller().counters().ignored_notices - before;
-                assert!(ignored == 1 || self.restarted, "late news change nothing, however late");
+                assert!(ignored == 1 || self.restarted, "late events change nothing, however late");
             }
             Op::Wait(time) => world.wait(ms(time)),
             Op::Cut => world.plane.connect(world.now, 0),

@@ -18,7 +18,7 @@ impl Controller {
 
     /// A report of a station whose association has a number.
     pub(super) fn on_numbered(&mut self, now: Instant, notice: Notice, out: &mut Outbox) {
-        if let Err(why) = self.take(now, notice, out) {
+        if let Err(why) = self.apply(now, notice, out) {
             self.ignored(notice.ap, notice.station, why, out);
         }
     }
@@ -29,7 +29,7 @@ impl Controller {
         out.record(Record::Ignored { station: StationId { address, vlan }, why });
     }
 
-    fn take(&mut self, now: Instant, notice: Notice, out: &mut Outbox) -> Result<(), Ignored> {
+    fn apply(&mut self, now: Instant, notice: Notice, out: &mut Outbox) -> Result<(), Ignored> {
         let Notice { station: address, ap, epoch, what } = notice;
         let Some(at) = self.shared.config.fabric.access_point(ap) else {
             return Err(Ignored::UnknownAccessPoint);
@@ -38,7 +38,7 @@ impl Controller {
             return Err(Ignored::Protected);
         }
         let id = StationId { address, vlan: at.vlan };
-        let Some(station) = self.stations.get(&id) else { return self.meet(now, id, notice, out) };
+        let Some(station) = self.stations.get(&id) else { return self.add_station(now, id, notice, out) };
         judge(&notice, station.epoch(), station.is_at(ap), station.is_away())?;
         self.shared.full =
             self.agenda.away() - usize::from(station.diverts()) >= self.shared.config.limits.away;
@@ -70,14 +70,14 @@ impl Controller {
         never_hold.contains(&address) || self.infrastructure.contains(now, address, *remember)
     }
 
-    /// Stations that have an address.
-    pub(super) fn namesakes(&self, address: EthAddr) -> usize {
+    /// How many stations have an address.
+    pub(super) fn sharing_address(&self, address: EthAddr) -> usize {
         self.stations.range(StationId::with_address(address)).count()
     }
 
-    /// Stations are told whether they have their address to themselves.
-    pub(super) fn note_namesakes(&mut self, address: EthAddr, out: &mut Outbox) {
-        let alone = self.namesakes(address) < 2;
+    /// Tells the stations of an address whether there are several.
+    pub(super) fn update_sharing(&mut self, address: EthAddr, out: &mut Outbox) {
+        let alone = self.sharing_address(address) < 2;
         let all: Vec<StationId> =
             self.stations.range(StationId::with_address(address)).map(|(&id, _)| id).collect();
         for id in all {
@@ -102,7 +102,13 @@ impl Controller {
     }
 
     /// The first report of a station, or the first since it was forgotten.
-    fn meet(&mut self, now: Instant, id: StationId, notice: Notice, out: &mut Outbox) -> Result<(), Ignored> {
+    fn add_station(
+        &mut self,
+        now: Instant,
+        id: StationId,
+        notice: Notice,
+        out: &mut Outbox,
+    ) -> Result<(), Ignored> {
         let Notice { ap, epoch, what, .. } = notice;
         match self.departed.last(now, id, self.shared.config.remember) {
             Some(last) => judge(&notice, last, false, true)?,
@@ -115,7 +121,7 @@ impl Controller {
             return Err(Ignored::TooManyStations);
         }
         self.shared.full = self.agenda.away() >= self.shared.config.limits.away;
-        self.shared.alone = self.namesakes(id.address) == 0;
+        self.shared.alone = self.sharing_address(id.address) == 0;
         let station = match what {
             What::Associated => Station::associated(now, id, ap, epoch, &mut self.shared, out),
             What::Disassociated => Station::away(now, id, ap, epoch, &mut self.shared, out),
@@ -125,7 +131,7 @@ impl Controller {
         self.departed.forget(id);
         self.agenda.insert(id, &station, self.shared.config.datagrams.age);
         self.stations.insert(id, station);
-        self.note_namesakes(id.address, out);
+        self.update_sharing(id.address, out);
         Ok(())
     }
 }

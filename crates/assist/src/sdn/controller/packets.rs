@@ -71,7 +71,7 @@ impl Controller {
         let fabric = &self.shared.config.fabric;
         let wired = self.shared.config.steering == Steering::Overlay
             && fabric.at_port(from.datapath_id, from.in_port).is_none();
-        if wired && self.namesakes(source) == 0 {
+        if wired && self.sharing_address(source) == 0 {
             self.infrastructure.learn(now, source);
         }
     }
