@@ -129,7 +129,9 @@ def lab(treatment: str, seconds: float) -> Iterator[tuple[Host, Host, controller
     with ThreadPoolExecutor(1) as pool, spaces(plan) as made, ExitStack() as stack:
         running = stack.enter_context(controller.running(controlled, made.nodes[controlled.switch]))
         names = [node.name for node in made.nodes]
-        measuring = pool.submit(scenario.run_lab, "spurious", 1, made.hub.name, names, association_socket=running.news)
+        measuring = pool.submit(
+            scenario.run_lab, "spurious", 1, made.hub.name, names, association_socket=running.association_socket
+        )
         # The small flow has been: whoever has to is known.
         time.sleep(1.5)
         hosts = dict(zip((node.name for node in plan.nodes), zip(made.nodes, plan.nodes, strict=True), strict=True))
@@ -178,7 +180,7 @@ def raise_alarm(running: controller.Controller) -> None:
         if line["message"] == "station associated"
     )
     event = {"event": "disassociated", "station": came["station"], "ap": "ap1", "epoch": came["epoch"]}
-    answer = controller.say(running.news, event)
+    answer = controller.say(running.association_socket, event)
     if not answer.get("ok"):
         raise Failed(f"the controller does not take the alarm: {answer}")
 

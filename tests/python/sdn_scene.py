@@ -83,7 +83,7 @@ class Scene:
     def counters(self) -> dict[str, Any]:
         """Of the controller that is there; empty: nobody is."""
         try:
-            return dict(controller.status(self.controller.news)["counters"])
+            return dict(controller.status(self.controller.association_socket)["counters"])
         except (ConnectionRefusedError, FileNotFoundError):
             return {}
 
@@ -145,10 +145,10 @@ def run(
         running = stack.enter_context(controller.running(plan.controlled, space, record=record))
         hosts = {node.name: Host(there, node.address) for node, there in zip(plan.nodes, made.nodes, strict=True)}
         scene = Scene(running, hosts, space, stack)
-        news = between(running.news) if between else running.news
+        socket = between(running.association_socket) if between else running.association_socket
         nodes = [node.name for node in made.nodes]
         measuring = pool.submit(
-            scenario.run_lab, "spurious", 1, made.hub.name, nodes, association_socket=news, series=True
+            scenario.run_lab, "spurious", 1, made.hub.name, nodes, association_socket=socket, series=True
         )
         script(scene)
         measured = measuring.result()

@@ -29,7 +29,7 @@ def test_its_end_leaves_no_entry_and_no_socket(moment: str) -> None:
         scene.controller.process.send_signal(signal.SIGTERM)
         codes.append(scene.controller.process.wait(timeout=5))
         after.extend(scene.entries())
-        assert not scene.controller.news.exists()
+        assert not scene.controller.association_socket.exists()
 
     ran = run(script, duration_s=12, speaks=True)
     assert codes == [0]

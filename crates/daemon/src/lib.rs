@@ -1,22 +1,12 @@
 //! `handfastd`: the machines of the help on real networks.
 //!
-//! What is here moves bytes between sockets and machines, and looks at the clock. What is done for a station is decided
-//! by the machines, which run in the simulator as they are.
+//! [`process`] is what every service needs: the command line, the main loop, signals, the log. [`services`] has a module a
+//! service. A service moves bytes between sockets and a machine and looks at the clock; what is decided for a station is
+//! decided by the machine, which runs in the simulator as it is.
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
-mod ask;
-pub mod association;
-mod clock;
-pub mod config;
-pub mod controller;
-pub mod conversation;
-mod log;
-mod obstacles;
-pub mod recording;
-pub mod switched_off;
+pub mod process;
+pub mod services;
 
-pub use ask::ask;
-pub use config::changes;
-pub use log::{Log, start as start_log};
-pub use obstacles::obstacles;
+pub use services::controller::{association, config, conversation, recording};

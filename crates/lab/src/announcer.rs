@@ -1,13 +1,12 @@
 //! Who tells the controller where stations are: the access points' part, with the delay that the scheme gives them.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use handfast_core::{Duration, Instant};
+use handfast_io::line_socket::LineCaller;
 use handfast_plan::address::Addresses;
 use handfast_plan::association::{Associations, News};
 use handfast_plan::timeline::Timeline;
@@ -17,7 +16,6 @@ use serde_json::{Value, json};
 use crate::error::Tried;
 use crate::plan::mac_text;
 use crate::traffic::Board;
-use crate::wait::wait;
 use crate::{Clock, LabError};
 
 /// How long the controller may take to answer.
@@ -30,10 +28,10 @@ const NAP: Duration = Duration::from_millis(20);
 pub(crate) struct Announcer {
     socket: PathBuf,
     /// [`None`]: nobody listens.
-    stream: Option<BufReader<UnixStream>>,
+    controller: Option<LineCaller>,
     /// What will be said, of whom, and when.
-    news: Vec<(Instant, NodeId, String)>,
-    /// The last news of each station.
+    events: Vec<(Instant, NodeId, String)>,
+    /// The last event of each station.
     last: BTreeMap<NodeId, String>,
     announced: Announced,
 }
@@ -41,7 +39,7 @@ pub(crate) struct Announcer {
 /// How it went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Announced {
-    /// How late the latest news was told, of those that somebody was there to hear.
+    /// How late the latest event was told, of those that somebody was there to hear.
     pub(crate) late: Duration,
     /// How many times the controller was lost.
     pub(crate) lost: u32,
@@ -67,8 +65,8 @@ impl Announcer {
         let later = later.into_iter().map(|news| (news.at, news.station, line(scenario, news)));
         let mut this = Self {
             socket: socket.to_owned(),
-            stream: None,
-            news: later.collect(),
+            controller: None,
+            events: later.collect(),
             last: first.into_iter().map(of).collect(),
             announced: Announced::default(),
         };
@@ -81,11 +79,11 @@ impl Announcer {
     /// # Errors
     /// The controller refuses what it is told, or does not answer.
     pub(crate) fn run(mut self, clock: Clock, end: Instant, board: &Board) -> Result<Announced, LabError> {
-        for (at, station, line) in std::mem::take(&mut self.news) {
+        for (at, station, line) in std::mem::take(&mut self.events) {
             if !self.attend(clock, at.min(end), board)? || at >= end {
                 return Ok(self.announced);
             }
-            if self.stream.is_some() {
+            if self.controller.is_some() {
                 self.announced.late = self.announced.late.max(clock.now().since(at));
             }
             let told = self.tell(&line);
@@ -94,7 +92,7 @@ impl Announcer {
         }
         self.attend(clock, end, board)?;
         if self.announced.lost == 0 {
-            let asked = self.ask("{\"event\": \"status\"}\n");
+            let asked = self.ask("{\"event\": \"status\"}");
             self.announced.counters = asked.ok().flatten().map(|status| counters(&status));
         }
         Ok(self.announced)
@@ -104,8 +102,8 @@ impl Announcer {
     fn attend(&mut self, clock: Clock, until: Instant, board: &Board) -> Result<bool, LabError> {
         while clock.now() < until && !board.is_stopped() {
             let nap = until.since(clock.now()).min(NAP);
-            if let Some(stream) = &mut self.stream {
-                let watched = watch(stream, nap);
+            if let Some(controller) = &mut self.controller {
+                let watched = controller.idle(nap);
                 self.survived(watched)?;
             } else {
                 thread::sleep(std::time::Duration::from_nanos(nap.as_nanos()));
@@ -118,9 +116,7 @@ impl Announcer {
 
     /// Looks for the controller and says where stations are, as far as is known.
     fn connect(&mut self) -> io::Result<()> {
-        let stream = UnixStream::connect(&self.socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        self.stream = Some(BufReader::new(stream));
+        self.controller = Some(LineCaller::connect(&self.socket, PATIENCE)?);
         for line in self.last.clone().into_values() {
             self.tell(&line)?;
         }
@@ -131,7 +127,7 @@ impl Announcer {
     fn survived(&mut self, done: io::Result<()>) -> Result<(), LabError> {
         match done {
             Err(error) if is_loss(&error) => {
-                self.announced.lost += u32::from(self.stream.take().is_some());
+                self.announced.lost += u32::from(self.controller.take().is_some());
                 Ok(())
             }
             done => done.tried(|| "the controller".to_owned()),
@@ -145,13 +141,8 @@ impl Announcer {
 
     /// Its answer, if somebody listens.
     fn ask(&mut self, line: &str) -> io::Result<Option<Value>> {
-        let Some(stream) = &mut self.stream else { return Ok(None) };
-        stream.get_mut().write_all(line.as_bytes())?;
-        let mut answer = String::new();
-        if stream.read_line(&mut answer)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        verdict(&answer).map(Some)
+        let Some(controller) = &mut self.controller else { return Ok(None) };
+        verdict(&controller.ask(line)?).map(Some)
     }
 }
 
@@ -165,19 +156,6 @@ fn counters(status: &Value) -> BTreeMap<String, u64> {
     all.filter_map(|(name, count)| Some((name.clone(), total(count)?))).collect()
 }
 
-/// Looks for so long whether the controller goes; it has nothing to say unasked.
-fn watch(stream: &mut BufReader<UnixStream>, nap: Duration) -> io::Result<()> {
-    stream.get_ref().set_nonblocking(true)?;
-    let seen = wait(stream.get_ref().as_fd(), &mut [], nap).and_then(|()| match stream.fill_buf() {
-        Ok([]) => Err(io::ErrorKind::UnexpectedEof.into()),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-        Ok(_) => Err(io::Error::other("it speaks unasked")),
-        Err(error) => Err(error),
-    });
-    stream.get_ref().set_nonblocking(false)?;
-    seen
-}
-
 /// Whether this is how a connection ends, or a socket looks at which nobody listens any more, or yet.
 fn is_loss(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, UnexpectedEof};
@@ -187,7 +165,7 @@ fn is_loss(error: &io::Error) -> bool {
 fn line(scenario: &Scenario, News { station, ap, epoch, began, .. }: News) -> String {
     let event = if began { "associated" } else { "disassociated" };
     let (station, ap) = (mac_text(Addresses::of(scenario).mac_of(station)), &scenario.nodes[ap].name);
-    format!("{}\n", json!({"event": event, "station": station, "ap": ap, "epoch": epoch}))
+    json!({"event": event, "station": station, "ap": ap, "epoch": epoch}).to_string()
 }
 
 fn verdict(answer: &str) -> io::Result<Value> {
@@ -200,6 +178,7 @@ fn verdict(answer: &str) -> io::Result<Value> {
 mod tests {
     use super::*;
     use handfast_plan::testing;
+    use std::io::{BufRead, BufReader, Write};
     use std::os::unix::net::UnixListener;
 
     #[test]
@@ -211,7 +190,6 @@ mod tests {
         let ap = scenario.nodes[3].name.as_str();
         let expected = json!({"event": "associated", "station": "02:00:0a:00:00:05", "ap": ap, "epoch": 2});
         assert_eq!(read, expected);
-        assert!(text.ends_with('\n'));
     }
 
     const PATIENT: std::time::Duration = std::time::Duration::from_secs(5);
@@ -235,12 +213,12 @@ mod tests {
         let socket = std::env::temp_dir().join(format!("handfast-announcer-{}", std::process::id()));
         let _ = std::fs::remove_file(&socket);
         let listener = UnixListener::bind(&socket).unwrap();
-        let news = |ms, station: NodeId, line: &str| (Instant::from_millis(ms), station, format!("{line}\n"));
+        let event = |ms, station: NodeId, line: &str| (Instant::from_millis(ms), station, line.to_owned());
         let mut announcer = Announcer {
             socket: socket.clone(),
-            stream: None,
-            news: vec![news(10, 4, "4 goes"), news(400, 4, "4 is back")],
-            last: [(4, "4 is here\n".to_owned()), (5, "5 is here\n".to_owned())].into(),
+            controller: None,
+            events: vec![event(10, 4, "4 goes"), event(400, 4, "4 is back")],
+            last: [(4, "4 is here".to_owned()), (5, "5 is here".to_owned())].into(),
             announced: Announced::default(),
         };
         let (board, end) = (Board::new(0), Instant::from_millis(500));
@@ -251,7 +229,7 @@ mod tests {
                 [first, again].map(|lines| lines.concat())
             });
             announcer.connect().unwrap();
-            let clock = Clock::from_monotonic(Clock::from_monotonic(0).now().as_nanos());
+            let clock = Clock::start();
             let announced = announcer.run(clock, end, &board).unwrap();
             (controller.join().unwrap(), announced)
         });

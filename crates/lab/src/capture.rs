@@ -5,16 +5,16 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use handfast_core::Instant;
+use handfast_core::{Duration, Instant};
+use handfast_io::{Watch, wait};
 use handfast_plan::topology::channel;
 use handfast_results::capture::{SNAP_LEN, file_name};
 use handfast_scenario::{NodeId, Scenario};
 use handfast_wire::LinkType;
 use handfast_wire::pcapng::{Interface, PcapngError, PcapngWriter};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::os::fd::AsFd;
 
 use crate::error::Tried;
 use crate::plan::{interface_of, loop_interface_of, wire_of};
@@ -23,8 +23,8 @@ use crate::{Clock, Inbox, LabError, Netns, PacketSocket};
 
 /// An Ethernet header.
 const HEADER: u32 = 14;
-/// The thread looks that often whether the run is over, in milliseconds.
-const NAP_MS: u16 = 20;
+/// The thread looks that often whether the run is over.
+const NAP: Duration = Duration::from_millis(20);
 
 struct Tap {
     path: PathBuf,
@@ -99,10 +99,10 @@ impl Captures {
     pub(crate) fn run(mut self, clock: Clock, end: Instant, board: &Board) -> Result<(), LabError> {
         let mut inbox = Inbox::new();
         while !self.ears.is_empty() && clock.now() < end && !board.is_stopped() {
-            let mut fds: Vec<_> =
-                self.ears.iter().map(|ear| PollFd::new(ear.socket.as_fd(), PollFlags::POLLIN)).collect();
-            // Interrupted or not: looking at all sockets is never wrong.
-            let _ = poll(&mut fds, PollTimeout::from(NAP_MS));
+            let sockets = self.ears.iter().map(|ear| ear.socket.as_fd());
+            let mut watches: Vec<_> = sockets.map(|fd| Watch::new(fd, true, false)).collect();
+            // Whatever this says: looking at all sockets is never wrong.
+            let _ = wait(None, &mut watches, NAP);
             self.record(clock, &mut inbox)?;
         }
         for Tap { path, writer } in self.taps {

@@ -7,6 +7,7 @@
 use std::thread;
 
 use handfast_core::{Duration, Instant};
+use handfast_io::index_of;
 use handfast_plan::address::Addresses;
 use handfast_plan::timeline::{Change, Timeline};
 use handfast_plan::topology::{ChannelId, Topology};
@@ -15,7 +16,6 @@ use handfast_scenario::{NodeId, Scenario};
 use crate::error::Tried;
 use crate::forwarding::ForwardingTables;
 use crate::plan::interface_of;
-use crate::sys::packet_socket::index_of;
 use crate::traffic::Board;
 use crate::{Clock, Interface, LabError, Netns};
 

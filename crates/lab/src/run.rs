@@ -166,7 +166,7 @@ impl<'a> Lab<'a> {
         let roaming = self.roaming(layout)?;
         let announcer = self.announcer(timeline)?;
         let captures = Captures::open(self.scenario, &self.hub, &self.nodes, options.capture_dir.as_deref())?;
-        let epoch = Clock::from_monotonic(0).now() + LEAD;
+        let epoch = Clock::SYSTEM.now() + LEAD;
         let clock = Clock::from_monotonic(epoch.as_nanos());
         let end = Instant::ZERO + self.scenario.duration;
         let (board, loop_stop) = (Board::new(self.scenario.flows.len()), AtomicBool::new(false));
@@ -331,7 +331,7 @@ fn be_punctual(clock: Clock) {
     // Without the priority the lateness that is measured says so.
     let _ = real_time();
     let start = Instant::from_nanos(clock.to_monotonic(Instant::ZERO));
-    let left = start.since(Clock::from_monotonic(0).now());
+    let left = start.since(Clock::SYSTEM.now());
     thread::sleep(std::time::Duration::from_nanos(left.as_nanos()));
 }
 

@@ -11,6 +11,7 @@ mod net;
 mod run;
 
 pub use agents::plugin::{Maker, Plugins};
+pub use agents::sdn::{ControlChannel, ControlPlane, Departure};
 pub use handfast_results::Control;
 pub use handfast_results::result::{Document, FlowHandover, FlowResult, HandoverResult, RunResult, SCHEMA};
 pub use handfast_results::series;

@@ -57,8 +57,8 @@ def missing() -> str | None:
 class Controller:
     """A controller and its switch."""
 
-    news: Path
-    """The socket at which it hears of stations."""
+    association_socket: Path
+    """The socket at which stations are reported."""
     log: Path
     process: subprocess.Popen[bytes]
     switch: openvswitch.OpenVSwitch
@@ -71,8 +71,8 @@ def running(controlled: Controlled, space: Namespace, *, record: Path | None = N
     """Switch and controller, there as long as the block lasts. `record`: a file for all that it hears and asks for."""
     folder, binary = names.scratch_of(space), daemon()
     folder.mkdir(parents=True, mode=0o700)
-    config, log, news = folder / "handfastd.toml", folder / "handfastd.log", folder / "association.sock"
-    sockets = f'listen = "{LISTEN}"\nassociation_socket = "{news}"\n'
+    config, log, association_socket = folder / "handfastd.toml", folder / "handfastd.log", folder / "association.sock"
+    sockets = f'listen = "{LISTEN}"\nassociation_socket = "{association_socket}"\n'
     config.write_text(sockets + controlled.configuration, encoding="utf-8")
     command = [str(binary), "controller", "--config", str(config)]
     if record is not None:
@@ -84,35 +84,35 @@ def running(controlled: Controlled, space: Namespace, *, record: Path | None = N
         ):
             bridge = openvswitch.Bridge(BRIDGE, controlled.datapath_id, controlled.ports, f"tcp:{LISTEN}")
             switch.add(bridge)
-            _await_switch(news, process, log)
-            yield Controller(news, log, process, switch, tuple(command))
+            _await_switch(association_socket, process, log)
+            yield Controller(association_socket, log, process, switch, tuple(command))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def status(news: Path) -> dict[str, Any]:
+def status(association_socket: Path) -> dict[str, Any]:
     """What the controller says of itself: counters, switches, what it holds."""
-    return say(news, {"event": "status"})
+    return say(association_socket, {"event": "status"})
 
 
-def say(news: Path, line: Mapping[str, object]) -> dict[str, Any]:
+def say(association_socket: Path, line: Mapping[str, object]) -> dict[str, Any]:
     """Say something at the controller's association socket; its answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(READY_S)
-        client.connect(str(news))
+        client.connect(str(association_socket))
         client.sendall(json.dumps(line).encode() + b"\n")
         with client.makefile("r", encoding="utf-8") as lines:
             answer: dict[str, Any] = json.loads(lines.readline())
             return answer
 
 
-def _await_switch(news: Path, process: subprocess.Popen[bytes], log: Path) -> None:
+def _await_switch(association_socket: Path, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + READY_S
     while True:
         if process.poll() is not None:
             raise MissingRequirementError(f"handfastd ended: {processes.last_words(log)}")
         try:
-            if status(news)["switches"]:
+            if status(association_socket)["switches"]:
                 return
         except (FileNotFoundError, ConnectionRefusedError):
             pass

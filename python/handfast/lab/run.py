@@ -33,16 +33,16 @@ class LabTask:
         """Make the namespaces, run, remove them, and write what is to be written."""
         plan = Plan.of(self.scenario, self.scheme)
         with spaces(plan) as made, ExitStack() as stack:
-            news = None
+            socket = None
             if plan.controlled is not None:
                 space = made.nodes[plan.controlled.switch]
-                news = stack.enter_context(controller.running(plan.controlled, space)).news
+                socket = stack.enter_context(controller.running(plan.controlled, space)).association_socket
             run = self.scenario.run_lab(
                 self.scheme,
                 self.seed,
                 made.hub.name,
                 [space.name for space in made.nodes],
-                association_socket=news,
+                association_socket=socket,
                 series=self.series_dir is not None,
                 capture_dir=self.capture_dir,
                 control=self.control,

@@ -121,7 +121,7 @@ pub struct Limits {
     pub total: Bytes,
     /// Connections that are tracked: beyond them the one whose handshake is the oldest is forgotten.
     pub connections: usize,
-    /// Stations: news of further ones are ignored, or under [`Steering::Overlay`] the one that is present the longest is
+    /// Stations: events of further ones are ignored, or under [`Steering::Overlay`] the one that is present the longest is
     /// forgotten.
     pub stations: usize,
     /// Under [`Steering::Overlay`]: stations that are away or whose release runs. Further ones are not helped.
@@ -191,7 +191,7 @@ pub struct Config {
     /// How long a station may be away before what is held for it is dropped and its rules go. The divert rule's own hard
     /// timeout lies just beyond it, so that switches do the same when the controller is dead.
     pub hold_expiry: Duration,
-    /// How long the last association of a station that was forgotten is remembered, so that late news of it change nothing.
+    /// How long the last association of a station that was forgotten is remembered, so that late events of it change nothing.
     /// As many are as there may be stations; of more, the one that was forgotten first is not.
     pub remember: Duration,
     /// The lowest priority of its rules; they take this one and the next two.

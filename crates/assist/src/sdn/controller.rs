@@ -1,5 +1,6 @@
 //! The controller: what comes in, and to whom it goes.
 
+mod agenda;
 mod notices;
 mod packets;
 mod reports;
@@ -11,9 +12,11 @@ use handfast_wire::openflow::{
     Body, EthAddr, FlowRemoved, FlowRemovedReason, FlowStats, Message, MultipartReply,
 };
 
+use agenda::Agenda;
+
 use super::departed::Departed;
 use super::infrastructure::Learnt;
-use super::passage::Doors;
+use super::passage::SenderPorts;
 use super::report::Sessions;
 use super::rules::{Kind, forget_all};
 use super::session::{Heard, Switches};
@@ -25,16 +28,9 @@ use super::{ApId, Config, ConnId, Counters, Outbox, Policy, Record, StationId, T
 pub struct Controller {
     pub(super) shared: Shared,
     pub(super) stations: BTreeMap<StationId, Station>,
-    /// When each station has something to see to.
-    due: BTreeSet<(Instant, StationId)>,
-    /// Which station waits for which barrier: thousands may come back at once.
-    waiting: BTreeMap<u32, StationId>,
-    /// Since when stations are away of which something is held: under pressure every segment asks who gives way.
-    holding: BTreeSet<(Instant, StationId)>,
+    agenda: Agenda,
     departed: Departed,
     tracking: Tracking,
-    /// Stations for which something diverts, or may.
-    away: usize,
     /// Addresses from which packets for stations came in at ports where no access point is: gateways, servers.
     infrastructure: Learnt,
     pub(super) sessions: Sessions,
@@ -53,15 +49,12 @@ impl Controller {
                 datagrams: 0,
                 full: false,
                 alone: true,
-                doors: Doors::default(),
+                sender_ports: SenderPorts::default(),
             },
             stations: BTreeMap::new(),
-            due: BTreeSet::new(),
-            waiting: BTreeMap::new(),
-            holding: BTreeSet::new(),
+            agenda: Agenda::default(),
             departed: Departed::default(),
             tracking: Tracking::default(),
-            away: 0,
             infrastructure: Learnt::default(),
             sessions: Sessions::default(),
         }
@@ -179,31 +172,14 @@ impl Controller {
         }
     }
 
-    /// Does something to a station, and enters when it is due next, what it waits for, and whether something is held.
+    /// Looks a station up, does something to it, and enters what follows from that.
     pub(super) fn with(&mut self, id: StationId, act: impl FnOnce(&mut Station, &mut Shared)) {
-        let age = self.shared.config.datagrams.age;
         let Some(station) = self.stations.get_mut(&id) else { return };
-        let before = (station.deadline(age), station.barrier(), station.away_since());
-        let was_away = station.diverts();
-        act(station, &mut self.shared);
-        let after = (station.deadline(age), station.barrier(), station.away_since());
-        self.away = self.away + usize::from(station.diverts()) - usize::from(was_away);
-        if before.0 != after.0 {
-            self.due.remove(&(before.0, id));
-            self.due.insert((after.0, id));
-        }
-        if before.1 != after.1 {
-            before.1.map(|barrier| self.waiting.remove(&barrier));
-            self.waiting.extend(after.1.map(|barrier| (barrier, id)));
-        }
-        if before.2 != after.2 {
-            before.2.map(|since| self.holding.remove(&(since, id)));
-            self.holding.extend(after.2.map(|since| (since, id)));
-        }
+        self.agenda.follow(id, station, &mut self.shared, act);
     }
 
     fn on_barrier(&mut self, now: Instant, xid: u32, out: &mut Outbox) {
-        let Some(&id) = self.waiting.get(&xid) else { return };
+        let Some(id) = self.agenda.of_barrier(xid) else { return };
         self.with(id, |station, shared| station.on_barrier(now, shared, out));
     }
 
@@ -230,7 +206,7 @@ impl Controller {
 
     /// When [`Controller::on_timer`] is due; [`None`]: not before something comes in.
     pub fn deadline(&self) -> Option<Instant> {
-        let station = self.due.first().map(|&(due, _)| due);
+        let station = self.agenda.by_deadline().next().map(|(due, _)| due);
         let switch = self.shared.switches.deadline();
         station.into_iter().chain(switch).min()
     }
@@ -238,7 +214,7 @@ impl Controller {
     /// The deadline has come; afterwards it is in the future.
     pub fn on_timer(&mut self, now: Instant, out: &mut Outbox) {
         self.shared.switches.on_timer(now, out);
-        while let Some((_, id)) = self.due.first().copied().filter(|&(due, _)| due <= now) {
+        while let Some(id) = self.agenda.due(now) {
             let mut fate = Fate::Stays;
             self.with(id, |station, shared| fate = station.on_timer(now, shared, out));
             if fate == Fate::Gone {
@@ -249,12 +225,10 @@ impl Controller {
 
     pub(super) fn forget(&mut self, now: Instant, id: StationId, out: &mut Outbox) {
         let Some(mut station) = self.stations.remove(&id) else { return };
-        self.away -= usize::from(station.diverts());
         self.departed.remember(now, id, station.epoch(), self.shared.config.limits.stations);
-        self.due.remove(&(station.deadline(self.shared.config.datagrams.age), id));
-        station.barrier().map(|barrier| self.waiting.remove(&barrier));
+        self.agenda.remove(id, &station, self.shared.config.datagrams.age);
         self.tracking.closed(station.hold().connections());
-        self.note_namesakes(id.address, out);
+        self.update_sharing(id.address, out);
     }
 
     /// The controller ends: what can be delivered is sent at once, and its rules go, so that switches do as they did without it.
@@ -264,10 +238,7 @@ impl Controller {
         }
         self.remove_entries(out);
         self.stations.clear();
-        self.away = 0;
-        self.due.clear();
-        self.waiting.clear();
-        self.holding.clear();
+        self.agenda = Agenda::default();
         self.departed.clear();
         self.tracking = Tracking::default();
     }

@@ -57,7 +57,7 @@ pub struct Counters {
     pub unhelped: u64,
     /// Absences of stations that were heard meanwhile.
     pub false_alarms: u64,
-    /// News of stations that were late or repeated.
+    /// Station events that were late or repeated.
     pub ignored_notices: u64,
     /// Packets for stations that are away, of kinds that are not held: dropped. By [`Class`].
     pub dropped_other: [u64; Class::COUNT],

@@ -1,4 +1,4 @@
-//! Which association was the last of a station that was forgotten: news of it may still come.
+//! Which association was the last of a station that was forgotten: reports of it may still come.
 
 use std::collections::{BTreeMap, BTreeSet};
 

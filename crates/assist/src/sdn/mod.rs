@@ -11,7 +11,6 @@
 //! does what stands in the [`Outbox`].
 
 mod announce;
-mod channel;
 mod classify;
 mod config;
 mod controller;
@@ -26,7 +25,6 @@ mod notice;
 mod outbox;
 mod pace;
 mod passage;
-mod plane;
 mod queue;
 mod reconfigure;
 mod release;
@@ -38,7 +36,6 @@ mod station_id;
 mod tracking;
 mod zwa;
 
-pub use channel::Channel;
 pub use classify::{Class, ConnectionKey};
 pub use config::{Config, DatagramLimits, Limits, Mode, NotTcp, Policy, Release, Steering, Treatment};
 pub use controller::Controller;
@@ -47,7 +44,6 @@ pub use datagrams::DatagramCounts;
 pub use fabric::{AccessPoint, ApId, Fabric};
 pub use notice::{Notice, What};
 pub use outbox::{ConnId, Ignored, Outbox, Output, Record, Unhelped};
-pub use plane::{ControlPlane, Departure};
 pub use report::Report;
 pub use rules::{COOKIE, COOKIE_MASK};
 pub use session::{Claim, TableUse};

@@ -19,7 +19,7 @@ pub enum Output {
     Close(ConnId),
 }
 
-/// Why news of a station changed nothing.
+/// Why a station event changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
     /// It is about an earlier association.
@@ -149,7 +149,7 @@ pub enum Record {
         /// The association that ended.
         epoch: u64,
     },
-    /// News that changed nothing.
+    /// A station event that changed nothing.
     Ignored {
         /// Of whom.
         station: StationId,
@@ -164,7 +164,7 @@ pub enum Record {
         segments: u64,
         /// Their frames' bytes.
         bytes: Bytes,
-        /// From the association's news to now.
+        /// From the report of the association to now.
         took: Duration,
         /// And datagrams, since it left.
         datagrams: DatagramCounts,

@@ -20,23 +20,23 @@ const ANNOUNCED: Duration = Duration::from_millis(100);
 /// How long a frame waits until its sender is heard at the new switch: after an outage a timeout or two.
 const SENDER: Duration = Duration::from_secs(1);
 /// Senders whose ports are remembered; of more, the one that was heard first is forgotten.
-const MOST_DOORS: usize = 4096;
+const MOST_SENDERS: usize = 4096;
 
 /// By which port of a switch a sender's frames come in.
 #[derive(Debug, Default)]
-pub(crate) struct Doors {
+pub(crate) struct SenderPorts {
     known: BTreeMap<(u64, EthAddr), PortNo>,
     order: VecDeque<(u64, EthAddr)>,
 }
 
-impl Doors {
+impl SenderPorts {
     pub(crate) fn learn(&mut self, source: EthAddr, at: Origin) {
         let key = (at.datapath_id, source);
         if self.known.insert(key, at.in_port).is_some() {
             return;
         }
         self.order.push_back(key);
-        if self.order.len() > MOST_DOORS
+        if self.order.len() > MOST_SENDERS
             && let Some(first) = self.order.pop_front()
         {
             self.known.remove(&first);
@@ -80,7 +80,7 @@ impl Passage {
         }
         match self.towards.get(&datapath_id) {
             Some(&towards) if towards != in_port => Way::Back,
-            Some(_) => shared.door(ap, frame).map_or(Way::Unknown(SENDER), Way::In),
+            Some(_) => shared.sender_port(ap, frame).map_or(Way::Unknown(SENDER), Way::In),
             None => Way::Unknown(ANNOUNCED),
         }
     }
@@ -104,7 +104,7 @@ impl Passage {
         match self.way(ap, frame, shared) {
             Way::In(there) => there,
             // Nothing came by the old switch: it hears nothing of where the station is, and would not find it.
-            Way::Unknown(_) => shared.door(ap, frame).unwrap_or(frame.origin),
+            Way::Unknown(_) => shared.sender_port(ap, frame).unwrap_or(frame.origin),
             Way::Back => frame.origin,
         }
     }
@@ -113,10 +113,10 @@ impl Passage {
 impl Shared {
     /// By which port of an access point's switch a frame's sender comes in: as it was heard, as it is configured, or by the only
     /// port that leads to no access point.
-    fn door(&self, ap: ApId, frame: &Frame) -> Option<Origin> {
+    fn sender_port(&self, ap: ApId, frame: &Frame) -> Option<Origin> {
         let at = self.config.fabric.access_point(ap)?;
         let (source, _) = ends(frame)?;
-        let heard = self.doors.of(at.datapath_id, source);
+        let heard = self.sender_ports.of(at.datapath_id, source);
         let only = || {
             let leads_on = |port: &PortNo| {
                 *port <= PortNo::MAX && self.config.fabric.at_port(at.datapath_id, *port).is_none()
@@ -134,21 +134,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doors_are_per_switch_the_newest_counts_and_the_first_is_forgotten() {
-        let mut doors = Doors::default();
+    fn ports_are_per_switch_the_newest_counts_and_the_first_is_forgotten() {
+        let mut ports = SenderPorts::default();
         let at = |datapath_id, port| Origin { datapath_id, in_port: PortNo(port) };
         let source = |n: usize| [2, 0, 0, 0, (n >> 8) as u8, n as u8];
-        doors.learn(source(0), at(1, 5));
-        doors.learn(source(0), at(2, 6));
-        doors.learn(source(0), at(1, 7));
+        ports.learn(source(0), at(1, 5));
+        ports.learn(source(0), at(2, 6));
+        ports.learn(source(0), at(1, 7));
         assert_eq!(
-            [1, 2, 3].map(|datapath| doors.of(datapath, source(0))),
+            [1, 2, 3].map(|datapath| ports.of(datapath, source(0))),
             [Some(PortNo(7)), Some(PortNo(6)), None]
         );
-        for n in 1..MOST_DOORS {
-            doors.learn(source(n), at(1, 9));
+        for n in 1..MOST_SENDERS {
+            ports.learn(source(n), at(1, 9));
         }
-        assert_eq!([1, 2].map(|datapath| doors.of(datapath, source(0))), [None, Some(PortNo(6))]);
-        assert_eq!((doors.known.len(), doors.order.len()), (MOST_DOORS, MOST_DOORS));
+        assert_eq!([1, 2].map(|datapath| ports.of(datapath, source(0))), [None, Some(PortNo(6))]);
+        assert_eq!((ports.known.len(), ports.order.len()), (MOST_SENDERS, MOST_SENDERS));
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Returning {
     after_segment: bool,
     /// Whether the switch to which they go is not connected.
     pub(super) stuck: bool,
-    /// Until when what leaves next waits for news of how it reaches the station.
+    /// Until when the next packet waits, at most until it is known how it reaches the station.
     waits: Option<Instant>,
     pub(super) segments: u64,
     bytes: u64,

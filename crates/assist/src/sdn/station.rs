@@ -17,7 +17,7 @@ use super::classify::Class;
 use super::datagrams::Datagrams;
 use super::frame::{Frame, Origin};
 use super::hold::Hold;
-use super::passage::{Doors, Passage};
+use super::passage::{Passage, SenderPorts};
 use super::queue::{self, Put};
 use super::release::{Passed, Returning};
 use super::rules::{Band, handed_in, packet_out};
@@ -38,8 +38,8 @@ pub(crate) struct Shared {
     pub(crate) full: bool,
     /// Whether the one that is spoken of has its address to itself.
     pub(crate) alone: bool,
-    /// By which ports senders come in.
-    pub(crate) doors: Doors,
+    /// By which ports the frames of senders come in.
+    pub(crate) sender_ports: SenderPorts,
 }
 
 impl Shared {

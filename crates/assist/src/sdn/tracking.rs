@@ -28,6 +28,11 @@ impl Tracking {
         self.connections -= count;
     }
 
+    /// Whether one more queue fits, and nothing is to be tidied up.
+    pub(crate) fn has_room(&self, most: usize) -> bool {
+        self.connections < most && !self.is_stale(most)
+    }
+
     /// Whether there are more entries than a bound on connections explains.
     pub(crate) fn is_stale(&self, most: usize) -> bool {
         self.order.len() > 2 * most.max(16)

@@ -1,17 +1,7 @@
-//! The SDN controller with switches: by rule, by random sequences, by faults.
+//! The SDN controller by itself, a test speaking for its switches and access points. With switches it is tested in
+//! `crates/sim/tests/sdn`.
 
-mod absence;
-mod datagrams;
-mod faults;
-mod namesakes;
+mod config;
 mod neighbours;
-mod overlay;
-mod passing;
-mod properties;
-mod roam;
 mod roles;
 mod sessions;
-mod switches;
-mod ways;
-mod world;
-mod zero_window;

@@ -13,7 +13,7 @@ use handfast_wire::openflow::{
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Announcement, Ethernet, Packet, Payload, Solicitation};
 
-use crate::world::{DATAPATH, STATION, WIRED, config, paced};
+use crate::config::{DATAPATH, STATION, WIRED, config, paced};
 
 const NEIGHBOUR: EthAddr = [2, 0, 10, 0, 0, 1];
 const CONN: ConnId = ConnId(1);

@@ -8,7 +8,7 @@ use handfast_wire::openflow::{
     PortStatus, Role, RoleMessage, VERSION,
 };
 
-use crate::world::{AP, DATAPATH, config, paced};
+use crate::config::{AP, DATAPATH, config, paced};
 
 const CONN: ConnId = ConnId(1);
 /// A generation of ours: "hf", and when the controller began.

@@ -6,7 +6,7 @@ use handfast_assist::sdn::{ApId, Config, Controller, Ignored, Notice, Outbox, Po
 use handfast_core::{Duration, Instant};
 use handfast_wire::openflow::EthAddr;
 
-use crate::world::{config, paced};
+use crate::config::{config, paced};
 
 const A: EthAddr = [2, 0, 0, 0, 0, 1];
 const B: EthAddr = [2, 0, 0, 0, 0, 2];

@@ -2,11 +2,11 @@
 
 use handfast_daemon::association::{LONGEST_LINE, Request};
 
-/// Reads `data` as lines: each is news of one station, a question, or wrong in so many words.
+/// Reads `data` as lines: each is an event of one station, a question, or wrong in so many words.
 pub(crate) fn survive_input(data: &[u8]) {
     for line in data.split(|&byte| byte == b'\n') {
         match Request::parse(line) {
-            Ok(Request::News { station, .. }) => {
+            Ok(Request::StationEvent { station, .. }) => {
                 assert!(line.len() <= LONGEST_LINE);
                 assert!(station[0] & 1 == 0 && station != [0; 6], "{station:?}");
             }

@@ -8,7 +8,7 @@ use crate::support::{ACT, Daemon, Switch, datagram, frame};
 fn datagrams_are_held_beside_segments_and_counted() {
     let mut daemon = Daemon::start(&format!("{ACT}\nnot_tcp = {{udp = \"hold\"}}"));
     let (mut switch, _) = Switch::ready(&daemon);
-    daemon.news("disassociated", "ap1", 1);
+    daemon.station_event("disassociated", "ap1", 1);
     let divert = switch.flow_mod().cookie;
     for _ in 0..5 {
         switch.flow_mod();
@@ -19,7 +19,7 @@ fn datagrams_are_held_beside_segments_and_counted() {
     let status = daemon.status_with(|status| status["counters"]["packet_ins"] == 3);
     assert_eq!((&status["counters"]["datagrams_held"], &status["counters"]["held"]), (&json!(2), &json!(1)));
     assert_eq!(status["held_datagram_bytes"], 2 * (142 + 128));
-    daemon.news("associated", "ap2", 2);
+    daemon.station_event("associated", "ap2", 2);
     switch.frees();
     switch.announced();
     for _ in 0..5 {
@@ -39,7 +39,7 @@ fn their_age_is_the_operator_s_choice() {
     for (age, dropped) in [("0s", ["dropped_other", "udp"]), ("50ms", ["datagrams_expired", ""])] {
         let daemon = Daemon::start(&format!("{ACT}\nnot_tcp = {{udp = \"hold\"}}\ndatagram_age = \"{age}\""));
         let (mut switch, _) = Switch::ready(&daemon);
-        daemon.news("disassociated", "ap1", 1);
+        daemon.station_event("disassociated", "ap1", 1);
         let divert = switch.flow_mod().cookie;
         switch.divert(divert, &datagram(5060));
         let status = daemon.status_with(|status| {

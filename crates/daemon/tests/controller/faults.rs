@@ -118,7 +118,7 @@ fn a_switch_that_does_not_read_is_closed() {
 fn a_cut_connection_loses_nothing_that_is_held() {
     let mut daemon = Daemon::start(ACT);
     let (mut switch, _) = Switch::ready(&daemon);
-    daemon.news("disassociated", "ap1", 1);
+    daemon.station_event("disassociated", "ap1", 1);
     let divert = switch.diverts();
     switch.divert(divert, &frame(0));
     daemon.status_with(|status| status["counters"]["held"] == 1);
@@ -127,7 +127,7 @@ fn a_cut_connection_loses_nothing_that_is_held() {
     switch.stream.write_all(&half[..half.len() / 2]).unwrap();
     switch.stream.shutdown(Shutdown::Both).unwrap();
     daemon.logged("switch gone");
-    daemon.news("associated", "ap2", 2);
+    daemon.station_event("associated", "ap2", 2);
 
     let (mut switch, _) = Switch::ready(&daemon);
     switch.announced();
@@ -139,7 +139,7 @@ fn a_cut_connection_loses_nothing_that_is_held() {
 fn after_a_sudden_death_the_next_one_cleans_up_its_own_only() {
     let mut daemon = Daemon::start(ACT);
     let (mut switch, _) = Switch::ready(&daemon);
-    daemon.news("disassociated", "ap1", 1);
+    daemon.station_event("disassociated", "ap1", 1);
     let left = switch.diverts();
     assert_eq!(daemon.signal(Signal::SIGKILL).signal(), Some(9));
     assert!(exists(&daemon.socket()), "nobody was left to remove it");
@@ -207,12 +207,12 @@ fn who_comes_when_the_socket_is_full_hears_why() {
 }
 
 #[test]
-fn late_and_repeated_news_change_nothing() {
+fn late_and_repeated_events_change_nothing() {
     let daemon = Daemon::start(ACT);
     let (mut switch, _) = Switch::ready(&daemon);
-    daemon.news("associated", "ap2", 5);
-    daemon.news("disassociated", "ap1", 4);
-    daemon.news("associated", "ap2", 5);
+    daemon.station_event("associated", "ap2", 5);
+    daemon.station_event("disassociated", "ap1", 4);
+    daemon.station_event("associated", "ap2", 5);
     assert_eq!(daemon.status()["counters"]["ignored_notices"], 2);
     switch.send(9, Body::EchoRequest(Bytes::new()));
     assert_eq!(switch.receive().xid, 9, "the next thing that it hears");

@@ -1,7 +1,8 @@
-//! The daemon as a process, between a scripted switch and scripted access points on real sockets.
+//! The daemon as a process, between a scripted switch, scripted access points and HTTP clients on real sockets.
 
 mod datagrams;
 mod faults;
+mod metrics;
 mod observe;
 mod record;
 mod roam;

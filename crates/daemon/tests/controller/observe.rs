@@ -19,9 +19,9 @@ fn roam(extra: &str) -> Vec<Value> {
     let mut daemon = Daemon::start(extra);
     let (mut switch, orders) = Switch::ready(&daemon);
     assert!(orders.is_empty());
-    daemon.news("associated", "ap1", 1);
-    daemon.news("disassociated", "ap1", 1);
-    daemon.news("associated", "ap2", 2);
+    daemon.station_event("associated", "ap1", 1);
+    daemon.station_event("disassociated", "ap1", 1);
+    daemon.station_event("associated", "ap2", 2);
     assert_eq!(daemon.status()["mode"], "observe");
     assert!(switch.orders_until_barrier().is_empty());
     daemon.logged("would release what it holds");
@@ -45,7 +45,7 @@ fn an_observer_touches_nothing_and_says_only_what_it_would_do() {
 #[test]
 fn under_bare_it_would_hold_nothing() {
     let mut daemon = Daemon::start("policy = \"bare\"");
-    daemon.news("disassociated", "ap1", 1);
+    daemon.station_event("disassociated", "ap1", 1);
     assert_eq!(daemon.logged("station away")["would"], "hold nothing");
 }
 

@@ -7,8 +7,8 @@ use crate::support::{ACT, Daemon, SWITCH, Switch, frame};
 
 /// Takes a station from one access point to the other while three segments come for it, one of them twice.
 pub(crate) fn roam(daemon: &Daemon, switch: &mut Switch) {
-    daemon.news("associated", "ap1", 1);
-    daemon.news("disassociated", "ap1", 1);
+    daemon.station_event("associated", "ap1", 1);
+    daemon.station_event("disassociated", "ap1", 1);
     let divert = switch.diverts();
     for seq in [0, 1000, 0, 2000] {
         switch.divert(divert, &frame(seq));
@@ -16,7 +16,7 @@ pub(crate) fn roam(daemon: &Daemon, switch: &mut Switch) {
     assert_eq!(switch.handed_back(), (PortNo(1), frame(0).into()), "a repetition goes on");
     daemon.status_with(|status| status["counters"]["packet_ins"] == 4);
 
-    daemon.news("associated", "ap2", 2);
+    daemon.station_event("associated", "ap2", 2);
     switch.frees();
     assert_eq!(switch.announced(), PortNo(3));
     assert_eq!(switch.diverts_again(), divert, "their time begins again");

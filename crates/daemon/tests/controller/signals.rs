@@ -54,7 +54,7 @@ fn during_a_hold() {
     for signal in ENDS {
         let daemon = Daemon::start(ACT);
         let (mut switch, _) = Switch::ready(&daemon);
-        daemon.news("disassociated", "ap1", 1);
+        daemon.station_event("disassociated", "ap1", 1);
         let divert = switch.diverts();
         switch.divert(divert, &frame(0));
         daemon.status_with(|status| status["counters"]["held"] == 1);
@@ -70,13 +70,13 @@ fn during_a_release() {
         let release = "mode = \"act\"\nrelease = {rate = \"8kbit/s\", burst = \"1B\"}";
         let daemon = Daemon::start(release);
         let (mut switch, _) = Switch::ready(&daemon);
-        daemon.news("disassociated", "ap1", 1);
+        daemon.station_event("disassociated", "ap1", 1);
         let divert = switch.diverts();
         for seq in [0, 1000, 2000] {
             switch.divert(divert, &frame(seq));
         }
         daemon.status_with(|status| status["counters"]["held"] == 3);
-        daemon.news("associated", "ap2", 2);
+        daemon.station_event("associated", "ap2", 2);
         ends_well(daemon, signal);
         switch.frees();
         switch.announced();
@@ -94,7 +94,7 @@ fn during_a_release() {
 fn while_segments_pour_in() {
     let daemon = Daemon::start(ACT);
     let (mut switch, _) = Switch::ready(&daemon);
-    daemon.news("disassociated", "ap1", 1);
+    daemon.station_event("disassociated", "ap1", 1);
     let divert = switch.diverts();
     let mut pouring = switch.stream.try_clone().unwrap();
     let flood = crate::support::bytes_of(0, crate::support::packet_in(divert, &frame(0)));

@@ -80,8 +80,13 @@ impl Daemon {
 
     pub(crate) fn start_in(folder: PathBuf, extra: &str, options: &[&str]) -> Self {
         let file = config_in(&folder, extra);
+        Self::start_service("controller", folder, &file, options)
+    }
+
+    /// Starts any service with a configuration file; it has to log where it listens.
+    pub(crate) fn start_service(service: &str, folder: PathBuf, file: &Path, options: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_handfastd"))
-            .args(["controller", "--config"])
+            .args([service, "--config"])
             .arg(file)
             .args(options)
             .stderr(Stdio::piped())
@@ -150,7 +155,7 @@ impl Daemon {
         serde_json::from_str(&answer).unwrap()
     }
 
-    pub(crate) fn news(&self, event: &str, ap: &str, epoch: u64) {
+    pub(crate) fn station_event(&self, event: &str, ap: &str, epoch: u64) {
         let line = format!(
             r#"{{"event": "{event}", "station": "02:00:0a:00:00:05", "ap": "{ap}", "epoch": {epoch}}}"#
         );
@@ -172,6 +177,11 @@ impl Daemon {
             assert!(Instant::now() < deadline, "{status:#}");
             thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// Makes it read its configuration.
+    pub(crate) fn hang_up(&self) {
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGHUP).unwrap();
     }
 
     pub(crate) fn signal(&mut self, signal: Signal) -> ExitStatus {
@@ -251,6 +261,8 @@ impl Switch {
                 Ok(0) => return None,
                 Ok(read) => self.incoming.extend_from_slice(&chunk[..read]),
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                // signal(7): a read with a timeout is interrupted when the process is stopped and goes on.
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => panic!("{error}"),
             }
         }

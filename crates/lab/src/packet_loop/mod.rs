@@ -11,6 +11,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use handfast_core::{Duration, Instant};
+use handfast_io::{index_of, wait};
 use handfast_net::{Counters, Occupancy};
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{ChannelId, channel};
@@ -19,8 +20,6 @@ use handfast_scenario::Scenario;
 pub use books::{Faults, FlowKey};
 use lanes::{Departure, Lanes};
 
-use crate::sys::packet_socket::index_of;
-use crate::wait::wait;
 use crate::{Arrival, BATCH, Clock, Inbox, Interface, Lateness, PacketSocket, real_time};
 
 /// How long the loop sleeps at most: it looks at the stop flag that often.
@@ -238,6 +237,6 @@ impl PacketLoop {
     fn sleep(&self, clock: Clock) -> io::Result<()> {
         let next = self.lanes.deadline().unwrap_or(Instant::MAX);
         let next = if self.samples.every.is_some() { next.min(self.samples.next) } else { next };
-        wait(self.socket.as_fd(), &mut [], next.since(clock.now()).min(NAP))
+        wait(Some(self.socket.as_fd()), &mut [], next.since(clock.now()).min(NAP))
     }
 }

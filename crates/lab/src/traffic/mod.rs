@@ -11,14 +11,11 @@ pub(crate) mod wire_sender;
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use handfast_core::{Duration, Instant};
+use handfast_io::Watch;
 use handfast_scenario::FlowId;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::{Clock, Netns};
@@ -104,13 +101,10 @@ impl Goal {
 }
 
 /// Sleeps until a socket is ready or `until` has come, and not for long; which sockets are ready.
-fn wait(clock: Clock, until: Instant, sockets: &[(BorrowedFd<'_>, PollFlags)]) -> Vec<bool> {
-    let mut fds: Vec<PollFd<'_>> = sockets.iter().map(|&(fd, events)| PollFd::new(fd, events)).collect();
-    let nap = until.since(clock.now()).min(NAP);
-    let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(nap.as_nanos()));
-    match ppoll(&mut fds, Some(timeout), None) {
-        Ok(_) => fds.iter().map(|fd| fd.any().unwrap_or(true)).collect(),
-        // A signal, or no memory: looking at all of them is never wrong.
-        Err(Errno::EINTR | _) => vec![true; sockets.len()],
+fn wait(clock: Clock, until: Instant, sockets: &mut [Watch<'_>]) -> Vec<bool> {
+    match handfast_io::wait(None, sockets, until.since(clock.now()).min(NAP)) {
+        Ok(()) => sockets.iter().map(Watch::is_ready).collect(),
+        // No memory: looking at all of them is never wrong.
+        Err(_) => vec![true; sockets.len()],
     }
 }

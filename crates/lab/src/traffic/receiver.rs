@@ -4,13 +4,13 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
+use handfast_io::Watch;
 use handfast_plan::timeline::Timeline;
 use handfast_results::handover::Tracker;
 use handfast_results::meter::DeliveryMeter;
 use handfast_results::outages::{Flows, Outages};
 use handfast_scenario::FlowId;
 use handfast_wire::Payload;
-use nix::poll::PollFlags;
 use socket2::Socket;
 
 use super::{Board, CHUNK, Goal, wait};
@@ -133,13 +133,13 @@ impl Flows for Measures<'_> {
 }
 
 /// What happens to the network, told to the trackers at its time.
-struct Watch<'a> {
+struct Trackers<'a> {
     timeline: &'a Timeline,
     next_change: usize,
     outages: Outages,
 }
 
-impl Watch<'_> {
+impl Trackers<'_> {
     fn deadline(&self) -> Instant {
         let change = self.timeline.due(self.next_change).unwrap_or(Instant::MAX);
         self.outages.next_look().unwrap_or(Instant::MAX).min(change)
@@ -168,27 +168,28 @@ pub(crate) fn run(
     board: &Board,
 ) -> Received {
     let mut flows = Measures { meters: vec![DeliveryMeter::default(); receivers.len()], board };
-    let mut watch = Watch { timeline, next_change: 0, outages };
+    let mut trackers = Trackers { timeline, next_change: 0, outages };
     let mut buffer = vec![0; CHUNK];
     while clock.now() < end && !board.is_stopped() {
         let now = clock.now();
-        watch.advance(now, &mut flows);
-        let until = receivers.iter().map(|r| r.deadline(now)).fold(watch.deadline().min(end), Instant::min);
-        let (waiting, sockets): (Vec<_>, Vec<_>) = receivers
+        trackers.advance(now, &mut flows);
+        let until =
+            receivers.iter().map(|r| r.deadline(now)).fold(trackers.deadline().min(end), Instant::min);
+        let (waiting, mut sockets): (Vec<_>, Vec<_>) = receivers
             .iter()
             .filter(|receiver| receiver.next_read < Instant::MAX)
-            .filter_map(|receiver| Some((receiver.id, (receiver.socket(now)?, PollFlags::POLLIN))))
+            .filter_map(|receiver| Some((receiver.id, Watch::new(receiver.socket(now)?, true, false))))
             .unzip();
-        let ready = wait(clock, until, &sockets);
+        let ready = wait(clock, until, &mut sockets);
         // What has happened by now came before what is read now.
-        watch.advance(clock.now().min(end), &mut flows);
+        trackers.advance(clock.now().min(end), &mut flows);
         for (id, _) in waiting.into_iter().zip(ready).filter(|&(_, ready)| ready) {
             receivers[id].on_ready(clock, end, &mut flows.meters[id], &mut buffer);
             board.set_delivered(id, flows.meters[id].bytes);
         }
     }
-    watch.advance(end, &mut flows);
+    trackers.advance(end, &mut flows);
     let wrong = receivers.iter().find_map(|receiver| Some((receiver.id, receiver.wrong_at?)));
-    let trackers = watch.outages.finish(&mut flows);
+    let trackers = trackers.outages.finish(&mut flows);
     Received { meters: flows.meters, trackers, wrong }
 }

@@ -4,17 +4,16 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use handfast_core::{Duration, Instant};
+use handfast_io::{TcpInfo, Watch};
 use handfast_results::flow_series::{self, FlowSample};
 use handfast_results::meter::WindowMeter;
 use handfast_results::report::secs;
 use handfast_scenario::{Flow, FlowId};
 use handfast_wire::Payload;
-use nix::poll::PollFlags;
 use socket2::Socket;
 
 use super::source::Source;
 use super::{Board, CHUNK, Goal, LOW_WATER, wait};
-use crate::sys::tcp_info::TcpInfo;
 use crate::{Clock, Netns};
 
 /// How often the kernel is asked about open connections.
@@ -136,12 +135,9 @@ fn sleep(senders: &mut [Sender<'_>], clock: Clock, until: Instant, board: &Board
     let closing = senders.iter().any(|sender| sender.stage == Stage::Closing);
     let until = if closing { until.min(clock.now() + LOOK_FOR_END_EVERY) } else { until };
     let until = senders.iter().map(Sender::deadline).fold(until, Instant::min);
-    let (waiting, sockets): (Vec<_>, Vec<_>) = senders
-        .iter()
-        .enumerate()
-        .filter_map(|(index, sender)| Some((index, (sender.socket.as_fd(), sender.interest()?))))
-        .unzip();
-    let ready = wait(clock, until, &sockets);
+    let (waiting, mut sockets): (Vec<_>, Vec<_>) =
+        senders.iter().enumerate().filter_map(|(index, sender)| Some((index, sender.watch()?))).unzip();
+    let ready = wait(clock, until, &mut sockets);
     for (index, _) in waiting.into_iter().zip(ready).filter(|&(_, ready)| ready) {
         senders[index].on_ready(clock.now(), board);
     }
@@ -171,13 +167,13 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn interest(&self) -> Option<PollFlags> {
+    fn watch(&self) -> Option<Watch<'_>> {
+        let socket = self.socket.as_fd();
         match self.stage {
             Stage::Waiting | Stage::Over => None,
-            Stage::Connecting => Some(PollFlags::POLLOUT),
-            Stage::Open if self.source.next().1 > 0 => Some(PollFlags::POLLOUT),
-            // Errors are reported without being asked for.
-            Stage::Open | Stage::Closing => Some(PollFlags::empty()),
+            Stage::Connecting => Some(Watch::new(socket, false, true)),
+            Stage::Open if self.source.next().1 > 0 => Some(Watch::new(socket, false, true)),
+            Stage::Open | Stage::Closing => Some(Watch::error(socket)),
         }
     }
 

@@ -7,12 +7,11 @@ use std::io;
 use std::os::fd::AsFd;
 
 use handfast_core::{Duration, Instant};
+use handfast_io::{Watch, index_of, wait};
 use handfast_wire::Checksums;
 
 pub use stack::{ConnectionId, Dropped, Identity, Stack};
 
-use crate::sys::packet_socket::index_of;
-use crate::wait::{Watch, wait};
 use crate::{Arrival, BATCH, Clock, Inbox, Interface, PacketSocket};
 
 /// A [`Stack`] on an interface. Everything happens within [`WireHost::turn`], on the caller's thread.
@@ -67,7 +66,7 @@ impl WireHost {
         self.send_all();
         let until = self.stack.deadline().unwrap_or(Instant::MAX);
         let now = self.clock.now();
-        wait(self.socket.as_fd(), others, until.since(now).min(longest))?;
+        wait(Some(self.socket.as_fd()), others, until.since(now).min(longest))?;
         self.receive_all()?;
         self.stack.on_timer(self.clock.now());
         self.send_all();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use handfast_assist::sdn::{self, AccessPoint, ApId, Channel, Config, ControlPlane, Departure, Notice, What};
+use handfast_assist::sdn::{self, AccessPoint, ApId, Config, Notice, What};
 use handfast_core::{Duration, Instant};
 use handfast_net::{Port, SwitchPass, SwitchSetup};
 use handfast_plan::address::Addresses;
@@ -14,6 +14,7 @@ use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::{Ethernet, Packet};
 
 use crate::agents::low_ack::LowAcks;
+use crate::agents::sdn::{ControlChannel, ControlPlane, Departure};
 use crate::engine::queue::Timer;
 use crate::net::network::{NO_CHANNEL, Network};
 use crate::net::packets::Passing;
@@ -63,7 +64,7 @@ impl Control {
             SwitchSetup::new(datapath_of(node), numbers)
         };
         let switches = fabric.switches.iter().map(setup);
-        let channel = Channel { delay: agent.control_delay, rate: Some(agent.control_rate) };
+        let channel = ControlChannel { delay: agent.control_delay, rate: Some(agent.control_rate) };
         let mut plane = ControlPlane::new(Instant::ZERO, config(agent, fabric, addresses), switches, channel);
         for News { at, station, ap, epoch, began } in associations.news(agent.notification, agent.news) {
             let Some(number) = fabric.number_of(ap) else { continue };

@@ -5,3 +5,4 @@ pub(crate) mod helpers;
 pub(crate) mod low_ack;
 pub(crate) mod notify;
 pub(crate) mod plugin;
+pub(crate) mod sdn;

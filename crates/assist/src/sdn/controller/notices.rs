@@ -8,7 +8,7 @@ use crate::sdn::station::Station;
 use crate::sdn::{ApId, Config, Ignored, Notice, Outbox, Record, StationId, Steering, What};
 
 impl Controller {
-    /// An access point that never said hello has news of a station.
+    /// An access point that never said hello reports a station.
     pub fn on_notice(&mut self, now: Instant, notice: Notice, out: &mut Outbox) {
         if self.session(notice.ap).is_some() {
             return self.ignored(notice.ap, notice.station, Ignored::Unnumbered, out);
@@ -16,9 +16,9 @@ impl Controller {
         self.on_numbered(now, notice, out);
     }
 
-    /// News of a station whose association has a number.
+    /// A report of a station whose association has a number.
     pub(super) fn on_numbered(&mut self, now: Instant, notice: Notice, out: &mut Outbox) {
-        if let Err(why) = self.take(now, notice, out) {
+        if let Err(why) = self.apply(now, notice, out) {
             self.ignored(notice.ap, notice.station, why, out);
         }
     }
@@ -29,7 +29,7 @@ impl Controller {
         out.record(Record::Ignored { station: StationId { address, vlan }, why });
     }
 
-    fn take(&mut self, now: Instant, notice: Notice, out: &mut Outbox) -> Result<(), Ignored> {
+    fn apply(&mut self, now: Instant, notice: Notice, out: &mut Outbox) -> Result<(), Ignored> {
         let Notice { station: address, ap, epoch, what } = notice;
         let Some(at) = self.shared.config.fabric.access_point(ap) else {
             return Err(Ignored::UnknownAccessPoint);
@@ -38,9 +38,10 @@ impl Controller {
             return Err(Ignored::Protected);
         }
         let id = StationId { address, vlan: at.vlan };
-        let Some(station) = self.stations.get(&id) else { return self.meet(now, id, notice, out) };
+        let Some(station) = self.stations.get(&id) else { return self.add_station(now, id, notice, out) };
         judge(&notice, station.epoch(), station.is_at(ap), station.is_away())?;
-        self.shared.full = self.away - usize::from(station.diverts()) >= self.shared.config.limits.away;
+        self.shared.full =
+            self.agenda.away() - usize::from(station.diverts()) >= self.shared.config.limits.away;
         self.with(id, |station, shared| match what {
             What::Associated => station.arrive(now, ap, epoch, shared, out),
             What::Disassociated => station.leave(now, epoch, shared, out),
@@ -56,7 +57,7 @@ impl Controller {
             return false;
         }
         let present = |id: &StationId| self.stations.get(id).is_some_and(Station::is_present);
-        let oldest = self.due.iter().map(|&(_, id)| id).find(present);
+        let oldest = self.agenda.by_deadline().map(|(_, id)| id).find(present);
         if let Some(id) = oldest {
             self.forget(now, id, out);
         }
@@ -69,14 +70,14 @@ impl Controller {
         never_hold.contains(&address) || self.infrastructure.contains(now, address, *remember)
     }
 
-    /// Stations that have an address.
-    pub(super) fn namesakes(&self, address: EthAddr) -> usize {
+    /// How many stations have an address.
+    pub(super) fn sharing_address(&self, address: EthAddr) -> usize {
         self.stations.range(StationId::with_address(address)).count()
     }
 
-    /// Stations are told whether they have their address to themselves.
-    pub(super) fn note_namesakes(&mut self, address: EthAddr, out: &mut Outbox) {
-        let alone = self.namesakes(address) < 2;
+    /// Tells the stations of an address whether there are several.
+    pub(super) fn update_sharing(&mut self, address: EthAddr, out: &mut Outbox) {
+        let alone = self.sharing_address(address) < 2;
         let all: Vec<StationId> =
             self.stations.range(StationId::with_address(address)).map(|(&id, _)| id).collect();
         for id in all {
@@ -100,8 +101,14 @@ impl Controller {
         }
     }
 
-    /// The first news of a station, or the first since it was forgotten.
-    fn meet(&mut self, now: Instant, id: StationId, notice: Notice, out: &mut Outbox) -> Result<(), Ignored> {
+    /// The first report of a station, or the first since it was forgotten.
+    fn add_station(
+        &mut self,
+        now: Instant,
+        id: StationId,
+        notice: Notice,
+        out: &mut Outbox,
+    ) -> Result<(), Ignored> {
         let Notice { ap, epoch, what, .. } = notice;
         match self.departed.last(now, id, self.shared.config.remember) {
             Some(last) => judge(&notice, last, false, true)?,
@@ -113,8 +120,8 @@ impl Controller {
         {
             return Err(Ignored::TooManyStations);
         }
-        self.shared.full = self.away >= self.shared.config.limits.away;
-        self.shared.alone = self.namesakes(id.address) == 0;
+        self.shared.full = self.agenda.away() >= self.shared.config.limits.away;
+        self.shared.alone = self.sharing_address(id.address) == 0;
         let station = match what {
             What::Associated => Station::associated(now, id, ap, epoch, &mut self.shared, out),
             What::Disassociated => Station::away(now, id, ap, epoch, &mut self.shared, out),
@@ -122,10 +129,9 @@ impl Controller {
             What::Delivered(_) => return Ok(()),
         };
         self.departed.forget(id);
-        self.due.insert((station.deadline(self.shared.config.datagrams.age), id));
-        self.away += usize::from(station.diverts());
+        self.agenda.insert(id, &station, self.shared.config.datagrams.age);
         self.stations.insert(id, station);
-        self.note_namesakes(id.address, out);
+        self.update_sharing(id.address, out);
         Ok(())
     }
 }
@@ -137,14 +143,14 @@ const FURTHEST: u64 = 1 << 48;
 /// first, there is room for more.
 const HIGHEST_FIRST: u64 = 1 << 62;
 
-/// Whether news say something new of a station whose last known association is `last`. `there`: it is where they come from;
+/// Whether a report says something new of a station whose last known association is `last`. `there`: it is where it comes from;
 /// `away`: that association has ended.
 fn judge(notice: &Notice, last: u64, there: bool, away: bool) -> Result<(), Ignored> {
     let Notice { epoch, what, .. } = *notice;
     match what {
         _ if epoch > last.saturating_add(FURTHEST) => Err(Ignored::TooFar),
         What::Associated if epoch == last && there => Err(Ignored::Duplicate),
-        // Its end was heard of: this is the late news of its begin.
+        // Its end was reported: this is the late report of its begin.
         What::Associated if epoch <= last => Err(Ignored::Stale),
         What::Disassociated if epoch < last => Err(Ignored::Stale),
         What::Disassociated if epoch == last && away => Err(Ignored::Duplicate),

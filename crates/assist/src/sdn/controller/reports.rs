@@ -26,12 +26,12 @@ impl Controller {
         let gone: Vec<EthAddr> =
             here.map(|(id, _)| id.address).filter(|address| !stations.contains(address)).collect();
         for station in gone {
-            self.tell(now, (ap, station, What::Disassociated), out);
+            self.number_and_apply(now, (ap, station, What::Disassociated), out);
         }
         for &station in stations {
             let known = self.stations.get(&StationId { address: station, vlan: at.vlan });
             if known.is_none_or(Station::is_away) {
-                self.tell(now, (ap, station, What::Associated), out);
+                self.number_and_apply(now, (ap, station, What::Associated), out);
             }
         }
         Some(session)
@@ -50,16 +50,21 @@ impl Controller {
         self.sessions.judge(report)
     }
 
-    /// An agent that has said hello has news of a station.
+    /// An agent that has said hello reports a station.
     pub fn on_report(&mut self, now: Instant, report: Report, out: &mut Outbox) {
         let Report { ap, station, what, .. } = report;
         match self.sessions.take(&report) {
-            Ok(()) => self.tell(now, (ap, station, what), out),
+            Ok(()) => self.number_and_apply(now, (ap, station, what), out),
             Err(why) => self.ignored(ap, station, why, out),
         }
     }
 
-    fn tell(&mut self, now: Instant, (ap, station, what): (ApId, EthAddr, What), out: &mut Outbox) {
+    fn number_and_apply(
+        &mut self,
+        now: Instant,
+        (ap, station, what): (ApId, EthAddr, What),
+        out: &mut Outbox,
+    ) {
         let epoch = self.implied_epoch(now, station, ap, what);
         self.on_numbered(now, Notice { station, ap, epoch, what }, out);
     }

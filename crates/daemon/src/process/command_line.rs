@@ -1,0 +1,186 @@
+//! The command line, as it follows from the registry: a subcommand a service, its tools, and `off`, `on`, `reload`.
+
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use handfast_io::EventLoop;
+use serde_json::json;
+
+use super::signals::Signals;
+use super::{ConfigFile, Context, Failure, ask, check, log, main_loop, switched_off};
+use crate::services::{SERVICES, Service, Start};
+
+/// A further subcommand of a service: it does its work and ends.
+pub struct Tool {
+    /// Its name, help and options.
+    pub command: Command,
+    /// What it does; the error is a message for people.
+    pub run: fn(&ArgMatches) -> Result<ExitCode, String>,
+}
+
+/// The options of every service.
+#[derive(Args)]
+struct ServiceOptions {
+    /// The configuration, a TOML file; docs/reference/handfastd.md has all keys
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Says whether FILE is right, what would be done, and whether socket and port can be had; changes nothing
+    #[arg(long)]
+    check: bool,
+}
+
+/// The option of what is done to a service that runs.
+#[derive(Args)]
+pub(crate) struct FileOption {
+    /// The configuration of the controller that is meant
+    #[arg(long, value_name = "FILE", default_value = "/etc/handfastd/handfastd.toml")]
+    pub(crate) config: PathBuf,
+}
+
+/// What the process itself does to running services.
+type Switch = (&'static str, &'static str, fn(&Path) -> Result<(), String>);
+const SWITCHES: [Switch; 3] = [
+    (
+        "off",
+        "Takes all flow entries out, and lets a controller only observe, also after restarts, until `handfastd on`",
+        off,
+    ),
+    ("on", "Lets a controller do again what its configuration says", on),
+    ("reload", "Makes a controller read its configuration, as SIGHUP does", reload),
+];
+
+fn command() -> Command {
+    let command = Command::new("handfastd")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("TCP connections that do not notice that you moved: the remedies on real networks")
+        .after_help("A first look: handfastd controller --help")
+        .subcommand_required(true)
+        .arg_required_else_help(true);
+    let services = SERVICES
+        .iter()
+        .map(|service| service.command(ServiceOptions::augment_args(Command::new(service.name()))));
+    let switches =
+        SWITCHES.iter().map(|&(name, about, _)| FileOption::augment_args(Command::new(name)).about(about));
+    let tools = SERVICES.iter().flat_map(|service| service.tools()).map(|tool| tool.command);
+    command.subcommands(services.chain(switches).chain(tools))
+}
+
+/// Does what the command line says.
+pub fn main() -> ExitCode {
+    let matches = command().get_matches();
+    let (name, options) = matches.subcommand().unwrap_or_else(|| unreachable!("one is required"));
+    dispatch(name, options).unwrap_or_else(|message| {
+        // Standard error may be full, or closed: the exit code says it too.
+        let _ = writeln!(std::io::stderr(), "{message}");
+        ExitCode::from(2)
+    })
+}
+
+fn dispatch(name: &str, options: &ArgMatches) -> Result<ExitCode, String> {
+    if let Some(service) = SERVICES.iter().find(|service| service.name() == name) {
+        return serve(*service, options).map(|()| ExitCode::SUCCESS);
+    }
+    if let Some((_, _, switch)) = SWITCHES.iter().find(|(switch, ..)| *switch == name) {
+        let FileOption { config } = parsed(options);
+        return switch(&config).map(|()| ExitCode::SUCCESS);
+    }
+    let tool = SERVICES.iter().flat_map(|service| service.tools()).find(|t| t.command.get_name() == name);
+    (tool.unwrap_or_else(|| unreachable!("clap knows no other")).run)(options)
+}
+
+/// The options of a subcommand, which clap has checked.
+pub(crate) fn parsed<T: FromArgMatches>(options: &ArgMatches) -> T {
+    T::from_arg_matches(options).unwrap_or_else(|error| error.exit())
+}
+
+/// Reads a configuration file.
+pub(crate) fn read(path: &Path) -> Result<ConfigFile, String> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("error: {}: {error}", path.display()))?;
+    Ok(ConfigFile { path: path.to_owned(), text })
+}
+
+/// Runs a service, or only checks its configuration.
+fn serve(service: &dyn Service, options: &ArgMatches) -> Result<(), String> {
+    let ServiceOptions { config, check: only_check } = parsed(options);
+    let file = read(&config)?;
+    let off = service.when_off().is_some() && switched_off::is_set(&config);
+    let configured = service.configure(&file, off)?;
+    if off {
+        let mark = switched_off::mark(&config);
+        let _ = writeln!(std::io::stderr(), "switched off by {}: it only observes", mark.display());
+    }
+    if only_check {
+        return check::check(service.name(), &*configured);
+    }
+    let log = log::start(configured.log_level(), configured.acts());
+    let system = |failure: Failure| format!("error: {failure}");
+    let mut io = EventLoop::new().context(|| "epoll".to_owned()).map_err(system)?;
+    let mut signals = Signals::new(&mut io).context(|| "signal handlers".to_owned()).map_err(system)?;
+    let mut running = configured.start(Start { file, log, options, io: &mut io })?;
+    main_loop::run(&mut *running, &mut io, &mut signals).map_err(system)
+}
+
+/// The services of a configuration that can be switched off: name, what `off` does to one, and its line socket.
+fn switchable(config: &Path) -> Result<Vec<(&'static str, &'static str, PathBuf)>, String> {
+    let file = read(config)?;
+    let mut found = Vec::new();
+    for service in SERVICES {
+        let Some(when_off) = service.when_off() else { continue };
+        let configured = service.configure(&file, false)?;
+        let socket = configured.control_socket().map(Path::to_owned);
+        found.extend(socket.map(|socket| (service.name(), when_off, socket)));
+    }
+    Ok(found)
+}
+
+/// Makes a running service read its configuration; its mode then. Nobody may be there.
+fn ask_to_reload(socket: &Path) -> Result<Option<String>, String> {
+    match ask(socket, &json!({"event": "reload"})) {
+        Ok(answer) => Ok(Some(answer["mode"].as_str().unwrap_or("?").to_owned())),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => Ok(None),
+        Err(error) => Err(format!("error: {}: {error}", socket.display())),
+    }
+}
+
+fn reload(config: &Path) -> Result<(), String> {
+    for (name, _, socket) in switchable(config)? {
+        match ask_to_reload(&socket)? {
+            Some(mode) => say(&format!("it runs with mode = \"{mode}\"")),
+            None => return Err(format!("error: no {name} runs with this configuration")),
+        }
+    }
+    Ok(())
+}
+
+fn off(config: &Path) -> Result<(), String> {
+    let mark = switched_off::mark(config);
+    switched_off::set(config).map_err(|error| format!("error: {}: {error}", mark.display()))?;
+    for (name, when_off, socket) in switchable(config)? {
+        let done = match ask_to_reload(&socket)? {
+            Some(_) => format!("off: {when_off}"),
+            None => format!("off: no {name} runs; the next one will only observe"),
+        };
+        say(&format!("{done}, until `handfastd on --config {}`", config.display()));
+    }
+    Ok(())
+}
+
+fn on(config: &Path) -> Result<(), String> {
+    let mark = switched_off::mark(config);
+    switched_off::unset(config).map_err(|error| format!("error: {}: {error}", mark.display()))?;
+    for (name, _, socket) in switchable(config)? {
+        match ask_to_reload(&socket)? {
+            Some(mode) => say(&format!("on: it runs with mode = \"{mode}\"")),
+            None => say(&format!("on: no {name} runs")),
+        }
+    }
+    Ok(())
+}
+
+/// A line on standard output, which may be full.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}

@@ -1,0 +1,67 @@
+//! What every service needs of its process: the command line, the main loop, signals, the log, the off switch, descriptors.
+//! Nothing here knows what a service does.
+
+mod ask;
+mod check;
+mod command_line;
+mod config_file;
+pub(crate) mod descriptors;
+pub(crate) mod log;
+mod main_loop;
+mod port;
+mod reload;
+mod signals;
+mod switched_off;
+
+use std::fmt;
+use std::io;
+
+pub(crate) use ask::ask;
+pub(crate) use command_line::{FileOption, parsed, read, say};
+pub use command_line::{Tool, main};
+pub use config_file::ConfigFile;
+pub(crate) use config_file::parse;
+pub use log::{Level, Log};
+pub(crate) use port::port_obstacle;
+pub(crate) use reload::{log_changes, reread};
+
+/// A system call failed.
+#[derive(Debug)]
+pub struct Failure {
+    what: String,
+    error: io::Error,
+}
+
+impl Failure {
+    pub(crate) fn new(what: String, error: io::Error) -> Self {
+        Self { what, error }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.error)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Says in an error what was being done.
+pub(crate) trait Context<T> {
+    fn context(self, what: impl FnOnce() -> String) -> Result<T, Failure>;
+}
+
+impl<T> Context<T> for io::Result<T> {
+    fn context(self, what: impl FnOnce() -> String) -> Result<T, Failure> {
+        self.map_err(|error| Failure { what: what(), error })
+    }
+}
+
+/// What differs between two plans: lines of the first with "-", of the second with "+".
+pub(crate) fn changes(old: &str, new: &str) -> Vec<String> {
+    let gone =
+        old.lines().filter(|line| !new.lines().any(|other| other == *line)).map(|line| format!("- {line}"));
+    let come =
+        new.lines().filter(|line| !old.lines().any(|other| other == *line)).map(|line| format!("+ {line}"));
+    gone.chain(come).collect()
+}

@@ -1,0 +1,291 @@
+//! The tables of the file as they are written: keys and types, no meaning yet.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use handfast_document::{Located, Named, Rate, Size, TimeSpan, integer};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+/// The configuration of `handfastd controller`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "handfastd controller")]
+pub(super) struct File {
+    /// Where switches connect. Default: "127.0.0.1:6653".
+    pub(super) listen: Option<Located<String>>,
+    /// Says that the operator knows that the channel is neither authenticated nor encrypted.
+    #[serde(default)]
+    pub(super) insecure_listen: bool,
+    /// The Unix socket at which access points report stations.
+    pub(super) association_socket: Located<String>,
+    /// "observe" (default): log what would be done, touch nothing. "act": do it.
+    #[serde(default)]
+    pub(super) mode: ModeWord,
+    /// "spurious" (default): hold what comes for a station that is away. "bare": follow the station only.
+    #[serde(default)]
+    pub(super) policy: PolicyWord,
+    /// How held segments leave: {rate = "54Mbit/s", burst = "15kB"}, or "unpaced".
+    pub(super) release: Option<ReleaseTable>,
+    /// Bounds of what is kept.
+    #[serde(default)]
+    pub(super) limits: LimitsTable,
+    /// How long a station may be away before what is held for it is dropped. Default: "10s".
+    pub(super) hold_expiry: Option<Located<TimeSpan>>,
+    /// What becomes of what is not TCP, for a station that is away. Default: it passes.
+    #[serde(default)]
+    pub(super) not_tcp: NotTcpTable,
+    /// Stations that are never held for: gateways, servers.
+    #[serde(default)]
+    pub(super) never_hold: Vec<Located<String>>,
+    /// Goes on beside a controller that has made itself the master of a switch. Default: false.
+    #[serde(default)]
+    pub(super) beside_master: bool,
+    /// How long a datagram may be held; "0s": none is. Default: "1s".
+    pub(super) datagram_age: Option<Located<TimeSpan>>,
+    /// The lowest priority of its rules; they take this one and the next two. Default: 40000.
+    pub(super) priority: Option<Priority>,
+    /// How long the last step of a release may wait for a quiet moment. Default: "200ms".
+    pub(super) settle: Option<Located<TimeSpan>>,
+    /// Silence of a switch after which it is asked whether it is there. Default: "5s".
+    pub(super) echo_interval: Option<Located<TimeSpan>>,
+    /// Least important messages that are logged. Default: "info".
+    #[serde(default)]
+    pub(super) log: LogWord,
+    /// How often counters are logged. Default: "60s".
+    pub(super) summary_interval: Option<Located<TimeSpan>>,
+    /// Where access points hang, by name.
+    #[serde(default)]
+    pub(super) access_points: Named<AccessPointTable>,
+}
+
+/// Where an access point hangs.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccessPointTable {
+    /// The switch, by its datapath id: 16 hexadecimal digits.
+    pub(super) datapath_id: DatapathId,
+    /// Its port.
+    pub(super) port: Port,
+    /// What its radio carries to a station. Default: what `release` says.
+    pub(super) rate: Option<Rate>,
+    /// The VLAN tag that frames of its stations have at this port. Default: none.
+    pub(super) vlan: Option<VlanId>,
+    /// The switch's port to the rest of the network. Default: the only one without an access point, or what is heard.
+    pub(super) uplink: Option<Port>,
+}
+
+/// What becomes of what is not TCP, for a station that is away.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NotTcpTable {
+    /// UDP: "pass" (default), "hold" or "drop".
+    #[serde(default)]
+    pub(super) udp: TreatmentWord,
+    /// UDP from or to port 443. Default: what `udp` says.
+    pub(super) quic: Option<TreatmentWord>,
+    /// ICMP and `ICMPv6`: "pass" (default), "hold" or "drop".
+    #[serde(default)]
+    pub(super) icmp: TreatmentWord,
+    /// Other protocols over IP, and fragments: "pass" (default), "hold" or "drop".
+    #[serde(default)]
+    pub(super) other: TreatmentWord,
+}
+
+/// Bounds of what is kept.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimitsTable {
+    /// Held for a connection. Default: 4 MiB.
+    pub(super) per_connection: Option<Size>,
+    /// Held for a station. Default: 16 MiB.
+    pub(super) per_station: Option<Size>,
+    /// Held in all. Default: 256 MiB.
+    pub(super) total: Option<Size>,
+    /// Datagrams held for a station. Default: 1000.
+    pub(super) datagrams: Option<Count>,
+    /// Held for a station in datagrams. Default: 1 MiB.
+    pub(super) datagram_bytes: Option<Size>,
+    /// Held in all in datagrams. Default: 64 MiB.
+    pub(super) datagram_total: Option<Size>,
+    /// Connections that are tracked. Default: 100000.
+    pub(super) connections: Option<Count>,
+    /// Stations. Default: 10000.
+    pub(super) stations: Option<Count>,
+    /// Stations that are helped at once. Default: 1000.
+    pub(super) away: Option<Count>,
+    /// Switches that may be connected at once. Default: 64.
+    pub(super) switches: Option<Count>,
+    /// What may wait to be sent to a switch that does not read. Default: "32MB".
+    pub(super) write_buffer: Option<Located<Size>>,
+}
+
+integer! {
+    /// A priority that leaves room for two more.
+    Priority: u16 = 1..=65_533
+}
+
+integer! {
+    /// A port of a switch: the highest is `OFPP_MAX`.
+    Port: u32 = 1..=0xffff_ff00_i64
+}
+
+integer! {
+    /// A VLAN (IEEE 802.1Q §9.6: 0 and 4095 are none).
+    VlanId: u16 = 1..=4094
+}
+
+integer! {
+    /// How many there may be.
+    Count: usize = 1..=10_000_000
+}
+
+/// Whether it acts.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ModeWord {
+    /// It says what it would do.
+    #[default]
+    Observe,
+    /// It does it.
+    Act,
+}
+
+/// How stations are helped.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum PolicyWord {
+    /// What comes for a station that is away is held.
+    #[default]
+    Spurious,
+    /// The way follows the station, and no more.
+    Bare,
+}
+
+/// What becomes of packets for a station that is away.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum TreatmentWord {
+    /// They go on, as without the daemon.
+    #[default]
+    Pass,
+    /// They are held for a short while.
+    Hold,
+    /// They are dropped.
+    Drop,
+}
+
+/// What is logged.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum LogWord {
+    /// Only what ends it.
+    Error,
+    /// And what somebody should look at.
+    Warn,
+    /// And what happens to switches and stations.
+    #[default]
+    Info,
+    /// And every order to a switch, and connections to the association socket.
+    Debug,
+}
+
+/// How held segments leave.
+#[derive(Clone, Copy)]
+pub(super) enum ReleaseTable {
+    Unpaced,
+    Paced(PacedTable),
+}
+
+/// A token bucket.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PacedTable {
+    /// What the new radio carries.
+    pub(super) rate: Rate,
+    /// What may leave at once. Default: "15kB", ten segments.
+    pub(super) burst: Option<Size>,
+}
+
+impl<'de> Deserialize<'de> for ReleaseTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ReleaseVisitor)
+    }
+}
+
+struct ReleaseVisitor;
+
+impl<'de> Visitor<'de> for ReleaseVisitor {
+    type Value = ReleaseTable;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a release: {rate = \"54Mbit/s\", burst = \"15kB\"} or \"unpaced\"")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<ReleaseTable, E> {
+        let unpaced = (text == "unpaced").then_some(ReleaseTable::Unpaced);
+        unpaced.ok_or_else(|| E::unknown_variant(text, &["unpaced"]))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ReleaseTable, A::Error> {
+        PacedTable::deserialize(MapAccessDeserializer::new(map)).map(ReleaseTable::Paced)
+    }
+}
+
+impl JsonSchema for ReleaseTable {
+    fn schema_name() -> Cow<'static, str> {
+        "Release".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let paced = generator.subschema_for::<PacedTable>();
+        json_schema!({"anyOf": [{"const": "unpaced"}, paced]})
+    }
+}
+
+const DATAPATH_ID: &str = "a datapath id of 16 hexadecimal digits such as \"0000000000000001\"";
+
+/// A switch's identity.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct DatapathId(pub(super) u64);
+
+impl<'de> Deserialize<'de> for DatapathId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DatapathIdVisitor)
+    }
+}
+
+struct DatapathIdVisitor;
+
+impl Visitor<'_> for DatapathIdVisitor {
+    type Value = DatapathId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(DATAPATH_ID)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<DatapathId, E> {
+        let right = text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let id = u64::from_str_radix(text, 16).ok().filter(|_| right).map(DatapathId);
+        id.ok_or_else(|| E::custom(format!("expected {DATAPATH_ID}")))
+    }
+}
+
+impl fmt::Display for DatapathId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl JsonSchema for DatapathId {
+    fn schema_name() -> Cow<'static, str> {
+        "DatapathId".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9A-Fa-f]{16}$"})
+    }
+}

@@ -1,0 +1,147 @@
+//! A switch's connection: bytes in, messages out, and the other way round.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+
+use bytes::{Bytes, BytesMut};
+use handfast_core::Bytes as Count;
+use handfast_io::ReadOutcome;
+use handfast_io::net::TcpStream;
+use handfast_wire::openflow::{Message, ParseError};
+
+/// Bytes of a read. Besides them less than one message is kept, so a connection's incoming bytes are bounded by this and
+/// 65,535.
+pub(super) const CHUNK: usize = 64 << 10;
+
+/// At the end: reads of one connection before the others have their turn.
+const MOST_READS: usize = 64;
+
+/// A switch's connection.
+pub(super) struct SwitchLink {
+    stream: TcpStream,
+    peer: SocketAddr,
+    incoming: BytesMut,
+    outgoing: Vec<u8>,
+    /// How many of `outgoing` the kernel has taken.
+    sent: usize,
+    /// Whether the switch was told that nothing more follows.
+    ended: bool,
+}
+
+/// Why a connection cannot go on.
+#[derive(Debug)]
+pub(super) enum LinkError {
+    /// It is not OpenFlow 1.3.
+    NotOpenFlow(ParseError),
+    /// The send queue is full, since the switch does not read: so many bytes wait.
+    SendQueueFull(usize),
+    /// The switch has closed.
+    Closed,
+    /// Another connection needed its place, and it was not known as a switch of ours yet.
+    Displaced,
+    /// The kernel says so.
+    System(io::Error),
+}
+
+impl std::fmt::Display for LinkError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotOpenFlow(error) => write!(f, "not OpenFlow 1.3: {error}"),
+            Self::SendQueueFull(waiting) => write!(f, "it does not read: {waiting} bytes wait for it"),
+            Self::Closed => f.write_str("the switch has closed it"),
+            Self::Displaced => {
+                f.write_str("it has not shown yet that it is a switch's, and others want its place")
+            }
+            Self::System(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl SwitchLink {
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr) -> Self {
+        Self { stream, peer, incoming: BytesMut::new(), outgoing: Vec::new(), sent: 0, ended: false }
+    }
+
+    pub(super) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Reads once.
+    pub(super) fn read(&mut self, chunk: &mut [u8; CHUNK]) -> Result<ReadOutcome, LinkError> {
+        loop {
+            match self.stream.read(chunk) {
+                Ok(0) => return Err(LinkError::Closed),
+                Ok(read) => {
+                    self.incoming.extend_from_slice(&chunk[..read]);
+                    // Even after a short read: the end of the stream makes no event of its own.
+                    return Ok(ReadOutcome::Some);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(ReadOutcome::Nothing),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(LinkError::System(error)),
+            }
+        }
+    }
+
+    /// The next message that is there as a whole, as its bytes and what they say.
+    pub(super) fn next(&mut self) -> Result<Option<(Bytes, Message)>, LinkError> {
+        let Some(len) = Message::framed_len(&self.incoming).map_err(LinkError::NotOpenFlow)? else {
+            return Ok(None);
+        };
+        let bytes = self.incoming.split_to(len).freeze();
+        let message = Message::parse(&bytes).map_err(LinkError::NotOpenFlow)?;
+        Ok(Some((bytes, message)))
+    }
+
+    /// Puts a message among those that wait to be sent.
+    pub(super) fn push(&mut self, message: &Message) -> Result<(), handfast_wire::openflow::EmitError> {
+        message.emit(&mut self.outgoing)
+    }
+
+    /// Gives the kernel what it takes. `most`: how much may wait.
+    pub(super) fn flush(&mut self, most: Count) -> Result<(), LinkError> {
+        while self.sent < self.outgoing.len() {
+            match self.stream.write(&self.outgoing[self.sent..]) {
+                Ok(written) => self.sent += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(LinkError::System(error)),
+            }
+        }
+        let waiting = self.waiting();
+        if waiting == 0 {
+            // The memory that one release needed is given back.
+            self.outgoing.clear();
+            self.outgoing.shrink_to(CHUNK);
+            self.sent = 0;
+        } else if self.sent >= waiting {
+            // Moves each byte at most once for each byte sent.
+            self.outgoing.drain(..self.sent);
+            self.sent = 0;
+        }
+        if waiting as u64 > most.0 { Err(LinkError::SendQueueFull(waiting)) } else { Ok(()) }
+    }
+
+    /// Ends our side after what waits: reads and drops until the switch closes. Whether it has not yet.
+    pub(super) fn drain(&mut self, chunk: &mut [u8; CHUNK]) -> bool {
+        if self.waiting() == 0 && !std::mem::replace(&mut self.ended, true) {
+            // It fails where the connection is gone, which the read tells.
+            let _ = self.stream.shutdown(Shutdown::Write);
+        }
+        // Bounded: a switch that never stops sending does not hold up the others.
+        for _ in 0..MOST_READS {
+            match self.stream.read(chunk) {
+                Ok(1..) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+                Ok(0) => return false,
+            }
+        }
+        true
+    }
+
+    /// Bytes that wait to be sent.
+    pub(super) fn waiting(&self) -> usize {
+        self.outgoing.len() - self.sent
+    }
+}

@@ -1,0 +1,157 @@
+//! The switches' side: connections come and go, messages pass.
+
+use std::io;
+
+use handfast_assist::sdn::{ConnId, Output};
+use handfast_io::net::TcpStream;
+use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId};
+use tracing::{debug, info, warn};
+
+use super::adapter::{ACCEPT_AGAIN, Adapter, Due};
+use super::conversation::Input;
+use super::log;
+use super::switch_link::{LinkError, SwitchLink};
+
+/// Connections from one address that may be there without having shown that they are a switch's of ours.
+const UNKNOWN_EACH: usize = 8;
+
+/// The machine's number for a connection.
+fn conn_of(id: SourceId) -> ConnId {
+    ConnId(id.0 as u64)
+}
+
+impl Adapter {
+    /// Takes every switch that has connected.
+    pub(super) fn accept_switches(&mut self, io: &mut EventLoop) {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, peer)) => {
+                    if !self.make_room(peer.ip()) {
+                        if self.may_log("connection refused", peer.ip()) {
+                            warn!(%peer, most = self.room, "connection refused: too many");
+                        }
+                    } else if let Err(error) = self.add_switch(io, stream, peer) {
+                        warn!(%peer, %error, "connection lost");
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // What ends one connection before it is taken does not concern the next.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+                    ) => {}
+                Err(error) => {
+                    warn!(%error, "no connection can be taken");
+                    self.timers.set(Due::Accept, Some(Clock::SYSTEM.now() + ACCEPT_AGAIN));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Makes room for one more connection from an address; whether there is. Connections that are not known as a switch of ours
+    /// yet give way: the oldest from the same address, if that has [`UNKNOWN_EACH`] of them, and otherwise the oldest of all.
+    fn make_room(&mut self, from: std::net::IpAddr) -> bool {
+        let unknown = |id: &SourceId| !self.machine.is_ready(conn_of(*id));
+        let all: Vec<SourceId> = self.links.keys().copied().filter(unknown).collect();
+        let same: Vec<SourceId> =
+            all.iter().copied().filter(|id| self.links[id].peer().ip() == from).collect();
+        let gives_way = match same.first() {
+            Some(&first) if same.len() >= UNKNOWN_EACH => Some(first),
+            _ if self.links.len() >= self.room => all.first().copied(),
+            _ => return true,
+        };
+        let Some(first) = gives_way else { return false };
+        self.lose(first, &LinkError::Displaced);
+        true
+    }
+
+    /// Whether a line of this kind about this peer is to be logged.
+    fn may_log(&mut self, what: &'static str, peer: std::net::IpAddr) -> bool {
+        self.limiter.allows(Clock::SYSTEM.now(), what, peer)
+    }
+
+    fn add_switch(
+        &mut self,
+        io: &mut EventLoop,
+        mut stream: TcpStream,
+        peer: std::net::SocketAddr,
+    ) -> io::Result<()> {
+        // A barrier that waits for an acknowledgment would wait for a delayed one.
+        stream.set_nodelay(true)?;
+        let id = io.add(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
+        let conn = id.0;
+        self.links.insert(id, SwitchLink::new(stream, peer));
+        if self.wrong_version.contains(peer.ip()) || !self.may_log("connected", peer.ip()) {
+            debug!(conn, %peer, "connected");
+        } else {
+            info!(conn, %peer, "connected");
+        }
+        self.tell(Input::Connected(conn_of(id)));
+        Ok(())
+    }
+
+    /// Reads once, and passes on what is whole.
+    pub(super) fn read_switch(&mut self, id: SourceId) -> ReadOutcome {
+        let Some(link) = self.links.get_mut(&id) else { return ReadOutcome::Nothing };
+        match link.read(&mut self.chunk) {
+            Ok(ReadOutcome::Some) => {}
+            Ok(outcome) => return outcome,
+            Err(error) => {
+                self.lose(id, &error);
+                return ReadOutcome::Nothing;
+            }
+        }
+        // The machine may have closed the connection at one of the messages.
+        while let Some(link) = self.links.get_mut(&id) {
+            match link.next() {
+                Ok(Some((bytes, message))) => {
+                    self.tell(Input::Message { conn: conn_of(id), bytes, message });
+                }
+                Ok(None) => return ReadOutcome::Some,
+                Err(error) => self.lose(id, &error),
+            }
+        }
+        ReadOutcome::Nothing
+    }
+
+    /// Does what the machine asks for.
+    pub(super) fn perform(&mut self, output: Output) {
+        match output {
+            Output::Send(ConnId(conn), message) => {
+                let id = SourceId(conn as usize);
+                let Some(link) = self.links.get_mut(&id) else { return };
+                log::sent(conn, &message.body);
+                if let Err(error) = link.push(&message) {
+                    self.counts.unsendable += 1;
+                    warn!(conn, %error, "message not sent");
+                }
+                self.to_flush.insert(id);
+            }
+            Output::Close(ConnId(conn)) => {
+                let Some(mut link) = self.links.remove(&SourceId(conn as usize)) else { return };
+                // The last message says why; if the kernel does not take it now, the switch does not get it.
+                let _ = link.flush(self.settings.write_buffer);
+                let peer = link.peer();
+                if self.wrong_version.contains(peer.ip()) || !self.may_log("closed", peer.ip()) {
+                    debug!(conn, %peer, "closed");
+                } else {
+                    info!(conn, %peer, "closed");
+                }
+            }
+        }
+    }
+
+    /// A connection cannot go on.
+    pub(super) fn lose(&mut self, id: SourceId, why: &LinkError) {
+        let Some(link) = self.links.remove(&id) else { return };
+        self.counts.closed +=
+            u64::from(matches!(why, LinkError::NotOpenFlow(_) | LinkError::SendQueueFull(_)));
+        let peer = link.peer();
+        if self.may_log("connection lost", peer.ip()) {
+            warn!(conn = id.0, %peer, %why, "connection lost");
+        }
+        self.tell(Input::Disconnected(conn_of(id)));
+    }
+}

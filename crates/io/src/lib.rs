@@ -1,0 +1,24 @@
+//! Real time on Linux, for drivers of machines: the clock, timers, sockets and the loop that waits for them.
+//!
+//! A machine takes the time as an argument and returns its next deadline. A driver reads a [`Clock`], collects deadlines
+//! in [`Timers`], and sleeps in [`wait`] (a few descriptors that change with each call) or in an [`EventLoop`] (many
+//! sockets that stay). Nothing here knows a protocol.
+#![cfg(target_os = "linux")]
+
+mod clock;
+mod event_loop;
+mod kernel_timer;
+pub mod line_socket;
+mod sys;
+mod timers;
+mod wait;
+
+pub use clock::{Clock, wall_ms};
+pub use event_loop::{EventLoop, ReadOutcome, SourceId};
+pub use mio::{Interest, net};
+pub use sys::offload::offloads_off;
+pub use sys::packet_socket::{Arrival, BATCH, Inbox, Interface, MAX_FRAME, PacketSocket, Sent, index_of};
+pub use sys::priority::real_time;
+pub use sys::tcp_info::TcpInfo;
+pub use timers::Timers;
+pub use wait::{Watch, wait};

@@ -1,0 +1,132 @@
+//! What the kernel says of a connection: `TCP_INFO` (tcp(7)).
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd};
+
+use handfast_core::Duration;
+
+use super::check;
+
+/// `struct tcp_info` of `linux/tcp.h` as of Linux 6.7; older kernels fill in less of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Raw {
+    state: u8,
+    ca_state: u8,
+    retransmits: u8,
+    probes: u8,
+    backoff: u8,
+    options: u8,
+    scales: u8,
+    flags: u8,
+    rto: u32,
+    ato: u32,
+    snd_mss: u32,
+    rcv_mss: u32,
+    unacked: u32,
+    sacked: u32,
+    lost: u32,
+    retrans: u32,
+    fackets: u32,
+    last: [u32; 4],
+    pmtu: u32,
+    rcv_ssthresh: u32,
+    rtt: u32,
+    rttvar: u32,
+    snd_ssthresh: u32,
+    snd_cwnd: u32,
+    advmss: u32,
+    reordering: u32,
+    rcv_rtt: u32,
+    rcv_space: u32,
+    total_retrans: u32,
+    pacing_rate: u64,
+    max_pacing_rate: u64,
+    bytes_acked: u64,
+    bytes_received: u64,
+    segs_out: u32,
+    segs_in: u32,
+    notsent_bytes: u32,
+    min_rtt: u32,
+    data_segs_in: u32,
+    data_segs_out: u32,
+    delivery_rate: u64,
+    busy_time: u64,
+    rwnd_limited: u64,
+    sndbuf_limited: u64,
+    delivered: u32,
+    delivered_ce: u32,
+    bytes_sent: u64,
+    bytes_retrans: u64,
+    dsack_dups: u32,
+    reord_seen: u32,
+    rcv_ooopack: u32,
+    snd_wnd: u32,
+    rcv_wnd: u32,
+    rehash: u32,
+    total_rto: u16,
+    total_rto_recoveries: u16,
+    total_rto_time: u32,
+}
+
+/// What is taken of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// `TCP_ESTABLISHED` and so on, `linux/tcp_states.h`.
+    pub state: u8,
+    /// The congestion window, segments.
+    pub cwnd: u32,
+    /// The slow-start threshold, segments; [`None`]: not set yet.
+    pub ssthresh: Option<u32>,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// The smoothed round-trip time; [`None`]: no sample yet.
+    pub srtt: Option<Duration>,
+    /// The retransmission timeout.
+    pub rto: Duration,
+    /// Segments sent again.
+    pub retransmitted: u32,
+    /// Segments with payload sent, retransmissions included.
+    pub data_segments: u32,
+    /// Expiries of the retransmission timer; [`None`]: the kernel is older than 6.7.
+    pub timeouts: Option<u16>,
+}
+
+/// `tcp_init_sock`: ssthresh before the first reduction.
+const TCP_INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+impl TcpInfo {
+    /// The state of a TCP socket.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn of(socket: &impl AsFd) -> io::Result<Self> {
+        let (mut raw, mut len) = (Raw::default(), size_of::<Raw>() as u32);
+        let fd = socket.as_fd().as_raw_fd();
+        // SAFETY: `raw` is plain data for which any bytes are valid, and `len` is its size; both live through the call.
+        check(unsafe {
+            libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut raw).cast(), &raw mut len)
+        })?;
+        let micros = |micros: u32| Duration::from_micros(u64::from(micros));
+        Ok(Self {
+            state: raw.state,
+            cwnd: raw.snd_cwnd,
+            ssthresh: (raw.snd_ssthresh < TCP_INFINITE_SSTHRESH).then_some(raw.snd_ssthresh),
+            mss: raw.snd_mss,
+            srtt: (raw.rtt > 0).then(|| micros(raw.rtt)),
+            rto: micros(raw.rto),
+            retransmitted: raw.total_retrans,
+            data_segments: raw.data_segs_out,
+            timeouts: (len as usize == size_of::<Raw>()).then_some(raw.total_rto),
+        })
+    }
+
+    /// Whether all that was written is acknowledged, and the FIN after it: FIN-WAIT-2, TIME-WAIT or CLOSED.
+    pub fn is_finished(&self) -> bool {
+        const FIN_WAIT2: u8 = 5;
+        const TIME_WAIT: u8 = 6;
+        const CLOSE: u8 = 7;
+        matches!(self.state, FIN_WAIT2 | TIME_WAIT | CLOSE)
+    }
+}
