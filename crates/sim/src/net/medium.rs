@@ -72,6 +72,7 @@ impl Network {
             let id = self.airs[medium].channels[served.lane];
             let passing = served.handle;
             if !served.delivered {
+                self.dropped(now, id, passing.handle, Cause::Loss);
                 self.lose(passing.handle);
                 continue;
             }
