@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
-use handfast_wire::Packet;
 use handfast_wire::tcp::Segment;
+
+use crate::View;
 
 /// One direction of a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,8 +21,9 @@ pub struct ConnectionKey {
 
 impl ConnectionKey {
     /// The direction in which a packet with this segment goes.
-    pub const fn of(packet: &Packet, segment: &Segment) -> Self {
-        let Packet { src, dst, .. } = *packet;
+    #[inline]
+    pub const fn of(view: &View<'_>, segment: &Segment) -> Self {
+        let View { src, dst, .. } = *view;
         Self { src, dst, src_port: segment.src_port, dst_port: segment.dst_port }
     }
 

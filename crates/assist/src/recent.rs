@@ -6,53 +6,104 @@ use handfast_core::Instant;
 
 use crate::ConnectionKey;
 
+/// Where a connection's value is, until the next one is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(usize);
+
+#[derive(Debug)]
+struct Slot<T> {
+    key: ConnectionKey,
+    heard: Instant,
+    /// Under which time it stands in [`Recent::silent`]: `heard`, or earlier.
+    noted: Instant,
+    value: T,
+}
+
 /// A value for each connection that was heard of lately.
 #[derive(Debug)]
 pub(crate) struct Recent<T> {
-    known: BTreeMap<ConnectionKey, (Instant, T)>,
-    /// Who was silent longest comes first.
+    places: BTreeMap<ConnectionKey, usize>,
+    slots: Vec<Slot<T>>,
+    /// Who was silent longest comes first, once those that were heard since stand where they belong.
     silent: BTreeSet<(Instant, ConnectionKey)>,
+    /// The one that was asked for last: it is likely to be the next.
+    last: usize,
     most: usize,
 }
 
 impl<T> Recent<T> {
     /// None yet, and never more than `most`, at least one.
     pub(crate) fn new(most: usize) -> Self {
-        Self { known: BTreeMap::new(), silent: BTreeSet::new(), most: most.max(1) }
+        Self {
+            places: BTreeMap::new(),
+            slots: Vec::new(),
+            silent: BTreeSet::new(),
+            last: 0,
+            most: most.max(1),
+        }
     }
 
-    pub(crate) fn contains(&self, key: &ConnectionKey) -> bool {
-        self.known.contains_key(key)
+    /// Where its value is.
+    #[inline]
+    pub(crate) fn find(&mut self, key: &ConnectionKey) -> Option<Place> {
+        if self.slots.get(self.last).is_none_or(|slot| slot.key != *key) {
+            self.last = *self.places.get(key)?;
+        }
+        Some(Place(self.last))
     }
 
-    pub(crate) fn get_mut(&mut self, key: &ConnectionKey) -> Option<&mut T> {
-        self.known.get_mut(key).map(|(_, value)| value)
+    #[inline]
+    pub(crate) fn get_mut(&mut self, place: Place) -> &mut T {
+        &mut self.slots[place.0].value
     }
 
     /// When something was last heard of it.
-    pub(crate) fn heard(&self, key: &ConnectionKey) -> Option<Instant> {
-        self.known.get(key).map(|&(heard, _)| heard)
+    #[inline]
+    pub(crate) fn heard(&self, place: Place) -> Instant {
+        self.slots[place.0].heard
     }
 
-    /// Something was heard of a connection, be it for the first time.
-    pub(crate) fn touch(&mut self, now: Instant, key: ConnectionKey, new: impl FnOnce() -> T) -> &mut T {
-        let (heard, value) = self.known.entry(key).or_insert_with(|| (now, new()));
-        self.silent.remove(&(*heard, key));
-        *heard = now;
+    /// Something was heard of a connection.
+    #[inline]
+    pub(crate) fn touch(&mut self, now: Instant, place: Place) -> &mut T {
+        let slot = &mut self.slots[place.0];
+        slot.heard = now;
+        &mut slot.value
+    }
+
+    /// Something was heard of a connection for the first time.
+    pub(crate) fn insert(&mut self, now: Instant, key: ConnectionKey, value: T) -> Place {
+        let place = self.slots.len();
+        self.slots.push(Slot { key, heard: now, noted: now, value });
+        self.places.insert(key, place);
         self.silent.insert((now, key));
-        value
+        self.last = place;
+        Place(place)
     }
 
     pub(crate) fn remove(&mut self, key: &ConnectionKey) -> Option<T> {
-        let (heard, value) = self.known.remove(key)?;
-        self.silent.remove(&(heard, *key));
-        Some(value)
+        let place = self.places.remove(key)?;
+        let slot = self.slots.swap_remove(place);
+        self.silent.remove(&(slot.noted, slot.key));
+        if let Some(moved) = self.slots.get(place) {
+            self.places.insert(moved.key, place);
+        }
+        Some(slot.value)
     }
 
     /// Whom to forget before a new one comes.
-    pub(crate) fn in_the_way(&self) -> Option<ConnectionKey> {
-        let full = self.known.len() >= self.most;
-        self.silent.first().filter(|_| full).map(|&(_, key)| key)
+    pub(crate) fn in_the_way(&mut self) -> Option<ConnectionKey> {
+        while self.slots.len() >= self.most {
+            let (noted, key) = *self.silent.first()?;
+            let slot = &mut self.slots[*self.places.get(&key)?];
+            if slot.heard == noted {
+                return Some(key);
+            }
+            slot.noted = slot.heard;
+            self.silent.pop_first();
+            self.silent.insert((slot.noted, key));
+        }
+        None
     }
 }
 
@@ -71,14 +122,32 @@ mod tests {
     fn who_was_silent_longest_is_in_the_way() {
         let mut recent = Recent::new(2);
         let at = Instant::from_millis;
-        recent.touch(at(1), key(1), || 'a');
+        recent.insert(at(1), key(1), 'a');
         assert_eq!(recent.in_the_way(), None);
-        recent.touch(at(2), key(2), || 'b');
+        recent.insert(at(2), key(2), 'b');
         assert_eq!(recent.in_the_way(), Some(key(1)));
-        assert_eq!(*recent.touch(at(3), key(1), || 'c'), 'a');
+        let first = recent.find(&key(1)).unwrap();
+        assert_eq!(*recent.touch(at(3), first), 'a');
         assert_eq!(recent.in_the_way(), Some(key(2)));
-        assert_eq!((recent.heard(&key(1)), recent.heard(&key(3))), (Some(at(3)), None));
+        assert_eq!(recent.heard(first), at(3));
         assert_eq!((recent.remove(&key(2)), recent.remove(&key(2))), (Some('b'), None));
-        assert_eq!((recent.in_the_way(), recent.contains(&key(1))), (None, true));
+        assert_eq!((recent.in_the_way(), recent.find(&key(2))), (None, None));
+        recent.insert(at(4), key(3), 'c');
+        assert_eq!(recent.in_the_way(), Some(key(1)), "it was noted anew before");
+    }
+
+    #[test]
+    fn the_last_takes_the_place_of_one_that_is_removed() {
+        let mut recent = Recent::new(9);
+        for port in 1..=3 {
+            recent.insert(Instant::from_millis(port.into()), key(port), port);
+        }
+        assert_eq!(recent.remove(&key(1)), Some(1));
+        for port in 2..=3 {
+            let place = recent.find(&key(port)).unwrap();
+            assert_eq!(*recent.get_mut(place), port);
+        }
+        assert_eq!((recent.remove(&key(3)), recent.remove(&key(2))), (Some(3), Some(2)));
+        assert_eq!(recent.find(&key(2)), None);
     }
 }

@@ -1,4 +1,5 @@
-//! The shape of every machine that sits in a packet's path: Snoop agent, switch, caching node.
+//! The shape of a machine that takes every packet in its path whole: a plug-in's. Agents that mostly look at packets have a
+//! trait of their own, `Agent` in `handfast-assist`; every forwarder is one.
 
 use handfast_core::Instant;
 use handfast_wire::Packet;
@@ -43,6 +44,12 @@ impl Outbox {
         self.0.push(Forward::Dropped(packet));
     }
 
+    /// Whether nothing was put in.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// What was put in, in order.
     pub fn drain(&mut self) -> impl Iterator<Item = Forward> + '_ {
         self.0.drain(..)
@@ -53,9 +60,6 @@ impl Outbox {
 pub trait Forwarder: Send {
     /// A packet came in by `port`.
     fn on_packet(&mut self, now: Instant, port: Port, packet: Packet, out: &mut Outbox);
-
-    /// A packet that it has let go towards `port` was dropped by the queue there.
-    fn on_discard(&mut self, _port: Port, _packet: &Packet) {}
 
     /// The deadline has come; afterwards it is in the future.
     fn on_timer(&mut self, now: Instant, out: &mut Outbox);

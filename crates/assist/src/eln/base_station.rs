@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use handfast_core::{Duration, Instant};
-use handfast_net::{Forwarder, Outbox, Port};
+use handfast_net::{Cause, Outbox, Port};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Advertisement, Body, Packet};
 
 use super::caches::{Caches, Missing};
-use crate::ConnectionKey;
 use crate::recent::Recent;
+use crate::{Agent, ConnectionKey, Verdict, View};
 
 /// Times and bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +86,8 @@ impl BaseStation {
     }
 
     /// §3.3: a segment goes towards the mobile. Whether it was discarded is known when the queue has refused it.
-    fn on_data(&mut self, now: Instant, packet: &Packet, segment: &Segment) {
-        let key = ConnectionKey::of(packet, segment);
+    fn on_data(&mut self, now: Instant, view: &View<'_>, segment: &Segment) {
+        let key = ConnectionKey::of(view, segment);
         if segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST) {
             self.known.remove(&key);
         }
@@ -95,25 +95,26 @@ impl BaseStation {
             return;
         }
         self.forget_if_idle(now, &key);
-        if !self.known.contains(&key)
-            && let Some(silent) = self.known.in_the_way()
-        {
-            self.known.remove(&silent);
-        }
-        let caches = self.known.touch(now, key, Caches::default);
+        let place = self.known.find(&key).unwrap_or_else(|| {
+            if let Some(silent) = self.known.in_the_way() {
+                self.known.remove(&silent);
+            }
+            self.known.insert(now, key, Caches::default())
+        });
+        let caches = self.known.touch(now, place);
         caches.sent(segment.seq, segment.seq + segment.seq_len(), self.config.ranges);
     }
 
     /// §3.5: an acknowledgement comes from the mobile. Whether it goes on as it is.
-    fn on_ack(&mut self, now: Instant, packet: &Packet, segment: &Segment) -> bool {
+    fn on_ack(&mut self, now: Instant, view: &View<'_>, segment: &Segment) -> bool {
         if !segment.flags.contains(Flags::ACK) {
             return true;
         }
-        let key = ConnectionKey::of(packet, segment).reversed();
+        let key = ConnectionKey::of(view, segment).reversed();
         self.forget_if_idle(now, &key);
-        let known = self.known.contains(&key);
-        if known {
-            self.known.touch(now, key, Caches::default).acknowledge(segment.ack);
+        let known = self.known.find(&key);
+        if let Some(known) = known {
+            self.known.touch(now, known).acknowledge(segment.ack);
         }
         if !segment.flags.contains(Flags::ELN) {
             // "Else: forward the ACK to the sender."
@@ -124,7 +125,7 @@ impl BaseStation {
             self.counters.handoffs += 1;
             return true;
         }
-        let missing = self.known.get_mut(&key).map_or(Missing::Unknown, |caches| caches.judge(segment));
+        let missing = known.map_or(Missing::Unknown, |known| self.known.get_mut(known).judge(segment));
         let count = match missing {
             // "Pass the ACK to the sender."
             Missing::Sent => &mut self.counters.passed,
@@ -139,7 +140,7 @@ impl BaseStation {
 
     /// A connection of which nothing was heard for long went on elsewhere.
     fn forget_if_idle(&mut self, now: Instant, key: &ConnectionKey) {
-        if self.known.heard(key).is_some_and(|heard| now.since(heard) > self.config.idle) {
+        if self.known.find(key).is_some_and(|known| now.since(self.known.heard(known)) > self.config.idle) {
             self.known.remove(key);
         }
     }
@@ -158,28 +159,33 @@ impl BaseStation {
     }
 }
 
-impl Forwarder for BaseStation {
-    fn on_packet(&mut self, now: Instant, port: Port, packet: Packet, out: &mut Outbox) {
-        let goes_on = match &packet.body {
-            // What would fail its checksum is nobody's.
-            Body::Tcp(_) if packet.corrupted => true,
-            Body::Tcp(segment) if self.radio.contains(&port) => self.on_ack(now, &packet, segment),
-            Body::Tcp(segment) => {
-                self.on_data(now, &packet, segment);
-                // §3.4: it is the mobile that marks. What comes from elsewhere nobody has judged.
-                !segment.flags.contains(Flags::ELN)
-            }
-            Body::Other { .. } => true,
+impl Agent for BaseStation {
+    fn look(&mut self, now: Instant, port: Port, view: &View<'_>, _out: &mut Outbox) -> Verdict {
+        // What would fail its checksum is nobody's.
+        let Some(segment) = view.intact() else { return Verdict::Pass };
+        let goes_on = if self.radio.contains(&port) {
+            self.on_ack(now, view, segment)
+        } else {
+            self.on_data(now, view, segment);
+            // §3.4: it is the mobile that marks. What comes from elsewhere nobody has judged.
+            !segment.flags.contains(Flags::ELN)
         };
-        out.forward(if goes_on { packet } else { unmarked(packet) });
+        if goes_on { Verdict::Pass } else { Verdict::Take }
     }
 
-    fn on_discard(&mut self, port: Port, packet: &Packet) {
-        let Body::Tcp(segment) = &packet.body else { return };
-        if !self.radio.contains(&port) || packet.corrupted {
+    /// It has taken a marked acknowledgement whose mark goes.
+    fn on_packet(&mut self, _now: Instant, _port: Port, packet: Packet, out: &mut Outbox) {
+        out.forward(unmarked(packet));
+    }
+
+    /// §3.3: the discard-recording cache is about the base station's own queue.
+    fn on_drop(&mut self, _now: Instant, port: Port, view: &View<'_>, cause: Cause) {
+        let Some(segment) = view.intact().filter(|_| cause == Cause::QueueFull) else { return };
+        if !self.radio.contains(&port) {
             return;
         }
-        if let Some(caches) = self.known.get_mut(&ConnectionKey::of(packet, segment)) {
+        if let Some(known) = self.known.find(&ConnectionKey::of(view, segment)) {
+            let caches = self.known.get_mut(known);
             caches.discarded(segment.seq, segment.seq + segment.seq_len(), self.config.ranges);
         }
     }
@@ -247,11 +253,24 @@ mod tests {
 
     impl BaseStation {
         fn pass(&mut self, port: Port, packet: Packet) -> Packet {
+            self.pass_at(Instant::from_millis(1), port, packet)
+        }
+
+        fn pass_at(&mut self, now: Instant, port: Port, packet: Packet) -> Packet {
             let mut out = Outbox::default();
-            self.on_packet(Instant::from_millis(1), port, packet, &mut out);
+            match self.look(now, port, &View::of(&packet), &mut out) {
+                Verdict::Take => self.on_packet(now, port, packet, &mut out),
+                Verdict::Pass => out.forward(packet),
+                Verdict::Drop => panic!("it drops nothing"),
+            }
             let left: Vec<_> = out.drain().collect();
             let [Forward::Routed(packet)] = &left[..] else { panic!("{left:?}") };
             packet.clone()
+        }
+
+        /// The queue to a port has refused a packet.
+        fn discards(&mut self, port: Port, packet: &Packet) {
+            self.on_drop(Instant::from_millis(1), port, &View::of(packet), Cause::QueueFull);
         }
 
         fn send(&mut self, numbers: std::ops::Range<u32>) {
@@ -277,11 +296,19 @@ mod tests {
     }
 
     #[test]
+    fn what_the_radio_gives_up_stays_marked() {
+        let mut agent = agent();
+        agent.send(0..4);
+        agent.on_drop(Instant::from_millis(1), RADIO, &View::of(&data(1)), Cause::Loss);
+        assert_eq!(agent.flags(ack(1, MARKED, &[(2, 3)])), MARKED);
+    }
+
+    #[test]
     fn what_was_discarded_here_loses_its_mark() {
         // §3.3 and §3.5: "else if the ACK's SN exists at discard-recording cache: reset ELN flag".
         let mut agent = agent();
         agent.send(0..4);
-        agent.on_discard(RADIO, &data(1));
+        agent.discards(RADIO, &data(1));
         assert_eq!(agent.flags(ack(1, MARKED, &[(2, 3)])), Flags::ACK);
         // A retransmission that goes through deletes the entry.
         agent.send(1..2);
@@ -305,7 +332,7 @@ mod tests {
     fn all_holes_that_sack_shows_count() {
         let mut agent = agent();
         agent.send(0..8);
-        agent.on_discard(RADIO, &data(4));
+        agent.discards(RADIO, &data(4));
         assert_eq!(agent.flags(ack(1, MARKED, &[(2, 4)])), MARKED, "the discarded one is not shown yet");
         assert_eq!(agent.flags(ack(1, MARKED, &[(5, 6), (2, 4)])), Flags::ACK);
         assert_eq!(agent.flags(ack(5, MARKED, &[(6, 7), (3, 4)])), MARKED, "a D-SACK shows none");
@@ -355,8 +382,8 @@ mod tests {
     fn what_a_checksum_would_refuse_is_nobodys() {
         let mut agent = agent();
         agent.send(0..1);
-        agent.on_discard(WIRED, &data(0));
-        agent.on_discard(RADIO, &Packet { corrupted: true, ..data(0) });
+        agent.discards(WIRED, &data(0));
+        agent.discards(RADIO, &Packet { corrupted: true, ..data(0) });
         assert_eq!(agent.flags(ack(0, MARKED, &[])), MARKED, "nor what is discarded elsewhere");
         agent.pass(WIRED, Packet { corrupted: true, ..data(1) });
         assert_eq!(agent.flags(ack(1, MARKED, &[(2, 3)])), Flags::ACK, "it was not recorded");
@@ -382,11 +409,9 @@ mod tests {
         agent.send(2_000_000..2_000_001);
         assert_eq!(agent.flags(ack(2_000_000, MARKED, &[])), MARKED);
         assert_eq!(agent.flags(ack(0, MARKED, &[])), Flags::ACK);
-        let mut out = Outbox::default();
         let later = Instant::from_millis(70_000);
-        agent.on_packet(later, RADIO, ack(2_000_000, MARKED, &[]), &mut out);
-        let left: Vec<_> = out.drain().collect();
-        assert!(matches!(&left[..], [Forward::Routed(packet)] if *packet == ack(2_000_000, Flags::ACK, &[])));
+        let left = agent.pass_at(later, RADIO, ack(2_000_000, MARKED, &[]));
+        assert_eq!(left, ack(2_000_000, Flags::ACK, &[]));
     }
 
     #[test]
@@ -397,8 +422,7 @@ mod tests {
             let mut packet = data(0);
             let Body::Tcp(segment) = &mut packet.body else { panic!() };
             segment.src_port = port;
-            let mut out = Outbox::default();
-            agent.on_packet(Instant::from_millis(u64::from(port)), WIRED, packet, &mut out);
+            agent.pass_at(Instant::from_millis(u64::from(port)), WIRED, packet);
         }
         let flags = [10, 11, 12].map(|port| {
             let mut packet = ack(0, MARKED, &[]);

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 
 use handfast_core::{Bytes, Instant};
-use handfast_net::{Forwarder, Outbox, Port};
+use handfast_net::{Outbox, Port};
+use handfast_wire::Packet;
 use handfast_wire::tcp::{Flags, Segment};
-use handfast_wire::{Body, Packet};
 
 use super::config::{Config, Counters};
-use super::connection::{Connection, Verdict, resets, without_sack};
-use crate::ConnectionKey;
-use crate::recent::Recent;
+use super::connection::{Connection, Outcome, resets, without_sack};
+use crate::recent::{Place, Recent};
+use crate::{Agent, ConnectionKey, Verdict, View};
 
-/// A connection, and when its timer is due as far as the agent's list says.
+/// A connection, and the time of its entry among the timers, which is not after its deadline.
 #[derive(Debug, Default)]
 struct Known {
     connection: Connection,
-    due: Option<Instant>,
+    entered: Option<Instant>,
 }
 
 /// Snoop at one base station.
@@ -59,49 +59,56 @@ impl Snoop {
         self.bytes
     }
 
-    fn consider(&mut self, now: Instant, port: Port, packet: &Packet, segment: &Segment) -> Verdict {
-        let direction = ConnectionKey::of(packet, segment);
+    fn consider(&mut self, now: Instant, port: Port, view: &View<'_>, segment: &Segment) -> Outcome {
+        let direction = ConnectionKey::of(view, segment);
         let up = self.radio.contains(&port);
         let key = if up { direction.reversed() } else { direction };
         if resets(segment) {
             self.forget(&key);
-            return Verdict::Pass;
+            return Outcome::Pass;
         }
         let acknowledges = up && segment.flags.contains(Flags::ACK);
         if !acknowledges && (up || segment.seq_len() == 0) {
-            return Verdict::Pass;
+            return Outcome::Pass;
         }
-        if !up && !self.known.contains(&key) {
+        let mut place = self.known.find(&key);
+        if let Some(known) = place {
+            if now.since(self.known.heard(known)) > self.config.idle {
+                self.forget(&key);
+                place = None;
+            }
+        } else if up {
+            return Outcome::Pass;
+        } else {
             self.make_room();
-        } else if up && !self.known.contains(&key) {
-            return Verdict::Pass;
         }
-        if self.known.heard(&key).is_some_and(|heard| now.since(heard) > self.config.idle) {
-            self.forget(&key);
-        }
-        let known = self.known.touch(now, key, Known::default);
-        let full = self.bytes + packet.ip_len() as u64 > self.config.total.get();
+        let place = place.unwrap_or_else(|| self.known.insert(now, key, Known::default()));
+        let known = self.known.touch(now, place);
+        let full = self.bytes + view.ip_len as u64 > self.config.total.get();
         let per_connection = if full { Bytes(0) } else { self.config.per_connection };
         let (config, counters) = (&Config { per_connection, ..self.config }, &mut self.counters);
         let before = known.connection.bytes();
-        let verdict = if up {
-            known.connection.on_ack(now, packet, segment, config, counters, &mut self.more)
+        let outcome = if up {
+            known.connection.on_ack(now, view, segment, config, counters, &mut self.more)
         } else {
-            known.connection.on_data(now, packet, segment, config, counters, &mut self.more)
+            known.connection.on_data(now, view, segment, config, counters, &mut self.more)
         };
         self.bytes = self.bytes + known.connection.bytes() - before;
-        self.rearm(key);
-        verdict
+        self.rearm(key, place);
+        outcome
     }
 
-    /// Enters a connection's timer anew.
-    fn rearm(&mut self, key: ConnectionKey) {
-        let Some(known) = self.known.get_mut(&key) else { return };
+    /// Enters a connection's timer anew. One that moves later leaves its entry where it is until that comes up: nearly every
+    /// acknowledgment restarts the timer.
+    fn rearm(&mut self, key: ConnectionKey, place: Place) {
+        let known = self.known.get_mut(place);
         let due = known.connection.deadline(&self.config);
-        if due == known.due {
-            return;
+        match (known.entered, due) {
+            (None, None) => return,
+            (Some(entered), Some(due)) if entered <= due => return,
+            _ => {}
         }
-        if let Some(old) = std::mem::replace(&mut known.due, due) {
+        if let Some(old) = std::mem::replace(&mut known.entered, due) {
             self.timers.remove(&(old, key));
         }
         self.timers.extend(due.map(|due| (due, key)));
@@ -110,8 +117,8 @@ impl Snoop {
     fn forget(&mut self, key: &ConnectionKey) {
         let Some(known) = self.known.remove(key) else { return };
         self.bytes -= known.connection.bytes();
-        if let Some(due) = known.due {
-            self.timers.remove(&(due, *key));
+        if let Some(entered) = known.entered {
+            self.timers.remove(&(entered, *key));
         }
     }
 
@@ -123,38 +130,40 @@ impl Snoop {
     }
 }
 
-impl Forwarder for Snoop {
-    fn on_packet(&mut self, now: Instant, port: Port, packet: Packet, out: &mut Outbox) {
-        let verdict = match &packet.body {
-            // What would fail its checksum is nobody's.
-            Body::Tcp(segment) if !packet.corrupted => self.consider(now, port, &packet, segment),
-            _ => Verdict::Pass,
-        };
-        for more in self.more.drain(..) {
-            out.forward(more);
+impl Agent for Snoop {
+    fn look(&mut self, now: Instant, port: Port, view: &View<'_>, out: &mut Outbox) -> Verdict {
+        // What would fail its checksum is nobody's.
+        let Some(segment) = view.intact() else { return Verdict::Pass };
+        let outcome = self.consider(now, port, view, segment);
+        self.more.drain(..).for_each(|more| out.forward(more));
+        match outcome {
+            Outcome::Pass => Verdict::Pass,
+            Outcome::PassWithoutSack => Verdict::Take,
+            Outcome::Suppress => Verdict::Drop,
         }
-        match verdict {
-            Verdict::Pass => out.forward(packet),
-            Verdict::PassWithoutSack => out.forward(without_sack(packet)),
-            Verdict::Suppress => out.discard(packet),
-        }
+    }
+
+    /// It has taken an acknowledgment whose SACK blocks tell of holes that it fills.
+    fn on_packet(&mut self, _now: Instant, _port: Port, packet: Packet, out: &mut Outbox) {
+        out.forward(without_sack(packet));
     }
 
     fn on_timer(&mut self, now: Instant, out: &mut Outbox) {
-        while let Some(&(due, key)) = self.timers.first()
-            && due <= now
+        while let Some(&(entered, key)) = self.timers.first()
+            && entered <= now
+            && let Some(place) = self.known.find(&key)
         {
-            if let Some(known) = self.known.get_mut(&key) {
-                known.connection.on_timer(now, &self.config, &mut self.counters, &mut self.more);
-            }
-            self.rearm(key);
+            let known = self.known.get_mut(place);
+            known.connection.on_timer(now, &self.config, &mut self.counters, &mut self.more);
+            known.entered = None;
+            self.timers.pop_first();
+            self.rearm(key, place);
         }
-        for more in self.more.drain(..) {
-            out.forward(more);
-        }
+        self.more.drain(..).for_each(|more| out.forward(more));
     }
 
+    /// Not after the first deadline of a connection.
     fn deadline(&self) -> Option<Instant> {
-        self.timers.first().map(|&(due, _)| due)
+        self.timers.first().map(|&(entered, _)| entered)
     }
 }

@@ -34,6 +34,17 @@ impl Cached {
 pub(super) struct Cache {
     segments: VecDeque<Cached>,
     bytes: u64,
+    /// How many of them the mobile has.
+    sacked: usize,
+}
+
+/// What an acknowledgment has let go of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Freed {
+    /// When the last of it was sent.
+    pub(super) sent: Instant,
+    /// Whether each came by itself, in order.
+    pub(super) clean: bool,
 }
 
 impl Cache {
@@ -48,6 +59,12 @@ impl Cache {
 
     /// Where the first segment stands that does not begin before `seq`.
     fn place(&self, seq: SeqNum) -> usize {
+        // Nearly all that comes is new, and nearly all acknowledgments are for the first.
+        match (self.segments.front(), self.segments.back()) {
+            (Some(first), _) if !first.seq.before(seq) => return 0,
+            (_, Some(last)) if last.seq.before(seq) => return self.segments.len(),
+            _ => {}
+        }
         self.segments.partition_point(|cached| cached.seq.before(seq))
     }
 
@@ -76,17 +93,26 @@ impl Cache {
         !overlaps
     }
 
-    /// Lets go of all that ends at or before `ack`; the last of it, and whether each came by itself, in order.
-    pub(super) fn acknowledge(&mut self, ack: SeqNum) -> (Option<Cached>, bool) {
-        let (mut last, mut clean): (Option<Cached>, bool) = (None, true);
-        while self.segments.front().is_some_and(|cached| !cached.end().after(ack)) {
-            last = self.segments.pop_front();
-            if let Some(cached) = &last {
-                self.bytes -= cached.packet.ip_len() as u64;
-                clean &= !(cached.resent || cached.by_sender || cached.sacked);
-            }
+    /// Lets go of all that ends at or before `ack`; [`None`]: there is nothing.
+    pub(super) fn acknowledge(&mut self, ack: SeqNum) -> Option<Freed> {
+        let (mut freed, mut clean) = (None, true);
+        while let Some(cached) = self.segments.front().filter(|cached| !cached.end().after(ack)) {
+            self.bytes -= cached.packet.ip_len() as u64;
+            self.sacked -= usize::from(cached.sacked);
+            clean &= !(cached.resent || cached.by_sender || cached.sacked);
+            freed = Some(Freed { sent: cached.sent, clean });
+            self.segments.pop_front();
         }
-        (last, clean)
+        freed
+    }
+
+    /// The sender has sent the segment at `seq` again; false where it is not here.
+    pub(super) fn sent_by_sender(&mut self, now: Instant, seq: SeqNum) -> bool {
+        let Some(cached) = self.at(seq) else { return false };
+        let was_sacked = std::mem::take(&mut cached.sacked);
+        (cached.sent, cached.by_sender) = (now, true);
+        self.sacked -= usize::from(was_sacked);
+        true
     }
 
     /// The mobile has these blocks.
@@ -94,7 +120,10 @@ impl Cache {
         for SackBlock { start, end } in blocks {
             let first = self.place(*start);
             let inside = self.segments.iter_mut().skip(first).take_while(|cached| !cached.end().after(*end));
-            inside.for_each(|cached| cached.sacked = true);
+            for cached in inside {
+                self.sacked += usize::from(!cached.sacked);
+                cached.sacked = true;
+            }
         }
     }
 
@@ -114,7 +143,8 @@ impl Cache {
 
     /// The segments with something that the mobile has after them, and that it lacks.
     pub(super) fn holes(&mut self) -> impl Iterator<Item = &mut Cached> {
-        let known = self.segments.iter().rposition(|cached| cached.sacked).unwrap_or(0);
+        let any = (self.sacked > 0).then(|| self.segments.iter().rposition(|cached| cached.sacked));
+        let known = any.flatten().unwrap_or(0);
         self.segments.iter_mut().take(known).filter(|cached| !cached.sacked)
     }
 }

@@ -4,13 +4,14 @@ use handfast_core::{Instant, SeqNum};
 use handfast_wire::Packet;
 use handfast_wire::tcp::{Flags, SackBlock, Segment};
 
-use super::cache::{Cache, Cached};
+use super::cache::{Cache, Cached, Freed};
 use super::config::{Config, Counters};
 use super::estimate::Estimate;
+use crate::View;
 
 /// What to do with a packet that came.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Outcome {
     /// It goes on.
     Pass,
     /// It goes on without its SACK blocks: they tell of holes that are filled here.
@@ -51,12 +52,12 @@ impl Connection {
     pub(super) fn on_data(
         &mut self,
         now: Instant,
-        packet: &Packet,
+        view: &View<'_>,
         segment: &Segment,
         config: &Config,
         counters: &mut Counters,
         out: &mut Vec<Packet>,
-    ) -> Verdict {
+    ) -> Outcome {
         let end = segment.seq + segment.seq_len();
         self.forget_if_far(end);
         if let Some((acknowledged, last)) = &self.acknowledged
@@ -65,23 +66,22 @@ impl Connection {
             // The mobile has it; the acknowledgment was lost on its way back to the sender.
             counters.repeated += 1;
             out.push(last.clone());
-            return Verdict::Suppress;
+            return Outcome::Suppress;
         }
-        if let Some(cached) = self.cache.at(segment.seq) {
+        if self.cache.sent_by_sender(now, segment.seq) {
             // The sender gave up waiting: from here on its duplicate acknowledgments are its own.
-            (cached.sent, cached.by_sender, cached.sacked) = (now, true, false);
             self.expected = 0;
-            return Verdict::Pass;
+            return Outcome::Pass;
         }
         let in_order = self.highest.is_none_or(|highest| !segment.seq.before(highest));
         if in_order {
             self.highest = Some(end);
         }
-        let room = self.cache.bytes() + packet.ip_len() as u64 <= config.per_connection.get();
+        let room = self.cache.bytes() + view.ip_len as u64 <= config.per_connection.get();
         let cached = Cached {
             seq: segment.seq,
             len: segment.seq_len(),
-            packet: packet.clone(),
+            packet: view.to_packet(),
             sent: now,
             resent: false,
             by_sender: !in_order,
@@ -93,19 +93,19 @@ impl Connection {
         } else {
             counters.uncached += 1;
         }
-        Verdict::Pass
+        Outcome::Pass
     }
 
     /// `[snoop]` §4.1, `snoop_ack`: an acknowledgment came from the mobile. `out`: segments that go to it again.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
-        packet: &Packet,
+        view: &View<'_>,
         segment: &Segment,
         config: &Config,
         counters: &mut Counters,
         out: &mut Vec<Packet>,
-    ) -> Verdict {
+    ) -> Outcome {
         let ack = segment.ack;
         self.forget_if_far(ack);
         let last = self.acknowledged.as_ref().map(|&(ack, _)| ack);
@@ -113,23 +113,23 @@ impl Connection {
         if last.is_some_and(|last| ack.before(last)) {
             // What carries data goes on all the same.
             counters.stale += u64::from(bare);
-            return if bare { Verdict::Suppress } else { Verdict::Pass };
+            return if bare { Outcome::Suppress } else { Outcome::Pass };
         }
         self.cache.sack(segment.sack.as_slice());
         if last != Some(ack) {
-            self.advance(now, ack, packet);
+            self.advance(now, ack, view);
             self.fill(now, config, counters, out);
             self.expected = self.cache.awaited_before_repair(ack);
             let ours = self.cache.at(ack).is_some_and(|next| !next.by_sender);
-            return if ours && !segment.sack.is_empty() { Verdict::PassWithoutSack } else { Verdict::Pass };
+            return if ours && !segment.sack.is_empty() { Outcome::PassWithoutSack } else { Outcome::Pass };
         }
         // RFC 5681 §2: no data, and the window of the acknowledgment before it; one that moves is no duplicate, unless SACK says
         // why it came.
-        let before = self.acknowledged.replace((ack, bare_ack(packet.clone())));
+        let before = self.acknowledged.replace((ack, bare_ack(view)));
         let same_window = before.is_some_and(|(_, last)| window(&last) == Some(segment.window));
         let other_news = !same_window && segment.sack.is_empty();
         if !bare || other_news {
-            return Verdict::Pass;
+            return Outcome::Pass;
         }
         self.on_duplicate(now, ack, tells_of_duplicate(segment), config, counters, out)
     }
@@ -147,12 +147,12 @@ impl Connection {
     }
 
     /// New data is acknowledged.
-    fn advance(&mut self, now: Instant, ack: SeqNum, packet: &Packet) {
+    fn advance(&mut self, now: Instant, ack: SeqNum, view: &View<'_>) {
         // Karn's rule; and what waited behind a hole took longer than a round trip.
-        if let (Some(last), true) = self.cache.acknowledge(ack) {
-            self.estimate.sample(now.since(last.sent));
+        if let Some(Freed { sent, clean: true }) = self.cache.acknowledge(ack) {
+            self.estimate.sample(now.since(sent));
         }
-        self.acknowledged = Some((ack, bare_ack(packet.clone())));
+        self.acknowledged = Some((ack, bare_ack(view)));
         (self.expected, self.repetitions) = (0, 0);
         self.started = (!self.cache.is_empty()).then_some(now);
     }
@@ -167,10 +167,10 @@ impl Connection {
         config: &Config,
         counters: &mut Counters,
         out: &mut Vec<Packet>,
-    ) -> Verdict {
+    ) -> Outcome {
         let Some(lost) = self.cache.at(ack).filter(|lost| !lost.by_sender) else {
             // Not kept, or lost before it came here: the sender has to know.
-            return Verdict::Pass;
+            return Outcome::Pass;
         };
         let (before, again) = (lost.sent, lost.resent);
         if again && self.expected > 0 {
@@ -185,7 +185,7 @@ impl Connection {
         }
         self.fill(now, config, counters, out);
         counters.suppressed += 1;
-        Verdict::Suppress
+        Outcome::Suppress
     }
 
     /// With SACK: what is known to be missing goes again, each hole once, and once more after a local round trip.
@@ -233,7 +233,8 @@ fn send_again(now: Instant, cached: &mut Cached, counters: &mut Counters, out: &
 }
 
 /// What an acknowledgment says when it is repeated: nothing of data, of the connection's end, or of holes that were filled since.
-fn bare_ack(mut packet: Packet) -> Packet {
+fn bare_ack(view: &View<'_>) -> Packet {
+    let mut packet = view.to_packet();
     if let handfast_wire::Body::Tcp(segment) = &mut packet.body {
         segment.seq += segment.seq_len();
         segment.payload = handfast_wire::Payload::EMPTY;

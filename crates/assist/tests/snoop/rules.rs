@@ -1,8 +1,8 @@
 //! Scripted traces.
 
+use handfast_assist::Agent;
 use handfast_assist::snoop::Config;
 use handfast_core::Bytes;
-use handfast_net::Forwarder;
 use handfast_wire::Body;
 use handfast_wire::tcp::Flags;
 

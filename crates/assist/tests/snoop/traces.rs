@@ -1,8 +1,8 @@
 //! Random traces: whatever comes, bounds hold, nothing is made up, and timers end.
 
+use handfast_assist::Agent;
 use handfast_assist::snoop::Config;
 use handfast_core::Bytes;
-use handfast_net::Forwarder;
 use proptest::prelude::*;
 
 use crate::world::{Left, World};

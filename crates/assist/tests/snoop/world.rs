@@ -3,8 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use handfast_assist::snoop::{Config, Snoop};
+use handfast_assist::{Agent, Verdict, View};
 use handfast_core::{Duration, Instant, SeqNum};
-use handfast_net::{Forward, Forwarder, Outbox, Port};
+use handfast_net::{Forward, Outbox, Port};
 use handfast_wire::tcp::{Flags, SackBlock, Segment};
 use handfast_wire::{Body, Packet, Payload};
 
@@ -56,7 +57,11 @@ impl World {
 
     fn pass(&mut self, port: Port, packet: Packet) -> Vec<Left> {
         let mut out = Outbox::default();
-        self.snoop.on_packet(self.now, port, packet, &mut out);
+        match self.snoop.look(self.now, port, &View::of(&packet), &mut out) {
+            Verdict::Take => self.snoop.on_packet(self.now, port, packet, &mut out),
+            Verdict::Pass => out.forward(packet),
+            Verdict::Drop => {}
+        }
         assert!(self.snoop.deadline().is_none_or(|due| due >= self.now));
         self.left(&mut out)
     }
@@ -142,12 +147,16 @@ impl World {
 
     /// Waits for the timer; when it was due, in milliseconds from now, and what left.
     pub(crate) fn timer(&mut self) -> Option<(u64, Vec<Left>)> {
-        let due = self.snoop.deadline()?;
-        let waited = due.since(self.now).as_millis();
-        self.now = self.now.max(due);
-        let mut out = Outbox::default();
-        self.snoop.on_timer(self.now, &mut out);
-        assert!(self.snoop.deadline().is_none_or(|due| due > self.now));
-        Some((waited, self.left(&mut out)))
+        let began = self.now;
+        loop {
+            self.now = self.now.max(self.snoop.deadline()?);
+            let (mut out, before) = (Outbox::default(), self.snoop.counters().timed_out);
+            self.snoop.on_timer(self.now, &mut out);
+            assert!(self.snoop.deadline().is_none_or(|due| due > self.now));
+            // It may wake early: a restarted timer keeps its entry.
+            if self.snoop.counters().timed_out > before {
+                return Some((self.now.since(began).as_millis(), self.left(&mut out)));
+            }
+        }
     }
 }

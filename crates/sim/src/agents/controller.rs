@@ -13,6 +13,7 @@ use handfast_scenario::{LinkId, NodeId, Release, Scenario, Sdn, SdnPolicy};
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::{Ethernet, Packet};
 
+use crate::agents::chain::{Course, Leave};
 use crate::agents::low_ack::LowAcks;
 use crate::agents::sdn::{ControlChannel, ControlPlane, Departure};
 use crate::engine::queue::Timer;
@@ -189,14 +190,13 @@ impl Network {
 
     /// A packet has come to a switch that a controller commands.
     #[cold]
-    pub(crate) fn switch(&mut self, now: Instant, switch: usize, port: Port, passing: Passing) {
+    pub(crate) fn switch(&mut self, now: Instant, switch: usize, course: Course, passing: Passing) {
         let (packet, in_port) =
-            (framed(&self.addresses, self.packet(passing.handle)), PortNo(port_no(port.0)));
+            (framed(&self.addresses, self.packet(passing.handle)), PortNo(port_no(course.port.0)));
         if let Some(control) = &mut self.control
             && let Some(pass) = control.plane.pass(now, switch, in_port, &packet)
         {
-            let node = control.nodes[switch];
-            return self.leave(now, node, port, pass, passing);
+            return self.leave_switch(now, course, pass, passing);
         }
         self.packets.free(passing.handle);
         let Some(mut control) = self.control.take() else { return };
@@ -206,16 +206,16 @@ impl Network {
         self.control = Some(control);
     }
 
-    /// A packet leaves a switch that it came to by `port`.
-    fn leave(&mut self, now: Instant, node: NodeId, port: Port, pass: SwitchPass, passing: Passing) {
-        match pass {
-            SwitchPass::Forward(PortNo(number)) => self.send_by(now, node, Port(number - 1), passing),
+    /// A packet leaves a switch. Agents behind it see it before it leaves the node.
+    fn leave_switch(&mut self, now: Instant, course: Course, pass: SwitchPass, passing: Passing) {
+        let leave = match pass {
+            SwitchPass::Forward(PortNo(number)) => Leave::By(Port(number - 1)),
             SwitchPass::Normal => {
-                let from = self.topology.ports(node).get(port.0 as usize);
-                let from = from.map_or(NO_CHANNEL, |port| port.out as usize ^ 1);
-                self.route(now, node, from, passing);
+                let from = self.topology.ports(course.node).get(course.port.0 as usize);
+                Leave::Normal(from.map_or(NO_CHANNEL, |port| port.out as usize ^ 1))
             }
-        }
+        };
+        self.consult(now, Course { leave, ..course }, passing);
     }
 
     /// The controller's, a switch's, or a message's time has come.
@@ -240,18 +240,21 @@ impl Network {
         drop(control.plane.records());
         for (switch, departure) in control.plane.departures() {
             let node = control.nodes[switch];
-            let (packet, pass) = match departure {
-                Departure::By(port, packet) => (packet, Some((Port(0), SwitchPass::Forward(port)))),
+            let (packet, port, pass) = match departure {
+                Departure::By(port, packet) => (packet, None, Some(SwitchPass::Forward(port))),
                 Departure::Normal(PortNo(number), packet) => {
-                    (packet, Some((Port(number - 1), SwitchPass::Normal)))
+                    (packet, Some(Port(number - 1)), Some(SwitchPass::Normal))
                 }
-                Departure::Dropped(packet) => (packet, None),
+                Departure::Dropped(packet) => (packet, None, None),
             };
+            let port = port.unwrap_or_else(|| self.port_from(node, &packet));
             let passing = self.admit(Packet { ethernet: None, ..packet });
-            match pass {
-                Some((port, pass)) => self.leave(now, node, port, pass, passing),
-                None => self.lose(passing.handle),
-            }
+            let Some(pass) = pass else {
+                self.lose(passing.handle);
+                continue;
+            };
+            let rest = self.chains.behind_switch(node);
+            self.leave_switch(now, Course { node, rest, port, leave: Leave::Routed }, pass, passing);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The help in the path: adapters between the network and the machines of `assist`, and agents from outside.
 
+mod admit;
+pub(crate) mod attach;
+pub(crate) mod chain;
 pub(crate) mod controller;
-pub(crate) mod helpers;
 pub(crate) mod low_ack;
 pub(crate) mod notify;
 pub(crate) mod plugin;

@@ -1,11 +1,12 @@
 //! Agents that are not built in: how a scheme's `agents` become machines in the path.
 
+use handfast_assist::Agent;
 use handfast_core::Stream;
-use handfast_net::Forwarder;
-use handfast_scenario::{Agent, NodeId, Scenario};
+use handfast_scenario::{NodeId, Scenario};
 
 /// Makes the machine for one node at which an agent of a scheme is attached. The stream is the machine's own.
-pub type Maker = Box<dyn Fn(&Scenario, &Agent, NodeId, Stream) -> Box<dyn Forwarder> + Send + Sync>;
+pub type Maker =
+    Box<dyn Fn(&Scenario, &handfast_scenario::Agent, NodeId, Stream) -> Box<dyn Agent> + Send + Sync>;
 
 /// The kinds of agents a run knows.
 #[derive(Default)]

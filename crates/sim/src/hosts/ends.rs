@@ -8,6 +8,7 @@ use handfast_scenario::NodeId;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
 
+use crate::agents::chain::{Course, Leave};
 use crate::hosts::side::{Path, SideId};
 use crate::net::network::{FIRST_PORT, Network, assert_later};
 use crate::net::packets::{Handle, Passing};
@@ -143,9 +144,11 @@ impl Network {
     #[inline]
     pub(crate) fn emerge(&mut self, now: Instant, id: SideId, passing: Passing) {
         let Path { node, out, .. } = self.sides[id].path;
-        match self.helper_at(node as usize) {
-            Some(helper) => self.consult(now, helper, Port::LOCAL, passing),
-            None => self.transmit(now, out as usize, passing),
+        let node = node as usize;
+        let rest = self.chains.at(node);
+        if rest.is_empty() {
+            return self.transmit(now, out as usize, passing);
         }
+        self.consult(now, Course { node, rest, port: Port::LOCAL, leave: Leave::Routed }, passing);
     }
 }

@@ -52,6 +52,11 @@ impl Taps {
         }
     }
 
+    /// Whether a node's links are captured.
+    pub(crate) fn are_at(&self, node: NodeId) -> bool {
+        self.of_node.get(node).is_some_and(Option::is_some)
+    }
+
     /// Whether nothing is captured.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

@@ -8,7 +8,7 @@ use handfast_net::{Cause, Exit, Port};
 use handfast_plan::topology::ChannelId;
 use handfast_scenario::NodeId;
 
-use crate::agents::helpers::Helper;
+use crate::agents::chain::{Course, Leave};
 use crate::engine::entry::Entry;
 use crate::engine::fast_path::flight::Way;
 use crate::net::network::{Network, assert_later};
@@ -84,19 +84,11 @@ impl Network {
     pub(crate) fn fail(&mut self, now: Instant, id: ChannelId, handle: Handle, cause: Cause) {
         match cause {
             Cause::Outage => self.unheard(now, id),
-            Cause::QueueFull | Cause::Aqm => self.discarded(id, handle),
+            Cause::QueueFull | Cause::Aqm => self.dropped(now, id, handle, cause),
+            // On its way: nobody knows.
             Cause::Loss => {}
         }
         self.lose(handle);
-    }
-
-    /// A queue has dropped a packet: the agent of the node that it was to leave may keep account of that.
-    fn discarded(&mut self, id: ChannelId, handle: Handle) {
-        let (node, port) = self.topology.departure(id);
-        if let Some(Helper::Plugin(plugin)) = self.helper_at(node) {
-            let packet = self.packet(handle);
-            self.plugins[plugin as usize].machine.on_discard(Port(port), &packet);
-        }
     }
 
     /// A packet has passed a channel.
@@ -111,13 +103,19 @@ impl Network {
         if !self.taps.is_empty() {
             self.record_arrival(now, node, id, passing.handle);
         }
-        match self.helper_at(node) {
-            Some(helper) => {
-                let port = Port(self.topology.arrival_port(id));
-                self.consult(now, helper, port, passing);
-            }
-            None => self.route(now, node, id, passing),
+        self.show(now, node, id, passing);
+    }
+
+    /// A packet has come to a node by a channel: its agents see it, or it goes on.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
+    pub(crate) fn show(&mut self, now: Instant, node: NodeId, id: ChannelId, passing: Passing) {
+        let rest = self.chains.at(node);
+        if rest.is_empty() {
+            return self.route(now, node, id, passing);
         }
+        let port = Port(self.topology.arrival_port(id));
+        self.consult(now, Course { node, rest, port, leave: Leave::Routed }, passing);
     }
 
     // A copy of it, so that the plain way stays short.

@@ -91,6 +91,7 @@ impl Network {
     fn served(&mut self, now: Instant, id: ChannelId, served: Served<Passing>) {
         let passing = served.handle;
         if !served.delivered {
+            self.dropped(now, id, passing.handle, Cause::Loss);
             return self.lose(passing.handle);
         }
         if served.corrupted {

@@ -1,9 +1,7 @@
-//! The network in motion: all its machines, woken in order. What a link, the end of a flow or a helper does then is in `hop.rs`,
-//! `ends.rs` and `helpers.rs`.
+//! The network in motion: all its machines, woken in order. What a link, the end of a flow or an agent does then is in `hop.rs`,
+//! `ends.rs` and `chain.rs`.
 //!
 //! Nothing here knows a shape of topology, a number of flows, or who helps.
-
-use std::collections::BTreeMap;
 
 use handfast_core::Instant;
 use handfast_net::{Link, Outbox};
@@ -13,8 +11,8 @@ use handfast_scenario::{LinkId, NodeId};
 use handfast_wire::Packet;
 
 use crate::RunError;
+use crate::agents::chain::Chains;
 use crate::agents::controller::Control;
-use crate::agents::helpers::{Helper, Plugin};
 use crate::agents::notify::Notifiers;
 use crate::engine::entry::Machine;
 use crate::engine::fast_path::flight::Way;
@@ -68,15 +66,14 @@ pub(crate) struct Network {
     pub(crate) channels: Vec<Channel>,
     /// For each channel whether packets fly; empty where none does.
     pub(crate) ways: Vec<Way>,
-    pub(crate) plugins: Vec<Plugin>,
     /// The media that radio links share.
     pub(crate) airs: Vec<Air>,
     /// The controller of its switches, if it has one.
     pub(crate) control: Option<Box<Control>>,
     /// The stations that tell of their access links.
     pub(crate) notifiers: Option<Box<Notifiers>>,
-    /// For each node at which packets do not just pass, who sees them.
-    pub(crate) helper_of: BTreeMap<u32, Helper>,
+    /// The agents, and the nodes at which they see packets.
+    pub(crate) chains: Chains,
     /// For each node which side has which port, counted from [`FIRST_PORT`].
     pub(crate) ports: Vec<Vec<u32>>,
     pub(crate) sides: Vec<Side>,
@@ -128,7 +125,7 @@ impl Network {
                 Machine::Side(id) => self.wake_side(now, id as usize),
                 Machine::Agent(CONTROL) => self.wake_control(now),
                 Machine::Agent(NOTIFIERS) => self.wake_notifiers(now),
-                Machine::Agent(id) => self.wake_plugin(now, id as usize),
+                Machine::Agent(id) => self.wake_agent(now, id),
                 Machine::Air(id) => self.wake_air(now, id as usize),
                 Machine::Packet(handle) => self.land(now, handle, entry),
             }

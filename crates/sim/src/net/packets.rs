@@ -63,6 +63,14 @@ pub(crate) struct Label {
     sacks: bool,
 }
 
+impl Label {
+    /// Bytes of the IP packet.
+    #[inline]
+    pub(crate) fn ip_len(&self) -> usize {
+        self.len as usize
+    }
+}
+
 /// A segment without what hardly any has. Its ports are those of the flow's ends.
 #[derive(Clone, Copy, Debug)]
 struct Plain {
@@ -231,6 +239,12 @@ impl Packets {
     #[inline]
     pub(crate) fn prefetch_sacks(&self, handle: Handle) {
         prefetch_index(&self.sacks, handle as usize);
+    }
+
+    /// It goes on to where its destination is now.
+    pub(crate) fn readdress(&mut self, handle: Handle, goal: Goal) -> Passing {
+        self.slots[handle as usize].label.goal = goal;
+        self.passing(handle)
     }
 
     /// Marks bit errors.

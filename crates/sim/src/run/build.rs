@@ -1,23 +1,15 @@
 //! From a scenario and a scheme to a network at time 0.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-use handfast_assist::eln::{self, BaseStation};
-use handfast_assist::snoop::{self, Snoop};
-use handfast_core::{Duration, Instant, SeqNum, Stream};
-use handfast_net::{Forwarder, Outbox, Port};
+use handfast_core::{Instant, SeqNum, Stream};
+use handfast_net::Outbox;
 use handfast_plan::Paths;
 use handfast_plan::address::Addresses;
-use handfast_plan::association::Associations;
-use handfast_plan::fabric::Fabric;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{ChannelId, Topology};
-use handfast_scenario::{AgentKind, FlowId, NodeId, NodeKind, Scenario, Scheme, Sdn};
+use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
 
-use crate::agents::controller::Control;
-use crate::agents::helpers::{Helper, Plugin};
-use crate::agents::notify::Notifiers;
+use crate::agents::attach;
+use crate::agents::chain::Chains;
 use crate::agents::plugin::Plugins;
 use crate::engine::entry::{Key, Machine, Rank};
 use crate::engine::fast_path::ready::fits_cache;
@@ -28,7 +20,7 @@ use crate::hosts::app::{Sink, Source};
 use crate::hosts::side::{Path, Side, SideId};
 use crate::net::capture::Taps;
 use crate::net::medium::{Air, OnAir};
-use crate::net::network::{Books, CONTROL, Channel, FIRST_PORT, NOTIFIERS, Network};
+use crate::net::network::{Books, Channel, FIRST_PORT, Network};
 use crate::net::packets::Packets;
 use crate::net::quick_start::Routers;
 use crate::net::tally::Tally;
@@ -51,7 +43,7 @@ pub(crate) fn network(
     plugins: &Plugins,
 ) -> Result<Network, RunError> {
     let ends = Ends::assign(scenario)?;
-    let ranks = Ranks::assign(&topology, &ends.of_node);
+    let ranks = Ranks::assign(&topology, &ends.of_node, scheme);
     let taps = match &options.capture_dir {
         Some(dir) => Taps::new(scenario, &topology, dir)?,
         None => Taps::default(),
@@ -62,11 +54,10 @@ pub(crate) fn network(
         packets: Packets::default(),
         channels: channels(scenario, options.seed, &ranks),
         ways: Vec::new(),
-        plugins: Vec::new(),
         airs: Vec::new(),
         control: None,
         notifiers: None,
-        helper_of: BTreeMap::new(),
+        chains: Chains::default(),
         ports: Vec::new(),
         sides: large_vec(ends.ports.len()),
         books: Books { lost: Tally::new(ends.ports.len()), ..Books::default() },
@@ -93,7 +84,8 @@ pub(crate) fn network(
     }
     network.ports = ends.of_node;
     attach_media(&mut network, scenario, options.seed, &ranks).map_err(RunError::Scenario)?;
-    attach_agents(&mut network, scenario, scheme, options.seed, plugins, layout.timeline, &ranks)?;
+    let places = attach::Places { agents: &ranks.agents, notifiers: ranks.notifiers };
+    attach::agents(&mut network, scenario, scheme, options.seed, plugins, layout.timeline, &places)?;
     Ok(network)
 }
 
@@ -135,10 +127,11 @@ impl Ends {
 }
 
 /// Every machine's place in the order of events at equal times: node by node; in a node first what it transmits, by
-/// port, then its ends of flows, then its agent, then its medium; after all nodes the notifications.
+/// port, then its ends of flows, then its agents, then its medium; after all nodes the notifications.
 struct Ranks {
     channels: Vec<Rank>,
     sides: Vec<Rank>,
+    /// For each node that of its first agent.
     agents: Vec<Rank>,
     media: Vec<Rank>,
     notifiers: Rank,
@@ -146,7 +139,7 @@ struct Ranks {
 }
 
 impl Ranks {
-    fn assign(topology: &Topology, sides_of: &[Vec<u32>]) -> Self {
+    fn assign(topology: &Topology, sides_of: &[Vec<u32>], scheme: &Scheme) -> Self {
         let (channels, sides) = (topology.channels(), sides_of.iter().map(Vec::len).sum());
         let agents = Vec::with_capacity(sides_of.len());
         let media = Vec::with_capacity(sides_of.len());
@@ -165,7 +158,10 @@ impl Ranks {
             for &side in sides {
                 this.sides[side as usize] = next(&mut this.count);
             }
-            this.agents.push(next(&mut this.count));
+            this.agents.push(this.count);
+            // The controller has one even where no agent of the scheme sees packets.
+            this.count +=
+                (scheme.agents.iter().filter(|agent| agent.at.contains(&node)).count() as Rank).max(1);
             this.media.push(next(&mut this.count));
         }
         this.notifiers = next(&mut this.count);
@@ -204,130 +200,6 @@ fn attach_media(network: &mut Network, scenario: &Scenario, seed: u64, ranks: &R
         }
         network.airs.push(air);
     }
-    Ok(())
-}
-
-/// Puts the scheme's agents where they belong.
-fn attach_agents(
-    network: &mut Network,
-    scenario: &Scenario,
-    scheme: &Scheme,
-    seed: u64,
-    plugins: &Plugins,
-    timeline: &Timeline,
-    ranks: &Ranks,
-) -> Result<(), RunError> {
-    let wrong = |why: String| RunError::Scenario(format!("scheme `{}`: {why}", scheme.name));
-    for agent in &scheme.agents {
-        let kind = agent.kind.name();
-        if let AgentKind::QuickStart(_) = agent.kind {
-            // The routers see packets beside whoever else does.
-            continue;
-        }
-        if let AgentKind::Sdn(sdn) = &agent.kind {
-            let &[node] = &agent.at[..] else {
-                return Err(wrong(format!("{} controllers; the simulator has one", agent.at.len())));
-            };
-            attach_controller(network, scenario, sdn, timeline, ranks.agents[node]).map_err(wrong)?;
-            continue;
-        }
-        for &node in &agent.at {
-            let name = &scenario.nodes[node].name;
-            if let AgentKind::Vho(vho) = &agent.kind {
-                let timer = Timer::new(ranks.notifiers, Machine::Agent(NOTIFIERS));
-                let all = network.notifiers.get_or_insert_with(|| Box::new(Notifiers::new(timer)));
-                let stream = Stream::new(seed, &format!("agent {kind} {name}"));
-                all.add(scenario, node, vho, stream).map_err(wrong)?;
-                continue;
-            }
-            let id = network.plugins.len() as u32;
-            help(network, node, Helper::Plugin(id), name).map_err(wrong)?;
-            let stream = Stream::new(seed, &format!("agent {kind} {name}"));
-            let machine = match (&agent.kind, plugins.maker(kind)) {
-                (AgentKind::Snoop(given), _) => snoop(*given, radio_ports(network, scenario, node)),
-                (AgentKind::Eln(given), _) => {
-                    let radio = radio_ports(network, scenario, node);
-                    base_station(*given, radio, network.addresses.ip_of(node), stream).map_err(wrong)?
-                }
-                (_, Some(maker)) => maker(scenario, agent, node, stream),
-                (_, None) => return Err(wrong(format!("the simulator has no agent of kind `{kind}`"))),
-            };
-            let mut timer = Timer::new(ranks.agents[node], Machine::Agent(id));
-            network.queue.arm(&mut timer, machine.deadline());
-            network.plugins.push(Plugin { machine, node, timer });
-        }
-    }
-    Ok(())
-}
-
-/// The ports of an access point that lead to stations.
-fn radio_ports(network: &Network, scenario: &Scenario, node: NodeId) -> Vec<Port> {
-    let is_station = |neighbour: u32| scenario.nodes[neighbour as usize].kind == NodeKind::Station;
-    let ports = (0..).map(Port).zip(network.topology.ports(node));
-    ports.filter(|(_, attachment)| is_station(attachment.neighbour)).map(|(port, _)| port).collect()
-}
-
-fn snoop(given: handfast_scenario::Snoop, radio: Vec<Port>) -> Box<dyn Forwarder> {
-    let config = snoop::Config {
-        per_connection: given.cache,
-        timer_min: given.local_timer,
-        ..snoop::Config::default()
-    };
-    Box::new(Snoop::new(config, radio))
-}
-
-/// A base station of [eln]. Those of one network do not advertise in step: each begins at a moment of its own.
-fn base_station(
-    given: handfast_scenario::Eln,
-    radio: Vec<Port>,
-    address: IpAddr,
-    mut stream: Stream,
-) -> Result<Box<dyn Forwarder>, String> {
-    let IpAddr::V4(address) = address else { return Err("advertisements are of IPv4".to_owned()) };
-    let first = Instant::ZERO + Duration::from_nanos(1 + stream.below(given.advertisement.as_nanos()));
-    let config = eln::Config { advertisement: given.advertisement, ..eln::Config::default() };
-    Ok(Box::new(BaseStation::new(config, address, radio, first)))
-}
-
-fn help(network: &mut Network, node: NodeId, helper: Helper, name: &str) -> Result<(), String> {
-    match network.helper_of.insert(node as u32, helper) {
-        Some(_) => Err(format!("two agents see the packets of node `{name}`")),
-        None => Ok(()),
-    }
-}
-
-/// Every switch obeys the controller.
-fn attach_controller(
-    network: &mut Network,
-    scenario: &Scenario,
-    sdn: &Sdn,
-    timeline: &Timeline,
-    rank: Rank,
-) -> Result<(), String> {
-    if timeline.outages.iter().any(|outage| outage.drain) {
-        return Err(
-            "a controller moves paths when it hears of a roam; `mode = \"drain\"` moves them at once"
-                .to_owned(),
-        );
-    }
-    if network.control.is_some() {
-        return Err("two controllers; the simulator has one".to_owned());
-    }
-    let mut fabric = Fabric::new(scenario, &network.topology)?;
-    if scenario.subnets {
-        // What a switch does by itself leads to the wrong subnet, whoever sends: every switch needs the station's rules.
-        fabric.hosts.clear();
-    }
-    let associations = Associations::new(scenario, timeline);
-    let timer = Timer::new(rank, Machine::Agent(CONTROL));
-    let ports = |node| network.topology.ports(node).len();
-    let mut control = Control::new(sdn, &fabric, ports, &associations, &network.addresses, timer);
-    for (id, &node) in control.nodes().iter().enumerate() {
-        help(network, node, Helper::Switch(id as u32), &scenario.nodes[node].name)?;
-    }
-    let deadline = control.deadline();
-    network.queue.arm(&mut control.timer, deadline);
-    network.control = Some(Box::new(control));
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The run: virtual time from 0 to the scenario's end.
 
+use handfast_assist::LinkEvent;
 use handfast_core::{Duration, Instant};
 use handfast_net::Link;
 use handfast_plan::limit::segment_size;
@@ -187,6 +188,7 @@ impl<'a> Simulation<'a> {
                 self.network.left(now, self.scenario, &self.timeline.outages[id]);
                 self.both_ways(now, goes, |link| link.down(now, mode));
                 self.network.clear_air(now, goes);
+                self.network.tell_agents(now, goes, LinkEvent::Down);
             }
             Change::Up(id) => {
                 let Outage { station, goes, comes, mode, .. } = self.timeline.outages[id];
@@ -196,6 +198,7 @@ impl<'a> Simulation<'a> {
                     self.network.count_air(now, self.scenario, comes, true);
                 }
                 self.both_ways(now, comes, |link| link.up(now, mode));
+                self.network.tell_agents(now, comes, LinkEvent::Up);
                 self.network.tell_of_link(now, self.scenario, &self.timeline.outages[id]);
                 self.outages.on_change(now, change, &mut self.network);
             }

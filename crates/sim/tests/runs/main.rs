@@ -3,6 +3,7 @@
 mod air;
 mod applications;
 mod captures;
+mod chains;
 mod determinism;
 mod eln;
 mod impairments;

@@ -94,7 +94,7 @@ fn an_agent_with_a_timer_delays_the_round_trip() {
     let hold = |millis| {
         let by = Duration::from_millis(millis);
         let maker = move |_: &Scenario, _: &_, _, _| {
-            Box::new(Hold { by, held: VecDeque::new() }) as Box<dyn Forwarder>
+            Box::new(Hold { by, held: VecDeque::new() }) as Box<dyn handfast_assist::Agent>
         };
         let result = run_agent(&agent("hold"), &Plugins::new().with("hold", Box::new(maker))).unwrap();
         result.flows[0].metrics.first_byte_s().unwrap() - result.flows[0].start_s.unwrap()

@@ -25,6 +25,8 @@ pub(crate) enum Way {
     Flies(Course, Foreseen),
     /// They do, and there go on by links that nothing else enters (`tandem.rs`).
     Leads(Course, Foreseen),
+    /// They do, and agents at its far end see them.
+    Shows(Course, Foreseen),
 }
 
 const _: () = assert!(size_of::<Way>() == 2 * CACHE_LINE);
@@ -42,19 +44,26 @@ pub(crate) struct Course {
 }
 
 impl Way {
-    /// That of a channel through which nothing keeps packets from flying but, perhaps, its link. `leads`: in tandem with the next.
-    pub(crate) fn of(channel: &Channel, leads: bool) -> Self {
+    /// That of a channel through which nothing keeps packets from flying but, perhaps, its link. `leads`: in tandem with the
+    /// next. `shows`: there are agents at its far end.
+    pub(crate) fn of(channel: &Channel, leads: bool, shows: bool) -> Self {
         let Some(link) = channel.link.foreseen() else { return Self::Closed };
         let lane = if link.separates(LEAST) { Lane::ANY } else { Lane::NONE };
         let course = Course { rank: channel.timer.rank(), to: channel.to, lane };
-        if leads { Self::Leads(course, link) } else { Self::Flies(course, link) }
+        match (leads, shows) {
+            (_, true) => Self::Shows(course, link),
+            (true, false) => Self::Leads(course, link),
+            (false, false) => Self::Flies(course, link),
+        }
     }
 
     #[inline]
     fn parts(&mut self) -> Option<(&mut Course, &mut Foreseen)> {
         match self {
             Self::Closed => None,
-            Self::Flies(course, link) | Self::Leads(course, link) => Some((course, link)),
+            Self::Flies(course, link) | Self::Leads(course, link) | Self::Shows(course, link) => {
+                Some((course, link))
+            }
         }
     }
 
@@ -62,6 +71,12 @@ impl Way {
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self, Self::Closed)
+    }
+
+    /// Whether agents see what has flown through it.
+    #[inline]
+    pub(crate) fn shows(&self) -> bool {
+        matches!(self, Self::Shows(..))
     }
 
     /// Whether what flies through it goes on without landing.
@@ -74,15 +89,18 @@ impl Way {
 /// Where a packet lands, and what it will need there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight {
-    /// The channel that it enters next; [`Flight::HOME`]: it is at the node it is addressed to.
+    /// The channel that it enters next; [`Flight::HOME`]: it is at the node it is addressed to; [`Flight::NODE`]: what becomes
+    /// of it is found out when it lands.
     pub(crate) next: u32,
-    /// What to ask for before: the end of a flow, and a channel. [`Flight::NOTHING`]: none.
+    /// What to ask for before: the end of a flow, and a channel. [`Flight::NOTHING`]: none. Of [`Flight::NODE`] the channel is
+    /// the one by which it comes.
     pub(crate) side: u32,
     pub(crate) channel: u32,
 }
 
 impl Flight {
     pub(crate) const HOME: u32 = u32::MAX;
+    pub(crate) const NODE: u32 = u32::MAX - 1;
     pub(crate) const NOTHING: u32 = u32::MAX;
     /// That of what is no packet.
     pub(crate) const NONE: Self = Self { next: Self::HOME, side: Self::NOTHING, channel: Self::NOTHING };
@@ -94,10 +112,11 @@ impl Network {
     pub(crate) fn fly(&mut self, mut now: Instant, mut id: ChannelId, passing: Passing) {
         loop {
             let Some(way) = self.ways.get_mut(id) else { return };
-            let leads = way.leads();
+            let (leads, shows) = (way.leads(), way.shows());
             let Some((course, link)) = way.parts() else { return self.propagate(now, id, passing) };
-            let Ok(arrival) = link.enter(now, passing.size()) else {
-                return self.lose(passing.handle);
+            let arrival = match link.enter(now, passing.size()) {
+                Ok(arrival) => arrival,
+                Err(cause) => return self.fail(now, id, passing.handle, cause),
             };
             if arrival >= self.end {
                 // It is under way when the run ends: nothing becomes of it.
@@ -105,15 +124,14 @@ impl Network {
             }
             self.books.packet_hops += 1;
             let (rank, node, lane) = (course.rank, course.to, course.lane);
-            let next = if passing.goal.node == node {
+            let next = if shows {
+                Flight::NODE
+            } else if passing.goal.node == node {
                 Flight::HOME
             } else {
-                match self.topology.pass_on(node as usize, passing.goal) {
-                    Some(next) => next,
-                    None => return self.stray(arrival, node as usize, passing),
-                }
+                self.topology.pass_on(node as usize, passing.goal).unwrap_or(Flight::NODE)
             };
-            if !leads {
+            if !leads || next == Flight::NODE {
                 let flight = self.flight(next, id, passing);
                 let mut taken = lane;
                 self.queue.fly(Entry::of_packet(arrival, rank, passing.handle), flight, &mut taken);
@@ -137,6 +155,9 @@ impl Network {
     /// The flight of a packet that lands after channel `id`.
     #[inline]
     fn flight(&self, next: u32, id: ChannelId, passing: Passing) -> Flight {
+        if next == Flight::NODE {
+            return Flight { next, side: Flight::NOTHING, channel: id as u32 };
+        }
         if self.fits_cache {
             return Flight { next, ..Flight::NONE };
         }
@@ -160,6 +181,10 @@ impl Network {
         let passing = self.packets.passing(handle);
         if flight.next == Flight::HOME {
             return self.deliver(now, passing.goal.node as usize, handle);
+        }
+        if flight.next == Flight::NODE {
+            let id = flight.channel as usize;
+            return self.show(now, self.channels[id].to as usize, id, passing);
         }
         self.transmit(now, flight.next as usize, passing);
     }

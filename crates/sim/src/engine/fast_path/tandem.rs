@@ -28,7 +28,7 @@ impl Feeder {
 
 /// The channels whose packets can be sent on when they enter: the one after such a channel sees the same packets in the same
 /// order at the same times as if each had waited for its arrival. Nothing may happen to either that is not known by then,
-/// and no flow may end between them. `fixed` says of a channel that nothing does.
+/// and no flow may end between them. `fixed` says of a channel that nothing does, and nobody looks where it begins.
 fn leading(paths: &Paths, channels: usize, fixed: impl Fn(ChannelId) -> bool) -> Vec<ChannelId> {
     let ways = || paths.forward.iter().chain(&paths.backward);
     let mut feeders = vec![Feeder::Nobody; channels];
@@ -77,29 +77,42 @@ fn changing(timeline: &Timeline, channels: usize) -> Vec<bool> {
 
 impl Network {
     /// Finds the channels that packets fly through, and which of them are in tandem; before time 0, when everything has its
-    /// place. Where somebody looks at packets or queues on the way, or a station roams, there is none: then what is seen, or
-    /// where packets go, depends on when.
+    /// place. Where each packet is looked at on the way, or a station roams, there is none: then what is seen, or where packets
+    /// go, depends on when. Agents only keep the links at their nodes from being in tandem, and captures those from being flown
+    /// through.
     pub(crate) fn find_ways(&mut self, paths: &Paths, timeline: &Timeline, end: Instant) {
         self.end = end;
-        let seen = self.looks_closer || !self.taps.is_empty() || !self.helper_of.is_empty();
-        let commanded = self.control.is_some() || self.notifiers.is_some();
-        if seen || commanded || timeline.outages.iter().any(|outage| outage.station.is_some()) {
+        if self.looks_closer || timeline.outages.iter().any(|outage| outage.station.is_some()) {
             return;
         }
-        let changing = changing(timeline, self.channels.len());
-        let still = |id: ChannelId| !changing[id] && !self.channels[id].on_air.is_somewhere();
-        let mut leads = vec![false; self.channels.len()];
-        for id in leading(paths, self.channels.len(), still) {
+        let channels = self.channels.len();
+        let changing = changing(timeline, channels);
+        let still = |id: ChannelId| {
+            let captured = [id, id ^ 1].iter().any(|&id| self.taps.are_at(self.topology.departure(id).0));
+            !changing[id] && !captured && !self.channels[id].on_air.is_somewhere()
+        };
+        let mut leads = vec![false; channels];
+        for id in leading(paths, channels, |id| still(id) && self.only_flows_enter(id)) {
             leads[id] = true;
         }
-        let mut ways = large_vec(self.channels.len());
-        ways.extend(
-            (0..self.channels.len())
-                .map(|id| if still(id) { Way::of(&self.channels[id], leads[id]) } else { Way::Closed }),
-        );
+        let way = |id: ChannelId| {
+            let channel = &self.channels[id];
+            let shows = !self.chains.at(channel.to as usize).is_empty();
+            if still(id) { Way::of(channel, leads[id], shows) } else { Way::Closed }
+        };
+        let mut ways = large_vec(channels);
+        ways.extend((0..channels).map(way));
         if ways.iter().any(Way::is_open) {
             self.ways = ways;
         }
+    }
+
+    /// Whether the flows' ways say who enters a channel. What agents make may come by any link, and then where the channel
+    /// begins two nodes must be the only neighbours: what enters it came by the one other link.
+    fn only_flows_enter(&self, id: ChannelId) -> bool {
+        let (node, _) = self.topology.departure(id);
+        let agents = !self.chains.is_empty() || self.notifiers.is_some();
+        !agents || (self.chains.at(node).is_empty() && self.topology.ports(node).len() <= 2)
     }
 }
 
@@ -115,6 +128,14 @@ mod tests {
     /// The channels of a chain of three links in tandem with the next, where the agents, events and options are these.
     fn relayed(more: &str, scheme: &str, options: &Options) -> Vec<ChannelId> {
         ways(more, scheme, options, Way::leads)
+    }
+
+    /// A link beside the chain, with a host at its end.
+    const LEFT: &str = "[nodes.t]\nkind = \"switch\"\n[nodes.u]\nkind = \"host\"\n\
+        [[links]]\nbetween = [\"t\", \"u\"]\nrate = \"10Mbit/s\"\ndelay = \"1ms\"";
+
+    fn link(a: &str, b: &str) -> String {
+        format!("[[links]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"10Mbit/s\"\ndelay = \"1ms\"")
     }
 
     /// Those of such a kind.
@@ -183,22 +204,32 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let wired = Options { verify_wire: true, ..plain.clone() };
         let captured = Options { capture_dir: Some(folder.clone()), ..plain.clone() };
-        let helped = |agent| format!("[schemes.helped]\nsender = \"sack\"\nagents = [{agent}]");
-        let snoop = helped("{kind = \"snoop\", at = \"role:base-station\"}");
-        let vho = helped("{kind = \"vho\", at = \"role:mobile\"}");
-        for (more, scheme, options) in [
-            ("", "sack", &wired),
-            ("", "sack", &captured),
-            (&snoop, "helped", &plain),
-            (&vho, "helped", &plain),
-        ] {
-            assert!(relayed(more, scheme, options).is_empty(), "{more} {options:?}");
+        for options in [&wired, &captured] {
+            assert!(relayed("", "sack", options).is_empty(), "{options:?}");
         }
+        // The node that is captured has the first two links.
+        let open = ways(LEFT, "sack", &captured, Way::is_open);
+        assert_eq!(open, [6, 7]);
         std::fs::remove_dir_all(&folder).unwrap();
         let down =
             |link: &str| format!("[[events]]\nat = \"1s\"\ndo = \"outage\"\nlink = \"{link}\"\ngap = \"1s\"");
         assert!(relayed(&down("second"), "sack", &plain).is_empty());
         assert_eq!(relayed(&down("first"), "sack", &plain), [2], "and 3 leads to the first");
+    }
+
+    #[test]
+    fn agents_end_tandems_at_their_node_and_nowhere_else() {
+        let helped = |agent: &str| format!("{LEFT}\n[schemes.helped]\nsender = \"sack\"\nagents = [{agent}]");
+        let snoop = helped("{kind = \"snoop\", at = \"role:base-station\"}");
+        let vho = helped("{kind = \"vho\", at = \"role:mobile\"}");
+        let plain = Options::default();
+        assert_eq!(relayed(&snoop, "helped", &plain), [0], "2 ends where Snoop looks, 3 begins there");
+        assert_eq!(ways(&snoop, "helped", &plain, Way::is_open), [0, 1, 2, 3, 6, 7]);
+        assert_eq!(ways(&snoop, "helped", &plain, Way::shows), [2]);
+        assert_eq!(relayed(&vho, "helped", &plain), [0, 2, 3]);
+        // A third link at the second switch: what an agent makes may come by that.
+        let joined = format!("{snoop}\n{}", link("r", "t"));
+        assert!(relayed(&joined, "helped", &plain).is_empty());
     }
 
     #[test]

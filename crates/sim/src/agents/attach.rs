@@ -1,0 +1,145 @@
+//! From a scheme's agents to machines at nodes.
+
+use std::net::IpAddr;
+
+use handfast_assist::Agent;
+use handfast_assist::eln::{self, BaseStation};
+use handfast_assist::snoop::{self, Snoop};
+use handfast_core::{Duration, Instant, Stream};
+use handfast_net::Port;
+use handfast_plan::association::Associations;
+use handfast_plan::fabric::Fabric;
+use handfast_plan::timeline::Timeline;
+use handfast_scenario::{AgentKind, NodeId, NodeKind, Scenario, Scheme, Sdn};
+
+use crate::RunError;
+use crate::agents::chain::{Chains, Link};
+use crate::agents::controller::Control;
+use crate::agents::notify::Notifiers;
+use crate::agents::plugin::Plugins;
+use crate::engine::entry::{Machine, Rank};
+use crate::engine::queue::Timer;
+use crate::net::network::{CONTROL, NOTIFIERS, Network};
+
+/// Where agents have their places in the order of events at equal times.
+pub(crate) struct Places<'a> {
+    /// For each node that of its first agent.
+    pub(crate) agents: &'a [Rank],
+    /// That of all stations that tell of their access links.
+    pub(crate) notifiers: Rank,
+}
+
+/// Puts the scheme's agents where they belong.
+pub(crate) fn agents(
+    network: &mut Network,
+    scenario: &Scenario,
+    scheme: &Scheme,
+    seed: u64,
+    plugins: &Plugins,
+    timeline: &Timeline,
+    places: &Places<'_>,
+) -> Result<(), RunError> {
+    let wrong = |why: String| RunError::Scenario(format!("scheme `{}`: {why}", scheme.name));
+    let mut links = Vec::new();
+    for agent in &scheme.agents {
+        let kind = agent.kind.name();
+        // The routers see packets beside whoever else does.
+        if let AgentKind::QuickStart(_) = agent.kind {
+            continue;
+        }
+        if let AgentKind::Sdn(sdn) = &agent.kind {
+            let &[node] = &agent.at[..] else {
+                return Err(wrong(format!("{} controllers; the simulator has one", agent.at.len())));
+            };
+            let switches = attach_controller(network, scenario, sdn, timeline, places.agents[node]);
+            links.extend(switches.map_err(wrong)?);
+            continue;
+        }
+        for &node in &agent.at {
+            let name = &scenario.nodes[node].name;
+            let stream = Stream::new(seed, &format!("agent {kind} {name}"));
+            let machine: Box<dyn Agent> = match (&agent.kind, plugins.maker(kind)) {
+                (AgentKind::Vho(vho), _) => {
+                    let timer = Timer::new(places.notifiers, Machine::Agent(NOTIFIERS));
+                    let all = network.notifiers.get_or_insert_with(|| Box::new(Notifiers::new(timer)));
+                    all.add(scenario, node, vho, stream).map_err(wrong)?;
+                    continue;
+                }
+                (AgentKind::Snoop(given), _) => snoop(*given, radio_ports(network, scenario, node)),
+                (AgentKind::Eln(given), _) => {
+                    let radio = radio_ports(network, scenario, node);
+                    base_station(*given, radio, network.addresses.ip_of(node), stream).map_err(wrong)?
+                }
+                (_, Some(maker)) => maker(scenario, agent, node, stream),
+                (_, None) => return Err(wrong(format!("the simulator has no agent of kind `{kind}`"))),
+            };
+            links.push((node, Link::Agent(machine)));
+        }
+    }
+    network.chains = Chains::new(scenario.nodes.len(), links, |node| places.agents[node]);
+    network.arm_agents();
+    Ok(())
+}
+
+/// The ports of an access point that lead to stations.
+fn radio_ports(network: &Network, scenario: &Scenario, node: NodeId) -> Vec<Port> {
+    let is_station = |neighbour: u32| scenario.nodes[neighbour as usize].kind == NodeKind::Station;
+    let ports = (0..).map(Port).zip(network.topology.ports(node));
+    ports.filter(|(_, attachment)| is_station(attachment.neighbour)).map(|(port, _)| port).collect()
+}
+
+fn snoop(given: handfast_scenario::Snoop, radio: Vec<Port>) -> Box<dyn Agent> {
+    let config = snoop::Config {
+        per_connection: given.cache,
+        timer_min: given.local_timer,
+        ..snoop::Config::default()
+    };
+    Box::new(Snoop::new(config, radio))
+}
+
+/// A base station of [eln]. Those of one network do not advertise in step: each begins at a moment of its own.
+fn base_station(
+    given: handfast_scenario::Eln,
+    radio: Vec<Port>,
+    address: IpAddr,
+    mut stream: Stream,
+) -> Result<Box<dyn Agent>, String> {
+    let IpAddr::V4(address) = address else { return Err("advertisements are of IPv4".to_owned()) };
+    let first = Instant::ZERO + Duration::from_nanos(1 + stream.below(given.advertisement.as_nanos()));
+    let config = eln::Config { advertisement: given.advertisement, ..eln::Config::default() };
+    Ok(Box::new(BaseStation::new(config, address, radio, first)))
+}
+
+/// Every switch obeys the controller.
+fn attach_controller(
+    network: &mut Network,
+    scenario: &Scenario,
+    sdn: &Sdn,
+    timeline: &Timeline,
+    rank: Rank,
+) -> Result<Vec<(NodeId, Link)>, String> {
+    if timeline.outages.iter().any(|outage| outage.drain) {
+        return Err(
+            "a controller moves paths when it hears of a roam; `mode = \"drain\"` moves them at once"
+                .to_owned(),
+        );
+    }
+    if network.control.is_some() {
+        return Err("two controllers; the simulator has one".to_owned());
+    }
+    let mut fabric = Fabric::new(scenario, &network.topology)?;
+    if scenario.subnets {
+        // What a switch does by itself leads to the wrong subnet, whoever sends: every switch needs the station's rules.
+        fabric.hosts.clear();
+    }
+    let associations = Associations::new(scenario, timeline);
+    let timer = Timer::new(rank, Machine::Agent(CONTROL));
+    let ports = |node| network.topology.ports(node).len();
+    let mut control = Control::new(sdn, &fabric, ports, &associations, &network.addresses, timer);
+    let switches = control.nodes().iter().zip(0..).map(|(&node, number)| (node, Link::Switch(number)));
+    let switches = switches.collect();
+    let deadline = control.deadline();
+    network.queue.arm(&mut control.timer, deadline);
+    network.control = Some(Box::new(control));
+    Ok(switches)
+}
