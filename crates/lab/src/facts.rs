@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use handfast_host::transport::Figures;
 use handfast_plan::address::Addresses;
 use handfast_results::report::{FlowFacts, Inputs, RunFacts};
 use handfast_scenario::{FlowId, NodeId};
@@ -95,6 +96,7 @@ fn flow(inputs: &Inputs<'_>, outcome: &Outcome, id: FlowId) -> FlowFacts {
         cwnd_mean_pkt: sent.cwnd_mean,
         cwnd_min_pkt: sent.cwnd_min,
         srtt: sent.totals.and_then(|totals| totals.srtt),
+        figures: Figures::new(),
     }
 }
 

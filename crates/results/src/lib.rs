@@ -7,7 +7,6 @@
 pub mod capture;
 pub mod control;
 pub mod handover;
-pub mod meter;
 pub mod outages;
 pub mod report;
 pub mod result;
@@ -15,3 +14,4 @@ pub mod sampler;
 pub mod series;
 
 pub use control::Control;
+pub use handfast_host::meter;

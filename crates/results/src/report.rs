@@ -11,6 +11,7 @@ use crate::result::{
     Aggregate, Environment, FlowHandover, FlowResult, HandoverResult, RunResult, max_if_all_known,
     mean_if_all_known,
 };
+use handfast_host::transport::Figures;
 use handfast_plan::Paths;
 use handfast_plan::limit::{limits, segment_size};
 use handfast_plan::timeline::{Outage, Timeline};
@@ -50,7 +51,7 @@ pub struct RunFacts {
 }
 
 /// What a backend knows of one flow. [`None`]: it cannot know, or there is nothing to know.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FlowFacts {
     /// Whether the sender has opened the connection.
     pub opened: bool,
@@ -80,6 +81,8 @@ pub struct FlowFacts {
     pub cwnd_min_pkt: Option<f64>,
     /// The smoothed round-trip time at the end.
     pub srtt: Option<Duration>,
+    /// Further figures, of an endpoint that is not TCP.
+    pub figures: Figures,
 }
 
 /// Payload bytes as full segments of the scheme.
@@ -149,6 +152,7 @@ fn flow(inputs: &Inputs<'_>, facts: &FlowFacts, id: FlowId, limit_bps: Option<f6
         cwnd_mean_pkt: facts.cwnd_mean_pkt,
         cwnd_min_pkt: facts.cwnd_min_pkt,
         srtt_s: secs(facts.srtt),
+        figures: facts.figures.clone(),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use handfast_host::transport::Figures;
 use serde::Serialize;
 
 /// What `--json` prints: runs and how to read them.
@@ -164,6 +165,9 @@ pub struct FlowResult {
     pub cwnd_min_pkt: Option<f64>,
     /// The sender's smoothed round-trip time at the end; null before the first sample.
     pub srtt_s: Option<f64>,
+    /// Further figures, by their keys: only of a flow whose endpoint has some.
+    #[serde(flatten)]
+    pub figures: Figures,
 }
 
 /// A handover or an outage, and what flows made of it. For a handover "the link goes down" is the end of the old

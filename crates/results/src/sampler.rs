@@ -3,6 +3,7 @@
 use std::io;
 
 use handfast_core::{Duration, Instant};
+pub use handfast_host::meter::FlowSample;
 use handfast_net::Occupancy;
 
 use crate::series::{FLOWS, QUEUES, Rows, SeriesSink, Value};
@@ -14,25 +15,6 @@ struct Seen {
     at: Instant,
     /// Whether the row for it was left out so far.
     left_out: bool,
-}
-
-/// What is seen of an open flow. Bytes of payload; [`None`]: not known.
-#[derive(Clone, Copy, Debug)]
-pub struct FlowSample {
-    /// The congestion window.
-    pub cwnd: u64,
-    /// The slow-start threshold; [`None`]: there was no reduction yet.
-    pub ssthresh: Option<u64>,
-    /// The smoothed round-trip time; [`None`]: there is no sample yet.
-    pub srtt: Option<Duration>,
-    /// The retransmission timeout.
-    pub rto: Duration,
-    /// New bytes at the receiving application.
-    pub delivered: u64,
-    /// Bytes that have been sent at least once; [`None`]: not known.
-    pub sent: Option<u64>,
-    /// Bytes that are acknowledged; [`None`]: not known.
-    pub acknowledged: Option<u64>,
 }
 
 /// Rows of both tables on their way to a sink.

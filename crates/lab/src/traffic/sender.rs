@@ -4,15 +4,15 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use handfast_core::{Duration, Instant};
-use handfast_results::meter::WindowMeter;
-use handfast_results::sampler::FlowSample;
+use handfast_host::app::Source;
+use handfast_host::meter::{FlowSample, WindowMeter};
+use handfast_host::session::{Ending, LOW_WATER};
 use handfast_scenario::{Flow, FlowId};
 use handfast_wire::Payload;
 use nix::poll::PollFlags;
 use socket2::Socket;
 
-use super::source::Source;
-use super::{Board, CHUNK, Goal, LOW_WATER, wait};
+use super::{Board, CHUNK, Goal, wait};
 use crate::sys::tcp_info::TcpInfo;
 use crate::{Clock, Netns};
 
@@ -76,6 +76,15 @@ pub(crate) enum End {
     Done,
     /// Why, as in a result's `outcome`.
     Died(&'static str),
+}
+
+impl From<Ending> for End {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Done(_) => Self::Done,
+            Ending::Died(..) => Self::Died(ending.name()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,8 +158,8 @@ fn sleep(senders: &mut [Sender<'_>], clock: Clock, until: Instant, board: &Board
 impl<'a> Sender<'a> {
     fn new(job: Job<'a>) -> io::Result<Self> {
         let socket = job.goal.socket(job.from)?;
-        socket.set_tcp_notsent_lowat(LOW_WATER)?;
-        let source = Source::new(job.flow, job.start);
+        socket.set_tcp_notsent_lowat(LOW_WATER as u32)?;
+        let source = Source::new(job.flow.app, job.start, job.flow.stop);
         Ok(Self {
             id: job.id,
             job,
@@ -192,7 +201,7 @@ impl<'a> Sender<'a> {
             }
         }
         if self.stage == Stage::Open && self.source.deadline() <= now {
-            self.source.on_time(now);
+            self.source.on_timer(now);
             self.write(now, board);
         }
     }
@@ -205,7 +214,7 @@ impl<'a> Sender<'a> {
         }
         if self.stage == Stage::Connecting && self.socket.peer_addr().is_ok() {
             self.stage = Stage::Open;
-            self.source.on_time(now);
+            self.source.on_timer(now);
         }
         if self.stage == Stage::Open {
             self.write(now, board);

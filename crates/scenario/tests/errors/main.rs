@@ -16,6 +16,22 @@ const CASES: &[(&str, &str, &str)] = &[
         "[[events]]",
         "[generate.ride]\nstation = \"mn\"\ncells = [\"ap\"]\nspeed = \"1km/h\"\n[[events]]",
     ),
+    (
+        "datagrams that are too short",
+        "app = \"bulk\"",
+        "app = {datagrams = {size = \"15B\", interval = \"20ms\"}}",
+    ),
+    (
+        "datagrams without a pause",
+        "app = \"bulk\"",
+        "app = {datagrams = {size = \"160B\", interval = \"0s\"}}",
+    ),
+    (
+        "a paced flow that reconnects",
+        "app = \"bulk\"",
+        "app = {paced = {size = \"160B\", interval = \"20ms\"}}\nreconnect = \"1s\"",
+    ),
+    ("a flow that reconnects at once", "app = \"bulk\"", "app = \"bulk\"\nreconnect = \"0s\""),
     ("a flow with an unknown scheme's TCP", "to = \"mn\"\n", "to = \"mn\"\ntcp = \"sacc\"\n"),
     (
         "loss notification of a receiver without SACK",

@@ -3,12 +3,14 @@
 mod air;
 mod applications;
 mod captures;
+mod datagrams;
 mod determinism;
 mod eln;
 mod impairments;
 mod news;
 mod plugin;
 mod quick_start;
+mod reconnect;
 mod roams;
 mod sdn;
 mod series;
