@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use handfast_host::transport::Figures;
 use handfast_plan::address::Addresses;
 use handfast_results::metrics::{self, Scope, Values};
 use handfast_results::report::{FlowFacts, Inputs, RunFacts, secs};
@@ -99,6 +100,7 @@ fn flow(inputs: &Inputs<'_>, outcome: &Outcome, id: FlowId) -> FlowFacts {
             .with(metrics::CWND_MEAN, sent.cwnd_mean)
             .with(metrics::CWND_MIN, sent.cwnd_min)
             .with(metrics::SRTT, secs(sent.totals.and_then(|totals| totals.srtt))),
+        figures: Figures::new(),
     }
 }
 

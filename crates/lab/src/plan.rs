@@ -111,6 +111,14 @@ impl Layout {
                 "link `{name}` has `air`: shared airtime is in the simulator only; leave `air` out"
             ));
         }
+        for flow in &scenario.flows {
+            if let Some(what) = flow.app.only_simulated() {
+                return Err(format!(
+                    "flow `{}` {what}: the lab cannot do that yet, the simulator can",
+                    flow.name
+                ));
+            }
+        }
         let topology = Topology::new(scenario);
         let timeline = Timeline::new(scenario, seed);
         if let Some(station) =

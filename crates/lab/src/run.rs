@@ -368,7 +368,7 @@ fn write_series(
         flows.flat_map(|(id, sent)| sent.samples.iter().map(move |(at, sample)| (*at, id, sample))).collect();
     samples.sort_by_key(|&(at, id, _)| (at, id));
     for (at, id, sample) in samples {
-        sampler.flow(at, id, *sample);
+        sampler.flow(at, id, sample);
         sampler.hand_out(false)?;
     }
     for seen in &moved.looped.queues {

@@ -1,7 +1,7 @@
 //! Whether a scenario can be run at all.
 
 use handfast_core::Duration;
-use handfast_scenario::{App, Scenario};
+use handfast_scenario::Scenario;
 
 use crate::address::MAX_NODES;
 
@@ -20,12 +20,7 @@ pub fn check(scenario: &Scenario) -> Result<(), String> {
         if flow.from == flow.to {
             return Err(format!("flow `{}` goes from a node to itself", flow.name));
         }
-        if matches!(flow.app, App::Paced { interval: Duration::ZERO, .. }) {
-            return Err(format!("flow `{}` writes without pause: its interval is zero", flow.name));
-        }
-        if matches!(flow.app, App::Paced { size, .. } if size.get() > u64::from(u32::MAX)) {
-            return Err(format!("flow `{}` writes more than {} bytes at once", flow.name, u32::MAX));
-        }
+        flow.app.check().map_err(|why| format!("flow `{}` {why}", flow.name))?;
     }
     Ok(())
 }

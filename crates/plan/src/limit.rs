@@ -11,7 +11,7 @@
 //! flows the other way are left out.
 
 use handfast_core::{Duration, Instant};
-use handfast_scenario::{App, QueueLimit, Scenario, Scheme};
+use handfast_scenario::{QueueLimit, Scenario, Scheme};
 
 use crate::Paths;
 use crate::airtime::Airtime;
@@ -183,11 +183,11 @@ impl Tank {
         let flows = scenario.flows.iter().zip(paths);
         let fluids = flows.map(|(flow, path)| Fluid {
             path: path.clone(),
-            demand: match flow.app {
-                App::Paced { size, interval } => size.get() as f64 / interval.as_secs_f64(),
-                App::Bulk | App::Transfer(_) => f64::INFINITY,
-            },
-            left: if let App::Transfer(size) = flow.app { size.get() as f64 } else { f64::INFINITY },
+            demand: flow
+                .app
+                .writes()
+                .map_or(f64::INFINITY, |(size, interval)| size.get() as f64 / interval.as_secs_f64()),
+            left: flow.app.total().map_or(f64::INFINITY, |size| size.get() as f64),
             done: 0.0,
             active: false,
             stops: flow.stop,
@@ -334,6 +334,7 @@ mod tests {
     use crate::testing::{self, Net};
     use crate::topology::Topology;
     use handfast_core::{BitRate, Bytes};
+    use handfast_scenario::App;
     use handfast_scenario::{Action, DownMode, Event, Flow, Way};
 
     /// Limits in units of payload kbit/s, rounded.

@@ -8,7 +8,6 @@ pub mod capture;
 pub mod control;
 pub mod flow_series;
 pub mod handover;
-pub mod meter;
 pub mod metrics;
 pub mod outages;
 pub mod report;
@@ -17,3 +16,4 @@ pub mod sampler;
 pub mod series;
 
 pub use control::Control;
+pub use handfast_host::meter;

@@ -9,6 +9,7 @@ use crate::handover::Tracker;
 use crate::meter::DeliveryMeter;
 use crate::metrics::{self, Together, Values, max_if_all_known, mean_if_all_known};
 use crate::result::{Environment, FlowHandover, FlowResult, HandoverResult, RunResult};
+use handfast_host::transport::Figures;
 use handfast_plan::Paths;
 use handfast_plan::limit::{limits, segment_size};
 use handfast_plan::timeline::{Outage, Timeline};
@@ -62,6 +63,8 @@ pub struct FlowFacts {
     pub meter: DeliveryMeter,
     /// What else it has measured: the metrics of the sender, the network and agents.
     pub metrics: Values,
+    /// Further figures, of an endpoint that is not TCP.
+    pub figures: Figures,
 }
 
 /// Payload bytes as full segments of the scheme.
@@ -128,6 +131,7 @@ fn flow(inputs: &Inputs<'_>, facts: &FlowFacts, id: FlowId, limit_bps: Option<f6
         end_s: facts.ended.map(Instant::as_secs_f64),
         outcome: facts.outcome,
         metrics,
+        figures: facts.figures.clone(),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use handfast_host::transport::Figures;
 use serde::Serialize;
 
 use crate::metrics::{self, MetricId, Values};
@@ -99,6 +100,9 @@ pub struct FlowResult {
     /// Its metrics ([`crate::metrics::METRICS`]).
     #[serde(flatten)]
     pub metrics: Values,
+    /// Further figures, by their keys: only of a flow whose endpoint has some.
+    #[serde(flatten)]
+    pub figures: Figures,
 }
 
 /// A handover or an outage, and what flows made of it. For a handover "the link goes down" is the end of the old

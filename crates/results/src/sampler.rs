@@ -5,7 +5,9 @@ use std::io;
 use handfast_core::Instant;
 use handfast_net::Occupancy;
 
-use crate::flow_series::FlowSample;
+use handfast_host::meter::FlowSample;
+
+use crate::flow_series;
 use crate::series::{FLOWS, QUEUES, Rows, SeriesSink, Value};
 
 /// The last two samples of one direction of a link.
@@ -35,9 +37,9 @@ impl<'a> Sampler<'a> {
     }
 
     /// A flow that is open.
-    pub fn flow(&mut self, now: Instant, flow: u32, sample: FlowSample) {
+    pub fn flow(&mut self, now: Instant, flow: u32, sample: &FlowSample) {
         let key = [Value::F64(now.as_secs_f64()), Value::U32(flow)];
-        let mut row = key.into_iter().chain(sample.row(self.segment));
+        let mut row = key.into_iter().chain(flow_series::row(sample, self.segment));
         let count = FLOWS.columns.len();
         self.flows.push((0..count).map(|_| row.next().unwrap_or(Value::U64(0))));
     }
@@ -95,9 +97,9 @@ impl<'a> Sampler<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow_series::{ACKNOWLEDGED, CWND, DELIVERED, RTO, SENT, SRTT, SSTHRESH};
     use crate::series::{Collected, DType};
     use handfast_core::Bytes;
+    use handfast_core::Duration;
 
     /// The one row of a table: its columns' names and values.
     fn row(sink: &Collected, table: usize) -> Vec<(&'static str, f64)> {
@@ -116,15 +118,16 @@ mod tests {
         let mut sink = Collected::default();
         let mut sampler = Sampler::new(1000, 4, &mut sink);
         let now = Instant::from_millis(1500);
-        let sample = FlowSample::default()
-            .with(CWND, Some(10_500.0))
-            .with(SSTHRESH, Some(7000.0))
-            .with(SRTT, Some(0.125))
-            .with(RTO, Some(0.25))
-            .with(DELIVERED, Some(3000.0))
-            .with(SENT, Some(5000.0))
-            .with(ACKNOWLEDGED, Some(4000.0));
-        sampler.flow(now, 2, sample);
+        let sample = FlowSample {
+            cwnd: 10_500,
+            ssthresh: Some(7000),
+            srtt: Some(Duration::from_millis(125)),
+            rto: Duration::from_millis(250),
+            delivered: 3000,
+            sent: Some(5000),
+            acknowledged: Some(4000),
+        };
+        sampler.flow(now, 2, &sample);
         sampler.queue(now, 3, Occupancy { packets: 6, bytes: Bytes(8000) });
         sampler.finish().unwrap();
         let flow = [
@@ -147,9 +150,16 @@ mod tests {
     fn what_is_not_known_is_no_number() {
         let mut sink = Collected::default();
         let mut sampler = Sampler::new(1000, 0, &mut sink);
-        let known = [(CWND, 1.0), (RTO, 1.0), (DELIVERED, 0.0)];
-        let sample = known.into_iter().fold(FlowSample::default(), |s, (id, value)| s.with(id, Some(value)));
-        sampler.flow(Instant::ZERO, 0, sample);
+        let sample = FlowSample {
+            cwnd: 1,
+            ssthresh: None,
+            srtt: None,
+            rto: Duration::from_secs(1),
+            delivered: 0,
+            sent: None,
+            acknowledged: None,
+        };
+        sampler.flow(Instant::ZERO, 0, &sample);
         sampler.finish().unwrap();
         let unknown: Vec<_> =
             row(&sink, 0).into_iter().filter(|cell| cell.1.is_nan()).map(|cell| cell.0).collect();

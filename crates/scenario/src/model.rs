@@ -185,21 +185,7 @@ pub struct Link {
     pub backward: Direction,
 }
 
-/// What an application does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum App {
-    /// Always has data.
-    Bulk,
-    /// Sends so many bytes, then closes.
-    Transfer(Bytes),
-    /// Writes `size` bytes every `interval`.
-    Paced {
-        /// Bytes a write.
-        size: Bytes,
-        /// Between writes.
-        interval: Duration,
-    },
-}
+pub use handfast_host::App;
 
 /// A transfer from one node to another.
 #[derive(Clone, Debug)]

@@ -39,10 +39,10 @@ fn names_come_from_the_file_or_are_made() {
     let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     assert_eq!(links[..4], ["server-switch", "switch-ap", "radio", "switch-ap2"]);
     let flows: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
-    let made = ["download-1", "download-2", "download-3", "phone-server", "phone-server-2"];
-    assert_eq!(flows[..5], made);
+    let made = ["download-1", "download-2", "download-3", "phone-server", "phone-server-2", "phone-server-3"];
+    assert_eq!(flows[..6], made);
     assert_eq!(
-        flows[5..],
+        flows[6..],
         ["d-flow1", "d-flow2", "l-flow1", "l-flow2", "w-flow1", "w-flow2", "w-flow3", "w-flow4"]
     );
 }
@@ -133,7 +133,12 @@ fn flows_of_one_table_start_one_after_the_other() {
     assert_eq!(flow.stop, Some(Instant::from_millis(50_000)));
     assert_eq!(flow.read_rate, Some(BitRate::from_bps(5_000_000)));
     assert_eq!(scenario.flows[3].app, App::Paced { size: Bytes(200), interval: Duration::from_millis(20) });
-    assert_eq!(scenario.flows[4].app, App::Bulk);
+    let after = Duration::from_secs(1);
+    assert_eq!(scenario.flows[4].app, App::Reconnecting { size: None, after });
+    assert_eq!(
+        scenario.flows[5].app,
+        App::Datagrams { size: Bytes(160), interval: Duration::from_millis(20) }
+    );
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub mod pcapng;
 mod quick_start;
 mod solicitation;
 pub mod tcp;
+pub mod udp;
 
 pub use advertisement::Advertisement;
 pub use checksum::Checksums;

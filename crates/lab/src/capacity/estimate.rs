@@ -3,7 +3,7 @@
 use handfast_plan::timeline::{Change, Timeline};
 use handfast_plan::topology::Topology;
 use handfast_plan::{Paths, Reroute};
-use handfast_scenario::{App, Flow, Scenario, Scheme};
+use handfast_scenario::{Flow, Scenario, Scheme};
 
 /// The load of a run of `scenario` under `scheme`, as [`estimate`] says.
 ///
@@ -57,13 +57,10 @@ fn estimate(scenario: &Scenario, timeline: &Timeline, paths: &Paths, mss: u16) -
 fn segments_per_s(flow: &Flow, way: &[u32], most: &[f64], mss: u16, size: f64) -> f64 {
     let slowest = way.iter().map(|&channel| most[channel as usize]).fold(f64::INFINITY, f64::min);
     let full = slowest / 8.0 / size;
-    match flow.app {
-        App::Bulk | App::Transfer(_) => full,
-        App::Paced { size, interval } => {
-            let segments = size.get().div_ceil(u64::from(mss.max(1))).max(1);
-            (segments as f64 / interval.as_secs_f64()).min(full)
-        }
-    }
+    flow.app.writes().map_or(full, |(size, interval)| {
+        let segments = size.get().div_ceil(u64::from(mss.max(1))).max(1);
+        (segments as f64 / interval.as_secs_f64()).min(full)
+    })
 }
 
 /// For each channel the highest rate it ever has, in bit/s.
@@ -98,6 +95,7 @@ mod tests {
     use super::*;
     use handfast_core::{BitRate, Bytes, Duration};
     use handfast_plan::testing::{self, Net};
+    use handfast_scenario::App;
 
     /// With segments of 1,460 octets.
     fn load_of(scenario: &Scenario) -> f64 {

@@ -6,7 +6,6 @@
 pub(crate) mod counters;
 pub(crate) mod receiver;
 pub(crate) mod sender;
-mod source;
 pub(crate) mod wire_sender;
 
 use std::io;
@@ -22,8 +21,6 @@ use crate::{Clock, Netns};
 
 /// A thread sleeps no longer than this, and then looks whether the run was stopped.
 const NAP: Duration = Duration::from_millis(20);
-/// Unsent bytes in a socket above which it is not written to: as in the simulator, a flow that is stopped is soon over.
-const LOW_WATER: u32 = 1 << 16;
 /// Bytes written or read at a time.
 const CHUNK: usize = 1 << 16;
 

@@ -3,21 +3,19 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use handfast_core::{BitRate, Bytes, Duration, Instant};
+use handfast_core::{BitRate, Instant};
+use handfast_host::app::Sink;
+use handfast_host::meter::DeliveryMeter;
 use handfast_io::Watch;
 use handfast_plan::timeline::Timeline;
 use handfast_results::handover::Tracker;
-use handfast_results::meter::DeliveryMeter;
 use handfast_results::outages::{Flows, Outages};
 use handfast_scenario::FlowId;
-use handfast_wire::Payload;
 use socket2::Socket;
 
 use super::{Board, CHUNK, Goal, wait};
 use crate::{Clock, Netns};
 
-/// What an application with a read rate reads at a time, in bytes; as in the simulator.
-const READ_SIZE: usize = 4096;
 /// Connections that wait to be accepted: a flow has one.
 const BACKLOG: i32 = 1;
 
@@ -36,10 +34,7 @@ pub(crate) struct Receiver {
     id: FlowId,
     listener: Socket,
     stream: Option<Socket>,
-    rate: Option<BitRate>,
-    /// With a read rate: when it may read again.
-    next_read: Instant,
-    wrong_at: Option<u64>,
+    sink: Sink,
 }
 
 impl Receiver {
@@ -51,58 +46,44 @@ impl Receiver {
         let listener = goal.socket(host)?;
         listener.bind(&goal.address.into())?;
         listener.listen(BACKLOG)?;
-        Ok(Self { id, listener, stream: None, rate, next_read: Instant::ZERO, wrong_at: None })
+        Ok(Self { id, listener, stream: None, sink: Sink::new(id as u32, rate) })
     }
 
     /// What it waits for.
     fn socket(&self, now: Instant) -> Option<BorrowedFd<'_>> {
         match &self.stream {
             None => Some(self.listener.as_fd()),
-            Some(stream) => (self.next_read <= now).then(|| stream.as_fd()),
+            Some(stream) => (self.next_read() <= now).then(|| stream.as_fd()),
         }
     }
 
     fn deadline(&self, now: Instant) -> Instant {
-        if self.stream.is_some() && self.next_read > now { self.next_read } else { Instant::MAX }
+        if self.stream.is_some() && self.next_read() > now { self.next_read() } else { Instant::MAX }
     }
 
-    fn on_ready(&mut self, clock: Clock, end: Instant, meter: &mut DeliveryMeter, buffer: &mut [u8]) {
+    fn next_read(&self) -> Instant {
+        self.sink.next_read().unwrap_or(Instant::MAX)
+    }
+
+    fn on_ready(&mut self, clock: Clock, end: Instant, buffer: &mut [u8]) {
         let Some(stream) = &self.stream else {
             // Whatever is wrong with a connection before it is accepted, its sender sees it.
             let accepted = self.listener.accept().ok().map(|(stream, _)| stream);
             self.stream = accepted.filter(|stream| stream.set_nonblocking(true).is_ok());
             return;
         };
-        let most = if self.rate.is_some() { READ_SIZE } else { buffer.len() };
+        let most = self.sink.read_size().min(buffer.len());
         let Ok(len @ 1..) = (&*stream).read(&mut buffer[..most]) else {
             return self.pause_or_close(stream_is_over(stream));
         };
-        let now = clock.now();
-        self.check(meter.bytes, &buffer[..len]);
-        // What came after the run's end is not part of it.
-        if now <= end {
-            meter.add(now, len as u64);
-        }
-        if let Some(rate) = self.rate {
-            // At rate zero it never reads again.
-            let pause = rate.serialisation(Bytes(len as u64)).map_or(Duration::MAX, |(time, _)| time);
-            self.next_read = now + pause;
-        }
+        self.sink.take_bytes(clock.now(), end, &buffer[..len]);
     }
 
     /// Nothing could be read: nothing is there yet, or the stream has ended.
     fn pause_or_close(&mut self, over: bool) {
         if over {
             self.stream = None;
-            self.next_read = Instant::MAX;
-        }
-    }
-
-    fn check(&mut self, position: u64, bytes: &[u8]) {
-        let expected =
-            Payload::Synthetic { stream: self.id as u32, offset: position, len: bytes.len() as u32 };
-        if self.wrong_at.is_none() && expected.to_bytes() != bytes {
-            self.wrong_at = Some(position);
+            self.sink.stop();
         }
     }
 }
@@ -118,13 +99,13 @@ fn stream_is_over(stream: &Socket) -> bool {
 
 /// What flows are measured by, in order of time.
 struct Measures<'a> {
-    meters: Vec<DeliveryMeter>,
+    receivers: Vec<Receiver>,
     board: &'a Board,
 }
 
 impl Flows for Measures<'_> {
     fn meter(&mut self, flow: FlowId) -> &mut DeliveryMeter {
-        &mut self.meters[flow]
+        &mut self.receivers[flow].sink.meter
     }
 
     fn is_active(&self, flow: FlowId) -> bool {
@@ -160,36 +141,37 @@ impl Trackers<'_> {
 
 /// Receives all flows until `end` or a stop.
 pub(crate) fn run(
-    mut receivers: Vec<Receiver>,
+    receivers: Vec<Receiver>,
     timeline: &Timeline,
     outages: Outages,
     clock: Clock,
     end: Instant,
     board: &Board,
 ) -> Received {
-    let mut flows = Measures { meters: vec![DeliveryMeter::default(); receivers.len()], board };
+    let mut flows = Measures { receivers, board };
     let mut trackers = Trackers { timeline, next_change: 0, outages };
     let mut buffer = vec![0; CHUNK];
     while clock.now() < end && !board.is_stopped() {
         let now = clock.now();
         trackers.advance(now, &mut flows);
-        let until =
-            receivers.iter().map(|r| r.deadline(now)).fold(trackers.deadline().min(end), Instant::min);
-        let (waiting, mut sockets): (Vec<_>, Vec<_>) = receivers
-            .iter()
-            .filter(|receiver| receiver.next_read < Instant::MAX)
+        let deadlines = flows.receivers.iter().map(|receiver| receiver.deadline(now));
+        let until = deadlines.fold(trackers.deadline().min(end), Instant::min);
+        let reading = flows.receivers.iter().filter(|receiver| receiver.next_read() < Instant::MAX);
+        let (waiting, mut sockets): (Vec<_>, Vec<_>) = reading
             .filter_map(|receiver| Some((receiver.id, Watch::new(receiver.socket(now)?, true, false))))
             .unzip();
         let ready = wait(clock, until, &mut sockets);
         // What has happened by now came before what is read now.
         trackers.advance(clock.now().min(end), &mut flows);
         for (id, _) in waiting.into_iter().zip(ready).filter(|&(_, ready)| ready) {
-            receivers[id].on_ready(clock, end, &mut flows.meters[id], &mut buffer);
-            board.set_delivered(id, flows.meters[id].bytes);
+            let receiver = &mut flows.receivers[id];
+            receiver.on_ready(clock, end, &mut buffer);
+            board.set_delivered(id, receiver.sink.meter.bytes);
         }
     }
     trackers.advance(end, &mut flows);
-    let wrong = receivers.iter().find_map(|receiver| Some((receiver.id, receiver.wrong_at?)));
+    let wrong = flows.receivers.iter().find_map(|receiver| Some((receiver.id, receiver.sink.wrong_at?)));
     let trackers = trackers.outages.finish(&mut flows);
-    Received { meters: flows.meters, trackers, wrong }
+    let meters = flows.receivers.iter().map(|receiver| receiver.sink.meter).collect();
+    Received { meters, trackers, wrong }
 }

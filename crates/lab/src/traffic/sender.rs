@@ -4,16 +4,15 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use handfast_core::{Duration, Instant};
+use handfast_host::app::Source;
+use handfast_host::meter::{FlowSample, WindowMeter};
+use handfast_host::session::{Ending, LOW_WATER};
 use handfast_io::{TcpInfo, Watch};
-use handfast_results::flow_series::{self, FlowSample};
-use handfast_results::meter::WindowMeter;
-use handfast_results::report::secs;
 use handfast_scenario::{Flow, FlowId};
 use handfast_wire::Payload;
 use socket2::Socket;
 
-use super::source::Source;
-use super::{Board, CHUNK, Goal, LOW_WATER, wait};
+use super::{Board, CHUNK, Goal, wait};
 use crate::{Clock, Netns};
 
 /// How often the kernel is asked about open connections.
@@ -76,6 +75,15 @@ pub(crate) enum End {
     Done,
     /// Why, as in a result's `outcome`.
     Died(&'static str),
+}
+
+impl From<Ending> for End {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Done(_) => Self::Done,
+            Ending::Died(..) => Self::Died(ending.name()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,8 +154,8 @@ fn sleep(senders: &mut [Sender<'_>], clock: Clock, until: Instant, board: &Board
 impl<'a> Sender<'a> {
     fn new(job: Job<'a>) -> io::Result<Self> {
         let socket = job.goal.socket(job.from)?;
-        socket.set_tcp_notsent_lowat(LOW_WATER)?;
-        let source = Source::new(job.flow, job.start);
+        socket.set_tcp_notsent_lowat(LOW_WATER as u32)?;
+        let source = Source::new(job.flow.app, job.start, job.flow.stop);
         Ok(Self {
             id: job.id,
             job,
@@ -189,7 +197,7 @@ impl<'a> Sender<'a> {
             }
         }
         if self.stage == Stage::Open && self.source.deadline() <= now {
-            self.source.on_time(now);
+            self.source.on_timer(now);
             self.write(now, board);
         }
     }
@@ -202,7 +210,7 @@ impl<'a> Sender<'a> {
         }
         if self.stage == Stage::Connecting && self.socket.peer_addr().is_ok() {
             self.stage = Stage::Open;
-            self.source.on_time(now);
+            self.source.on_timer(now);
         }
         if self.stage == Stage::Open {
             self.write(now, board);
@@ -266,13 +274,16 @@ impl<'a> Sender<'a> {
         let cwnd = u64::from(info.cwnd);
         self.window.get_or_insert_with(|| WindowMeter::new(now, cwnd)).set(now, cwnd);
         if keep {
-            let bytes = |segments: u32| f64::from(segments) * f64::from(info.mss);
-            let sample = FlowSample::default()
-                .with(flow_series::CWND, Some(bytes(info.cwnd)))
-                .with(flow_series::SSTHRESH, info.ssthresh.map(bytes))
-                .with(flow_series::SRTT, secs(info.srtt))
-                .with(flow_series::RTO, Some(info.rto.as_secs_f64()))
-                .with(flow_series::DELIVERED, Some(delivered as f64));
+            let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
+            let sample = FlowSample {
+                cwnd: bytes(info.cwnd),
+                ssthresh: info.ssthresh.map(bytes),
+                srtt: info.srtt,
+                rto: info.rto,
+                delivered,
+                sent: None,
+                acknowledged: None,
+            };
             self.sent.samples.push((now, sample));
         }
     }

@@ -1,5 +1,6 @@
 //! `[[flows]]`.
 
+use handfast_host::App;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -23,6 +24,9 @@ tables_with_shared_keys! {
         read_rate: Rate,
         /// A scheme's or profile's name: both ends have its TCP, whichever scheme runs. Default: that scheme's.
         tcp: Located<String>,
+        /// Opens a new connection so long after one has died, and goes on with what was not acknowledged: of "bulk" and
+        /// transfers. Default: the flow ends with its connection.
+        reconnect: Located<Span>,
     }
 
     /// What flows do, without their ends.
@@ -50,15 +54,31 @@ pub(crate) enum AppKind {
     /// Sends so many bytes, then closes.
     Transfer(Size),
     /// Writes `size` every `interval`.
-    Paced(Paced),
+    Paced(Regular),
+    /// Sends a UDP datagram with `size` bytes every `interval`.
+    Datagrams(Regular),
 }
 
-/// Writes `size` every `interval`.
+impl AppKind {
+    /// In the words of hosts.
+    pub(crate) fn app(self) -> App {
+        match self {
+            Self::Bulk => App::Bulk,
+            Self::Transfer(Size(size)) => App::Transfer(size),
+            Self::Paced(Regular { size, interval }) => App::Paced { size: size.0, interval: interval.0 },
+            Self::Datagrams(Regular { size, interval }) => {
+                App::Datagrams { size: size.0, interval: interval.0 }
+            }
+        }
+    }
+}
+
+/// `size` every `interval`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Paced {
-    /// Bytes a write.
-    pub(crate) size: Size,
-    /// Between writes; above zero.
-    pub(crate) interval: Span,
+pub(crate) struct Regular {
+    /// Bytes a write or datagram.
+    size: Size,
+    /// Between them; above zero.
+    interval: Span,
 }

@@ -105,7 +105,7 @@ impl Flows {
             None => Duration::ZERO,
         };
         Ok(Pattern {
-            app: app(shape.app, span)?,
+            app: app(shape, span)?,
             start,
             stagger: shape.stagger.map_or(Duration::ZERO, |span| span.0),
             jitter: shape.jitter.map_or(Duration::ZERO, |span| span.0),
@@ -165,15 +165,16 @@ impl Flows {
     }
 }
 
-fn app(kind: Option<AppKind>, span: &Span) -> Checked<App> {
-    Ok(match kind {
-        None | Some(AppKind::Bulk) => App::Bulk,
-        Some(AppKind::Transfer(size)) => App::Transfer(size.0),
-        Some(AppKind::Paced(paced)) if paced.interval.0 == Duration::ZERO => {
-            return Err(Problem::at(span.clone(), "a paced flow with an `interval` of zero"));
-        }
-        Some(AppKind::Paced(paced)) => App::Paced { size: paced.size.0, interval: paced.interval.0 },
-    })
+fn app(shape: &FlowShape, span: &Span) -> Checked<App> {
+    let app = shape.app.map_or(App::Bulk, AppKind::app);
+    let app = match &shape.reconnect {
+        None => app,
+        Some(after) => app.reconnecting(after.value.0).ok_or_else(|| {
+            Problem::at(after.span.clone(), "only `app = \"bulk\"` and transfers can `reconnect`")
+        })?,
+    };
+    app.check().map_err(|why| Problem::at(span.clone(), format!("the flow {why}")))?;
+    Ok(app)
 }
 
 /// How many of something a table asks for: 1 to `most`, 1 where it does not say.

@@ -4,6 +4,22 @@ use crate::support::{BASE, Case, ROAM, assert_messages};
 
 /// Of the file in which a link is gone for a while.
 const OUTAGE: &[Case] = &[
+    (
+        "datagrams that are too short",
+        "app = \"bulk\"",
+        "app = {datagrams = {size = \"15B\", interval = \"20ms\"}}",
+    ),
+    (
+        "datagrams without a pause",
+        "app = \"bulk\"",
+        "app = {datagrams = {size = \"160B\", interval = \"0s\"}}",
+    ),
+    (
+        "a paced flow that reconnects",
+        "app = \"bulk\"",
+        "app = {paced = {size = \"160B\", interval = \"20ms\"}}\nreconnect = \"1s\"",
+    ),
+    ("a flow that reconnects at once", "app = \"bulk\"", "app = \"bulk\"\nreconnect = \"0s\""),
     ("a flow with an unknown scheme's TCP", "to = \"mn\"\n", "to = \"mn\"\ntcp = \"sacc\"\n"),
     ("a missing key of a flow", "to = \"mn\"\n", ""),
     ("flows that are no array", "[[flows]]", "[flows]"),

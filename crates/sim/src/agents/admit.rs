@@ -2,41 +2,45 @@
 
 use handfast_plan::topology::Goal;
 use handfast_wire::tcp::Segment;
+use handfast_wire::udp::Datagram;
 use handfast_wire::{Body, Packet};
 
-use crate::net::network::{FIRST_PORT, Network};
+use crate::hosts::connections::ConnectionId;
+use crate::net::network::Network;
 use crate::net::packets::Passing;
 
-/// The origin of packets from no flow's address.
-const NO_ORIGIN: u32 = u32::MAX;
-
 impl Network {
-    /// Takes a packet from an agent. Its loss would be that of the side that has its source address and port.
+    /// Takes a packet from an agent. Its loss would be that of the connection that has its addresses and ports.
     pub(crate) fn admit(&mut self, mut packet: Packet) -> Passing {
-        let sides = self.addresses.node_of(packet.src).and_then(|node| self.ports.get(node as usize));
-        let origin = match (&packet.body, sides) {
-            (Body::Tcp(segment), Some(sides)) => {
-                sides.get(usize::from(segment.src_port.wrapping_sub(FIRST_PORT)))
-            }
-            _ => None,
-        };
-        let origin = origin.copied().unwrap_or(NO_ORIGIN);
-        let goal = self
-            .addresses
-            .node_of(packet.dst)
-            .map_or(Goal::nowhere(), |node| self.topology.goal(node as usize));
+        let origin = self.origin(&packet).unwrap_or(ConnectionId::NONE);
+        let goal = self.addresses.node_of(packet.dst);
+        let goal = goal.map_or(Goal::nowhere(), |node| self.topology.goal(node as usize));
         let len = packet.ip_len();
-        match (
-            self.sides.get(origin as usize),
-            std::mem::replace(&mut packet.body, Body::Tcp(Segment::EMPTY)),
-        ) {
-            (Some(side), Body::Tcp(segment))
-                if side.addresses(&segment) && packet == side.packet(&self.addresses, Segment::EMPTY) =>
+        let body = std::mem::replace(&mut packet.body, Body::Tcp(Segment::EMPTY));
+        match (self.hosts.connections.get(origin), body) {
+            (Some(connection), Body::Tcp(segment))
+                if connection.addresses(&segment)
+                    && packet == connection.packet(&self.addresses, Segment::EMPTY) =>
             {
-                self.packets
-                    .insert(segment, len, origin, goal, |segment| side.packet(&self.addresses, segment))
+                let around = |segment| connection.packet(&self.addresses, segment);
+                self.packets.insert(segment, len, origin, goal, around)
             }
             (_, body) => self.packets.insert_whole(Packet { body, ..packet }, origin, goal),
+        }
+    }
+
+    /// Whose packet it is, as far as its addresses and ports say.
+    fn origin(&self, packet: &Packet) -> Option<ConnectionId> {
+        match &packet.body {
+            Body::Tcp(segment) => {
+                let (src, dst) = self.sockets(packet, (segment.src_port, segment.dst_port))?;
+                self.hosts.bound(self.addresses.node(src.address) as usize, (src, dst))
+            }
+            Body::Other { .. } => {
+                let datagram = Datagram::parse(packet)?;
+                let pair = self.sockets(packet, (datagram.src_port, datagram.dst_port))?;
+                self.hosts.transports.origin(pair)
+            }
         }
     }
 }

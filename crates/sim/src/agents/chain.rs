@@ -14,7 +14,7 @@ use handfast_wire::Packet;
 
 use crate::engine::entry::{Machine, Rank};
 use crate::engine::queue::Timer;
-use crate::hosts::side::Side;
+use crate::hosts::connections::Connections;
 use crate::net::network::{Network, assert_later};
 use crate::net::packets::{Handle, Packets, Passing};
 
@@ -140,7 +140,7 @@ impl Network {
     #[inline(never)]
     pub(crate) fn consult(&mut self, now: Instant, mut course: Course, passing: Passing) {
         while let Some(id) = course.rest.next() {
-            let Self { chains, packets, sides, addresses, queue, outbox, .. } = self;
+            let Self { chains, packets, hosts, addresses, queue, outbox, .. } = self;
             let (machine, timer) = match &mut chains.members[id as usize] {
                 Member::Agent { machine, timer, .. } => (machine, timer),
                 // What a node sends itself does not come in by a port of its switch.
@@ -148,7 +148,7 @@ impl Network {
                 &mut Member::Switch(switch) => return self.switch(now, switch as usize, course, passing),
             };
             let look = |view: &View<'_>| machine.look(now, course.port, view, outbox);
-            let verdict = show(packets, sides, addresses, passing.handle, look);
+            let verdict = show(packets, &hosts.connections, addresses, passing.handle, look);
             queue.arm(timer, machine.deadline());
             if !outbox.is_empty() {
                 let out = std::mem::take(outbox);
@@ -235,10 +235,12 @@ impl Network {
     /// A packet was dropped at the node that it was to leave by channel `id`: its agents may keep account of that.
     pub(crate) fn dropped(&mut self, now: Instant, id: ChannelId, handle: Handle, cause: Cause) {
         let (node, port) = self.topology.departure(id);
-        let Self { chains, packets, sides, addresses, queue, .. } = self;
+        let Self { chains, packets, hosts, addresses, queue, .. } = self;
         for id in chains.at(node) {
             if let Member::Agent { machine, timer, .. } = &mut chains.members[id as usize] {
-                show(packets, sides, addresses, handle, |view| machine.on_drop(now, Port(port), view, cause));
+                show(packets, &hosts.connections, addresses, handle, |view| {
+                    machine.on_drop(now, Port(port), view, cause)
+                });
                 queue.arm(timer, machine.deadline());
             }
         }
@@ -288,7 +290,7 @@ impl Network {
 #[inline]
 fn show<R>(
     packets: &Packets,
-    sides: &[Side],
+    connections: &Connections,
     addresses: &Addresses,
     handle: Handle,
     look: impl FnOnce(&View<'_>) -> R,
@@ -299,8 +301,9 @@ fn show<R>(
     {
         return look(&View::of(packet));
     }
-    let path = &sides[label.origin as usize].path;
-    let segment = packets.segment(handle, (path.local_port, path.remote_port));
-    let (src, dst) = (addresses.ip_of(path.node as usize), addresses.ip_of(path.goal.node as usize));
+    let connection = &connections[label.origin];
+    let (local, remote) = (connection.local.socket, connection.remote.socket);
+    let segment = packets.segment(handle, (local.port, remote.port));
+    let (src, dst) = (addresses.ip(local.address), addresses.ip(remote.address));
     look(&View::of_segment(src, dst, &segment, label.ip_len(), label.corrupted))
 }

@@ -14,7 +14,7 @@ use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Notification, Packet, Payload};
 
 use crate::engine::queue::Timer;
-use crate::hosts::side::Side;
+use crate::hosts::connections::ConnectionId;
 use crate::net::network::{Network, assert_later};
 use crate::net::packets::Handle;
 
@@ -142,10 +142,13 @@ impl Network {
     /// Who has begun to send to a station and not ended: what the station's applications have asked for.
     fn correspondents(&self, station: NodeId) -> Vec<Correspondent> {
         let mut flows = BTreeMap::<u32, u16>::new();
-        let senders = self.ports[station].iter().map(|&id| id as usize ^ 1);
-        for sender in senders.filter(|id| id.is_multiple_of(2)).map(|id| &self.sides[id]) {
-            if sender.endpoint().is_some() && sender.ending.is_none() {
-                let count = flows.entry(sender.path.node).or_default();
+        let connections = &self.hosts.connections;
+        let senders = self.hosts.at(station).map(|id| connections.peer(id));
+        for sender in senders.filter(|&id| connections.sends(id)).map(|id| &connections[id]) {
+            if sender.endpoint().is_some()
+                && sender.sending().is_some_and(|sending| sending.ending().is_none())
+            {
+                let count = flows.entry(sender.local.node).or_default();
                 *count = count.saturating_add(1);
             }
         }
@@ -186,13 +189,12 @@ impl Network {
         });
         let Some((from, told)) = told else { return self.lose(handle) };
         self.packets.free(handle);
-        for index in 0..self.ports[node].len() {
-            let id = self.ports[node][index] as usize;
-            let sends = |side: &Side| id.is_multiple_of(2) && side.path.goal.node == from;
-            if sends(&self.sides[id]) {
-                self.sides[id].on_notification(now, &told);
-                self.answer(now, id);
-            }
+        let connections = &self.hosts.connections;
+        let concerns = |&id: &ConnectionId| connections.sends(id) && connections[id].remote.goal.node == from;
+        let concerned: Vec<_> = self.hosts.at(node).filter(concerns).collect();
+        for id in concerned {
+            self.hosts.connections[id].on_notification(now, &told);
+            self.answer(now, id);
         }
     }
 }

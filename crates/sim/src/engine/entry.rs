@@ -12,12 +12,14 @@ pub(crate) type Rank = u32;
 pub(crate) enum Machine {
     /// One direction of a link.
     Channel(u32),
-    /// One end of a flow: application and endpoint.
-    Side(u32),
+    /// A connection at its host: application and endpoint.
+    Connection(u32),
     /// A forwarder that a scheme attached.
     Agent(u32),
     /// The medium of an access point.
     Air(u32),
+    /// One end of a flow that does not use TCP.
+    Transport(u32),
     /// Not a machine, but a packet that has flown ([`crate::engine::fast_path::flight::Flight`]).
     Packet(Handle),
 }
@@ -32,10 +34,11 @@ impl Packed {
     fn new(machine: Machine) -> Self {
         let (kind, index) = match machine {
             Machine::Channel(index) => (0, index),
-            Machine::Side(index) => (1, index),
+            Machine::Connection(index) => (1, index),
             Machine::Agent(index) => (2, index),
             Machine::Air(index) => (3, index),
             Machine::Packet(index) => (4, index),
+            Machine::Transport(index) => (5, index),
         };
         assert!(index >> Self::KIND_SHIFT == 0, "no scenario has 2^29 machines of a kind");
         Self(kind << Self::KIND_SHIFT | index)
@@ -51,10 +54,11 @@ impl Packed {
         let index = self.0 & ((1 << Self::KIND_SHIFT) - 1);
         match self.0 >> Self::KIND_SHIFT {
             0 => Machine::Channel(index),
-            1 => Machine::Side(index),
+            1 => Machine::Connection(index),
             2 => Machine::Agent(index),
             3 => Machine::Air(index),
-            _ => Machine::Packet(index),
+            4 => Machine::Packet(index),
+            _ => Machine::Transport(index),
         }
     }
 }
@@ -141,9 +145,14 @@ mod tests {
 
     #[test]
     fn a_machine_keeps_its_kind() {
-        for machine in
-            [Machine::Channel(7), Machine::Side(0), Machine::Agent(12), Machine::Air(3), Machine::Packet(5)]
-        {
+        for machine in [
+            Machine::Channel(7),
+            Machine::Connection(0),
+            Machine::Agent(12),
+            Machine::Air(3),
+            Machine::Packet(5),
+            Machine::Transport(9),
+        ] {
             assert_eq!(Packed::new(machine).machine(), machine);
         }
     }

@@ -1,6 +1,6 @@
 //! A 4-ary heap of events.
 
-use crate::engine::entry::Entry;
+use crate::engine::entry::{Entry, Rank};
 use crate::engine::prefetch::prefetch;
 
 /// The four children of an entry: a cache line.
@@ -32,6 +32,12 @@ impl Heap {
     /// A heap for machines of ranks below `machines`.
     pub(crate) fn new(machines: usize) -> Self {
         Self { first: Entry::NEVER, families: Vec::new(), end: ROOT, place: vec![0; machines] }
+    }
+
+    /// A rank after all others.
+    pub(crate) fn add_rank(&mut self) -> Rank {
+        self.place.push(0);
+        (self.place.len() - 1) as Rank
     }
 
     /// The earliest entry, or [`Entry::NEVER`].

@@ -9,7 +9,7 @@ use crate::engine::fast_path::lanes::{Lane, Lanes};
 use crate::engine::heap::Heap;
 use crate::engine::overflow::Overflow;
 use crate::engine::wheel::Wheel;
-use crate::hosts::side::SideId;
+use crate::hosts::connections::ConnectionId;
 
 /// A machine's own side of its entry in the queue: the two halves of that entry.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ impl Timer {
 /// When does which machine act next? At most one entry a machine.
 ///
 /// Arming is lazy: a deadline that moves later leaves the entry where it is. The driver compares with the machine's real
-/// deadline when the entry comes up ([`EventQueue::settle`]; for ends of flows the queue knows it), so that a retransmission
+/// deadline when the entry comes up ([`EventQueue::settle`]; for connections the queue knows it), so that a retransmission
 /// timer that every acknowledgement restarts costs one comparison a segment.
 ///
 /// Packets in flight mostly land in the order in which they were sent: those are in lanes. Links act all the time and soon:
@@ -56,20 +56,26 @@ pub(crate) struct EventQueue {
 }
 
 impl EventQueue {
-    /// A queue for machines of ranks below `machines`, `sides` of them ends of flows.
-    pub(crate) fn new(machines: usize, sides: usize) -> Self {
+    /// A queue for machines of ranks below `machines`, `connections` of them connections.
+    pub(crate) fn new(machines: usize, connections: usize) -> Self {
         Self {
             lanes: Lanes::default(),
             wheel: Wheel::default(),
             heap: Heap::new(machines),
             overflow: Overflow::default(),
-            deadlines: Deadlines::new(sides),
+            deadlines: Deadlines::new(connections),
         }
     }
 
-    /// Sees to it that an end of a flow is woken at `deadline`, and not before.
+    /// Makes room for one more connection. At equal times it acts after all machines that were there before.
+    pub(crate) fn add_connection(&mut self, id: ConnectionId) -> Key {
+        self.deadlines.add();
+        Key::new(self.heap.add_rank(), Machine::Connection(id.0))
+    }
+
+    /// Sees to it that a connection is woken at `deadline`, and not before.
     #[inline]
-    pub(crate) fn arm_side(&mut self, id: SideId, key: Key, deadline: Option<Instant>) {
+    pub(crate) fn arm_connection(&mut self, id: ConnectionId, key: Key, deadline: Option<Instant>) {
         let at = deadline.unwrap_or(Instant::MAX);
         if let Some(old) = self.deadlines.want(id, at) {
             let old = (old < Instant::MAX).then(|| Entry::new(old, key));
@@ -77,16 +83,16 @@ impl EventQueue {
         }
     }
 
-    /// Whether the end of a flow whose entry has come up has something to do.
+    /// Whether the connection whose entry has come up has something to do.
     #[inline]
-    pub(crate) fn is_due(&self, id: SideId, now: Instant) -> bool {
+    pub(crate) fn is_due(&self, id: ConnectionId, now: Instant) -> bool {
         self.deadlines.is_due(id, now)
     }
 
-    /// Puts entries of ends of flows whose deadlines have moved later where they belong, until the next is not one of these.
+    /// Puts entries of connections whose deadlines have moved later where they belong, until the next is not one of these.
     pub(crate) fn clear_front(&mut self) {
-        while let Some(Machine::Side(id)) = self.next_timer()
-            && let Some(at) = self.deadlines.postpone(id as usize)
+        while let Some(Machine::Connection(id)) = self.next_timer()
+            && let Some(at) = self.deadlines.postpone(ConnectionId(id))
         {
             let first = self.heap.first();
             self.settle_other(Some(first), (at < Instant::MAX).then(|| first.moved_to(at)));
@@ -261,11 +267,12 @@ mod tests {
 
     fn pop(queue: &mut EventQueue, timers: &mut [Timer]) -> Option<(u64, u32)> {
         let (at, machine) = peek(queue)?;
-        let (Machine::Side(index)
+        let (Machine::Connection(index)
         | Machine::Channel(index)
         | Machine::Agent(index)
         | Machine::Air(index)
-        | Machine::Packet(index)) = machine;
+        | Machine::Packet(index)
+        | Machine::Transport(index)) = machine;
         let timer = &mut timers[index as usize];
         if timer.is_link() {
             queue.pop_link(timer, queue.first());
@@ -353,31 +360,31 @@ mod tests {
         fn arm(&mut self, id: usize, now: Instant) {
             let at = now + Duration::from_nanos(1 + self.random.below(100));
             self.wanted[id] = (!self.random.chance(0.1)).then_some(at);
-            let key = Key::new(id as u32, Machine::Side(id as u32));
-            self.queue.arm_side(id, key, self.wanted[id]);
+            let key = Key::new(id as u32, Machine::Connection(id as u32));
+            self.queue.arm_connection(ConnectionId(id as u32), key, self.wanted[id]);
         }
 
         /// The entry that comes up next: when, and whose.
         fn next(&self) -> Option<(Instant, usize)> {
             let (at, machine) = peek(&self.queue)?;
-            let Machine::Side(id) = machine else { panic!("{machine:?}") };
+            let Machine::Connection(id) = machine else { panic!("{machine:?}") };
             Some((at, id as usize))
         }
     }
 
     #[test]
     fn ends_of_flows_are_woken_when_they_are_due_and_others_go_back() {
-        const SIDES: usize = 20;
-        let (queue, random) = (EventQueue::new(SIDES, SIDES), Stream::new(3, "dues"));
-        let mut ends = Ends { queue, wanted: vec![None; SIDES], random };
+        const CONNECTIONS: usize = 20;
+        let (queue, random) = (EventQueue::new(CONNECTIONS, CONNECTIONS), Stream::new(3, "dues"));
+        let mut ends = Ends { queue, wanted: vec![None; CONNECTIONS], random };
         let (mut now, mut woken, mut put_back) = (Instant::ZERO, 0, 0);
         for _ in 0..100_000 {
-            let id = ends.random.below(SIDES as u64) as usize;
+            let id = ends.random.below(CONNECTIONS as u64) as usize;
             ends.arm(id, now);
             let Some((at, id)) = ends.next().filter(|_| ends.random.chance(0.3)) else { continue };
             now = at;
             let earliest = ends.wanted.iter().flatten().min();
-            if ends.queue.is_due(id, now) {
+            if ends.queue.is_due(ConnectionId(id as u32), now) {
                 assert_eq!((ends.wanted[id], earliest), (Some(now), Some(&now)));
                 woken += 1;
                 ends.arm(id, now);

@@ -35,13 +35,13 @@ impl Network {
         if !ports.any(|port| self.topology.is_in_use(port.out as usize / 2)) {
             return;
         }
-        let before = self.heard.insert(node, agent);
+        let before = self.hosts.heard.insert(node, agent);
         if before.is_none_or(|before| before == agent) {
             return;
         }
-        for at in 0..self.ports[node].len() {
-            let id = self.ports[node][at] as usize;
-            self.sides[id].on_handover();
+        let concerned: Vec<_> = self.hosts.at(node).collect();
+        for id in concerned {
+            self.hosts.connections[id].on_handover();
             self.answer(now, id);
         }
     }

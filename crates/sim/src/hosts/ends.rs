@@ -1,24 +1,26 @@
-//! The ends of flows: what arrives for an endpoint, and what it sends.
+//! Connections in the network: what arrives for an endpoint, and what it sends.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use handfast_core::Instant;
+use handfast_host::session::Next;
 use handfast_net::Port;
 use handfast_scenario::NodeId;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
 
 use crate::agents::chain::{Course, Leave};
-use crate::hosts::side::{Path, SideId};
-use crate::net::network::{FIRST_PORT, Network, assert_later};
+use crate::hosts::connection::{Local, SocketAddress};
+use crate::hosts::connections::ConnectionId;
+use crate::net::network::{Network, assert_later};
 use crate::net::packets::{Handle, Passing};
 
 /// All simulated nodes have addresses of one kind.
 const ANY_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 impl Network {
-    /// The entry of an end of a flow has come up.
-    pub(crate) fn wake_side(&mut self, now: Instant, id: SideId) {
+    /// The entry of a connection has come up.
+    pub(crate) fn wake_connection(&mut self, now: Instant, id: ConnectionId) {
         if self.queue.is_due(id, now) {
             self.expire(now, id);
         }
@@ -30,19 +32,19 @@ impl Network {
 
     /// A timer of its endpoint or application has.
     #[inline]
-    fn expire(&mut self, now: Instant, id: SideId) {
+    fn expire(&mut self, now: Instant, id: ConnectionId) {
         if !self.fits_cache {
             self.get_way_ready(id);
         }
-        let side = &mut self.sides[id];
-        if side.deadline().is_some_and(|due| due <= now) {
-            side.on_timer(now);
+        let connection = &mut self.hosts.connections[id];
+        if connection.deadline().is_some_and(|due| due <= now) {
+            connection.on_timer(now);
             self.pump(now, id);
         }
-        let side = &self.sides[id];
-        let deadline = side.deadline();
+        let connection = &self.hosts.connections[id];
+        let deadline = connection.deadline();
         assert_later(now, deadline.unwrap_or(Instant::MAX), "an endpoint or application");
-        self.queue.arm_side(id, side.key, deadline);
+        self.queue.arm_connection(id, connection.key, deadline);
     }
 
     /// A packet has reached the node it is addressed to.
@@ -56,11 +58,21 @@ impl Network {
         if label.whole {
             return self.deliver_whole(now, node, handle);
         }
-        let id = origin as usize ^ 1;
-        let side = &mut self.sides[id];
-        let ports = (side.path.remote_port, side.path.local_port);
-        side.on_segment(now, &self.packets.segment(handle, ports));
+        let id = self.hosts.connections.peer(origin);
+        let connection = &mut self.hosts.connections[id];
+        let ports = (connection.remote.socket.port, connection.local.socket.port);
+        connection.on_segment(now, &self.packets.segment(handle, ports));
         self.delivered(now, id, handle);
+    }
+
+    /// The addresses of a packet with these ports, its source first; [`None`]: not both are a node's.
+    pub(crate) fn sockets(
+        &self,
+        packet: &Packet,
+        ports: (u16, u16),
+    ) -> Option<(SocketAddress, SocketAddress)> {
+        let socket = |ip, port| Some(SocketAddress { address: self.addresses.find(ip)?, port });
+        socket(packet.src, ports.0).zip(socket(packet.dst, ports.1))
     }
 
     /// A packet of which only the packet itself says whom it is for.
@@ -69,55 +81,59 @@ impl Network {
         if self.notifiers.is_some() {
             self.tell_of_start(now, node, handle);
         }
-        let Some(Packet { src, body: Body::Tcp(segment), quick_start, hop_limit, .. }) =
-            self.packets.whole(handle)
-        else {
-            return self.notified(now, node, handle);
+        let packet = self.packets.whole(handle);
+        let Some(packet @ Packet { body: Body::Tcp(segment), quick_start, hop_limit, .. }) = packet else {
+            if !self.deliver_datagram(now, handle) {
+                self.notified(now, node, handle);
+            }
+            return;
         };
-        let index = usize::from(segment.dst_port.wrapping_sub(FIRST_PORT));
-        let id = self.ports[node].get(index).map(|&id| id as usize);
-        let Some(id) = id.filter(|&id| self.sides[id].expects(self.addresses.node_of(*src), segment)) else {
+        let ends = self.sockets(packet, (segment.src_port, segment.dst_port));
+        let Some(id) = ends.and_then(|(src, dst)| self.hosts.bound(node, (dst, src))) else {
             return self.lose(handle);
         };
+        let connection = &mut self.hosts.connections[id];
         if let Some(option) = *quick_start {
-            self.sides[id].on_quick_start_option(option, *hop_limit);
+            connection.on_quick_start_option(option, *hop_limit);
         }
-        self.sides[id].on_segment(now, segment);
+        connection.on_segment(now, segment);
         self.delivered(now, id, handle);
     }
 
-    /// A side has taken its segment in, and answers.
+    /// A connection has taken its segment in, and answers.
     #[inline]
-    fn delivered(&mut self, now: Instant, id: SideId, handle: Handle) {
+    fn delivered(&mut self, now: Instant, id: ConnectionId, handle: Handle) {
         self.books.packets += 1;
         self.packets.free(handle);
         self.answer(now, id);
     }
 
-    /// Sends what a side has to send after something has come for it.
+    /// Sends what a connection has to send after something has come for it.
     #[inline]
-    pub(crate) fn answer(&mut self, now: Instant, id: SideId) {
+    pub(crate) fn answer(&mut self, now: Instant, id: ConnectionId) {
         self.pump(now, id);
-        let side = &mut self.sides[id];
-        let deadline = side.deadline();
-        self.queue.arm_side(id, side.key, deadline);
+        let connection = &mut self.hosts.connections[id];
+        let deadline = connection.deadline();
+        self.queue.arm_connection(id, connection.key, deadline);
     }
 
-    /// Sends all that a side has to send now.
-    fn pump(&mut self, now: Instant, id: SideId) {
+    /// Sends all that a connection has to send now.
+    fn pump(&mut self, now: Instant, id: ConnectionId) {
         loop {
-            while let Some(segment) = self.sides[id].poll_transmit(now) {
+            while let Some(segment) = self.hosts.connections[id].poll_transmit(now) {
                 self.originate(now, id, segment);
             }
-            if !self.sides[id].take_stock(now) {
-                return;
+            match self.hosts.connections[id].take_stock(now) {
+                Next::Wait => return,
+                Next::Send => {}
+                Next::Reconnect => self.reconnect(now, id),
             }
         }
     }
 
     /// A segment of one of the node's own endpoints.
     #[inline]
-    fn originate(&mut self, now: Instant, id: SideId, segment: Segment) {
+    fn originate(&mut self, now: Instant, id: ConnectionId, segment: Segment) {
         if self.looks_closer {
             return self.originate_closer(now, id, segment);
         }
@@ -127,23 +143,27 @@ impl Network {
 
     /// Takes in a segment of one of the node's own endpoints.
     #[inline]
-    pub(crate) fn admit_own(&mut self, id: SideId, segment: Segment) -> Passing {
-        let side = &self.sides[id];
-        let goal = side.path.goal;
-        if side.addresses(&segment) {
+    pub(crate) fn admit_own(&mut self, id: ConnectionId, segment: Segment) -> Passing {
+        let connection = &self.hosts.connections[id];
+        let goal = connection.remote.goal;
+        if connection.addresses(&segment) {
             let len = Packet::tcp_len(ANY_ADDRESS, &segment);
-            self.packets
-                .insert(segment, len, id as u32, goal, |segment| side.packet(&self.addresses, segment))
+            self.packets.insert(segment, len, id, goal, |segment| connection.packet(&self.addresses, segment))
         } else {
             // The ports that its endpoint was told by an agent in the path.
-            self.packets.insert_whole(side.packet(&self.addresses, segment), id as u32, goal)
+            self.packets.insert_whole(connection.packet(&self.addresses, segment), id, goal)
         }
     }
 
     /// A packet of one of the node's own endpoints leaves it.
     #[inline]
-    pub(crate) fn emerge(&mut self, now: Instant, id: SideId, passing: Passing) {
-        let Path { node, out, .. } = self.sides[id].path;
+    pub(crate) fn emerge(&mut self, now: Instant, id: ConnectionId, passing: Passing) {
+        self.leave_host(now, self.hosts.connections[id].local, passing);
+    }
+
+    /// A packet leaves its host.
+    #[inline]
+    pub(crate) fn leave_host(&mut self, now: Instant, Local { node, out, .. }: Local, passing: Passing) {
         let node = node as usize;
         let rest = self.chains.at(node);
         if rest.is_empty() {

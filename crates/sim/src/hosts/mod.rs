@@ -1,6 +1,79 @@
-//! What runs at the ends of flows: applications on TCP endpoints.
+//! The hosts: the ends of flows, which are applications on endpoints.
 
 pub(crate) mod advertisements;
-pub(crate) mod app;
+pub(crate) mod connection;
+pub(crate) mod connections;
 mod ends;
-pub(crate) mod side;
+pub(crate) mod open;
+mod reconnect;
+pub(crate) mod transports;
+
+use std::collections::BTreeMap;
+
+use handfast_host::meter::DeliveryMeter;
+use handfast_host::ports::Ports;
+use handfast_scenario::{FlowId, NodeId};
+
+use crate::hosts::advertisements::Heard;
+use crate::hosts::connection::{Role, SocketAddress};
+use crate::hosts::connections::{ConnectionId, Connections, Pair};
+use crate::hosts::reconnect::Again;
+use crate::hosts::transports::Transports;
+
+/// All hosts together: a machine's state is found by its number, not by its host.
+pub(crate) struct Hosts {
+    pub(crate) connections: Connections,
+    /// For each node which connection has which port.
+    ports: Vec<Ports<SocketAddress, ConnectionId, ()>>,
+    /// How flows that reconnect do so.
+    pub(crate) again: BTreeMap<FlowId, Again>,
+    /// The ends of flows that do not use TCP.
+    pub(crate) transports: Transports,
+    /// From whom stations have heard advertisements last.
+    heard: Heard,
+}
+
+impl Hosts {
+    /// Hosts without connections.
+    pub(crate) fn new(nodes: usize, flows: usize) -> Self {
+        let ports = std::iter::repeat_with(Ports::default).take(nodes).collect();
+        Self {
+            connections: Connections::new(flows),
+            ports,
+            again: BTreeMap::new(),
+            transports: Transports::default(),
+            heard: Heard::default(),
+        }
+    }
+
+    /// Enters a connection at its host.
+    pub(crate) fn bind(&mut self, node: NodeId, pair: (SocketAddress, SocketAddress), id: ConnectionId) {
+        self.ports[node].open(pair, id);
+    }
+
+    /// A dynamic port of a node for one more connection to `remote`; [`None`]: all are taken.
+    fn free_port(&mut self, node: NodeId, local: SocketAddress, remote: SocketAddress) -> Option<u16> {
+        self.ports[node].free_port(|port| (SocketAddress { port, ..local }, remote))
+    }
+
+    /// The connection of a node between two addresses.
+    pub(crate) fn bound(&self, node: NodeId, pair: (SocketAddress, SocketAddress)) -> Option<ConnectionId> {
+        self.ports[node].connection(pair)
+    }
+
+    /// What the receiving application of a flow has got.
+    pub(crate) fn meter(&mut self, flow: FlowId) -> Option<&mut DeliveryMeter> {
+        match self.connections.of_flow(flow).last() {
+            Some(&Pair { receiver, .. }) => match &mut self.connections[receiver].role {
+                Role::Receiver(sink) => Some(&mut sink.meter),
+                Role::Sender(_) | Role::Left => None,
+            },
+            None => self.transports.receiver_mut(flow)?.meter_mut(),
+        }
+    }
+
+    /// The connections of a node, in order of their ports.
+    pub(crate) fn at(&self, node: NodeId) -> impl Iterator<Item = ConnectionId> + '_ {
+        self.ports[node].connections()
+    }
+}

@@ -1,5 +1,5 @@
-//! The network in motion: all its machines, woken in order. What a link, the end of a flow or an agent does then is in `hop.rs`,
-//! `ends.rs` and `chain.rs`.
+//! The network in motion: all its machines, woken in order. What a link, a connection or an agent does then is in `hop.rs`,
+//! `hosts/ends.rs` and `agents/chain.rs`.
 //!
 //! Nothing here knows a shape of topology, a number of flows, or who helps.
 
@@ -17,8 +17,10 @@ use crate::agents::notify::Notifiers;
 use crate::engine::entry::Machine;
 use crate::engine::fast_path::flight::Way;
 use crate::engine::queue::{EventQueue, Timer};
-use crate::hosts::advertisements::Heard;
-use crate::hosts::side::Side;
+use crate::hosts::Hosts;
+use crate::hosts::connection::Connection;
+use crate::hosts::connections::ConnectionId;
+use crate::hosts::transports::TransportId;
 use crate::net::capture::Taps;
 use crate::net::medium::{Air, OnAir};
 use crate::net::packets::{Handle, Label, Packets, Passing};
@@ -44,9 +46,6 @@ pub(crate) const NOTIFIERS: u32 = CONTROL - 1;
 /// Where a packet came from that came from no link.
 pub(crate) const NO_CHANNEL: ChannelId = ChannelId::MAX;
 
-/// The first of the ports that flows get, one a flow end and node.
-pub(crate) const FIRST_PORT: u16 = 5001;
-
 /// What the network counts.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
@@ -54,7 +53,7 @@ pub(crate) struct Books {
     pub(crate) packets: u64,
     /// Links that packets have passed.
     pub(crate) packet_hops: u64,
-    /// For each side, segments with payload that it sent and that never arrived.
+    /// For each connection, segments with payload that it sent and that never arrived.
     pub(crate) lost: Tally,
 }
 
@@ -74,13 +73,9 @@ pub(crate) struct Network {
     pub(crate) notifiers: Option<Box<Notifiers>>,
     /// The agents, and the nodes at which they see packets.
     pub(crate) chains: Chains,
-    /// For each node which side has which port, counted from [`FIRST_PORT`].
-    pub(crate) ports: Vec<Vec<u32>>,
-    pub(crate) sides: Vec<Side>,
+    pub(crate) hosts: Hosts,
     pub(crate) books: Books,
     pub(crate) taps: Taps,
-    /// From whom stations have heard advertisements last.
-    pub(crate) heard: Heard,
     pub(crate) outbox: Outbox,
     pub(crate) verify_wire: bool,
     /// The routers of Quick-Start; [`None`]: no sender asks.
@@ -105,10 +100,12 @@ impl Network {
         } else {
             self.topology.roam(station, goes, comes);
         }
-        for &id in &self.ports[station] {
-            let path = &mut self.sides[id as usize].path;
-            path.out = self.topology.towards(station, path.goal).unwrap_or(path.out);
+        let concerned: Vec<_> = self.hosts.at(station).collect();
+        for id in concerned {
+            let Connection { local, remote, .. } = &mut self.hosts.connections[id];
+            local.out = self.topology.towards(station, remote.goal).unwrap_or(local.out);
         }
+        self.hosts.transports.roam(station, |remote| self.topology.towards(station, remote.goal));
     }
 
     /// Wakes machines in order, up to but not at `border`, and no more than `most` of them; false where none was left.
@@ -122,7 +119,8 @@ impl Network {
             }
             match entry.machine() {
                 Machine::Channel(id) => self.wake_link(now, id as usize, entry),
-                Machine::Side(id) => self.wake_side(now, id as usize),
+                Machine::Connection(id) => self.wake_connection(now, ConnectionId(id)),
+                Machine::Transport(id) => self.wake_transport(now, TransportId(id)),
                 Machine::Agent(CONTROL) => self.wake_control(now),
                 Machine::Agent(NOTIFIERS) => self.wake_notifiers(now),
                 Machine::Agent(id) => self.wake_agent(now, id),
@@ -138,9 +136,10 @@ impl Network {
     pub(crate) fn packet(&self, handle: Handle) -> Packet {
         self.packets.whole(handle).cloned().unwrap_or_else(|| {
             let &Label { origin, corrupted, .. } = self.packets.label(handle);
-            let side = &self.sides[origin as usize];
-            let segment = self.packets.segment(handle, (side.path.local_port, side.path.remote_port));
-            Packet { corrupted, ..side.packet(&self.addresses, segment) }
+            let connection = &self.hosts.connections[origin];
+            let ports = (connection.local.socket.port, connection.remote.socket.port);
+            let segment = self.packets.segment(handle, ports);
+            Packet { corrupted, ..connection.packet(&self.addresses, segment) }
         })
     }
 
@@ -148,7 +147,7 @@ impl Network {
     #[cold]
     pub(crate) fn lose(&mut self, handle: Handle) {
         let &Label { origin, has_payload, .. } = self.packets.label(handle);
-        if has_payload {
+        if has_payload && !self.hosts.transports.count_loss(origin) {
             self.books.lost.add(origin);
         }
         self.packets.free(handle);

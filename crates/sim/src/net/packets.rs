@@ -10,6 +10,8 @@ use handfast_wire::tcp::{Flags, SackBlocks, Segment, Timestamps};
 use handfast_wire::{Packet, Payload};
 use prefetch_index::prefetch_index;
 
+use crate::hosts::connections::ConnectionId;
+
 /// A packet in the slab.
 pub(crate) type Handle = u32;
 
@@ -51,13 +53,13 @@ pub(crate) struct Label {
     pub(crate) goal: Goal,
     /// Bytes of the IP packet.
     len: u32,
-    /// Which end of a flow sent it. Of a free place: the next free one.
-    pub(crate) origin: u32,
+    /// Which connection sent it; [`ConnectionId::NONE`]: none did. Of a free place: the next free one.
+    pub(crate) origin: ConnectionId,
     /// Whether it carries payload.
     pub(crate) has_payload: bool,
     /// Bit errors that a checksum would reveal.
     pub(crate) corrupted: bool,
-    /// It is not a plain segment of `origin` to the other end of its flow: all of it is kept beside the slab.
+    /// It is not a plain segment of `origin` to its peer: all of it is kept beside the slab.
     pub(crate) whole: bool,
     /// It has SACK blocks, which are kept beside the slab.
     sacks: bool,
@@ -71,7 +73,7 @@ impl Label {
     }
 }
 
-/// A segment without what hardly any has. Its ports are those of the flow's ends.
+/// A segment without what hardly any has. Its ports are those of the connection.
 #[derive(Clone, Copy, Debug)]
 struct Plain {
     seq: SeqNum,
@@ -123,8 +125,7 @@ const _: () = assert!(size_of::<Slot>() == 64);
 
 /// A slab of packets. The slot freed last is used first: it is still in the cache.
 ///
-/// Nearly all packets are segments from one end of a flow to the other: what stands around such a segment follows from
-/// its origin, and is not kept.
+/// Nearly all packets are plain segments of a connection. What is around such a segment follows from its origin, and is not kept.
 #[derive(Debug)]
 pub(crate) struct Packets {
     slots: Vec<Slot>,
@@ -145,13 +146,13 @@ impl Default for Packets {
 }
 
 impl Packets {
-    /// Takes in a packet from side `origin` to the other end of its flow. `around` makes the packet of its segment.
+    /// Takes in a packet from connection `origin` to its peer. `around` makes the packet of its segment.
     #[inline]
     pub(crate) fn insert(
         &mut self,
         segment: Segment,
         len: usize,
-        origin: u32,
+        origin: ConnectionId,
         goal: Goal,
         around: impl FnOnce(Segment) -> Packet,
     ) -> Passing {
@@ -167,21 +168,21 @@ impl Packets {
     }
 
     #[inline]
-    fn label_of_plain(segment: &Segment, len: usize, origin: u32, goal: Goal) -> Label {
+    fn label_of_plain(segment: &Segment, len: usize, origin: ConnectionId, goal: Goal) -> Label {
         let (has_payload, sacks) = (!segment.payload.is_empty(), !segment.sack.is_empty());
         Label { goal, len: len as u32, origin, has_payload, corrupted: false, whole: false, sacks }
     }
 
     /// Takes in any packet.
     #[cold]
-    pub(crate) fn insert_whole(&mut self, packet: Packet, origin: u32, goal: Goal) -> Passing {
+    pub(crate) fn insert_whole(&mut self, packet: Packet, origin: ConnectionId, goal: Goal) -> Passing {
         let label = Self::label_of_whole(&packet, origin, goal);
         let handle = self.store(Slot { label, plain: Plain::EMPTY });
         self.whole.insert(handle, packet);
         self.passing(handle)
     }
 
-    fn label_of_whole(packet: &Packet, origin: u32, goal: Goal) -> Label {
+    fn label_of_whole(packet: &Packet, origin: ConnectionId, goal: Goal) -> Label {
         let has_payload = !packet.body.payload().is_empty();
         let (len, corrupted) = (packet.ip_len() as u32, packet.corrupted);
         Label { goal, len, origin, has_payload, corrupted, whole: true, sacks: false }
@@ -191,7 +192,7 @@ impl Packets {
     fn store(&mut self, slot: Slot) -> Handle {
         let handle = self.free;
         let Some(place) = self.slots.get_mut(handle as usize) else { return self.store_anew(slot) };
-        self.free = place.label.origin;
+        self.free = place.label.origin.0;
         *place = slot;
         handle
     }
@@ -260,7 +261,7 @@ impl Packets {
     pub(crate) fn class(&self, handle: Handle) -> Class {
         let ecn =
             self.whole(handle).map_or(Ecn::NotEct, |packet| Ecn::of_traffic_class(packet.traffic_class));
-        Class { flow: self.label(handle).origin, ecn }
+        Class { flow: self.label(handle).origin.0, ecn }
     }
 
     /// Marks "congestion experienced", as a discipline does that has seen an ECN-capable [`Packets::class`].
@@ -293,7 +294,7 @@ impl Packets {
     #[inline]
     pub(crate) fn free(&mut self, handle: Handle) {
         let label = &mut self.slots[handle as usize].label;
-        label.origin = std::mem::replace(&mut self.free, handle);
+        label.origin = ConnectionId(std::mem::replace(&mut self.free, handle));
         if label.whole {
             self.forget_whole(handle);
         }
@@ -307,7 +308,7 @@ impl Packets {
     /// Packets under way.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        let next = |&at: &Handle| self.slots.get(at as usize).map(|slot| slot.label.origin);
+        let next = |&at: &Handle| self.slots.get(at as usize).map(|slot| slot.label.origin.0);
         let free = std::iter::successors(Some(self.free), next).count() - 1;
         self.slots.len() - free
     }
@@ -334,7 +335,7 @@ mod tests {
 
     fn insert(packets: &mut Packets, segment: Segment) -> Handle {
         let len = Packet::tcp_len(Addresses::new(1).ip_of(0), &segment);
-        packets.insert(segment, len, 5, Goal::nowhere(), around).handle
+        packets.insert(segment, len, ConnectionId(5), Goal::nowhere(), around).handle
     }
 
     #[test]
@@ -344,7 +345,7 @@ mod tests {
         let plain = Label {
             goal,
             len: 140,
-            origin: 5,
+            origin: ConnectionId(5),
             has_payload: true,
             corrupted: false,
             whole: false,
@@ -359,8 +360,8 @@ mod tests {
         assert_eq!((replaced.size(), replaced.has_payload()), (Bytes(40), false));
         assert_eq!(packets.label(handle), &Label { len: 40, has_payload: false, whole: true, ..plain });
         assert_eq!(packets.whole(handle), Some(&packet(0)));
-        let whole = packets.insert_whole(packet(7), 6, goal).handle;
-        assert_eq!(packets.label(whole), &Label { len: 47, origin: 6, whole: true, ..plain });
+        let whole = packets.insert_whole(packet(7), ConnectionId(6), goal).handle;
+        assert_eq!(packets.label(whole), &Label { len: 47, origin: ConnectionId(6), whole: true, ..plain });
         packets.corrupt(whole);
         assert_eq!(packets.whole(whole), Some(&Packet { corrupted: true, ..packet(7) }));
     }
@@ -412,7 +413,8 @@ mod tests {
     #[test]
     fn freed_places_are_used_again() {
         let mut packets = Packets::default();
-        let [a, b] = [1, 2].map(|len| packets.insert_whole(packet(len), 0, Goal::nowhere()).handle);
+        let [a, b] =
+            [1, 2].map(|len| packets.insert_whole(packet(len), ConnectionId(0), Goal::nowhere()).handle);
         packets.free(a);
         let copy = packets.duplicate(b).handle;
         assert_eq!((copy, packets.len()), (a, 2));

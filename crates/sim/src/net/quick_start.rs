@@ -10,7 +10,7 @@ use handfast_tcp::{Config, QuickStartRequest};
 use handfast_wire::Packet;
 use handfast_wire::tcp::Segment;
 
-use crate::hosts::side::{Path, SideId};
+use crate::hosts::connections::ConnectionId;
 use crate::net::network::Network;
 use crate::net::packets::Passing;
 
@@ -75,22 +75,21 @@ impl Network {
     /// A segment of one of the node's own endpoints, perhaps with an option. RFC 4782 §3.1 counts
     /// the IP layer at the sender among the routers.
     #[cold]
-    pub(crate) fn originate_closer(&mut self, now: Instant, id: SideId, segment: Segment) {
-        let side = &mut self.sides[id];
-        let option = side.quick_start_option();
-        let Path { node, out, goal, .. } = side.path;
-        let (node, out) = (node as usize, out as usize);
+    pub(crate) fn originate_closer(&mut self, now: Instant, id: ConnectionId, segment: Segment) {
+        let connection = &mut self.hosts.connections[id];
+        let option = connection.quick_start_option();
+        let (node, out) = (connection.local.node as usize, connection.local.out as usize);
         let rate = self.channels[out].link.rate();
         let passing = match option {
             None => self.admit_own(id, segment),
             Some(option) => {
                 let mut packet =
-                    Packet { quick_start: Some(option), ..side.packet(&self.addresses, segment) };
+                    Packet { quick_start: Some(option), ..connection.packet(&self.addresses, segment) };
                 if let Some(link) = self.quick_start.as_mut().and_then(|routers| routers.link(node, out)) {
                     packet.hop_limit -= 1;
                     link.on_packet(now, rate, &mut packet);
                 }
-                self.packets.insert_whole(packet, id as u32, goal)
+                self.packets.insert_whole(packet, id, connection.remote.goal)
             }
         };
         if let Some(link) = self.quick_start.as_mut().and_then(|routers| routers.link(node, out)) {

@@ -1,11 +1,11 @@
-//! A count per side, of what happens to any of them.
+//! A count per connection, of what happens to any of them.
 
-use crate::hosts::side::SideId;
+use crate::hosts::connections::ConnectionId;
 
 /// How many are noted before they are counted. The processor looks for a few tens of addresses at a time.
 const NOTED: usize = 32;
 
-/// Counts. With thousands of sides each is in memory that nobody has touched for long: they are brought up to date many at a
+/// Counts. With thousands of connections each is in memory that nobody has touched for long: they are brought up to date many at a
 /// time, so that the processor waits for all of them together.
 #[derive(Debug)]
 pub(crate) struct Tally {
@@ -22,15 +22,20 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts for sides below `sides`, which are 0.
-    pub(crate) fn new(sides: usize) -> Self {
-        Self { counts: vec![0; sides], noted: [0; NOTED], len: 0 }
+    /// Counts for so many connections, which are 0.
+    pub(crate) fn new(connections: usize) -> Self {
+        Self { counts: vec![0; connections], noted: [0; NOTED], len: 0 }
     }
 
-    /// Counts one for a side; nothing where there is no such side.
+    /// Makes room for so many more connections.
+    pub(crate) fn add_connections(&mut self, more: usize) {
+        self.counts.resize(self.counts.len() + more, 0);
+    }
+
+    /// Counts one for a connection; nothing where there is no such one.
     #[inline]
-    pub(crate) fn add(&mut self, side: u32) {
-        self.noted[self.len] = side;
+    pub(crate) fn add(&mut self, ConnectionId(id): ConnectionId) {
+        self.noted[self.len] = id;
         self.len += 1;
         if self.len == NOTED {
             self.count();
@@ -38,18 +43,18 @@ impl Tally {
     }
 
     fn count(&mut self) {
-        for &side in &self.noted[..self.len] {
-            if let Some(count) = self.counts.get_mut(side as usize) {
+        for &id in &self.noted[..self.len] {
+            if let Some(count) = self.counts.get_mut(id as usize) {
                 *count += 1;
             }
         }
         self.len = 0;
     }
 
-    /// The count of a side.
-    pub(crate) fn of(&self, side: SideId) -> u64 {
-        let noted = self.noted[..self.len].iter().filter(|&&noted| noted as usize == side).count();
-        self.counts[side] + noted as u64
+    /// The count of a connection.
+    pub(crate) fn of(&self, id: ConnectionId) -> u64 {
+        let noted = self.noted[..self.len].iter().filter(|&&noted| noted == id.0).count();
+        self.counts[id.index()] + noted as u64
     }
 }
 
@@ -61,12 +66,12 @@ mod tests {
     fn each_is_counted_once_whenever_one_asks() {
         let (mut tally, mut model) = (Tally::new(7), [0; 7]);
         for step in 0..1000_u32 {
-            let side = step * step % 11;
-            tally.add(side);
-            if let Some(count) = model.get_mut(side as usize) {
+            let id = step * step % 11;
+            tally.add(ConnectionId(id));
+            if let Some(count) = model.get_mut(id as usize) {
                 *count += 1;
             }
-            assert_eq!(std::array::from_fn(|side| tally.of(side)), model, "after {step}");
+            assert_eq!(std::array::from_fn(|id| tally.of(ConnectionId(id as u32))), model, "after {step}");
         }
     }
 }

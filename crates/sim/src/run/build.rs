@@ -1,26 +1,25 @@
 //! From a scenario and a scheme to a network at time 0.
 
-use handfast_core::{Instant, SeqNum, Stream};
+use handfast_core::Instant;
 use handfast_net::Outbox;
 use handfast_plan::Paths;
 use handfast_plan::address::Addresses;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{ChannelId, Topology};
-use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
+use handfast_scenario::{NodeId, Scenario, Scheme};
 
 use crate::agents::attach;
 use crate::agents::chain::Chains;
 use crate::agents::plugin::Plugins;
-use crate::engine::entry::{Key, Machine, Rank};
+use crate::engine::entry::{Machine, Rank};
 use crate::engine::fast_path::ready::fits_cache;
 use crate::engine::pages::large_vec;
 use crate::engine::queue::{EventQueue, Timer};
-use crate::hosts::advertisements::Heard;
-use crate::hosts::app::{Sink, Source};
-use crate::hosts::side::{Path, Side, SideId};
+use crate::hosts::Hosts;
+use crate::hosts::open::{Ends, open};
 use crate::net::capture::Taps;
 use crate::net::medium::{Air, OnAir};
-use crate::net::network::{Books, Channel, FIRST_PORT, Network};
+use crate::net::network::{Books, Channel, Network};
 use crate::net::packets::Packets;
 use crate::net::quick_start::Routers;
 use crate::net::tally::Tally;
@@ -43,14 +42,15 @@ pub(crate) fn network(
     plugins: &Plugins,
 ) -> Result<Network, RunError> {
     let ends = Ends::assign(scenario)?;
-    let ranks = Ranks::assign(&topology, &ends.of_node, scheme);
+    let connections = ends.connections();
+    let ranks = Ranks::assign(&topology, &ends, scheme);
     let taps = match &options.capture_dir {
         Some(dir) => Taps::new(scenario, &topology, dir)?,
         None => Taps::default(),
     };
     let quick_start = Routers::new(scheme, options.seed);
     let mut network = Network {
-        queue: EventQueue::new(ranks.count as usize, ends.ports.len()),
+        queue: EventQueue::new(ranks.count as usize, connections),
         packets: Packets::default(),
         channels: channels(scenario, options.seed, &ranks),
         ways: Vec::new(),
@@ -58,79 +58,33 @@ pub(crate) fn network(
         control: None,
         notifiers: None,
         chains: Chains::default(),
-        ports: Vec::new(),
-        sides: large_vec(ends.ports.len()),
-        books: Books { lost: Tally::new(ends.ports.len()), ..Books::default() },
+        hosts: Hosts::new(scenario.nodes.len(), scenario.flows.len()),
+        books: Books { lost: Tally::new(connections), ..Books::default() },
         taps,
-        heard: Heard::default(),
         outbox: Outbox::default(),
         verify_wire: options.verify_wire,
         looks_closer: options.verify_wire || quick_start.is_some(),
         quick_start,
         subnets: scenario.subnets,
-        fits_cache: fits_cache(ends.ports.len(), scenario.links.len() * 2),
+        fits_cache: fits_cache(connections, scenario.links.len() * 2),
         end: Instant::MAX,
         addresses: Addresses::of(scenario),
         failed: None,
         topology,
     };
-    for id in 0..ends.ports.len() {
-        let key = Key::new(ranks.sides[id], Machine::Side(id as u32));
-        let path = ends.path(scenario, &network.topology, layout.paths, id);
-        let side = side(scenario, scheme, layout.starts, options.seed, path, key, id);
-        let deadline = side.deadline();
-        network.queue.arm_side(id, side.key, deadline);
-        network.sides.push(side);
-    }
-    network.ports = ends.of_node;
+    open(&mut network, scenario, scheme, layout, &ends, &ranks, options.seed);
     attach_media(&mut network, scenario, options.seed, &ranks).map_err(RunError::Scenario)?;
     let places = attach::Places { agents: &ranks.agents, notifiers: ranks.notifiers };
     attach::agents(&mut network, scenario, scheme, options.seed, plugins, layout.timeline, &places)?;
     Ok(network)
 }
 
-/// Which port each end of a flow has.
-struct Ends {
-    /// For each side its local port.
-    ports: Vec<u16>,
-    /// For each node its sides, in order of port.
-    of_node: Vec<Vec<u32>>,
-}
-
-impl Ends {
-    fn assign(scenario: &Scenario) -> Result<Self, RunError> {
-        let mut of_node = vec![Vec::new(); scenario.nodes.len()];
-        let mut ports = Vec::with_capacity(scenario.flows.len() * 2);
-        for (id, node) in (0_u32..).zip(scenario.flows.iter().flat_map(|flow| [flow.from, flow.to])) {
-            let index = u16::try_from(of_node[node].len()).ok();
-            let port = index.and_then(|index| index.checked_add(FIRST_PORT)).ok_or_else(|| {
-                RunError::Scenario(format!("node `{}` has more flows than ports", scenario.nodes[node].name))
-            })?;
-            of_node[node].push(id);
-            ports.push(port);
-        }
-        Ok(Self { ports, of_node })
-    }
-
-    fn path(&self, scenario: &Scenario, topology: &Topology, paths: &Paths, id: SideId) -> Path {
-        let flow = &scenario.flows[id / 2];
-        let ways = [(flow.from, &paths.forward[id / 2]), (flow.to, &paths.backward[id / 2])];
-        let [(node, way), (far, _)] = if id.is_multiple_of(2) { ways } else { [ways[1], ways[0]] };
-        Path {
-            node: node as u32,
-            out: way[0],
-            goal: topology.goal(far),
-            local_port: self.ports[id],
-            remote_port: self.ports[id ^ 1],
-        }
-    }
-}
-
 /// Every machine's place in the order of events at equal times: node by node; in a node first what it transmits, by
-/// port, then its ends of flows, then its agents, then its medium; after all nodes the notifications.
-struct Ranks {
+/// port, then its connections and other ends of flows, then its agents, then its medium; after all nodes the notifications.
+pub(crate) struct Ranks {
     channels: Vec<Rank>,
-    sides: Vec<Rank>,
+    pub(crate) connections: Vec<Rank>,
+    pub(crate) transports: Vec<Rank>,
     /// For each node that of its first agent.
     agents: Vec<Rank>,
     media: Vec<Rank>,
@@ -139,24 +93,26 @@ struct Ranks {
 }
 
 impl Ranks {
-    fn assign(topology: &Topology, sides_of: &[Vec<u32>], scheme: &Scheme) -> Self {
-        let (channels, sides) = (topology.channels(), sides_of.iter().map(Vec::len).sum());
-        let agents = Vec::with_capacity(sides_of.len());
-        let media = Vec::with_capacity(sides_of.len());
+    fn assign(topology: &Topology, ends: &Ends, scheme: &Scheme) -> Self {
+        let nodes = ends.connections_of.len();
         let mut this = Self {
-            channels: vec![0; channels],
-            sides: vec![0; sides],
-            agents,
-            media,
+            channels: vec![0; topology.channels()],
+            connections: vec![0; ends.connections()],
+            transports: vec![0; ends.transports_of.iter().map(Vec::len).sum()],
+            agents: Vec::with_capacity(nodes),
+            media: Vec::with_capacity(nodes),
             notifiers: 0,
             count: 0,
         };
-        for (node, sides) in sides_of.iter().enumerate() {
+        for node in 0..nodes {
             for attachment in topology.ports(node) {
                 this.channels[attachment.out as usize] = next(&mut this.count);
             }
-            for &side in sides {
-                this.sides[side as usize] = next(&mut this.count);
+            for &id in &ends.connections_of[node] {
+                this.connections[id as usize] = next(&mut this.count);
+            }
+            for &id in &ends.transports_of[node] {
+                this.transports[id as usize] = next(&mut this.count);
             }
             this.agents.push(this.count);
             // The controller has one even where no agent of the scheme sees packets.
@@ -201,26 +157,4 @@ fn attach_media(network: &mut Network, scenario: &Scenario, seed: u64, ranks: &R
         network.airs.push(air);
     }
     Ok(())
-}
-
-fn side(
-    scenario: &Scenario,
-    scheme: &Scheme,
-    starts: &[Instant],
-    seed: u64,
-    path: Path,
-    key: Key,
-    id: SideId,
-) -> Side {
-    let flow_id: FlowId = id / 2;
-    let flow = &scenario.flows[flow_id];
-    let own = flow.tcp.as_ref().and_then(|name| scenario.scheme(name).ok());
-    let scheme = own.unwrap_or(scheme);
-    let iss = SeqNum(Stream::new(seed, &format!("flow {} iss {}", flow.name, id % 2)).bits() as u32);
-    if id.is_multiple_of(2) {
-        let source = Source::new(flow, flow_id as u32, starts[flow_id]);
-        Side::sender(path, key, source, starts[flow_id], scheme.sender.clone(), iss)
-    } else {
-        Side::receiver(path, key, Sink::new(flow, flow_id as u32), scheme.receiver.clone(), iss)
-    }
 }

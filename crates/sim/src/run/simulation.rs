@@ -2,24 +2,23 @@
 
 use handfast_assist::LinkEvent;
 use handfast_core::{Duration, Instant};
+use handfast_host::meter::{DeliveryMeter, FlowSample};
+use handfast_host::session::is_fin_acknowledged;
 use handfast_net::Link;
 use handfast_plan::limit::segment_size;
 use handfast_plan::timeline::{Change, Outage, Timeline};
 use handfast_plan::topology::{ChannelId, Topology, channel};
 use handfast_results::Control;
-use handfast_results::flow_series::{self, FlowSample};
 use handfast_results::handover::Tracker;
-use handfast_results::meter::DeliveryMeter;
 use handfast_results::outages::{Flows, Outages};
 use handfast_results::report::Inputs;
 use handfast_results::result::RunResult;
 use handfast_results::sampler::Sampler;
 use handfast_results::series::SeriesSink;
 use handfast_scenario::{FlowId, LinkId, Scenario, Scheme};
-use handfast_tcp::State;
 
 use crate::agents::plugin::Plugins;
-use crate::hosts::side::{Role, Side};
+use crate::hosts::connection::Connection;
 use crate::net::network::Network;
 use crate::net::packets::Passing;
 use crate::run::build::{self, Layout};
@@ -158,9 +157,10 @@ impl<'a> Simulation<'a> {
 
     fn sample(&mut self, now: Instant) -> Result<(), RunError> {
         let Some(sampler) = self.sampler.as_mut().filter(|_| self.next_sample == now) else { return Ok(()) };
-        for (flow, pair) in (0..).zip(self.network.sides.chunks_exact(2)) {
-            if let Some(sample) = sample_of(now, &pair[0], &pair[1]) {
-                sampler.flow(now, flow, sample);
+        for id in 0..self.scenario.flows.len() {
+            let ends = self.network.hosts.connections.ends(id);
+            if let Some(sample) = ends.and_then(|(sender, receiver)| sample_of(now, sender, receiver)) {
+                sampler.flow(now, id as u32, &sample);
             }
         }
         for id in 0..self.network.channels.len() {
@@ -225,8 +225,9 @@ impl<'a> Simulation<'a> {
         }
         std::mem::take(&mut self.network.taps).finish()?;
         control.report(self.duration, self.duration);
-        for (flow, pair) in self.scenario.flows.iter().zip(self.network.sides.chunks_exact(2)) {
-            if let Role::Receiver(crate::hosts::app::Sink { wrong_at: Some(position), .. }) = pair[1].role {
+        for (id, flow) in self.scenario.flows.iter().enumerate() {
+            let sink = self.network.hosts.connections.ends(id).and_then(|(_, receiver)| receiver.sink());
+            if let Some(position) = sink.and_then(|sink| sink.wrong_at) {
                 return Err(RunError::WrongByte { flow: flow.name.clone(), position });
             }
         }
@@ -236,33 +237,24 @@ impl<'a> Simulation<'a> {
 
 impl Flows for Network {
     fn meter(&mut self, flow: FlowId) -> &mut DeliveryMeter {
-        match &mut self.sides[2 * flow + 1].role {
-            Role::Receiver(sink) => &mut sink.meter,
-            Role::Sender { .. } => unreachable!("odd sides receive"),
-        }
+        self.hosts.meter(flow).expect("every flow has a receiver")
     }
 
     fn is_active(&self, flow: FlowId) -> bool {
-        let over = |state| matches!(state, State::FinWait2 | State::TimeWait | State::Closed);
-        self.sides[2 * flow].endpoint().is_some_and(|endpoint| !over(endpoint.state()))
+        if let Some([sender, _]) = self.hosts.transports.of_flow(flow) {
+            return sender.has_begun() && sender.ended().is_none();
+        }
+        // Between two connections of a flow there is something to get across.
+        if self.hosts.connections.is_between(flow) {
+            return true;
+        }
+        let sender = self.hosts.connections.ends(flow).and_then(|(sender, _)| sender.endpoint());
+        sender.is_some_and(|endpoint| !is_fin_acknowledged(endpoint.state()))
     }
 }
 
 /// What is seen of a flow that has begun and not ended.
-fn sample_of(now: Instant, sender: &Side, receiver: &Side) -> Option<FlowSample> {
-    let (Some(endpoint), None, Role::Receiver(sink)) = (sender.endpoint(), sender.ending, &receiver.role)
-    else {
-        return None;
-    };
-    let seen = endpoint.snapshot(now);
-    Some(
-        FlowSample::default()
-            .with(flow_series::CWND, Some(seen.cwnd as f64))
-            .with(flow_series::SSTHRESH, (seen.ssthresh < u64::MAX).then_some(seen.ssthresh as f64))
-            .with(flow_series::SRTT, (seen.srtt > Duration::ZERO).then(|| seen.srtt.as_secs_f64()))
-            .with(flow_series::RTO, Some(seen.rto.as_secs_f64()))
-            .with(flow_series::DELIVERED, Some(sink.meter.bytes as f64))
-            .with(flow_series::SENT, Some(seen.sent as f64))
-            .with(flow_series::ACKNOWLEDGED, Some(seen.acknowledged as f64)),
-    )
+fn sample_of(now: Instant, sender: &Connection, receiver: &Connection) -> Option<FlowSample> {
+    let endpoint = sender.endpoint().filter(|_| sender.ending().is_none())?;
+    Some(sender.sending()?.sample(endpoint, now, receiver.sink()?.meter.bytes))
 }

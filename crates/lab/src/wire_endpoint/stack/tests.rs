@@ -1,6 +1,7 @@
 use super::*;
 use handfast_core::Duration;
-use handfast_tcp::Event;
+use handfast_host::stack::BACKLOG;
+use handfast_tcp::{Event, State};
 use handfast_wire::Payload;
 
 const A: [u8; 6] = [2, 0, 0, 0, 0, 1];
@@ -128,11 +129,14 @@ fn a_released_connection_is_forgotten_after_time_wait() {
     settle(now, &mut a, &mut b);
     assert!(b.endpoint(there).is_none(), "it was the last to close");
     assert_eq!(a.endpoint(id).unwrap().state(), State::TimeWait);
+    let pair = a.addresses(id).unwrap();
+    assert!(a.connect_from(now, &config, pair).is_none(), "its addresses are taken");
     now += config.time_wait;
     assert_eq!(a.deadline(), Some(now));
     a.on_timer(now);
     settle(now, &mut a, &mut b);
-    assert!(a.endpoint(id).is_none() && a.deadline().is_none() && a.by_pair.is_empty());
+    assert!(a.endpoint(id).is_none() && a.deadline().is_none());
+    assert!(a.connect_from(now, &config, pair).is_some());
 }
 
 #[test]

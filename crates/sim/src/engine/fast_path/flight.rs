@@ -8,6 +8,7 @@ use handfast_plan::topology::ChannelId;
 use crate::engine::entry::{Entry, Rank};
 use crate::engine::fast_path::lanes::Lane;
 use crate::engine::prefetch::CACHE_LINE;
+use crate::hosts::connections::ConnectionId;
 use crate::net::network::{Channel, Network};
 use crate::net::packets::{Handle, Passing};
 
@@ -92,9 +93,9 @@ pub(crate) struct Flight {
     /// The channel that it enters next; [`Flight::HOME`]: it is at the node it is addressed to; [`Flight::NODE`]: what becomes
     /// of it is found out when it lands.
     pub(crate) next: u32,
-    /// What to ask for before: the end of a flow, and a channel. [`Flight::NOTHING`]: none. Of [`Flight::NODE`] the channel is
+    /// What to ask for before: a connection, and a channel. [`Flight::NOTHING`]: none. Of [`Flight::NODE`] the channel is
     /// the one by which it comes.
-    pub(crate) side: u32,
+    pub(crate) connection: ConnectionId,
     pub(crate) channel: u32,
 }
 
@@ -103,7 +104,8 @@ impl Flight {
     pub(crate) const NODE: u32 = u32::MAX - 1;
     pub(crate) const NOTHING: u32 = u32::MAX;
     /// That of what is no packet.
-    pub(crate) const NONE: Self = Self { next: Self::HOME, side: Self::NOTHING, channel: Self::NOTHING };
+    pub(crate) const NONE: Self =
+        Self { next: Self::HOME, connection: ConnectionId::NONE, channel: Self::NOTHING };
 }
 
 impl Network {
@@ -156,21 +158,21 @@ impl Network {
     #[inline]
     fn flight(&self, next: u32, id: ChannelId, passing: Passing) -> Flight {
         if next == Flight::NODE {
-            return Flight { next, side: Flight::NOTHING, channel: id as u32 };
+            return Flight { next, connection: ConnectionId::NONE, channel: id as u32 };
         }
         if self.fits_cache {
             return Flight { next, ..Flight::NONE };
         }
         if next == Flight::HOME {
-            let side = self.packets.label(passing.handle).origin ^ 1;
+            let connection = self.hosts.connections.peer(self.packets.label(passing.handle).origin);
             // The answer goes back by the same link.
-            return Flight { next, side, channel: id as u32 ^ 1 };
+            return Flight { next, connection, channel: id as u32 ^ 1 };
         }
         let after = match self.ways.get(next as usize) {
             Some(Way::Leads(course, _)) => self.topology.pass_on(course.to as usize, passing.goal),
             _ => None,
         };
-        Flight { next, side: Flight::NOTHING, channel: after.unwrap_or(next) }
+        Flight { next, connection: ConnectionId::NONE, channel: after.unwrap_or(next) }
     }
 
     /// A packet has flown.

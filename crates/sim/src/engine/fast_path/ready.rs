@@ -8,7 +8,8 @@ use handfast_plan::topology::ChannelId;
 use crate::engine::entry::{Entry, Machine};
 use crate::engine::fast_path::flight::Flight;
 use crate::engine::prefetch::{CACHE_LINE, prefetch};
-use crate::hosts::side::{Side, SideId};
+use crate::hosts::connection::Connection;
+use crate::hosts::connections::{ConnectionId, Connections};
 use crate::net::network::{Channel, Network};
 use crate::net::packets::Passing;
 
@@ -17,14 +18,14 @@ impl Network {
     /// link and the packet in front of it. That may not be at its end yet; but to wait here for who knows would cost more than
     /// to ask in vain.
     #[inline]
-    pub(crate) fn get_next_ready(&self, next: Entry, Flight { side, channel, .. }: Flight) {
+    pub(crate) fn get_next_ready(&self, next: Entry, Flight { connection, channel, .. }: Flight) {
         match next.machine() {
             Machine::Packet(handle) => {
                 self.packets.prefetch(handle);
                 if !self.fits_cache {
                     self.queue.prefetch_ahead();
                     self.packets.prefetch_sacks(handle);
-                    prefetch_side(&self.sides, side);
+                    prefetch_connection(&self.hosts.connections, connection);
                     self.prefetch_channel(channel as usize);
                 }
             }
@@ -44,7 +45,9 @@ impl Network {
     pub(crate) fn get_ready(&self, id: ChannelId, passing: Passing) {
         let channel = &self.channels[id];
         if passing.goal.node == channel.to {
-            prefetch_side(&self.sides, self.packets.label(passing.handle).origin ^ 1);
+            let connections = &self.hosts.connections;
+            let receiver = connections.peer(self.packets.label(passing.handle).origin);
+            prefetch_connection(connections, receiver);
             // The answer goes back by the same link.
             self.prefetch_channel(id ^ 1);
         } else if let Some(next) = self.topology.pass_on(channel.to as usize, passing.goal) {
@@ -61,25 +64,25 @@ impl Network {
         }
     }
 
-    /// Asks for the link by which the end of a flow sends: its timer has come up.
+    /// Asks for the link by which a connection sends: its timer has come up.
     #[inline]
-    pub(crate) fn get_way_ready(&self, id: SideId) {
-        self.prefetch_channel(self.sides[id].path.out as usize);
+    pub(crate) fn get_way_ready(&self, id: ConnectionId) {
+        self.prefetch_channel(self.hosts.connections[id].local.out as usize);
     }
 
-    /// Asks for the end of a flow whose timer is likely to be the next that comes up.
+    /// Asks for the connection whose timer is likely to be the next that comes up.
     #[inline]
     pub(crate) fn get_next_timer_ready(&self) {
-        if let Some(Machine::Side(next)) = self.queue.next_timer() {
-            prefetch_side(&self.sides, next);
+        if let Some(Machine::Connection(next)) = self.queue.next_timer() {
+            prefetch_connection(&self.hosts.connections, ConnectionId(next));
         }
     }
 }
 
 #[inline]
-fn prefetch_side(sides: &[Side], id: u32) {
-    let first = sides.get(id as usize).map(|side| &side.key);
-    if id.is_multiple_of(2) {
+fn prefetch_connection(connections: &Connections, id: ConnectionId) {
+    let first = connections.get(id).map(|connection| &connection.key);
+    if connections.sends(id) {
         prefetch(first, 0..NOT_SENDING.start);
         prefetch(first, NOT_SENDING.end..SENDER_LINES);
     } else {
@@ -90,16 +93,16 @@ fn prefetch_side(sides: &[Side], id: u32) {
 /// What is taken to stay in the second level of a core's cache, where there is nothing else: half of what is common.
 const CACHED: usize = 1 << 20;
 
-/// Whether the tables of so many sides and channels fit there.
-pub(crate) fn fits_cache(sides: usize, channels: usize) -> bool {
-    sides * size_of::<Side>() + channels * size_of::<Channel>() <= CACHED
+/// Whether the tables of so many connections and channels fit there.
+pub(crate) fn fits_cache(connections: usize, channels: usize) -> bool {
+    connections * size_of::<Connection>() + channels * size_of::<Channel>() <= CACHED
 }
 
-/// Cache lines of sides that send (the even ones), of those that receive, and of a channel.
-const SENDER_LINES: usize = size_of::<Side>().div_ceil(CACHE_LINE);
+/// Cache lines of connections that send, of those that receive, and of a channel.
+const SENDER_LINES: usize = size_of::<Connection>().div_ceil(CACHE_LINE);
 /// Those of them that hold nothing that senders need.
 const NOT_SENDING: Range<usize> =
-    Side::NOT_SENDING.start.div_ceil(CACHE_LINE)..Side::NOT_SENDING.end / CACHE_LINE;
-const RECEIVER_LINES: usize = Side::RECEIVING.div_ceil(CACHE_LINE);
+    Connection::NOT_SENDING.start.div_ceil(CACHE_LINE)..Connection::NOT_SENDING.end / CACHE_LINE;
+const RECEIVER_LINES: usize = Connection::RECEIVING.div_ceil(CACHE_LINE);
 const CHANNEL_LINES: usize = size_of::<Channel>().div_ceil(CACHE_LINE);
 const _: () = assert!(CHANNEL_LINES <= 3);

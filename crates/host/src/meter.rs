@@ -1,6 +1,7 @@
 //! What is measured of a flow while it runs: a few numbers each, brought up to date as things happen.
 
 use handfast_core::{Duration, Instant};
+use handfast_tcp::Endpoint;
 
 /// Delivery to the receiving application.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,6 +91,47 @@ impl WindowMeter {
         let nanos = end.since(self.start).as_nanos();
         (nanos > 0).then(|| (self.area + rest) as f64 / nanos as f64)
     }
+}
+
+/// What is seen of an open flow. Bytes of payload; [`None`]: not known.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowSample {
+    /// The congestion window.
+    pub cwnd: u64,
+    /// The slow-start threshold; [`None`]: there was no reduction yet.
+    pub ssthresh: Option<u64>,
+    /// The smoothed round-trip time; [`None`]: there is no sample yet.
+    pub srtt: Option<Duration>,
+    /// The retransmission timeout.
+    pub rto: Duration,
+    /// New bytes at the receiving application.
+    pub delivered: u64,
+    /// Bytes that have been sent at least once; [`None`]: not known.
+    pub sent: Option<u64>,
+    /// Bytes that are acknowledged; [`None`]: not known.
+    pub acknowledged: Option<u64>,
+}
+
+impl FlowSample {
+    /// What our own endpoint says of itself; `delivered`: what its receiver has got.
+    pub fn of(endpoint: &Endpoint, now: Instant, delivered: u64) -> Self {
+        let seen = endpoint.snapshot(now);
+        Self {
+            cwnd: seen.cwnd,
+            ssthresh: (seen.ssthresh < u64::MAX).then_some(seen.ssthresh),
+            srtt: srtt(endpoint, now),
+            rto: seen.rto,
+            delivered,
+            sent: Some(seen.sent),
+            acknowledged: Some(seen.acknowledged),
+        }
+    }
+}
+
+/// The smoothed round-trip time; [`None`] before the first sample.
+pub fn srtt(endpoint: &Endpoint, now: Instant) -> Option<Duration> {
+    let srtt = endpoint.snapshot(now).srtt;
+    (srtt > Duration::ZERO).then_some(srtt)
 }
 
 #[cfg(test)]

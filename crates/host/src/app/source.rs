@@ -1,0 +1,143 @@
+//! The sending side of an application: which of its bytes may be written by when.
+
+use handfast_core::Instant;
+use handfast_tcp::Death;
+
+use super::paced::Paced;
+use super::{App, reconnecting};
+
+/// What an application may write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowance {
+    /// Bytes from its start on.
+    pub(super) bytes: u64,
+    /// After these bytes there is nothing more.
+    pub(super) is_last: bool,
+    /// It may write more later.
+    pub(super) paced: Option<Paced>,
+}
+
+/// What an application wants to send. It keeps count; whoever carries the bytes takes as many as it has room for.
+#[derive(Debug)]
+pub struct Source {
+    written: u64,
+    allowed: Allowance,
+    stop: Instant,
+    reconnects: bool,
+}
+
+impl Source {
+    /// An application that starts at `start`, and is stopped at `stop` if it has not ended by itself.
+    pub fn new(app: App, start: Instant, stop: Option<Instant>) -> Self {
+        let (allowed, reconnects) = (app.allowance(start), app.reconnects().is_some());
+        Self { written: 0, allowed, stop: stop.unwrap_or(Instant::MAX), reconnects }
+    }
+
+    /// When it next wants more, or wants to stop; [`Instant::MAX`]: never.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        if self.allowed.is_last && self.allowed.paced.is_none() && self.is_written() {
+            return Instant::MAX;
+        }
+        self.allowed.paced.map_or(Instant::MAX, |paced| paced.next()).min(self.stop)
+    }
+
+    /// Does what is due.
+    pub fn on_timer(&mut self, now: Instant) {
+        if let Some(paced) = &mut self.allowed.paced {
+            self.allowed.bytes += paced.due(now, self.stop);
+        }
+        if now >= self.stop && self.stop < Instant::MAX {
+            // What was written at its time is still sent; a source that always has more has none now.
+            if self.allowed.paced.take().is_none() {
+                self.allowed.bytes = self.written;
+            }
+            self.allowed.is_last = true;
+            self.stop = Instant::MAX;
+        }
+    }
+
+    /// Position and number of the bytes that may be written now.
+    #[inline]
+    pub fn next(&self) -> (u64, u64) {
+        (self.written, self.allowed.bytes - self.written)
+    }
+
+    /// Whether it has more to write than there is room for. One that writes at set times never waits for room.
+    #[inline]
+    pub fn is_greedy(&self) -> bool {
+        !self.is_written() && self.allowed.paced.is_none()
+    }
+
+    /// Whether it wants a new connection after one has died of that.
+    pub fn reconnects(&self, death: Death) -> bool {
+        self.reconnects && reconnecting::tries_again(death)
+    }
+
+    /// Goes on from that byte: what comes after it has been written in vain.
+    pub fn go_back_to(&mut self, position: u64) {
+        self.written = position;
+    }
+
+    /// So many were taken.
+    #[inline]
+    pub fn on_written(&mut self, bytes: u64) {
+        self.written += bytes;
+    }
+
+    #[inline]
+    fn is_written(&self) -> bool {
+        self.written == self.allowed.bytes
+    }
+
+    /// Whether the last byte is written.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.allowed.is_last && self.is_written()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use handfast_core::{Bytes, Duration};
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    #[test]
+    fn a_transfer_is_done_with_its_last_byte() {
+        let mut source = Source::new(App::Transfer(Bytes(1000)), at(5), None);
+        assert_eq!((source.next(), source.is_done()), ((0, 1000), false));
+        source.on_written(600);
+        assert_eq!((source.next(), source.is_done()), ((600, 400), false));
+        source.on_written(400);
+        assert!(source.is_done() && source.deadline() == Instant::MAX);
+    }
+
+    #[test]
+    fn a_paced_source_catches_up_and_ends() {
+        let app = App::Paced { size: Bytes(10), interval: Duration::from_millis(2) };
+        let mut source = Source::new(app, at(4), Some(at(10)));
+        assert_eq!(source.deadline(), at(4));
+        source.on_timer(at(7));
+        assert_eq!((source.next(), source.deadline()), ((0, 20), at(8)));
+        source.on_timer(at(20));
+        assert_eq!(source.next(), (0, 30), "at 4, 6 and 8 ms; the stop comes first at 10 ms");
+        assert!(!source.is_done());
+        source.on_written(30);
+        assert!(source.is_done() && source.deadline() == Instant::MAX);
+    }
+
+    #[test]
+    fn a_bulk_source_ends_at_its_stop() {
+        let mut source = Source::new(App::Bulk, at(0), Some(at(10)));
+        source.on_written(123);
+        assert_eq!(source.deadline(), at(10));
+        source.on_timer(at(9));
+        assert!(!source.is_done());
+        source.on_timer(at(10));
+        assert!(source.is_done());
+    }
+}

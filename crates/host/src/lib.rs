@@ -1,0 +1,19 @@
+//! What is above an endpoint, for the simulator, the lab and the field alike: demultiplexing, applications, sessions, meters.
+//!
+//! The parts, from the network upwards:
+//! - [`ports`]: which connection or listener a segment is for;
+//! - [`stack`]: a host's TCP, many connections, without a link layer;
+//! - [`session`]: between an application and the connections that carry its bytes;
+//! - [`app`]: what applications send and when, one application a file;
+//! - [`transport`]: endpoints that are not TCP;
+//! - [`meter`]: what is measured of a flow.
+#![forbid(unsafe_code)]
+
+pub mod app;
+pub mod meter;
+pub mod ports;
+pub mod session;
+pub mod stack;
+pub mod transport;
+
+pub use app::App;

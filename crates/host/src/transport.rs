@@ -1,0 +1,55 @@
+//! Endpoints that are not TCP: they run over UDP, at both ends of a flow.
+//!
+//! Such an endpoint is a machine like a TCP endpoint: no clock, no socket. The driver carries what it sends in UDP datagrams. An
+//! application says which transport it uses ([`crate::App::transport`]); nothing else knows how many there are.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use handfast_core::Instant;
+use serde::Serialize;
+
+use crate::meter::DeliveryMeter;
+
+/// A figure of a transport in results. Its key carries its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Figure {
+    /// So many.
+    Count(u64),
+    /// A value; [`None`]: not known.
+    Value(Option<f64>),
+}
+
+/// Figures by their keys in results.
+pub type Figures = BTreeMap<&'static str, Figure>;
+
+/// One end of a flow whose endpoint is not TCP.
+pub trait Transport: Send {
+    /// When [`Transport::on_timer`] must be called at the latest.
+    fn deadline(&self) -> Option<Instant>;
+
+    /// Does what is due; afterwards the deadline, if there is one, is in the future.
+    fn on_timer(&mut self, now: Instant);
+
+    /// What a datagram carried has arrived whole.
+    fn on_datagram(&mut self, now: Instant, data: &Bytes);
+
+    /// What the next datagram to send now carries.
+    fn poll_transmit(&mut self, now: Instant) -> Option<Bytes>;
+
+    /// Whether it has begun.
+    fn has_begun(&self) -> bool;
+
+    /// When it had done all that it has to do; [`None`]: it has not.
+    fn ended(&self) -> Option<Instant>;
+
+    /// What the application at this end got.
+    fn meter(&self) -> DeliveryMeter;
+
+    /// The same, for whoever watches it.
+    fn meter_mut(&mut self) -> Option<&mut DeliveryMeter>;
+
+    /// What this end has counted, for the result of its flow.
+    fn figures(&self) -> Figures;
+}

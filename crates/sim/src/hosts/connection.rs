@@ -1,0 +1,278 @@
+//! A connection as one host sees it: an application on a TCP endpoint.
+
+use std::mem::offset_of;
+use std::ops::Range;
+use std::sync::Arc;
+
+use handfast_core::{Bytes, Instant, SeqNum};
+use handfast_host::app::Sink;
+use handfast_host::session::{Ending, Next, Sending, close_after_peer};
+use handfast_plan::address::{AddressId, Addresses};
+use handfast_plan::topology::Goal;
+use handfast_tcp::{Config, Endpoint};
+use handfast_wire::tcp::Segment;
+use handfast_wire::{Notification, Packet, QuickStart};
+
+use crate::engine::entry::Key;
+
+/// A simulated host takes whatever its endpoint sends: the queue of the link it goes to says what is too much.
+const NO_LIMIT: Bytes = Bytes(u64::MAX);
+
+/// What an application does with its connection.
+#[derive(Debug)]
+pub(crate) enum Role {
+    Sender(Sending),
+    Receiver(Sink),
+    /// The application has gone on by another connection.
+    Left,
+}
+
+/// An address with a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SocketAddress {
+    pub(crate) address: AddressId,
+    pub(crate) port: u16,
+}
+
+/// Where a connection is on its own host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Local {
+    pub(crate) node: u32,
+    /// The channel that its packets leave by.
+    pub(crate) out: u32,
+    pub(crate) socket: SocketAddress,
+}
+
+/// Where its peer is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remote {
+    pub(crate) goal: Goal,
+    pub(crate) socket: SocketAddress,
+}
+
+/// In the order of the fields, so that whoever fetches it knows where it begins.
+#[repr(C, align(64))]
+pub(crate) struct Connection {
+    pub(crate) key: Key,
+    pub(crate) local: Local,
+    pub(crate) remote: Remote,
+    /// When it will be opened; [`Instant::MAX`]: it has been.
+    opens: Instant,
+    pub(crate) role: Role,
+    // There from the beginning: whether an `Option` is one would be told by a word among those that only receivers touch.
+    endpoint: Endpoint,
+}
+
+impl Connection {
+    /// How many of its first bytes it touches while it receives.
+    pub(crate) const RECEIVING: usize = offset_of!(Self, endpoint) + Endpoint::RECEIVING;
+
+    /// Which bytes it does not touch while it sends.
+    pub(crate) const NOT_SENDING: Range<usize> =
+        offset_of!(Self, endpoint)..offset_of!(Self, endpoint) + Endpoint::ONLY_RECEIVING;
+
+    /// The one that opens at `start` and sends.
+    pub(crate) fn sender(
+        key: Key,
+        (local, remote): (Local, Remote),
+        sending: Sending,
+        start: Instant,
+        tcp: Arc<Config>,
+        iss: SeqNum,
+    ) -> Self {
+        let endpoint = Endpoint::connect(tcp, local.socket.port, remote.socket.port, iss, start);
+        let role = Role::Sender(sending);
+        Self { key, local, remote, role, opens: start, endpoint }
+    }
+
+    /// The one that waits for it.
+    pub(crate) fn receiver(
+        key: Key,
+        (local, remote): (Local, Remote),
+        sink: Sink,
+        tcp: Arc<Config>,
+        iss: SeqNum,
+    ) -> Self {
+        let endpoint = Endpoint::listen(tcp, local.socket.port, iss);
+        Self { key, local, remote, role: Role::Receiver(sink), opens: Instant::MAX, endpoint }
+    }
+
+    /// Its endpoint; [`None`] before the start.
+    pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
+        self.is_open().then_some(&self.endpoint)
+    }
+
+    /// What it sends; [`None`] of one that receives.
+    pub(crate) fn sending(&self) -> Option<&Sending> {
+        match &self.role {
+            Role::Sender(sending) => Some(sending),
+            Role::Receiver(_) | Role::Left => None,
+        }
+    }
+
+    /// What it has received; [`None`] of one that sends.
+    pub(crate) fn sink(&self) -> Option<&Sink> {
+        match &self.role {
+            Role::Receiver(sink) => Some(sink),
+            Role::Sender(_) | Role::Left => None,
+        }
+    }
+
+    /// How it ended; [`None`] while it has not, and of one that receives.
+    pub(crate) fn ending(&self) -> Option<Ending> {
+        self.sending()?.ending()
+    }
+
+    /// The sending application goes on by another connection, which begins with the byte at the position given.
+    pub(crate) fn leave_sending(&mut self, now: Instant) -> Option<(Sending, u64)> {
+        let Role::Sender(mut sending) = std::mem::replace(&mut self.role, Role::Left) else { return None };
+        let position = sending.go_on(&self.endpoint, now);
+        Some((sending, position))
+    }
+
+    /// So does the receiving one.
+    pub(crate) fn leave_receiving(&mut self, now: Instant, position: u64) -> Option<Sink> {
+        let Role::Receiver(mut sink) = std::mem::replace(&mut self.role, Role::Left) else { return None };
+        sink.go_on(now, &mut self.endpoint, position);
+        Some(sink)
+    }
+
+    fn is_open(&self) -> bool {
+        self.opens == Instant::MAX
+    }
+
+    #[inline]
+    fn endpoint_mut(&mut self) -> Option<&mut Endpoint> {
+        self.is_open().then_some(&mut self.endpoint)
+    }
+
+    /// Whether a segment goes to the peer, as far as its ports say.
+    #[inline]
+    pub(crate) fn addresses(&self, segment: &Segment) -> bool {
+        (segment.src_port, segment.dst_port) == (self.local.socket.port, self.remote.socket.port)
+    }
+
+    /// The packet in which a segment goes to the peer.
+    pub(crate) fn packet(&self, addresses: &Addresses, segment: Segment) -> Packet {
+        let [src, dst] = [self.local.socket, self.remote.socket].map(|socket| addresses.ip(socket.address));
+        Packet::tcp(src, dst, segment)
+    }
+
+    #[inline]
+    pub(crate) fn on_segment(&mut self, now: Instant, segment: &Segment) {
+        if !self.is_open() {
+            return;
+        }
+        self.endpoint.on_segment(now, segment);
+        if let Role::Receiver(sink) = &mut self.role {
+            sink.read(now, &mut self.endpoint);
+        }
+    }
+
+    /// The peer's station has told of its access link.
+    pub(crate) fn on_notification(&mut self, now: Instant, told: &Notification) {
+        if let Some(endpoint) = self.endpoint_mut() {
+            endpoint.on_notification(now, told);
+        }
+    }
+
+    /// Its node is a station, and at another base station now.
+    pub(crate) fn on_handover(&mut self) {
+        if let Some(endpoint) = self.endpoint_mut() {
+            endpoint.on_handover();
+        }
+    }
+
+    /// The IP option of the segment polled last.
+    pub(crate) fn quick_start_option(&mut self) -> Option<QuickStart> {
+        self.endpoint_mut()?.quick_start_option()
+    }
+
+    /// The next segment comes with this IP option.
+    pub(crate) fn on_quick_start_option(&mut self, option: QuickStart, ttl: u8) {
+        if let Some(endpoint) = self.endpoint_mut() {
+            endpoint.on_quick_start_option(option, ttl);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        if !self.is_open() {
+            return Some(self.opens);
+        }
+        let endpoint = &self.endpoint;
+        let app = match &self.role {
+            Role::Sender(sending) => sending.deadline(),
+            Role::Receiver(sink) => sink.deadline(endpoint),
+            Role::Left => None,
+        };
+        match (endpoint.deadline(), app) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    pub(crate) fn on_timer(&mut self, now: Instant) {
+        if self.opens <= now {
+            self.opens = Instant::MAX;
+        }
+        if !self.is_open() {
+            return;
+        }
+        let endpoint = &mut self.endpoint;
+        if endpoint.deadline().is_some_and(|due| due <= now) {
+            endpoint.on_timer(now);
+        }
+        match &mut self.role {
+            Role::Sender(sending) => sending.on_timer(now),
+            Role::Receiver(sink) => sink.read(now, endpoint),
+            Role::Left => {}
+        }
+    }
+
+    /// The next segment to send now.
+    #[inline]
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if !self.is_open() {
+            return None;
+        }
+        if let Role::Sender(sending) = &mut self.role {
+            sending.fill(now, &mut self.endpoint);
+        }
+        self.endpoint.poll_transmit(now, NO_LIMIT)
+    }
+
+    /// Takes note of what has changed.
+    #[inline]
+    pub(crate) fn take_stock(&mut self, now: Instant) -> Next {
+        if !self.is_open() {
+            return Next::Wait;
+        }
+        match &mut self.role {
+            Role::Sender(sending) => sending.take_stock(now, &mut self.endpoint),
+            Role::Receiver(_) | Role::Left => close_after_peer(now, &mut self.endpoint),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::entry::Machine;
+
+    #[test]
+    fn its_own_ports_are_those_of_what_it_sends() {
+        let addresses = Addresses::new(8);
+        let socket = |node, port| SocketAddress { address: addresses.first(node), port };
+        let local = Local { node: 1, out: 0, socket: socket(1, 80) };
+        let remote = Remote { goal: Goal::nowhere(), socket: socket(7, 5001) };
+        let key = Key::new(0, Machine::Connection(1));
+        let connection =
+            Connection::receiver(key, (local, remote), Sink::new(0, None), Arc::default(), SeqNum(1));
+        let segment = |src_port, dst_port| Segment { src_port, dst_port, ..Segment::EMPTY };
+        assert!(connection.addresses(&segment(80, 5001)));
+        assert!(!connection.addresses(&segment(5001, 80)) && !connection.addresses(&segment(80, 5002)));
+        let packet = connection.packet(&addresses, segment(80, 5001));
+        assert_eq!([packet.src, packet.dst].map(|ip| addresses.node_of(ip)), [Some(1), Some(7)]);
+    }
+}
