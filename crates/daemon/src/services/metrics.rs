@@ -186,7 +186,7 @@ struct Metrics {
     clients: BTreeMap<SourceId, Client>,
 }
 
-/// Somebody who asks for the counters.
+/// A client that asks for the counters.
 struct Client {
     stream: TcpStream,
     request: Vec<u8>,
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_point_at_the_line() {
         for (table, says) in [
             ("listen = \"0.0.0.0:9653\"", "is not a loopback address with a port"),
             ("listen = \"localhost\"", "is not a loopback address with a port"),
