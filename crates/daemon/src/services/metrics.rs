@@ -208,9 +208,12 @@ impl Metrics {
         Ok(Self { settings, file, log, timers, listener, listener_id, question, status, logged, clients })
     }
 
-    /// Asks the controller. An answer that is still missing counts as none.
+    /// Asks the controller, unless an answer is still missing.
     fn ask(&mut self, io: &mut EventLoop, now: Instant) {
         self.timers.set(Due::Question, Some(now + self.settings.interval));
+        if self.question.is_some() {
+            return;
+        }
         self.timers.set(Due::Answer, Some(now + ANSWER_WITHIN));
         let asked = UnixStream::connect(&self.settings.association_socket).and_then(|mut stream| {
             let id = io.add(&mut stream, Interest::READABLE)?;
