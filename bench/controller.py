@@ -120,16 +120,16 @@ class Controller:
 
     pid: int
     port: int
-    news: Path | None = None
+    association_socket: Path | None = None
     """The association socket, if it has one."""
     binaries: Path = TARGET / "release"
     """Where the generated switches are."""
 
     def work(self, *options: str | Path) -> dict[str, Any]:
         """What generated switches report that were told these options."""
-        news = ["--news", str(self.news)] if self.news else []
+        events = ["--association-socket", str(self.association_socket)] if self.association_socket else []
         switches = self.binaries / "examples" / "switches"
-        command = [switches, "--connect", f"127.0.0.1:{self.port}", *news, *options]
+        command = [switches, "--connect", f"127.0.0.1:{self.port}", *events, *options]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         if done.returncode != 0:
             raise Failed(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
@@ -139,7 +139,7 @@ class Controller:
     def status(self) -> dict[str, Any]:
         """What handfastd says of itself."""
         with socket.socket(socket.AF_UNIX) as stream:
-            stream.connect(str(self.news))
+            stream.connect(str(self.association_socket))
             stream.sendall(b'{"event": "status"}\n')
             answer: dict[str, Any] = json.loads(stream.makefile().readline())
         return answer
@@ -155,7 +155,12 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    command: list[str | Path], port: int, news: Path | None = None, *, log: Path, binaries: Path = TARGET / "release"
+    command: list[str | Path],
+    port: int,
+    association_socket: Path | None = None,
+    *,
+    log: Path,
+    binaries: Path = TARGET / "release",
 ) -> Iterator[Controller]:
     """The controller that `command` starts, until it listens; it is killed at the end."""
     with log.open("w") as errors:
@@ -166,7 +171,7 @@ def running(
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise Failed(f"does not listen: {' '.join(map(str, command))}: {log.read_text()[-500:]}")
                 time.sleep(0.05)
-            yield Controller(process.pid, port, news, binaries)
+            yield Controller(process.pid, port, association_socket, binaries)
         finally:
             process.kill()
             process.wait()
@@ -315,11 +320,13 @@ class Bench:
     @contextmanager
     def handfastd(self) -> Iterator[Controller]:
         """Ours."""
-        port, news, file = free_port(), self.folder / "association", self.folder / "handfastd.toml"
+        port, association, file = free_port(), self.folder / "association", self.folder / "handfastd.toml"
         points = "".join(ACCESS_POINT.format(number=number) for number in range(1, SWITCHES + 1))
-        file.write_text(CONFIG.format(port=port, socket=news) + points)
+        file.write_text(CONFIG.format(port=port, socket=association) + points)
         command: list[str | Path] = [self.binaries / "handfastd", "controller", "--config", file]
-        with running(command, port, news, log=self.folder / "handfastd.log", binaries=self.binaries) as controller:
+        with running(
+            command, port, association, log=self.folder / "handfastd.log", binaries=self.binaries
+        ) as controller:
             yield controller
 
     @contextmanager

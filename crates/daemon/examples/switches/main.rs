@@ -1,12 +1,12 @@
 //! Generated switches for `bench/controller.py`: they connect to an `OpenFlow` controller over TCP, send it packets of TCP
 //! connections, and check what comes back. One JSON object on standard output says what was done.
 //!
-//! With `--news` the controller is `handfastd`: stations leave, their segments are held, they come back, and each
+//! With `--association-socket` the controller is `handfastd`: stations leave, their segments are held, they come back, and each
 //! segment has to come once and in order. Without, each new segment has to be answered at once.
 #![forbid(unsafe_code)]
 
 mod ledger;
-mod news;
+mod station_events;
 mod switches;
 mod traffic;
 mod work;
@@ -27,7 +27,7 @@ struct Command {
     connect: SocketAddr,
     /// The association socket of `handfastd`; without it each new segment has to be answered at once
     #[arg(long)]
-    news: Option<PathBuf>,
+    association_socket: Option<PathBuf>,
     /// How many switches; their datapath ids count from 1, each has an access point `apN`
     #[arg(long, default_value_t = 4)]
     switches: u32,
@@ -55,7 +55,7 @@ enum What {
         #[arg(long, default_value_t = 1)]
         rounds: u32,
     },
-    /// From a packet-in to its packet-out, one at a time; with `--news` of stations in release
+    /// From a packet-in to its packet-out, one at a time; with `--association-socket` of stations in release
     Latency {
         /// How many are measured
         #[arg(long, default_value_t = 2000)]
@@ -73,8 +73,8 @@ enum What {
 }
 
 fn main() -> ExitCode {
-    let Command { connect, news, switches, stations, connections, what } = Command::parse();
-    let work = Work::start(connect, news.as_deref(), switches, stations, connections);
+    let Command { connect, association_socket, switches, stations, connections, what } = Command::parse();
+    let work = Work::start(connect, association_socket.as_deref(), switches, stations, connections);
     let done = work.and_then(|work| match what {
         What::Rate { segments, repeated, rounds } => work.rate(segments, repeated, rounds),
         What::Latency { packets, interval_us } => work.latency(packets, interval_us),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::ledger::Ledger;
-use crate::news::News;
+use crate::station_events::StationEvents;
 use crate::switches::Switches;
 use crate::traffic::{Name, Traffic, put_packet_in};
 
@@ -19,7 +19,7 @@ const ASK: Duration = Duration::from_millis(5);
 /// Switches, stations, and a controller that knows the switches.
 pub(crate) struct Work {
     switches: Switches,
-    news: Option<News>,
+    events: Option<StationEvents>,
     count: u32,
     traffic: Traffic,
     /// The number of all stations' association.
@@ -32,20 +32,20 @@ type Facts = Result<Value, Box<dyn Error>>;
 impl Work {
     pub(crate) fn start(
         connect: SocketAddr,
-        news: Option<&Path>,
+        association_socket: Option<&Path>,
         count: u32,
         stations: u32,
         connections: u32,
     ) -> Result<Self, Box<dyn Error>> {
         let traffic = Traffic { stations, connections };
         let switches = Switches::connect(connect, count, Ledger::new(traffic))?;
-        let mut news = news.map(News::connect).transpose()?;
-        if let Some(news) = &mut news {
-            while news.status()?["switches"].as_array().is_none_or(|ready| ready.len() < count as usize) {
+        let mut events = association_socket.map(StationEvents::connect).transpose()?;
+        if let Some(events) = &mut events {
+            while events.status()?["switches"].as_array().is_none_or(|ready| ready.len() < count as usize) {
                 thread::sleep(ASK);
             }
         }
-        let mut this = Self { switches, news, count, traffic, epoch: 0 };
+        let mut this = Self { switches, events, count, traffic, epoch: 0 };
         this.arrive()?;
         Ok(this)
     }
@@ -55,16 +55,16 @@ impl Work {
         self.epoch += 1;
         let (epoch, count) = (self.epoch, self.count);
         self.switches.ledger.away = false;
-        let Some(news) = &mut self.news else { return Ok(()) };
-        news.tell("associated", epoch, self.traffic.stations, |station| at(station, epoch, count))
+        let Some(events) = &mut self.events else { return Ok(()) };
+        events.tell("associated", epoch, self.traffic.stations, |station| at(station, epoch, count))
     }
 
     /// Every station has left, and every switch diverts what is for it.
     fn leave(&mut self) -> Done {
         let (epoch, count, stations) = (self.epoch, self.count, self.traffic.stations);
-        let Some(news) = &mut self.news else { return Ok(()) };
+        let Some(events) = &mut self.events else { return Ok(()) };
         self.switches.heard.diverted = 0;
-        news.tell("disassociated", epoch, stations, |station| at(station, epoch, count))?;
+        events.tell("disassociated", epoch, stations, |station| at(station, epoch, count))?;
         self.switches.wait("its switch diverts for every station", |switches| {
             switches.heard.diverted >= u64::from(stations)
         })?;
@@ -103,7 +103,7 @@ impl Work {
             let begin = Instant::now();
             self.switches.heard.undiverted = 0;
             self.switches.send_all(&parts)?;
-            if self.news.is_some() {
+            if self.events.is_some() {
                 self.switches.fence()?;
                 self.arrive()?;
             }
@@ -125,7 +125,7 @@ impl Work {
 
     /// The ways of all stations lead past the controller again.
     fn settled(&mut self) -> Done {
-        if self.news.is_none() {
+        if self.events.is_none() {
             return Ok(());
         }
         let entries = u64::from(self.traffic.stations);
@@ -134,8 +134,8 @@ impl Work {
 
     /// The daemon has counted the same.
     fn counted(&mut self, held: u64, duplicates: u64) -> Done {
-        let Some(news) = &mut self.news else { return Ok(()) };
-        let status = news.status()?;
+        let Some(events) = &mut self.events else { return Ok(()) };
+        let status = events.status()?;
         let counters = &status["counters"];
         let right = counters["held"] == held
             && counters["released"] == held
@@ -153,7 +153,7 @@ impl Work {
         self.switches.settles = false;
         let parts = self.packet_ins((0..all).map(first));
         self.switches.send_all(&parts)?;
-        if self.news.is_some() {
+        if self.events.is_some() {
             self.switches.fence()?;
             self.arrive()?;
         }

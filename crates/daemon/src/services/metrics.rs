@@ -186,7 +186,7 @@ struct Metrics {
     clients: BTreeMap<SourceId, Client>,
 }
 
-/// Somebody who asks for the counters.
+/// A client that asks for the counters.
 struct Client {
     stream: TcpStream,
     request: Vec<u8>,
@@ -208,9 +208,12 @@ impl Metrics {
         Ok(Self { settings, file, log, timers, listener, listener_id, question, status, logged, clients })
     }
 
-    /// Asks the controller. An answer that is still missing counts as none.
+    /// Asks the controller, unless an answer is still missing.
     fn ask(&mut self, io: &mut EventLoop, now: Instant) {
         self.timers.set(Due::Question, Some(now + self.settings.interval));
+        if self.question.is_some() {
+            return;
+        }
         self.timers.set(Due::Answer, Some(now + ANSWER_WITHIN));
         let asked = UnixStream::connect(&self.settings.association_socket).and_then(|mut stream| {
             let id = io.add(&mut stream, Interest::READABLE)?;
@@ -477,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_point_at_the_line() {
         for (table, says) in [
             ("listen = \"0.0.0.0:9653\"", "is not a loopback address with a port"),
             ("listen = \"localhost\"", "is not a loopback address with a port"),

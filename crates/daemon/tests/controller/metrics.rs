@@ -77,6 +77,18 @@ fn it_waits_for_a_controller_that_comes_later() {
     assert_eq!(metrics.logged("the controller does not answer")["mode"], "observe");
 }
 
+/// With an interval that is shorter than the time for an answer.
+#[test]
+fn a_controller_that_hangs_is_down() {
+    let controller = Daemon::start(&extra());
+    let metrics = beside(&controller);
+    get_with(metrics.address, "handfastd_up 1");
+    controller.nudge(Signal::SIGSTOP);
+    get_with(metrics.address, "handfastd_up 0");
+    controller.nudge(Signal::SIGCONT);
+    get_with(metrics.address, "handfastd_up 1");
+}
+
 #[test]
 fn clients_that_only_connect_do_not_stop_it() {
     let controller = Daemon::start(&extra());
@@ -103,10 +115,10 @@ fn sighup_applies_the_interval_and_refuses_nonsense() {
     let file = controller.folder.join("handfastd.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("interval = \"1s\"", "interval = \"0s\"")).unwrap();
-    metrics.hang_up();
+    metrics.nudge(Signal::SIGHUP);
     assert!(metrics.logged("configuration refused: the old one stays")["error"].is_string());
     std::fs::write(&file, text.replace("interval = \"1s\"", "interval = \"2s\"")).unwrap();
-    metrics.hang_up();
+    metrics.nudge(Signal::SIGHUP);
     let change = metrics.logged("configuration");
     assert!(change["change"].as_str().unwrap().starts_with("- asks "), "{change}");
     get_with(metrics.address, "handfastd_up 1");

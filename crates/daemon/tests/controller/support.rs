@@ -179,9 +179,9 @@ impl Daemon {
         }
     }
 
-    /// Makes it read its configuration.
-    pub(crate) fn hang_up(&self) {
-        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGHUP).unwrap();
+    /// Sends a signal that does not end it.
+    pub(crate) fn nudge(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
     pub(crate) fn signal(&mut self, signal: Signal) -> ExitStatus {

@@ -250,6 +250,34 @@ fn of_connections_beyond_the_bound_the_oldest_idle_one_is_forgotten() {
     }
     let counters = world.plane.controller().counters();
     assert_eq!((world.plane.controller().connections(), counters.forgotten), (2, 3));
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(3));
+    for (port, forgotten) in [(4004, 3), (4003, 3), (4000, 3)] {
+        world.data(port);
+        world.wait(ms(3));
+        assert_eq!(world.plane.controller().counters().forgotten, forgotten, "{port}");
+    }
+    let counters = world.plane.controller().counters();
+    assert_eq!((counters.held, counters.refused), (2, 1), "those that hold something stay");
+}
+
+#[test]
+fn a_segment_of_a_known_connection_makes_no_other_one_forgotten() {
+    let mut config = config(Policy::Spurious, paced());
+    config.limits.connections = 2;
+    let mut world = World::with_station(config, ms(1));
+    for port in [4000, 4001] {
+        world.segment(port, Segment { flags: Flags::SYN, ..Segment::EMPTY });
+        world.wait(ms(3));
+    }
+    world.tell(0, 1, What::Disassociated);
+    world.wait(ms(3));
+    for (port, held, forgotten) in [(4001, 1, 0), (4002, 2, 1)] {
+        world.data(port);
+        world.wait(ms(3));
+        let counters = world.plane.controller().counters();
+        assert_eq!((counters.held, counters.forgotten), (held, forgotten), "{port}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A line of the log: the mode comes first, whatever is said, so that nobody takes an observer's word for a deed.
+//! A line of the log. The mode comes first, so that nobody takes what an observer would do for what was done.
 
 use std::fmt;
 use std::sync::Arc;

@@ -50,7 +50,7 @@ impl Writer {
     pub(super) fn flush_for_a_while(&self) {
         let (done, wait) = sync_channel(1);
         if self.to.try_send(Message::Flush(done)).is_ok() {
-            // Nobody reads: then nobody misses it.
+            // After that the rest is lost: nobody reads.
             let _ = wait.recv_timeout(FAREWELL);
         }
     }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_read_stops_nobody_and_hears_what_he_missed() {
+    fn a_reader_that_stops_blocks_nothing_and_is_told_how_much_it_missed() {
         let reader = Reader::default();
         let mut writer = Writer::new(reader.clone(), |count| format!("{count} left out\n"));
         for line in 0..MOST_LINES + 100 {

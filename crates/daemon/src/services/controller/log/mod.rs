@@ -18,7 +18,7 @@ pub(super) fn record(record: &Record, settings: &Settings) {
         Record::SwitchUnknown { datapath_id } => {
             warn!(switch = id(*datapath_id), "switch unknown: no access point is reached by it");
         }
-        // One that never said what it was is a connection, of which the adapter tells.
+        // Its datapath id was never known: the adapter logs the connection.
         Record::SwitchGone { datapath_id: None, why } => debug!(why, "connection gone"),
         Record::SwitchGone { datapath_id, why } => {
             info!(switch = datapath_id.map(id), why, "switch gone");
@@ -72,7 +72,7 @@ pub(super) fn record(record: &Record, settings: &Settings) {
     }
 }
 
-/// A switch that speaks another version, said once for each peer.
+/// A switch that speaks another version, logged once for each peer.
 pub(super) fn wrong_version(peer: IpAddr, version: u8) {
     let speaks = match version {
         1..=6 => format!("OpenFlow 1.{}", version - 1),

@@ -30,7 +30,7 @@ use super::conversation::Input;
 use line::{Line, VERSION};
 pub use replay::Difference;
 
-/// How long a recording may get, if nobody says otherwise: some three million messages, and nobody's disk.
+/// How long a recording may get, if nobody says otherwise: some three million messages, and no full disk.
 pub const MOST: Bytes = Bytes(1_000_000_000);
 
 /// Writes a recording.

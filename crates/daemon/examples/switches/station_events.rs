@@ -13,12 +13,12 @@ use crate::traffic::address;
 const BATCH: usize = 100;
 
 /// The association socket.
-pub(crate) struct News {
+pub(crate) struct StationEvents {
     stream: UnixStream,
     answers: BufReader<UnixStream>,
 }
 
-impl News {
+impl StationEvents {
     pub(crate) fn connect(path: &Path) -> Result<Self, Box<dyn Error>> {
         let stream = UnixStream::connect(path)?;
         let answers = BufReader::new(stream.try_clone()?);
