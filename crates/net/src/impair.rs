@@ -119,6 +119,7 @@ impl<H: Copy> Impairments<H> {
         Some(self.deliver(late.due, late.handle, late.corrupted, counters))
     }
 
+    #[inline]
     fn deliver(&mut self, due: Instant, handle: H, corrupted: bool, counters: &mut Counters) -> Exit<H> {
         if let Some((p, stream)) = &mut self.duplicate
             && stream.chance(*p)

@@ -208,13 +208,17 @@ impl<H: Copy> Link<H> {
         if now < self.next {
             return None;
         }
-        self.pull(now);
-        let exit = self.decided(now).or_else(|| self.pass_one(now));
-        self.next = self.next_exit();
+        if self.rest.queued.is_some() {
+            return self.poll_queued(now);
+        }
+        let exit = self.pass_one(now);
+        self.next = self.next_on_the_way();
         exit
     }
 
     /// What has come to the end of the line, or was held back there.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a part of the loop over what comes out of a link with losses")]
     fn pass_one(&mut self, now: Instant) -> Option<Exit<H>> {
         loop {
             let turn = self.fifo.next_arrival();
@@ -242,11 +246,16 @@ impl<H: Copy> Link<H> {
         }
     }
 
-    fn next_exit(&self) -> Instant {
+    /// When something comes out next, whatever waits.
+    #[inline]
+    fn next_on_the_way(&self) -> Instant {
         let late = self.rest.impairments.as_ref().and_then(|impairments| impairments.next_due());
-        let queued = self.rest.queued.as_ref().map(|queued| queued.next(&self.line));
-        let others = late.into_iter().chain(queued);
-        others.fold(self.fifo.next_arrival(), Instant::min)
+        late.map_or(Instant::MAX, |due| due).min(self.fifo.next_arrival())
+    }
+
+    fn next_exit(&self) -> Instant {
+        let queued = self.rest.queued.as_ref().map_or(Instant::MAX, |queued| queued.next(&self.line));
+        queued.min(self.next_on_the_way())
     }
 
     /// The packet in front of the others, for a driver that wants to get things ready. It may yet be lost, or be overtaken.

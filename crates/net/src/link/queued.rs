@@ -91,8 +91,17 @@ impl<H: Copy> Link<H> {
         self.enter(since, packet.handle, clamp(packet.size), packet.has_payload);
     }
 
+    /// [`Link::poll`]: what the discipline has decided comes before what arrives.
+    #[inline(never)]
+    pub(super) fn poll_queued(&mut self, now: Instant) -> Option<Exit<H>> {
+        self.pull(now);
+        let exit = self.decided(now).or_else(|| self.pass_one(now));
+        self.next = self.next_exit();
+        exit
+    }
+
     /// What the discipline has decided by `now`, one by one, before what arrived later.
-    pub(super) fn decided(&mut self, now: Instant) -> Option<Exit<H>> {
+    fn decided(&mut self, now: Instant) -> Option<Exit<H>> {
         let arrival = self.fifo.next_arrival();
         let Rest { queued: Some(queued), impairments, .. } = &mut *self.rest else { return None };
         let late = impairments.as_ref().and_then(|impairments| impairments.next_due());

@@ -125,6 +125,7 @@ impl<H: Handle> Medium<H> {
     ///
     /// # Errors
     /// Why it is not accepted: the queue of the lane refuses it, or there is no such lane.
+    #[inline]
     pub fn enqueue(&mut self, now: Instant, lane: LaneId, packet: PacketMeta<H>) -> Result<(), Cause> {
         let sending = self.sending(lane);
         let Some(Station { queue, .. }) = self.stations.get_mut(lane) else { return Err(Cause::QueueFull) };
@@ -155,19 +156,24 @@ impl<H: Handle> Medium<H> {
     }
 
     /// When [`Medium::poll`] is due.
+    #[inline]
     pub fn deadline(&self) -> Option<Instant> {
-        let told = self.decided.front().map(|&(at, _)| at);
-        let done = self.on_air.as_ref().map_or_else(|| self.ready(), |on_air| Some(on_air.until));
-        told.into_iter().chain(done).min()
+        if let Some(&(at, _)) = self.decided.front() {
+            return Some(at);
+        }
+        self.on_air.as_ref().map_or_else(|| self.ready(), |on_air| Some(on_air.until))
     }
 
     /// When the discipline of a lane gives a packet, where all that have some give none.
     fn ready(&self) -> Option<Instant> {
-        let waiting = || self.stations.iter().filter_map(|station| station.queue.deadline()).min();
-        if self.turns.is_empty() { None } else { waiting() }
+        if self.turns.is_empty() {
+            return None;
+        }
+        self.stations.iter().filter_map(|station| station.queue.deadline()).min()
     }
 
     /// What has become of a packet by `now`, one by one.
+    #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Event<H>> {
         if self.decided.front().is_some_and(|&(at, _)| at <= now) {
             return self.decided.pop_front().map(|(_, event)| event);
@@ -175,6 +181,9 @@ impl<H: Handle> Medium<H> {
         if let Some(OnAir { until, served, .. }) = self.on_air.take_if(|on_air| on_air.until <= now) {
             self.begin(until);
             return Some(Event::Served(served));
+        }
+        if self.on_air.is_some() || self.turns.is_empty() {
+            return None;
         }
         self.begin(now);
         self.decided.pop_front().map(|(_, event)| event)
