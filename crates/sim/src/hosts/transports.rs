@@ -135,7 +135,7 @@ impl Network {
         };
         let Some(id) = self.hosts.transports.ports.connection((dst, src)) else { return false };
         self.hosts.transports.ends[id.index()].machine.on_datagram(now, &datagram.data);
-        self.books.packets += 1;
+        self.books.count_arrival();
         self.packets.free(handle);
         self.pump_transport(now, id);
         self.arm_transport(id);

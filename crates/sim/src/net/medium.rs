@@ -4,7 +4,7 @@ use handfast_core::{Dbm, Instant};
 use handfast_net::{Cause, Occupancy};
 use handfast_plan::Shared;
 use handfast_plan::topology::{ChannelId, channel};
-use handfast_radio::airtime::{LaneId, Medium};
+use handfast_radio::airtime::{LaneId, Medium, Served};
 use handfast_scenario::{LinkId, Scenario};
 
 use crate::engine::queue::Timer;
@@ -22,6 +22,13 @@ pub(crate) struct Air {
 impl Air {
     pub(crate) fn new(shared: Shared<Passing>, timer: Timer) -> Self {
         Self { medium: shared.medium, channels: shared.channels, timer }
+    }
+
+    /// The next frame that has been served by `now`, and the channel that it goes on by.
+    fn poll(&mut self, now: Instant) -> Option<(Served<Passing>, ChannelId)> {
+        let served = self.medium.poll(now)?;
+        let id = self.channels[served.lane];
+        Some((served, id))
     }
 
     /// Its lanes' channels.
@@ -53,12 +60,13 @@ impl Network {
     /// Hands a packet to the medium of a channel.
     #[inline(never)]
     pub(crate) fn contend(&mut self, now: Instant, id: ChannelId, passing: Passing) {
-        let channel = &self.channels[id];
+        let channel = &self.links[id];
         if channel.link.is_gone() {
             return self.fail(now, id, passing.handle, Cause::Outage);
         }
-        let (air, lane) =
-            (&mut self.airs[usize::from(channel.on_air.medium)], LaneId::from(channel.on_air.lane));
+        let OnAir { medium, lane } = channel.on_air;
+        let Some(air) = self.links.air_mut(medium) else { return self.propagate(now, id, passing) };
+        let lane = LaneId::from(lane);
         if air.medium.enqueue(now, lane, passing, passing.size()).is_err() {
             return self.fail(now, id, passing.handle, Cause::QueueFull);
         }
@@ -67,9 +75,8 @@ impl Network {
 
     /// A frame has been acknowledged or given up.
     #[cold]
-    pub(crate) fn wake_air(&mut self, now: Instant, medium: usize) {
-        while let Some(served) = self.airs[medium].medium.poll(now) {
-            let id = self.airs[medium].channels[served.lane];
+    pub(crate) fn wake_air(&mut self, now: Instant, medium: u16) {
+        while let Some((served, id)) = self.links.air_mut(medium).and_then(|air| air.poll(now)) {
             let passing = served.handle;
             if !served.delivered {
                 self.lose(passing.handle);
@@ -80,7 +87,7 @@ impl Network {
             }
             self.propagate(now, id, passing);
         }
-        let air = &mut self.airs[medium];
+        let Some(air) = self.links.air_mut(medium) else { return };
         let deadline = air.medium.deadline();
         assert_later(now, deadline.unwrap_or(Instant::MAX), "a medium");
         self.queue.settle(&mut air.timer, deadline);
@@ -89,11 +96,9 @@ impl Network {
     /// A link has gone down, on the air or not: what waits there for the medium is lost.
     pub(crate) fn clear_air(&mut self, now: Instant, link: LinkId) {
         for id in [0, 1].map(|end| channel(link, end)) {
-            let at = self.channels[id].on_air;
-            if !at.is_somewhere() {
-                continue;
-            }
-            let lost: Vec<Passing> = self.airs[usize::from(at.medium)].medium.clear(at.lane.into()).collect();
+            let at = self.links[id].on_air;
+            let Some(air) = self.links.air_mut(at.medium) else { continue };
+            let lost: Vec<Passing> = air.medium.clear(at.lane.into()).collect();
             for passing in lost {
                 self.fail(now, id, passing.handle, Cause::Outage);
             }
@@ -104,8 +109,8 @@ impl Network {
     pub(crate) fn adapt_air(&mut self, scenario: &Scenario, link: LinkId, level: Dbm) {
         let Some(said) = scenario.on_air.get(&link) else { return };
         for end in [0, 1] {
-            let at = self.channels[channel(link, end)].on_air;
-            let Some(air) = self.airs.get_mut(usize::from(at.medium)) else { continue };
+            let at = self.links[channel(link, end)].on_air;
+            let Some(air) = self.links.air_mut(at.medium) else { continue };
             let Some(current) = air.medium.rate(at.lane.into()) else { continue };
             let rate = if said.follows[end] { said.rates.at(level) } else { current };
             air.medium.adapt(at.lane.into(), rate, said.attempt(rate, Some(level)));
@@ -114,11 +119,11 @@ impl Network {
 
     /// What a channel's queue holds.
     pub(crate) fn occupancy(&mut self, now: Instant, id: ChannelId) -> Occupancy {
-        let channel = &mut self.channels[id];
-        match self.airs.get(usize::from(channel.on_air.medium)) {
-            None => channel.link.queue(now),
+        let OnAir { medium, lane } = self.links[id].on_air;
+        match self.links.air(medium) {
+            None => self.links[id].link.queue(now),
             Some(air) => {
-                let (packets, bytes) = air.medium.held(channel.on_air.lane.into());
+                let (packets, bytes) = air.medium.held(lane.into());
                 Occupancy { packets, bytes }
             }
         }

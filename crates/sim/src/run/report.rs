@@ -19,8 +19,8 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
     let run = RunFacts {
         backend: "sim",
         valid: true,
-        packets: Some(network.books.packets),
-        packet_hops: Some(network.books.packet_hops),
+        packets: Some(network.books.packets()),
+        packet_hops: Some(network.books.hops()),
         controller: network.control.as_deref().map(Control::counters),
         environment: None,
     };
@@ -50,9 +50,7 @@ fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
         spurious_timeouts: count(|counters| counters.spurious_timeouts),
         fast_retransmits: count(|counters| counters.fast_retransmits),
         data_segments_sent: count(|counters| counters.data_segments_sent),
-        lost_segments: Some(
-            connections.of_flow(id).iter().map(|pair| network.books.lost.of(pair.sender)).sum(),
-        ),
+        lost_segments: Some(connections.of_flow(id).iter().map(|pair| network.books.lost(pair.sender)).sum()),
         cwnd_mean_pkt: window.and_then(|window| window.mean(over)).map(packets),
         cwnd_min_pkt: window.map(|window| packets(window.min() as f64)),
         srtt: sender.endpoint().and_then(|endpoint| srtt(endpoint, end)),

@@ -81,24 +81,24 @@ impl Network {
     /// where packets go, depends on when.
     pub(crate) fn find_ways(&mut self, paths: &Paths, timeline: &Timeline, end: Instant) {
         self.end = end;
-        let seen = self.looks_closer || !self.taps.is_empty() || !self.helper_of.is_empty();
+        let seen = self.inspection.sees_packets() || !self.helper_of.is_empty();
         let commanded = self.control.is_some() || self.notifiers.is_some();
         if seen || commanded || timeline.outages.iter().any(|outage| outage.station.is_some()) {
             return;
         }
-        let changing = changing(timeline, self.channels.len());
-        let still = |id: ChannelId| !changing[id] && !self.channels[id].on_air.is_somewhere();
-        let mut leads = vec![false; self.channels.len()];
-        for id in leading(paths, self.channels.len(), still) {
+        let changing = changing(timeline, self.links.len());
+        let still = |id: ChannelId| !changing[id] && !self.links[id].on_air.is_somewhere();
+        let mut leads = vec![false; self.links.len()];
+        for id in leading(paths, self.links.len(), still) {
             leads[id] = true;
         }
-        let mut ways = large_vec(self.channels.len());
+        let mut ways = large_vec(self.links.len());
         ways.extend(
-            (0..self.channels.len())
-                .map(|id| if still(id) { Way::of(&self.channels[id], leads[id]) } else { Way::Closed }),
+            (0..self.links.len())
+                .map(|id| if still(id) { Way::of(&self.links[id], leads[id]) } else { Way::Closed }),
         );
         if ways.iter().any(Way::is_open) {
-            self.ways = ways;
+            self.links.open_ways(ways);
         }
     }
 }
@@ -155,7 +155,7 @@ mod tests {
         let mut network =
             build::network(&scenario, scheme, topology, &layout, options, &Plugins::new()).unwrap();
         network.find_ways(&paths, &timeline, Instant::ZERO + scenario.duration);
-        (0..network.channels.len()).filter(|&id| network.ways.get(id).is_some_and(&such)).collect()
+        (0..network.links.len()).filter(|&id| network.links.way(id).is_some_and(&such)).collect()
     }
 
     #[test]
