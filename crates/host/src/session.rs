@@ -206,3 +206,115 @@ pub fn close_after_peer(now: Instant, endpoint: &mut Endpoint) -> Next {
     }
     next
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::App;
+    use handfast_core::{Bytes, Duration, SeqNum};
+    use handfast_tcp::Config;
+    use std::sync::Arc;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    /// A sender and the peer of its connection.
+    struct World {
+        sending: Sending,
+        sender: Endpoint,
+        peer: Endpoint,
+    }
+
+    impl World {
+        fn new(app: App) -> Self {
+            let sending = Sending::new(7, Source::new(app, at(0), None));
+            let (sender, peer) = Self::connection();
+            Self { sending, sender, peer }
+        }
+
+        fn connection() -> (Endpoint, Endpoint) {
+            let config = Arc::new(Config { user_timeout: Some(Duration::from_secs(3)), ..Config::default() });
+            let sender = Endpoint::connect(Arc::clone(&config), 5001, 80, SeqNum(1), at(0));
+            (sender, Endpoint::listen(config, 80, SeqNum(2)))
+        }
+
+        /// Carries segments to and fro until nothing moves, those of the sender only as far as `deliver` says.
+        fn run(&mut self, now: Instant, deliver: bool) -> Next {
+            let limit = Bytes(u64::MAX);
+            let mut next = Next::Wait;
+            for _ in 0..100 {
+                self.sending.fill(now, &mut self.sender);
+                while let Some(segment) = self.sender.poll_transmit(now, limit) {
+                    if deliver {
+                        self.peer.on_segment(now, &segment);
+                    }
+                }
+                while let Some(segment) = self.peer.poll_transmit(now, limit) {
+                    self.sender.on_segment(now, &segment);
+                }
+                close_after_peer(now, &mut self.peer);
+                if let last @ (Next::Send | Next::Reconnect) = self.sending.take_stock(now, &mut self.sender)
+                {
+                    next = last;
+                }
+            }
+            next
+        }
+
+        fn read(&mut self) -> Vec<(u64, u64)> {
+            let pieces = std::iter::from_fn(|| self.peer.read(usize::MAX));
+            let piece = |payload: Payload| match payload {
+                Payload::Synthetic { stream: 7, offset, len } => (offset, offset + u64::from(len)),
+                other => panic!("{other:?}"),
+            };
+            pieces.map(piece).collect()
+        }
+    }
+
+    #[test]
+    fn a_transfer_is_done_when_its_fin_is_acknowledged() {
+        let mut world = World::new(App::Transfer(Bytes(3000)));
+        assert_eq!(world.run(at(5), false), Next::Wait);
+        assert_eq!((world.sending.ending(), world.sending.window().is_some()), (None, false));
+        let (sender, peer) = World::connection();
+        (world.sender, world.peer) = (sender, peer);
+        world.sending.go_on(&world.sender, at(5));
+        world.run(at(6), true);
+        assert_eq!(world.sending.ending(), Some(Ending::Done(at(6))));
+        assert_eq!(world.read(), [(0, 3000)]);
+    }
+
+    #[test]
+    fn a_new_connection_goes_on_with_what_was_not_acknowledged() {
+        let app = App::Bulk.reconnecting(Duration::from_secs(1)).unwrap();
+        let mut world = World::new(app);
+        world.run(at(1), true);
+        let before = world.sending.sample(&world.sender, at(1), 0).acknowledged.unwrap();
+        assert_eq!(world.read(), [(0, before)]);
+        // Nothing arrives any more.
+        world.run(at(2), false);
+        let mut next = Next::Wait;
+        while next != Next::Reconnect {
+            let due = world.sender.deadline().expect("it waits for an acknowledgement");
+            world.sender.on_timer(due);
+            next = world.run(due, false);
+        }
+        assert_eq!(world.sending.ending().map(Ending::name), Some("user-timeout"));
+        assert_eq!(world.sending.go_on(&world.sender, at(9)), before);
+        assert_eq!(world.sending.ending(), None);
+        (world.sender, world.peer) = World::connection();
+        world.run(at(10), true);
+        assert_eq!(world.read().first().map(|piece| piece.0), Some(before));
+        assert!(world.sending.sample(&world.sender, at(10), 0).acknowledged.unwrap() > before);
+    }
+
+    #[test]
+    fn an_application_that_does_not_reconnect_ends_with_its_connection() {
+        let mut world = World::new(App::Bulk);
+        world.run(at(1), true);
+        world.sender.abort();
+        assert_eq!(world.run(at(2), true), Next::Wait);
+        assert_eq!(world.sending.ending().map(Ending::name), Some("aborted"));
+    }
+}

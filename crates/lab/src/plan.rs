@@ -326,7 +326,9 @@ fn forwarding(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Forwa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use handfast_core::{Bytes, Duration};
     use handfast_plan::testing::{self, Net};
+    use handfast_scenario::App;
 
     fn linux() -> Scheme {
         testing::scheme("linux")
@@ -390,6 +392,15 @@ mod tests {
         assert_eq!([plan.nodes[0].kernel, plan.nodes[1].kernel], [false, true]);
         let error = Plan::new(&scenario, &testing::scheme("sack")).unwrap_err();
         assert!(error.contains("receiver") && error.contains("`sack`"), "{error}");
+        for (app, what) in [
+            (App::Bulk.reconnecting(Duration::from_secs(1)).unwrap(), "`0-1` reconnects"),
+            (App::Datagrams { size: Bytes(160), interval: Duration::from_secs(1) }, "`0-1` sends datagrams"),
+        ] {
+            let mut scenario = scenario.clone();
+            scenario.flows[0].app = app;
+            let error = Plan::new(&scenario, &linux()).unwrap_err();
+            assert!(error.contains(what) && error.contains("the simulator can"), "{error}");
+        }
         let both = Net::new("hh").link(0, 1).bulk(0, 1).bulk(1, 0).build();
         let error = Plan::new(&both, &ours).unwrap_err();
         assert!(error.contains("sends and receives"), "{error}");

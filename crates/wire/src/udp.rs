@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, BytesMut};
 
 use crate::checksum::pseudo_header;
 use crate::{Body, Packet, Payload};
@@ -15,24 +15,24 @@ pub const HEADER_LEN: usize = 8;
 /// A UDP datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// The sender's port.
+    /// Source port.
     pub src_port: u16,
-    /// The receiver's port.
+    /// Destination port.
     pub dst_port: u16,
     /// What it carries.
-    pub data: Bytes,
+    pub payload: Payload,
 }
 
 impl Datagram {
     /// The body of the IP packet that carries it between these addresses.
     pub fn body(&self, src: IpAddr, dst: IpAddr) -> Body {
-        let len = HEADER_LEN + self.data.len();
+        let len = HEADER_LEN + self.payload.len();
         let mut out = BytesMut::with_capacity(len);
         out.put_u16(self.src_port);
         out.put_u16(self.dst_port);
         out.put_u16(len as u16);
         out.put_u16(0);
-        out.put_slice(&self.data);
+        out.put_slice(&self.payload.to_bytes());
         let sum = pseudo_header(src, dst, PROTOCOL, len).add(&out).checksum();
         // RFC 768: a checksum of zero is sent as all ones; zero says that there is none.
         out[6..8].copy_from_slice(&if sum == 0 { 0xffff } else { sum }.to_be_bytes());
@@ -54,7 +54,7 @@ impl Datagram {
         if has_checksum && sum.fold() != 0xffff {
             return None;
         }
-        Some(Self { src_port, dst_port, data: bytes.slice(HEADER_LEN..len) })
+        Some(Self { src_port, dst_port, payload: Payload::Bytes(bytes.slice(HEADER_LEN..len)) })
     }
 }
 
@@ -62,6 +62,7 @@ impl Datagram {
 mod tests {
     use super::*;
     use crate::tcp::Segment;
+    use bytes::Bytes;
 
     fn packet(datagram: &Datagram) -> Packet {
         let [src, dst] = ["10.0.0.1", "10.0.0.2"].map(|ip| ip.parse().unwrap());
@@ -69,7 +70,7 @@ mod tests {
     }
 
     fn datagram() -> Datagram {
-        Datagram { src_port: 5001, dst_port: 53, data: Bytes::from_static(b"odd") }
+        Datagram { src_port: 5001, dst_port: 53, payload: Payload::Bytes(Bytes::from_static(b"odd")) }
     }
 
     fn octets(packet: &Packet) -> Vec<u8> {

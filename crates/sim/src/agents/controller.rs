@@ -178,7 +178,7 @@ impl Network {
     pub(crate) fn count_air(&mut self, now: Instant, scenario: &Scenario, link: LinkId, comes: bool) {
         let (Some(control), Some((station, ap))) = (&mut self.control, scenario.radio(link)) else { return };
         let end = usize::from(scenario.links[link].between[0] != ap);
-        let delivered = self.channels[channel(link, end)].link.counters().delivered;
+        let delivered = self.links[channel(link, end)].link.counters().delivered;
         if comes {
             control.came(station, delivered);
             return;

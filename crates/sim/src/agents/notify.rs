@@ -135,7 +135,7 @@ impl Network {
     }
 
     fn access(&self, down: Downlink) -> AccessLink {
-        let link = &self.channels[down.channel].link;
+        let link = &self.links[down.channel].link;
         AccessLink { rate: down.air.unwrap_or(link.rate()), delay: link.delay() }
     }
 

@@ -103,7 +103,7 @@ impl Network {
     /// A connection has taken its segment in, and answers.
     #[inline]
     fn delivered(&mut self, now: Instant, id: ConnectionId, handle: Handle) {
-        self.books.packets += 1;
+        self.books.count_arrival();
         self.packets.free(handle);
         self.answer(now, id);
     }
@@ -134,7 +134,7 @@ impl Network {
     /// A segment of one of the node's own endpoints.
     #[inline]
     fn originate(&mut self, now: Instant, id: ConnectionId, segment: Segment) {
-        if self.looks_closer {
+        if self.inspection.looks_closer() {
             return self.originate_closer(now, id, segment);
         }
         let passing = self.admit_own(id, segment);

@@ -52,7 +52,7 @@ impl Network {
         let opens = now + again.after;
         let Pair { sender, receiver } = self.hosts.connections.next();
         let [key, peer_key] = [sender, receiver].map(|id| self.queue.add_connection(id));
-        self.books.lost.add_connections(2);
+        self.books.add_connections(2);
         let place = (Local { socket, ..local }, remote);
         let sender = Connection::sender(key, place, sending, opens, sender_tcp, first);
         let place = (there, Remote { goal: home, socket });

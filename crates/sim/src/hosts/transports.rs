@@ -7,9 +7,9 @@ use handfast_core::Instant;
 use handfast_host::ports::Ports;
 use handfast_host::transport::Transport;
 use handfast_scenario::{FlowId, NodeId};
-use handfast_wire::Packet;
 use handfast_wire::tcp::Segment;
 use handfast_wire::udp::Datagram;
+use handfast_wire::{Packet, Payload};
 
 use crate::engine::entry::{Machine, Rank};
 use crate::engine::queue::Timer;
@@ -134,8 +134,8 @@ impl Network {
             return false;
         };
         let Some(id) = self.hosts.transports.ports.connection((dst, src)) else { return false };
-        self.hosts.transports.ends[id.index()].machine.on_datagram(now, &datagram.data);
-        self.books.packets += 1;
+        self.hosts.transports.ends[id.index()].machine.on_datagram(now, &datagram.payload.to_bytes());
+        self.books.count_arrival();
         self.packets.free(handle);
         self.pump_transport(now, id);
         self.arm_transport(id);
@@ -161,7 +161,8 @@ impl Network {
 
     fn datagram(&self, local: SocketAddress, remote: SocketAddress, data: Bytes) -> Packet {
         let [src, dst] = [local, remote].map(|socket| self.addresses.ip(socket.address));
-        let datagram = Datagram { src_port: local.port, dst_port: remote.port, data };
+        let datagram =
+            Datagram { src_port: local.port, dst_port: remote.port, payload: Payload::Bytes(data) };
         Packet { body: datagram.body(src, dst), ..Packet::tcp(src, dst, Segment::EMPTY) }
     }
 }

@@ -17,11 +17,11 @@ use crate::net::packets::{Handle, Passing};
 impl Network {
     #[inline]
     pub(crate) fn wake_link(&mut self, now: Instant, id: ChannelId, entry: Entry) {
-        self.queue.pop_link(&mut self.channels[id].timer, entry);
+        self.queue.pop_link(&mut self.links[id].timer, entry);
         let (next, flight) = self.queue.next();
         self.get_next_ready(next, flight);
         self.empty_channel(now, id);
-        let channel = &mut self.channels[id];
+        let channel = &mut self.links[id];
         let next = channel.link.next();
         assert_later(now, next, "a link");
         // What came out may have led to something new on this very link.
@@ -37,7 +37,7 @@ impl Network {
     /// Takes from a channel what has come out, and enters its deadline anew: after something was done to the link.
     pub(crate) fn wake_channel(&mut self, now: Instant, id: ChannelId) {
         self.empty_channel(now, id);
-        let channel = &mut self.channels[id];
+        let channel = &mut self.links[id];
         assert_later(now, channel.link.next(), "a link");
         self.queue.settle(&mut channel.timer, channel.link.deadline());
     }
@@ -46,7 +46,7 @@ impl Network {
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     fn empty_channel(&mut self, now: Instant, id: ChannelId) {
         loop {
-            let link = &mut self.channels[id].link;
+            let link = &mut self.links[id].link;
             if link.next() > now {
                 return;
             }
@@ -61,7 +61,7 @@ impl Network {
     /// What has come out of a link with impairments, a queue discipline or after an outage; [`None`]: nothing that arrives.
     #[inline(never)]
     fn poll_unusual(&mut self, now: Instant, id: ChannelId) -> Option<Passing> {
-        let (passing, corrupted) = match self.channels[id].link.poll(now)? {
+        let (passing, corrupted) = match self.links[id].link.poll(now)? {
             Exit::Delivered { handle, corrupted } => (handle, corrupted),
             Exit::Duplicated { handle, corrupted } => (self.packets.duplicate(handle.handle), corrupted),
             Exit::Marked { handle } => {
@@ -95,12 +95,12 @@ impl Network {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     fn arrive(&mut self, now: Instant, id: ChannelId, mut passing: Passing) {
-        self.books.packet_hops += 1;
-        let node = self.channels[id].to as usize;
-        if self.looks_closer {
+        self.books.count_hop();
+        let node = self.links[id].to as usize;
+        if self.inspection.looks_closer() {
             passing = self.look_closer(now, node, passing);
         }
-        if !self.taps.is_empty() {
+        if self.inspection.records() {
             self.record_arrival(now, node, id, passing.handle);
         }
         self.show(now, node, id, passing);
@@ -127,20 +127,20 @@ impl Network {
     #[cold]
     fn record_arrival(&mut self, now: Instant, node: NodeId, id: ChannelId, handle: Handle) {
         let packet = self.packet(handle);
-        self.taps.record(now, node, self.topology.arrival_port(id), &packet);
+        self.inspection.taps().record(now, node, self.topology.arrival_port(id), &packet);
     }
 
     #[cold]
     fn record_departure(&mut self, now: Instant, id: ChannelId, handle: Handle) {
         let (node, port) = self.topology.departure(id);
         let packet = self.packet(handle);
-        self.taps.record(now, node, port, &packet);
+        self.inspection.taps().record(now, node, port, &packet);
     }
 
     #[cold]
     fn look_closer(&mut self, now: Instant, node: NodeId, passing: Passing) -> Passing {
-        let passing = if self.verify_wire { self.rewire(passing) } else { passing };
-        if self.quick_start.is_some() { self.show_router(now, node, passing) } else { passing }
+        let passing = if self.inspection.verifies_wire() { self.rewire(passing) } else { passing };
+        self.show_router(now, node, passing)
     }
 
     fn rewire(&mut self, passing: Passing) -> Passing {
@@ -172,7 +172,7 @@ impl Network {
     #[cold]
     pub(crate) fn stray(&mut self, now: Instant, node: NodeId, passing: Passing) {
         let mut last = self.topology.ports(node).iter().filter(|port| port.neighbour == passing.goal.node);
-        match last.find(|port| !self.channels[port.out as usize].link.is_gone()).map(|port| port.out) {
+        match last.find(|port| !self.links[port.out as usize].link.is_gone()).map(|port| port.out) {
             Some(channel) => self.transmit(now, channel as usize, passing),
             None => self.end(now, node, passing),
         }
@@ -182,13 +182,13 @@ impl Network {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     pub(crate) fn transmit(&mut self, now: Instant, id: ChannelId, passing: Passing) {
-        if self.ways.get(id).is_some_and(Way::is_open) {
+        if self.links.way(id).is_some_and(Way::is_open) {
             return self.fly(now, id, passing);
         }
-        if !self.taps.is_empty() {
+        if self.inspection.records() {
             self.record_departure(now, id, passing.handle);
         }
-        if self.channels[id].on_air.is_somewhere() {
+        if self.links[id].on_air.is_somewhere() {
             return self.contend(now, id, passing);
         }
         self.propagate(now, id, passing);
@@ -198,7 +198,7 @@ impl Network {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     pub(crate) fn propagate(&mut self, now: Instant, id: ChannelId, passing: Passing) {
-        let channel = &mut self.channels[id];
+        let channel = &mut self.links[id];
         let was_idle = channel.link.next() == Instant::MAX;
         let class = || self.packets.class(passing.handle);
         let accepted =

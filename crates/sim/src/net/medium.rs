@@ -25,6 +25,18 @@ impl Air {
         Self { medium: shared.medium, channels: shared.channels, timer }
     }
 
+    /// What has happened by `now`, and the channel that the packet goes on by.
+    fn poll(&mut self, now: Instant) -> Option<(Event<Passing>, ChannelId)> {
+        let event = self.medium.poll(now)?;
+        let lane = match &event {
+            Event::Served(served) => served.lane,
+            Event::Dropped { lane, .. } => *lane,
+            // It stays where it is.
+            Event::Marked(_) => 0,
+        };
+        Some((event, self.channels[lane]))
+    }
+
     /// Its lanes' channels.
     pub(crate) fn channels(&self) -> &[ChannelId] {
         &self.channels
@@ -54,16 +66,16 @@ impl Network {
     /// Hands a packet to the medium of a channel.
     #[inline(never)]
     pub(crate) fn contend(&mut self, now: Instant, id: ChannelId, passing: Passing) {
-        let channel = &self.channels[id];
+        let channel = &self.links[id];
         if channel.link.is_gone() {
             return self.fail(now, id, passing.handle, Cause::Outage);
         }
-        let (air, lane) =
-            (&mut self.airs[usize::from(channel.on_air.medium)], LaneId::from(channel.on_air.lane));
+        let OnAir { medium, lane } = channel.on_air;
         let Class { flow, ecn } = self.packets.class(passing.handle);
         let (size, has_payload) = (passing.size(), passing.has_payload());
         let packet = PacketMeta { handle: passing, size, flow, ecn, has_payload, enqueued_at: now };
-        if let Err(cause) = air.medium.enqueue(now, lane, packet) {
+        let Some(air) = self.links.air_mut(medium) else { return self.propagate(now, id, passing) };
+        if let Err(cause) = air.medium.enqueue(now, LaneId::from(lane), packet) {
             return self.fail(now, id, passing.handle, cause);
         }
         self.queue.arm(&mut air.timer, air.medium.deadline());
@@ -71,17 +83,15 @@ impl Network {
 
     /// A frame has been acknowledged or given up, or the discipline of a queue has decided about a packet.
     #[cold]
-    pub(crate) fn wake_air(&mut self, now: Instant, medium: usize) {
-        while let Some(event) = self.airs[medium].medium.poll(now) {
+    pub(crate) fn wake_air(&mut self, now: Instant, medium: u16) {
+        while let Some((event, id)) = self.links.air_mut(medium).and_then(|air| air.poll(now)) {
             match event {
-                Event::Served(served) => self.served(now, self.airs[medium].channels[served.lane], served),
+                Event::Served(served) => self.served(now, id, served),
                 Event::Marked(passing) => self.packets.mark(passing.handle),
-                Event::Dropped { lane, handle } => {
-                    self.fail(now, self.airs[medium].channels[lane], handle.handle, Cause::Aqm);
-                }
+                Event::Dropped { handle, .. } => self.fail(now, id, handle.handle, Cause::Aqm),
             }
         }
-        let air = &mut self.airs[medium];
+        let Some(air) = self.links.air_mut(medium) else { return };
         let deadline = air.medium.deadline();
         assert_later(now, deadline.unwrap_or(Instant::MAX), "a medium");
         self.queue.settle(&mut air.timer, deadline);
@@ -103,11 +113,9 @@ impl Network {
     /// A link has gone down, on the air or not: what waits there for the medium is lost.
     pub(crate) fn clear_air(&mut self, now: Instant, link: LinkId) {
         for id in [0, 1].map(|end| channel(link, end)) {
-            let at = self.channels[id].on_air;
-            if !at.is_somewhere() {
-                continue;
-            }
-            let lost = self.airs[usize::from(at.medium)].medium.clear(at.lane.into());
+            let at = self.links[id].on_air;
+            let Some(air) = self.links.air_mut(at.medium) else { continue };
+            let lost = air.medium.clear(at.lane.into());
             for passing in lost {
                 self.fail(now, id, passing.handle, Cause::Outage);
             }
@@ -118,8 +126,8 @@ impl Network {
     pub(crate) fn adapt_air(&mut self, scenario: &Scenario, link: LinkId, level: Dbm) {
         let Some(said) = scenario.on_air.get(&link) else { return };
         for end in [0, 1] {
-            let at = self.channels[channel(link, end)].on_air;
-            let Some(air) = self.airs.get_mut(usize::from(at.medium)) else { continue };
+            let at = self.links[channel(link, end)].on_air;
+            let Some(air) = self.links.air_mut(at.medium) else { continue };
             let Some(current) = air.medium.rate(at.lane.into()) else { continue };
             let rate = if said.follows[end] { said.rates.at(level) } else { current };
             air.medium.adapt(at.lane.into(), rate, said.attempt(rate, Some(level)));
@@ -128,10 +136,10 @@ impl Network {
 
     /// What a channel's queue holds.
     pub(crate) fn occupancy(&mut self, now: Instant, id: ChannelId) -> Occupancy {
-        let channel = &mut self.channels[id];
-        match self.airs.get(usize::from(channel.on_air.medium)) {
-            None => channel.link.queue(now),
-            Some(air) => air.medium.held(channel.on_air.lane.into()),
+        let OnAir { medium, lane } = self.links[id].on_air;
+        match self.links.air(medium) {
+            None => self.links[id].link.queue(now),
+            Some(air) => air.medium.held(lane.into()),
         }
     }
 }

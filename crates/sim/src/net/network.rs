@@ -4,7 +4,7 @@
 //! Nothing here knows a shape of topology, a number of flows, or who helps.
 
 use handfast_core::Instant;
-use handfast_net::{Link, Outbox};
+use handfast_net::Outbox;
 use handfast_plan::address::Addresses;
 use handfast_plan::topology::{ChannelId, Topology};
 use handfast_scenario::{LinkId, NodeId};
@@ -15,27 +15,15 @@ use crate::agents::chain::Chains;
 use crate::agents::controller::Control;
 use crate::agents::notify::Notifiers;
 use crate::engine::entry::Machine;
-use crate::engine::fast_path::flight::Way;
-use crate::engine::queue::{EventQueue, Timer};
+use crate::engine::queue::EventQueue;
 use crate::hosts::Hosts;
 use crate::hosts::connection::Connection;
 use crate::hosts::connections::ConnectionId;
 use crate::hosts::transports::TransportId;
-use crate::net::capture::Taps;
-use crate::net::medium::{Air, OnAir};
-use crate::net::packets::{Handle, Label, Packets, Passing};
-use crate::net::quick_start::Routers;
-use crate::net::tally::Tally;
-
-/// One direction of a link. Aligned, so that a hop touches as few cache lines as can be.
-#[repr(C, align(64))]
-pub(crate) struct Channel {
-    pub(crate) timer: Timer,
-    pub(crate) link: Link<Passing>,
-    /// The node at its far end.
-    pub(crate) to: u32,
-    pub(crate) on_air: OnAir,
-}
+use crate::net::books::Books;
+use crate::net::inspection::Inspection;
+use crate::net::links::Links;
+use crate::net::packets::{Handle, Label, Packets};
 
 /// The controller's number among the agents.
 pub(crate) const CONTROL: u32 = (1 << 24) - 1;
@@ -46,27 +34,12 @@ pub(crate) const NOTIFIERS: u32 = CONTROL - 1;
 /// Where a packet came from that came from no link.
 pub(crate) const NO_CHANNEL: ChannelId = ChannelId::MAX;
 
-/// What the network counts.
-#[derive(Debug, Default)]
-pub(crate) struct Books {
-    /// Packets that arrived at their destination endpoint, once each.
-    pub(crate) packets: u64,
-    /// Links that packets have passed.
-    pub(crate) packet_hops: u64,
-    /// For each connection, segments with payload that it sent and that never arrived.
-    pub(crate) lost: Tally,
-}
-
 pub(crate) struct Network {
     pub(crate) queue: EventQueue,
     pub(crate) packets: Packets,
     pub(crate) topology: Topology,
     pub(crate) addresses: Addresses,
-    pub(crate) channels: Vec<Channel>,
-    /// For each channel whether packets fly; empty where none does.
-    pub(crate) ways: Vec<Way>,
-    /// The media that radio links share.
-    pub(crate) airs: Vec<Air>,
+    pub(crate) links: Links,
     /// The controller of its switches, if it has one.
     pub(crate) control: Option<Box<Control>>,
     /// The stations that tell of their access links.
@@ -75,13 +48,8 @@ pub(crate) struct Network {
     pub(crate) chains: Chains,
     pub(crate) hosts: Hosts,
     pub(crate) books: Books,
-    pub(crate) taps: Taps,
+    pub(crate) inspection: Inspection,
     pub(crate) outbox: Outbox,
-    pub(crate) verify_wire: bool,
-    /// The routers of Quick-Start; [`None`]: no sender asks.
-    pub(crate) quick_start: Option<Box<Routers>>,
-    /// Whether either of the two wants to see each packet.
-    pub(crate) looks_closer: bool,
     /// Whether only a controller's rules follow stations.
     pub(crate) subnets: bool,
     /// Whether so few bytes take turns that they stay in the processor's cache: only packets are fetched ahead then.
@@ -124,7 +92,7 @@ impl Network {
                 Machine::Agent(CONTROL) => self.wake_control(now),
                 Machine::Agent(NOTIFIERS) => self.wake_notifiers(now),
                 Machine::Agent(id) => self.wake_agent(now, id),
-                Machine::Air(id) => self.wake_air(now, id as usize),
+                Machine::Air(id) => self.wake_air(now, id as u16),
                 Machine::Packet(handle) => self.land(now, handle, entry),
             }
         }
@@ -148,7 +116,7 @@ impl Network {
     pub(crate) fn lose(&mut self, handle: Handle) {
         let &Label { origin, has_payload, .. } = self.packets.label(handle);
         if has_payload && !self.hosts.transports.count_loss(origin) {
-            self.books.lost.add(origin);
+            self.books.count_loss(origin);
         }
         self.packets.free(handle);
     }

@@ -52,8 +52,8 @@ impl Network {
             return passing;
         }
         let Some(out) = self.topology.towards(node, passing.goal) else { return passing };
-        let (out, rate) = (out as usize, self.channels[out as usize].link.rate());
-        let Some(routers) = &mut self.quick_start else { return passing };
+        let (out, rate) = (out as usize, self.links[out as usize].link.rate());
+        let Some(routers) = self.inspection.routers() else { return passing };
         let link = routers.link(node, out);
         let Some(packet) = self.packets.whole(passing.handle).filter(|packet| packet.quick_start.is_some())
         else {
@@ -79,20 +79,20 @@ impl Network {
         let connection = &mut self.hosts.connections[id];
         let option = connection.quick_start_option();
         let (node, out) = (connection.local.node as usize, connection.local.out as usize);
-        let rate = self.channels[out].link.rate();
+        let rate = self.links[out].link.rate();
         let passing = match option {
             None => self.admit_own(id, segment),
             Some(option) => {
                 let mut packet =
                     Packet { quick_start: Some(option), ..connection.packet(&self.addresses, segment) };
-                if let Some(link) = self.quick_start.as_mut().and_then(|routers| routers.link(node, out)) {
+                if let Some(link) = self.inspection.routers().and_then(|routers| routers.link(node, out)) {
                     packet.hop_limit -= 1;
                     link.on_packet(now, rate, &mut packet);
                 }
                 self.packets.insert_whole(packet, id, connection.remote.goal)
             }
         };
-        if let Some(link) = self.quick_start.as_mut().and_then(|routers| routers.link(node, out)) {
+        if let Some(link) = self.inspection.routers().and_then(|routers| routers.link(node, out)) {
             link.on_departure(now, passing.size());
         }
         self.emerge(now, id, passing);

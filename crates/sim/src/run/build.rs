@@ -17,12 +17,14 @@ use crate::engine::pages::large_vec;
 use crate::engine::queue::{EventQueue, Timer};
 use crate::hosts::Hosts;
 use crate::hosts::open::{Ends, open};
+use crate::net::books::Books;
 use crate::net::capture::Taps;
+use crate::net::inspection::Inspection;
+use crate::net::links::{Channel, Links};
 use crate::net::medium::{Air, OnAir};
-use crate::net::network::{Books, Channel, Network};
+use crate::net::network::Network;
 use crate::net::packets::Packets;
 use crate::net::quick_start::Routers;
-use crate::net::tally::Tally;
 use crate::{Options, RunError};
 
 /// What was settled before.
@@ -48,23 +50,17 @@ pub(crate) fn network(
         Some(dir) => Taps::new(scenario, &topology, dir)?,
         None => Taps::default(),
     };
-    let quick_start = Routers::new(scheme, options.seed);
     let mut network = Network {
         queue: EventQueue::new(ranks.count as usize, connections),
         packets: Packets::default(),
-        channels: channels(scenario, options.seed, &ranks),
-        ways: Vec::new(),
-        airs: Vec::new(),
+        links: Links::new(channels(scenario, options.seed, &ranks)),
         control: None,
         notifiers: None,
         chains: Chains::default(),
         hosts: Hosts::new(scenario.nodes.len(), scenario.flows.len()),
-        books: Books { lost: Tally::new(connections), ..Books::default() },
-        taps,
+        books: Books::new(connections),
+        inspection: Inspection::new(taps, options.verify_wire, Routers::new(scheme, options.seed)),
         outbox: Outbox::default(),
-        verify_wire: options.verify_wire,
-        looks_closer: options.verify_wire || quick_start.is_some(),
-        quick_start,
         subnets: scenario.subnets,
         fits_cache: fits_cache(connections, scenario.links.len() * 2),
         end: Instant::MAX,
@@ -145,16 +141,16 @@ fn channels(scenario: &Scenario, seed: u64, ranks: &Ranks) -> Vec<Channel> {
 /// Puts a medium at each access point with links on the air.
 fn attach_media(network: &mut Network, scenario: &Scenario, seed: u64, ranks: &Ranks) -> Result<(), String> {
     for shared in handfast_plan::media(scenario, seed) {
-        let (ap, id) = (shared.ap, network.airs.len());
+        let (ap, id) = (shared.ap, network.links.airs());
         let air = Air::new(shared, Timer::new(ranks.media[ap], Machine::Air(id as u32)));
         for (lane, &channel) in air.channels().iter().enumerate() {
             let medium = u16::try_from(id).ok().filter(|&medium| medium < OnAir::MOST);
             let (Some(medium), Ok(lane)) = (medium, u16::try_from(lane)) else {
                 return Err("more than 65,535 media, or links on the air of one access point".to_owned());
             };
-            network.channels[channel].on_air = OnAir { medium, lane };
+            network.links[channel].on_air = OnAir { medium, lane };
         }
-        network.airs.push(air);
+        network.links.add_air(air);
     }
     Ok(())
 }

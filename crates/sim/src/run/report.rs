@@ -20,8 +20,8 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
     let run = RunFacts {
         backend: "sim",
         valid: true,
-        packets: Some(network.books.packets),
-        packet_hops: Some(network.books.packet_hops),
+        packets: Some(network.books.packets()),
+        packet_hops: Some(network.books.hops()),
         controller: network.control.as_deref().map(Control::counters),
         environment: None,
     };
@@ -40,7 +40,7 @@ fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
     let packets = |bytes: f64| full_segments(inputs.scheme, bytes);
     let window = sender.sending().and_then(Sending::window);
     let opened = connections.of_flow(id).iter().any(|pair| connections[pair.sender].endpoint().is_some());
-    let lost = connections.of_flow(id).iter().map(|pair| network.books.lost.of(pair.sender)).sum::<u64>();
+    let lost = connections.of_flow(id).iter().map(|pair| network.books.lost(pair.sender)).sum::<u64>();
     FlowFacts {
         opened,
         ended: ending.map(Ending::at),

@@ -64,7 +64,7 @@ pub fn run_with(
     if !options.series {
         network.find_ways(&paths, &timeline, Instant::ZERO + scenario.duration);
     }
-    let sampler = options.series.then(|| Sampler::new(segment_size(scheme).0, network.channels.len(), sink));
+    let sampler = options.series.then(|| Sampler::new(segment_size(scheme).0, network.links.len(), sink));
     let outages = Outages::new(&timeline, &paths);
     let mut simulation = Simulation::new(scenario, &timeline, outages, network, sampler);
     simulation.go(control)?;
@@ -163,7 +163,7 @@ impl<'a> Simulation<'a> {
                 sampler.flow(now, id as u32, &sample);
             }
         }
-        for id in 0..self.network.channels.len() {
+        for id in 0..self.network.links.len() {
             sampler.queue(now, id, self.network.occupancy(now, id));
         }
         self.next_sample = now + self.scenario.sample_interval;
@@ -212,7 +212,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn on_link(&mut self, now: Instant, id: ChannelId, act: impl FnOnce(&mut Link<Passing>)) {
-        act(&mut self.network.channels[id].link);
+        act(&mut self.network.links[id].link);
         self.network.wake_channel(now, id);
     }
 
@@ -223,7 +223,7 @@ impl<'a> Simulation<'a> {
         if let Some(sampler) = self.sampler {
             sampler.finish().map_err(RunError::Series)?;
         }
-        std::mem::take(&mut self.network.taps).finish()?;
+        self.network.inspection.finish()?;
         control.report(self.duration, self.duration);
         for (id, flow) in self.scenario.flows.iter().enumerate() {
             let sink = self.network.hosts.connections.ends(id).and_then(|(_, receiver)| receiver.sink());

@@ -9,7 +9,8 @@ use crate::engine::entry::{Entry, Rank};
 use crate::engine::fast_path::lanes::Lane;
 use crate::engine::prefetch::CACHE_LINE;
 use crate::hosts::connections::ConnectionId;
-use crate::net::network::{Channel, Network};
+use crate::net::links::Channel;
+use crate::net::network::Network;
 use crate::net::packets::{Handle, Passing};
 
 /// The length of the shortest IP packet (RFC 791 §3.1).
@@ -113,7 +114,7 @@ impl Network {
     #[inline(never)]
     pub(crate) fn fly(&mut self, mut now: Instant, mut id: ChannelId, passing: Passing) {
         loop {
-            let Some(way) = self.ways.get_mut(id) else { return };
+            let Some(way) = self.links.way_mut(id) else { return };
             let (leads, shows) = (way.leads(), way.shows());
             let Some((course, link)) = way.parts() else { return self.propagate(now, id, passing) };
             let arrival = match link.enter(now, passing.size()) {
@@ -124,7 +125,7 @@ impl Network {
                 // It is under way when the run ends: nothing becomes of it.
                 return;
             }
-            self.books.packet_hops += 1;
+            self.books.count_hop();
             let (rank, node, lane) = (course.rank, course.to, course.lane);
             let next = if shows {
                 Flight::NODE
@@ -149,7 +150,7 @@ impl Network {
     /// The next packet through the channel comes behind this one.
     #[cold]
     fn change_lane(&mut self, id: ChannelId, lane: Lane) {
-        if let Some((course, _)) = self.ways.get_mut(id).and_then(Way::parts) {
+        if let Some((course, _)) = self.links.way_mut(id).and_then(Way::parts) {
             course.lane = lane;
         }
     }
@@ -168,7 +169,7 @@ impl Network {
             // The answer goes back by the same link.
             return Flight { next, connection, channel: id as u32 ^ 1 };
         }
-        let after = match self.ways.get(next as usize) {
+        let after = match self.links.way(next as usize) {
             Some(Way::Leads(course, _)) => self.topology.pass_on(course.to as usize, passing.goal),
             _ => None,
         };
@@ -186,7 +187,7 @@ impl Network {
         }
         if flight.next == Flight::NODE {
             let id = flight.channel as usize;
-            return self.show(now, self.channels[id].to as usize, id, passing);
+            return self.show(now, self.links[id].to as usize, id, passing);
         }
         self.transmit(now, flight.next as usize, passing);
     }

@@ -10,7 +10,8 @@ use crate::engine::fast_path::flight::Flight;
 use crate::engine::prefetch::{CACHE_LINE, prefetch};
 use crate::hosts::connection::Connection;
 use crate::hosts::connections::{ConnectionId, Connections};
-use crate::net::network::{Channel, Network};
+use crate::net::links::Channel;
+use crate::net::network::Network;
 use crate::net::packets::Passing;
 
 impl Network {
@@ -31,8 +32,7 @@ impl Network {
             }
             Machine::Channel(id) => {
                 self.prefetch_channel(id as usize);
-                if let Some(passing) = self.channels.get(id as usize).and_then(|channel| channel.link.front())
-                {
+                if let Some(passing) = self.links.get(id as usize).and_then(|channel| channel.link.front()) {
                     self.packets.prefetch(passing.handle);
                 }
             }
@@ -43,7 +43,7 @@ impl Network {
     /// Asks for what a packet will need where a channel takes it.
     #[inline(never)]
     pub(crate) fn get_ready(&self, id: ChannelId, passing: Passing) {
-        let channel = &self.channels[id];
+        let channel = &self.links[id];
         if passing.goal.node == channel.to {
             let connections = &self.hosts.connections;
             let receiver = connections.peer(self.packets.label(passing.handle).origin);
@@ -58,9 +58,9 @@ impl Network {
     /// Where packets fly it is the first line of the way that they need.
     #[inline]
     fn prefetch_channel(&self, id: ChannelId) {
-        match self.ways.get(id) {
+        match self.links.way(id) {
             Some(way) => prefetch(Some(way), 0..1),
-            None => prefetch(self.channels.get(id).map(|channel| &channel.timer), 0..CHANNEL_LINES),
+            None => prefetch(self.links.get(id).map(|channel| &channel.timer), 0..CHANNEL_LINES),
         }
     }
 

@@ -82,28 +82,29 @@ impl Network {
     /// through.
     pub(crate) fn find_ways(&mut self, paths: &Paths, timeline: &Timeline, end: Instant) {
         self.end = end;
-        if self.looks_closer || timeline.outages.iter().any(|outage| outage.station.is_some()) {
+        if self.inspection.looks_closer() || timeline.outages.iter().any(|outage| outage.station.is_some()) {
             return;
         }
-        let channels = self.channels.len();
+        let channels = self.links.len();
         let changing = changing(timeline, channels);
         let still = |id: ChannelId| {
-            let captured = [id, id ^ 1].iter().any(|&id| self.taps.are_at(self.topology.departure(id).0));
-            !changing[id] && !captured && !self.channels[id].on_air.is_somewhere()
+            let captured =
+                [id, id ^ 1].iter().any(|&id| self.inspection.captures_at(self.topology.departure(id).0));
+            !changing[id] && !captured && !self.links[id].on_air.is_somewhere()
         };
         let mut leads = vec![false; channels];
         for id in leading(paths, channels, |id| still(id) && self.only_flows_enter(id)) {
             leads[id] = true;
         }
         let way = |id: ChannelId| {
-            let channel = &self.channels[id];
+            let channel = &self.links[id];
             let shows = !self.chains.at(channel.to as usize).is_empty();
             if still(id) { Way::of(channel, leads[id], shows) } else { Way::Closed }
         };
         let mut ways = large_vec(channels);
         ways.extend((0..channels).map(way));
         if ways.iter().any(Way::is_open) {
-            self.ways = ways;
+            self.links.open_ways(ways);
         }
     }
 
@@ -176,7 +177,7 @@ mod tests {
         let mut network =
             build::network(&scenario, scheme, topology, &layout, options, &Plugins::new()).unwrap();
         network.find_ways(&paths, &timeline, Instant::ZERO + scenario.duration);
-        (0..network.channels.len()).filter(|&id| network.ways.get(id).is_some_and(&such)).collect()
+        (0..network.links.len()).filter(|&id| network.links.way(id).is_some_and(&such)).collect()
     }
 
     #[test]

@@ -1,0 +1,58 @@
+//! What the network counts.
+
+use crate::hosts::connections::ConnectionId;
+use crate::net::tally::Tally;
+
+/// The counts of a run.
+#[derive(Debug)]
+pub(crate) struct Books {
+    packets: u64,
+    hops: u64,
+    /// For each connection, segments with payload that it sent and that never arrived.
+    lost: Tally,
+}
+
+impl Books {
+    /// All of them 0, for so many connections.
+    pub(crate) fn new(connections: usize) -> Self {
+        Self { packets: 0, hops: 0, lost: Tally::new(connections) }
+    }
+
+    /// Makes room for so many more connections.
+    pub(crate) fn add_connections(&mut self, more: usize) {
+        self.lost.add_connections(more);
+    }
+
+    /// A packet has arrived at its destination endpoint.
+    #[inline]
+    pub(crate) fn count_arrival(&mut self) {
+        self.packets += 1;
+    }
+
+    /// A packet has passed a link.
+    #[inline]
+    pub(crate) fn count_hop(&mut self) {
+        self.hops += 1;
+    }
+
+    /// A segment with payload of a connection has been lost.
+    #[inline]
+    pub(crate) fn count_loss(&mut self, of: ConnectionId) {
+        self.lost.add(of);
+    }
+
+    /// Packets that arrived at their destination endpoint, once each.
+    pub(crate) fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Links that packets have passed.
+    pub(crate) fn hops(&self) -> u64 {
+        self.hops
+    }
+
+    /// Segments with payload that a connection sent and that never arrived.
+    pub(crate) fn lost(&self, of: ConnectionId) -> u64 {
+        self.lost.of(of)
+    }
+}
