@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use handfast_core::Instant;
 use handfast_net::Port;
 use handfast_scenario::NodeId;
+use handfast_tcp::{Received, Transmit};
 use handfast_wire::tcp::Segment;
-use handfast_wire::{Body, Packet};
+use handfast_wire::{Body, IpFacts, Packet};
 
 use crate::network::{FIRST_PORT, Network, assert_later};
 use crate::packets::{Handle, Passing};
@@ -58,7 +59,7 @@ impl Network {
         let id = origin as usize ^ 1;
         let side = &mut self.sides[id];
         let ports = (side.path.remote_port, side.path.local_port);
-        side.on_segment(now, &self.packets.segment(handle, ports));
+        side.on_segment(now, &Received::plain(&self.packets.segment(handle, ports)));
         self.delivered(now, id, handle);
     }
 
@@ -68,20 +69,18 @@ impl Network {
         if self.notifiers.is_some() {
             self.tell_of_start(now, node, handle);
         }
-        let Some(Packet { src, body: Body::Tcp(segment), quick_start, hop_limit, .. }) =
-            self.packets.whole(handle)
-        else {
+        let Some((packet, segment)) = self.packets.whole(handle).and_then(|packet| match &packet.body {
+            Body::Tcp(segment) => Some((packet, segment)),
+            Body::Other { .. } => None,
+        }) else {
             return self.notified(now, node, handle);
         };
         let index = usize::from(segment.dst_port.wrapping_sub(FIRST_PORT));
         let id = self.ports[node].get(index).map(|&id| id as usize);
-        let Some(id) = id.filter(|&id| self.sides[id].expects(*src, segment)) else {
+        let Some(id) = id.filter(|&id| self.sides[id].expects(packet.src, segment)) else {
             return self.lose(handle);
         };
-        if let Some(option) = *quick_start {
-            self.sides[id].on_quick_start_option(option, *hop_limit);
-        }
-        self.sides[id].on_segment(now, segment);
+        self.sides[id].on_segment(now, &Received { segment, ip: packet.ip_facts() });
         self.delivered(now, id, handle);
     }
 
@@ -105,8 +104,8 @@ impl Network {
     /// Sends all that a side has to send now.
     fn pump(&mut self, now: Instant, id: SideId) {
         loop {
-            while let Some(segment) = self.sides[id].poll_transmit(now) {
-                self.originate(now, id, segment);
+            while let Some(transmit) = self.sides[id].poll_transmit(now) {
+                self.originate(now, id, transmit);
             }
             if !self.sides[id].take_stock(now) {
                 return;
@@ -116,11 +115,12 @@ impl Network {
 
     /// A segment of one of the node's own endpoints.
     #[inline]
-    fn originate(&mut self, now: Instant, id: SideId, segment: Segment) {
-        if self.looks_closer {
-            return self.originate_closer(now, id, segment);
+    fn originate(&mut self, now: Instant, id: SideId, transmit: Transmit) {
+        // What is not plain travels as a whole packet.
+        if self.looks_closer || transmit.ip != IpFacts::PLAIN {
+            return self.originate_closer(now, id, transmit);
         }
-        let passing = self.admit_own(id, segment);
+        let passing = self.admit_own(id, transmit.segment);
         self.emerge(now, id, passing);
     }
 

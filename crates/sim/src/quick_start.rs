@@ -6,9 +6,8 @@ use handfast_core::{Instant, Stream};
 use handfast_measure::topology::ChannelId;
 use handfast_net::QuickStartLink;
 use handfast_scenario::{AgentKind, NodeId, Scheme};
-use handfast_tcp::{Config, QuickStartRequest};
-use handfast_wire::Packet;
-use handfast_wire::tcp::Segment;
+use handfast_tcp::{Config, QuickStartRequest, Transmit};
+use handfast_wire::IpFacts;
 
 use crate::network::Network;
 use crate::packets::Passing;
@@ -75,22 +74,21 @@ impl Network {
     /// A segment of one of the node's own endpoints, perhaps with an option. RFC 4782 §3.1 counts
     /// the IP layer at the sender among the routers.
     #[cold]
-    pub(crate) fn originate_closer(&mut self, now: Instant, id: SideId, segment: Segment) {
-        let side = &mut self.sides[id];
-        let option = side.quick_start_option();
+    pub(crate) fn originate_closer(&mut self, now: Instant, id: SideId, transmit: Transmit) {
+        let Transmit { segment, ip } = transmit;
+        let side = &self.sides[id];
         let Path { node, out, goal, .. } = side.path;
         let (node, out) = (node as usize, out as usize);
         let rate = self.channels[out].link.rate();
-        let passing = match option {
-            None => self.admit_own(id, segment),
-            Some(option) => {
-                let mut packet = Packet { quick_start: Some(option), ..side.packet(segment) };
-                if let Some(link) = self.quick_start.as_mut().and_then(|routers| routers.link(node, out)) {
-                    packet.hop_limit -= 1;
-                    link.on_packet(now, rate, &mut packet);
-                }
-                self.packets.insert_whole(packet, id as u32, goal)
+        let passing = if ip == IpFacts::PLAIN {
+            self.admit_own(id, segment)
+        } else {
+            let mut packet = side.packet_with(segment, ip);
+            if let Some(link) = self.quick_start.as_mut().and_then(|routers| routers.link(node, out)) {
+                packet.hop_limit -= 1;
+                link.on_packet(now, rate, &mut packet);
             }
+            self.packets.insert_whole(packet, id as u32, goal)
         };
         if let Some(link) = self.quick_start.as_mut().and_then(|routers| routers.link(node, out)) {
             link.on_departure(now, passing.size());

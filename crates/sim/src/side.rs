@@ -9,9 +9,9 @@ use handfast_core::{Bytes, Instant, SeqNum};
 use handfast_measure::address::{address_of, node_of};
 use handfast_measure::meter::WindowMeter;
 use handfast_measure::topology::Goal;
-use handfast_tcp::{Config, Death, Endpoint, Event, State};
+use handfast_tcp::{Config, Death, Endpoint, Event, Received, State, Transmit};
 use handfast_wire::tcp::Segment;
-use handfast_wire::{Notification, Packet, QuickStart};
+use handfast_wire::{IpFacts, Notification, Packet};
 
 use crate::app::{Sink, Source};
 use crate::entry::Key;
@@ -127,15 +127,21 @@ impl Side {
 
     /// The packet in which a segment goes to the other end.
     pub(crate) fn packet(&self, segment: Segment) -> Packet {
-        Packet::tcp(address_of(self.path.node as usize), address_of(self.path.goal.node as usize), segment)
+        self.packet_with(segment, IpFacts::PLAIN)
+    }
+
+    /// The same, with what the endpoint decides of the IP header.
+    pub(crate) fn packet_with(&self, segment: Segment, ip: IpFacts) -> Packet {
+        let Path { node, goal, .. } = self.path;
+        Packet::tcp_with(address_of(node as usize), address_of(goal.node as usize), segment, ip)
     }
 
     #[inline]
-    pub(crate) fn on_segment(&mut self, now: Instant, segment: &Segment) {
+    pub(crate) fn on_segment(&mut self, now: Instant, received: &Received<'_>) {
         if !self.is_open() {
             return;
         }
-        self.endpoint.on_segment(now, segment);
+        self.endpoint.on_segment(now, received);
         if let Role::Receiver(sink) = &mut self.role {
             sink.read(now, &mut self.endpoint);
         }
@@ -152,18 +158,6 @@ impl Side {
     pub(crate) fn on_handover(&mut self) {
         if let Some(endpoint) = self.endpoint_mut() {
             endpoint.on_handover();
-        }
-    }
-
-    /// The IP option of the segment polled last.
-    pub(crate) fn quick_start_option(&mut self) -> Option<QuickStart> {
-        self.endpoint_mut()?.quick_start_option()
-    }
-
-    /// The next segment comes with this IP option.
-    pub(crate) fn on_quick_start_option(&mut self, option: QuickStart, ttl: u8) {
-        if let Some(endpoint) = self.endpoint_mut() {
-            endpoint.on_quick_start_option(option, ttl);
         }
     }
 
@@ -202,7 +196,7 @@ impl Side {
 
     /// The next segment to send now.
     #[inline]
-    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if !self.is_open() {
             return None;
         }

@@ -26,6 +26,7 @@ pub use checksum::Checksums;
 pub use error::{EmitError, Header, ParseError, ThroughWireError};
 pub use frame::LinkType;
 pub use glance::Glance;
+pub use ip::{Ecn, IpFacts};
 pub use notification::Notification;
 pub use packet::{Body, Ethernet, Packet, Vlan};
 pub use payload::Payload;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::tcp::Segment;
-use crate::{Payload, QuickStart};
+use crate::{Ecn, IpFacts, Payload, QuickStart};
 
 /// An IEEE 802.1Q tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub struct Packet {
 
 impl Packet {
     /// The hop limit of [`Packet::tcp`]: what hosts begin with (RFC 1700, "IP time to live parameter").
-    pub const HOP_LIMIT: u8 = 64;
+    pub const HOP_LIMIT: u8 = IpFacts::PLAIN.ttl;
 
     /// A TCP segment between two hosts, not yet framed.
     pub fn tcp(src: IpAddr, dst: IpAddr, segment: Segment) -> Self {
@@ -98,6 +98,26 @@ impl Packet {
             corrupted: false,
             body: Body::Tcp(segment),
         }
+    }
+
+    /// The same, with what the sender decides of the IP header.
+    pub fn tcp_with(src: IpAddr, dst: IpAddr, segment: Segment, ip: IpFacts) -> Self {
+        Self {
+            hop_limit: ip.ttl,
+            traffic_class: ip.ecn.within(0),
+            quick_start: ip.quick_start,
+            ..Self::tcp(src, dst, segment)
+        }
+    }
+
+    /// The congestion marks.
+    pub fn ecn(&self) -> Ecn {
+        Ecn::of(self.traffic_class)
+    }
+
+    /// What a transport protocol is told of the IP header.
+    pub fn ip_facts(&self) -> IpFacts {
+        IpFacts { ecn: self.ecn(), ttl: self.hop_limit, quick_start: self.quick_start }
     }
 
     /// Bytes of the IP packet: what a link's rate and a queue's byte limit count. A frame's header does not count, as in

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use handfast_core::{Bytes as Size, Instant, SeqNum};
-use handfast_tcp::{Config, Endpoint, State};
+use handfast_tcp::{Config, Endpoint, Received, State, Transmit};
 use handfast_wire::tcp::{Flags, Segment};
-use handfast_wire::{Announcement, Body, Checksums, Ethernet, LinkType, Packet, Solicitation};
+use handfast_wire::{Announcement, Body, Checksums, Ethernet, IpFacts, LinkType, Packet, Solicitation};
 
 use super::neighbours::Neighbours;
 
@@ -220,7 +220,8 @@ impl Stack {
             self.learn(packet.src, ethernet.src);
         }
         let local = SocketAddr::new(packet.dst, segment.dst_port);
-        self.on_segment(now, (local, SocketAddr::new(packet.src, segment.src_port)), segment);
+        let received = Received { segment, ip: packet.ip_facts() };
+        self.on_segment(now, (local, SocketAddr::new(packet.src, segment.src_port)), &received);
     }
 
     fn owns(&self, ip: IpAddr) -> bool {
@@ -246,12 +247,13 @@ impl Stack {
         }
     }
 
-    fn on_segment(&mut self, now: Instant, pair: Pair, segment: &Segment) {
-        let Some(id) = self.by_pair.get(&pair).copied().or_else(|| self.open(now, pair, segment)) else {
-            return self.refuse(now, pair, segment);
+    fn on_segment(&mut self, now: Instant, pair: Pair, received: &Received<'_>) {
+        let open = self.by_pair.get(&pair).copied();
+        let Some(id) = open.or_else(|| self.open(now, pair, received.segment)) else {
+            return self.refuse(now, pair, received);
         };
         if let Some(connection) = self.connections.get_mut(&id) {
-            connection.endpoint.on_segment(now, segment);
+            connection.endpoint.on_segment(now, received);
             self.touched.insert(id);
         }
     }
@@ -272,13 +274,13 @@ impl Stack {
 
     /// RFC 9293 §3.10.7.1: what is for no connection is answered with a reset. Not a SYN to a listener without room: its
     /// sender shall try again.
-    fn refuse(&mut self, now: Instant, pair: Pair, segment: &Segment) {
-        if segment.flags.contains(Flags::SYN) && self.listeners.contains_key(&pair.0.port()) {
+    fn refuse(&mut self, now: Instant, pair: Pair, received: &Received<'_>) {
+        if received.segment.flags.contains(Flags::SYN) && self.listeners.contains_key(&pair.0.port()) {
             return;
         }
         let mut nobody = Endpoint::listen(Arc::default(), pair.0.port(), SeqNum(0));
         nobody.close(now);
-        nobody.on_segment(now, segment);
+        nobody.on_segment(now, received);
         let mut frame = Vec::new();
         while let Some(reset) = nobody.poll_transmit(now, NO_LIMIT) {
             if self.frame(pair, reset, &mut frame) {
@@ -317,8 +319,8 @@ impl Stack {
             };
             let pair = connection.pair;
             match connection.endpoint.poll_transmit(now, NO_LIMIT) {
-                Some(segment) => {
-                    if self.frame(pair, segment, frame) {
+                Some(transmit) => {
+                    if self.frame(pair, transmit, frame) {
                         return true;
                     }
                     // Not known where to: a question goes out in its place.
@@ -350,11 +352,14 @@ impl Stack {
     }
 
     /// Writes the frame that carries a segment; false: it has to wait until it is known where it should go.
-    fn frame(&mut self, (local, remote): Pair, segment: Segment, frame: &mut Vec<u8>) -> bool {
+    fn frame(&mut self, (local, remote): Pair, transmit: Transmit, frame: &mut Vec<u8>) -> bool {
+        let Transmit { segment, ip } = transmit;
+        // In IPv6 it is a hop-by-hop option, which is not built.
+        let ip = IpFacts { quick_start: ip.quick_start.filter(|_| local.is_ipv4()), ..ip };
         let known = self.neighbours.of(remote.ip());
         let ethernet = Some(Ethernet { dst: known.unwrap_or_default(), src: self.identity.mac, vlan: None });
         frame.clear();
-        let packet = Packet { ethernet, ..Packet::tcp(local.ip(), remote.ip(), segment) };
+        let packet = Packet { ethernet, ..Packet::tcp_with(local.ip(), remote.ip(), segment, ip) };
         let written = packet.emit(frame).is_ok();
         if known.is_none() {
             self.dropped.no_neighbour += 1;
