@@ -71,7 +71,7 @@ impl Network {
         }
         let Some((packet, segment)) = self.packets.whole(handle).and_then(|packet| match &packet.body {
             Body::Tcp(segment) => Some((packet, segment)),
-            Body::Other { .. } => None,
+            Body::Udp(_) | Body::Other { .. } => None,
         }) else {
             return self.notified(now, node, handle);
         };

@@ -72,6 +72,8 @@ impl IpFacts {
 pub(crate) const ICMP: u8 = 1;
 /// Protocol number of TCP.
 pub(crate) const TCP: u8 = 6;
+/// Protocol number of UDP.
+pub(crate) const UDP: u8 = 17;
 
 #[cfg(test)]
 mod tests {

@@ -20,6 +20,7 @@ pub mod pcapng;
 mod quick_start;
 mod solicitation;
 pub mod tcp;
+mod udp;
 
 pub use advertisement::Advertisement;
 pub use checksum::Checksums;
@@ -32,3 +33,4 @@ pub use packet::{Body, Ethernet, Packet, Vlan};
 pub use payload::Payload;
 pub use quick_start::{QuickStart, QuickStartNonce, QuickStartRate, QuickStartResponse};
 pub use solicitation::{Announcement, Solicitation};
+pub use udp::Datagram;

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use crate::tcp::Segment;
+use crate::udp::{self, Datagram};
 use crate::{Ecn, IpFacts, Payload, QuickStart};
 
 /// An IEEE 802.1Q tag.
@@ -32,6 +33,8 @@ pub struct Ethernet {
 pub enum Body {
     /// A TCP segment.
     Tcp(Segment),
+    /// A UDP datagram with a checksum. One without stays as it came.
+    Udp(Datagram),
     /// Anything else, by protocol number.
     Other {
         /// IP protocol number; IPv6: the next-header value of the fixed header, be it that of an extension header.
@@ -46,6 +49,7 @@ impl Body {
     pub fn payload(&self) -> &Payload {
         match self {
             Self::Tcp(segment) => &segment.payload,
+            Self::Udp(datagram) => &datagram.payload,
             Self::Other { payload, .. } => payload,
         }
     }
@@ -53,6 +57,7 @@ impl Body {
     pub(crate) fn payload_mut(&mut self) -> &mut Payload {
         match self {
             Self::Tcp(segment) => &mut segment.payload,
+            Self::Udp(datagram) => &mut datagram.payload,
             Self::Other { payload, .. } => payload,
         }
     }
@@ -125,6 +130,7 @@ impl Packet {
     pub fn ip_len(&self) -> usize {
         let body = match &self.body {
             Body::Tcp(segment) => segment.header_len() + segment.payload.len(),
+            Body::Udp(datagram) => udp::HEADER_LEN + datagram.payload.len(),
             Body::Other { payload, .. } => payload.len(),
         };
         header_len(self.src, self.quick_start) + body

@@ -169,7 +169,7 @@ impl Forwarder for BaseStation {
                 // §3.4: it is the mobile that marks. What comes from elsewhere nobody has judged.
                 !segment.flags.contains(Flags::ELN)
             }
-            Body::Other { .. } => true,
+            Body::Udp(_) | Body::Other { .. } => true,
         };
         out.forward(if goes_on { packet } else { unmarked(packet) });
     }
