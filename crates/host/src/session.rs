@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::App;
     use handfast_core::{Bytes, Duration, SeqNum};
-    use handfast_tcp::Config;
+    use handfast_tcp::{Config, Received};
     use std::sync::Arc;
 
     fn at(millis: u64) -> Instant {
@@ -245,13 +245,13 @@ mod tests {
             let mut next = Next::Wait;
             for _ in 0..100 {
                 self.sending.fill(now, &mut self.sender);
-                while let Some(segment) = self.sender.poll_transmit(now, limit) {
+                while let Some(transmit) = self.sender.poll_transmit(now, limit) {
                     if deliver {
-                        self.peer.on_segment(now, &segment);
+                        self.peer.on_segment(now, &Received::plain(&transmit.segment));
                     }
                 }
-                while let Some(segment) = self.peer.poll_transmit(now, limit) {
-                    self.sender.on_segment(now, &segment);
+                while let Some(transmit) = self.peer.poll_transmit(now, limit) {
+                    self.sender.on_segment(now, &Received::plain(&transmit.segment));
                 }
                 close_after_peer(now, &mut self.peer);
                 if let last @ (Next::Send | Next::Reconnect) = self.sending.take_stock(now, &mut self.sender)

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Instant, SeqNum};
-use handfast_tcp::{Config, Endpoint, State};
+use handfast_tcp::{Config, Endpoint, Received, State, Transmit};
 use handfast_wire::tcp::{Flags, Segment};
 
 use crate::ports::{DYNAMIC_PORTS, Ports};
@@ -50,7 +50,7 @@ pub struct Stack {
     /// Connections that may have something to send.
     touched: BTreeSet<ConnectionId>,
     /// Resets for segments of no connection.
-    resets: VecDeque<(Pair, Segment)>,
+    resets: VecDeque<(Pair, Transmit)>,
     next_id: u64,
     secret: RandomState,
     /// Connections refused for want of room.
@@ -165,12 +165,12 @@ impl Stack {
     }
 
     /// A segment has come in for one of the host's addresses; its checksum is right.
-    pub fn on_segment(&mut self, now: Instant, pair: Pair, segment: &Segment) {
-        let Some(id) = self.ports.connection(pair).or_else(|| self.open(now, pair, segment)) else {
-            return self.refuse(now, pair, segment);
+    pub fn on_segment(&mut self, now: Instant, pair: Pair, received: &Received<'_>) {
+        let Some(id) = self.ports.connection(pair).or_else(|| self.open(now, pair, received.segment)) else {
+            return self.refuse(now, pair, received);
         };
         if let Some(connection) = self.connections.get_mut(&id) {
-            connection.endpoint.on_segment(now, segment);
+            connection.endpoint.on_segment(now, received);
             self.touched.insert(id);
         }
     }
@@ -191,14 +191,15 @@ impl Stack {
 
     /// RFC 9293 §3.10.7.1: what is for no connection is answered with a reset. Not a SYN to a listener without room: its
     /// sender shall try again.
-    fn refuse(&mut self, now: Instant, pair: Pair, segment: &Segment) {
-        let is_late = segment.flags.contains(Flags::SYN) && self.ports.listener(pair.0.port()).is_some();
+    fn refuse(&mut self, now: Instant, pair: Pair, received: &Received<'_>) {
+        let is_late =
+            received.segment.flags.contains(Flags::SYN) && self.ports.listener(pair.0.port()).is_some();
         if is_late || self.resets.len() >= MOST_RESETS {
             return;
         }
         let mut nobody = Endpoint::listen(Arc::default(), pair.0.port(), SeqNum(0));
         nobody.close(now);
-        nobody.on_segment(now, segment);
+        nobody.on_segment(now, received);
         while let Some(reset) = nobody.poll_transmit(now, NO_LIMIT) {
             self.resets.push_back((pair, reset));
         }
@@ -222,7 +223,7 @@ impl Stack {
     }
 
     /// The next segment to send, and between which addresses.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<(Pair, Segment)> {
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<(Pair, Transmit)> {
         if let Some(reset) = self.resets.pop_front() {
             return Some(reset);
         }
@@ -231,8 +232,8 @@ impl Stack {
                 self.touched.remove(&id);
                 continue;
             };
-            if let Some(segment) = connection.endpoint.poll_transmit(now, NO_LIMIT) {
-                return Some((connection.pair, segment));
+            if let Some(transmit) = connection.endpoint.poll_transmit(now, NO_LIMIT) {
+                return Some((connection.pair, transmit));
             }
             self.settle(id);
         }

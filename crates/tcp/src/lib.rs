@@ -3,7 +3,7 @@
 //! The driver hands in segments and expired deadlines, asks for segments to send, and learns the next deadline:
 //!
 //! ```text
-//! on_segment(now, &Segment)   on_timer(now)   poll_transmit(now, budget) -> Option<Segment>   deadline() -> Option<Instant>
+//! on_segment(now, &Received)   on_timer(now)   poll_transmit(now, budget) -> Option<Transmit>   deadline() -> Option<Instant>
 //! ```
 #![forbid(unsafe_code)]
 
@@ -20,6 +20,7 @@ mod rtt;
 mod send;
 mod spurious;
 mod startup;
+mod transfer;
 
 pub use cc::CongestionControl;
 pub use config::{
@@ -29,3 +30,4 @@ pub use config::{
 pub use endpoint::Endpoint;
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
 pub use profile::{PROFILES, Profile, profile};
+pub use transfer::{Received, Transmit};

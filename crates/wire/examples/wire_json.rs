@@ -43,6 +43,9 @@ fn packet_fields(packet: &Packet) -> Value {
     });
     let body = match &packet.body {
         Body::Tcp(segment) => json!({ "tcp": segment_fields(segment) }),
+        Body::Udp(datagram) => {
+            json!({ "udp": { "src_port": datagram.src_port, "dst_port": datagram.dst_port } })
+        }
         Body::Other { protocol, .. } => json!({ "protocol": protocol }),
     };
     json!({

@@ -1,11 +1,11 @@
-//! The Internet checksum (RFC 1071), of IPv4 headers and TCP segments.
+//! The Internet checksum (RFC 1071), of IPv4 headers, TCP segments and UDP datagrams.
 
 use std::net::IpAddr;
 
 /// Whether a parser looks at checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
-    /// A wrong IPv4 header checksum is an error, a wrong TCP checksum sets [`crate::Packet::corrupted`].
+    /// A wrong IPv4 header checksum is an error, a wrong TCP or UDP checksum sets [`crate::Packet::corrupted`].
     #[default]
     Verify,
     /// Whatever stands there is taken as right: frames from a host whose network card completes the sums later.

@@ -150,7 +150,7 @@ pub enum EmitError {
     Ipv6Identification(u16),
     /// The Quick-Start option in an IPv6 packet, where it is a hop-by-hop option.
     Ipv6QuickStart,
-    /// [`crate::Body::Other`] with a protocol whose parse gives something else: TCP, or an empty hop-by-hop header.
+    /// [`crate::Body::Other`] with a protocol whose parse gives something else: TCP, a UDP datagram, or an empty hop-by-hop header.
     Protocol(u8),
     /// Flag bits above the twelve of the TCP header.
     Flags(u16),

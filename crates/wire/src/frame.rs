@@ -8,6 +8,7 @@ use crate::checksum::{Checksums, pseudo_header};
 use crate::error::{EmitError, ParseError, ThroughWireError};
 use crate::ip::{self, IpHeader};
 use crate::packet::{Body, Packet};
+use crate::udp::{self, Datagram};
 use crate::{Payload, ethernet, ipv4, ipv6, tcp};
 
 /// What a frame begins with.
@@ -43,7 +44,7 @@ impl Packet {
     /// and the padding of TCP options. IPv6 extension headers stay in [`Body::Other`].
     ///
     /// # Errors
-    /// What is wrong with the bytes, and what was expected. A wrong TCP checksum is no error: it sets
+    /// What is wrong with the bytes, and what was expected. A wrong TCP or UDP checksum is no error: it sets
     /// [`Packet::corrupted`].
     pub fn parse(link: LinkType, frame: &Bytes, checksums: Checksums) -> Result<Self, ParseError> {
         let (ethernet, version, data) = match link {
@@ -83,7 +84,7 @@ impl Packet {
         if self.ethernet.is_some() { LinkType::Ethernet } else { LinkType::RawIp }
     }
 
-    /// Appends the frame to `out`. Checksums are right, except that of a TCP segment marked as corrupted.
+    /// Appends the frame to `out`. Checksums are right, except that of a TCP segment or UDP datagram marked as corrupted.
     ///
     /// # Errors
     /// What has no form on the wire that parses back to the same packet; `out` is then unchanged. SACK blocks that
@@ -150,12 +151,13 @@ impl Packet {
         match &self.body {
             Body::Tcp(segment) => tcp::check(segment)?,
             Body::Other { protocol: ip::TCP, .. } => return Err(EmitError::Protocol(ip::TCP)),
+            Body::Other { protocol: ip::UDP, payload } => udp::check_other(payload)?,
             Body::Other { protocol: ipv6::HOP_BY_HOP, payload }
                 if self.src.is_ipv6() && payload.is_empty() =>
             {
                 return Err(EmitError::Protocol(ipv6::HOP_BY_HOP));
             }
-            Body::Other { .. } => {}
+            Body::Udp(_) | Body::Other { .. } => {}
         }
         let len = self.ip_len();
         if len <= max { Ok(()) } else { Err(EmitError::PacketLength(len)) }
@@ -194,6 +196,7 @@ impl Packet {
             quick_start: self.quick_start,
             protocol: match self.body {
                 Body::Tcp(_) => ip::TCP,
+                Body::Udp(_) => ip::UDP,
                 Body::Other { protocol, .. } => protocol,
             },
         }
@@ -204,6 +207,10 @@ impl Packet {
             Body::Tcp(segment) => {
                 let pseudo = pseudo_header(self.src, self.dst, ip::TCP, out.len());
                 tcp::emit(segment, pseudo, self.corrupted, out);
+            }
+            Body::Udp(datagram) => {
+                let pseudo = pseudo_header(self.src, self.dst, ip::UDP, out.len());
+                udp::emit(datagram, pseudo, self.corrupted, out);
             }
             Body::Other { payload, .. } => payload.write(out),
         }
@@ -225,13 +232,19 @@ fn parse_body(
     frame: &Bytes,
     checksums: Checksums,
 ) -> Result<(Body, bool), ParseError> {
-    if header.protocol != ip::TCP {
-        return Ok((Body::Other { protocol: header.protocol, payload: payload(body, frame) }, false));
-    }
-    let (mut segment, data) = tcp::parse(body)?;
-    segment.payload = payload(data, frame);
-    let wrong = || pseudo_header(header.src, header.dst, ip::TCP, body.len()).add(body).fold() != 0xffff;
-    Ok((Body::Tcp(segment), checksums == Checksums::Verify && wrong()))
+    let parsed = match header.protocol {
+        ip::TCP => {
+            let (mut segment, data) = tcp::parse(body)?;
+            segment.payload = payload(data, frame);
+            Body::Tcp(segment)
+        }
+        ip::UDP if let Some((src_port, dst_port, data)) = udp::parse(body) => {
+            Body::Udp(Datagram { src_port, dst_port, payload: payload(data, frame) })
+        }
+        protocol => return Ok((Body::Other { protocol, payload: payload(body, frame) }, false)),
+    };
+    let sum = || pseudo_header(header.src, header.dst, header.protocol, body.len()).add(body);
+    Ok((parsed, checksums == Checksums::Verify && sum().fold() != 0xffff))
 }
 
 /// `part` of `frame` without a copy.

@@ -18,7 +18,74 @@ pub(crate) struct IpHeader {
     pub(crate) protocol: u8,
 }
 
+/// The two bits of the traffic class that routers mark congestion with (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not-ECT: a router that wants to mark it drops it.
+    #[default]
+    NotCapable,
+    /// ECT(1).
+    Capable1,
+    /// ECT(0): what senders use.
+    Capable0,
+    /// CE: congestion experienced.
+    Congested,
+}
+
+impl Ecn {
+    const BITS: u8 = 0b11;
+
+    /// Those of a traffic class.
+    pub const fn of(traffic_class: u8) -> Self {
+        match traffic_class & Self::BITS {
+            0b00 => Self::NotCapable,
+            0b01 => Self::Capable1,
+            0b10 => Self::Capable0,
+            _ => Self::Congested,
+        }
+    }
+
+    /// The traffic class with these bits instead of its own.
+    pub const fn within(self, traffic_class: u8) -> u8 {
+        (traffic_class & !Self::BITS) | self as u8
+    }
+}
+
+/// What an IP header says besides addresses and length: what a transport protocol is told of a packet, and decides of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpFacts {
+    /// Congestion marks.
+    pub ecn: Ecn,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// The Quick-Start option (RFC 4782 §3.1).
+    pub quick_start: Option<QuickStart>,
+}
+
+impl IpFacts {
+    /// Those of a plain packet: no marks, no options, and the time to live that hosts begin with (RFC 1700, "IP time to live
+    /// parameter").
+    pub const PLAIN: Self = Self { ecn: Ecn::NotCapable, ttl: 64, quick_start: None };
+}
+
 /// Protocol number of ICMP for IPv4.
 pub(crate) const ICMP: u8 = 1;
 /// Protocol number of TCP.
 pub(crate) const TCP: u8 = 6;
+/// Protocol number of UDP.
+pub(crate) const UDP: u8 = 17;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_codepoints_are_those_of_rfc_3168() {
+        // RFC 3168 §5: "00 Not-ECT, 01 ECT(1), 10 ECT(0), 11 CE"; the other six bits are DSCP.
+        let points = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::Congested];
+        for (bits, ecn) in points.into_iter().enumerate() {
+            let class = 0xb8 | bits as u8;
+            assert_eq!((Ecn::of(class), ecn.within(0xbb), ecn.within(0xb8)), (ecn, class, class));
+        }
+    }
+}

@@ -20,15 +20,17 @@ pub mod pcapng;
 mod quick_start;
 mod solicitation;
 pub mod tcp;
-pub mod udp;
+mod udp;
 
 pub use advertisement::Advertisement;
 pub use checksum::Checksums;
 pub use error::{EmitError, Header, ParseError, ThroughWireError};
 pub use frame::LinkType;
 pub use glance::Glance;
+pub use ip::{Ecn, IpFacts};
 pub use notification::Notification;
 pub use packet::{Body, Ethernet, Packet, Vlan};
 pub use payload::Payload;
 pub use quick_start::{QuickStart, QuickStartNonce, QuickStartRate, QuickStartResponse};
 pub use solicitation::{Announcement, Solicitation};
+pub use udp::Datagram;

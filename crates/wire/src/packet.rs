@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use crate::tcp::Segment;
-use crate::{Payload, QuickStart};
+use crate::udp::{self, Datagram};
+use crate::{Ecn, IpFacts, Payload, QuickStart};
 
 /// An IEEE 802.1Q tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub struct Ethernet {
 pub enum Body {
     /// A TCP segment.
     Tcp(Segment),
+    /// A UDP datagram with a checksum. One without stays as it came.
+    Udp(Datagram),
     /// Anything else, by protocol number.
     Other {
         /// IP protocol number; IPv6: the next-header value of the fixed header, be it that of an extension header.
@@ -46,6 +49,7 @@ impl Body {
     pub fn payload(&self) -> &Payload {
         match self {
             Self::Tcp(segment) => &segment.payload,
+            Self::Udp(datagram) => &datagram.payload,
             Self::Other { payload, .. } => payload,
         }
     }
@@ -53,6 +57,7 @@ impl Body {
     pub(crate) fn payload_mut(&mut self) -> &mut Payload {
         match self {
             Self::Tcp(segment) => &mut segment.payload,
+            Self::Udp(datagram) => &mut datagram.payload,
             Self::Other { payload, .. } => payload,
         }
     }
@@ -83,7 +88,7 @@ pub struct Packet {
 
 impl Packet {
     /// The hop limit of [`Packet::tcp`]: what hosts begin with (RFC 1700, "IP time to live parameter").
-    pub const HOP_LIMIT: u8 = 64;
+    pub const HOP_LIMIT: u8 = IpFacts::PLAIN.ttl;
 
     /// A TCP segment between two hosts, not yet framed.
     pub fn tcp(src: IpAddr, dst: IpAddr, segment: Segment) -> Self {
@@ -100,11 +105,32 @@ impl Packet {
         }
     }
 
+    /// The same, with what the sender decides of the IP header.
+    pub fn tcp_with(src: IpAddr, dst: IpAddr, segment: Segment, ip: IpFacts) -> Self {
+        Self {
+            hop_limit: ip.ttl,
+            traffic_class: ip.ecn.within(0),
+            quick_start: ip.quick_start,
+            ..Self::tcp(src, dst, segment)
+        }
+    }
+
+    /// The congestion marks.
+    pub fn ecn(&self) -> Ecn {
+        Ecn::of(self.traffic_class)
+    }
+
+    /// What a transport protocol is told of the IP header.
+    pub fn ip_facts(&self) -> IpFacts {
+        IpFacts { ecn: self.ecn(), ttl: self.hop_limit, quick_start: self.quick_start }
+    }
+
     /// Bytes of the IP packet: what a link's rate and a queue's byte limit count. A frame's header does not count, as in
     /// the papers' settings and in ns-2.
     pub fn ip_len(&self) -> usize {
         let body = match &self.body {
             Body::Tcp(segment) => segment.header_len() + segment.payload.len(),
+            Body::Udp(datagram) => udp::HEADER_LEN + datagram.payload.len(),
             Body::Other { payload, .. } => payload.len(),
         };
         header_len(self.src, self.quick_start) + body

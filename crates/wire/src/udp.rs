@@ -1,18 +1,17 @@
-//! UDP datagrams (RFC 768).
+//! UDP (RFC 768).
 
-use std::net::IpAddr;
+use bytes::BufMut;
 
-use bytes::{BufMut, BytesMut};
+use crate::Payload;
+use crate::checksum::Sum;
+use crate::error::EmitError;
 
-use crate::checksum::pseudo_header;
-use crate::{Body, Packet, Payload};
+/// Bytes of the header.
+pub(crate) const HEADER_LEN: usize = 8;
 
-/// The IP protocol number of UDP.
-pub const PROTOCOL: u8 = 17;
-/// Ports, length, checksum.
-pub const HEADER_LEN: usize = 8;
+const CHECKSUM_AT: usize = 6;
 
-/// A UDP datagram.
+/// A datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// Source port.
@@ -23,93 +22,106 @@ pub struct Datagram {
     pub payload: Payload,
 }
 
-impl Datagram {
-    /// The body of the IP packet that carries it between these addresses.
-    pub fn body(&self, src: IpAddr, dst: IpAddr) -> Body {
-        let len = HEADER_LEN + self.payload.len();
-        let mut out = BytesMut::with_capacity(len);
-        out.put_u16(self.src_port);
-        out.put_u16(self.dst_port);
-        out.put_u16(len as u16);
-        out.put_u16(0);
-        out.put_slice(&self.payload.to_bytes());
-        let sum = pseudo_header(src, dst, PROTOCOL, len).add(&out).checksum();
-        // RFC 768: a checksum of zero is sent as all ones; zero says that there is none.
-        out[6..8].copy_from_slice(&if sum == 0 { 0xffff } else { sum }.to_be_bytes());
-        Body::Other { protocol: PROTOCOL, payload: Payload::Bytes(out.freeze()) }
-    }
+/// The ports and the payload of a datagram whose length is that of the packet's body and which has a checksum; [`None`]: another
+/// one, which stays as it came.
+pub(crate) fn parse(body: &[u8]) -> Option<(u16, u16, &[u8])> {
+    let (header, payload) = body.split_first_chunk::<HEADER_LEN>()?;
+    let [s0, s1, d0, d1, l0, l1, checksum @ ..] = *header;
+    let whole = usize::from(u16::from_be_bytes([l0, l1])) == body.len();
+    // RFC 768: "An all zero transmitted checksum value means that the transmitter generated no checksum".
+    let is_kept = whole && checksum != [0; 2];
+    is_kept.then_some((u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]), payload))
+}
 
-    /// The datagram that a packet carries; [`None`]: none, or one that is not whole.
-    pub fn parse(packet: &Packet) -> Option<Self> {
-        let Body::Other { protocol: PROTOCOL, payload } = &packet.body else { return None };
-        let bytes = payload.to_bytes();
-        let header = bytes.first_chunk::<HEADER_LEN>()?;
-        let [src_port, dst_port, len] = [0, 2, 4].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
-        let len = usize::from(len);
-        if !(HEADER_LEN..=bytes.len()).contains(&len) {
-            return None;
-        }
-        let has_checksum = header[6..8] != [0, 0];
-        let sum = pseudo_header(packet.src, packet.dst, PROTOCOL, len).add(&bytes[..len]);
-        if has_checksum && sum.fold() != 0xffff {
-            return None;
-        }
-        Some(Self { src_port, dst_port, payload: Payload::Bytes(bytes.slice(HEADER_LEN..len)) })
-    }
+/// Refuses a body that would parse as a datagram.
+pub(crate) fn check_other(payload: &Payload) -> Result<(), EmitError> {
+    let header = payload.slice(0, payload.len().min(HEADER_LEN)).to_bytes();
+    let Some(&[.., l0, l1, c0, c1]) = header.first_chunk::<HEADER_LEN>() else { return Ok(()) };
+    let whole = usize::from(u16::from_be_bytes([l0, l1])) == payload.len();
+    if whole && [c0, c1] != [0; 2] { Err(EmitError::Protocol(crate::ip::UDP)) } else { Ok(()) }
+}
+
+/// Writes a datagram into `out`, which is as long as it is. With `corrupted` the checksum is wrong.
+pub(crate) fn emit(datagram: &Datagram, pseudo_header: Sum, corrupted: bool, out: &mut [u8]) {
+    let len = out.len() as u16;
+    let (mut header, payload) = out.split_at_mut(HEADER_LEN);
+    header.put_u16(datagram.src_port);
+    header.put_u16(datagram.dst_port);
+    header.put_u16(len);
+    header.put_u16(0);
+    datagram.payload.write(payload);
+    let checksum = match pseudo_header.add(&out[..HEADER_LEN]).add(&out[HEADER_LEN..]).checksum() {
+        // RFC 768: "If the computed checksum is zero, it is transmitted as all ones".
+        0 => 0xffff,
+        sum => sum,
+    };
+    let checksum = match (corrupted, checksum ^ 1) {
+        (false, _) => checksum,
+        // Zero would say that there is none.
+        (true, 0) => 2,
+        (true, wrong) => wrong,
+    };
+    out[CHECKSUM_AT..HEADER_LEN].copy_from_slice(&checksum.to_be_bytes());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::Segment;
-    use bytes::Bytes;
+    use crate::checksum::pseudo_header;
+    use std::net::IpAddr;
 
-    fn packet(datagram: &Datagram) -> Packet {
-        let [src, dst] = ["10.0.0.1", "10.0.0.2"].map(|ip| ip.parse().unwrap());
-        Packet { body: datagram.body(src, dst), ..Packet::tcp(src, dst, Segment::EMPTY) }
+    fn pseudo(len: usize) -> Sum {
+        let [src, dst]: [IpAddr; 2] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+        pseudo_header(src, dst, crate::ip::UDP, len)
     }
 
-    fn datagram() -> Datagram {
-        Datagram { src_port: 5001, dst_port: 53, payload: Payload::Bytes(Bytes::from_static(b"odd")) }
+    fn emitted(payload: &[u8], corrupted: bool) -> Vec<u8> {
+        let payload = Payload::Bytes(payload.to_vec().into());
+        let mut out = vec![0xaa; HEADER_LEN + payload.len()];
+        let sum = pseudo(out.len());
+        emit(&Datagram { src_port: 53, dst_port: 5060, payload }, sum, corrupted, &mut out);
+        out
     }
 
-    fn octets(packet: &Packet) -> Vec<u8> {
-        packet.body.payload().to_bytes().to_vec()
-    }
-
-    fn with(octets: Vec<u8>) -> Packet {
-        let body = Body::Other { protocol: PROTOCOL, payload: Payload::Bytes(octets.into()) };
-        Packet { body, ..packet(&datagram()) }
-    }
-
-    #[test]
-    fn what_is_written_is_read_again() {
-        let packet = packet(&datagram());
-        assert_eq!(Datagram::parse(&packet), Some(datagram()));
-        assert_eq!(octets(&packet)[..6], [0x13, 0x89, 0, 53, 0, 11]);
-        let mut more = octets(&packet);
-        more.extend([1, 2]);
-        assert_eq!(Datagram::parse(&with(more)), Some(datagram()), "what follows is padding");
+    fn is_right(datagram: &[u8]) -> bool {
+        pseudo(datagram.len()).add(datagram).fold() == 0xffff
     }
 
     #[test]
-    fn a_datagram_that_is_damaged_is_none() {
-        let good = octets(&packet(&datagram()));
-        for at in 0..good.len() {
-            let mut damaged = good.clone();
-            damaged[at] ^= 0x10;
-            assert_eq!(Datagram::parse(&with(damaged)), None, "octet {at}");
+    fn the_header_is_rfc_768_s() {
+        let datagram = emitted(b"hi", false);
+        assert_eq!(datagram[..6], [0, 53, 0x13, 0xc4, 0, 10]);
+        assert!(is_right(&datagram));
+        assert_eq!(parse(&datagram), Some((53, 5060, &b"hi"[..])));
+    }
+
+    #[test]
+    fn a_sum_of_zero_is_sent_as_all_ones_and_a_wrong_one_is_never_zero() {
+        for (corrupted, special) in [(false, 0xffff), (true, 2)] {
+            // All sums there are.
+            let checksums = (0..=0xffff_u16).map(|word| {
+                let datagram = emitted(&word.to_be_bytes(), corrupted);
+                assert_eq!(is_right(&datagram), !corrupted, "{word:#x}");
+                u16::from_be_bytes([datagram[6], datagram[7]])
+            });
+            let checksums: Vec<u16> = checksums.collect();
+            assert!(!checksums.contains(&0) && checksums.contains(&special));
         }
-        for len in 0..good.len() {
-            assert_eq!(Datagram::parse(&with(good[..len].to_vec())), None, "{len} octets");
-        }
-        assert_eq!(Datagram::parse(&Packet { body: Body::Tcp(Segment::EMPTY), ..with(good) }), None);
     }
 
     #[test]
-    fn no_checksum_is_no_damage() {
-        let mut octets = octets(&packet(&datagram()));
-        octets[6..8].fill(0);
-        assert_eq!(Datagram::parse(&with(octets)), Some(datagram()));
+    fn without_a_checksum_or_with_another_length_it_stays_as_it_came() {
+        let datagram = emitted(b"hi", false);
+        let mut unsummed = datagram.clone();
+        unsummed[6..8].fill(0);
+        let mut short = datagram.clone();
+        short[5] = 9;
+        for (bytes, kept) in
+            [(&datagram[..], true), (&unsummed, false), (&short, false), (&datagram[..7], false)]
+        {
+            assert_eq!(parse(bytes).is_some(), kept, "{bytes:?}");
+            let other = check_other(&Payload::Bytes(bytes.to_vec().into()));
+            assert_eq!(other, if kept { Err(EmitError::Protocol(17)) } else { Ok(()) }, "{bytes:?}");
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! The rules of each header, byte by byte.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
 use handfast_core::SeqNum;
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{
-    Body, Checksums, EmitError, Ethernet, Header, LinkType, Packet, ParseError, Payload, QuickStart,
-    QuickStartNonce, QuickStartRate, Vlan,
+    Body, Checksums, Ecn, EmitError, Ethernet, Header, IpFacts, LinkType, Packet, ParseError, Payload,
+    QuickStart, QuickStartNonce, QuickStartRate, Vlan,
 };
 
 /// A segment between 192.0.2.1 and 192.0.2.2 that carries "hi", made by hand. The checksums are scapy's.
@@ -154,6 +156,20 @@ fn a_corrupted_packet_is_emitted_with_a_wrong_checksum() {
         let differ: Vec<usize> = (0..good.len()).filter(|&at| good[at] != bad[at]).collect();
         assert_eq!(differ, [packet.ip_len() - 22 + 17]);
         assert!(parse(&bad).unwrap().corrupted);
+    }
+}
+
+#[test]
+fn what_a_sender_decides_of_the_ip_header_comes_through_the_wire() {
+    let option = QuickStart::Report { rate: QuickStartRate::from_field(7), nonce: QuickStartNonce::new(9) };
+    let [v4, v6]: [IpAddr; 2] = ["192.0.2.1", "2001:db8::1"].map(|address| address.parse().unwrap());
+    for (address, quick_start) in [(v4, Some(option)), (v6, None)] {
+        for ecn in [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::Congested] {
+            let ip = IpFacts { ecn, ttl: 7, quick_start };
+            let packet = Packet::tcp_with(address, address, Segment::EMPTY, ip);
+            assert_eq!(packet.through_wire().unwrap().ip_facts(), ip);
+        }
+        assert_eq!(Packet::tcp(address, address, Segment::EMPTY).ip_facts(), IpFacts::PLAIN);
     }
 }
 

@@ -130,15 +130,20 @@ proptest! {
         at in any::<prop::sample::Index>(),
         bit in 0..8_u8,
     ) {
-        let Body::Tcp(segment) = &packet.body else { return Ok(()) };
+        let len = match &packet.body {
+            Body::Tcp(segment) => segment.header_len() + segment.payload.len(),
+            Body::Udp(datagram) => 8 + datagram.payload.len(),
+            Body::Other { .. } => return Ok(()),
+        };
         prop_assume!(!packet.corrupted);
         let mut frame = emitted(&packet).to_vec();
-        let len = segment.header_len() + segment.payload.len();
         let start = frame.len() - len;
         frame[start + at.index(len)] ^= 1 << bit;
         let frame = Bytes::from(frame);
         if let Ok(received) = parsed(&packet, &frame) {
-            prop_assert!(received.corrupted);
+            // Without its checksum, or with another length, a datagram is none that this crate judges.
+            let unjudged = matches!(received.body, Body::Other { protocol: 17, .. });
+            prop_assert!(received.corrupted || unjudged);
             let trusted = Packet::parse(packet.link_type(), &frame, Checksums::Trust).unwrap();
             prop_assert_eq!(trusted, Packet { corrupted: false, ..received });
         }

@@ -54,6 +54,10 @@ pub(crate) fn look(frame: &Bytes) -> Seen {
             let key = ConnectionKey { src, dst, src_port: segment.src_port, dst_port: segment.dst_port };
             Seen::Tcp(key, segment)
         }
+        Ok(Packet { dst, body: Body::Udp(datagram), .. }) => {
+            let [src, dst_port] = [datagram.src_port, datagram.dst_port].map(u16::to_be_bytes);
+            Seen::Datagram(class_of(UDP, &[src[0], src[1], dst_port[0], dst_port[1]]), dst)
+        }
         Ok(Packet { dst, body: Body::Other { protocol, payload }, .. }) => {
             match class_of(protocol, &payload.slice(0, 4).to_bytes()) {
                 class @ (Class::Udp | Class::Quic) => Seen::Datagram(class, dst),
@@ -89,7 +93,7 @@ fn class_of(protocol: u8, ports: &[u8]) -> Class {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use handfast_wire::{Ethernet, Payload};
+    use handfast_wire::{Datagram, Ethernet, Payload};
 
     fn class(packet: &Packet, change: impl FnOnce(&mut Vec<u8>)) -> Class {
         let mut frame = Vec::new();
@@ -127,6 +131,13 @@ mod tests {
             assert_eq!(class(&other(v6, 17, &[200, 0, 1, 187]), same), Class::Quic);
             assert_eq!(class(&other(v6, 17, &[1]), same), Class::Udp, "cut off");
             assert_eq!(class(&other(v6, 132, &[0; 4]), same), Class::OtherIp);
+        }
+        for (ports, expected) in
+            [((53, 444), Class::Udp), ((443, 50_000), Class::Quic), ((50_000, 443), Class::Quic)]
+        {
+            let datagram = Datagram { src_port: ports.0, dst_port: ports.1, payload: Payload::EMPTY };
+            let packet = Packet { body: Body::Udp(datagram), ..packet(false) };
+            assert_eq!(class(&packet, same), expected, "with a checksum");
         }
         assert_eq!(class(&other(false, 1, &[8, 0, 0, 0]), same), Class::Icmp);
         assert_eq!(class(&other(true, 58, &[135, 0, 0, 0]), same), Class::Icmp, "a neighbor solicitation");

@@ -265,7 +265,7 @@ fn tells_of_duplicate(segment: &Segment) -> bool {
 fn window(packet: &Packet) -> Option<u16> {
     match &packet.body {
         handfast_wire::Body::Tcp(segment) => Some(segment.window),
-        handfast_wire::Body::Other { .. } => None,
+        handfast_wire::Body::Udp(_) | handfast_wire::Body::Other { .. } => None,
     }
 }
 

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use handfast_core::Instant;
 use handfast_host::stack::Pair;
-use handfast_tcp::{Config, Endpoint};
-use handfast_wire::tcp::Segment;
-use handfast_wire::{Announcement, Body, Checksums, Ethernet, LinkType, Packet, Solicitation};
+use handfast_tcp::{Config, Endpoint, Received, Transmit};
+use handfast_wire::{Announcement, Body, Checksums, Ethernet, IpFacts, LinkType, Packet, Solicitation};
 
 pub use handfast_host::stack::ConnectionId;
 
@@ -136,7 +135,8 @@ impl Stack {
             self.learn(packet.src, ethernet.src);
         }
         let local = SocketAddr::new(packet.dst, segment.dst_port);
-        self.tcp.on_segment(now, (local, SocketAddr::new(packet.src, segment.src_port)), segment);
+        let received = Received { segment, ip: packet.ip_facts() };
+        self.tcp.on_segment(now, (local, SocketAddr::new(packet.src, segment.src_port)), &received);
     }
 
     fn on_solicitation(&mut self, asked: Solicitation) {
@@ -175,8 +175,8 @@ impl Stack {
                 *frame = answer;
                 return true;
             }
-            let Some((pair, segment)) = self.tcp.poll_transmit(now) else { return false };
-            if self.frame(pair, segment, frame) {
+            let Some((pair, transmit)) = self.tcp.poll_transmit(now) else { return false };
+            if self.frame(pair, transmit, frame) {
                 return true;
             }
             // Not known where to: a question goes out in its place.
@@ -184,11 +184,14 @@ impl Stack {
     }
 
     /// Writes the frame that carries a segment; false: it has to wait until it is known where it should go.
-    fn frame(&mut self, (local, remote): Pair, segment: Segment, frame: &mut Vec<u8>) -> bool {
+    fn frame(&mut self, (local, remote): Pair, transmit: Transmit, frame: &mut Vec<u8>) -> bool {
+        let Transmit { segment, ip } = transmit;
+        // In IPv6 it is a hop-by-hop option, which is not built.
+        let ip = IpFacts { quick_start: ip.quick_start.filter(|_| local.is_ipv4()), ..ip };
         let known = self.neighbours.of(remote.ip());
         let ethernet = Some(Ethernet { dst: known.unwrap_or_default(), src: self.mac, vlan: None });
         frame.clear();
-        let packet = Packet { ethernet, ..Packet::tcp(local.ip(), remote.ip(), segment) };
+        let packet = Packet { ethernet, ..Packet::tcp_with(local.ip(), remote.ip(), segment, ip) };
         let written = packet.emit(frame).is_ok();
         if known.is_none() {
             self.dropped.no_neighbour += 1;

@@ -89,6 +89,11 @@ fn put_transport(bits: &mut Bits, body: &Body) {
             put(bits, DST_PORT, segment.dst_port.into());
             put(bits, TCP_FLAGS, segment.flags.0.into());
         }
+        Body::Udp(datagram) => {
+            put(bits, IP_PROTO, UDP.into());
+            put(bits, SRC_PORT, datagram.src_port.into());
+            put(bits, DST_PORT, datagram.dst_port.into());
+        }
         Body::Other { protocol, payload } => {
             put(bits, IP_PROTO, (*protocol).into());
             if *protocol == UDP {

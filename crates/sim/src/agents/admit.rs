@@ -2,7 +2,6 @@
 
 use handfast_plan::topology::Goal;
 use handfast_wire::tcp::Segment;
-use handfast_wire::udp::Datagram;
 use handfast_wire::{Body, Packet};
 
 use crate::hosts::connections::ConnectionId;
@@ -36,11 +35,11 @@ impl Network {
                 let (src, dst) = self.sockets(packet, (segment.src_port, segment.dst_port))?;
                 self.hosts.bound(self.addresses.node(src.address) as usize, (src, dst))
             }
-            Body::Other { .. } => {
-                let datagram = Datagram::parse(packet)?;
+            Body::Udp(datagram) => {
                 let pair = self.sockets(packet, (datagram.src_port, datagram.dst_port))?;
                 self.hosts.transports.origin(pair)
             }
+            Body::Other { .. } => None,
         }
     }
 }

@@ -9,9 +9,9 @@ use handfast_host::app::Sink;
 use handfast_host::session::{Ending, Next, Sending, close_after_peer};
 use handfast_plan::address::{AddressId, Addresses};
 use handfast_plan::topology::Goal;
-use handfast_tcp::{Config, Endpoint};
+use handfast_tcp::{Config, Endpoint, Received, Transmit};
 use handfast_wire::tcp::Segment;
-use handfast_wire::{Notification, Packet, QuickStart};
+use handfast_wire::{IpFacts, Notification, Packet};
 
 use crate::engine::entry::Key;
 
@@ -154,16 +154,21 @@ impl Connection {
 
     /// The packet in which a segment goes to the peer.
     pub(crate) fn packet(&self, addresses: &Addresses, segment: Segment) -> Packet {
+        self.packet_with(addresses, segment, IpFacts::PLAIN)
+    }
+
+    /// The same, with what the endpoint decides of the IP header.
+    pub(crate) fn packet_with(&self, addresses: &Addresses, segment: Segment, ip: IpFacts) -> Packet {
         let [src, dst] = [self.local.socket, self.remote.socket].map(|socket| addresses.ip(socket.address));
-        Packet::tcp(src, dst, segment)
+        Packet::tcp_with(src, dst, segment, ip)
     }
 
     #[inline]
-    pub(crate) fn on_segment(&mut self, now: Instant, segment: &Segment) {
+    pub(crate) fn on_segment(&mut self, now: Instant, received: &Received<'_>) {
         if !self.is_open() {
             return;
         }
-        self.endpoint.on_segment(now, segment);
+        self.endpoint.on_segment(now, received);
         if let Role::Receiver(sink) = &mut self.role {
             sink.read(now, &mut self.endpoint);
         }
@@ -180,18 +185,6 @@ impl Connection {
     pub(crate) fn on_handover(&mut self) {
         if let Some(endpoint) = self.endpoint_mut() {
             endpoint.on_handover();
-        }
-    }
-
-    /// The IP option of the segment polled last.
-    pub(crate) fn quick_start_option(&mut self) -> Option<QuickStart> {
-        self.endpoint_mut()?.quick_start_option()
-    }
-
-    /// The next segment comes with this IP option.
-    pub(crate) fn on_quick_start_option(&mut self, option: QuickStart, ttl: u8) {
-        if let Some(endpoint) = self.endpoint_mut() {
-            endpoint.on_quick_start_option(option, ttl);
         }
     }
 
@@ -232,7 +225,7 @@ impl Connection {
 
     /// The next segment to send now.
     #[inline]
-    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if !self.is_open() {
             return None;
         }

@@ -6,8 +6,9 @@ use handfast_core::Instant;
 use handfast_host::session::Next;
 use handfast_net::Port;
 use handfast_scenario::NodeId;
+use handfast_tcp::{Received, Transmit};
 use handfast_wire::tcp::Segment;
-use handfast_wire::{Body, Packet};
+use handfast_wire::{Body, IpFacts, Packet};
 
 use crate::agents::chain::{Course, Leave};
 use crate::hosts::connection::{Local, SocketAddress};
@@ -61,7 +62,7 @@ impl Network {
         let id = self.hosts.connections.peer(origin);
         let connection = &mut self.hosts.connections[id];
         let ports = (connection.remote.socket.port, connection.local.socket.port);
-        connection.on_segment(now, &self.packets.segment(handle, ports));
+        connection.on_segment(now, &Received::plain(&self.packets.segment(handle, ports)));
         self.delivered(now, id, handle);
     }
 
@@ -82,7 +83,7 @@ impl Network {
             self.tell_of_start(now, node, handle);
         }
         let packet = self.packets.whole(handle);
-        let Some(packet @ Packet { body: Body::Tcp(segment), quick_start, hop_limit, .. }) = packet else {
+        let Some(packet @ Packet { body: Body::Tcp(segment), .. }) = packet else {
             if !self.deliver_datagram(now, handle) {
                 self.notified(now, node, handle);
             }
@@ -93,10 +94,7 @@ impl Network {
             return self.lose(handle);
         };
         let connection = &mut self.hosts.connections[id];
-        if let Some(option) = *quick_start {
-            connection.on_quick_start_option(option, *hop_limit);
-        }
-        connection.on_segment(now, segment);
+        connection.on_segment(now, &Received { segment, ip: packet.ip_facts() });
         self.delivered(now, id, handle);
     }
 
@@ -120,8 +118,8 @@ impl Network {
     /// Sends all that a connection has to send now.
     fn pump(&mut self, now: Instant, id: ConnectionId) {
         loop {
-            while let Some(segment) = self.hosts.connections[id].poll_transmit(now) {
-                self.originate(now, id, segment);
+            while let Some(transmit) = self.hosts.connections[id].poll_transmit(now) {
+                self.originate(now, id, transmit);
             }
             match self.hosts.connections[id].take_stock(now) {
                 Next::Wait => return,
@@ -133,11 +131,12 @@ impl Network {
 
     /// A segment of one of the node's own endpoints.
     #[inline]
-    fn originate(&mut self, now: Instant, id: ConnectionId, segment: Segment) {
-        if self.inspection.looks_closer() {
-            return self.originate_closer(now, id, segment);
+    fn originate(&mut self, now: Instant, id: ConnectionId, transmit: Transmit) {
+        // What is not plain travels as a whole packet.
+        if self.inspection.looks_closer() || transmit.ip != IpFacts::PLAIN {
+            return self.originate_closer(now, id, transmit);
         }
-        let passing = self.admit_own(id, segment);
+        let passing = self.admit_own(id, transmit.segment);
         self.emerge(now, id, passing);
     }
 

@@ -8,8 +8,7 @@ use handfast_host::ports::Ports;
 use handfast_host::transport::Transport;
 use handfast_scenario::{FlowId, NodeId};
 use handfast_wire::tcp::Segment;
-use handfast_wire::udp::Datagram;
-use handfast_wire::{Packet, Payload};
+use handfast_wire::{Body, Datagram, Packet, Payload};
 
 use crate::engine::entry::{Machine, Rank};
 use crate::engine::queue::Timer;
@@ -129,7 +128,7 @@ impl Network {
     /// What is no TCP has reached the node it is addressed to; false: it is for no transport there.
     pub(crate) fn deliver_datagram(&mut self, now: Instant, handle: Handle) -> bool {
         let Some(packet) = self.packets.whole(handle) else { return false };
-        let Some(datagram) = Datagram::parse(packet) else { return false };
+        let Body::Udp(datagram) = &packet.body else { return false };
         let Some((src, dst)) = self.sockets(packet, (datagram.src_port, datagram.dst_port)) else {
             return false;
         };
@@ -163,6 +162,6 @@ impl Network {
         let [src, dst] = [local, remote].map(|socket| self.addresses.ip(socket.address));
         let datagram =
             Datagram { src_port: local.port, dst_port: remote.port, payload: Payload::Bytes(data) };
-        Packet { body: datagram.body(src, dst), ..Packet::tcp(src, dst, Segment::EMPTY) }
+        Packet { body: Body::Udp(datagram), ..Packet::tcp(src, dst, Segment::EMPTY) }
     }
 }

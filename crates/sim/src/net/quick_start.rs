@@ -6,9 +6,8 @@ use handfast_core::{Instant, Stream};
 use handfast_net::QuickStartLink;
 use handfast_plan::topology::ChannelId;
 use handfast_scenario::{AgentKind, NodeId, Scheme};
-use handfast_tcp::{Config, QuickStartRequest};
-use handfast_wire::Packet;
-use handfast_wire::tcp::Segment;
+use handfast_tcp::{Config, QuickStartRequest, Transmit};
+use handfast_wire::IpFacts;
 
 use crate::hosts::connections::ConnectionId;
 use crate::net::network::Network;
@@ -75,22 +74,20 @@ impl Network {
     /// A segment of one of the node's own endpoints, perhaps with an option. RFC 4782 §3.1 counts
     /// the IP layer at the sender among the routers.
     #[cold]
-    pub(crate) fn originate_closer(&mut self, now: Instant, id: ConnectionId, segment: Segment) {
-        let connection = &mut self.hosts.connections[id];
-        let option = connection.quick_start_option();
+    pub(crate) fn originate_closer(&mut self, now: Instant, id: ConnectionId, transmit: Transmit) {
+        let Transmit { segment, ip } = transmit;
+        let connection = &self.hosts.connections[id];
         let (node, out) = (connection.local.node as usize, connection.local.out as usize);
-        let rate = self.links[out].link.rate();
-        let passing = match option {
-            None => self.admit_own(id, segment),
-            Some(option) => {
-                let mut packet =
-                    Packet { quick_start: Some(option), ..connection.packet(&self.addresses, segment) };
-                if let Some(link) = self.inspection.routers().and_then(|routers| routers.link(node, out)) {
-                    packet.hop_limit -= 1;
-                    link.on_packet(now, rate, &mut packet);
-                }
-                self.packets.insert_whole(packet, id, connection.remote.goal)
+        let (rate, goal) = (self.links[out].link.rate(), connection.remote.goal);
+        let passing = if ip == IpFacts::PLAIN {
+            self.admit_own(id, segment)
+        } else {
+            let mut packet = connection.packet_with(&self.addresses, segment, ip);
+            if let Some(link) = self.inspection.routers().and_then(|routers| routers.link(node, out)) {
+                packet.hop_limit -= 1;
+                link.on_packet(now, rate, &mut packet);
             }
+            self.packets.insert_whole(packet, id, goal)
         };
         if let Some(link) = self.inspection.routers().and_then(|routers| routers.link(node, out)) {
             link.on_departure(now, passing.size());

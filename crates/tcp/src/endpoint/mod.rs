@@ -16,14 +16,13 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Duration, Instant, SeqNum, ShortQueue};
-use handfast_wire::Payload;
-use handfast_wire::tcp::Segment;
+use handfast_wire::{IpFacts, Payload};
 
 use crate::receive::receiver::Receiver;
 use crate::rtt::timer_wheel;
 use crate::send::sender::Sender;
 use crate::startup::Startup;
-use crate::{Config, Counters, Death, Event, Footprint, LossCounters, Snapshot, State};
+use crate::{Config, Counters, Death, Event, Footprint, LossCounters, Received, Snapshot, State, Transmit};
 pub(crate) use transmit::{Piece, Why};
 
 use alive::Alive;
@@ -40,18 +39,18 @@ const MAX_EVENTS: usize = 64;
 /// ```
 /// use std::sync::Arc;
 /// use handfast_core::{Bytes, Instant, SeqNum};
-/// use handfast_tcp::{Config, Endpoint, State};
+/// use handfast_tcp::{Config, Endpoint, Received, State, Transmit};
 ///
 /// let config = Arc::new(Config::default());
 /// let now = Instant::ZERO;
 /// let mut client = Endpoint::connect(Arc::clone(&config), 40_000, 80, SeqNum(1), now);
 /// let mut server = Endpoint::listen(config, 80, SeqNum(2));
 /// for _ in 0..3 {
-///     while let Some(segment) = client.poll_transmit(now, Bytes(u64::MAX)) {
-///         server.on_segment(now, &segment);
+///     while let Some(Transmit { segment, ip }) = client.poll_transmit(now, Bytes(u64::MAX)) {
+///         server.on_segment(now, &Received { segment: &segment, ip });
 ///     }
-///     while let Some(segment) = server.poll_transmit(now, Bytes(u64::MAX)) {
-///         client.on_segment(now, &segment);
+///     while let Some(Transmit { segment, ip }) = server.poll_transmit(now, Bytes(u64::MAX)) {
+///         client.on_segment(now, &Received { segment: &segment, ip });
 ///     }
 /// }
 /// assert_eq!((client.state(), server.state()), (State::Established, State::Established));
@@ -138,7 +137,11 @@ impl Endpoint {
     }
 
     /// A segment for this connection has arrived; its checksum is right, its ports are ours.
-    pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
+    pub fn on_segment(&mut self, now: Instant, received: &Received<'_>) {
+        let &Received { segment, ip } = received;
+        if let Some(option) = ip.quick_start {
+            self.take_quick_start(option, ip.ttl);
+        }
         self.counters.segments_received += 1;
         match self.state {
             State::Closed => self.refuse(segment),
@@ -309,12 +312,14 @@ impl Endpoint {
 
     /// The next segment to send now, or [`None`]. `budget`: octets of TCP segment that the driver can take; less than a
     /// full-sized segment and its header counts as nothing.
-    pub fn poll_transmit(&mut self, now: Instant, budget: Bytes) -> Option<Segment> {
+    pub fn poll_transmit(&mut self, now: Instant, budget: Bytes) -> Option<Transmit> {
         const MAX_HEADER: u64 = 60;
         if budget.get() < self.tx.window.smss + MAX_HEADER {
             return None;
         }
-        self.transmit(now)
+        let segment = self.transmit(now)?;
+        let quick_start = self.startup.as_mut().and_then(|startup| startup.ip_option.take());
+        Some(Transmit { segment, ip: IpFacts { quick_start, ..IpFacts::PLAIN } })
     }
 
     /// A timer is due; afterwards the deadline, if there is one, is in the future.

@@ -382,7 +382,7 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Recovery};
+    use crate::{Config, Received, Recovery};
     use handfast_core::Bytes;
     use handfast_wire::Payload;
     use std::sync::Arc;
@@ -392,7 +392,7 @@ mod tests {
         let rtt_estimation = RttEstimation::Linux;
         let config = Config { mss: 1000, recovery: Recovery::Rack, rtt_estimation, ..Config::default() };
         let mut e = Endpoint::connect(Arc::new(config), 4000, 80, SeqNum(0), Instant::ZERO);
-        let syn = e.poll_transmit(Instant::ZERO, Bytes(u64::MAX)).unwrap();
+        let syn = e.poll_transmit(Instant::ZERO, Bytes(u64::MAX)).unwrap().segment;
         let flags = Flags::SYN | Flags::ACK;
         let answer = Segment {
             src_port: 80,
@@ -403,7 +403,7 @@ mod tests {
             window: 60_000,
             ..syn
         };
-        e.on_segment(Instant::ZERO, &answer);
+        e.on_segment(Instant::ZERO, &Received::plain(&answer));
         for (n, &ms) in at.iter().enumerate() {
             e.write(Payload::Synthetic { stream: 0, offset: 1000 * n as u64, len: 1000 });
             while e.poll_transmit(Instant::from_millis(ms), Bytes(u64::MAX)).is_some() {}

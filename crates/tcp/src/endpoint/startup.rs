@@ -24,14 +24,9 @@ struct Before {
 }
 
 impl Endpoint {
-    /// The IP option that the segment polled last goes with (RFC 4782 §3.1). Drivers that never ask send none, and no
-    /// Quick-Start request is ever approved.
-    pub fn quick_start_option(&mut self) -> Option<IpOption> {
-        self.startup.as_mut()?.ip_option.take()
-    }
-
-    /// The segment that is handed over next came with this IP option, and with this time to live (RFC 4782 §4.3).
-    pub fn on_quick_start_option(&mut self, option: IpOption, ttl: u8) {
+    /// A segment has come with this IP option, and with this time to live (RFC 4782 §4.3).
+    #[cold]
+    pub(super) fn take_quick_start(&mut self, option: IpOption, ttl: u8) {
         let IpOption::Request { rate, ttl: qs_ttl, nonce } = option else { return };
         // §4.3: a rate of zero is not answered.
         if rate > QuickStartRate::NONE {

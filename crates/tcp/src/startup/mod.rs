@@ -29,7 +29,7 @@ pub(crate) struct Startup {
     told: Option<(u32, BitRate)>,
     /// What arrives of the peer's trains.
     pub(crate) measure: Measure,
-    /// The IP option that the segment built last goes with.
+    /// The IP option that goes with the segment being built.
     pub(crate) ip_option: Option<IpOption>,
     /// Options of the next segment: one of them a segment.
     pub(crate) response: Option<QuickStartResponse>,

@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use bytes::Bytes;
 use handfast_core::{Bytes as Octets, Duration, Instant, SeqNum};
-use handfast_tcp::{Death, Event, State};
+use handfast_tcp::{Death, Event, Received, State, Transmit};
 use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 
@@ -205,7 +205,7 @@ impl Victim {
         let exact = segment.seq == self.peer_iss + self.next() as u32;
         let (_, _, max) = self.end.endpoint.send_positions();
         let acks_all = max > 0 && segment.ack == self.end.ledger.iss + max as u32;
-        self.end.endpoint.on_segment(self.now, segment);
+        self.end.endpoint.on_segment(self.now, &Received::plain(segment));
         let after = self.end.endpoint.state();
         if matches!(before, State::Listen | State::SynSent)
             && !matches!(after, State::Listen | State::SynSent | State::Closed)
@@ -241,7 +241,7 @@ impl Victim {
     fn settle(&mut self) {
         let endpoint = &mut self.end.endpoint;
         let mut sent = 0;
-        while let Some(segment) = endpoint.poll_transmit(self.now, Octets(u64::MAX)) {
+        while let Some(Transmit { segment, .. }) = endpoint.poll_transmit(self.now, Octets(u64::MAX)) {
             hop::check(&segment);
             self.end.ledger.offered = self.end.ledger.offered.max(offered(&segment, self.peer_iss));
             sent += 1;

@@ -1,7 +1,7 @@
 //! A blind attacker: segments that RFC 9293 §3.10.7.4 and RFC 5961 answer or ignore, and that change nothing else.
 
 use bytes::Bytes;
-use handfast_tcp::State;
+use handfast_tcp::{Received, State};
 use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 
@@ -25,7 +25,7 @@ impl World {
         let facts =
             |end: &End| (end.endpoint.state(), end.endpoint.send_positions(), end.endpoint.readable());
         let before = facts(end);
-        end.endpoint.on_segment(now, &segment);
+        end.endpoint.on_segment(now, &Received::plain(&segment));
         assert_eq!(facts(end), before, "{to:?}: {what:?} changed the connection");
     }
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use handfast_core::{BitRate, Bytes, Duration, Instant, SeqNum};
-use handfast_tcp::{Config, Death, Endpoint, Event, State};
+use handfast_tcp::{Config, Death, Endpoint, Event, Received, State, Transmit};
 use handfast_wire::notification::{AccessLink, Kind};
 use handfast_wire::tcp::{Flags, Segment};
-use handfast_wire::{Notification, Packet, Payload, QuickStart};
+use handfast_wire::{IpFacts, Notification, Payload, QuickStart};
 
 use crate::case::{Case, Op, Setup, Side, Way};
 use crate::hop;
@@ -305,11 +305,9 @@ impl World {
         let next = end.ledger.next_expected(&end.endpoint);
         let was_open = is_open(end.endpoint.state());
         let edge_before = end.ledger.window_edge();
-        if let Some(option) = flight.option {
-            // No router on the way, and so none that refuses.
-            end.endpoint.on_quick_start_option(option, Packet::HOP_LIMIT);
-        }
-        end.endpoint.on_segment(now, segment);
+        // No router on the way, and so none that refuses a Quick-Start request.
+        let ip = IpFacts { quick_start: flight.option, ..IpFacts::PLAIN };
+        end.endpoint.on_segment(now, &Received { segment, ip });
         let taken = end.ledger.received(segment, &end.endpoint, next, was_open);
         if taken && segment.window == 0 {
             // RFC 9293 §3.8.6.1: a peer that answers probes with a closed window lives.
@@ -340,15 +338,16 @@ impl World {
             self.read(side, usize::MAX);
         }
         let now = self.now;
-        while let Some(segment) = self.end(side).endpoint.poll_transmit(now, Bytes(u64::MAX)) {
-            self.send(side, &segment, echo);
+        while let Some(transmit) = self.end(side).endpoint.poll_transmit(now, Bytes(u64::MAX)) {
+            self.send(side, &transmit, echo);
         }
         self.collect(side);
         self.observe(side);
         self.check_alive(side);
     }
 
-    fn send(&mut self, from: Side, segment: &Segment, echo: Option<u32>) {
+    fn send(&mut self, from: Side, transmit: &Transmit, echo: Option<u32>) {
+        let Transmit { segment, ip } = transmit;
         self.segments += 1;
         assert!(self.segments < MAX_SEGMENTS, "{from:?}: segments without end, now {segment:?}");
         let echo = if is_bare(segment) { echo.map_or(0, |n| n + 1) } else { 0 };
@@ -357,7 +356,7 @@ impl World {
             "{from:?}: acknowledgements answer acknowledgements without end: {segment:?}"
         );
         let end = self.end(from);
-        let option = end.endpoint.quick_start_option();
+        let option = ip.quick_start;
         end.ledger.sent(segment, &end.endpoint);
         hop::check(segment);
         let fate = end.fates.pop_front().unwrap_or(Fate::Pass);

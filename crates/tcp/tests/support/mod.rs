@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Duration, Instant, SeqNum};
-use handfast_tcp::{Config, Endpoint, Event};
+use handfast_tcp::{Config, Endpoint, Event, Received, Transmit};
 use handfast_wire::tcp::Segment;
-use handfast_wire::{Packet, Payload, QuickStart};
+use handfast_wire::{IpFacts, Packet, Payload, QuickStart};
 
 /// Which endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Pair {
     /// Hands a made-up segment to one side and lets it answer.
     pub fn inject(&mut self, to: Side, segment: &Segment, wire: impl FnMut(&Sent) -> Fate) {
         let now = self.now;
-        self.side(to).on_segment(now, segment);
+        self.side(to).on_segment(now, &Received::plain(segment));
         self.collect();
         let mut wire = wire;
         self.flush(&mut wire);
@@ -161,10 +161,8 @@ impl Pair {
         let now = self.now;
         while let Some(entry) = self.in_flight.first_entry().filter(|e| e.key().0 <= now) {
             let (to, segment, option) = entry.remove();
-            if let Some(option) = option {
-                self.side(to).on_quick_start_option(option, Packet::HOP_LIMIT - 1);
-            }
-            self.side(to).on_segment(now, &segment);
+            let ip = IpFacts { ttl: Packet::HOP_LIMIT - 1, quick_start: option, ..IpFacts::PLAIN };
+            self.side(to).on_segment(now, &Received { segment: &segment, ip });
             self.collect();
             self.flush(wire);
         }
@@ -205,9 +203,8 @@ impl Pair {
     fn flush(&mut self, wire: &mut impl FnMut(&Sent) -> Fate) {
         for from in [Side::Client, Side::Server] {
             let now = self.now;
-            while let Some(segment) = self.side(from).poll_transmit(now, Bytes(u64::MAX)) {
-                let option = self.side(from).quick_start_option();
-                let mut sent = Sent { at: now, from, segment, option, fate: Fate::Deliver };
+            while let Some(Transmit { segment, ip }) = self.side(from).poll_transmit(now, Bytes(u64::MAX)) {
+                let mut sent = Sent { at: now, from, segment, option: ip.quick_start, fate: Fate::Deliver };
                 sent.fate = wire(&sent);
                 self.carry(&sent);
                 self.log.push(sent);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Instant, SeqNum};
-use handfast_tcp::{Config, Endpoint, Event, State};
+use handfast_tcp::{Config, Endpoint, Event, Received, State};
 use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, Segment};
 
@@ -22,7 +22,7 @@ fn crossing(a: Config, b: Config) -> ([Endpoint; 2], [Segment; 2]) {
 }
 
 fn next(end: &mut Endpoint) -> Option<Segment> {
-    end.poll_transmit(NOW, Bytes(u64::MAX))
+    end.poll_transmit(NOW, Bytes(u64::MAX)).map(|transmit| transmit.segment)
 }
 
 /// Hands each end what the other sent, until neither has anything to say; everything that was said.
@@ -32,7 +32,7 @@ fn converse(ends: &mut [Endpoint; 2], first: [Segment; 2]) -> Vec<[Option<Segmen
         let Some(last) = said.last().filter(|l| l.iter().any(Option::is_some)).cloned() else { break };
         for (to, segment) in [(1, &last[0]), (0, &last[1])] {
             if let Some(segment) = segment {
-                ends[to].on_segment(NOW, segment);
+                ends[to].on_segment(NOW, &Received::plain(segment));
             }
         }
         said.push(ends.each_mut().map(next));
@@ -48,7 +48,7 @@ fn states(ends: &[Endpoint; 2]) -> [State; 2] {
 fn crossing_syns_establish_one_connection() {
     // Figure 8: SYN, SYN-ACK with the SYN's own number, and both are established.
     let (mut ends, syns) = crossing(plain("sack"), plain("sack"));
-    ends[0].on_segment(NOW, &syns[1]);
+    ends[0].on_segment(NOW, &Received::plain(&syns[1]));
     assert_eq!(ends[0].state(), State::SynReceived);
     let answer = next(&mut ends[0]).expect("a SYN-ACK");
     assert_eq!(
@@ -89,7 +89,7 @@ fn options_are_those_that_both_offered() {
         let [from, to] = &mut ends;
         from.write(Payload::Synthetic { stream: 1, offset: 0, len: 3000 });
         next(from).expect("segment 0 is lost");
-        to.on_segment(NOW, &next(from).expect("segment 1"));
+        to.on_segment(NOW, &Received::plain(&next(from).expect("segment 1")));
         let ack = next(to).expect("a duplicate acknowledgement");
         assert_eq!(ack.sack.as_slice().len(), usize::from(agreed));
         assert_eq!(u64::from(ack.window) << if agreed { 7 } else { 0 } > 65_535, agreed);
@@ -99,17 +99,17 @@ fn options_are_those_that_both_offered() {
 #[test]
 fn a_lost_syn_ack_is_repeated() {
     let (mut ends, syns) = crossing(plain("sack"), plain("sack"));
-    ends[0].on_segment(NOW, &syns[1]);
+    ends[0].on_segment(NOW, &Received::plain(&syns[1]));
     next(&mut ends[0]).expect("a SYN-ACK, lost");
     let later = ends[0].deadline().expect("the retransmission timer");
     ends[0].on_timer(later);
-    let again = ends[0].poll_transmit(later, Bytes(u64::MAX)).expect("the SYN-ACK again");
+    let again = ends[0].poll_transmit(later, Bytes(u64::MAX)).expect("the SYN-ACK again").segment;
     assert_eq!(again.flags, Flags::SYN | Flags::ACK);
     // The other end, whose SYN was answered only now.
-    ends[1].on_segment(later, &again);
+    ends[1].on_segment(later, &Received::plain(&again));
     assert_eq!(ends[1].state(), State::Established);
-    let ack = ends[1].poll_transmit(later, Bytes(u64::MAX)).expect("an acknowledgement");
-    ends[0].on_segment(later, &ack);
+    let ack = ends[1].poll_transmit(later, Bytes(u64::MAX)).expect("an acknowledgement").segment;
+    ends[0].on_segment(later, &Received::plain(&ack));
     assert_eq!(ends[0].state(), State::Established);
 }
 
@@ -131,11 +131,11 @@ fn data_written_meanwhile_flows_both_ways() {
 #[test]
 fn a_reset_ends_it_on_both_sides() {
     let (mut ends, syns) = crossing(plain("sack"), plain("sack"));
-    ends[0].on_segment(NOW, &syns[1]);
+    ends[0].on_segment(NOW, &Received::plain(&syns[1]));
     let answer = next(&mut ends[0]).expect("a SYN-ACK");
     ends[0].abort();
     let reset = next(&mut ends[0]).expect("a reset");
-    ends[1].on_segment(NOW, &answer);
-    ends[1].on_segment(NOW, &reset);
+    ends[1].on_segment(NOW, &Received::plain(&answer));
+    ends[1].on_segment(NOW, &Received::plain(&reset));
     assert_eq!(states(&ends), [State::Closed; 2]);
 }

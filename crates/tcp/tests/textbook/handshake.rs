@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Instant, SeqNum};
-use handfast_tcp::{Config, Endpoint, State};
+use handfast_tcp::{Config, Endpoint, Received, State};
 use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 
@@ -28,7 +28,7 @@ fn syn() -> Segment {
 }
 
 fn next(endpoint: &mut Endpoint) -> Option<Segment> {
-    endpoint.poll_transmit(NOW, Bytes(u64::MAX))
+    endpoint.poll_transmit(NOW, Bytes(u64::MAX)).map(|transmit| transmit.segment)
 }
 
 /// The largest segment that `endpoint` sends, once it is established.
@@ -38,7 +38,7 @@ fn largest(endpoint: &mut Endpoint) -> usize {
 }
 
 fn establish(endpoint: &mut Endpoint, syn: &Segment) {
-    endpoint.on_segment(NOW, syn);
+    endpoint.on_segment(NOW, &Received::plain(syn));
     next(endpoint);
     let timestamps = syn.timestamps;
     let ack = Segment {
@@ -50,7 +50,7 @@ fn establish(endpoint: &mut Endpoint, syn: &Segment) {
         timestamps,
         ..syn.clone()
     };
-    endpoint.on_segment(NOW, &Segment { sack_permitted: false, ..ack });
+    endpoint.on_segment(NOW, &Received::plain(&Segment { sack_permitted: false, ..ack }));
     assert_eq!(endpoint.state(), State::Established);
 }
 
@@ -66,7 +66,7 @@ fn a_syn_ack_offers_only_what_the_syn_offered() {
             timestamps: stamp.then_some(Timestamps { val: 77, ecr: 0 }),
             ..syn()
         };
-        server.on_segment(NOW, &offer);
+        server.on_segment(NOW, &Received::plain(&offer));
         let answer = next(&mut server).expect("a SYN-ACK");
         assert_eq!((answer.flags, answer.ack, answer.seq), (Flags::SYN | Flags::ACK, SeqNum(8), ISS));
         let offered =
@@ -77,7 +77,10 @@ fn a_syn_ack_offers_only_what_the_syn_offered() {
     let bare = Config { timestamps: false, sack: false, window_scaling: false, ..config };
     let mut server = listener(bare);
     let timestamps = Some(Timestamps { val: 77, ecr: 0 });
-    server.on_segment(NOW, &Segment { window_scale: Some(3), sack_permitted: true, timestamps, ..syn() });
+    server.on_segment(
+        NOW,
+        &Received::plain(&Segment { window_scale: Some(3), sack_permitted: true, timestamps, ..syn() }),
+    );
     let answer = next(&mut server).expect("a SYN-ACK");
     assert_eq!((answer.window_scale, answer.sack_permitted, answer.timestamps), (None, false, None));
 }
@@ -105,9 +108,12 @@ fn a_shift_above_fourteen_is_fourteen() {
     let mut server =
         listener(Config { initial_window: handfast_tcp::InitialWindow::Ten, mss: 9000, ..plain("sack") });
     let offer = Segment { mss: Some(9000), window_scale: Some(200), window: 1, ..syn() };
-    server.on_segment(NOW, &offer);
+    server.on_segment(NOW, &Received::plain(&offer));
     next(&mut server);
-    server.on_segment(NOW, &Segment { seq: SeqNum(8), ack: ISS + 1, flags: Flags::ACK, window: 1, ..syn() });
+    server.on_segment(
+        NOW,
+        &Received::plain(&Segment { seq: SeqNum(8), ack: ISS + 1, flags: Flags::ACK, window: 1, ..syn() }),
+    );
     server.write(Payload::Synthetic { stream: 0, offset: 0, len: 100_000 });
     let sent: usize = std::iter::from_fn(|| next(&mut server)).map(|s| s.payload.len()).sum();
     assert_eq!(sent, 9000, "and the rest, 7384 octets, is less than a segment and less than half");
@@ -125,7 +131,7 @@ fn syn_sent_takes_only_answers_to_its_syn() {
     // First: an acknowledgement of something else is refused with <SEQ=SEG.ACK><CTL=RST>.
     for wrong in [0u32, 2] {
         let mut c = client();
-        c.on_segment(NOW, &Segment { ack: ISS + wrong, ..answer.clone() });
+        c.on_segment(NOW, &Received::plain(&Segment { ack: ISS + wrong, ..answer.clone() }));
         let reset = next(&mut c).expect("a reset");
         assert_eq!((reset.flags, reset.seq, c.state()), (Flags::RST, ISS + wrong, State::SynSent));
     }
@@ -136,15 +142,15 @@ fn syn_sent_takes_only_answers_to_its_syn() {
         (SeqNum(0), Flags::RST, State::SynSent),
     ] {
         let mut c = client();
-        c.on_segment(NOW, &Segment { ack, flags, ..answer.clone() });
+        c.on_segment(NOW, &Received::plain(&Segment { ack, flags, ..answer.clone() }));
         assert_eq!((c.state(), next(&mut c)), (state, None));
     }
     // Fourth: neither SYN nor RST.
     let mut c = client();
-    c.on_segment(NOW, &Segment { flags: Flags::ACK, ..answer.clone() });
+    c.on_segment(NOW, &Received::plain(&Segment { flags: Flags::ACK, ..answer.clone() }));
     assert_eq!((c.state(), next(&mut c)), (State::SynSent, None));
     let mut c = client();
-    c.on_segment(NOW, &answer);
+    c.on_segment(NOW, &Received::plain(&answer));
     let ack = next(&mut c).expect("an acknowledgement");
     assert_eq!((c.state(), ack.flags, ack.ack), (State::Established, Flags::ACK, SeqNum(8)));
 }
@@ -153,9 +159,9 @@ fn syn_sent_takes_only_answers_to_its_syn() {
 fn a_listener_refuses_acknowledgements_and_ignores_resets() {
     // RFC 9293 §3.10.7.2.
     let mut server = listener(plain("sack"));
-    server.on_segment(NOW, &Segment { flags: Flags::RST, ..syn() });
+    server.on_segment(NOW, &Received::plain(&Segment { flags: Flags::RST, ..syn() }));
     assert_eq!((server.state(), next(&mut server)), (State::Listen, None));
-    server.on_segment(NOW, &Segment { flags: Flags::ACK, ack: SeqNum(55), ..syn() });
+    server.on_segment(NOW, &Received::plain(&Segment { flags: Flags::ACK, ack: SeqNum(55), ..syn() }));
     let reset = next(&mut server).expect("a reset");
     assert_eq!((reset.flags, reset.seq, server.state()), (Flags::RST, SeqNum(55), State::Listen));
 }
@@ -165,23 +171,28 @@ fn what_does_not_exist_is_refused() {
     // RFC 9293 §3.10.7.1.
     let mut closed = Endpoint::connect(Arc::new(plain("sack")), 80, 4000, ISS, NOW);
     closed.abort();
-    closed
-        .on_segment(NOW, &Segment { payload: Payload::Synthetic { stream: 0, offset: 0, len: 10 }, ..syn() });
+    closed.on_segment(
+        NOW,
+        &Received::plain(&Segment { payload: Payload::Synthetic { stream: 0, offset: 0, len: 10 }, ..syn() }),
+    );
     let reset = next(&mut closed).expect("a reset");
     assert_eq!((reset.flags, reset.seq, reset.ack), (Flags::RST | Flags::ACK, SeqNum(0), SeqNum(7 + 11)));
-    closed.on_segment(NOW, &Segment { flags: Flags::RST, ..syn() });
+    closed.on_segment(NOW, &Received::plain(&Segment { flags: Flags::RST, ..syn() }));
     assert_eq!(next(&mut closed), None);
 }
 
 #[test]
 fn a_repeated_syn_gets_its_answer_again() {
     let mut server = listener(plain("sack"));
-    server.on_segment(NOW, &syn());
+    server.on_segment(NOW, &Received::plain(&syn()));
     let first = next(&mut server);
-    server.on_segment(NOW, &syn());
+    server.on_segment(NOW, &Received::plain(&syn()));
     assert_eq!(next(&mut server), first);
     // RFC 9293 §3.10.7.4, fifth: a wrong acknowledgement in SYN-RECEIVED is refused.
-    server.on_segment(NOW, &Segment { seq: SeqNum(8), ack: ISS + 5, flags: Flags::ACK, ..syn() });
+    server.on_segment(
+        NOW,
+        &Received::plain(&Segment { seq: SeqNum(8), ack: ISS + 5, flags: Flags::ACK, ..syn() }),
+    );
     let reset = next(&mut server).expect("a reset");
     assert_eq!((reset.flags, reset.seq, server.state()), (Flags::RST, ISS + 5, State::SynReceived));
 }

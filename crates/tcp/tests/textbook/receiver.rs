@@ -1,7 +1,7 @@
 //! Acknowledgements: when (RFC 5681 §4.2) and what they report (RFC 2018, RFC 2883).
 
 use handfast_core::Duration;
-use handfast_tcp::Config;
+use handfast_tcp::{Config, Received};
 use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 
@@ -153,8 +153,8 @@ fn a_duplicate_waits_for_the_next_acknowledgement() {
     let mut s = server(Duration::ZERO);
     answers(&mut s, 0, 1000);
     let now = s.pair.now;
-    s.pair.server.on_segment(now, &data(0, 500));
-    s.pair.server.on_segment(now, &data(1000, 500));
+    s.pair.server.on_segment(now, &Received::plain(&data(0, 500)));
+    s.pair.server.on_segment(now, &Received::plain(&data(1000, 500)));
     s.run(0, |_| Fate::Drop);
     assert_eq!(s.replies().iter().map(said).collect::<Vec<_>>(), [(1500, vec![(0, 500)])]);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Instant, SeqNum};
-use handfast_tcp::{Config, Endpoint, State};
+use handfast_tcp::{Config, Endpoint, Received, State};
 use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 
@@ -18,7 +18,7 @@ fn stamped() -> Config {
 }
 
 fn next(end: &mut Endpoint) -> Option<Segment> {
-    end.poll_transmit(NOW, Bytes(u64::MAX))
+    end.poll_transmit(NOW, Bytes(u64::MAX)).map(|transmit| transmit.segment)
 }
 
 /// A segment of the peer's, whose SYN had number 0: `seq` and `len` octets of payload, `TSval` that much above its SYN's.
@@ -41,17 +41,21 @@ fn server(config: Config) -> Endpoint {
     let mut server = Endpoint::listen(Arc::new(config), 80, SeqNum(100));
     server.on_segment(
         NOW,
-        &Segment { mss: Some(1012), sack_permitted: true, ..from_peer(Flags::SYN, 0, 0, 0) },
+        &Received::plain(&Segment {
+            mss: Some(1012),
+            sack_permitted: true,
+            ..from_peer(Flags::SYN, 0, 0, 0)
+        }),
     );
     next(&mut server).expect("a SYN-ACK");
-    server.on_segment(NOW, &from_peer(Flags::ACK, 1, 0, 1));
+    server.on_segment(NOW, &Received::plain(&from_peer(Flags::ACK, 1, 0, 1)));
     assert_eq!(server.state(), State::Established);
     server
 }
 
 /// What the acknowledgement of a segment echoes, above the SYN's timestamp.
 fn echo(server: &mut Endpoint, segment: &Segment) -> Option<i64> {
-    server.on_segment(NOW, segment);
+    server.on_segment(NOW, &Received::plain(segment));
     let answer = next(server)?;
     answer.timestamps.map(|ts| i64::from(ts.ecr) - i64::from(PEER))
 }
@@ -62,7 +66,7 @@ fn every_segment_carries_them_once_agreed_but_resets_of_no_connection() {
     let mut s = server(stamped());
     s.write(Payload::Synthetic { stream: 2, offset: 0, len: 2500 });
     s.close(NOW);
-    s.on_segment(NOW, &from_peer(Flags::ACK, 5, 100, 2));
+    s.on_segment(NOW, &Received::plain(&from_peer(Flags::ACK, 5, 100, 2)));
     let sent: Vec<Segment> = std::iter::from_fn(|| next(&mut s)).collect();
     assert!(sent.len() >= 3);
     assert!(sent.iter().all(|segment| segment.timestamps.is_some()), "{sent:?}");
@@ -105,7 +109,10 @@ fn resets_are_not_judged_by_their_timestamps() {
     // RFC 7323 §5.3 R1 ("and the RST bit is not set"), and §3.2: one without the option counts too.
     for timestamps in [Some(Timestamps { val: PEER - 1000, ecr: 0 }), None] {
         let mut s = server(stamped());
-        s.on_segment(NOW, &Segment { timestamps, ..from_peer(Flags::RST | Flags::ACK, 1, 0, 0) });
+        s.on_segment(
+            NOW,
+            &Received::plain(&Segment { timestamps, ..from_peer(Flags::RST | Flags::ACK, 1, 0, 0) }),
+        );
         assert_eq!(s.state(), State::Closed, "{timestamps:?}");
     }
 }
@@ -116,9 +123,9 @@ fn a_timestamp_that_is_24_days_old_protects_nothing_any_more() {
     let mut s = server(stamped());
     let later = NOW + MS(1000) * (24 * 24 * 3600 + 10);
     let segment = from_peer(Flags::ACK, 1, 100, -1000);
-    s.on_segment(later, &segment);
+    s.on_segment(later, &Received::plain(&segment));
     assert_eq!(s.readable(), 100);
-    let answer = s.poll_transmit(later, Bytes(u64::MAX)).and_then(|a| a.timestamps);
+    let answer = s.poll_transmit(later, Bytes(u64::MAX)).and_then(|a| a.segment.timestamps);
     assert_eq!(answer.map(|ts| ts.ecr), Some(PEER - 1000));
 }
 
@@ -131,7 +138,7 @@ fn a_repeated_syn_has_a_timestamp_of_its_own_and_its_echo_is_a_sample() {
         let first = next(&mut client).expect("a SYN");
         let again_at = NOW + MS(1000);
         client.on_timer(again_at);
-        let again = client.poll_transmit(again_at, Bytes(u64::MAX)).expect("the SYN again");
+        let again = client.poll_transmit(again_at, Bytes(u64::MAX)).expect("the SYN again").segment;
         let apart = |s: &Segment| s.timestamps.map(|ts| ts.val);
         assert_eq!(apart(&again), apart(&first).map(|val| val.wrapping_add(1000)));
         let answer = Segment {
@@ -139,7 +146,7 @@ fn a_repeated_syn_has_a_timestamp_of_its_own_and_its_echo_is_a_sample() {
             ..from_peer(Flags::SYN | Flags::ACK, 0, 0, 0)
         };
         let now = again_at + MS(20);
-        client.on_segment(now, &answer);
+        client.on_segment(now, &Received::plain(&answer));
         assert_eq!(client.state(), State::Established);
         assert_eq!(client.snapshot(now).rto, rto, "SRTT 20 ms and four times 10, or no sample");
     }
@@ -149,7 +156,7 @@ fn a_repeated_syn_has_a_timestamp_of_its_own_and_its_echo_is_a_sample() {
 fn a_syn_ack_echoes_the_syn_that_it_answers() {
     let mut s = Endpoint::listen(Arc::new(stamped()), 80, SeqNum(100));
     for tsval in [5, 1005] {
-        s.on_segment(NOW, &from_peer(Flags::SYN, 0, 0, tsval));
+        s.on_segment(NOW, &Received::plain(&from_peer(Flags::SYN, 0, 0, tsval)));
         let answer = next(&mut s).and_then(|a| a.timestamps).expect("a SYN-ACK with timestamps");
         assert_eq!(i64::from(answer.ecr) - i64::from(PEER), tsval);
     }

@@ -1,6 +1,6 @@
 //! Reductions taken back as the kernel does (`undo = "linux"`): fast recoveries and timeouts, by DSACK, by timestamps, by F-RTO.
 
-use handfast_tcp::{Config, Detector, Event, Frto, LossCounters, Nagle, Undo};
+use handfast_tcp::{Config, Detector, Event, Frto, LossCounters, Nagle, Received, Undo};
 
 use handfast_wire::tcp::{Segment, Timestamps};
 
@@ -182,7 +182,7 @@ fn an_episode_that_has_repeated_nothing_is_not_undone() {
     let mut s = bulk(kernel(), 10);
     s.run(100, |_| Fate::Drop);
     for end in [5000, 6000] {
-        s.pair.client.on_segment(s.pair.now, &ack(1000, &[(2000, end)]));
+        s.pair.client.on_segment(s.pair.now, &Received::plain(&ack(1000, &[(2000, end)])));
     }
     assert_eq!((counted(&s), s.window().1), (LossCounters::default(), 5000));
 }
@@ -333,7 +333,7 @@ fn frto_is_over_where_nothing_new_can_be_sent() {
         s.run(510, |_| Fate::Drop);
         assert_eq!((s.timeouts(), s.news().as_str()), (vec![500], "0-9 9 0"));
         for octet in [1000, 2000] {
-            s.pair.client.on_segment(s.pair.now, &answer(octet));
+            s.pair.client.on_segment(s.pair.now, &Received::plain(&answer(octet)));
         }
         s.run(511, |_| Fate::Drop);
         assert_eq!(spurious(&s), [], "{segments} segments");

@@ -10,7 +10,8 @@ use handfast_wire::tcp::{
     Estimate, Flags, Probe, RareOptions, RateOption, SackBlock, SackBlocks, Segment, Timestamps, TrainKind,
 };
 use handfast_wire::{
-    Body, Ethernet, Packet, Payload, QuickStart, QuickStartNonce, QuickStartRate, QuickStartResponse, Vlan,
+    Body, Datagram, Ethernet, Packet, Payload, QuickStart, QuickStartNonce, QuickStartRate,
+    QuickStartResponse, Vlan,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -143,10 +144,13 @@ fn segment(payload: impl Strategy<Value = Payload>) -> impl Strategy<Value = Seg
 }
 
 fn body(payload: BoxedStrategy<Payload>) -> impl Strategy<Value = Body> {
-    // Not TCP, and not an IPv6 hop-by-hop header, which cannot be empty.
-    let protocol = (1..=255_u8).prop_filter("not TCP", |&protocol| protocol != 6);
+    // Neither TCP nor UDP, and not an IPv6 hop-by-hop header, which cannot be empty.
+    let protocol = (1..=255_u8).prop_filter("not TCP or UDP", |protocol| ![6, 17].contains(protocol));
+    let datagram = (any::<(u16, u16)>(), payload.clone())
+        .prop_map(|((src_port, dst_port), payload)| Datagram { src_port, dst_port, payload });
     prop_oneof![
         4 => segment(payload.clone()).prop_map(Body::Tcp),
+        2 => datagram.prop_map(Body::Udp),
         1 => (protocol, payload).prop_map(|(protocol, payload)| Body::Other { protocol, payload }),
     ]
 }
@@ -165,7 +169,7 @@ fn packet_with(payload: BoxedStrategy<Payload>) -> impl Strategy<Value = Packet>
 pub(crate) fn packet() -> impl Strategy<Value = Packet> {
     packet_with(real_payload().boxed()).prop_map(|packet| {
         // No checksum covers another body, so a parse never finds it corrupted.
-        let corrupted = packet.corrupted && matches!(packet.body, Body::Tcp(_));
+        let corrupted = packet.corrupted && !matches!(packet.body, Body::Other { .. });
         Packet { corrupted, ..packet }
     })
 }
