@@ -376,6 +376,19 @@ mod tests {
     }
 
     #[test]
+    fn sixteen_intervals_are_exclusive() {
+        // §5.5: now - drop_next_ < 16*INTERVAL
+        for (ms, count) in [(1_699, 4), (1_700, 1)] {
+            let mut codel = codel();
+            offer(&mut codel, 0, 0, 1500, Ecn::NotEct);
+            let packet = codel.backlog.pop().unwrap();
+            (codel.count, codel.lastcount, codel.drop_next) = (5, 1, Instant::from_millis(100));
+            codel.begin_dropping(Instant::from_millis(ms), packet);
+            assert_eq!(codel.count, count, "{ms} ms");
+        }
+    }
+
+    #[test]
     fn a_queue_of_one_packet_is_never_dropped_from() {
         for (behind, drops) in [(1500, false), (1501, true)] {
             let mut codel = codel();
@@ -435,5 +448,6 @@ mod tests {
             config.parameters().iter().map(|one| format!("{} {}", one.key, one.value)).collect();
         assert_eq!(said, ["limit 1000pkt", "target 5ms", "interval 100ms"]);
         assert!(config.about().contains("RFC 8289"));
+        assert_eq!(config.name(), "codel");
     }
 }
