@@ -56,7 +56,7 @@ mod _handfast {
     /// Every kind of agent built in: its name and one line about it.
     #[pyfunction]
     fn agents() -> Vec<(&'static str, &'static str)> {
-        handfast_scenario::AGENT_KINDS.to_vec()
+        handfast_scenario::AgentKind::ALL.iter().map(|kind| (kind.word, kind.summary)).collect()
     }
 
     /// The versioned document around run objects.
