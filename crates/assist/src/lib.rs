@@ -3,6 +3,7 @@
 //! The list of kinds at the end is where an agent is registered.
 #![forbid(unsafe_code)]
 
+pub mod ack_filter;
 mod agent;
 mod connection;
 pub mod eln;
@@ -22,4 +23,5 @@ spec::agents! {
     "eln" => Eln(eln::spec::Eln), "base stations that mark acknowledgements: what is missing was lost on the radio, or by a handoff";
     "vho" => Vho(vho::spec::Vho), "stations that tell their peers of their access link when a connection begins, and of each change";
     "quick-start" => QuickStart(quick_start::QuickStartRouters), "routers that approve the rates senders ask for (RFC 4782)";
+    "ack-filter" => AckFilter(ack_filter::AckFilterSpec), "base stations that pass on the last of several acknowledgments (RFC 3449)";
 }
