@@ -19,7 +19,7 @@ def test_list(handfast: Command) -> None:
     assert outage["schemes"] == SCHEMES
     assert outage["description"]
     assert {*SCHEMES, "linux"} <= {profile["name"] for profile in found["profiles"]}
-    assert [agent["name"] for agent in found["agents"]] == ["sdn", "snoop", "eln", "vho", "quick-start"]
+    assert [agent["name"] for agent in found["agents"]] == ["sdn", "snoop", "eln", "vho", "quick-start", "ack-filter"]
     assert all(agent["description"] for agent in found["agents"])
     shown = handfast("list").stdout
     assert all(name in shown for name in ("wifi-outage", "newreno", "agents", "snoop"))
