@@ -1,6 +1,7 @@
 //! Files that people write: TOML with its lines, quantities with units, errors that point.
 #![forbid(unsafe_code)]
 
+mod deferred;
 mod error;
 mod integer;
 mod named;
@@ -8,10 +9,12 @@ mod quantity;
 mod source;
 mod toml;
 
+pub use deferred::{Deferred, Table};
 pub use error::{Checked, DocumentError, Problem, Span, hint, nearest};
 pub use named::{Located, Name, Named};
 pub use quantity::{
-    Packets, Quantity, Rate, Size, TimeSpan, ZERO_RATE, parse_units, pattern_of, read_quantity,
+    Packets, Probability, Quantity, Rate, Size, TimeSpan, ZERO_RATE, parse_units, pattern_of, positive,
+    read_quantity,
 };
 pub use source::{Override, Source};
 pub use toml::{path_at, problem};

@@ -1,10 +1,16 @@
 //! Values with units: strings that are right or an error.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use handfast_core::units::{BIT_RATE, BYTES, DURATION, PACKETS, Units};
 use handfast_core::{BitRate, Bytes, Duration};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
+
+use crate::Located;
+use crate::error::{Checked, Problem};
 
 /// A type that the file writes as text with a unit.
 pub trait Quantity: Sized {
@@ -165,3 +171,64 @@ impl Quantity for Packets {
     }
 }
 quantity!(Packets);
+
+/// A probability.
+#[derive(Clone, Copy, Debug)]
+pub struct Probability(pub f64);
+
+impl Probability {
+    /// The probability that a number is.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn check<E: Error>(p: f64) -> Result<Self, E> {
+        // NaN is in no range.
+        let right = (0.0..=1.0).contains(&p);
+        right
+            .then_some(Self(p))
+            .ok_or_else(|| E::custom(format_args!("`{p}` is not a probability between 0 and 1")))
+    }
+}
+
+struct ProbabilityVisitor;
+
+impl Visitor<'_> for ProbabilityVisitor {
+    type Value = Probability;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a probability between 0 and 1")
+    }
+    fn visit_f64<E: Error>(self, p: f64) -> Result<Probability, E> {
+        Probability::check(p)
+    }
+    fn visit_i64<E: Error>(self, p: i64) -> Result<Probability, E> {
+        Probability::check(p as f64)
+    }
+}
+
+impl<'de> Deserialize<'de> for Probability {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ProbabilityVisitor)
+    }
+}
+
+impl JsonSchema for Probability {
+    fn schema_name() -> Cow<'static, str> {
+        "Probability".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "number", "minimum": 0, "maximum": 1})
+    }
+}
+
+/// A time above zero: that of `key`.
+///
+/// # Errors
+/// It is zero.
+pub fn positive(given: &Located<TimeSpan>, key: &str) -> Checked<Duration> {
+    let zero =
+        || Problem::at(given.span.clone(), format!("`{key}` is zero")).expected("expected a longer time");
+    if given.value.0 == Duration::ZERO { Err(zero()) } else { Ok(given.value.0) }
+}

@@ -59,11 +59,7 @@ struct Place {
 pub(crate) fn sdn_of(scheme: &Scheme) -> Option<&Sdn> {
     scheme.agents.iter().find_map(|agent| match &agent.kind {
         AgentKind::Sdn(sdn) => Some(sdn),
-        AgentKind::Snoop(_)
-        | AgentKind::Eln(_)
-        | AgentKind::Vho(_)
-        | AgentKind::QuickStart(_)
-        | AgentKind::Plugin(_) => None,
+        _ => None,
     })
 }
 

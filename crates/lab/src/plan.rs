@@ -7,7 +7,7 @@ use handfast_plan::Paths;
 use handfast_plan::address::Addresses;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{self, ChannelId, Topology};
-use handfast_scenario::{AgentKind, FlowId, NodeId, Scenario, Scheme};
+use handfast_scenario::{FlowId, NodeId, RunsIn, Scenario, Scheme};
 use serde::Serialize;
 
 use crate::controlled::Controlled;
@@ -181,7 +181,7 @@ impl Plan {
                 flow.name
             ));
         }
-        let foreign = scheme.agents.iter().find(|agent| !matches!(agent.kind, AgentKind::Sdn(_)));
+        let foreign = scheme.agents.iter().find(|agent| !agent.kind.runs_in().contains(&RunsIn::Lab));
         if let Some(agent) = foreign {
             return Err(format!(
                 "scheme `{}`: the lab has no agent of kind `{}`",

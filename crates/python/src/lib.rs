@@ -68,7 +68,7 @@ mod _handfast {
     /// Every kind of agent built in: its name and one line about it.
     #[pyfunction]
     fn agents() -> Vec<(&'static str, &'static str)> {
-        handfast_scenario::AGENT_KINDS.to_vec()
+        handfast_scenario::AgentKind::ALL.iter().map(|kind| (kind.word, kind.summary)).collect()
     }
 
     /// Every queue discipline: its name and one line about it.

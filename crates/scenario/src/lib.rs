@@ -12,9 +12,9 @@ mod overrides;
 mod resolve;
 mod schema;
 
+pub use handfast_assist::spec::Place as RunsIn;
 pub use handfast_document::DocumentError as ScenarioError;
 pub use model::*;
-pub use resolve::agents::AGENT_KINDS;
 pub use schema::schema;
 
 use handfast_document::{Checked, Problem, Source, hint, path_at};

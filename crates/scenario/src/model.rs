@@ -5,6 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use handfast_assist::AgentKind;
+pub use handfast_assist::eln::spec::Eln;
+pub use handfast_assist::quick_start::QuickStartRouters;
+pub use handfast_assist::sdn::Policy as SdnPolicy;
+pub use handfast_assist::sdn::spec::{LowAck, News, Release, Sdn};
+pub use handfast_assist::snoop::spec::Snoop;
+pub use handfast_assist::vho::spec::Vho;
 use handfast_core::{BitRate, Bytes, Dbm, Duration, Instant};
 pub use handfast_net::{Direction, DownMode, Loss, Queue, QueueLimit};
 use handfast_radio::airtime::{Exchange, Physical, Rates};
@@ -291,147 +298,6 @@ pub struct Agent {
     pub kind: AgentKind,
     /// The nodes that play the role it is attached to.
     pub at: Vec<NodeId>,
-}
-
-/// The kinds of agents, with their parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AgentKind {
-    /// The controller of the switches and access points; sits in one node of kind [`NodeKind::Controller`].
-    Sdn(Sdn),
-    /// Base stations that keep segments and send them again; in access points.
-    Snoop(Snoop),
-    /// Stations that tell senders of their access links; in stations.
-    Vho(Vho),
-    /// Base stations that tell losses of the radio from their own, and advertise themselves; in access points.
-    Eln(Eln),
-    /// Nodes that take part in Quick-Start (RFC 4782 §3.3), each for its output links.
-    QuickStart(QuickStartRouters),
-    /// One that a backend was given from outside, by this name. No scenario file names one.
-    Plugin(String),
-}
-
-impl AgentKind {
-    /// What the file, or whoever brought it, calls it.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Sdn(_) => "sdn",
-            Self::Snoop(_) => "snoop",
-            Self::Vho(_) => "vho",
-            Self::Eln(_) => "eln",
-            Self::QuickStart(_) => "quick-start",
-            Self::Plugin(name) => name,
-        }
-    }
-}
-
-/// What Snoop is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Snoop {
-    /// IP bytes kept for one connection at most.
-    pub cache: Bytes,
-    /// The local timer is never shorter.
-    pub local_timer: Duration,
-}
-
-/// What a base station of [eln] is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Eln {
-    /// Between two of its advertisements; zero: it sends none.
-    pub advertisement: Duration,
-}
-
-/// How a station's notifications of [vho] travel.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Vho {
-    /// The probability that a message is lost, besides what the links lose.
-    pub loss: f64,
-    /// From the event until a message leaves.
-    pub delay: Duration,
-    /// How often each is sent again.
-    pub repeat: u32,
-    /// How long after the one before.
-    pub repeat_after: Duration,
-}
-
-/// What routers with Quick-Start are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QuickStartRouters {
-    /// Up to how many thousandths of a link's rate they approve (`qs_thresh` of RFC 4782 appendix D).
-    pub threshold_permille: u16,
-}
-
-/// What an SDN controller is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sdn {
-    /// What it does about stations that roam.
-    pub policy: SdnPolicy,
-    /// From an association's end or beginning until the controller knows of it: T0-T1 and T2-T3 of the paper.
-    pub notification: Duration,
-    /// What it hears of the end of an association.
-    pub news: News,
-    /// When an access point gives up a station that does not acknowledge; [`None`]: never, or nobody hears of it.
-    pub low_ack: Option<LowAck>,
-    /// One way between the controller and a switch or access point.
-    pub control_delay: Duration,
-    /// How fast messages between them go, each way: a channel's rate, and what both ends need for a message.
-    pub control_rate: BitRate,
-    /// How held segments are released.
-    pub release: Release,
-    /// IP bytes held for one connection at most.
-    pub hold_per_connection: Bytes,
-    /// IP bytes held for one station at most.
-    pub hold_per_station: Bytes,
-    /// IP bytes held in all at most.
-    pub hold_total: Bytes,
-    /// How long a segment is held at most.
-    pub hold_expiry: Duration,
-}
-
-/// What a controller hears of the end of an association. It hears of its beginning in any case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
-    /// The end itself: the station says that it leaves.
-    Announced,
-    /// The end, so much later.
-    Late(Duration),
-    /// The end, so long after it has heard of the next beginning.
-    AfterArrival(Duration),
-    /// Nothing.
-    Never,
-}
-
-/// When an access point gives up a station that does not acknowledge its frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LowAck {
-    /// After so many frames in a row.
-    pub frames: u32,
-    /// And so long after the last acknowledgment.
-    pub silence: Duration,
-}
-
-/// What the controller does about stations that roam.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SdnPolicy {
-    /// Paths follow stations; nothing is held.
-    Bare,
-    /// Segments of absent stations are held, each once, and released in order.
-    Spurious,
-    /// They are held and acknowledged in the station's place with a window of zero. In the simulator only.
-    ZeroWindow,
-}
-
-/// How held segments are released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Release {
-    /// At a rate.
-    Paced {
-        /// Of IP packets; [`None`]: that of the radio link to the station at the moment of release.
-        rate: Option<BitRate>,
-        /// IP bytes that may leave at once: a full packet or more.
-        burst: Bytes,
-    },
-    /// At once.
-    Unpaced,
 }
 
 /// All that a run uses besides the network: profiles and agents.

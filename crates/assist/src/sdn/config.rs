@@ -109,6 +109,14 @@ pub enum Release {
     Unpaced,
 }
 
+impl Release {
+    /// The burst of a paced release where nobody says another: two full-sized packets, so that the next waits at the radio while
+    /// one is sent.
+    pub const BURST: Bytes = Bytes(3_000);
+    /// A smaller burst lets no full-sized packet through.
+    pub const LEAST_BURST: Bytes = Bytes(1_500);
+}
+
 /// Bounds of what is kept. A segment that would exceed the first two is not held: the tail is dropped, as a queue would.
 /// For one that would exceed the third, the station of which the most is held loses that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,9 +139,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            per_connection: Bytes(4 << 20),
-            per_station: Bytes(16 << 20),
-            total: Bytes(256 << 20),
+            per_connection: Bytes(4_000_000),
+            per_station: Bytes(16_000_000),
+            total: Bytes(256_000_000),
             connections: 100_000,
             stations: 10_000,
             away: 1_000,
@@ -211,6 +219,9 @@ pub struct Config {
 }
 
 impl Config {
+    /// How long a station may be away where nobody says another time. The longest disconnection of `[sdn]` §4 is 7 s.
+    pub const HOLD_EXPIRY: Duration = Duration::from_secs(10);
+
     /// Defaults for a network.
     pub fn new(policy: Policy, release: Release, fabric: Fabric) -> Self {
         Self {
@@ -223,8 +234,7 @@ impl Config {
             release,
             limits: Limits::default(),
             datagrams: DatagramLimits::default(),
-            // The longest disconnection of `[sdn]` §4 is 7 s.
-            hold_expiry: Duration::from_secs(10),
+            hold_expiry: Self::HOLD_EXPIRY,
             // hostapd notices after 300 s that a silent station is gone (`ap_max_inactivity`).
             remember: Duration::from_secs(600),
             priority: 40_000,

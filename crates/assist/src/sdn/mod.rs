@@ -31,6 +31,7 @@ mod release;
 mod report;
 mod rules;
 mod session;
+pub mod spec;
 mod station;
 mod station_id;
 mod tracking;

@@ -135,7 +135,9 @@ impl Agent for Snoop {
         // What would fail its checksum is nobody's.
         let Some(segment) = view.intact() else { return Verdict::Pass };
         let outcome = self.consider(now, port, view, segment);
-        self.more.drain(..).for_each(|more| out.forward(more));
+        if !self.more.is_empty() {
+            self.more.drain(..).for_each(|more| out.forward(more));
+        }
         match outcome {
             Outcome::Pass => Verdict::Pass,
             Outcome::PassWithoutSack => Verdict::Take,

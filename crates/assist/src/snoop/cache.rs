@@ -12,6 +12,8 @@ pub(super) struct Cached {
     pub(super) seq: SeqNum,
     pub(super) len: u32,
     pub(super) packet: Packet,
+    /// Bytes of the IP packet.
+    pub(super) ip_len: u32,
     /// When it went last.
     pub(super) sent: Instant,
     /// Whether it was sent again here.
@@ -87,7 +89,7 @@ impl Cache {
         let overlaps = self.segments.get(place).is_some_and(after)
             || place.checked_sub(1).and_then(|place| self.segments.get(place)).is_some_and(before);
         if !overlaps {
-            self.bytes += cached.packet.ip_len() as u64;
+            self.bytes += u64::from(cached.ip_len);
             self.segments.insert(place, cached);
         }
         !overlaps
@@ -97,7 +99,7 @@ impl Cache {
     pub(super) fn acknowledge(&mut self, ack: SeqNum) -> Option<Freed> {
         let (mut freed, mut clean) = (None, true);
         while let Some(cached) = self.segments.front().filter(|cached| !cached.end().after(ack)) {
-            self.bytes -= cached.packet.ip_len() as u64;
+            self.bytes -= u64::from(cached.ip_len);
             self.sacked -= usize::from(cached.sacked);
             clean &= !(cached.resent || cached.by_sender || cached.sacked);
             freed = Some(Freed { sent: cached.sent, clean });

@@ -82,6 +82,7 @@ impl Connection {
             seq: segment.seq,
             len: segment.seq_len(),
             packet: view.to_packet(),
+            ip_len: view.ip_len as u32,
             sent: now,
             resent: false,
             by_sender: !in_order,
@@ -115,7 +116,9 @@ impl Connection {
             counters.stale += u64::from(bare);
             return if bare { Outcome::Suppress } else { Outcome::Pass };
         }
-        self.cache.sack(segment.sack.as_slice());
+        if !segment.sack.is_empty() {
+            self.cache.sack(segment.sack.as_slice());
+        }
         if last != Some(ack) {
             self.advance(now, ack, view);
             self.fill(now, config, counters, out);

@@ -9,6 +9,7 @@ mod cache;
 mod config;
 mod connection;
 mod estimate;
+pub mod spec;
 
 pub use agent::Snoop;
 pub use config::{Config, Counters};

@@ -5,5 +5,6 @@
 //! open, is in docs/explanation/deviations.md.
 
 mod notifier;
+pub mod spec;
 
 pub use notifier::{Config, Correspondent, Notifier, Told};

@@ -23,6 +23,13 @@ pub struct Config {
     pub repeat_after: Duration,
 }
 
+impl Default for Config {
+    /// Once, at once, and nothing is lost.
+    fn default() -> Self {
+        Self { loss: 0.0, delay: Duration::ZERO, repeat: 0, repeat_after: Duration::from_millis(100) }
+    }
+}
+
 /// A host with flows to the mobile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Correspondent {
@@ -101,9 +108,6 @@ mod tests {
     use handfast_core::BitRate;
     use std::net::Ipv4Addr;
 
-    const CONFIG: Config =
-        Config { loss: 0.0, delay: Duration::ZERO, repeat: 0, repeat_after: Duration::from_millis(100) };
-
     fn at(millis: u64) -> Instant {
         Instant::from_millis(millis)
     }
@@ -130,7 +134,7 @@ mod tests {
 
     #[test]
     fn each_correspondent_hears_of_its_own_flows() {
-        let mut notifier = Notifier::new(CONFIG, Stream::new(1, "test"));
+        let mut notifier = Notifier::new(Config::default(), Stream::new(1, "test"));
         notifier.tell(at(5), &told(Kind::Resumed), [host(1), host(3)]);
         assert_eq!(notifier.due(at(4)), None);
         assert_eq!(leaves(&mut notifier, Instant::MAX), [(5, 1, 1), (5, 3, 2)]);
@@ -138,7 +142,7 @@ mod tests {
 
     #[test]
     fn repetitions_have_the_number_of_the_first_and_end_with_the_next_link() {
-        let config = Config { delay: Duration::from_millis(10), repeat: 2, ..CONFIG };
+        let config = Config { delay: Duration::from_millis(10), repeat: 2, ..Config::default() };
         let mut notifier = Notifier::new(config, Stream::new(1, "test"));
         notifier.tell(at(0), &told(Kind::BreakBeforeMake), [host(1)]);
         assert_eq!(leaves(&mut notifier, at(150)), [(10, 1, 1), (110, 1, 1)]);
@@ -150,7 +154,7 @@ mod tests {
 
     #[test]
     fn messages_are_lost_each_by_itself() {
-        let config = Config { loss: 0.5, repeat: 99, ..CONFIG };
+        let config = Config { loss: 0.5, repeat: 99, ..Config::default() };
         let mut notifier = Notifier::new(config, Stream::new(1, "test"));
         notifier.tell(at(0), &told(Kind::Resumed), [host(1)]);
         let left = leaves(&mut notifier, Instant::MAX).len();
@@ -159,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded() {
-        let config = Config { repeat: 100, ..CONFIG };
+        let config = Config { repeat: 100, ..Config::default() };
         let mut notifier = Notifier::new(config, Stream::new(1, "test"));
         for _ in 0..100 {
             notifier.tell(at(0), &told(Kind::Start), [host(1)]);

@@ -6,6 +6,7 @@ use std::process::Command;
 use handfast_daemon::config::Settings;
 
 mod check;
+mod defaults;
 
 const BASE: &str = include_str!("base.toml");
 
@@ -23,6 +24,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("no rate of release", "release = {rate = \"54Mbit/s\", burst = \"15kB\"}\n", ""),
     ("an unknown release", "release = {rate = \"54Mbit/s\", burst = \"15kB\"}", "release = \"fast\""),
     ("an incomplete release", "rate = \"54Mbit/s\", burst", "burst"),
+    ("a burst of nothing", "15kB", "1kB"),
     ("a rate of zero", "54Mbit/s", "0bit/s"),
     ("an unknown unit", "54Mbit/s", "54Mbps"),
     ("a number without a unit", "hold_expiry = \"10s\"", "hold_expiry = 10"),

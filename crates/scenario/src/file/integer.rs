@@ -18,16 +18,6 @@ integer! {
 }
 
 integer! {
-    /// A number of frames.
-    Frames: u32 = 1..=1_000_000
-}
-
-integer! {
     /// A number of segments.
     Segments: u8 = 1..=255
-}
-
-integer! {
-    /// How often a message is sent again.
-    Repeats: u32 = 0..=100
 }

@@ -2,6 +2,7 @@
 //!
 //! Doc comments here are also the descriptions of the JSON Schema, and so what an editor shows.
 
+mod agents;
 mod airtime;
 mod events;
 mod flows;
@@ -19,6 +20,7 @@ mod words;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use agents::AgentTable;
 pub(crate) use airtime::{AirTable, Standard};
 pub(crate) use events::{EventKind, EventTable, Gap, Mode, Phase};
 pub(crate) use flows::{AppKind, FlowShape, FlowTable};
@@ -26,10 +28,10 @@ pub(crate) use generate::{Dumbbell, GenerateTable, Line, Ride, Roams, Wlan};
 pub(crate) use handfast_document::{Located, Name, Named};
 pub(crate) use links::{LinkShape, LinkTable};
 pub(crate) use nodes::NodeTable;
-pub(crate) use quantity::{Size as ByteCount, Span as TimeSpan};
+pub(crate) use quantity::Span as TimeSpan;
 pub(crate) use queue::{Limit as QueueLimit, Queue, Text as QueueText};
 pub(crate) use radio::{At, MobilityKind, PropagationKind, RadioTable, ScanKind};
-pub(crate) use schemes::{AgentTable, End, NewsKind, ReleaseKind, SchemeTable, SdnTable, TcpTable};
+pub(crate) use schemes::{End, SchemeTable, TcpTable};
 
 /// A handfast scenario: a network, what flows through it, what happens to it, and the schemes to compare.
 #[derive(Deserialize, JsonSchema)]

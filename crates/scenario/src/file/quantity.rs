@@ -1,16 +1,10 @@
 //! Values with units that only scenarios have, and probabilities.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use handfast_core::units::{BIT_RATE, BYTES, DBM, DECIBELS, LENGTH, SPEED};
 use handfast_core::{Db, Dbm, Length, Speed};
-pub(crate) use handfast_document::{Packets, Quantity, Rate, Size, TimeSpan as Span};
+pub(crate) use handfast_document::{Packets, Probability, Quantity, Rate, Size, TimeSpan as Span};
 use handfast_document::{parse_units, pattern_of, quantity};
 use handfast_tcp::QuickStartRequest;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
-use serde::de::{Deserializer, Error, Visitor};
 
 /// A maximum segment size: bytes, and as the one byte count that is often a bare number in the literature, an
 /// integer as well.
@@ -98,51 +92,4 @@ of_core! {
     Level(Dbm), DBM, "a signal such as \"-82dBm\"", "-?";
     /// A ratio of signals.
     Decibels(Db), DECIBELS, "a difference of signals such as \"6dB\"", "";
-}
-
-/// A probability.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Probability(pub(crate) f64);
-
-impl Probability {
-    pub(crate) fn check<E: Error>(p: f64) -> Result<Self, E> {
-        // NaN is in no range.
-        let right = (0.0..=1.0).contains(&p);
-        right
-            .then_some(Self(p))
-            .ok_or_else(|| E::custom(format_args!("`{p}` is not a probability between 0 and 1")))
-    }
-}
-
-struct ProbabilityVisitor;
-
-impl Visitor<'_> for ProbabilityVisitor {
-    type Value = Probability;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a probability between 0 and 1")
-    }
-    fn visit_f64<E: Error>(self, p: f64) -> Result<Probability, E> {
-        Probability::check(p)
-    }
-    fn visit_i64<E: Error>(self, p: i64) -> Result<Probability, E> {
-        Probability::check(p as f64)
-    }
-}
-
-impl<'de> Deserialize<'de> for Probability {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ProbabilityVisitor)
-    }
-}
-
-impl JsonSchema for Probability {
-    fn schema_name() -> Cow<'static, str> {
-        "Probability".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "number", "minimum": 0, "maximum": 1})
-    }
 }

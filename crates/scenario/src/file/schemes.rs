@@ -15,11 +15,11 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::json;
 
 use super::Located;
-use super::integer::{Frames, Permille, Repeats, Segments};
-use super::quantity::{AskedRate, Packets, Probability, Rate, SegmentSize, Size, Span};
+use super::agents::AgentTable;
+use super::integer::{Permille, Segments};
+use super::quantity::{AskedRate, Packets, SegmentSize, Size, Span};
 use super::tables::tables_with_shared_keys;
 use super::words::Word;
-use crate::model::SdnPolicy;
 
 /// All that a run uses besides the network: profiles and agents.
 #[derive(Deserialize, JsonSchema)]
@@ -32,90 +32,6 @@ pub(crate) struct SchemeTable {
     /// Help in the path.
     #[serde(default)]
     pub(crate) agents: Vec<AgentTable>,
-}
-
-tables_with_shared_keys! {
-    shared {
-        /// What the controller does about stations that roam. Required.
-        policy: Located<Word<SdnPolicy>>,
-        /// From an association's end or beginning until the controller knows of it. Default: "70ms".
-        notification: Located<Span>,
-        /// What the controller hears of the end of an association. Default: "announced".
-        news: Located<Word<NewsKind>>,
-        /// `late`: so much later; `after-arrival`: so long after it has heard of the next association. Default: "1s".
-        late_by: Located<Span>,
-        /// So many frames in a row to a station fail before its access point gives it up, and says so. Default: it never does.
-        tx_failures: Located<Frames>,
-        /// With `tx_failures`: and the last acknowledgment is so long ago. Default: "1s", as in Linux.
-        tx_silence: Located<Span>,
-        /// One way between the controller and a switch or access point. Default: "500us".
-        control_delay: Located<Span>,
-        /// How fast messages between them go, each way. Default: "1Gbit/s".
-        control_rate: Located<Rate>,
-        /// How held segments are released. Default: "paced".
-        release: Located<Word<ReleaseKind>>,
-        /// `paced`: the rate of the release. Default: that of the radio link to the station at the moment of release.
-        release_rate: Located<Rate>,
-        /// `paced`: how much may leave at once; at least a full packet. Default: "3000B".
-        release_burst: Located<Size>,
-        /// Bytes held for one connection at most. Default: "4MB".
-        hold_per_connection: Located<Size>,
-        /// Bytes held for one station at most. Default: "16MB".
-        hold_per_station: Located<Size>,
-        /// Bytes held in all at most. Default: "256MB".
-        hold_total: Located<Size>,
-        /// How long a segment is held at most. Default: "10s".
-        hold_expiry: Located<Span>,
-    }
-
-    /// What an SDN controller is told.
-    SdnTable;
-
-    /// Help in the path. Which keys it takes depends on `kind`; those that name none are those of "sdn".
-    AgentTable {
-        /// The kind of agent: "sdn", "snoop", "eln", "vho", "quick-start".
-        kind: Located<String>,
-        /// The nodes it is attached to: "role:" and a role that nodes of the topology play.
-        at: Located<String>,
-        /// `snoop`: IP bytes kept for one connection at most. Default: "1MB".
-        cache: Option<Located<Size>>,
-        /// `snoop`: the local timer is never shorter. Default: "100ms".
-        local_timer: Option<Located<Span>>,
-        /// `vho`: the probability that a notification is lost, besides what the links lose. Default: 0.
-        loss: Option<Located<Probability>>,
-        /// `vho`: from the event until the notification leaves. Default: "0s".
-        delay: Option<Located<Span>>,
-        /// `vho`: how often each notification is sent again. Default: 0.
-        repeat: Option<Located<Repeats>>,
-        /// `vho`: how long after the one before. Default: "100ms".
-        repeat_after: Option<Located<Span>>,
-        /// `eln`: between two advertisements of a base station; "0s": it sends none. Default: "100ms".
-        advertisement: Option<Located<Span>>,
-        /// `quick-start`: requests are approved up to so many thousandths of a link's rate. Default: 950.
-        threshold_permille: Option<Located<Permille>>,
-    }
-}
-
-/// What is heard of the end of an association.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NewsKind {
-    /// When it ends.
-    Announced,
-    /// Later.
-    Late,
-    /// After the next has begun.
-    AfterArrival,
-    /// Never.
-    Never,
-}
-
-/// How held segments are released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReleaseKind {
-    /// At a rate.
-    Paced,
-    /// At once.
-    Unpaced,
 }
 
 /// One end's TCP.

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 
 use super::airtime::Standard;
 use super::radio::ScanKind;
-use super::schemes::{NewsKind, ReleaseKind};
-use crate::model::{NodeKind, SdnPolicy, Way};
+use crate::model::{NodeKind, Way};
 
 /// A type whose values the file writes as words.
 pub(crate) trait Vocabulary: Copy + 'static {
@@ -123,24 +122,6 @@ impl Vocabulary for Estimation {
     ];
 }
 
-impl Vocabulary for SdnPolicy {
-    const WHAT: &'static str = "a policy of the controller";
-    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
-        ("bare", Self::Bare, "paths follow stations; nothing is held"),
-        (
-            "spurious",
-            Self::Spurious,
-            "segments of absent stations are held, each once, and released in order",
-        ),
-        (
-            "zwa",
-            Self::ZeroWindow,
-            "they are held and acknowledged in the station's place with a window of zero, where it can be told that \
-             nothing before them is missing; in the simulator only",
-        ),
-    ];
-}
-
 impl Vocabulary for Standard {
     const WHAT: &'static str = "a standard";
     const WORDS: &'static [(&'static str, Self, &'static str)] = &[
@@ -167,28 +148,6 @@ impl Vocabulary for Then {
     const WORDS: &'static [(&'static str, Self, &'static str)] = &[
         ("stop", Self::Stop, "it stays there"),
         ("bounce", Self::Bounce, "it goes back to where it came from, and so on"),
-    ];
-}
-
-impl Vocabulary for NewsKind {
-    const WHAT: &'static str = "what is heard of the end of an association";
-    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
-        ("announced", Self::Announced, "the end itself: the station says that it leaves, as in the paper"),
-        ("late", Self::Late, "the end, `late_by` later"),
-        (
-            "after-arrival",
-            Self::AfterArrival,
-            "the end, `late_by` after the news of the next association: the old access point learns from the new one",
-        ),
-        ("never", Self::Never, "nothing: the station has walked out of range"),
-    ];
-}
-
-impl Vocabulary for ReleaseKind {
-    const WHAT: &'static str = "a way to release what was held";
-    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
-        ("paced", Self::Paced, "no faster than the new radio link carries"),
-        ("unpaced", Self::Unpaced, "all at once, as in the paper"),
     ];
 }
 

@@ -25,6 +25,7 @@ use crate::file::{File, Located, TimeSpan};
 use crate::hash;
 use crate::model::Scenario;
 use handfast_document::Source;
+use handfast_document::positive;
 use handfast_document::{Checked, Problem, Span};
 
 use events::Network;
@@ -83,10 +84,6 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
     };
     scenario.hash = hash::hash(&scenario);
     Ok(scenario)
-}
-
-fn positive(span: &Located<TimeSpan>, key: &str) -> Checked<Duration> {
-    nonzero(span.value.0, &span.span, key)
 }
 
 fn nonzero(duration: Duration, span: &Span, key: &str) -> Checked<Duration> {

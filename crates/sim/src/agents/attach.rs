@@ -1,11 +1,7 @@
 //! From a scheme's agents to machines at nodes.
 
-use std::net::IpAddr;
-
-use handfast_assist::Agent;
-use handfast_assist::eln::{self, BaseStation};
-use handfast_assist::snoop::{self, Snoop};
-use handfast_core::{Duration, Instant, Stream};
+use handfast_assist::spec::Site;
+use handfast_core::Stream;
 use handfast_net::Port;
 use handfast_plan::association::Associations;
 use handfast_plan::fabric::Fabric;
@@ -58,21 +54,21 @@ pub(crate) fn agents(
         for &node in &agent.at {
             let name = &scenario.nodes[node].name;
             let stream = Stream::new(seed, &format!("agent {kind} {name}"));
-            let machine: Box<dyn Agent> = match (&agent.kind, plugins.maker(kind)) {
-                (AgentKind::Vho(vho), _) => {
-                    let timer = Timer::new(places.notifiers, Machine::Agent(NOTIFIERS));
-                    let all = network.notifiers.get_or_insert_with(|| Box::new(Notifiers::new(timer)));
-                    all.add(scenario, node, vho, stream).map_err(wrong)?;
-                    continue;
-                }
-                (AgentKind::Snoop(given), _) => snoop(*given, radio_ports(network, scenario, node)),
-                (AgentKind::Eln(given), _) => {
-                    let radio = radio_ports(network, scenario, node);
-                    base_station(*given, radio, network.addresses.ip_of(node), stream).map_err(wrong)?
-                }
-                (_, Some(maker)) => maker(scenario, agent, node, stream),
-                (_, None) => return Err(wrong(format!("the simulator has no agent of kind `{kind}`"))),
+            if let AgentKind::Vho(vho) = &agent.kind {
+                let timer = Timer::new(places.notifiers, Machine::Agent(NOTIFIERS));
+                let all = network.notifiers.get_or_insert_with(|| Box::new(Notifiers::new(timer)));
+                all.add(scenario, node, vho, stream).map_err(wrong)?;
+                continue;
+            }
+            let made = if let Some(maker) = plugins.maker(kind) {
+                Some(maker(scenario, agent, node, stream))
+            } else {
+                let radio = radio_ports(network, scenario, node);
+                let site = Site { address: network.addresses.ip_of(node), radio, stream };
+                agent.kind.machine(site).map_err(wrong)?
             };
+            let machine =
+                made.ok_or_else(|| wrong(format!("the simulator has no agent of kind `{kind}`")))?;
             links.push((node, Link::Agent(machine)));
         }
     }
@@ -86,28 +82,6 @@ fn radio_ports(network: &Network, scenario: &Scenario, node: NodeId) -> Vec<Port
     let is_station = |neighbour: u32| scenario.nodes[neighbour as usize].kind == NodeKind::Station;
     let ports = (0..).map(Port).zip(network.topology.ports(node));
     ports.filter(|(_, attachment)| is_station(attachment.neighbour)).map(|(port, _)| port).collect()
-}
-
-fn snoop(given: handfast_scenario::Snoop, radio: Vec<Port>) -> Box<dyn Agent> {
-    let config = snoop::Config {
-        per_connection: given.cache,
-        timer_min: given.local_timer,
-        ..snoop::Config::default()
-    };
-    Box::new(Snoop::new(config, radio))
-}
-
-/// A base station of [eln]. Those of one network do not advertise in step: each begins at a moment of its own.
-fn base_station(
-    given: handfast_scenario::Eln,
-    radio: Vec<Port>,
-    address: IpAddr,
-    mut stream: Stream,
-) -> Result<Box<dyn Agent>, String> {
-    let IpAddr::V4(address) = address else { return Err("advertisements are of IPv4".to_owned()) };
-    let first = Instant::ZERO + Duration::from_nanos(1 + stream.below(given.advertisement.as_nanos()));
-    let config = eln::Config { advertisement: given.advertisement, ..eln::Config::default() };
-    Ok(Box::new(BaseStation::new(config, address, radio, first)))
 }
 
 /// Every switch obeys the controller.

@@ -9,7 +9,7 @@ use handfast_plan::address::Addresses;
 use handfast_plan::association::{Associations, News};
 use handfast_plan::fabric::{Fabric, datapath_of, port_no};
 use handfast_plan::topology::channel;
-use handfast_scenario::{LinkId, NodeId, Release, Scenario, Sdn, SdnPolicy};
+use handfast_scenario::{LinkId, NodeId, Scenario, Sdn, SdnPolicy};
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::{Ethernet, Packet};
 
@@ -126,44 +126,25 @@ impl Control {
 }
 
 fn config(agent: &Sdn, of: &Fabric, addresses: &Addresses) -> Config {
-    let policy = match agent.policy {
-        SdnPolicy::Bare => sdn::Policy::Bare,
-        SdnPolicy::Spurious => sdn::Policy::Spurious,
-        SdnPolicy::ZeroWindow => sdn::Policy::ZeroWindow,
-    };
-    let (release, given) = match agent.release {
-        Release::Unpaced => (sdn::Release::Unpaced, None),
-        Release::Paced { rate, burst } => {
-            let slowest = of.access_points.iter().map(|at| at.rate).min().unwrap_or_default();
-            (sdn::Release::Paced { rate: rate.unwrap_or(slowest), burst }, rate)
-        }
-    };
     let attach = |at: &handfast_plan::fabric::Attached| AccessPoint {
         datapath_id: datapath_of(at.switch),
         port: PortNo(at.port),
-        rate: given.is_none().then_some(at.rate),
+        rate: Some(at.rate),
         vlan: None,
         uplink: None,
     };
-    let access_points = of.access_points.iter().map(attach).collect();
     let route = |route: &handfast_plan::fabric::Route| {
         ((datapath_of(route.switch), ApId(route.to as u32)), PortNo(route.port))
     };
     let next = |route: &handfast_plan::fabric::Route| {
         ((datapath_of(route.switch), ApId(route.to as u32)), datapath_of(route.next))
     };
-    let fabric = sdn::Fabric {
-        access_points,
+    agent.config(sdn::Fabric {
+        access_points: of.access_points.iter().map(attach).collect(),
         routes: of.routes.iter().map(route).collect(),
         next: of.routes.iter().map(next).collect(),
         hosts: of.hosts.iter().map(|&(host, switch)| (addresses.mac_of(host), datapath_of(switch))).collect(),
-    };
-    let mut config = Config::new(policy, release, fabric);
-    config.hold_expiry = agent.hold_expiry;
-    config.limits.per_connection = agent.hold_per_connection;
-    config.limits.per_station = agent.hold_per_station;
-    config.limits.total = agent.hold_total;
-    config
+    })
 }
 
 /// The frame in which a packet travels between the switches.

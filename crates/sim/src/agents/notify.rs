@@ -1,8 +1,11 @@
 //! Stations that tell the senders of their flows of their access links: the notifications of [vho] as packets.
+//!
+//! They are no members of chains: what they tell is what the host knows (who sends to it, over which access link), not what
+//! passes by.
 
 use std::collections::BTreeMap;
 
-use handfast_assist::vho::{Config, Correspondent, Notifier, Told};
+use handfast_assist::vho::{Correspondent, Notifier, Told};
 use handfast_core::{BitRate, Instant, Stream};
 use handfast_plan::address::Addresses;
 use handfast_plan::association::Radios;
@@ -59,8 +62,7 @@ impl Notifiers {
         let name = &scenario.nodes[node].name;
         let on = scenario.nodes[node].ap.and_then(|ap| Radios::new(scenario).link(node, ap));
         let on = on.ok_or_else(|| format!("station `{name}` has no link to an access point"))?;
-        let &Vho { loss, delay, repeat, repeat_after } = agent;
-        let notifier = Notifier::new(Config { loss, delay, repeat, repeat_after }, stream);
+        let notifier = Notifier::new(agent.config(), stream);
         let all = (0..scenario.links.len()).filter_map(|link| Some((link, scenario.radio(link)?)));
         let its = all.filter(|&(_, (station, _))| station == node);
         let links = its.map(|(link, (_, ap))| {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use handfast_assist::sdn::{
     AccessPoint, Claim, Config, DatagramLimits, Fabric, Limits, Mode, NotTcp, Policy, Release, Steering,
-    Treatment,
+    Treatment, spec,
 };
 use handfast_core::{Bytes, Duration};
 use handfast_document::{Checked, Located, Problem, TimeSpan};
@@ -18,8 +18,6 @@ use super::{Level, Settings};
 
 /// The registered port of OpenFlow (IANA), on this machine only.
 const LISTEN: &str = "127.0.0.1:6653";
-/// Ten segments, what RFC 6928 lets a sender begin with.
-const BURST: Bytes = Bytes(15_000);
 const SWITCHES: usize = 64;
 const WRITE_BUFFER: Bytes = Bytes(32_000_000);
 const SUMMARY_INTERVAL: Duration = Duration::from_secs(60);
@@ -100,10 +98,9 @@ fn socket_path(path: &Located<String>) -> Checked<&str> {
 }
 
 fn release(file: &File) -> Checked<Release> {
-    match (file.release, file.policy) {
+    match (&file.release, file.policy) {
         (Some(ReleaseTable::Paced(paced)), _) => {
-            let burst = paced.burst.map_or(BURST, |burst| burst.0);
-            Ok(Release::Paced { rate: paced.rate.0, burst })
+            Ok(Release::Paced { rate: paced.rate.0, burst: spec::burst(paced.burst.as_ref())? })
         }
         // `bare` holds nothing.
         (Some(ReleaseTable::Unpaced), _) | (None, PolicyWord::Bare) => Ok(Release::Unpaced),

@@ -27,7 +27,7 @@ pub(super) struct File {
     /// "spurious" (default): hold what comes for a station that is away. "bare": follow the station only.
     #[serde(default)]
     pub(super) policy: PolicyWord,
-    /// How held segments leave: {rate = "54Mbit/s", burst = "15kB"}, or "unpaced".
+    /// How held segments leave: {rate = "54Mbit/s", burst = "3kB"}, or "unpaced".
     pub(super) release: Option<ReleaseTable>,
     /// Bounds of what is kept.
     #[serde(default)]
@@ -98,11 +98,11 @@ pub(super) struct NotTcpTable {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsTable {
-    /// Held for a connection. Default: 4 MiB.
+    /// Held for a connection. Default: "4MB".
     pub(super) per_connection: Option<Size>,
-    /// Held for a station. Default: 16 MiB.
+    /// Held for a station. Default: "16MB".
     pub(super) per_station: Option<Size>,
-    /// Held in all. Default: 256 MiB.
+    /// Held in all. Default: "256MB".
     pub(super) total: Option<Size>,
     /// Datagrams held for a station. Default: 1000.
     pub(super) datagrams: Option<Count>,
@@ -193,20 +193,20 @@ pub(super) enum LogWord {
 }
 
 /// How held segments leave.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum ReleaseTable {
     Unpaced,
     Paced(PacedTable),
 }
 
 /// A token bucket.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PacedTable {
     /// What the new radio carries.
     pub(super) rate: Rate,
-    /// What may leave at once. Default: "15kB", ten segments.
-    pub(super) burst: Option<Size>,
+    /// What may leave at once; at least a full packet. Default: "3kB".
+    pub(super) burst: Option<Located<Size>>,
 }
 
 impl<'de> Deserialize<'de> for ReleaseTable {
@@ -221,7 +221,7 @@ impl<'de> Visitor<'de> for ReleaseVisitor {
     type Value = ReleaseTable;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a release: {rate = \"54Mbit/s\", burst = \"15kB\"} or \"unpaced\"")
+        f.write_str("a release: {rate = \"54Mbit/s\", burst = \"3kB\"} or \"unpaced\"")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<ReleaseTable, E> {
