@@ -1,7 +1,7 @@
 //! An application that always has data to send.
 
-use super::source::Allowance;
+use super::Description;
 
-pub(super) fn allowance() -> Allowance {
-    Allowance { bytes: u64::MAX, is_last: false, paced: None }
+pub(super) fn description() -> Description {
+    Description::default()
 }

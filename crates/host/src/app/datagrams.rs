@@ -6,6 +6,7 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use handfast_core::{Bytes as Size, Duration, Instant};
 
+use super::Description;
 use crate::meter::DeliveryMeter;
 use crate::transport::{Figure, Figures, Transport};
 
@@ -14,8 +15,25 @@ const HEADER_LEN: usize = 8 + 8;
 /// The largest payload of a UDP datagram that Ethernet carries in one piece (RFC 768, RFC 791).
 const MOST: u64 = 1500 - 20 - 8;
 
+pub(super) fn description(size: Size, interval: Duration) -> Description {
+    let problem = if interval == Duration::ZERO {
+        Some("sends datagrams without pause: its interval is zero".to_owned())
+    } else if !(HEADER_LEN as u64..=MOST).contains(&size.get()) {
+        Some(format!("sends datagrams of {size}: they have {HEADER_LEN} to {MOST} bytes"))
+    } else {
+        None
+    };
+    Description {
+        writes: Some((size, interval)),
+        transport: Some(Box::new(move |start, stop| transport(size, interval, start, stop))),
+        only_simulated: Some("sends datagrams"),
+        problem,
+        ..Description::default()
+    }
+}
+
 /// Both ends: who sends, who receives.
-pub(super) fn transport(
+fn transport(
     size: Size,
     interval: Duration,
     start: Instant,
@@ -23,16 +41,6 @@ pub(super) fn transport(
 ) -> [Box<dyn Transport>; 2] {
     let sender = Sender { size: size.get() as usize, interval, next: start, stop, sent: 0 };
     [Box::new(sender), Box::<Receiver>::default()]
-}
-
-pub(super) fn check(size: Size, interval: Duration) -> Result<(), String> {
-    if interval == Duration::ZERO {
-        return Err("sends datagrams without pause: its interval is zero".to_owned());
-    }
-    if !(HEADER_LEN as u64..=MOST).contains(&size.get()) {
-        return Err(format!("sends datagrams of {size}: they have {HEADER_LEN} to {MOST} bytes"));
-    }
-    Ok(())
 }
 
 /// The end that sends.

@@ -1,4 +1,4 @@
-//! Applications: what they send, and when. One application a file, and one line of each `match` here.
+//! Applications: what they send, and when. One application a file, and one line in [`App::description`].
 
 mod bulk;
 mod datagrams;
@@ -11,10 +11,9 @@ mod transfer;
 use handfast_core::{Bytes, Duration, Instant};
 
 pub use sink::Sink;
-use source::Allowance;
+pub use source::Source;
 
 use crate::transport::Transport;
-pub use source::Source;
 
 /// What an application does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,74 +45,74 @@ pub enum App {
     },
 }
 
+/// Makes both ends of a transport, the sender first, for an application that starts and stops at these times.
+type MakeTransport = Box<dyn Fn(Instant, Option<Instant>) -> [Box<dyn Transport>; 2]>;
+
+/// What is known of an application beforehand. By default it has one TCP connection and always has data.
+#[derive(Default)]
+struct Description {
+    /// What it writes at a time, and how often.
+    writes: Option<(Bytes, Duration)>,
+    /// Bytes that it sends in all.
+    total: Option<Bytes>,
+    /// How long after the end of a connection it opens the next.
+    reconnects: Option<Duration>,
+    /// What carries its data in place of TCP.
+    transport: Option<MakeTransport>,
+    /// What of it the lab cannot do, as the end of a sentence that begins with the flow.
+    only_simulated: Option<&'static str>,
+    /// Why it cannot run at all, as such an end as well.
+    problem: Option<String>,
+}
+
 impl App {
-    /// What it may write at its start, and how that grows.
-    fn allowance(self, start: Instant) -> Allowance {
+    fn description(self) -> Description {
         match self {
-            Self::Bulk => bulk::allowance(),
-            Self::Transfer(size) => transfer::allowance(size),
-            Self::Paced { size, interval } => paced::allowance(size, interval, start),
-            Self::Reconnecting { size, .. } => reconnecting::allowance(size),
-            // Nothing of it goes over TCP.
-            Self::Datagrams { .. } => transfer::allowance(Bytes(0)),
+            Self::Bulk => bulk::description(),
+            Self::Transfer(size) => transfer::description(size),
+            Self::Paced { size, interval } => paced::description(size, interval),
+            Self::Reconnecting { size, after } => reconnecting::description(size, after),
+            Self::Datagrams { size, interval } => datagrams::description(size, interval),
         }
     }
 
     /// The same application, but one that opens a new connection after an error; [`None`]: there is none like that.
     pub fn reconnecting(self, after: Duration) -> Option<Self> {
-        let size = match self {
-            Self::Bulk => None,
-            Self::Transfer(size) => Some(size),
-            _ => return None,
-        };
-        Some(Self::Reconnecting { size, after })
-    }
-
-    /// How long after the end of a connection it opens the next; [`None`]: it has one connection.
-    pub fn reconnects(self) -> Option<Duration> {
-        if let Self::Reconnecting { after, .. } = self { Some(after) } else { None }
-    }
-
-    /// What it writes at a time, and how often; [`None`]: as much as there is room for.
-    pub fn writes(self) -> Option<(Bytes, Duration)> {
         match self {
-            Self::Bulk | Self::Transfer(_) | Self::Reconnecting { .. } => None,
-            Self::Paced { size, interval } | Self::Datagrams { size, interval } => Some((size, interval)),
-        }
-    }
-
-    /// Bytes that it sends in all, if that is known beforehand.
-    pub fn total(self) -> Option<Bytes> {
-        match self {
-            Self::Transfer(size) => Some(size),
-            Self::Reconnecting { size, .. } => size,
-            Self::Bulk | Self::Paced { .. } | Self::Datagrams { .. } => None,
-        }
-    }
-
-    /// The ends of its transport, the sender first; [`None`]: it uses TCP.
-    pub fn transport(self, start: Instant, stop: Option<Instant>) -> Option<[Box<dyn Transport>; 2]> {
-        match self {
-            Self::Datagrams { size, interval } => Some(datagrams::transport(size, interval, start, stop)),
+            Self::Bulk => Some(Self::Reconnecting { size: None, after }),
+            Self::Transfer(size) => Some(Self::Reconnecting { size: Some(size), after }),
             _ => None,
         }
     }
 
+    /// How long after the end of a connection it opens the next; [`None`]: it has one connection.
+    pub fn reconnects(self) -> Option<Duration> {
+        self.description().reconnects
+    }
+
+    /// What it writes at a time, and how often; [`None`]: as much as there is room for.
+    pub fn writes(self) -> Option<(Bytes, Duration)> {
+        self.description().writes
+    }
+
+    /// Bytes that it sends in all, if that is known beforehand.
+    pub fn total(self) -> Option<Bytes> {
+        self.description().total
+    }
+
+    /// The ends of its transport, the sender first; [`None`]: it uses TCP.
+    pub fn transport(self, start: Instant, stop: Option<Instant>) -> Option<[Box<dyn Transport>; 2]> {
+        self.description().transport.map(|make| make(start, stop))
+    }
+
     /// Whether it uses TCP.
     pub fn uses_tcp(self) -> bool {
-        match self {
-            Self::Bulk | Self::Transfer(_) | Self::Paced { .. } | Self::Reconnecting { .. } => true,
-            Self::Datagrams { .. } => false,
-        }
+        self.description().transport.is_none()
     }
 
     /// What of it only the simulator can do, as the end of a sentence that begins with the flow; [`None`]: nothing.
     pub fn only_simulated(self) -> Option<&'static str> {
-        match self {
-            Self::Bulk | Self::Transfer(_) | Self::Paced { .. } => None,
-            Self::Reconnecting { .. } => Some("reconnects"),
-            Self::Datagrams { .. } => Some("sends datagrams"),
-        }
+        self.description().only_simulated
     }
 
     /// Whether a host can run it.
@@ -121,11 +120,6 @@ impl App {
     /// # Errors
     /// Why not, as the end of a sentence that begins with the flow.
     pub fn check(self) -> Result<(), String> {
-        match self {
-            Self::Bulk | Self::Transfer(_) => Ok(()),
-            Self::Paced { size, interval } => paced::check(size, interval),
-            Self::Reconnecting { after, .. } => reconnecting::check(after),
-            Self::Datagrams { size, interval } => datagrams::check(size, interval),
-        }
+        self.description().problem.map_or(Ok(()), Err)
     }
 }

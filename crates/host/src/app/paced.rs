@@ -2,7 +2,18 @@
 
 use handfast_core::{Bytes, Duration, Instant};
 
-use super::source::Allowance;
+use super::Description;
+
+pub(super) fn description(size: Bytes, interval: Duration) -> Description {
+    let problem = if interval == Duration::ZERO {
+        Some("writes without pause: its interval is zero".to_owned())
+    } else if size.get() > u64::from(u32::MAX) {
+        Some(format!("writes more than {} bytes at once", u32::MAX))
+    } else {
+        None
+    };
+    Description { writes: Some((size, interval)), problem, ..Description::default() }
+}
 
 /// How much is written when.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +24,11 @@ pub(super) struct Paced {
 }
 
 impl Paced {
+    /// The first write is at `start`.
+    pub(super) fn new(size: Bytes, interval: Duration, start: Instant) -> Self {
+        Self { size: size.get(), interval, next: start }
+    }
+
     /// When the next write is due.
     pub(super) fn next(&self) -> Instant {
         self.next
@@ -27,19 +43,4 @@ impl Paced {
         }
         bytes
     }
-}
-
-pub(super) fn allowance(size: Bytes, interval: Duration, start: Instant) -> Allowance {
-    let paced = Paced { size: size.get(), interval, next: start };
-    Allowance { bytes: 0, is_last: false, paced: Some(paced) }
-}
-
-pub(super) fn check(size: Bytes, interval: Duration) -> Result<(), String> {
-    if interval == Duration::ZERO {
-        return Err("writes without pause: its interval is zero".to_owned());
-    }
-    if size.get() > u64::from(u32::MAX) {
-        return Err(format!("writes more than {} bytes at once", u32::MAX));
-    }
-    Ok(())
 }

@@ -5,21 +5,20 @@
 use handfast_core::{Bytes, Duration};
 use handfast_tcp::Death;
 
-use super::source::Allowance;
-use super::{bulk, transfer};
+use super::Description;
 
-pub(super) fn allowance(size: Option<Bytes>) -> Allowance {
-    size.map_or_else(bulk::allowance, transfer::allowance)
+pub(super) fn description(size: Option<Bytes>, after: Duration) -> Description {
+    let problem = (after == Duration::ZERO).then(|| "reconnects without a pause".to_owned());
+    Description {
+        total: size,
+        reconnects: Some(after),
+        only_simulated: Some("reconnects"),
+        problem,
+        ..Description::default()
+    }
 }
 
 /// Whether it tries again after such an end: after all that it has not brought about itself.
 pub(super) fn tries_again(death: Death) -> bool {
     death != Death::Aborted
-}
-
-pub(super) fn check(after: Duration) -> Result<(), String> {
-    if after == Duration::ZERO {
-        return Err("reconnects without a pause".to_owned());
-    }
-    Ok(())
 }

@@ -1,20 +1,28 @@
 //! The sending side of an application: which of its bytes may be written by when.
 
-use handfast_core::Instant;
+use handfast_core::{Bytes, Instant};
 use handfast_tcp::Death;
 
 use super::paced::Paced;
-use super::{App, reconnecting};
+use super::{App, Description, reconnecting};
 
 /// What an application may write.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Allowance {
+struct Allowance {
     /// Bytes from its start on.
-    pub(super) bytes: u64,
+    bytes: u64,
     /// After these bytes there is nothing more.
-    pub(super) is_last: bool,
+    is_last: bool,
     /// It may write more later.
-    pub(super) paced: Option<Paced>,
+    paced: Option<Paced>,
+}
+
+impl Allowance {
+    fn new(Description { writes, total, .. }: &Description, start: Instant) -> Self {
+        let paced = writes.map(|(size, interval)| Paced::new(size, interval, start));
+        let bytes = if paced.is_some() { 0 } else { total.map_or(u64::MAX, Bytes::get) };
+        Self { bytes, is_last: total.is_some(), paced }
+    }
 }
 
 /// What an application wants to send. It keeps count; whoever carries the bytes takes as many as it has room for.
@@ -29,7 +37,8 @@ pub struct Source {
 impl Source {
     /// An application that starts at `start`, and is stopped at `stop` if it has not ended by itself.
     pub fn new(app: App, start: Instant, stop: Option<Instant>) -> Self {
-        let (allowed, reconnects) = (app.allowance(start), app.reconnects().is_some());
+        let description = app.description();
+        let (allowed, reconnects) = (Allowance::new(&description, start), description.reconnects.is_some());
         Self { written: 0, allowed, stop: stop.unwrap_or(Instant::MAX), reconnects }
     }
 
@@ -100,7 +109,7 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use handfast_core::{Bytes, Duration};
+    use handfast_core::Duration;
 
     fn at(millis: u64) -> Instant {
         Instant::from_millis(millis)

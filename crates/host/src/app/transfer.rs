@@ -2,8 +2,8 @@
 
 use handfast_core::Bytes;
 
-use super::source::Allowance;
+use super::Description;
 
-pub(super) fn allowance(size: Bytes) -> Allowance {
-    Allowance { bytes: size.get(), is_last: true, paced: None }
+pub(super) fn description(size: Bytes) -> Description {
+    Description { total: Some(size), ..Description::default() }
 }

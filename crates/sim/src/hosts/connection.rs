@@ -249,19 +249,23 @@ impl Connection {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::engine::entry::Machine;
 
-    #[test]
-    fn its_own_ports_are_those_of_what_it_sends() {
-        let addresses = Addresses::new(8);
+    /// A connection that receives at port 80 of node 1 what port 5001 of node 7 sends.
+    pub(crate) fn receiver(addresses: &Addresses) -> Connection {
         let socket = |node, port| SocketAddress { address: addresses.first(node), port };
         let local = Local { node: 1, out: 0, socket: socket(1, 80) };
         let remote = Remote { goal: Goal::nowhere(), socket: socket(7, 5001) };
         let key = Key::new(0, Machine::Connection(1));
-        let connection =
-            Connection::receiver(key, (local, remote), Sink::new(0, None), Arc::default(), SeqNum(1));
+        Connection::receiver(key, (local, remote), Sink::new(0, None), Arc::default(), SeqNum(1))
+    }
+
+    #[test]
+    fn its_own_ports_are_those_of_what_it_sends() {
+        let addresses = Addresses::new(8);
+        let connection = receiver(&addresses);
         let segment = |src_port, dst_port| Segment { src_port, dst_port, ..Segment::EMPTY };
         assert!(connection.addresses(&segment(80, 5001)));
         assert!(!connection.addresses(&segment(5001, 80)) && !connection.addresses(&segment(80, 5002)));

@@ -112,3 +112,31 @@ impl IndexMut<ConnectionId> for Connections {
         &mut self.list[id.index()]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hosts::connection::tests::receiver;
+    use handfast_plan::address::Addresses;
+
+    #[test]
+    fn a_connection_has_a_peer_and_a_flow_several_connections() {
+        let addresses = Addresses::new(8);
+        let mut connections = Connections::new(2);
+        for flow in [1, 0, 1] {
+            connections.open(flow, receiver(&addresses), receiver(&addresses));
+        }
+        let pair = |first| Pair { sender: ConnectionId(first), receiver: ConnectionId(first + 1) };
+        assert_eq!(
+            (connections.of_flow(0), connections.of_flow(1)),
+            (&[pair(2)][..], &[pair(0), pair(4)][..])
+        );
+        for Pair { sender, receiver } in [0, 2, 4].map(pair) {
+            assert_eq!((connections.peer(sender), connections.peer(receiver)), (receiver, sender));
+            assert!(connections.sends(sender) && !connections.sends(receiver));
+        }
+        for none in [ConnectionId(6), ConnectionId::NONE] {
+            assert_eq!((connections.peer(none), connections.sends(none)), (ConnectionId::NONE, false));
+        }
+    }
+}

@@ -26,7 +26,7 @@ pub(crate) struct Hosts {
     /// For each node which connection has which port.
     ports: Vec<Ports<SocketAddress, ConnectionId, ()>>,
     /// How flows that reconnect do so.
-    pub(crate) again: BTreeMap<FlowId, Again>,
+    again: BTreeMap<FlowId, Again>,
     /// The ends of flows that do not use TCP.
     pub(crate) transports: Transports,
     /// From whom stations have heard advertisements last.
