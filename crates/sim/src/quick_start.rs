@@ -7,7 +7,6 @@ use handfast_measure::topology::ChannelId;
 use handfast_net::QuickStartLink;
 use handfast_scenario::{AgentKind, NodeId, Scheme};
 use handfast_tcp::{Config, QuickStartRequest, Transmit};
-use handfast_wire::IpFacts;
 
 use crate::network::Network;
 use crate::packets::Passing;
@@ -80,7 +79,7 @@ impl Network {
         let Path { node, out, goal, .. } = side.path;
         let (node, out) = (node as usize, out as usize);
         let rate = self.channels[out].link.rate();
-        let passing = if ip == IpFacts::PLAIN {
+        let passing = if ip.is_plain() {
             self.admit_own(id, segment)
         } else {
             let mut packet = side.packet_with(segment, ip);
