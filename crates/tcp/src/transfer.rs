@@ -27,3 +27,11 @@ pub struct Transmit {
     /// What goes into the IP header.
     pub ip: IpFacts,
 }
+
+impl Transmit {
+    /// In a plain packet: no marks, no options.
+    #[inline]
+    pub(crate) const fn plain(segment: Segment) -> Self {
+        Self { segment, ip: IpFacts::PLAIN }
+    }
+}

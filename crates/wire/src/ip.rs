@@ -66,6 +66,12 @@ impl IpFacts {
     /// Those of a plain packet: no marks, no options, and the time to live that hosts begin with (RFC 1700, "IP time to live
     /// parameter").
     pub const PLAIN: Self = Self { ecn: Ecn::NotCapable, ttl: 64, quick_start: None };
+
+    /// Whether they are [`IpFacts::PLAIN`].
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.quick_start.is_none() && self.ecn == Self::PLAIN.ecn && self.ttl == Self::PLAIN.ttl
+    }
 }
 
 /// Protocol number of ICMP for IPv4.

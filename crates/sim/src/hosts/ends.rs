@@ -8,7 +8,7 @@ use handfast_net::Port;
 use handfast_scenario::NodeId;
 use handfast_tcp::{Received, Transmit};
 use handfast_wire::tcp::Segment;
-use handfast_wire::{Body, IpFacts, Packet};
+use handfast_wire::{Body, Packet};
 
 use crate::agents::chain::{Course, Leave};
 use crate::hosts::connection::{Local, SocketAddress};
@@ -133,7 +133,7 @@ impl Network {
     #[inline]
     fn originate(&mut self, now: Instant, id: ConnectionId, transmit: Transmit) {
         // What is not plain travels as a whole packet.
-        if self.inspection.looks_closer() || transmit.ip != IpFacts::PLAIN {
+        if self.inspection.looks_closer() || !transmit.ip.is_plain() {
             return self.originate_closer(now, id, transmit);
         }
         let passing = self.admit_own(id, transmit.segment);

@@ -7,7 +7,6 @@ use handfast_net::QuickStartLink;
 use handfast_plan::topology::ChannelId;
 use handfast_scenario::{AgentKind, NodeId, Scheme};
 use handfast_tcp::{Config, QuickStartRequest, Transmit};
-use handfast_wire::IpFacts;
 
 use crate::hosts::connections::ConnectionId;
 use crate::net::network::Network;
@@ -79,7 +78,7 @@ impl Network {
         let connection = &self.hosts.connections[id];
         let (node, out) = (connection.local.node as usize, connection.local.out as usize);
         let (rate, goal) = (self.links[out].link.rate(), connection.remote.goal);
-        let passing = if ip == IpFacts::PLAIN {
+        let passing = if ip.is_plain() {
             self.admit_own(id, segment)
         } else {
             let mut packet = connection.packet_with(&self.addresses, segment, ip);

@@ -43,7 +43,7 @@ pub(crate) struct AckSample {
     pub(crate) rate: Option<RateSample>,
     /// `FlightSize` of RFC 5681 §2 before it.
     pub(crate) flight: u64,
-    /// Octets in the network after it.
+    /// Octets in the network after it, where the delivery rate is sampled; `FlightSize` elsewhere.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "for controllers that set their own window, as BBR does")

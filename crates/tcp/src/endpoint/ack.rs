@@ -275,6 +275,7 @@ impl Endpoint {
     }
 
     /// Tells the congestion control what an acknowledgement has delivered.
+    #[inline]
     pub(super) fn tell_control(&mut self, now: Instant, ack: &Ack) {
         let tx = &mut self.tx;
         let reorders_far = tx.rack.as_ref().is_some_and(|rack| rack.window.reorders_far(tx.window.smss));
@@ -291,7 +292,7 @@ impl Endpoint {
             srtt: tx.rtt.srtt(),
             rate: tx.cc.take_rate(tx.una),
             flight: ack.flight,
-            in_flight: tx.in_flight(),
+            in_flight: if tx.cc.samples_rate() { tx.in_flight() } else { tx.flight_size() },
             una: tx.una,
             nxt: tx.nxt,
             cwnd_limited: tx.validation.cwnd_limited || !self.config.cwnd_validation,

@@ -5,10 +5,10 @@
 
 use handfast_core::Instant;
 use handfast_wire::Payload;
-use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::tcp::Flags;
 
 use super::{Endpoint, Timer};
-use crate::{Config, Death, Event, State};
+use crate::{Config, Death, Event, State, Transmit};
 
 /// What both rules remember; absent where neither is configured.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,7 +102,7 @@ impl Endpoint {
     }
 
     /// RFC 9293 §3.8.4: an empty segment with an octet number that the peer has acknowledged; it must answer.
-    pub(super) fn keepalive_probe(&mut self, now: Instant) -> Option<Segment> {
+    pub(super) fn keepalive_probe(&mut self, now: Instant) -> Option<Transmit> {
         let due = self.alive.as_mut().is_some_and(|alive| std::mem::take(&mut alive.probe_due));
         if !due || self.is_busy() {
             return None;

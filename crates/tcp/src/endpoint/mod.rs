@@ -16,7 +16,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Duration, Instant, SeqNum, ShortQueue};
-use handfast_wire::{IpFacts, Payload};
+use handfast_wire::Payload;
 
 use crate::receive::receiver::Receiver;
 use crate::rtt::timer_wheel;
@@ -317,9 +317,7 @@ impl Endpoint {
         if budget.get() < self.tx.window.smss + MAX_HEADER {
             return None;
         }
-        let segment = self.transmit(now)?;
-        let quick_start = self.startup.as_mut().and_then(|startup| startup.ip_option.take());
-        Some(Transmit { segment, ip: IpFacts { quick_start, ..IpFacts::PLAIN } })
+        self.transmit(now)
     }
 
     /// A timer is due; afterwards the deadline, if there is one, is in the future.

@@ -6,7 +6,7 @@ use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use super::timers::Timer;
 use super::{Endpoint, Timers};
 use crate::cc::Request;
-use crate::{Death, Event, State};
+use crate::{Death, Event, State, Transmit};
 
 /// RFC 9293 §3.7.1: the MSS of a peer that sends no option.
 const DEFAULT_MSS: u16 = 536;
@@ -131,7 +131,7 @@ impl Endpoint {
     }
 
     /// SYN or SYN-ACK.
-    pub(super) fn build_syn(&mut self, now: Instant) -> Segment {
+    pub(super) fn build_syn(&mut self, now: Instant) -> Transmit {
         let answering = self.state == State::SynReceived;
         let mut segment = Segment {
             src_port: self.local_port,
@@ -161,9 +161,10 @@ impl Endpoint {
         self.tx.max = self.tx.max.max(1);
         self.timers.set(Timer::Retransmit, self.expiry(now, self.rto()));
         self.begin_waiting(now);
+        let mut transmit = Transmit::plain(segment);
         if self.startup.is_some() {
-            self.startup_syn(now, &mut segment);
+            self.startup_syn(now, &mut transmit);
         }
-        segment
+        transmit
     }
 }

@@ -7,11 +7,11 @@ use handfast_wire::{Notification, Payload, QuickStart as IpOption, QuickStartRat
 
 use super::transmit::{Piece, Why};
 use super::{Endpoint, Timer};
-use crate::QuickStartRequest;
 use crate::cc::Request;
 use crate::recovery::Phase;
 use crate::send::pacer::Schedule;
 use crate::startup::{Answer, Estimator, Fresh, Hold, Path, QuickStart, SYN_RTO};
+use crate::{QuickStartRequest, Transmit};
 
 /// A train's result is waited for at least so long.
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
@@ -88,7 +88,7 @@ impl Endpoint {
 
     /// A SYN or SYN-ACK is about to leave.
     #[cold]
-    pub(super) fn startup_syn(&mut self, now: Instant, segment: &mut Segment) {
+    pub(super) fn startup_syn(&mut self, now: Instant, transmit: &mut Transmit) {
         let wanted = self.config.quick_start;
         let Some(startup) = &mut self.startup else { return };
         let access = startup.access();
@@ -107,12 +107,12 @@ impl Endpoint {
         if let Some(startup) = &mut self.startup {
             startup.window_due = startup.response.is_some();
         }
-        self.add_option(segment);
+        self.add_options(transmit);
     }
 
     /// The acknowledgement that follows a SYN-ACK with a response.
     #[cold]
-    pub(super) fn startup_window(&mut self, now: Instant) -> Option<Segment> {
+    pub(super) fn startup_window(&mut self, now: Instant) -> Option<Transmit> {
         let due = self.startup.as_mut().is_some_and(|startup| std::mem::take(&mut startup.window_due));
         (due && self.scaling).then(|| {
             self.counters.segments_sent += 1;
@@ -264,7 +264,7 @@ impl Endpoint {
 
     /// The segment is made, but for what goes with it.
     #[cold]
-    pub(super) fn startup_built(&mut self, segment: &mut Segment) {
+    pub(super) fn startup_built(&mut self, transmit: &mut Transmit) {
         if let Some(startup) = &mut self.startup
             && let Some(quick_start) = &mut startup.quick_start
             && startup.ip_option.is_none()
@@ -272,11 +272,14 @@ impl Endpoint {
             // RFC 4782 §3.1: before the first Quick-Start packet, or with it.
             startup.ip_option = quick_start.take_report();
         }
-        self.add_option(segment);
+        self.add_options(transmit);
     }
 
-    fn add_option(&mut self, segment: &mut Segment) {
-        let Some(rate) = self.startup.as_mut().and_then(|startup| startup.take_option()) else { return };
+    fn add_options(&mut self, transmit: &mut Transmit) {
+        let Some(startup) = &mut self.startup else { return };
+        let Transmit { segment, ip } = transmit;
+        ip.quick_start = startup.ip_option.take();
+        let Some(rate) = startup.take_option() else { return };
         segment.rare = Some(Box::new(RareOptions { rate: Some(rate), ..RareOptions::default() }));
         // RFC 2018 §3: as many blocks as the other options leave room for.
         segment.sack.truncate(segment.sack_room());

@@ -1,13 +1,13 @@
 //! What to send next, and the segment that carries it.
 
 use handfast_core::{Bytes, Instant};
-use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
+use handfast_wire::{IpFacts, Payload};
 
 use super::{Endpoint, Timer};
 use crate::cc::{Controlled, Departure};
 use crate::recovery::Phase;
-use crate::{Nagle, State};
+use crate::{Nagle, State, Transmit};
 
 /// Octets of the send stream to go out in one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) enum Why {
 }
 
 impl Endpoint {
-    pub(super) fn transmit(&mut self, now: Instant) -> Option<Segment> {
+    pub(super) fn transmit(&mut self, now: Instant) -> Option<Transmit> {
         if let Some((seq, ack)) = self.reset_due.take() {
             return Some(self.build_reset(seq, ack));
         }
@@ -71,7 +71,7 @@ impl Endpoint {
         })
     }
 
-    fn build_syn_counted(&mut self, now: Instant) -> Segment {
+    fn build_syn_counted(&mut self, now: Instant) -> Transmit {
         self.counters.segments_sent += 1;
         self.build_syn(now)
     }
@@ -277,7 +277,7 @@ impl Endpoint {
         fits
     }
 
-    fn send(&mut self, now: Instant, piece: Piece) -> Segment {
+    fn send(&mut self, now: Instant, piece: Piece) -> Transmit {
         let data_end = self.tx.data_end();
         let len = piece.end.min(data_end).saturating_sub(piece.start);
         let payload = self.tx.buffer.slice(piece.start - 1, len as usize);
@@ -417,30 +417,39 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn build(&mut self, now: Instant, position: u64, payload: Payload, flags: Flags) -> Segment {
+    pub(super) fn build(&mut self, now: Instant, position: u64, payload: Payload, flags: Flags) -> Transmit {
         let window = self.rx.offer(u64::from(self.config.mss));
-        let mut segment = Segment {
-            src_port: self.local_port,
-            dst_port: self.remote_port,
-            seq: self.tx.seq(position),
-            ack: self.rx.rcv_nxt(),
-            flags,
-            window,
-            timestamps: self.timestamps.then(|| Timestamps { val: self.tsval(now), ecr: self.rx.ts_recent }),
-            sack: self.sack_blocks(),
-            payload,
-            ..Segment::EMPTY
+        // Made where it is returned: a copy of it would cost every segment.
+        let mut transmit = Transmit {
+            ip: IpFacts::PLAIN,
+            segment: Segment {
+                src_port: self.local_port,
+                dst_port: self.remote_port,
+                seq: self.tx.seq(position),
+                ack: self.rx.rcv_nxt(),
+                flags,
+                window,
+                timestamps: self
+                    .timestamps
+                    .then(|| Timestamps { val: self.tsval(now), ecr: self.rx.ts_recent }),
+                sack: self.sack_blocks(),
+                payload,
+                ..Segment::EMPTY
+            },
         };
         self.acknowledged();
         if self.startup.is_some() {
-            self.startup_built(&mut segment);
+            self.startup_built(&mut transmit);
         }
-        if self.config.eln { self.marked(segment) } else { segment }
+        if self.config.eln {
+            self.mark(&mut transmit.segment);
+        }
+        transmit
     }
 
     /// [eln] §3.4: what a mobile adds to an acknowledgement.
     #[cold]
-    fn marked(&mut self, segment: Segment) -> Segment {
+    fn mark(&mut self, segment: &mut Segment) {
         let notice = if std::mem::take(&mut self.rx.handed_over) {
             // "Else if MH completes handover": the mobile's word comes first, the losses that it brought follow from it.
             Flags::ELN
@@ -449,18 +458,18 @@ impl Endpoint {
         } else {
             Flags::NONE
         };
-        Segment { flags: segment.flags | notice, ..segment }
+        segment.flags = segment.flags | notice;
     }
 
-    fn build_reset(&mut self, seq: handfast_core::SeqNum, ack: Option<handfast_core::SeqNum>) -> Segment {
+    fn build_reset(&mut self, seq: handfast_core::SeqNum, ack: Option<handfast_core::SeqNum>) -> Transmit {
         self.counters.segments_sent += 1;
-        Segment {
+        Transmit::plain(Segment {
             src_port: self.local_port,
             dst_port: self.remote_port,
             seq,
             ack: ack.unwrap_or_default(),
             flags: if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST },
             ..Segment::EMPTY
-        }
+        })
     }
 }
