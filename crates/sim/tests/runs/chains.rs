@@ -90,6 +90,29 @@ fn agents_that_only_look_or_copy_change_nothing() {
     }
 }
 
+/// With every packet sent through bytes no link is flown through: each packet waits in its link.
+#[test]
+fn agents_see_the_same_where_links_are_flown_through() {
+    for agents in [SNOOP, ELN, "{kind = \"ack-filter\", at = \"role:base-station\"}"] {
+        let scheme = format!(
+            "[schemes.help]\nsender = {{profile = \"sack\", eln = true}}\n\
+             receiver = {{profile = \"sack\", eln = true}}\nagents = [{agents}]"
+        );
+        // Without losses and events packets fly; the queue before the radio overflows.
+        let (calm, _) = OUTAGE.split_once("[[events]]").unwrap();
+        let scenario = with(&calm.replace("loss = 1e-3", ""), &scheme);
+        let run = |verify_wire| {
+            let options = Options { seed: 1, verify_wire, ..Options::default() };
+            let (control, plugins) = (Control::new(), Plugins::new());
+            let scheme = &scenario.schemes[0];
+            run_with(&plugins, &scenario, scheme, &options, &control, &mut NoSeries).unwrap()
+        };
+        let flown = run(false);
+        assert!(flown.aggregate.lost_segments > Some(0), "{agents}");
+        assert_eq!(flown.to_json(), run(true).to_json(), "{agents}");
+    }
+}
+
 #[test]
 fn snoop_and_eln_at_one_base_station_are_no_error() {
     let [both, snoop, eln] = [format!("{SNOOP}, {ELN}"), SNOOP.to_owned(), ELN.to_owned()]
