@@ -108,7 +108,7 @@ fn agents_see_the_same_where_links_are_flown_through() {
             run_with(&plugins, &scenario, scheme, &options, &control, &mut NoSeries).unwrap()
         };
         let flown = run(false);
-        assert!(flown.aggregate.lost_segments > Some(0), "{agents}");
+        assert!(flown.aggregate.lost_segments() > Some(0), "{agents}");
         assert_eq!(flown.to_json(), run(true).to_json(), "{agents}");
     }
 }
