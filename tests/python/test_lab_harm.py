@@ -429,8 +429,8 @@ def test_14_a_hangup_reads_the_configuration_and_loses_no_hold(scene: Scene) -> 
     daemon.process.send_signal(signal.SIGHUP)
     daemon.wait("configuration applied")
     assert [line["change"] for line in daemon.said("configuration")] == [
-        "- spurious: holds, and releases at 54Mbit/s with bursts of 15kB",
-        "+ spurious: holds, and releases at 24Mbit/s with bursts of 15kB",
+        "- spurious: holds, and releases at 54Mbit/s with bursts of 3kB",
+        "+ spurious: holds, and releases at 24Mbit/s with bursts of 3kB",
     ]
     assert daemon.socket.exists()
     daemon.associated("ap2", 2)

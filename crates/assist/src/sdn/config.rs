@@ -113,8 +113,6 @@ impl Release {
     /// The burst of a paced release where nobody says another: two full-sized packets, so that the next waits at the radio while
     /// one is sent.
     pub const BURST: Bytes = Bytes(3_000);
-    /// A smaller burst lets no full-sized packet through.
-    pub const LEAST_BURST: Bytes = Bytes(1_500);
 }
 
 /// Bounds of what is kept. A segment that would exceed the first two is not held: the tail is dropped, as a queue would.

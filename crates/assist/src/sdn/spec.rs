@@ -14,6 +14,8 @@ const NOTIFICATION: Duration = Duration::from_millis(70);
 const CONTROL_DELAY: Duration = Duration::from_micros(500);
 /// Open vSwitch 3.1 with handfastd, measured in the lab (docs/reference/sdn.md).
 const CONTROL_RATE: BitRate = BitRate::from_bps(1_000_000_000);
+/// A scenario's burst is a full-sized packet at least.
+const LEAST_BURST: Bytes = Bytes(1_500);
 /// How late news is, and how long a silence lasts, as in Linux.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -233,15 +235,11 @@ impl Sdn {
     }
 }
 
-/// The burst of a paced release: as given, if a full-sized packet gets through, or the default.
-///
-/// # Errors
-/// It is too small.
-pub fn burst(given: Option<&Located<Size>>) -> Checked<Bytes> {
-    let (default, least) = (super::Release::BURST, super::Release::LEAST_BURST);
-    let Some(given) = given else { return Ok(default) };
-    if given.value.0 < least {
-        let title = format!("a burst below {}B lets no full-sized packet through", least.get());
+/// The burst of a paced release: as given, if a full-sized packet fits in, or the default.
+fn burst(given: Option<&Located<Size>>) -> Checked<Bytes> {
+    let Some(given) = given else { return Ok(super::Release::BURST) };
+    if given.value.0 < LEAST_BURST {
+        let title = format!("a burst below {}B lets no full-sized packet through", LEAST_BURST.get());
         return Err(Problem::at(given.span.clone(), title));
     }
     Ok(given.value.0)

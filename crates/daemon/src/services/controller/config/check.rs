@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use handfast_assist::sdn::{
     AccessPoint, Claim, Config, DatagramLimits, Fabric, Limits, Mode, NotTcp, Policy, Release, Steering,
-    Treatment, spec,
+    Treatment,
 };
 use handfast_core::{Bytes, Duration};
 use handfast_document::{Checked, Located, Problem, TimeSpan};
@@ -98,9 +98,10 @@ fn socket_path(path: &Located<String>) -> Checked<&str> {
 }
 
 fn release(file: &File) -> Checked<Release> {
-    match (&file.release, file.policy) {
+    match (file.release, file.policy) {
         (Some(ReleaseTable::Paced(paced)), _) => {
-            Ok(Release::Paced { rate: paced.rate.0, burst: spec::burst(paced.burst.as_ref())? })
+            let burst = paced.burst.map_or(Release::BURST, |burst| burst.0);
+            Ok(Release::Paced { rate: paced.rate.0, burst })
         }
         // `bare` holds nothing.
         (Some(ReleaseTable::Unpaced), _) | (None, PolicyWord::Bare) => Ok(Release::Unpaced),

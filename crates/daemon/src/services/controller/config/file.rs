@@ -193,20 +193,20 @@ pub(super) enum LogWord {
 }
 
 /// How held segments leave.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(super) enum ReleaseTable {
     Unpaced,
     Paced(PacedTable),
 }
 
 /// A token bucket.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PacedTable {
     /// What the new radio carries.
     pub(super) rate: Rate,
-    /// What may leave at once; at least a full packet. Default: "3kB".
-    pub(super) burst: Option<Located<Size>>,
+    /// What may leave at once. Default: "3kB".
+    pub(super) burst: Option<Size>,
 }
 
 impl<'de> Deserialize<'de> for ReleaseTable {
