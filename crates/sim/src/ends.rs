@@ -7,7 +7,7 @@ use handfast_net::Port;
 use handfast_scenario::NodeId;
 use handfast_tcp::{Received, Transmit};
 use handfast_wire::tcp::Segment;
-use handfast_wire::{Body, Packet};
+use handfast_wire::{Body, IpFacts, Packet};
 
 use crate::network::{FIRST_PORT, Network, assert_later};
 use crate::packets::{Handle, Passing};
@@ -104,8 +104,8 @@ impl Network {
     /// Sends all that a side has to send now.
     fn pump(&mut self, now: Instant, id: SideId) {
         loop {
-            while let Some(transmit) = self.sides[id].poll_transmit(now) {
-                self.originate(now, id, transmit);
+            while let Some(Transmit { segment, ip }) = self.sides[id].poll_transmit(now) {
+                self.originate(now, id, segment, ip);
             }
             if !self.sides[id].take_stock(now) {
                 return;
@@ -115,12 +115,12 @@ impl Network {
 
     /// A segment of one of the node's own endpoints.
     #[inline]
-    fn originate(&mut self, now: Instant, id: SideId, transmit: Transmit) {
+    fn originate(&mut self, now: Instant, id: SideId, segment: Segment, ip: IpFacts) {
         // What is not plain travels as a whole packet.
-        if self.looks_closer || !transmit.ip.is_plain() {
-            return self.originate_closer(now, id, transmit);
+        if self.looks_closer || !ip.is_plain() {
+            return self.originate_closer(now, id, segment, ip);
         }
-        let passing = self.admit_own(id, transmit.segment);
+        let passing = self.admit_own(id, segment);
         self.emerge(now, id, passing);
     }
 

@@ -6,7 +6,9 @@ use handfast_core::{Instant, Stream};
 use handfast_measure::topology::ChannelId;
 use handfast_net::QuickStartLink;
 use handfast_scenario::{AgentKind, NodeId, Scheme};
-use handfast_tcp::{Config, QuickStartRequest, Transmit};
+use handfast_tcp::{Config, QuickStartRequest};
+use handfast_wire::IpFacts;
+use handfast_wire::tcp::Segment;
 
 use crate::network::Network;
 use crate::packets::Passing;
@@ -73,8 +75,7 @@ impl Network {
     /// A segment of one of the node's own endpoints, perhaps with an option. RFC 4782 §3.1 counts
     /// the IP layer at the sender among the routers.
     #[cold]
-    pub(crate) fn originate_closer(&mut self, now: Instant, id: SideId, transmit: Transmit) {
-        let Transmit { segment, ip } = transmit;
+    pub(crate) fn originate_closer(&mut self, now: Instant, id: SideId, segment: Segment, ip: IpFacts) {
         let side = &self.sides[id];
         let Path { node, out, goal, .. } = side.path;
         let (node, out) = (node as usize, out as usize);
