@@ -8,7 +8,7 @@ use handfast_net::Port;
 use handfast_scenario::NodeId;
 use handfast_tcp::{Received, Transmit};
 use handfast_wire::tcp::Segment;
-use handfast_wire::{Body, Packet};
+use handfast_wire::{Body, IpFacts, Packet};
 
 use crate::agents::chain::{Course, Leave};
 use crate::hosts::connection::{Local, SocketAddress};
@@ -118,8 +118,8 @@ impl Network {
     /// Sends all that a connection has to send now.
     fn pump(&mut self, now: Instant, id: ConnectionId) {
         loop {
-            while let Some(transmit) = self.hosts.connections[id].poll_transmit(now) {
-                self.originate(now, id, transmit);
+            while let Some(Transmit { segment, ip }) = self.hosts.connections[id].poll_transmit(now) {
+                self.originate(now, id, segment, ip);
             }
             match self.hosts.connections[id].take_stock(now) {
                 Next::Wait => return,
@@ -131,12 +131,12 @@ impl Network {
 
     /// A segment of one of the node's own endpoints.
     #[inline]
-    fn originate(&mut self, now: Instant, id: ConnectionId, transmit: Transmit) {
+    fn originate(&mut self, now: Instant, id: ConnectionId, segment: Segment, ip: IpFacts) {
         // What is not plain travels as a whole packet.
-        if self.inspection.looks_closer() || !transmit.ip.is_plain() {
-            return self.originate_closer(now, id, transmit);
+        if self.inspection.looks_closer() || !ip.is_plain() {
+            return self.originate_closer(now, id, segment, ip);
         }
-        let passing = self.admit_own(id, transmit.segment);
+        let passing = self.admit_own(id, segment);
         self.emerge(now, id, passing);
     }
 

@@ -6,7 +6,9 @@ use handfast_core::{Instant, Stream};
 use handfast_net::QuickStartLink;
 use handfast_plan::topology::ChannelId;
 use handfast_scenario::{AgentKind, NodeId, Scheme};
-use handfast_tcp::{Config, QuickStartRequest, Transmit};
+use handfast_tcp::{Config, QuickStartRequest};
+use handfast_wire::IpFacts;
+use handfast_wire::tcp::Segment;
 
 use crate::hosts::connections::ConnectionId;
 use crate::net::network::Network;
@@ -73,8 +75,7 @@ impl Network {
     /// A segment of one of the node's own endpoints, perhaps with an option. RFC 4782 §3.1 counts
     /// the IP layer at the sender among the routers.
     #[cold]
-    pub(crate) fn originate_closer(&mut self, now: Instant, id: ConnectionId, transmit: Transmit) {
-        let Transmit { segment, ip } = transmit;
+    pub(crate) fn originate_closer(&mut self, now: Instant, id: ConnectionId, segment: Segment, ip: IpFacts) {
         let connection = &self.hosts.connections[id];
         let (node, out) = (connection.local.node as usize, connection.local.out as usize);
         let (rate, goal) = (self.links[out].link.rate(), connection.remote.goal);
