@@ -16,7 +16,7 @@ from handfast.measures import FlowMeasures, Measures
 
 
 def test_types_and_pages_are_those_of_the_table() -> None:
-    check = [sys.executable, ROOT / "tools/make-metrics", "--check"]
+    check = [sys.executable, str(ROOT / "tools/make-metrics"), "--check"]
     done = subprocess.run(check, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -82,6 +82,8 @@ impl<H: Copy> Impairments<H> {
     }
 
     /// What becomes of a packet that has come to the end of the line; [`None`] if it is held back.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each packet of a link with losses, from two places")]
     pub(crate) fn pass(&mut self, entry: &Entry<H>, counters: &mut Counters) -> Option<Exit<H>> {
         let handle = entry.handle;
         // Every process sees every packet, so that adding one does not change what another decides.

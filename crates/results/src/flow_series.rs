@@ -47,15 +47,15 @@ const fn curve(
     Curve { key, title, axis, unit, scale, steps }
 }
 
-fn bytes(value: u64) -> Option<f64> {
-    Some(value as f64)
+fn bytes(value: u64) -> f64 {
+    value as f64
 }
 
 flow_series! {
-    cwnd_pkt, F32 Segments, |seen| bytes(seen.cwnd),
+    cwnd_pkt, F32 Segments, |seen| Some(bytes(seen.cwnd)),
         Some(&curve("cwnd", "Congestion window", "cwnd", "pkt", 1.0, true)),
         "the sender's congestion window, in full segments";
-    ssthresh_pkt, F32 Segments, |seen| seen.ssthresh.and_then(bytes),
+    ssthresh_pkt, F32 Segments, |seen| seen.ssthresh.map(bytes),
         Some(&curve("ssthresh", "Slow-start threshold", "ssthresh", "pkt", 1.0, true)),
         "its slow-start threshold, in full segments; null before the first reduction";
     srtt_s, F32 Unit, |seen| seen.srtt.map(Duration::as_secs_f64),
@@ -64,12 +64,12 @@ flow_series! {
     rto_s, F32 Unit, |seen| Some(seen.rto.as_secs_f64()),
         Some(&curve("rto", "Retransmission timeout", "RTO", "s", 1.0, true)),
         "its retransmission timeout, with back-off";
-    delivered_bytes, U64 Unit, |seen| bytes(seen.delivered),
+    delivered_bytes, U64 Unit, |seen| Some(bytes(seen.delivered)),
         Some(&curve("delivered", "Delivered to the receiving application", "delivered", "MB", 1e-6, false)),
         "new bytes that the receiving application has got";
-    sent_bytes, F64 Unit, |seen| seen.sent.and_then(bytes), None,
+    sent_bytes, F64 Unit, |seen| seen.sent.map(bytes), None,
         "bytes that the sender has sent at least once; null with a kernel's TCP";
-    acknowledged_bytes, F64 Unit, |seen| seen.acknowledged.and_then(bytes), None,
+    acknowledged_bytes, F64 Unit, |seen| seen.acknowledged.map(bytes), None,
         "bytes of them that are acknowledged; null with a kernel's TCP";
 }
 

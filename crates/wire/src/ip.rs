@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::quick_start::QuickStart;
+use crate::quick_start::{self, QuickStart};
 
 /// The fields of an IP header that a packet keeps.
 #[derive(Clone, Copy)]
@@ -58,19 +58,47 @@ pub struct IpFacts {
     pub ecn: Ecn,
     /// Time to live or hop limit.
     pub ttl: u8,
-    /// The Quick-Start option (RFC 4782 §3.1).
-    pub quick_start: Option<QuickStart>,
+    /// The Quick-Start option as on the wire, without kind and length: six bytes, so that a segment and its facts are moved
+    /// without a call of `memcpy`.
+    option: [u8; 6],
 }
+
+/// No Quick-Start option: a function that none has.
+const NO_OPTION: [u8; 6] = [0xff; 6];
 
 impl IpFacts {
     /// Those of a plain packet: no marks, no options, and the time to live that hosts begin with (RFC 1700, "IP time to live
     /// parameter").
-    pub const PLAIN: Self = Self { ecn: Ecn::NotCapable, ttl: 64, quick_start: None };
+    pub const PLAIN: Self = Self { ecn: Ecn::NotCapable, ttl: 64, option: NO_OPTION };
+
+    /// Without an option.
+    pub const fn new(ecn: Ecn, ttl: u8) -> Self {
+        Self { ecn, ttl, ..Self::PLAIN }
+    }
+
+    /// The Quick-Start option (RFC 4782 §3.1).
+    pub fn quick_start(&self) -> Option<QuickStart> {
+        if self.option == NO_OPTION {
+            return None;
+        }
+        let [field, ttl, n0, n1, n2, n3] = self.option;
+        QuickStart::parse(&[quick_start::OPTION, quick_start::OPTION_LEN as u8, field, ttl, n0, n1, n2, n3])
+    }
+
+    /// The same with another Quick-Start option, or none.
+    #[must_use]
+    pub fn with_quick_start(self, option: Option<QuickStart>) -> Self {
+        let bytes = option.map(|option| {
+            let [_, _, field, ttl, n0, n1, n2, n3] = option.emit();
+            [field, ttl, n0, n1, n2, n3]
+        });
+        Self { option: bytes.unwrap_or(NO_OPTION), ..self }
+    }
 
     /// Whether they are [`IpFacts::PLAIN`].
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.quick_start.is_none() && self.ecn == Self::PLAIN.ecn && self.ttl == Self::PLAIN.ttl
+        *self == Self::PLAIN
     }
 }
 

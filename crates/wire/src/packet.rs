@@ -110,7 +110,7 @@ impl Packet {
         Self {
             hop_limit: ip.ttl,
             traffic_class: ip.ecn.within(0),
-            quick_start: ip.quick_start,
+            quick_start: ip.quick_start(),
             ..Self::tcp(src, dst, segment)
         }
     }
@@ -122,7 +122,7 @@ impl Packet {
 
     /// What a transport protocol is told of the IP header.
     pub fn ip_facts(&self) -> IpFacts {
-        IpFacts { ecn: self.ecn(), ttl: self.hop_limit, quick_start: self.quick_start }
+        IpFacts::new(self.ecn(), self.hop_limit).with_quick_start(self.quick_start)
     }
 
     /// Bytes of the IP packet: what a link's rate and a queue's byte limit count. A frame's header does not count, as in

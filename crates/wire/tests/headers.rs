@@ -165,7 +165,7 @@ fn what_a_sender_decides_of_the_ip_header_comes_through_the_wire() {
     let [v4, v6]: [IpAddr; 2] = ["192.0.2.1", "2001:db8::1"].map(|address| address.parse().unwrap());
     for (address, quick_start) in [(v4, Some(option)), (v6, None)] {
         for ecn in [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::Congested] {
-            let ip = IpFacts { ecn, ttl: 7, quick_start };
+            let ip = IpFacts::new(ecn, 7).with_quick_start(quick_start);
             let packet = Packet::tcp_with(address, address, Segment::EMPTY, ip);
             assert_eq!(packet.through_wire().unwrap().ip_facts(), ip);
         }

@@ -64,7 +64,8 @@ impl Sink {
     }
 
     /// Reads what it may from a connection.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each segment that arrives")]
     pub fn read(&mut self, now: Instant, endpoint: &mut Endpoint) {
         while endpoint.readable() > 0 && self.next_read <= now {
             let Some(payload) = endpoint.read(self.read_size()) else { return };

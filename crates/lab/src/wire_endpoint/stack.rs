@@ -9,7 +9,7 @@ use bytes::Bytes;
 use handfast_core::Instant;
 use handfast_host::stack::Pair;
 use handfast_tcp::{Config, Endpoint, Received, Transmit};
-use handfast_wire::{Announcement, Body, Checksums, Ethernet, IpFacts, LinkType, Packet, Solicitation};
+use handfast_wire::{Announcement, Body, Checksums, Ethernet, LinkType, Packet, Solicitation};
 
 pub use handfast_host::stack::ConnectionId;
 
@@ -187,7 +187,7 @@ impl Stack {
     fn frame(&mut self, (local, remote): Pair, transmit: Transmit, frame: &mut Vec<u8>) -> bool {
         let Transmit { segment, ip } = transmit;
         // In IPv6 it is a hop-by-hop option, which is not built.
-        let ip = IpFacts { quick_start: ip.quick_start.filter(|_| local.is_ipv4()), ..ip };
+        let ip = ip.with_quick_start(ip.quick_start().filter(|_| local.is_ipv4()));
         let known = self.neighbours.of(remote.ip());
         let ethernet = Some(Ethernet { dst: known.unwrap_or_default(), src: self.mac, vlan: None });
         frame.clear();

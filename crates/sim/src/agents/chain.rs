@@ -239,7 +239,7 @@ impl Network {
         for id in chains.at(node) {
             if let Member::Agent { machine, timer, .. } = &mut chains.members[id as usize] {
                 show(packets, &hosts.connections, addresses, handle, |view| {
-                    machine.on_drop(now, Port(port), view, cause)
+                    machine.on_drop(now, Port(port), view, cause);
                 });
                 queue.arm(timer, machine.deadline());
             }

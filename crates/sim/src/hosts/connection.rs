@@ -163,7 +163,8 @@ impl Connection {
         Packet::tcp_with(src, dst, segment, ip)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each segment; the second caller is cold")]
     pub(crate) fn on_segment(&mut self, now: Instant, received: &Received<'_>) {
         if !self.is_open() {
             return;

@@ -139,7 +139,7 @@ impl Endpoint {
     /// A segment for this connection has arrived; its checksum is right, its ports are ours.
     pub fn on_segment(&mut self, now: Instant, received: &Received<'_>) {
         let &Received { segment, ip } = received;
-        if let Some(option) = ip.quick_start {
+        if let Some(option) = ip.quick_start() {
             self.take_quick_start(option, ip.ttl);
         }
         self.counters.segments_received += 1;

@@ -278,7 +278,7 @@ impl Endpoint {
     fn add_options(&mut self, transmit: &mut Transmit) {
         let Some(startup) = &mut self.startup else { return };
         let Transmit { segment, ip } = transmit;
-        ip.quick_start = startup.ip_option.take();
+        *ip = ip.with_quick_start(startup.ip_option.take());
         let Some(rate) = startup.take_option() else { return };
         segment.rare = Some(Box::new(RareOptions { rate: Some(rate), ..RareOptions::default() }));
         // RFC 2018 §3: as many blocks as the other options leave room for.

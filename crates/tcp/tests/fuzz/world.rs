@@ -306,7 +306,7 @@ impl World {
         let was_open = is_open(end.endpoint.state());
         let edge_before = end.ledger.window_edge();
         // No router on the way, and so none that refuses a Quick-Start request.
-        let ip = IpFacts { quick_start: flight.option, ..IpFacts::PLAIN };
+        let ip = IpFacts::PLAIN.with_quick_start(flight.option);
         end.endpoint.on_segment(now, &Received { segment, ip });
         let taken = end.ledger.received(segment, &end.endpoint, next, was_open);
         if taken && segment.window == 0 {
@@ -356,7 +356,7 @@ impl World {
             "{from:?}: acknowledgements answer acknowledgements without end: {segment:?}"
         );
         let end = self.end(from);
-        let option = ip.quick_start;
+        let option = ip.quick_start();
         end.ledger.sent(segment, &end.endpoint);
         hop::check(segment);
         let fate = end.fates.pop_front().unwrap_or(Fate::Pass);

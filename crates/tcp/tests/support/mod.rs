@@ -161,7 +161,7 @@ impl Pair {
         let now = self.now;
         while let Some(entry) = self.in_flight.first_entry().filter(|e| e.key().0 <= now) {
             let (to, segment, option) = entry.remove();
-            let ip = IpFacts { ttl: Packet::HOP_LIMIT - 1, quick_start: option, ..IpFacts::PLAIN };
+            let ip = IpFacts::new(IpFacts::PLAIN.ecn, Packet::HOP_LIMIT - 1).with_quick_start(option);
             self.side(to).on_segment(now, &Received { segment: &segment, ip });
             self.collect();
             self.flush(wire);
@@ -204,7 +204,7 @@ impl Pair {
         for from in [Side::Client, Side::Server] {
             let now = self.now;
             while let Some(Transmit { segment, ip }) = self.side(from).poll_transmit(now, Bytes(u64::MAX)) {
-                let mut sent = Sent { at: now, from, segment, option: ip.quick_start, fate: Fate::Deliver };
+                let mut sent = Sent { at: now, from, segment, option: ip.quick_start(), fate: Fate::Deliver };
                 sent.fate = wire(&sent);
                 self.carry(&sent);
                 self.log.push(sent);
