@@ -182,10 +182,11 @@ def ethernet_fields(packet: Packet) -> dict[str, Any] | None:
 
 
 def checksum_is_right(packet: Packet) -> bool:
-    """Whether scapy computes the TCP checksum that stands there."""
+    """Whether scapy computes the checksum of TCP or UDP that stands there."""
+    layer = TCP if TCP in packet else UDP
     again = packet.copy()
-    del again[TCP].chksum
-    return bool(type(packet)(bytes(again))[TCP].chksum == packet[TCP].chksum)
+    del again[layer].chksum
+    return bool(type(packet)(bytes(again))[layer].chksum == packet[layer].chksum)
 
 
 def scapy_fields(link: str, frame: bytes) -> dict[str, Any]:
@@ -196,6 +197,14 @@ def scapy_fields(link: str, frame: bytes) -> dict[str, Any]:
     v4 = IP in packet
     is_tcp = TCP in packet
     body = bytes(ip.payload.original)[: (ip.len - 4 * ip.ihl) if v4 else ip.plen]
+    # A datagram without a checksum, or with another length than the packet's, stays as it came.
+    is_udp = UDP in packet and packet[UDP].chksum != 0 and packet[UDP].len == len(body)
+    if is_tcp:
+        kind, header_len = {"tcp": segment_fields(packet)}, 4 * packet[TCP].dataofs
+    elif is_udp:
+        kind, header_len = {"udp": {"src_port": packet[UDP].sport, "dst_port": packet[UDP].dport}}, 8
+    else:
+        kind, header_len = {"protocol": ip.proto if v4 else ip.nh}, 0
     return {
         "ethernet": ethernet_fields(packet),
         "src": ip.src,
@@ -203,9 +212,9 @@ def scapy_fields(link: str, frame: bytes) -> dict[str, Any]:
         "hop_limit": ip.ttl if v4 else ip.hlim,
         "traffic_class": ip.tos if v4 else ip.tc,
         "identification": ip.id if v4 else 0,
-        "corrupted": is_tcp and not checksum_is_right(packet),
-        "body": {"tcp": segment_fields(packet)} if is_tcp else {"protocol": ip.proto if v4 else ip.nh},
-        "payload": (body[4 * packet[TCP].dataofs :] if is_tcp else body).hex(),
+        "corrupted": (is_tcp or is_udp) and not checksum_is_right(packet),
+        "body": kind,
+        "payload": body[header_len:].hex(),
     }
 
 
