@@ -13,11 +13,14 @@ __all__ = [
     "ScenarioError",
     "__version__",
     "agents",
+    "disciplines",
     "document",
     "lab_capacity",
     "lab_relay",
     "load",
+    "metrics",
     "profiles",
+    "result_schema",
     "schema",
 ]
 
