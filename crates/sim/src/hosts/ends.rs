@@ -107,7 +107,8 @@ impl Network {
     }
 
     /// Sends what a connection has to send after something has come for it.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each segment; the other callers are rare")]
     pub(crate) fn answer(&mut self, now: Instant, id: ConnectionId) {
         self.pump(now, id);
         let connection = &mut self.hosts.connections[id];
@@ -141,7 +142,8 @@ impl Network {
     }
 
     /// Takes in a segment of one of the node's own endpoints.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each segment; the second caller is rare")]
     pub(crate) fn admit_own(&mut self, id: ConnectionId, segment: Segment) -> Passing {
         let connection = &self.hosts.connections[id];
         let goal = connection.remote.goal;
@@ -155,13 +157,15 @@ impl Network {
     }
 
     /// A packet of one of the node's own endpoints leaves it.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each segment; the second caller is rare")]
     pub(crate) fn emerge(&mut self, now: Instant, id: ConnectionId, passing: Passing) {
         self.leave_host(now, self.hosts.connections[id].local, passing);
     }
 
     /// A packet leaves its host.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each segment; the other callers are rare")]
     pub(crate) fn leave_host(&mut self, now: Instant, Local { node, out, .. }: Local, passing: Passing) {
         let node = node as usize;
         let rest = self.chains.at(node);
