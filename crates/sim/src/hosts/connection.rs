@@ -139,7 +139,9 @@ impl Connection {
         Some(sink)
     }
 
-    fn is_open(&self) -> bool {
+    /// Whether its application has opened it.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
         self.opens == Instant::MAX
     }
 
@@ -202,10 +204,8 @@ impl Connection {
             Role::Receiver(sink) => sink.deadline(endpoint),
             Role::Left => None,
         };
-        match (endpoint.deadline(), app) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let next = endpoint.deadline().unwrap_or(Instant::MAX).min(app.unwrap_or(Instant::MAX));
+        (next < Instant::MAX).then_some(next)
     }
 
     pub(crate) fn on_timer(&mut self, now: Instant) {
@@ -226,24 +226,18 @@ impl Connection {
         }
     }
 
-    /// The next segment to send now.
+    /// The next segment that it sends now; only once it is open.
     #[inline]
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if !self.is_open() {
-            return None;
-        }
         if let Role::Sender(sending) = &mut self.role {
             sending.fill(now, &mut self.endpoint);
         }
         self.endpoint.poll_transmit(now, NO_LIMIT)
     }
 
-    /// Takes note of what has changed.
+    /// Takes note of what has changed; only once it is open.
     #[inline]
     pub(crate) fn take_stock(&mut self, now: Instant) -> Next {
-        if !self.is_open() {
-            return Next::Wait;
-        }
         match &mut self.role {
             Role::Sender(sending) => sending.take_stock(now, &mut self.endpoint),
             Role::Receiver(_) | Role::Left => close_after_peer(now, &mut self.endpoint),

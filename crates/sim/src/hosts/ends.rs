@@ -117,7 +117,11 @@ impl Network {
     }
 
     /// Sends all that a connection has to send now.
+    #[inline(never)]
     fn pump(&mut self, now: Instant, id: ConnectionId) {
+        if !self.hosts.connections[id].is_open() {
+            return;
+        }
         loop {
             while let Some(Transmit { segment, ip }) = self.hosts.connections[id].poll_transmit(now) {
                 self.originate(now, id, segment, ip);
