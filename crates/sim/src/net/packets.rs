@@ -147,7 +147,8 @@ impl Default for Packets {
 
 impl Packets {
     /// Takes in a packet from connection `origin` to its peer. `around` makes the packet of its segment.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each segment, which would be copied once more")]
     pub(crate) fn insert(
         &mut self,
         segment: Segment,
