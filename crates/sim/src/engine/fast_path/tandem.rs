@@ -82,9 +82,10 @@ impl Network {
     /// through.
     pub(crate) fn find_ways(&mut self, paths: &Paths, timeline: &Timeline, end: Instant) {
         self.end = end;
-        if self.inspection.looks_closer() || timeline.outages.iter().any(|outage| outage.station.is_some()) {
+        if self.inspection.looks_closer() {
             return;
         }
+        let roams = timeline.outages.iter().any(|outage| outage.station.is_some());
         let channels = self.links.len();
         let changing = changing(timeline, channels);
         let still = |id: ChannelId| {
@@ -93,12 +94,12 @@ impl Network {
             !changing[id] && !captured && !self.links[id].on_air.is_somewhere()
         };
         let mut leads = vec![false; channels];
-        for id in leading(paths, channels, |id| still(id) && self.only_flows_enter(id)) {
+        for id in leading(paths, channels, |id| !roams && still(id) && self.only_flows_enter(id)) {
             leads[id] = true;
         }
         let way = |id: ChannelId| {
             let channel = &self.links[id];
-            let shows = !self.chains.at(channel.to as usize).is_empty();
+            let shows = roams || !self.chains.at(channel.to as usize).is_empty();
             if still(id) { Way::of(channel, leads[id], shows) } else { Way::Closed }
         };
         let mut ways = large_vec(channels);
