@@ -56,7 +56,17 @@ impl<'a> View<'a> {
         self.tcp.filter(|_| !self.corrupted)
     }
 
+    /// The packet with another segment in it.
+    #[inline]
+    pub fn with_segment(&self, segment: Segment) -> Packet {
+        match self.packet {
+            None => Packet { corrupted: self.corrupted, ..Packet::tcp(self.src, self.dst, segment) },
+            Some(packet) => Packet { body: Body::Tcp(segment), ..packet.clone() },
+        }
+    }
+
     /// A copy of the packet.
+    #[inline]
     pub fn to_packet(&self) -> Packet {
         match (self.packet, self.tcp) {
             (None, Some(segment)) => {

@@ -82,6 +82,7 @@ impl Cache {
     }
 
     /// Takes a segment in; false if some of its bytes are here already, and it is not.
+    #[inline]
     pub(super) fn insert(&mut self, cached: Cached) -> bool {
         let place = self.place(cached.seq);
         let after = |one: &Cached| cached.end().after(one.seq);

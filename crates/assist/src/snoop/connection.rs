@@ -120,7 +120,7 @@ impl Connection {
             self.cache.sack(segment.sack.as_slice());
         }
         if last != Some(ack) {
-            self.advance(now, ack, view);
+            self.advance(now, ack, bare_ack(view, segment));
             self.fill(now, config, counters, out);
             self.expected = self.cache.awaited_before_repair(ack);
             let ours = self.cache.at(ack).is_some_and(|next| !next.by_sender);
@@ -128,7 +128,7 @@ impl Connection {
         }
         // RFC 5681 §2: no data, and the window of the acknowledgment before it; one that moves is no duplicate, unless SACK says
         // why it came.
-        let before = self.acknowledged.replace((ack, bare_ack(view)));
+        let before = self.acknowledged.replace((ack, bare_ack(view, segment)));
         let same_window = before.is_some_and(|(_, last)| window(&last) == Some(segment.window));
         let other_news = !same_window && segment.sack.is_empty();
         if !bare || other_news {
@@ -149,13 +149,13 @@ impl Connection {
         }
     }
 
-    /// New data is acknowledged.
-    fn advance(&mut self, now: Instant, ack: SeqNum, view: &View<'_>) {
+    /// New data is acknowledged. `bare`: what is sent again where the sender has not heard of it.
+    fn advance(&mut self, now: Instant, ack: SeqNum, bare: Packet) {
         // Karn's rule; and what waited behind a hole took longer than a round trip.
         if let Some(Freed { sent, clean: true }) = self.cache.acknowledge(ack) {
             self.estimate.sample(now.since(sent));
         }
-        self.acknowledged = Some((ack, bare_ack(view)));
+        self.acknowledged = Some((ack, bare));
         (self.expected, self.repetitions) = (0, 0);
         self.started = (!self.cache.is_empty()).then_some(now);
     }
@@ -236,14 +236,24 @@ fn send_again(now: Instant, cached: &mut Cached, counters: &mut Counters, out: &
 }
 
 /// What an acknowledgment says when it is repeated: nothing of data, of the connection's end, or of holes that were filled since.
-fn bare_ack(view: &View<'_>) -> Packet {
-    let mut packet = view.to_packet();
-    if let handfast_wire::Body::Tcp(segment) = &mut packet.body {
-        segment.seq += segment.seq_len();
-        segment.payload = handfast_wire::Payload::EMPTY;
-        segment.flags = Flags::ACK;
-    }
-    without_sack(packet)
+fn bare_ack(view: &View<'_>, segment: &Segment) -> Packet {
+    let &Segment { src_port, dst_port, seq, ack, window, urgent, mss, window_scale, sack_permitted, .. } =
+        segment;
+    view.with_segment(Segment {
+        src_port,
+        dst_port,
+        seq: seq + segment.seq_len(),
+        ack,
+        flags: Flags::ACK,
+        window,
+        urgent,
+        mss,
+        window_scale,
+        sack_permitted,
+        timestamps: segment.timestamps,
+        rare: segment.rare.clone(),
+        ..Segment::EMPTY
+    })
 }
 
 /// A packet without its SACK blocks.

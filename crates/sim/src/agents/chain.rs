@@ -274,7 +274,9 @@ impl Network {
         }
     }
 
-    /// Sends a packet the way its address says. What a host's own agents let through is the host's own.
+    /// Sends a packet to where its address says. What a host's own agents let through is the host's own.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each packet that passes an agent")]
     pub(crate) fn pass(&mut self, now: Instant, node: NodeId, passing: Passing) {
         if passing.goal.node as usize == node {
             return self.deliver(now, node, passing.handle);
