@@ -39,13 +39,13 @@ impl Control {
     pub(crate) fn new(config: &Config) -> Self {
         let needs = Algorithm::needs(config);
         let tools = Tools {
-            sampler: needs.rate_samples.then(RateSampler::default),
+            sampler: needs.path_samples.then(RateSampler::default),
             pacer: needs.pacing.then(|| Pacer::new(Instant::ZERO)),
         };
         Self {
             algorithm: Algorithm::new(config),
             hystart: (config.hystart && needs.hystart).then(Box::default),
-            tools: (needs.rate_samples || needs.pacing).then(|| Box::new(tools)),
+            tools: (needs.path_samples || needs.pacing).then(|| Box::new(tools)),
         }
     }
 
@@ -123,9 +123,9 @@ impl Control {
         self.tools.as_mut()?.sampler.as_mut()
     }
 
-    /// Whether deliveries must be told to [`Control::on_delivered`].
+    /// Whether deliveries must be told to [`Control::on_delivered`], and acknowledgements carry [`AckSample::path`].
     #[inline]
-    pub(crate) fn samples_rate(&self) -> bool {
+    pub(crate) fn samples_path(&self) -> bool {
         self.tools.as_ref().is_some_and(|tools| tools.sampler.is_some())
     }
 
@@ -136,10 +136,9 @@ impl Control {
         }
     }
 
-    /// The delivery rate that an acknowledgement shows, once its deliveries are told.
-    #[inline]
-    pub(crate) fn take_rate(&mut self, una: u64) -> Option<RateSample> {
-        self.sampler()?.take(una)
+    /// The octets that an acknowledgement has delivered, and the delivery rate that it shows, once its deliveries are told.
+    pub(crate) fn take_delivery(&mut self, una: u64) -> (u64, Option<RateSample>) {
+        self.sampler().map_or((0, None), |sampler| (sampler.take_delivered(), sampler.take(una)))
     }
 
     /// Nothing waits to be sent, though the window has room.

@@ -10,8 +10,8 @@ use crate::Config;
 /// What a controller wants from the endpoint. Decided when a connection is made; what nobody asks for costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// [`AckSample::rate`]: the delivery rate is measured.
-    pub(crate) rate_samples: bool,
+    /// [`AckSample::path`]: the delivery rate and what else acknowledgements show of the path.
+    pub(crate) path_samples: bool,
     /// Segments leave at [`Controller::pacing_rate`].
     pub(crate) pacing: bool,
     /// The setting `hystart` applies. Not to algorithms with their own end of slow start.
@@ -29,7 +29,7 @@ pub(crate) trait Controller: Copy {
 
     /// What it wants from the endpoint.
     fn needs() -> Needs {
-        Needs { rate_samples: false, pacing: false, hystart: true }
+        Needs { path_samples: false, pacing: false, hystart: true }
     }
 
     /// A round-trip time was measured; the acknowledgement that brought it has not been judged yet.
@@ -48,7 +48,7 @@ pub(crate) trait Controller: Copy {
     fn grow(&mut self, window: &mut Window, ack: &AckSample) {
         if window.in_slow_start() {
             // RFC 5681 §3.1 (2): cwnd += min (N, SMSS); RFC 3465 §2.2 counts up to L segments.
-            let step = ack.counted.min(ack.slow_start_segments * window.smss);
+            let step = ack.counted.min(u64::from(ack.slow_start_segments) * window.smss);
             window.set_cwnd(window.cwnd() + step);
         } else {
             self.avoid_congestion(window, ack.counted, ack);

@@ -28,7 +28,7 @@ fn slow_start(window: &mut Window, acked: u64) -> u64 {
 
 /// `tcp_may_raise_cwnd`: where segments are overtaken by more than `tcp_reordering`, all that arrives counts, in order or not.
 pub(super) fn may_raise_cwnd(window: &Window, ack: &AckSample) -> bool {
-    let progress = ack.acked > 0 || (ack.reorders_far && ack.delivered > 0);
+    let progress = ack.acked > 0 || (ack.reorders_far && ack.counted > 0);
     progress && ack.phase != Phase::Recovery && ack.used(window)
 }
 

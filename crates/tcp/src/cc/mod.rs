@@ -29,7 +29,7 @@ pub(crate) use control::{Control, Controlled, Departure, Saved};
 pub(crate) use controller::{Controller, Needs};
 pub(crate) use prr::{Delivery, Prr};
 pub(crate) use request::Request;
-pub(crate) use sample::{AckSample, RttSample, Timeout, Undo, UndoRule};
+pub(crate) use sample::{AckSample, PathSample, RttSample, Timeout, Undo, UndoRule};
 pub(crate) use window::Window;
 
 /// From one line an algorithm all that there is to say of it: what configurations and scenario files call it, and how calls
@@ -89,10 +89,11 @@ macro_rules! registry {
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
                 match self {
-                    $(Self::$name(algorithm) => algorithm.on_ack(window, ack),)*
+                    // A copy for each: a sample that only one arm lends would be in memory for all.
+                    $(Self::$name(algorithm) => algorithm.on_ack(window, &{ *ack }),)*
                 }
             }
 

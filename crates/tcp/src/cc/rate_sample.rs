@@ -7,7 +7,6 @@ use handfast_core::{Bytes, Duration, Instant};
 
 /// What an acknowledgement says of the delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "an interface: not every algorithm reads it")]
 pub(crate) struct RateSample {
     /// Octets delivered within `interval`.
     pub(crate) delivered: Bytes,
@@ -45,6 +44,8 @@ pub(crate) struct RateSampler {
     first_left: Instant,
     /// `C.app_limited`: until so much is delivered, samples are limited by the application.
     app_limited: u64,
+    /// Octets that the acknowledgement at hand says have arrived.
+    fresh: u64,
     /// The newest segment that the acknowledgement at hand says has arrived.
     newest: Option<Sent>,
     /// The shortest round trip.
@@ -77,6 +78,7 @@ impl RateSampler {
     /// `[rate]` §3.3 `UpdateRateSample` for the octets `start .. end`, which had not arrived before.
     pub(crate) fn on_delivered(&mut self, now: Instant, start: u64, end: u64) {
         self.delivered += end - start;
+        self.fresh += end - start;
         self.delivered_at = now;
         let first = self.sent.partition_point(|sent| sent.end <= start);
         // A segment has arrived with its last octet.
@@ -93,6 +95,11 @@ impl RateSampler {
     /// A round-trip time was measured.
     pub(crate) fn on_rtt(&mut self, delay: Duration) {
         self.min_rtt = Some(self.min_rtt.map_or(delay, |least| least.min(delay)));
+    }
+
+    /// Octets that an acknowledgement has delivered, once all that it brought is told.
+    pub(crate) fn take_delivered(&mut self) -> u64 {
+        std::mem::take(&mut self.fresh)
     }
 
     /// `[rate]` §3.3 `GenerateRateSample`, once all that an acknowledgement brought is told.

@@ -15,6 +15,7 @@ impl Controller for Reno {
         Self::default()
     }
 
+    #[inline]
     fn avoid_congestion(&mut self, window: &mut Window, octets: u64, _ack: &AckSample) {
         // RFC 5681 §3.1, the recommended way: count acknowledged octets, and when they reach cwnd, add one SMSS.
         self.credit += octets;

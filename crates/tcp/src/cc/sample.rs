@@ -18,46 +18,46 @@ pub(crate) struct RttSample {
 
 /// What an acknowledgement tells, after the losses that it shows were judged (Linux's `rate_sample` and `cong_control`).
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code, reason = "an interface: today's algorithms do not read every field")]
 pub(crate) struct AckSample {
     pub(crate) now: Instant,
     /// Octets by which SND.UNA advanced; 0 where the acknowledgement only SACKs.
     pub(crate) acked: u64,
-    /// `DeliveredData` of RFC 6937 §3: octets newly acknowledged and newly SACKed.
-    pub(crate) delivered: u64,
-    /// Octets newly found lost. Only RACK counts them; with the others [`super::Controller::on_loss`] alone tells of losses.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for controllers that set their own window, as BBR does")
-    )]
-    pub(crate) lost: u64,
-    /// Octets that growth counts: `acked`, N of RFC 5681 §3.1; with RACK `delivered`, as Linux's `acked_sacked`.
+    /// Octets that growth counts: `acked`, N of RFC 5681 §3.1; with RACK those SACKed as well, as Linux's `acked_sacked`.
     pub(crate) counted: u64,
     /// Segments that slow start may add: L of RFC 3465 §2.2.
-    pub(crate) slow_start_segments: u64,
-    /// The round-trip time that it measured, if it did.
-    pub(crate) rtt: Option<Duration>,
+    pub(crate) slow_start_segments: u8,
     /// Smoothed round-trip time; zero before the first sample.
     pub(crate) srtt: Duration,
-    /// The delivery rate, where the controller [asks for it](super::Needs::rate_samples).
-    pub(crate) rate: Option<RateSample>,
     /// `FlightSize` of RFC 5681 §2 before it.
     pub(crate) flight: u64,
-    /// Octets in the network after it, where the delivery rate is sampled; `FlightSize` elsewhere.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for controllers that set their own window, as BBR does")
-    )]
-    pub(crate) in_flight: u64,
-    /// SND.UNA after it.
-    pub(crate) una: u64,
-    pub(crate) nxt: u64,
     /// cwnd stopped the last attempt to send; always where windows are not validated.
     pub(crate) cwnd_limited: bool,
     /// Segments are overtaken by more than `DupThresh` segments (Linux's `tcp_may_raise_cwnd`).
     pub(crate) reorders_far: bool,
     /// Where loss recovery stood when it arrived, the losses that it shows included.
     pub(crate) phase: Phase,
+    /// What it shows of the path, where the controller [asks for it](super::Needs::path_samples).
+    pub(crate) path: Option<PathSample>,
+}
+
+/// What an acknowledgement shows of the path: for controllers with a model of it, as Vegas and BBR have. Others look at the window
+/// alone, and it is not measured for them.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "an interface: Vegas does not read every field")]
+pub(crate) struct PathSample {
+    /// `DeliveredData` of RFC 6937 §3: octets newly acknowledged and newly SACKed.
+    pub(crate) delivered: u64,
+    /// Octets newly found lost. Only RACK counts them; with the others [`super::Controller::on_loss`] alone tells of losses.
+    pub(crate) lost: u64,
+    /// Octets in the network after it.
+    pub(crate) in_flight: u64,
+    /// The round-trip time that it measured, if it did.
+    pub(crate) rtt: Option<Duration>,
+    /// The delivery rate; [`None`]: it delivered nothing, or the clock is too coarse.
+    pub(crate) rate: Option<RateSample>,
+    /// SND.UNA after it.
+    pub(crate) una: u64,
+    pub(crate) nxt: u64,
     /// It echoes a mark of congestion (RFC 3168 §6.1.2). Endpoints do not negotiate ECN yet.
     pub(crate) ecn_echo: bool,
 }
@@ -118,20 +118,30 @@ impl AckSample {
         Self {
             now,
             acked: octets,
-            delivered: octets,
-            lost: 0,
             counted: octets,
             slow_start_segments: 1,
-            rtt: None,
             srtt,
-            rate: None,
             flight: 0,
-            in_flight: 0,
-            una: 0,
-            nxt: 0,
             cwnd_limited: true,
             reorders_far: false,
             phase: Phase::Open,
+            path: None,
+        }
+    }
+}
+
+#[cfg(test)]
+impl PathSample {
+    /// Octets delivered and nothing left in flight.
+    pub(crate) fn of(octets: u64) -> Self {
+        Self {
+            delivered: octets,
+            lost: 0,
+            in_flight: 0,
+            rtt: None,
+            rate: None,
+            una: 0,
+            nxt: 0,
             ecn_echo: false,
         }
     }

@@ -102,7 +102,7 @@ impl Controller for Vegas {
     }
 
     fn needs() -> Needs {
-        Needs { rate_samples: true, pacing: true, hystart: false }
+        Needs { path_samples: true, pacing: true, hystart: false }
     }
 
     fn on_rtt(&mut self, _window: &mut Window, rtt: &RttSample) {
@@ -115,17 +115,18 @@ impl Controller for Vegas {
             self.round_end = None;
             return self.grow_if_used(window, ack);
         }
-        if let Some(rate) = &ack.rate {
+        let Some(path) = &ack.path else { return };
+        if let Some(rate) = &path.rate {
             self.take_rate(rate);
         }
         match self.round_end {
-            Some(end) if ack.una > end => {
+            Some(end) if path.una > end => {
                 self.end_round(window, ack);
-                self.begin_round(ack.nxt);
+                self.begin_round(path.nxt);
             }
             Some(_) if window.in_slow_start() => self.grow_if_used(window, ack),
             Some(_) => {}
-            None => self.begin_round(ack.nxt),
+            None => self.begin_round(path.nxt),
         }
     }
 
@@ -161,8 +162,8 @@ impl Controller for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::PathSample;
     use handfast_core::Bytes;
-
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     /// A path of 100 ms, and a round trip that ends at octet 10,000.
@@ -173,7 +174,8 @@ mod tests {
     /// An acknowledgement up to `una` that shows a window of `segments` delivered in `ms`.
     fn ack(una: u64, segments: u64, ms: u64) -> AckSample {
         let rate = RateSample { delivered: Bytes(1000 * segments), interval: MS(ms), app_limited: false };
-        AckSample { una, nxt: una + 10_000, rate: Some(rate), ..AckSample::of(Instant::ZERO, 1000, MS(ms)) }
+        let path = PathSample { una, nxt: una + 10_000, rate: Some(rate), ..PathSample::of(1000) };
+        AckSample { path: Some(path), ..AckSample::of(Instant::ZERO, 1000, MS(ms)) }
     }
 
     /// cwnd and ssthresh in octets after a round trip in which each sample shows a window of 20 segments delivered in `ms`.
@@ -220,7 +222,7 @@ mod tests {
         assert_eq!(window.cwnd, 22_000, "slow start");
         // What the application limits is no sample.
         let mut limited = ack(9000, 20, 300);
-        limited.rate = limited.rate.map(|rate| RateSample { app_limited: true, ..rate });
+        limited.path.as_mut().and_then(|path| path.rate.as_mut()).unwrap().app_limited = true;
         let (mut vegas, before) = (self::vegas(), window.cwnd);
         (0..5).for_each(|_| vegas.on_ack(&mut window, &limited));
         assert_eq!((vegas.samples, window.cwnd), (0, before + 5000));

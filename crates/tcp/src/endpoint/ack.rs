@@ -5,7 +5,7 @@ use handfast_wire::tcp::{Flags, Segment};
 
 use super::{Endpoint, Timer};
 use crate::Event;
-use crate::cc::{AckSample, Request};
+use crate::cc::{AckSample, PathSample, Request};
 use crate::help::is_marked;
 use crate::recovery::Phase;
 use crate::rtt::Position;
@@ -27,16 +27,21 @@ pub(super) struct SackNews {
 }
 
 /// An acknowledgement as far as congestion control is concerned.
+#[derive(Clone, Copy)]
 pub(super) struct Ack {
     /// Octets by which SND.UNA advanced.
     pub(super) acked: u64,
-    /// Octets newly acknowledged and newly SACKed.
-    pub(super) delivered: u64,
+    /// Octets that growth counts.
+    pub(super) counted: u64,
     /// Octets newly found lost.
     pub(super) lost: u64,
     /// `FlightSize` before it.
     pub(super) flight: u64,
     pub(super) rtt: Option<Duration>,
+    /// Segments that slow start may add.
+    pub(super) slow_start_segments: u8,
+    /// Segments are overtaken by more than `DupThresh` segments.
+    pub(super) reorders_far: bool,
     pub(super) ecn_echo: bool,
 }
 
@@ -163,7 +168,7 @@ impl Endpoint {
 
     fn on_new_ack(&mut self, now: Instant, segment: &Segment, ack: u64) {
         let octets = ack - self.tx.una;
-        let (flight, delivered) = (self.tx.flight_size(), self.tx.delivered());
+        let flight = self.tx.flight_size();
         self.note_delivered(now, self.tx.una, ack);
         self.advance(ack);
         self.note_answer(now);
@@ -178,11 +183,12 @@ impl Endpoint {
         if self.apply(verdict, octets) {
             let ack = Ack {
                 acked: octets,
-                // A receiver that has dropped what it had SACKed takes deliveries back.
-                delivered: self.tx.delivered().saturating_sub(delivered),
+                counted: octets,
                 lost: 0,
                 flight,
                 rtt,
+                slow_start_segments: self.slow_start_segments(),
+                reorders_far: false,
                 ecn_echo: segment.flags.contains(Flags::ECE),
             };
             self.continue_recovery(now, &ack);
@@ -233,7 +239,7 @@ impl Endpoint {
     /// The octets `start .. end` are acknowledged: what of them had not arrived before is news to who measures delivery rates.
     #[inline]
     fn note_delivered(&mut self, now: Instant, start: u64, end: u64) {
-        if self.tx.cc.samples_rate() {
+        if self.tx.cc.samples_path() {
             self.tell_deliveries(now, start, end);
         }
     }
@@ -281,30 +287,45 @@ impl Endpoint {
         reason = "with each acknowledgement; a call with its sample is 40 instructions"
     )]
     pub(super) fn tell_control(&mut self, now: Instant, ack: &Ack) {
-        let tx = &mut self.tx;
-        let reorders_far = tx.rack.as_ref().is_some_and(|rack| rack.window.reorders_far(tx.window.smss));
-        // RFC 3465 §2.3: after a timeout L is 1; RACK repairs only what is lost, and Linux knows no such bound.
-        let bounded = tx.progress.phase == Phase::Loss && tx.rack.is_none();
+        let tx = &self.tx;
         let sample = AckSample {
             now,
             acked: ack.acked,
-            delivered: ack.delivered,
-            lost: ack.lost,
-            counted: if tx.rack.is_some() { ack.delivered } else { ack.acked },
-            slow_start_segments: if bounded { 1 } else { u64::from(self.config.slow_start_segments) },
-            rtt: ack.rtt,
+            counted: ack.counted,
+            slow_start_segments: ack.slow_start_segments,
             srtt: tx.rtt.srtt(),
-            rate: tx.cc.take_rate(tx.una),
             flight: ack.flight,
-            in_flight: if tx.cc.samples_rate() { tx.in_flight() } else { tx.flight_size() },
-            una: tx.una,
-            nxt: tx.nxt,
             cwnd_limited: tx.validation.cwnd_limited || !self.config.cwnd_validation,
-            reorders_far,
+            reorders_far: ack.reorders_far,
             phase: tx.progress.phase,
-            ecn_echo: ack.ecn_echo,
+            path: None,
         };
+        if tx.cc.samples_path() {
+            self.tell_control_of_path(sample, ack.lost, ack.rtt, ack.ecn_echo);
+        } else {
+            self.tx.cc.on_ack(&mut self.tx.window, &sample);
+        }
+    }
+
+    // The sample by value: by reference it would be in memory where nobody asks for the path.
+    #[cold]
+    fn tell_control_of_path(
+        &mut self,
+        mut sample: AckSample,
+        lost: u64,
+        rtt: Option<Duration>,
+        ecn_echo: bool,
+    ) {
+        let tx = &mut self.tx;
+        let (delivered, rate) = tx.cc.take_delivery(tx.una);
+        let (in_flight, una, nxt) = (tx.in_flight(), tx.una, tx.nxt);
+        sample.path = Some(PathSample { delivered, lost, in_flight, rtt, rate, una, nxt, ecn_echo });
         tx.cc.on_ack(&mut tx.window, &sample);
+    }
+
+    /// L of RFC 3465, for recoveries that send again from SND.UNA on: §2.3 bounds it after a timeout.
+    fn slow_start_segments(&self) -> u8 {
+        if self.tx.progress.phase == Phase::Loss { 1 } else { self.config.slow_start_segments }
     }
 
     /// An acknowledgement that does not advance SND.UNA.
@@ -323,7 +344,7 @@ impl Endpoint {
         let verdict = self.judge_timeout(segment, false, outstanding && (bare || duplicate), news);
         if self.apply(verdict, 0) {
             if news.fresh > 0 {
-                self.tell_sacked(now, segment, news.fresh);
+                self.tell_sacked(now, segment);
             }
             if duplicate && !news.marked {
                 self.on_duplicate();
@@ -336,13 +357,15 @@ impl Endpoint {
 
     /// The congestion control learns of octets that were only SACKed.
     #[inline(never)]
-    fn tell_sacked(&mut self, now: Instant, segment: &Segment, octets: u64) {
+    fn tell_sacked(&mut self, now: Instant, segment: &Segment) {
         let ack = Ack {
             acked: 0,
-            delivered: octets,
+            counted: 0,
             lost: 0,
             flight: self.tx.flight_size(),
             rtt: None,
+            slow_start_segments: self.slow_start_segments(),
+            reorders_far: false,
             ecn_echo: segment.flags.contains(Flags::ECE),
         };
         self.tell_control(now, &ack);
@@ -381,7 +404,11 @@ impl Endpoint {
         duplicate: bool,
         news: SackNews,
     ) -> Verdict {
-        self.tx.spurious.on_ack(&AckView {
+        let dsack_seen = self.tx.spurious.note_dsack(news.duplicate);
+        if !self.tx.spurious.is_judging() {
+            return Verdict::Undecided;
+        }
+        let view = AckView {
             advanced,
             duplicate,
             una: self.tx.una,
@@ -390,7 +417,8 @@ impl Endpoint {
             all: self.tx.una == self.tx.max,
             dsack: news.duplicate,
             ecr: segment.timestamps.filter(|_| self.timestamps).map(|ts| ts.ecr),
-        })
+        };
+        self.tx.spurious.judge(&view, dsack_seen)
     }
 
     /// Carries out a verdict; false where the ACK's usual effects must not follow.

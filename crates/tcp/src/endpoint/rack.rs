@@ -155,15 +155,24 @@ impl Endpoint {
         if advanced || news.delivered > 0 {
             let ack = Ack {
                 acked: news.octets,
-                delivered: news.delivered,
+                // Linux's `acked_sacked`.
+                counted: news.delivered,
                 lost: found.octets,
                 flight,
                 rtt: news.rtt,
+                // RACK repairs only what is lost, and Linux knows no bound as that of RFC 3465 §2.3.
+                slow_start_segments: self.config.slow_start_segments,
+                reorders_far: self.reorders_far(),
                 ecn_echo: segment.flags.contains(Flags::ECE),
             };
             self.tell_control(now, &ack);
         }
         found.recheck
+    }
+
+    fn reorders_far(&self) -> bool {
+        let smss = self.tx.window.smss;
+        self.tx.rack.as_ref().is_some_and(|rack| rack.window.reorders_far(smss))
     }
 
     fn detect(&mut self, now: Instant) -> Found {

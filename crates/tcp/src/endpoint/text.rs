@@ -155,10 +155,13 @@ impl Endpoint {
     /// The blocks of the next ACK: a duplicate first (RFC 2883 §4), then the runs, most recent first (RFC 2018 §4).
     #[inline]
     pub(super) fn sack_blocks(&self) -> SackBlocks {
-        if !self.sack || (self.rx.dsack.is_none() && !self.rx.buffer.has_holes()) {
-            return SackBlocks::NONE;
-        }
-        self.some_sack_blocks()
+        if self.has_sack_blocks() { self.some_sack_blocks() } else { SackBlocks::NONE }
+    }
+
+    /// Whether there are any.
+    #[inline]
+    pub(super) fn has_sack_blocks(&self) -> bool {
+        self.sack && (self.rx.dsack.is_some() || self.rx.buffer.has_holes())
     }
 
     // Not inlined: most segments have none.

@@ -179,7 +179,7 @@ impl Endpoint {
         let data_end = self.tx.data_end();
         if start >= self.tx.stream_end() {
             self.tx.validation.cwnd_limited = false;
-            if self.tx.cc.samples_rate() {
+            if self.tx.cc.samples_path() {
                 self.note_app_limited();
             }
             return None;
@@ -417,10 +417,40 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     pub(super) fn build(&mut self, now: Instant, position: u64, payload: Payload, flags: Flags) -> Transmit {
+        if self.startup.is_some() || self.has_sack_blocks() {
+            return self.build_with_options(now, position, payload, flags);
+        }
+        self.build_plain(now, position, payload, flags)
+    }
+
+    #[cold]
+    fn build_with_options(
+        &mut self,
+        now: Instant,
+        position: u64,
+        payload: Payload,
+        flags: Flags,
+    ) -> Transmit {
+        let sack = self.sack_blocks();
+        let mut transmit = self.build_plain(now, position, payload, flags);
+        transmit.segment.sack = sack;
+        if self.startup.is_some() {
+            self.startup_built(&mut transmit);
+        }
+        transmit
+    }
+
+    /// Without SACK blocks, and without what start-up adds.
+    fn build_plain(&mut self, now: Instant, position: u64, payload: Payload, mut flags: Flags) -> Transmit {
         let window = self.rx.offer(u64::from(self.config.mss));
+        if self.config.eln {
+            flags = flags | self.notices();
+        }
+        self.acknowledged();
         // Made where it is returned: a copy of it would cost every segment.
-        let mut transmit = Transmit {
+        Transmit {
             ip: IpFacts::PLAIN,
             segment: Segment {
                 src_port: self.local_port,
@@ -432,33 +462,23 @@ impl Endpoint {
                 timestamps: self
                     .timestamps
                     .then(|| Timestamps { val: self.tsval(now), ecr: self.rx.ts_recent }),
-                sack: self.sack_blocks(),
                 payload,
                 ..Segment::EMPTY
             },
-        };
-        self.acknowledged();
-        if self.startup.is_some() {
-            self.startup_built(&mut transmit);
         }
-        if self.config.eln {
-            self.mark(&mut transmit.segment);
-        }
-        transmit
     }
 
     /// [eln] §3.4: what a mobile adds to an acknowledgement.
     #[cold]
-    fn mark(&mut self, segment: &mut Segment) {
-        let notice = if std::mem::take(&mut self.rx.handed_over) {
+    fn notices(&mut self) -> Flags {
+        if std::mem::take(&mut self.rx.handed_over) {
             // "Else if MH completes handover": the mobile's word comes first, the losses that it brought follow from it.
             Flags::ELN
         } else if self.rx.buffer.has_holes() {
             Flags::ELN | Flags::ELN_LOSS
         } else {
             Flags::NONE
-        };
-        segment.flags = segment.flags | notice;
+        }
     }
 
     fn build_reset(&mut self, seq: handfast_core::SeqNum, ack: Option<handfast_core::SeqNum>) -> Transmit {

@@ -15,10 +15,13 @@ const LEVEL_REACH: u64 = 63;
 const HIGHEST_LEVEL: u32 = 8;
 
 /// When a timer set at `now` for `delay` expires; `tick` is a jiffy, zero an exact clock.
+#[inline]
 pub(crate) fn expiry(now: Instant, delay: Duration, tick: Duration) -> Instant {
-    if tick == Duration::ZERO {
-        return now + delay;
-    }
+    if tick == Duration::ZERO { now + delay } else { end_of_bucket(now, delay, tick) }
+}
+
+#[inline(never)]
+fn end_of_bucket(now: Instant, delay: Duration, tick: Duration) -> Instant {
     let tick = tick.as_nanos();
     let delta = delay.as_nanos().div_ceil(tick);
     // `calc_wheel_index`: the level follows from the distance; `LVL_START (n)`.

@@ -77,9 +77,22 @@ impl SendBuffer {
     }
 
     /// Forgets everything before position `upto`: it is acknowledged.
+    #[inline]
     pub(crate) fn release(&mut self, upto: u64) {
-        let mut surplus = upto.min(self.end).saturating_sub(self.start);
+        let surplus = upto.min(self.end).saturating_sub(self.start);
         self.start += surplus;
+        match self.chunks.front_mut() {
+            // Nearly always the first run is longer.
+            Some(Chunk::Synthetic { offset, len, .. }) if surplus < *len => {
+                *offset += surplus;
+                *len -= surplus;
+            }
+            _ => self.release_chunks(surplus),
+        }
+    }
+
+    #[inline(never)]
+    fn release_chunks(&mut self, mut surplus: u64) {
         while surplus > 0 {
             let Some(front) = self.chunks.front_mut() else { return };
             let cut = surplus.min(front.len());

@@ -168,12 +168,6 @@ impl Sender {
         self.cc.on_rtt(&mut self.window, &sample);
     }
 
-    /// Octets delivered so far, up to a constant: acknowledged, and SACKed beyond that.
-    #[inline]
-    pub(crate) fn delivered(&self) -> u64 {
-        self.una + self.board.sacked()
-    }
-
     /// The right edge of the peer's window.
     pub(crate) fn right_edge(&self) -> u64 {
         self.una + self.wnd

@@ -69,17 +69,23 @@ impl Spurious {
         self.frto.on_retransmission(end);
     }
 
-    /// An acknowledgement has arrived.
+    /// A timeout is to be judged: [`Spurious::judge`] must see each acknowledgement.
     #[inline]
-    pub(crate) fn on_ack(&mut self, ack: &AckView) -> Verdict {
-        let dsack_seen = self.dsack_seen;
-        self.dsack_seen |= ack.dsack;
-        if self.saved.is_none() { Verdict::Undecided } else { self.judge(ack, dsack_seen) }
+    pub(crate) fn is_judging(&self) -> bool {
+        self.saved.is_some()
     }
 
-    // Not inlined: hardly ever is a timeout to be judged.
-    #[inline(never)]
-    fn judge(&mut self, ack: &AckView, dsack_seen: bool) -> Verdict {
+    /// An acknowledgement has arrived, and `dsack`: it reports a duplicate. Whether one before it did.
+    #[inline]
+    pub(crate) fn note_dsack(&mut self, dsack: bool) -> bool {
+        let before = self.dsack_seen;
+        self.dsack_seen |= dsack;
+        before
+    }
+
+    /// What an acknowledgement tells of the timeout. `dsack_seen`: the peer has reported a duplicate before.
+    #[cold]
+    pub(crate) fn judge(&mut self, ack: &AckView, dsack_seen: bool) -> Verdict {
         let verdict = if ack.advanced && self.eifel.is_spurious(ack, dsack_seen) {
             Verdict::Spurious(Detector::Eifel)
         } else {
