@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use handfast_core::Instant;
 use handfast_plan::Paths;
 use handfast_plan::address::Addresses;
+use handfast_plan::change::Change;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{self, ChannelId, Topology};
 use handfast_scenario::{FlowId, NodeId, RunsIn, Scenario, Scheme};
@@ -217,12 +218,12 @@ fn wires(scenario: &Scenario) -> Vec<Wire> {
 /// A host's routes are made once: none may have to change when a station roams.
 fn check_roams(scenario: &Scenario, layout: &Layout) -> Result<(), String> {
     let mut topology = layout.topology.clone();
-    for outage in &layout.timeline.outages {
-        let Some(station) = outage.station else { continue };
+    for (_, change) in layout.timeline.changes() {
+        let Change::AssociationBegins { station, old_link, new_link, .. } = change else { continue };
         let flows = scenario.flows.iter().filter(|flow| flow.from == station || flow.to == station);
         let ends: BTreeSet<_> = flows.flat_map(|flow| [flow.from, flow.to]).collect();
         let before: Vec<_> = ends.iter().map(|&end| peers(scenario, &topology, end)).collect();
-        topology.roam(station, outage.goes, outage.comes);
+        topology.roam(station, old_link, new_link);
         let now = ends.iter().map(|&end| (end, peers(scenario, &topology, end)));
         if let Some(((end, _), _)) = now.zip(before).find(|((_, now), before)| now != before) {
             let (end, station) = (&scenario.nodes[end].name, &scenario.nodes[station].name);

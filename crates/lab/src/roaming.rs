@@ -9,7 +9,8 @@ use std::thread;
 use handfast_core::{Duration, Instant};
 use handfast_io::index_of;
 use handfast_plan::address::Addresses;
-use handfast_plan::timeline::{Change, Timeline};
+use handfast_plan::change::Change;
+use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{ChannelId, Topology};
 use handfast_scenario::{NodeId, Scenario};
 
@@ -38,12 +39,10 @@ pub(crate) fn turns(scenario: &Scenario, topology: &Topology, timeline: &Timelin
     let bridges: Vec<_> = (0..scenario.nodes.len()).filter(|&n| scenario.nodes[n].kind.forwards()).collect();
     let mut turns = Vec::new();
     for (at, change) in timeline.changes() {
-        let Change::Up(id) = change else { continue };
-        let outage = &timeline.outages[id];
-        let Some(station) = outage.station else { continue };
+        let Change::AssociationBegins { station, old_link, new_link, .. } = change else { continue };
         let goal = topology.goal(station);
         let before: Vec<_> = bridges.iter().map(|&bridge| topology.towards(bridge, goal)).collect();
-        topology.roam(station, outage.goes, outage.comes);
+        topology.roam(station, old_link, new_link);
         let now = bridges.iter().map(|&bridge| (bridge, topology.towards(bridge, goal)));
         let changed = now.zip(before).filter(|((_, now), before)| now != before);
         let ways = changed.filter_map(|((bridge, now), _)| Some((bridge, now? as ChannelId))).collect();

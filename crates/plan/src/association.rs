@@ -3,52 +3,10 @@
 use std::collections::BTreeMap;
 
 use handfast_core::{Duration, Instant};
-use handfast_scenario::{LinkId, News as Ends, NodeId, Scenario};
+use handfast_scenario::{News as Ends, NodeId, Scenario};
 
-use crate::timeline::{Change, Timeline};
-
-/// The radio links of all stations, and which of each station's is up.
-#[derive(Clone, Debug)]
-pub struct Radios {
-    /// By station and access point.
-    links: BTreeMap<(NodeId, NodeId), LinkId>,
-    /// For each station the link that it is on.
-    on: BTreeMap<NodeId, LinkId>,
-}
-
-impl Radios {
-    /// As they are at the start.
-    pub fn new(scenario: &Scenario) -> Self {
-        let all = (0..scenario.links.len()).filter_map(|link| Some((scenario.radio(link)?, link)));
-        let links: BTreeMap<_, _> = all.collect();
-        let at = |(station, node): (NodeId, &handfast_scenario::Node)| Some((station, node.ap?));
-        let on = scenario.nodes.iter().enumerate().filter_map(at);
-        let on = on.filter_map(|(station, ap)| Some((station, *links.get(&(station, ap))?))).collect();
-        Self { links, on }
-    }
-
-    /// The station goes to another access point: the link that it leaves, and the one that it comes to. [`None`]: there
-    /// is no such link.
-    pub fn move_to(&mut self, station: NodeId, ap: NodeId) -> Option<(LinkId, LinkId)> {
-        let comes = *self.links.get(&(station, ap))?;
-        let goes = self.on.insert(station, comes)?;
-        Some((goes, comes))
-    }
-
-    /// The link between a station and an access point.
-    pub fn link(&self, station: NodeId, ap: NodeId) -> Option<LinkId> {
-        self.links.get(&(station, ap)).copied()
-    }
-
-    /// The radio links on which no station is.
-    pub fn idle(&self) -> impl Iterator<Item = LinkId> {
-        let on = |station| self.on.get(station).copied();
-        self.links
-            .iter()
-            .filter(move |((station, _), link)| on(station) != Some(**link))
-            .map(|(_, link)| *link)
-    }
-}
+use crate::change::Change;
+use crate::timeline::Timeline;
 
 /// An association begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,14 +41,14 @@ impl Associations {
         let mut this = Self { start: stations.map(first).collect(), changes: Vec::new() };
         let mut epochs: BTreeMap<NodeId, u64> = this.start.iter().map(|a| (a.station, a.epoch)).collect();
         for (at, change) in timeline.changes() {
-            let (Change::Down(id) | Change::Up(id)) = change else { continue };
-            let Some(station) = timeline.outages[id].station else { continue };
+            let (station, new_link) = match change {
+                Change::AssociationEnds { station, .. } => (station, None),
+                Change::AssociationBegins { station, new_link, .. } => (station, Some(new_link)),
+                _ => continue,
+            };
             let epoch = epochs.entry(station).or_default();
-            let mut ap = None;
-            if matches!(change, Change::Up(_)) {
-                *epoch += 1;
-                ap = scenario.radio(timeline.outages[id].comes).map(|(_, ap)| ap);
-            }
+            *epoch += u64::from(new_link.is_some());
+            let ap = new_link.and_then(|link| scenario.radio(link)).map(|(_, ap)| ap);
             this.changes.push(Association { at, station, ap, epoch: *epoch });
         }
         this
@@ -185,16 +143,6 @@ mod tests {
         let expected =
             [(10_000, 4, None, 1), (13_000, 4, Some(3), 2), (20_000, 4, None, 2), (20_000, 4, Some(2), 3)];
         assert_eq!(seen, expected);
-    }
-
-    #[test]
-    fn all_radio_links_but_one_are_idle() {
-        let scenario = testing::roam(&[]);
-        let mut radios = Radios::new(&scenario);
-        assert_eq!(radios.idle().collect::<Vec<_>>(), [4]);
-        assert_eq!(radios.move_to(4, 3), Some((3, 4)));
-        assert_eq!(radios.idle().collect::<Vec<_>>(), [3]);
-        assert_eq!(radios.move_to(4, 1), None, "a switch");
     }
 
     #[test]

@@ -7,11 +7,13 @@
 pub mod address;
 mod airtime;
 pub mod association;
+pub mod change;
 mod check;
 pub mod fabric;
 pub mod limit;
 mod machines;
 mod paths;
+pub mod radios;
 mod signals;
 mod starts;
 #[cfg(any(test, feature = "testing"))]

@@ -15,8 +15,9 @@ use handfast_scenario::{QueueLimit, Scenario, Scheme};
 
 use crate::Paths;
 use crate::airtime::Airtime;
-use crate::association::Radios;
-use crate::timeline::{Change, Timeline};
+use crate::change::Change;
+use crate::radios::Radios;
+use crate::timeline::Timeline;
 use crate::topology::channel;
 
 /// Headers of a data segment without options: IPv4 and TCP.
@@ -207,21 +208,23 @@ impl Tank {
             Step::Stop(id) => self.fluids[id].active = false,
             Step::Network(index) => match timeline.change(index) {
                 Change::Rate(id, rate) => self.pipes[id].0 = rate.as_bps() as f64 / 8.0 * self.payload_share,
-                Change::Down(id) => {
-                    let outage = &timeline.outages[id];
-                    if outage.drain {
-                        self.drain(at, outage.goes);
-                    }
-                    self.shut(outage.goes, |depth| depth + 1);
+                Change::LinkDown(link, _) => self.shut(link, |depth| depth + 1),
+                Change::LinkDrains(link) => {
+                    self.drain(at, link);
+                    self.shut(link, |depth| depth + 1);
                 }
-                Change::Up(outage) => {
-                    self.shut(timeline.outages[outage].comes, |depth| depth.saturating_sub(1));
-                    for reroute in &paths.reroutes[outage] {
+                Change::LinkUp(link, _) => self.shut(link, |depth| depth.saturating_sub(1)),
+                Change::AssociationBegins { handover, .. } => {
+                    for reroute in &paths.reroutes[handover] {
                         self.fluids[reroute.flow].path.clone_from(&reroute.forward);
                     }
                 }
                 Change::Signal(link, level) => self.airtime.adapt(link, level),
-                Change::Delay(..) | Change::Probe(_) => {}
+                Change::Delay(..)
+                | Change::RateWindowBegins(_)
+                | Change::OutageBegins(_)
+                | Change::OutageEnds(_)
+                | Change::AssociationEnds { .. } => {}
             },
         }
     }

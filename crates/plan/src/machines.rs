@@ -6,7 +6,7 @@ use handfast_net::{Direction, DownMode, Link, Queue};
 use handfast_radio::airtime::{Lane, Medium, Rate};
 use handfast_scenario::{NodeId, Scenario};
 
-use crate::association::Radios;
+use crate::radios::Radios;
 use crate::topology::{ChannelId, channel};
 
 /// Of a link on the air what comes after its medium: that serialises, and holds what waits.

@@ -2,7 +2,8 @@
 
 use handfast_scenario::{Flow, FlowId, NodeId, Scenario};
 
-use crate::timeline::{Change, Timeline};
+use crate::change::Change;
+use crate::timeline::Timeline;
 use crate::topology::Topology;
 
 /// Which way flows go, as channels.
@@ -49,9 +50,8 @@ fn reroutes(scenario: &Scenario, topology: &Topology, timeline: &Timeline) -> Ve
     }
     let mut topology = topology.clone();
     for (_, change) in timeline.changes() {
-        let Change::Up(id) = change else { continue };
-        let Some(station) = timeline.outages[id].station else { continue };
-        topology.roam(station, timeline.outages[id].goes, timeline.outages[id].comes);
+        let Change::AssociationBegins { handover, station, old_link, new_link } = change else { continue };
+        topology.roam(station, old_link, new_link);
         let flows = scenario.flows.iter().enumerate();
         let way = |from, to| topology.path(from, to).unwrap_or_default();
         let moved = flows.filter(|(_, flow)| flow.from == station || flow.to == station);
@@ -60,7 +60,7 @@ fn reroutes(scenario: &Scenario, topology: &Topology, timeline: &Timeline) -> Ve
             forward: way(flow.from, flow.to),
             backward: way(flow.to, flow.from),
         };
-        reroutes[id] = moved.map(reroute).collect();
+        reroutes[handover] = moved.map(reroute).collect();
     }
     reroutes
 }

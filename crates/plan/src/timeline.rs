@@ -1,53 +1,18 @@
 //! What happens to the network, and when: the scenario's events with their phases drawn.
 
-use handfast_core::{BitRate, Dbm, Duration, Instant, Stream};
+use handfast_core::{Duration, Instant, Stream};
 use handfast_radio::association::{Roam, Schedule};
 use handfast_radio::mobility::Motion;
-use handfast_scenario::{Action, DownMode, LinkId, Mobile, NodeId, Radio, Scenario, Way};
+use handfast_scenario::{Action, DownMode, LinkId, Mobile, Radio, Scenario, Way};
 
-use crate::association::Radios;
+use crate::change::{Change, Outage};
+use crate::radios::Radios;
 use crate::signals::{Signal, signals};
 use crate::topology::{ChannelId, channel};
 
 /// "The rate before" is the mean rate of delivery over this long before the link went down, or since the flow's first
 /// byte if that came later.
 pub const RATE_BEFORE: Duration = Duration::from_secs(5);
-
-/// A change at one moment.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Change {
-    /// The window over which "the rate before" an outage is measured begins.
-    Probe(usize),
-    /// An outage begins, or a handover: index into [`Timeline::outages`].
-    Down(usize),
-    /// It ends.
-    Up(usize),
-    /// One direction of a link gets another rate.
-    Rate(ChannelId, BitRate),
-    /// One direction of a link gets another propagation delay.
-    Delay(ChannelId, Duration),
-    /// A link on the air has another signal.
-    Signal(LinkId, Dbm),
-}
-
-/// An outage of one link, or a handover from one radio link of a station to another.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outage {
-    /// The station that roams; [`None`]: the same link comes back.
-    pub station: Option<NodeId>,
-    /// The link that goes.
-    pub goes: LinkId,
-    /// The link that comes: for a handover that to the new access point.
-    pub comes: LinkId,
-    /// What becomes of the packets of the link that goes.
-    pub mode: DownMode,
-    /// A handover whatever `mode` says: what is under way by the link that goes still arrives.
-    pub drain: bool,
-    /// When it is gone.
-    pub down: Instant,
-    /// When it, or the other one, is there.
-    pub up: Instant,
-}
 
 /// All changes in order of time, file order where equal.
 #[derive(Clone, Debug, Default)]
@@ -95,9 +60,19 @@ impl Timeline {
             }
             for Roam { from, to, down, up, .. } in schedule.roams {
                 // Who does not come back in this run would come back to where it was.
-                let (Some(goes), Some(comes)) = (link(from), link(to.unwrap_or(from))) else { continue };
+                let (Some(old_link), Some(new_link)) = (link(from), link(to.unwrap_or(from))) else {
+                    continue;
+                };
                 let mode = DownMode::Drop;
-                self.add_outage(Outage { station: Some(*node), goes, comes, mode, drain: false, down, up });
+                self.add_outage(Outage {
+                    station: Some(*node),
+                    old_link,
+                    new_link,
+                    mode,
+                    drain: false,
+                    down,
+                    up,
+                });
             }
         }
     }
@@ -107,15 +82,15 @@ impl Timeline {
         match *action {
             Action::Outage { link, gap, mode } => {
                 let up = at + gap + longer;
-                let (goes, comes, drain) = (link, link, false);
-                self.add_outage(Outage { station: None, goes, comes, mode, drain, down: at, up });
+                let (old_link, new_link, drain) = (link, link, false);
+                self.add_outage(Outage { station: None, old_link, new_link, mode, drain, down: at, up });
             }
             Action::Handover { station, to, gap, drain } => {
-                let Some((goes, comes)) = radios.move_to(station, to) else { return };
+                let Some((old_link, new_link)) = radios.move_to(station, to) else { return };
                 // Out of range, and not heard by the new access point before it is associated.
                 let mode = DownMode::Drop;
                 let (station, up) = (Some(station), at + gap + longer);
-                self.add_outage(Outage { station, goes, comes, mode, drain, down: at, up });
+                self.add_outage(Outage { station, old_link, new_link, mode, drain, down: at, up });
             }
             Action::SetRate { link, way, rate } => {
                 self.changes.extend(channels(link, way).map(|id| (at, Change::Rate(id, rate))));
@@ -128,17 +103,24 @@ impl Timeline {
 
     fn add_outage(&mut self, outage: Outage) {
         let id = self.outages.len();
-        self.changes.extend([
-            (outage.down - RATE_BEFORE, Change::Probe(id)),
-            (outage.down, Change::Down(id)),
-            (outage.up, Change::Up(id)),
-        ]);
+        self.changes.push((outage.down - RATE_BEFORE, Change::RateWindowBegins(id)));
+        self.changes.extend(outage.begins(id).map(|change| (outage.down, change)));
+        self.changes.extend(outage.ends(id).map(|change| (outage.up, change)));
         self.outages.push(outage);
     }
 
     /// Each change and when it is due, in order.
     pub fn changes(&self) -> impl Iterator<Item = (Instant, Change)> {
         self.changes.iter().copied()
+    }
+
+    /// For each of so many channels whether something is done to its link within the run.
+    pub fn changing(&self, channels: usize) -> Vec<bool> {
+        let mut changing = vec![false; channels];
+        for channel in self.changes.iter().flat_map(|(_, change)| change.channels()) {
+            changing[channel] = true;
+        }
+        changing
     }
 
     /// Change number `index`.
@@ -165,6 +147,7 @@ fn channels(link: LinkId, way: Way) -> impl Iterator<Item = ChannelId> {
 mod tests {
     use super::*;
     use crate::testing::Net;
+    use handfast_core::BitRate;
     use handfast_scenario::Event;
 
     fn scenario(phase: Duration) -> Scenario {
@@ -181,8 +164,9 @@ mod tests {
     fn changes_are_in_order_of_time() {
         let timeline = Timeline::new(&scenario(Duration::ZERO), 1);
         let seconds: Vec<u64> = timeline.changes().map(|(at, _)| at.as_nanos() / 1_000_000_000).collect();
-        assert_eq!(seconds, [5, 10, 11, 11, 13]);
-        assert_eq!(timeline.change(3), Change::Rate(1, BitRate::from_bps(1)));
+        assert_eq!(seconds, [5, 10, 10, 11, 11, 13, 13]);
+        assert_eq!(timeline.change(4), Change::Rate(1, BitRate::from_bps(1)));
+        assert_eq!(timeline.changing(4), [true, true, false, false]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use handfast_scenario::{LinkId, NodeId, Scenario};
 
-use crate::association::Radios;
+use crate::radios::Radios;
 
 /// One direction of a link: `2 * link`, plus one for the way from `between[1]` to `between[0]`.
 pub type ChannelId = usize;
@@ -156,9 +156,9 @@ impl Topology {
     /// The station has gone from one of its radio links to another: from now on packets for it turn there wherever they are,
     /// as when an access point tells the switches behind it of a station that associates (hostapd does by an 802.2 XID
     /// frame). Until then they go to the old access point.
-    pub fn roam(&mut self, station: NodeId, goes: LinkId, comes: LinkId) {
-        self.idle[goes] = true;
-        self.idle[comes] = false;
+    pub fn roam(&mut self, station: NodeId, old_link: LinkId, new_link: LinkId) {
+        self.idle[old_link] = true;
+        self.idle[new_link] = false;
         let core = self.core_of[station];
         if core != NONE {
             let (nodes, neighbours) = self.core_graph();
@@ -174,9 +174,9 @@ impl Topology {
 
     /// As [`Topology::roam`] where each access point is a subnet of its own: the access points and the station know, and everybody
     /// else goes on sending to the access point of the start.
-    pub fn roam_alone(&mut self, station: NodeId, goes: LinkId, comes: LinkId) {
-        self.idle[goes] = true;
-        self.idle[comes] = false;
+    pub fn roam_alone(&mut self, station: NodeId, old_link: LinkId, new_link: LinkId) {
+        self.idle[old_link] = true;
+        self.idle[new_link] = false;
         let core = self.core_of[station];
         if core == NONE {
             return;
@@ -184,11 +184,11 @@ impl Topology {
         let (nodes, neighbours) = self.core_graph();
         self.find_routes_from(core as usize, &nodes, &neighbours);
         let ends = self.ports(station).iter().map(|attachment| attachment.out as usize ^ 1);
-        let beside: Vec<_> = ends.filter(|id| [goes, comes].contains(&(id / 2))).collect();
+        let beside: Vec<_> = ends.filter(|id| [old_link, new_link].contains(&(id / 2))).collect();
         for id in beside {
             let ap = self.core_of[self.from[id] as usize];
             if ap != NONE {
-                let here = id / 2 == comes;
+                let here = id / 2 == new_link;
                 self.next[ap as usize * self.cores + core as usize] = if here { id as u32 } else { NONE };
             }
         }

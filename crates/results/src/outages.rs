@@ -5,7 +5,8 @@ use handfast_scenario::{FlowId, LinkId};
 
 use crate::handover::{LOOK_EVERY, Tracker};
 use crate::meter::DeliveryMeter;
-use handfast_plan::timeline::{Change, Timeline};
+use handfast_plan::change::{Change, OutageId};
+use handfast_plan::timeline::Timeline;
 use handfast_plan::{Paths, Reroute};
 
 /// The flows of a run, as a backend knows them.
@@ -33,13 +34,13 @@ impl Outages {
             paths.forward.iter().zip(&paths.backward).map(|(there, back)| [&there[..], &back[..]]).collect();
         for (_, change) in timeline.changes() {
             match change {
-                Change::Down(id) => trackers[id] = trackers_of(timeline.outages[id].goes, &ways),
-                Change::Up(id) => {
-                    for Reroute { flow, forward, backward } in &paths.reroutes[id] {
+                Change::OutageBegins(id) => trackers[id] = trackers_of(timeline.outages[id].old_link, &ways),
+                Change::AssociationBegins { handover, .. } => {
+                    for Reroute { flow, forward, backward } in &paths.reroutes[handover] {
                         ways[*flow] = [forward, backward];
                     }
                 }
-                Change::Probe(_) | Change::Rate(..) | Change::Delay(..) | Change::Signal(..) => {}
+                _ => {}
             }
         }
         Self { trackers, looks: Vec::new() }
@@ -53,18 +54,18 @@ impl Outages {
     /// Something happens to the network.
     pub fn on_change(&mut self, now: Instant, change: Change, flows: &mut impl Flows) {
         match change {
-            Change::Probe(outage) => {
+            Change::RateWindowBegins(outage) => {
                 for tracker in &mut self.trackers[outage] {
                     tracker.on_probe(now, flows.meter(tracker.flow));
                 }
             }
-            Change::Down(outage) => self.down(now, outage, flows),
-            Change::Up(outage) => self.up(now, outage, flows),
-            Change::Rate(..) | Change::Delay(..) | Change::Signal(..) => {}
+            Change::OutageBegins(outage) => self.begin(now, outage, flows),
+            Change::OutageEnds(outage) => self.end(now, outage, flows),
+            _ => {}
         }
     }
 
-    fn down(&mut self, now: Instant, outage: usize, flows: &mut impl Flows) {
+    fn begin(&mut self, now: Instant, outage: OutageId, flows: &mut impl Flows) {
         self.supersede(outage, flows);
         for tracker in &mut self.trackers[outage] {
             tracker.on_down(now, flows.meter(tracker.flow));
@@ -72,7 +73,7 @@ impl Outages {
     }
 
     /// What a flow makes of an earlier outage is no longer to be seen when the next one hits it.
-    fn supersede(&mut self, outage: usize, flows: &mut impl Flows) {
+    fn supersede(&mut self, outage: OutageId, flows: &mut impl Flows) {
         let hit: Vec<_> = self.trackers[outage].iter().map(|tracker| tracker.flow).collect();
         for &(_, earlier) in &self.looks {
             for tracker in self.trackers[earlier].iter_mut().filter(|t| hit.binary_search(&t.flow).is_ok()) {
@@ -81,7 +82,7 @@ impl Outages {
         }
     }
 
-    fn up(&mut self, now: Instant, outage: usize, flows: &mut impl Flows) {
+    fn end(&mut self, now: Instant, outage: OutageId, flows: &mut impl Flows) {
         for tracker in &mut self.trackers[outage] {
             let active = flows.is_active(tracker.flow);
             tracker.on_up(now, flows.meter(tracker.flow), active);
@@ -97,7 +98,7 @@ impl Outages {
         }
     }
 
-    fn look_at(&mut self, now: Instant, outage: usize, flows: &mut impl Flows) {
+    fn look_at(&mut self, now: Instant, outage: OutageId, flows: &mut impl Flows) {
         let mut wanted = false;
         for tracker in self.trackers[outage].iter_mut().filter(|t| t.is_watching()) {
             tracker.on_look(now, flows.meter(tracker.flow));

@@ -11,8 +11,9 @@ use crate::metrics::{self, Together, Values, max_if_all_known, mean_if_all_known
 use crate::result::{Environment, FlowHandover, FlowResult, HandoverResult, RunResult};
 use handfast_host::transport::Figures;
 use handfast_plan::Paths;
+use handfast_plan::change::Outage;
 use handfast_plan::limit::{limits, segment_size};
-use handfast_plan::timeline::{Outage, Timeline};
+use handfast_plan::timeline::Timeline;
 
 /// What the run was made of.
 #[derive(Clone, Copy)]
@@ -163,13 +164,14 @@ fn handovers(scenario: &Scenario, timeline: &Timeline, trackers: &[Vec<Tracker>]
 }
 
 fn handover(scenario: &Scenario, outage: &Outage, trackers: &[Tracker], end: Instant) -> HandoverResult {
-    let link = &scenario.links[outage.goes];
+    let link = &scenario.links[outage.old_link];
     let node = |id: NodeId| &scenario.nodes[id];
     let station = outage
         .station
         .map(node)
         .or_else(|| link.between.iter().map(|&end| node(end)).find(|node| node.kind == NodeKind::Station));
-    let to = outage.station.and_then(|_| scenario.radio(outage.comes)).map(|(_, ap)| node(ap).name.clone());
+    let to =
+        outage.station.and_then(|_| scenario.radio(outage.new_link)).map(|(_, ap)| node(ap).name.clone());
     let concerned = trackers.iter().filter(|t| t.concerned());
     let flows: Vec<_> = concerned
         .map(|tracker| FlowHandover {

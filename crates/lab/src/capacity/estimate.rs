@@ -1,6 +1,7 @@
 //! How much a scenario would ask of the packet loop.
 
-use handfast_plan::timeline::{Change, Timeline};
+use handfast_plan::change::Change;
+use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::Topology;
 use handfast_plan::{Paths, Reroute};
 use handfast_scenario::{Flow, Scenario, Scheme};

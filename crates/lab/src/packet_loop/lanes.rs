@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 
 use handfast_core::{Bytes, Duration, Instant};
 use handfast_net::{Counters, Direction, DownMode, Exit, Link, Occupancy};
-use handfast_plan::association::Radios;
-use handfast_plan::timeline::{Change, Outage, Timeline};
+use handfast_plan::change::Change;
+use handfast_plan::radios::Radios;
+use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{ChannelId, channel};
 use handfast_scenario::{LinkId, Scenario};
 use handfast_wire::Glance;
@@ -56,8 +57,8 @@ pub(super) struct Lanes {
     /// For each channel the one that frames enter which come to its near end: of a station's radio the first channel gets
     /// them all, and they leave by the one of its association, or of its last one.
     enters: Vec<ChannelId>,
-    /// For each outage what changes there when it ends.
-    turns: Vec<Option<(ChannelId, ChannelId)>>,
+    /// For each radio link the first channel of its station's radio, and the channel that leads from the station.
+    from_station: Vec<Option<(ChannelId, ChannelId)>>,
     /// The first change that has not happened yet.
     next_change: usize,
     pub(super) departures: Vec<Departure>,
@@ -88,15 +89,24 @@ impl Lanes {
             let out = channel(link, usize::from(scenario.links[link].between[1] == station));
             Some((wire_of(scenario, out), out))
         };
-        for (first, out) in (0..scenario.links.len()).filter_map(from_station) {
+        let from_station: Vec<_> = (0..scenario.links.len()).map(from_station).collect();
+        for &(first, out) in from_station.iter().flatten() {
             if all[out].down == 0 {
                 enters[first] = out;
             }
         }
-        let turn = |outage: &Outage| outage.station.and_then(|_| from_station(outage.comes));
-        let turns = timeline.outages.iter().map(turn).collect();
         let (frames, books) = (Frames::default(), Books::default());
-        Self { frames, all, due, timeline, enters, turns, next_change: 0, departures: Vec::new(), books }
+        Self {
+            frames,
+            all,
+            due,
+            timeline,
+            enters,
+            from_station,
+            next_change: 0,
+            departures: Vec::new(),
+            books,
+        }
     }
 
     /// When [`Lanes::advance`] has something to do next.
@@ -222,30 +232,32 @@ impl Lanes {
 
     fn change(&mut self, at: Instant) {
         match self.timeline.change(self.next_change) {
-            // No link of the lab is on the air.
-            Change::Probe(_) | Change::Signal(..) => {}
-            Change::Down(id) => {
-                let Outage { goes, mode, .. } = self.timeline.outages[id];
-                self.each_way(at, goes, |lane| {
-                    lane.link.down(at, mode);
-                    lane.down += u32::from(mode == DownMode::Drop);
-                });
-            }
-            Change::Up(id) => {
-                let Outage { comes, mode, .. } = self.timeline.outages[id];
-                if let Some((first, out)) = self.turns[id] {
+            Change::LinkDown(link, mode) => self.each_way(at, link, |lane| {
+                lane.link.down(at, mode);
+                lane.down += u32::from(mode == DownMode::Drop);
+            }),
+            Change::LinkUp(link, mode) => self.each_way(at, link, |lane| {
+                lane.link.up(at, mode);
+                lane.down -= u32::from(mode == DownMode::Drop);
+            }),
+            Change::AssociationBegins { new_link, .. } => {
+                if let Some((first, out)) = self.from_station[new_link] {
                     self.enters[first] = out;
                 }
-                self.each_way(at, comes, |lane| {
-                    lane.link.up(at, mode);
-                    lane.down -= u32::from(mode == DownMode::Drop);
-                });
             }
             Change::Rate(channel, rate) => self.touch(at, channel, |lane| lane.link.set_rate(at, rate)),
             Change::Delay(channel, delay) => self.touch(at, channel, |lane| {
                 lane.link.set_delay(at, delay);
                 lane.delay = delay;
             }),
+            // No link of the lab is on the air, and none drains: the lab refuses make-before-break. The others are carried out
+            // by the trackers of outages and by the announcer.
+            Change::Signal(..)
+            | Change::LinkDrains(_)
+            | Change::RateWindowBegins(_)
+            | Change::OutageBegins(_)
+            | Change::OutageEnds(_)
+            | Change::AssociationEnds { .. } => {}
         }
     }
 

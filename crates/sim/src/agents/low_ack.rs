@@ -7,12 +7,11 @@ use handfast_core::{BitRate, Bytes, Dbm, Duration, Instant};
 use handfast_plan::address::Addresses;
 use handfast_plan::association::Associations;
 use handfast_plan::fabric::Fabric;
-use handfast_plan::timeline::Outage;
 use handfast_plan::topology::{ChannelId, channel};
 use handfast_radio::airtime::{Exchange, Physical, Rate};
 use handfast_radio::association::LowAck;
 use handfast_radio::retries::Retries;
-use handfast_scenario::{NodeId, Scenario, Sdn};
+use handfast_scenario::{LinkId, NodeId, Scenario, Sdn};
 
 use crate::net::network::Network;
 
@@ -41,14 +40,14 @@ impl LowAcks {
     }
 
     /// A station leaves; its access point does not know. It was heard just now.
-    fn left(&mut self, now: Instant, scenario: &Scenario, addresses: &Addresses, outage: &Outage) {
-        let Some((station, ap)) = scenario.radio(outage.goes) else { return };
+    fn left(&mut self, now: Instant, scenario: &Scenario, addresses: &Addresses, old_link: LinkId) {
+        let Some((station, ap)) = scenario.radio(old_link) else { return };
         let Some(&epoch) = self.ends.get(&(station, now)) else { return };
         let Some(&number) = self.numbers.get(&ap) else { return };
-        let link = &scenario.links[outage.goes];
+        let link = &scenario.links[old_link];
         let (end, direction) = if link.between[0] == ap { (0, &link.forward) } else { (1, &link.backward) };
-        let attempts = scenario.on_air.get(&outage.goes).map_or(Retries::default(), |air| air.retries).limit;
-        let (physical, rate) = match scenario.on_air.get(&outage.goes) {
+        let attempts = scenario.on_air.get(&old_link).map_or(Retries::default(), |air| air.retries).limit;
+        let (physical, rate) = match scenario.on_air.get(&old_link) {
             // Out of range, it was at the slowest last.
             Some(air) if air.follows[end] => (air.physical, air.rates.at(Dbm(i32::MIN))),
             Some(air) => (air.physical, rate_of(direction.rate)),
@@ -57,7 +56,7 @@ impl LowAcks {
         let low = LowAck::new(self.frames, self.silence, failure(physical, rate, attempts), now);
         let notice =
             Notice { station: addresses.mac_of(station), ap: number, epoch, what: What::Disassociated };
-        self.watched.insert(channel(outage.goes, end), (low, notice));
+        self.watched.insert(channel(old_link, end), (low, notice));
     }
 
     /// A packet has found nobody at the end of a channel: what the controller hears of it, and when.
@@ -79,20 +78,20 @@ fn failure(physical: Physical, rate: Rate, attempts: u32) -> Duration {
 
 impl Network {
     /// A station leaves its access point.
-    pub(crate) fn left(&mut self, now: Instant, scenario: &Scenario, outage: &Outage) {
+    pub(crate) fn left(&mut self, now: Instant, scenario: &Scenario, old_link: LinkId) {
         if let Some(control) = &mut self.control
             && let Some(low_acks) = &mut control.low_acks
         {
-            low_acks.left(now, scenario, &self.addresses, outage);
+            low_acks.left(now, scenario, &self.addresses, old_link);
         }
     }
 
     /// It is somewhere again.
-    pub(crate) fn found(&mut self, outage: &Outage) {
+    pub(crate) fn found(&mut self, old_link: LinkId) {
         if let Some(control) = &mut self.control
             && let Some(low_acks) = &mut control.low_acks
         {
-            low_acks.watched.retain(|&id, _| id / 2 != outage.goes);
+            low_acks.watched.retain(|&id, _| id / 2 != old_link);
         }
     }
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use handfast_assist::vho::{Correspondent, Notifier, Told};
 use handfast_core::{BitRate, Instant, Stream};
 use handfast_plan::address::Addresses;
-use handfast_plan::association::Radios;
-use handfast_plan::timeline::Outage;
+use handfast_plan::change::Outage;
+use handfast_plan::radios::Radios;
 use handfast_plan::topology::{ChannelId, channel};
 use handfast_scenario::{LinkId, NodeId, Scenario, Vho};
 use handfast_wire::notification::{AccessLink, Kind, PROTOCOL};
@@ -95,14 +95,14 @@ impl Network {
     /// A link is back, or a station has come to another one.
     #[cold]
     pub(crate) fn tell_of_link(&mut self, now: Instant, scenario: &Scenario, outage: &Outage) {
-        let Some((station, _)) = scenario.radio(outage.comes) else { return };
+        let Some((station, _)) = scenario.radio(outage.new_link) else { return };
         let kind = match (outage.station, outage.drain) {
             (None, _) => Kind::Resumed,
             (Some(_), false) => Kind::BreakBeforeMake,
             (Some(_), true) => Kind::MakeBeforeBreak,
         };
-        let old = outage.station.map(|_| outage.goes);
-        self.tell(now, station, kind, Some(outage.comes), old);
+        let old = outage.station.map(|_| outage.old_link);
+        self.tell(now, station, kind, Some(outage.new_link), old);
     }
 
     /// Somebody opens a connection to a station ([vho] §4: the notification is "set at the beginning of a connection"). It goes

@@ -5,8 +5,9 @@ use handfast_core::{Duration, Instant};
 use handfast_host::meter::{DeliveryMeter, FlowSample};
 use handfast_host::session::is_fin_acknowledged;
 use handfast_net::Link;
+use handfast_plan::change::Change;
 use handfast_plan::limit::segment_size;
-use handfast_plan::timeline::{Change, Outage, Timeline};
+use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{ChannelId, Topology, channel};
 use handfast_results::Control;
 use handfast_results::handover::Tracker;
@@ -173,32 +174,32 @@ impl<'a> Simulation<'a> {
     fn apply(&mut self, now: Instant, change: Change) {
         match change {
             Change::Rate(id, rate) => self.on_link(now, id, |link| link.set_rate(now, rate)),
-            Change::Signal(link, level) => self.network.adapt_air(self.scenario, link, level),
             Change::Delay(id, delay) => self.on_link(now, id, |link| link.set_delay(now, delay)),
-            Change::Probe(_) => self.outages.on_change(now, change, &mut self.network),
-            Change::Down(id) => {
+            Change::Signal(link, level) => self.network.adapt_air(self.scenario, link, level),
+            Change::RateWindowBegins(_) | Change::OutageBegins(_) => {
                 self.outages.on_change(now, change, &mut self.network);
-                let Outage { station, goes, mode, drain, .. } = self.timeline.outages[id];
-                if drain {
-                    return;
-                }
-                if station.is_some() {
-                    self.network.count_air(now, self.scenario, goes, false);
-                }
-                self.network.left(now, self.scenario, &self.timeline.outages[id]);
-                self.both_ways(now, goes, |link| link.down(now, mode));
-                self.network.clear_air(now, goes);
-                self.network.tell_agents(now, goes, LinkEvent::Down);
             }
-            Change::Up(id) => {
-                let Outage { station, goes, comes, mode, .. } = self.timeline.outages[id];
-                if let Some(station) = station {
-                    self.network.found(&self.timeline.outages[id]);
-                    self.network.roam(station, goes, comes);
-                    self.network.count_air(now, self.scenario, comes, true);
-                }
-                self.both_ways(now, comes, |link| link.up(now, mode));
-                self.network.tell_agents(now, comes, LinkEvent::Up);
+            Change::AssociationEnds { link, .. } => {
+                self.network.count_air(now, self.scenario, link, false);
+                self.network.left(now, self.scenario, link);
+            }
+            Change::LinkDown(link, mode) => {
+                self.both_ways(now, link, |link| link.down(now, mode));
+                self.network.clear_air(now, link);
+                self.network.tell_agents(now, link, LinkEvent::Down);
+            }
+            // Nothing is done to it: packets leave by the new link once that is there.
+            Change::LinkDrains(_) => {}
+            Change::AssociationBegins { station, old_link, new_link, .. } => {
+                self.network.found(old_link);
+                self.network.roam(station, old_link, new_link);
+                self.network.count_air(now, self.scenario, new_link, true);
+            }
+            Change::LinkUp(link, mode) => {
+                self.both_ways(now, link, |link| link.up(now, mode));
+                self.network.tell_agents(now, link, LinkEvent::Up);
+            }
+            Change::OutageEnds(id) => {
                 self.network.tell_of_link(now, self.scenario, &self.timeline.outages[id]);
                 self.outages.on_change(now, change, &mut self.network);
             }

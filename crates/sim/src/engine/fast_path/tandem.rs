@@ -3,8 +3,8 @@
 
 use handfast_core::Instant;
 use handfast_plan::Paths;
-use handfast_plan::timeline::{Change, Timeline};
-use handfast_plan::topology::{ChannelId, channel};
+use handfast_plan::timeline::Timeline;
+use handfast_plan::topology::ChannelId;
 
 use crate::engine::fast_path::flight::Way;
 use crate::engine::pages::large_vec;
@@ -52,29 +52,6 @@ fn leading(paths: &Paths, channels: usize, fixed: impl Fn(ChannelId) -> bool) ->
     (0..channels).filter(|&id| leads[id]).collect()
 }
 
-/// For each channel whether something is done to its link within the run.
-fn changing(timeline: &Timeline, channels: usize) -> Vec<bool> {
-    let mut changing = vec![false; channels];
-    for (_, change) in timeline.changes() {
-        let links = match change {
-            Change::Rate(id, _) | Change::Delay(id, _) => {
-                changing[id] = true;
-                continue;
-            }
-            Change::Signal(link, _) => [link; 2],
-            Change::Down(outage) | Change::Up(outage) => {
-                [timeline.outages[outage].goes, timeline.outages[outage].comes]
-            }
-            Change::Probe(_) => continue,
-        };
-        for link in links {
-            changing[channel(link, 0)] = true;
-            changing[channel(link, 1)] = true;
-        }
-    }
-    changing
-}
-
 impl Network {
     /// Finds the channels that packets fly through, and which of them are in tandem; before time 0, when everything has its
     /// place. Where each packet is looked at on the way, or a station roams, there is none: then what is seen, or where packets
@@ -87,7 +64,7 @@ impl Network {
         }
         let roams = timeline.outages.iter().any(|outage| outage.station.is_some());
         let channels = self.links.len();
-        let changing = changing(timeline, channels);
+        let changing = timeline.changing(channels);
         let still = |id: ChannelId| {
             let captured =
                 [id, id ^ 1].iter().any(|&id| self.inspection.captures_at(self.topology.departure(id).0));
