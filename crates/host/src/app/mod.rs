@@ -1,7 +1,7 @@
-//! Applications: what they send, and when. One application a file, and one line in [`App::description`].
+//! Applications: what they send, and when. One application a file, and one line in [`App::description`]. The description of one
+//! that does not use TCP is with its transport ([`crate::transport`]).
 
 mod bulk;
-mod datagrams;
 mod paced;
 mod reconnecting;
 mod sink;
@@ -13,7 +13,7 @@ use handfast_core::{Bytes, Duration, Instant};
 pub use sink::Sink;
 pub use source::Source;
 
-use crate::transport::Transport;
+use crate::transport::{Transport, datagrams};
 
 /// What an application does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,19 +50,19 @@ type MakeTransport = Box<dyn Fn(Instant, Option<Instant>) -> [Box<dyn Transport>
 
 /// What is known of an application beforehand. By default it has one TCP connection and always has data.
 #[derive(Default)]
-struct Description {
+pub(crate) struct Description {
     /// What it writes at a time, and how often.
-    writes: Option<(Bytes, Duration)>,
+    pub(crate) writes: Option<(Bytes, Duration)>,
     /// Bytes that it sends in all.
-    total: Option<Bytes>,
+    pub(crate) total: Option<Bytes>,
     /// How long after the end of a connection it opens the next.
-    reconnects: Option<Duration>,
+    pub(crate) reconnects: Option<Duration>,
     /// What carries its data in place of TCP.
-    transport: Option<MakeTransport>,
+    pub(crate) transport: Option<MakeTransport>,
     /// What of it the lab cannot do, as the end of a sentence that begins with the flow.
-    only_simulated: Option<&'static str>,
+    pub(crate) only_simulated: Option<&'static str>,
     /// Why it cannot run at all, as such an end as well.
-    problem: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 impl App {
