@@ -14,6 +14,7 @@ mod machines;
 mod paths;
 mod signals;
 mod starts;
+pub mod streams;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod timeline;
@@ -23,3 +24,4 @@ pub use check::check;
 pub use machines::{Shared, links, media};
 pub use paths::{Paths, Reroute, paths};
 pub use starts::starts;
+pub use streams::{StreamId, Streams};

@@ -4,12 +4,14 @@
 mod bulk;
 mod paced;
 mod reconnecting;
+mod shared_sink;
 mod sink;
 mod source;
 mod transfer;
 
 use handfast_core::{Bytes, Duration, Instant};
 
+pub use shared_sink::SharedSink;
 pub use sink::Sink;
 pub use source::Source;
 
@@ -85,6 +87,25 @@ impl App {
         }
     }
 
+    /// Whether several connections at once can carry its data: it always has data, or sends so many bytes.
+    pub fn can_be_shared(self) -> bool {
+        let Description { writes, transport, .. } = self.description();
+        writes.is_none() && transport.is_none()
+    }
+
+    /// What connection number `index` of `connections` at once carries of its data. Of a transfer each carries as many bytes as
+    /// the others, the first ones one more where that does not divide.
+    #[must_use]
+    pub fn share(self, index: u32, connections: u32) -> Self {
+        let (index, connections) = (u64::from(index), u64::from(connections));
+        let part = |Bytes(size): Bytes| Bytes(size / connections + u64::from(index < size % connections));
+        match self {
+            Self::Transfer(size) => Self::Transfer(part(size)),
+            Self::Reconnecting { size, after } => Self::Reconnecting { size: size.map(part), after },
+            Self::Bulk | Self::Paced { .. } | Self::Datagrams { .. } => self,
+        }
+    }
+
     /// How long after the end of a connection it opens the next; [`None`]: it has one connection.
     pub fn reconnects(self) -> Option<Duration> {
         self.description().reconnects
@@ -121,5 +142,33 @@ impl App {
     /// Why not, as the end of a sentence that begins with the flow.
     pub fn check(self) -> Result<(), String> {
         self.description().problem.map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_shares_of_a_transfer_are_the_whole(size in 0_u64..10_000_000, connections in 1_u32..=128) {
+            let shares: Vec<_> = (0..connections)
+                .map(|index| App::Transfer(Bytes(size)).share(index, connections).total().unwrap().get())
+                .collect();
+            prop_assert_eq!(shares.iter().sum::<u64>(), size);
+            prop_assert!(shares.is_sorted_by(|a, b| a == b || *a == b + 1));
+        }
+    }
+
+    #[test]
+    fn only_what_has_no_set_times_can_be_shared() {
+        let interval = Duration::from_millis(20);
+        let again = App::Bulk.reconnecting(Duration::from_secs(1)).unwrap();
+        let shared = [App::Bulk, App::Transfer(Bytes(7)), again];
+        assert!(shared.into_iter().all(App::can_be_shared));
+        let alone =
+            [App::Paced { size: Bytes(160), interval }, App::Datagrams { size: Bytes(160), interval }];
+        assert!(!alone.into_iter().any(App::can_be_shared));
     }
 }
