@@ -5,7 +5,7 @@
 //! - [`stack`]: a host's TCP, many connections, without a link layer;
 //! - [`session`]: between an application and the connections that carry its bytes;
 //! - [`app`]: what applications send and when, one application a file;
-//! - [`transport`]: endpoints that are not TCP;
+//! - [`transport`]: transports besides TCP, one a file; QUIC would be one;
 //! - [`meter`]: what is measured of a flow.
 #![forbid(unsafe_code)]
 

@@ -126,6 +126,31 @@ impl FlowSample {
             acknowledged: Some(seen.acknowledged),
         }
     }
+
+    /// The connections that a flow has at once, as one: each with whether it is open. What is a matter of each connection is
+    /// the mean over those that are open and know it; bytes are added up over all. [`None`]: none is open.
+    pub fn together(all: &[(Self, bool)], delivered: u64) -> Option<Self> {
+        let open = || all.iter().filter(|(_, open)| *open).map(|(seen, _)| seen);
+        let sum =
+            |bytes: fn(&Self) -> Option<u64>| all.iter().map(|(seen, _)| bytes(seen)).sum::<Option<u64>>();
+        let nanos = |time: Duration| time.as_nanos();
+        Some(Self {
+            cwnd: mean(open().map(|seen| seen.cwnd))?,
+            ssthresh: mean(open().filter_map(|seen| seen.ssthresh)),
+            srtt: mean(open().filter_map(|seen| seen.srtt).map(nanos)).map(Duration::from_nanos),
+            rto: mean(open().map(|seen| nanos(seen.rto))).map(Duration::from_nanos)?,
+            delivered,
+            sent: sum(|seen| seen.sent),
+            acknowledged: sum(|seen| seen.acknowledged),
+        })
+    }
+}
+
+/// The mean, rounded down; [`None`] of nothing.
+fn mean(values: impl Iterator<Item = u64>) -> Option<u64> {
+    let (sum, count) =
+        values.fold((0_u128, 0_u128), |(sum, count), value| (sum + u128::from(value), count + 1));
+    sum.checked_div(count).map(|mean| mean as u64)
 }
 
 /// The smoothed round-trip time; [`None`] before the first sample.
@@ -170,6 +195,28 @@ mod tests {
         meter.add(at(5), 1);
         meter.add(at(6), 1);
         assert_eq!(meter.resumed(), Some(at(5)));
+    }
+
+    #[test]
+    fn connections_at_once_have_the_mean_of_the_open_ones_and_all_bytes() {
+        let seen = |cwnd, ssthresh, ms, sent| FlowSample {
+            cwnd,
+            ssthresh,
+            srtt: Some(Duration::from_millis(ms)),
+            rto: Duration::from_millis(10 * ms),
+            delivered: 0,
+            sent: Some(sent),
+            acknowledged: Some(sent - 1),
+        };
+        let (a, b, over) =
+            (seen(4000, Some(2000), 20, 5), seen(8000, None, 40, 6), seen(999, Some(1), 99, 7));
+        let all = FlowSample::together(&[(a, true), (over, false), (b, true)], 9).unwrap();
+        assert_eq!((all.cwnd, all.ssthresh, all.delivered), (6000, Some(2000), 9));
+        assert_eq!((all.srtt, all.rto), (Some(Duration::from_millis(30)), Duration::from_millis(300)));
+        assert_eq!((all.sent, all.acknowledged), (Some(18), Some(15)));
+        assert!(FlowSample::together(&[(over, false)], 9).is_none());
+        let unknown = FlowSample { sent: None, ..a };
+        assert_eq!(FlowSample::together(&[(unknown, true), (b, true)], 9).unwrap().sent, None);
     }
 
     #[test]

@@ -34,6 +34,19 @@ impl Ending {
         }
     }
 
+    /// That of a flow with several streams, from those of each: when the last one ended, and the first death if one died.
+    /// [`None`]: one has not ended.
+    pub fn of_all(all: &[Option<Self>]) -> Option<Self> {
+        let all: Vec<Self> = all.iter().copied().collect::<Option<_>>()?;
+        let at = all.iter().map(|ending| ending.at()).max()?;
+        let died = |ending: &Self| match *ending {
+            Self::Died(at, death) => Some((at, death)),
+            Self::Done(_) => None,
+        };
+        let first = all.iter().filter_map(died).min_by_key(|&(at, _)| at);
+        Some(first.map_or(Self::Done(at), |(_, death)| Self::Died(at, death)))
+    }
+
     /// Its name in results.
     pub fn name(self) -> &'static str {
         match self {
@@ -270,6 +283,16 @@ mod tests {
             };
             pieces.map(piece).collect()
         }
+    }
+
+    #[test]
+    fn a_flow_ends_with_the_last_of_its_streams() {
+        let (done, open) = (Some(Ending::Done(at(5))), None);
+        let died = |ms, death| Some(Ending::Died(at(ms), death));
+        assert_eq!(Ending::of_all(&[done, open]), None);
+        assert_eq!(Ending::of_all(&[Some(Ending::Done(at(3))), done]), done);
+        let all = [died(4, Death::Reset), died(2, Death::UserTimeout), done];
+        assert_eq!(Ending::of_all(&all), died(5, Death::UserTimeout));
     }
 
     #[test]

@@ -113,7 +113,8 @@ impl Layout {
             ));
         }
         for flow in &scenario.flows {
-            if let Some(what) = flow.app.only_simulated() {
+            let several = (flow.connections > 1).then_some("has several connections at once");
+            if let Some(what) = flow.app.only_simulated().or(several) {
                 return Err(format!(
                     "flow `{}` {what}: the lab cannot do that yet, the simulator can",
                     flow.name

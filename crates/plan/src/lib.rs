@@ -16,6 +16,7 @@ mod paths;
 pub mod radios;
 mod signals;
 mod starts;
+pub mod streams;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod timeline;
@@ -25,3 +26,4 @@ pub use check::check;
 pub use machines::{Shared, links, media};
 pub use paths::{Paths, Reroute, paths};
 pub use starts::starts;
+pub use streams::{StreamId, Streams};

@@ -1,7 +1,8 @@
 //! The capacity limit: what senders that knew everything could deliver.
 //!
 //! Definition. At every moment the flows that are active share the links on their forward paths max-min fairly: no flow
-//! can get more without taking from one that has no more than it. A link carries its rate at that moment, nothing
+//! can get more without taking from one that has no more than it; several connections of a flow count as so many flows. A link
+//! carries its rate at that moment, nothing
 //! while it is down; a flow of a station that roams goes by its new access point from the moment of re-association on; where the old link drains, what its queue
 //! holds at most arrives as well. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
 //! headers taken off. Stations on the air share their access point's airtime: a second of it carries so many full segments as the rate of each
@@ -48,7 +49,9 @@ pub struct Limits {
 struct Fluid {
     /// The channels of its forward path.
     path: Vec<u32>,
-    /// Payload bytes per second it asks for at most.
+    /// How many shares it has of each link: one for each of its connections.
+    shares: f64,
+    /// Payload bytes per second it asks for at most, for each share.
     demand: f64,
     /// Payload bytes left.
     left: f64,
@@ -184,6 +187,7 @@ impl Tank {
         let flows = scenario.flows.iter().zip(paths);
         let fluids = flows.map(|(flow, path)| Fluid {
             path: path.clone(),
+            shares: f64::from(flow.connections),
             demand: flow
                 .app
                 .writes()
@@ -240,12 +244,11 @@ impl Tank {
     fn drain(&mut self, now: Instant, link: usize) {
         for id in [0, 1].map(|end| channel(link, end)) {
             // Who asks for less than the link carries has nothing in its queue.
-            let waits =
-                |f: &&mut Fluid| f.active && f.demand == f64::INFINITY && f.path.contains(&(id as u32));
-            let number = self.fluids.iter_mut().filter(waits).count();
-            let share = self.queues[id] / number as f64;
-            for fluid in self.fluids.iter_mut().filter(waits) {
-                fluid.take(now, now, share);
+            let waits = |f: &Fluid| f.active && f.demand == f64::INFINITY && f.path.contains(&(id as u32));
+            let shares = self.fluids.iter().filter(|f| waits(f)).map(|fluid| fluid.shares).sum::<f64>();
+            let share = self.queues[id] / shares;
+            for fluid in self.fluids.iter_mut().filter(|f| waits(f)) {
+                fluid.take(now, now, share * fluid.shares);
             }
         }
     }
@@ -286,7 +289,8 @@ impl Tank {
         let mut users = vec![Users::default(); room.len()];
         let mut open: Vec<usize> = (0..self.fluids.len()).filter(|&i| self.fluids[i].active).collect();
         for &id in &open {
-            self.airtime.uses(&self.fluids[id].path).for_each(|(c, cost)| users[c].join(cost));
+            let Fluid { path, shares, .. } = &self.fluids[id];
+            self.airtime.uses(path).for_each(|(c, cost)| users[c].join(cost * shares));
         }
         while !open.is_empty() {
             let used = |c: usize| room[c] / users[c].cost;
@@ -301,10 +305,10 @@ impl Tank {
             });
             for id in settled {
                 let fluid = &mut self.fluids[id];
-                fluid.rate = share.min(fluid.demand);
+                fluid.rate = share.min(fluid.demand) * fluid.shares;
                 for (c, cost) in self.airtime.uses(&fluid.path) {
                     room[c] = (room[c] - fluid.rate * cost).max(0.0);
-                    users[c].leave(cost);
+                    users[c].leave(cost * fluid.shares);
                 }
             }
             open = rest;
@@ -432,6 +436,14 @@ mod tests {
             kbits(&scenario),
             [Some(net_of(4000.0)), Some(net_of((4000.0 * 2.0 + 8000.0 * 8.0) / 10.0))]
         );
+    }
+
+    #[test]
+    fn each_connection_of_a_flow_has_a_share() {
+        let net = Net::new("hsh").rate(0, 1, 90_000_000).rate(1, 2, 8_000_000);
+        let mut scenario = net.bulk(0, 2).bulk(0, 2).build();
+        scenario.flows[0].connections = 3;
+        assert_eq!(kbits(&scenario), [Some(net_of(6000.0)), Some(net_of(2000.0))]);
     }
 
     #[test]

@@ -97,6 +97,7 @@ pub fn bulk(from: NodeId, to: NodeId) -> Flow {
         stop: None,
         read_rate: None,
         tcp: None,
+        connections: 1,
     }
 }
 

@@ -59,14 +59,11 @@ impl Tracker {
         self.rate_before = (seconds > 0.0 && delivered > 0).then(|| delivered as f64 / seconds);
     }
 
-    /// The link is back; `active`: the flow has begun and not ended.
-    pub fn on_up(&mut self, now: Instant, meter: &mut DeliveryMeter, active: bool) {
-        if active {
-            meter.watch();
-            self.up = Some(now);
-            self.watching = true;
-            self.looks.push_back(meter.bytes);
-        }
+    /// The link is back. The flow has begun and not ended, and its meter notes the next delivery.
+    pub fn on_up(&mut self, now: Instant, meter: &DeliveryMeter) {
+        self.up = Some(now);
+        self.watching = true;
+        self.looks.push_back(meter.bytes);
     }
 
     /// [`LOOK_EVERY`] has passed since the last look.
@@ -148,7 +145,8 @@ mod tests {
         tracker.on_probe(at(5000), &meter);
         deliver(&mut meter, &mut tracker, 5000, 10_000, 1);
         tracker.on_down(at(10_000), &meter);
-        tracker.on_up(at(13_000), &mut meter, true);
+        meter.watch();
+        tracker.on_up(at(13_000), &meter);
         (meter, tracker)
     }
 

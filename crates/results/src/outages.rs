@@ -12,7 +12,10 @@ use handfast_plan::{Paths, Reroute};
 /// The flows of a run, as a backend knows them.
 pub trait Flows {
     /// What the flow's receiving application got.
-    fn meter(&mut self, flow: FlowId) -> &mut DeliveryMeter;
+    fn meter(&self, flow: FlowId) -> DeliveryMeter;
+
+    /// Notes the next delivery to it ([`DeliveryMeter::watch`]).
+    fn watch(&mut self, flow: FlowId);
 
     /// Whether the sender has opened the connection and still has something to get across.
     fn is_active(&self, flow: FlowId) -> bool;
@@ -56,7 +59,7 @@ impl Outages {
         match change {
             Change::RateWindowBegins(outage) => {
                 for tracker in &mut self.trackers[outage] {
-                    tracker.on_probe(now, flows.meter(tracker.flow));
+                    tracker.on_probe(now, &flows.meter(tracker.flow));
                 }
             }
             Change::OutageBegins(outage) => self.begin(now, outage, flows),
@@ -68,7 +71,7 @@ impl Outages {
     fn begin(&mut self, now: Instant, outage: OutageId, flows: &mut impl Flows) {
         self.supersede(outage, flows);
         for tracker in &mut self.trackers[outage] {
-            tracker.on_down(now, flows.meter(tracker.flow));
+            tracker.on_down(now, &flows.meter(tracker.flow));
         }
     }
 
@@ -77,15 +80,17 @@ impl Outages {
         let hit: Vec<_> = self.trackers[outage].iter().map(|tracker| tracker.flow).collect();
         for &(_, earlier) in &self.looks {
             for tracker in self.trackers[earlier].iter_mut().filter(|t| hit.binary_search(&t.flow).is_ok()) {
-                tracker.close(flows.meter(tracker.flow));
+                tracker.close(&flows.meter(tracker.flow));
             }
         }
     }
 
     fn end(&mut self, now: Instant, outage: OutageId, flows: &mut impl Flows) {
         for tracker in &mut self.trackers[outage] {
-            let active = flows.is_active(tracker.flow);
-            tracker.on_up(now, flows.meter(tracker.flow), active);
+            if flows.is_active(tracker.flow) {
+                flows.watch(tracker.flow);
+                tracker.on_up(now, &flows.meter(tracker.flow));
+            }
         }
         self.looks.push((now + LOOK_EVERY, outage));
     }
@@ -101,9 +106,9 @@ impl Outages {
     fn look_at(&mut self, now: Instant, outage: OutageId, flows: &mut impl Flows) {
         let mut wanted = false;
         for tracker in self.trackers[outage].iter_mut().filter(|t| t.is_watching()) {
-            tracker.on_look(now, flows.meter(tracker.flow));
+            tracker.on_look(now, &flows.meter(tracker.flow));
             if !flows.is_active(tracker.flow) {
-                tracker.close(flows.meter(tracker.flow));
+                tracker.close(&flows.meter(tracker.flow));
             }
             wanted |= tracker.is_watching();
         }
@@ -115,7 +120,7 @@ impl Outages {
     /// The run is over: for each outage its trackers, closed.
     pub fn finish(mut self, flows: &mut impl Flows) -> Vec<Vec<Tracker>> {
         for tracker in self.trackers.iter_mut().flatten() {
-            tracker.close(flows.meter(tracker.flow));
+            tracker.close(&flows.meter(tracker.flow));
         }
         self.trackers
     }

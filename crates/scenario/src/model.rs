@@ -3,6 +3,7 @@
 //! Both backends start from these values; neither sees TOML.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 pub use handfast_assist::AgentKind;
@@ -195,7 +196,7 @@ pub struct Link {
 pub use handfast_host::App;
 
 /// A transfer from one node to another.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Flow {
     /// Its `name` key, or "from-to", numbered where that is not unique.
     pub name: String,
@@ -215,6 +216,24 @@ pub struct Flow {
     pub read_rate: Option<BitRate>,
     /// The scheme or profile whose TCP both ends have; [`None`]: that of the scheme that runs.
     pub tcp: Option<String>,
+    /// How many connections at once carry its data.
+    pub connections: u32,
+}
+
+impl fmt::Debug for Flow {
+    /// As it would be derived, without the number of connections where that is 1: a scenario's hash is taken from it, and
+    /// scenarios that do not name the key keep theirs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, from, to, app, start, start_jitter, stop, read_rate, tcp, connections } = self;
+        let mut fields = f.debug_struct("Flow");
+        fields.field("name", name).field("from", from).field("to", to).field("app", app);
+        fields.field("start", start).field("start_jitter", start_jitter).field("stop", stop);
+        fields.field("read_rate", read_rate).field("tcp", tcp);
+        if *connections > 1 {
+            fields.field("connections", connections);
+        }
+        fields.finish()
+    }
 }
 
 /// Something that happens to the network.

@@ -135,6 +135,7 @@ fn flows_of_one_table_start_one_after_the_other() {
     assert_eq!(scenario.flows[3].app, App::Paced { size: Bytes(200), interval: Duration::from_millis(20) });
     let after = Duration::from_secs(1);
     assert_eq!(scenario.flows[4].app, App::Reconnecting { size: None, after });
+    assert_eq!((scenario.flows[3].connections, scenario.flows[4].connections), (1, 4));
     assert_eq!(
         scenario.flows[5].app,
         App::Datagrams { size: Bytes(160), interval: Duration::from_millis(20) }

@@ -1,19 +1,21 @@
-//! Applications: what they send, and when. One application a file, and one line in [`App::description`].
+//! Applications: what they send, and when. One application a file, and one line in [`App::description`]. The description of one
+//! that does not use TCP is with its transport ([`crate::transport`]).
 
 mod bulk;
-mod datagrams;
 mod paced;
 mod reconnecting;
+mod shared_sink;
 mod sink;
 mod source;
 mod transfer;
 
 use handfast_core::{Bytes, Duration, Instant};
 
+pub use shared_sink::SharedSink;
 pub use sink::Sink;
 pub use source::Source;
 
-use crate::transport::Transport;
+use crate::transport::{Transport, datagrams};
 
 /// What an application does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,19 +52,19 @@ type MakeTransport = Box<dyn Fn(Instant, Option<Instant>) -> [Box<dyn Transport>
 
 /// What is known of an application beforehand. By default it has one TCP connection and always has data.
 #[derive(Default)]
-struct Description {
+pub(crate) struct Description {
     /// What it writes at a time, and how often.
-    writes: Option<(Bytes, Duration)>,
+    pub(crate) writes: Option<(Bytes, Duration)>,
     /// Bytes that it sends in all.
-    total: Option<Bytes>,
+    pub(crate) total: Option<Bytes>,
     /// How long after the end of a connection it opens the next.
-    reconnects: Option<Duration>,
+    pub(crate) reconnects: Option<Duration>,
     /// What carries its data in place of TCP.
-    transport: Option<MakeTransport>,
+    pub(crate) transport: Option<MakeTransport>,
     /// What of it the lab cannot do, as the end of a sentence that begins with the flow.
-    only_simulated: Option<&'static str>,
+    pub(crate) only_simulated: Option<&'static str>,
     /// Why it cannot run at all, as such an end as well.
-    problem: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 impl App {
@@ -82,6 +84,25 @@ impl App {
             Self::Bulk => Some(Self::Reconnecting { size: None, after }),
             Self::Transfer(size) => Some(Self::Reconnecting { size: Some(size), after }),
             _ => None,
+        }
+    }
+
+    /// Whether several connections at once can carry its data: it always has data, or sends so many bytes.
+    pub fn can_be_shared(self) -> bool {
+        let Description { writes, transport, .. } = self.description();
+        writes.is_none() && transport.is_none()
+    }
+
+    /// What connection number `index` of `connections` at once carries of its data. Of a transfer each carries as many bytes as
+    /// the others, the first ones one more where that does not divide.
+    #[must_use]
+    pub fn share(self, index: u32, connections: u32) -> Self {
+        let (index, connections) = (u64::from(index), u64::from(connections));
+        let part = |Bytes(size): Bytes| Bytes(size / connections + u64::from(index < size % connections));
+        match self {
+            Self::Transfer(size) => Self::Transfer(part(size)),
+            Self::Reconnecting { size, after } => Self::Reconnecting { size: size.map(part), after },
+            Self::Bulk | Self::Paced { .. } | Self::Datagrams { .. } => self,
         }
     }
 
@@ -121,5 +142,33 @@ impl App {
     /// Why not, as the end of a sentence that begins with the flow.
     pub fn check(self) -> Result<(), String> {
         self.description().problem.map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_shares_of_a_transfer_are_the_whole(size in 0_u64..10_000_000, connections in 1_u32..=128) {
+            let shares: Vec<_> = (0..connections)
+                .map(|index| App::Transfer(Bytes(size)).share(index, connections).total().unwrap().get())
+                .collect();
+            prop_assert_eq!(shares.iter().sum::<u64>(), size);
+            prop_assert!(shares.is_sorted_by(|a, b| a == b || *a == b + 1));
+        }
+    }
+
+    #[test]
+    fn only_what_has_no_set_times_can_be_shared() {
+        let interval = Duration::from_millis(20);
+        let again = App::Bulk.reconnecting(Duration::from_secs(1)).unwrap();
+        let shared = [App::Bulk, App::Transfer(Bytes(7)), again];
+        assert!(shared.into_iter().all(App::can_be_shared));
+        let alone =
+            [App::Paced { size: Bytes(160), interval }, App::Datagrams { size: Bytes(160), interval }];
+        assert!(!alone.into_iter().any(App::can_be_shared));
     }
 }

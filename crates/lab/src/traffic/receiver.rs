@@ -104,8 +104,12 @@ struct Measures<'a> {
 }
 
 impl Flows for Measures<'_> {
-    fn meter(&mut self, flow: FlowId) -> &mut DeliveryMeter {
-        &mut self.receivers[flow].sink.meter
+    fn meter(&self, flow: FlowId) -> DeliveryMeter {
+        self.receivers[flow].sink.meter
+    }
+
+    fn watch(&mut self, flow: FlowId) {
+        self.receivers[flow].sink.meter.watch();
     }
 
     fn is_active(&self, flow: FlowId) -> bool {

@@ -53,29 +53,50 @@ impl Values {
     /// The flows and outages together.
     pub fn together(all: &Together<'_>) -> Self {
         let mut values = Self::new(Scope::Aggregate);
+        let flows = || all.flows.iter().map(|flow| &flow.metrics);
         for (place, metric) in METRICS.iter().enumerate() {
             let id = MetricId(place);
-            let known = || all.flows.iter().filter_map(move |flow| flow.metrics.real(id));
             let number = match metric.aggregation {
-                Aggregation::Sum => sum(all.flows, id),
-                Aggregation::Max => known().reduce(f64::max).map(Number::Real),
-                Aggregation::Min => known().reduce(f64::min).map(Number::Real),
-                Aggregation::Mean => mean_if_all_known(known().map(Some)).map(Number::Real),
                 Aggregation::OutageMean => outage_mean(all.handovers, id).map(Number::Real),
                 Aggregation::Computed(compute, _) => compute(all).map(Number::Real),
-                Aggregation::Nothing => None,
+                rule => by_rule(rule, flows(), id),
             };
             values.set(id, number);
         }
         values
     }
+
+    /// The connections that a flow has at once, as one. A metric has the same rule as for flows. Where flows together have no
+    /// such metric, counts are added up, and of what else is known the mean is taken.
+    pub fn of_connections(all: &[Self]) -> Self {
+        let mut values = Self::new(Scope::Flow);
+        for (place, metric) in METRICS.iter().enumerate() {
+            let id = MetricId(place);
+            let rule = match metric.aggregation {
+                Aggregation::Nothing if metric.count => Aggregation::Sum,
+                Aggregation::Nothing => Aggregation::Mean,
+                rule => rule,
+            };
+            values.set(id, by_rule(rule, all.iter(), id));
+        }
+        values
+    }
 }
 
-fn sum(flows: &[FlowResult], id: MetricId) -> Option<Number> {
-    if id.metric().count {
-        return flows.iter().map(|flow| flow.metrics.count(id)).sum::<Option<u64>>().map(Number::Count);
+/// What a rule makes of values; [`None`] of one that looks at more than values.
+fn by_rule<'a>(rule: Aggregation, all: impl Iterator<Item = &'a Values>, id: MetricId) -> Option<Number> {
+    if matches!(rule, Aggregation::Sum) && id.metric().count {
+        return all.map(|values| values.count(id)).sum::<Option<u64>>().map(Number::Count);
     }
-    flows.iter().map(|flow| flow.metrics.real(id)).sum::<Option<f64>>().map(Number::Real)
+    let all = all.map(|values| values.real(id));
+    let number = match rule {
+        Aggregation::Sum => all.sum(),
+        Aggregation::Max => all.flatten().reduce(f64::max),
+        Aggregation::Min => all.flatten().reduce(f64::min),
+        Aggregation::Mean => mean_if_all_known(all.flatten().map(Some)),
+        Aggregation::OutageMean | Aggregation::Computed(..) | Aggregation::Nothing => None,
+    };
+    number.map(Number::Real)
 }
 
 fn outage_mean(handovers: &[HandoverResult], id: MetricId) -> Option<f64> {
@@ -122,7 +143,29 @@ pub(crate) fn max_if_all_known(values: impl Iterator<Item = Option<f64>>) -> Opt
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CWND_MEAN, CWND_MIN, DATA_SEGMENTS, GOODPUT, RETRANSMITTED, SRTT, TIMEOUTS};
     use super::*;
+
+    #[test]
+    fn connections_of_a_flow_follow_the_rules_of_flows() {
+        let connection = |segments: u64, cwnd: f64, srtt: Option<f64>| {
+            Values::new(Scope::Flow)
+                .with(RETRANSMITTED, Some(segments))
+                .with(DATA_SEGMENTS, Some(10 * segments))
+                .with(CWND_MEAN, Some(cwnd))
+                .with(CWND_MIN, Some(cwnd))
+                .with(SRTT, srtt)
+        };
+        let all = Values::of_connections(&[connection(1, 4.0, Some(0.5)), connection(2, 8.0, None)]);
+        assert_eq!((all.retransmitted_segments(), all.data_segments_sent()), (Some(3), Some(30)));
+        assert_eq!(
+            (all.real(CWND_MEAN), all.real(CWND_MIN), all.real(SRTT)),
+            (Some(6.0), Some(4.0), Some(0.5))
+        );
+        assert_eq!((all.count(TIMEOUTS), all.real(GOODPUT)), (None, None));
+        let one = connection(3, 5.0, None);
+        assert_eq!(Values::of_connections(std::slice::from_ref(&one)), one);
+    }
 
     #[test]
     fn one_flow_that_never_recovers_leaves_the_mean_unknown() {

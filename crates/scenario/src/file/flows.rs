@@ -27,6 +27,8 @@ tables_with_shared_keys! {
         /// Opens a new connection so long after one has died, and goes on with what was not acknowledged: of "bulk" and
         /// transfers. Default: the flow ends with its connection.
         reconnect: Located<Span>,
+        /// How many connections at once carry the data: 1 to 128, of "bulk" and transfers. Default: 1.
+        connections: Located<u32>,
     }
 
     /// What flows do, without their ends.

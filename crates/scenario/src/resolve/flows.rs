@@ -17,6 +17,8 @@ pub(super) struct Flows {
     /// The schemes that tables of flows name.
     tcp: Vec<Located<String>>,
     names: Names,
+    /// How many connections the flows have at once, all together.
+    connections: usize,
     pub(super) duration: Duration,
 }
 
@@ -29,15 +31,18 @@ pub(super) struct Pattern {
     stop: Option<Instant>,
     read_rate: Option<handfast_core::BitRate>,
     tcp: Option<Located<String>>,
+    connections: u32,
     span: Span,
 }
 
 impl Flows {
     const MOST: usize = 100_000;
+    /// Connections of one flow, as iperf3 has it.
+    const MOST_CONNECTIONS: usize = 128;
 
     pub(super) fn new(duration: Duration) -> Self {
         let names = Names::new("flow");
-        Self { list: Vec::new(), spans: Vec::new(), tcp: Vec::new(), names, duration }
+        Self { list: Vec::new(), spans: Vec::new(), tcp: Vec::new(), names, connections: 0, duration }
     }
 
     pub(super) fn of_file(tables: &[FlowTable], nodes: &Nodes, duration: Duration) -> Checked<Self> {
@@ -52,14 +57,22 @@ impl Flows {
     pub(super) fn append(&mut self, more: Self) -> Checked<()> {
         self.tcp.extend(more.tcp);
         for (flow, span) in more.list.into_iter().zip(more.spans) {
-            if self.list.len() >= Self::MOST {
-                return Err(Problem::at(span, format!("more than {} flows", Self::MOST)));
-            }
+            self.check_room(flow.connections, &span)?;
             self.chosen(&flow.name, &span)?;
             self.list.push(flow);
             self.spans.push(span);
         }
         Ok(())
+    }
+
+    /// One more flow has room, with so many connections.
+    fn check_room(&mut self, connections: u32, span: &Span) -> Checked<()> {
+        self.connections += connections as usize;
+        let too_many = [(self.list.len() + 1, "flows"), (self.connections, "connections")];
+        match too_many.into_iter().find(|&(count, _)| count > Self::MOST) {
+            Some((_, what)) => Err(Problem::at(span.clone(), format!("more than {} {what}", Self::MOST))),
+            None => Ok(()),
+        }
     }
 
     /// Every scheme that a flow names is among these.
@@ -112,6 +125,7 @@ impl Flows {
             stop: shape.stop.as_ref().map(|stop| self.stop(stop, start)).transpose()?,
             read_rate: shape.read_rate.map(|rate| rate.0),
             tcp: shape.tcp.clone(),
+            connections: connections(shape)?,
             span: span.clone(),
         })
     }
@@ -137,9 +151,7 @@ impl Flows {
 
     fn push(&mut self, name: String, [from, to]: [NodeId; 2], pattern: &Pattern, k: u32) -> Checked<()> {
         let problem = |title: String| Err(Problem::at(pattern.span.clone(), title));
-        if self.list.len() >= Self::MOST {
-            return problem(format!("more than {} flows", Self::MOST));
-        }
+        self.check_room(pattern.connections, &pattern.span)?;
         let start = pattern.start + pattern.stagger * u64::from(k);
         let last_start = start + pattern.jitter;
         let end = pattern.stop.map_or(self.duration, |stop| stop.since(Instant::ZERO));
@@ -158,6 +170,7 @@ impl Flows {
             stop: pattern.stop,
             read_rate: pattern.read_rate,
             tcp: pattern.tcp.as_ref().map(|tcp| tcp.value.clone()),
+            connections: pattern.connections,
         });
         self.tcp.extend(pattern.tcp.clone());
         self.spans.push(pattern.span.clone());
@@ -175,6 +188,17 @@ fn app(shape: &FlowShape, span: &Span) -> Checked<App> {
     };
     app.check().map_err(|why| Problem::at(span.clone(), format!("the flow {why}")))?;
     Ok(app)
+}
+
+/// How many connections a flow has at once.
+fn connections(shape: &FlowShape) -> Checked<u32> {
+    let given = shape.connections.as_ref();
+    let app = shape.app.map_or(App::Bulk, AppKind::app);
+    if let Some(given) = given.filter(|_| !app.can_be_shared()) {
+        let title = "only `app = \"bulk\"` and transfers have `connections`";
+        return Err(Problem::at(given.span.clone(), title));
+    }
+    count(given, Flows::MOST_CONNECTIONS)
 }
 
 /// How many of something a table asks for: 1 to `most`, 1 where it does not say.

@@ -8,10 +8,14 @@ pub(crate) mod open;
 mod reconnect;
 pub(crate) mod transports;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
+use handfast_host::app::Sink;
 use handfast_host::meter::DeliveryMeter;
 use handfast_host::ports::Ports;
+use handfast_plan::Streams;
 use handfast_scenario::{FlowId, NodeId};
 
 use crate::hosts::advertisements::Heard;
@@ -27,6 +31,8 @@ pub(crate) struct Hosts {
     ports: Vec<Ports<SocketAddress, ConnectionId, ()>>,
     /// How flows that reconnect do so.
     again: BTreeMap<FlowId, Again>,
+    /// What the receiving applications of flows with several connections at once have got.
+    pub(crate) shared: BTreeMap<FlowId, Rc<Cell<DeliveryMeter>>>,
     /// The ends of flows that do not use TCP.
     pub(crate) transports: Transports,
     /// From whom stations have heard advertisements last.
@@ -35,12 +41,13 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     /// Hosts without connections.
-    pub(crate) fn new(nodes: usize, flows: usize) -> Self {
+    pub(crate) fn new(nodes: usize, streams: Streams) -> Self {
         let ports = std::iter::repeat_with(Ports::default).take(nodes).collect();
         Self {
-            connections: Connections::new(flows),
+            connections: Connections::new(streams),
             ports,
             again: BTreeMap::new(),
+            shared: BTreeMap::new(),
             transports: Transports::default(),
             heard: Heard::default(),
         }
@@ -62,11 +69,39 @@ impl Hosts {
     }
 
     /// What the receiving application of a flow has got.
-    pub(crate) fn meter(&mut self, flow: FlowId) -> Option<&mut DeliveryMeter> {
-        match self.connections.of_flow(flow).last() {
+    pub(crate) fn meter(&self, flow: FlowId) -> DeliveryMeter {
+        if let Some(shared) = self.shared.get(&flow) {
+            return shared.get();
+        }
+        match self.transports.of_flow(flow) {
+            Some([_, receiver]) => receiver.meter(),
+            None => self.sink(flow).map(|sink| sink.meter).unwrap_or_default(),
+        }
+    }
+
+    /// Notes the next delivery to it.
+    pub(crate) fn watch(&mut self, flow: FlowId) {
+        if let Some(shared) = self.shared.get(&flow) {
+            let mut meter = shared.get();
+            meter.watch();
+            shared.set(meter);
+        } else if let Some(meter) = self.only_meter(flow) {
+            meter.watch();
+        }
+    }
+
+    /// The sink of a flow with one stream.
+    fn sink(&self, flow: FlowId) -> Option<&Sink> {
+        self.connections.of_flow(flow).next()?.1.sink()
+    }
+
+    /// The meter of a flow with one stream or without TCP.
+    fn only_meter(&mut self, flow: FlowId) -> Option<&mut DeliveryMeter> {
+        let stream = self.connections.streams(flow).next()?;
+        match self.connections.of_stream(stream).last() {
             Some(&Pair { receiver, .. }) => match &mut self.connections[receiver].role {
                 Role::Receiver(sink) => Some(&mut sink.meter),
-                Role::Sender(_) | Role::Left => None,
+                Role::SharedReceiver(_) | Role::Sender(_) | Role::Left => None,
             },
             None => self.transports.receiver_mut(flow)?.meter_mut(),
         }

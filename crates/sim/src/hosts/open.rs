@@ -1,13 +1,18 @@
 //! Opens the connections of flows.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use handfast_core::{SeqNum, Stream};
-use handfast_host::app::{Sink, Source};
+use handfast_host::app::{SharedSink, Sink, Source};
+use handfast_host::meter::DeliveryMeter;
 use handfast_host::session::Sending;
+use handfast_plan::StreamId;
 use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
 
 use crate::RunError;
 use crate::engine::entry::{Key, Machine};
-use crate::hosts::connection::{Connection, Local, Remote, SocketAddress};
+use crate::hosts::connection::{Connection, Local, Remote, Role, SocketAddress};
 use crate::hosts::connections::ConnectionId;
 use crate::hosts::reconnect::Again;
 use crate::net::network::Network;
@@ -16,9 +21,9 @@ use crate::run::build::{Layout, Ranks};
 /// The first of the ports that connections get, one a connection and node.
 const FIRST_PORT: u16 = 5001;
 
-/// Which port each flow has at both of its nodes, and which machines each node has.
+/// Which port each stream of a flow has at both of its nodes, and which machines each node has.
 pub(crate) struct Ends {
-    /// For each flow that of its sender and that of its receiver.
+    /// For each stream that of its sender and that of its receiver.
     ports: Vec<[u16; 2]>,
     /// For each node its connections, in order of port.
     pub(crate) connections_of: Vec<Vec<u32>>,
@@ -33,19 +38,21 @@ impl Ends {
         let mut this = Self { ports: Vec::new(), connections_of: none.clone(), transports_of: none };
         let (mut connections, mut transports) = (0.., 0..);
         for flow in &scenario.flows {
-            let mut ports = [0; 2];
-            for (port, node) in ports.iter_mut().zip([flow.from, flow.to]) {
-                *port = this.next_port(node).ok_or_else(|| {
-                    let name = &scenario.nodes[node].name;
-                    RunError::Scenario(format!("node `{name}` has more flows than ports"))
-                })?;
-                if flow.app.uses_tcp() {
-                    this.connections_of[node].extend(connections.next());
-                } else {
-                    this.transports_of[node].extend(transports.next());
+            for _ in 0..flow.connections {
+                let mut ports = [0; 2];
+                for (port, node) in ports.iter_mut().zip([flow.from, flow.to]) {
+                    *port = this.next_port(node).ok_or_else(|| {
+                        let name = &scenario.nodes[node].name;
+                        RunError::Scenario(format!("node `{name}` has more connections than ports"))
+                    })?;
+                    if flow.app.uses_tcp() {
+                        this.connections_of[node].extend(connections.next());
+                    } else {
+                        this.transports_of[node].extend(transports.next());
+                    }
                 }
+                this.ports.push(ports);
             }
-            this.ports.push(ports);
         }
         Ok(this)
     }
@@ -72,8 +79,10 @@ pub(crate) fn open(
     seed: u64,
 ) {
     for (id, flow) in scenario.flows.iter().enumerate() {
-        let places = ways(network, scenario, layout, ends, id);
+        let places = |network: &Network, stream| ways(network, scenario, layout, ends, id, stream);
         if let Some(machines) = flow.app.transport(layout.starts[id], flow.stop) {
+            let first = network.hosts.connections.streams(id).start;
+            let places = places(network, first);
             let opened = network.hosts.transports.open(id, machines, places, &ranks.transports);
             for end in opened {
                 network.arm_transport(end);
@@ -82,41 +91,54 @@ pub(crate) fn open(
         }
         let own = flow.tcp.as_ref().and_then(|name| scenario.scheme(name).ok());
         let scheme = own.unwrap_or(scheme);
-        let iss = |end: u32| iss(seed, &flow.name, end);
-        let pair = network.hosts.connections.next();
-        let key = |id: ConnectionId| Key::new(ranks.connections[id.index()], Machine::Connection(id.0));
-        let (stream, start) = (id as u32, layout.starts[id]);
-        let [there, back] = places;
-        let sending = Sending::new(stream, Source::new(flow.app, start, flow.stop));
-        let sender =
-            Connection::sender(key(pair.sender), there, sending, start, scheme.sender.clone(), iss(0));
-        let sink = Sink::new(stream, flow.read_rate);
-        let receiver = Connection::receiver(key(pair.receiver), back, sink, scheme.receiver.clone(), iss(1));
         let again = Again::new(flow, [&scheme.sender, &scheme.receiver], seed);
         network.hosts.again.extend(again.map(|again| (id, again)));
-        network.connect(id, sender, receiver);
+        let shared = (flow.connections > 1).then(Rc::<Cell<_>>::default);
+        network.hosts.shared.extend(shared.clone().map(|shared| (id, shared)));
+        for (index, (stream, app)) in (0..).zip(layout.streams.shares(scenario, id)) {
+            let pair = network.hosts.connections.next();
+            let key = |id: ConnectionId| Key::new(ranks.connections[id.index()], Machine::Connection(id.0));
+            let iss = |end: u32| iss(seed, &flow.name, index, end);
+            let (start, [there, back]) = (layout.starts[id], places(network, stream));
+            let sending = Sending::new(stream, Source::new(app, start, flow.stop));
+            let tcp = (scheme.sender.clone(), scheme.receiver.clone());
+            let sender = Connection::sender(key(pair.sender), there, sending, start, tcp.0, iss(0));
+            let role = receiver(Sink::new(stream, flow.read_rate), shared.as_ref());
+            let receiver = Connection::receiver(key(pair.receiver), back, role, tcp.1, iss(1));
+            network.connect(stream, sender, receiver);
+        }
     }
 }
 
-/// The initial sequence number of an end of one of a flow's connections.
-pub(crate) fn iss(seed: u64, flow: &str, end: u32) -> SeqNum {
-    SeqNum(Stream::new(seed, &format!("flow {flow} iss {end}")).bits() as u32)
+/// What an application that receives does with its connection: one of several at once, or the only one.
+fn receiver(sink: Sink, shared: Option<&Rc<Cell<DeliveryMeter>>>) -> Role {
+    match shared {
+        Some(all) => Role::SharedReceiver(Box::new(SharedSink::new(sink, Rc::clone(all)))),
+        None => Role::Receiver(sink),
+    }
 }
 
-/// Where the sender of a flow is and where its peer, and the same of its receiver.
+/// The initial sequence number of an end of a connection that carries stream number `index` of a flow.
+pub(crate) fn iss(seed: u64, flow: &str, index: u32, end: u32) -> SeqNum {
+    let of = if index == 0 { String::new() } else { format!(" stream {index}") };
+    SeqNum(Stream::new(seed, &format!("flow {flow}{of} iss {end}")).bits() as u32)
+}
+
+/// Where the sender of a stream of a flow is and where its peer, and the same of its receiver.
 fn ways(
     network: &Network,
     scenario: &Scenario,
     layout: &Layout<'_>,
     ends: &Ends,
     id: FlowId,
+    stream: StreamId,
 ) -> [(Local, Remote); 2] {
     let flow = &scenario.flows[id];
     let nodes = [flow.from, flow.to];
     let outs = [&layout.paths.forward[id], &layout.paths.backward[id]].map(|path| path[0]);
     let socket = |end: usize| SocketAddress {
         address: network.addresses.first(nodes[end]),
-        port: ends.ports[id][end],
+        port: ends.ports[stream as usize][end],
     };
     [0, 1].map(|end| {
         let local = Local { node: nodes[end] as u32, out: outs[end], socket: socket(end) };
@@ -125,14 +147,14 @@ fn ways(
 }
 
 impl Network {
-    /// Adds both ends of a connection of a flow.
-    pub(crate) fn connect(&mut self, flow: FlowId, sender: Connection, receiver: Connection) {
+    /// Adds both ends of a connection that carries a stream.
+    pub(crate) fn connect(&mut self, stream: StreamId, sender: Connection, receiver: Connection) {
         let pair = self.hosts.connections.next();
         for (id, connection) in [(pair.sender, &sender), (pair.receiver, &receiver)] {
             let sockets = (connection.local.socket, connection.remote.socket);
             self.hosts.bind(connection.local.node as NodeId, sockets, id);
             self.queue.arm_connection(id, connection.key, connection.deadline());
         }
-        self.hosts.connections.open(flow, sender, receiver);
+        self.hosts.connections.open(stream, sender, receiver);
     }
 }

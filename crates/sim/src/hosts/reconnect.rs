@@ -42,11 +42,13 @@ impl Network {
             return;
         };
         let Some((sending, position)) = self.hosts.connections[id].leave_sending(now) else { return };
-        let Some(sink) = self.hosts.connections[peer].leave_receiving(now, position) else { return };
-        let flow = sending.stream() as usize;
+        let role = self.hosts.connections[peer].leave_receiving(now, position);
+        let stream = sending.stream();
+        let flow = self.hosts.connections.flow(stream);
         let Some(again) = self.hosts.again.get(&flow) else { return };
-        let count = self.hosts.connections.of_flow(flow).len() as u32;
-        let [first, second] = [0, 1].map(|end| iss(again.seed, &again.name, 2 * count + end));
+        let index = stream - self.hosts.connections.streams(flow).start;
+        let count = self.hosts.connections.of_stream(stream).len() as u32;
+        let [first, second] = [0, 1].map(|end| iss(again.seed, &again.name, index, 2 * count + end));
         let socket = SocketAddress { port, ..local.socket };
         let (sender_tcp, receiver_tcp) = (again.sender.clone(), again.receiver.clone());
         let opens = now + again.after;
@@ -56,7 +58,7 @@ impl Network {
         let place = (Local { socket, ..local }, remote);
         let sender = Connection::sender(key, place, sending, opens, sender_tcp, first);
         let place = (there, Remote { goal: home, socket });
-        let receiver = Connection::receiver(peer_key, place, sink, receiver_tcp, second);
-        self.connect(flow, sender, receiver);
+        let receiver = Connection::receiver(peer_key, place, role, receiver_tcp, second);
+        self.connect(stream, sender, receiver);
     }
 }

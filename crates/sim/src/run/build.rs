@@ -2,10 +2,10 @@
 
 use handfast_core::Instant;
 use handfast_net::Outbox;
-use handfast_plan::Paths;
 use handfast_plan::address::Addresses;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{ChannelId, Topology};
+use handfast_plan::{Paths, Streams};
 use handfast_scenario::{NodeId, Scenario, Scheme};
 
 use crate::agents::attach;
@@ -32,6 +32,7 @@ pub(crate) struct Layout<'a> {
     pub(crate) paths: &'a Paths,
     pub(crate) timeline: &'a Timeline,
     pub(crate) starts: &'a [Instant],
+    pub(crate) streams: &'a Streams,
 }
 
 /// The network at time 0.
@@ -57,7 +58,7 @@ pub(crate) fn network(
         control: None,
         notifiers: None,
         chains: Chains::default(),
-        hosts: Hosts::new(scenario.nodes.len(), scenario.flows.len()),
+        hosts: Hosts::new(scenario.nodes.len(), layout.streams.clone()),
         books: Books::new(connections),
         inspection: Inspection::new(taps, options.verify_wire, Routers::new(scheme, options.seed)),
         outbox: Outbox::default(),

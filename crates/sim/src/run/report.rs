@@ -4,6 +4,7 @@ use handfast_core::Instant;
 use handfast_host::meter::srtt;
 use handfast_host::session::{Ending, Sending};
 use handfast_host::transport::{Figure, Figures};
+use handfast_plan::StreamId;
 use handfast_results::handover::Tracker;
 use handfast_results::metrics::{self, Scope, Values};
 use handfast_results::report::{FlowFacts, Inputs, RunFacts, full_segments, report as compute, secs};
@@ -30,42 +31,66 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
 }
 
 fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
-    let end = Instant::ZERO + inputs.scenario.duration;
     let connections = &network.hosts.connections;
-    let Some((sender, receiver)) = connections.ends(id) else { return facts_without_tcp(network, id) };
-    let ending = sender.ending();
-    let counters: Vec<_> = counters(connections, id).collect();
-    let count = |get: fn(&Counters) -> u64| Some(counters.iter().map(get).sum::<u64>());
-    let over = ending.map_or(end, Ending::at);
-    let packets = |bytes: f64| full_segments(inputs.scheme, bytes);
-    let window = sender.sending().and_then(Sending::window);
-    let opened = connections.of_flow(id).iter().any(|pair| connections[pair.sender].endpoint().is_some());
-    let lost = connections.of_flow(id).iter().map(|pair| network.books.lost(pair.sender)).sum::<u64>();
+    let streams: Vec<_> =
+        connections.streams(id).filter_map(|stream| of_stream(inputs, network, stream)).collect();
+    if streams.is_empty() {
+        return facts_without_tcp(network, id);
+    }
+    let opened = streams.iter().any(|stream| stream.opened > 0);
+    let endings: Vec<_> = streams.iter().map(|stream| stream.ending).collect();
+    let ending = Ending::of_all(&endings);
+    let metrics: Vec<_> = streams.iter().map(|stream| stream.metrics.clone()).collect();
+    let count = streams.iter().map(|stream| stream.opened).sum();
     FlowFacts {
         opened,
         ended: ending.map(Ending::at),
         outcome: ending.map_or(if opened { "open" } else { "not-started" }, Ending::name),
         finished: matches!(ending, Some(Ending::Done(_))),
-        meter: receiver.sink().map(|sink| sink.meter).unwrap_or_default(),
-        metrics: Values::new(Scope::Flow)
-            .with(metrics::RETRANSMITTED, count(|counters| counters.retransmitted_segments))
-            .with(metrics::TIMEOUTS, count(|counters| counters.timeouts))
-            .with(metrics::SPURIOUS_TIMEOUTS, count(|counters| counters.spurious_timeouts))
-            .with(metrics::FAST_RETRANSMITS, count(|counters| counters.fast_retransmits))
-            .with(metrics::DATA_SEGMENTS, count(|counters| counters.data_segments_sent))
-            .with(metrics::LOST, Some(lost))
-            .with(metrics::CWND_MEAN, window.and_then(|window| window.mean(over)).map(packets))
-            .with(metrics::CWND_MIN, window.map(|window| packets(window.min() as f64)))
-            .with(metrics::SRTT, secs(sender.endpoint().and_then(|endpoint| srtt(endpoint, end)))),
-        figures: connections_opened(inputs, connections, id),
+        meter: network.hosts.meter(id),
+        metrics: Values::of_connections(&metrics),
+        figures: connections_opened(inputs, id, count),
     }
 }
 
+/// What is known of one of a flow's streams.
+struct OfStream {
+    /// How many connections were opened for it.
+    opened: u64,
+    ending: Option<Ending>,
+    metrics: Values,
+}
+
+/// Counts are those of all connections of a stream; the window is that of its sender over all of them.
+fn of_stream(inputs: &Inputs<'_>, network: &Network, stream: StreamId) -> Option<OfStream> {
+    let end = Instant::ZERO + inputs.scenario.duration;
+    let connections = &network.hosts.connections;
+    let (sender, _) = connections.ends(stream)?;
+    let ending = sender.ending();
+    let counters: Vec<_> = counters(connections, stream).collect();
+    let count = |get: fn(&Counters) -> u64| Some(counters.iter().map(get).sum::<u64>());
+    let over = ending.map_or(end, Ending::at);
+    let packets = |bytes: f64| full_segments(inputs.scheme, bytes);
+    let window = sender.sending().and_then(Sending::window);
+    let lost = connections.of_stream(stream).iter().map(|pair| network.books.lost(pair.sender)).sum::<u64>();
+    let metrics = Values::new(Scope::Flow)
+        .with(metrics::RETRANSMITTED, count(|counters| counters.retransmitted_segments))
+        .with(metrics::TIMEOUTS, count(|counters| counters.timeouts))
+        .with(metrics::SPURIOUS_TIMEOUTS, count(|counters| counters.spurious_timeouts))
+        .with(metrics::FAST_RETRANSMITS, count(|counters| counters.fast_retransmits))
+        .with(metrics::DATA_SEGMENTS, count(|counters| counters.data_segments_sent))
+        .with(metrics::LOST, Some(lost))
+        .with(metrics::CWND_MEAN, window.and_then(|window| window.mean(over)).map(packets))
+        .with(metrics::CWND_MIN, window.map(|window| packets(window.min() as f64)))
+        .with(metrics::SRTT, secs(sender.endpoint().and_then(|endpoint| srtt(endpoint, end))));
+    Some(OfStream { opened: counters.len() as u64, ending, metrics })
+}
+
 /// How many connections a flow has opened, if it opens more than one.
-fn connections_opened(inputs: &Inputs<'_>, connections: &Connections, id: FlowId) -> Figures {
-    let count = counters(connections, id).count() as u64;
-    let reconnects = inputs.scenario.flows[id].app.reconnects();
-    reconnects.map(|_| ("connections", Figure::Count(count))).into_iter().collect()
+fn connections_opened(inputs: &Inputs<'_>, id: FlowId, count: u64) -> Figures {
+    let flow = &inputs.scenario.flows[id];
+    let several = flow.connections > 1 || flow.app.reconnects().is_some();
+    several.then_some(("connections", Figure::Count(count))).into_iter().collect()
 }
 
 /// Those of a flow that does not use TCP.
@@ -95,8 +120,8 @@ fn facts_without_tcp(network: &Network, id: FlowId) -> FlowFacts {
     }
 }
 
-/// What the senders of a flow's connections have counted.
-fn counters(connections: &Connections, id: FlowId) -> impl Iterator<Item = Counters> + '_ {
-    let senders = connections.of_flow(id).iter().map(|pair| &connections[pair.sender]);
+/// What the senders of the connections that carried a stream have counted.
+fn counters(connections: &Connections, stream: StreamId) -> impl Iterator<Item = Counters> + '_ {
+    let senders = connections.of_stream(stream).iter().map(|pair| &connections[pair.sender]);
     senders.filter_map(|sender| sender.endpoint().map(Endpoint::counters).copied())
 }

@@ -3,8 +3,8 @@
 use handfast_assist::LinkEvent;
 use handfast_core::{Duration, Instant};
 use handfast_host::meter::{DeliveryMeter, FlowSample};
-use handfast_host::session::is_fin_acknowledged;
 use handfast_net::Link;
+use handfast_plan::Streams;
 use handfast_plan::change::Change;
 use handfast_plan::limit::segment_size;
 use handfast_plan::timeline::Timeline;
@@ -19,7 +19,6 @@ use handfast_results::series::SeriesSink;
 use handfast_scenario::{FlowId, LinkId, Scenario, Scheme};
 
 use crate::agents::plugin::Plugins;
-use crate::hosts::connection::Connection;
 use crate::net::network::Network;
 use crate::net::packets::Passing;
 use crate::run::build::{self, Layout};
@@ -60,7 +59,8 @@ pub fn run_with(
     let timeline = Timeline::new(scenario, options.seed);
     let paths = handfast_plan::paths(scenario, &topology, &timeline).map_err(RunError::Scenario)?;
     let starts = handfast_plan::starts(scenario, options.seed);
-    let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts };
+    let streams = Streams::of(scenario);
+    let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts, streams: &streams };
     let mut network = build::network(scenario, scheme, topology, &layout, options, plugins)?;
     if !options.series {
         network.find_ways(&paths, &timeline, Instant::ZERO + scenario.duration);
@@ -159,8 +159,7 @@ impl<'a> Simulation<'a> {
     fn sample(&mut self, now: Instant) -> Result<(), RunError> {
         let Some(sampler) = self.sampler.as_mut().filter(|_| self.next_sample == now) else { return Ok(()) };
         for id in 0..self.scenario.flows.len() {
-            let ends = self.network.hosts.connections.ends(id);
-            if let Some(sample) = ends.and_then(|(sender, receiver)| sample_of(now, sender, receiver)) {
+            if let Some(sample) = sample_of(&self.network, now, id) {
                 sampler.flow(now, id as u32, &sample);
             }
         }
@@ -227,8 +226,9 @@ impl<'a> Simulation<'a> {
         self.network.inspection.finish()?;
         control.report(self.duration, self.duration);
         for (id, flow) in self.scenario.flows.iter().enumerate() {
-            let sink = self.network.hosts.connections.ends(id).and_then(|(_, receiver)| receiver.sink());
-            if let Some(position) = sink.and_then(|sink| sink.wrong_at) {
+            let mut sinks =
+                self.network.hosts.connections.of_flow(id).filter_map(|(_, receiver)| receiver.sink());
+            if let Some(position) = sinks.find_map(|sink| sink.wrong_at) {
                 return Err(RunError::WrongByte { flow: flow.name.clone(), position });
             }
         }
@@ -237,25 +237,26 @@ impl<'a> Simulation<'a> {
 }
 
 impl Flows for Network {
-    fn meter(&mut self, flow: FlowId) -> &mut DeliveryMeter {
-        self.hosts.meter(flow).expect("every flow has a receiver")
+    fn meter(&self, flow: FlowId) -> DeliveryMeter {
+        self.hosts.meter(flow)
+    }
+
+    fn watch(&mut self, flow: FlowId) {
+        self.hosts.watch(flow);
     }
 
     fn is_active(&self, flow: FlowId) -> bool {
         if let Some([sender, _]) = self.hosts.transports.of_flow(flow) {
             return sender.has_begun() && sender.ended().is_none();
         }
-        // Between two connections of a flow there is something to get across.
-        if self.hosts.connections.is_between(flow) {
-            return true;
-        }
-        let sender = self.hosts.connections.ends(flow).and_then(|(sender, _)| sender.endpoint());
-        sender.is_some_and(|endpoint| !is_fin_acknowledged(endpoint.state()))
+        let connections = &self.hosts.connections;
+        connections.streams(flow).any(|stream| connections.is_active(stream))
     }
 }
 
 /// What is seen of a flow that has begun and not ended.
-fn sample_of(now: Instant, sender: &Connection, receiver: &Connection) -> Option<FlowSample> {
-    let endpoint = sender.endpoint().filter(|_| sender.ending().is_none())?;
-    Some(sender.sending()?.sample(endpoint, now, receiver.sink()?.meter.bytes))
+fn sample_of(network: &Network, now: Instant, flow: FlowId) -> Option<FlowSample> {
+    let streams = network.hosts.connections.of_flow(flow);
+    let seen: Vec<_> = streams.filter_map(|(sender, _)| sender.sample(now)).collect();
+    FlowSample::together(&seen, network.hosts.meter(flow).bytes)
 }

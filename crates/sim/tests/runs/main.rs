@@ -9,6 +9,7 @@ mod determinism;
 mod eln;
 mod impairments;
 mod news;
+mod parallel;
 mod plugin;
 mod queues;
 mod quick_start;

@@ -5,7 +5,7 @@ use handfast_scenario::Scenario;
 use handfast_sim::{FlowResult, Options};
 
 /// A download with an outage that lasts longer than the sender waits for an acknowledgement.
-const LONG_OUTAGE: &str = r#"
+pub(crate) const LONG_OUTAGE: &str = r#"
 duration = "60s"
 [tcp]
 user_timeout = "5s"
@@ -33,7 +33,8 @@ fn download(more: &str) -> Scenario {
     with(LONG_OUTAGE, more)
 }
 
-fn connections(flow: &FlowResult) -> Option<u64> {
+/// How many connections a flow has opened, if its result says so.
+pub(crate) fn connections(flow: &FlowResult) -> Option<u64> {
     serde_json::to_value(flow).unwrap().get("connections")?.as_u64()
 }
 

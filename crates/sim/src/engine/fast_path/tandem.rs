@@ -101,6 +101,7 @@ mod tests {
     use crate::Options;
     use crate::agents::plugin::Plugins;
     use crate::run::build::{self, Layout};
+    use handfast_plan::Streams;
     use handfast_plan::topology::Topology;
     use handfast_scenario::Scenario;
 
@@ -150,7 +151,8 @@ mod tests {
         let timeline = Timeline::new(&scenario, options.seed);
         let paths = handfast_plan::paths(&scenario, &topology, &timeline).unwrap();
         let starts = handfast_plan::starts(&scenario, options.seed);
-        let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts };
+        let streams = Streams::of(&scenario);
+        let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts, streams: &streams };
         let scheme = scenario.scheme(scheme).unwrap();
         let mut network =
             build::network(&scenario, scheme, topology, &layout, options, &Plugins::new()).unwrap();

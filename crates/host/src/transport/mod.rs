@@ -1,7 +1,10 @@
-//! Endpoints that are not TCP: they run over UDP, at both ends of a flow.
+//! Transports besides TCP: endpoints that run over UDP, at both ends of a flow. One transport a file. A new one, such as QUIC,
+//! is a file here. (TCP is the crate `handfast-tcp`.)
 //!
 //! Such an endpoint is a machine like a TCP endpoint: no clock, no socket. The driver carries what it sends in UDP datagrams. An
 //! application says which transport it uses ([`crate::App::transport`]); nothing else knows how many there are.
+
+pub(crate) mod datagrams;
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! An application that sends a datagram every so often and never repeats one: a call, a game, a sensor.
+//! A datagram every so often, and none of them repeated: a call, a game, a sensor.
 //!
 //! Each datagram begins with its number and the time at which it was sent, so that the receiver knows what was lost, what came
 //! late, and how long each was on its way.
@@ -6,16 +6,16 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use handfast_core::{Bytes as Size, Duration, Instant};
 
-use super::Description;
+use super::{Figure, Figures, Transport};
+use crate::app::Description;
 use crate::meter::DeliveryMeter;
-use crate::transport::{Figure, Figures, Transport};
 
 /// Number and time of sending.
 const HEADER_LEN: usize = 8 + 8;
 /// The largest payload of a UDP datagram that Ethernet carries in one piece (RFC 768, RFC 791).
 const MOST: u64 = 1500 - 20 - 8;
 
-pub(super) fn description(size: Size, interval: Duration) -> Description {
+pub(crate) fn description(size: Size, interval: Duration) -> Description {
     let problem = if interval == Duration::ZERO {
         Some("sends datagrams without pause: its interval is zero".to_owned())
     } else if !(HEADER_LEN as u64..=MOST).contains(&size.get()) {
@@ -25,7 +25,7 @@ pub(super) fn description(size: Size, interval: Duration) -> Description {
     };
     Description {
         writes: Some((size, interval)),
-        transport: Some(Box::new(move |start, stop| transport(size, interval, start, stop))),
+        transport: Some(Box::new(move |start, stop| ends(size, interval, start, stop))),
         only_simulated: Some("sends datagrams"),
         problem,
         ..Description::default()
@@ -33,12 +33,7 @@ pub(super) fn description(size: Size, interval: Duration) -> Description {
 }
 
 /// Both ends: who sends, who receives.
-fn transport(
-    size: Size,
-    interval: Duration,
-    start: Instant,
-    stop: Option<Instant>,
-) -> [Box<dyn Transport>; 2] {
+fn ends(size: Size, interval: Duration, start: Instant, stop: Option<Instant>) -> [Box<dyn Transport>; 2] {
     let sender = Sender { size: size.get() as usize, interval, next: start, stop, sent: 0 };
     [Box::new(sender), Box::<Receiver>::default()]
 }
@@ -209,13 +204,13 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    fn ends(stop: Option<Instant>) -> [Box<dyn Transport>; 2] {
-        transport(Size(160), Duration::from_millis(20), at(5), stop)
+    fn pair(stop: Option<Instant>) -> [Box<dyn Transport>; 2] {
+        ends(Size(160), Duration::from_millis(20), at(5), stop)
     }
 
     #[test]
     fn a_datagram_leaves_at_its_time_until_the_stop() {
-        let [mut sender, _] = ends(Some(at(45)));
+        let [mut sender, _] = pair(Some(at(45)));
         assert_eq!((sender.deadline(), sender.poll_transmit(at(4))), (Some(at(5)), None));
         assert!(!sender.has_begun() && sender.ended().is_none());
         assert_eq!(sender.poll_transmit(at(5)).unwrap().len(), 160);
@@ -228,7 +223,7 @@ mod tests {
 
     #[test]
     fn losses_reordering_duplicates_and_delays_are_told_apart() {
-        let [mut sender, mut receiver] = ends(None);
+        let [mut sender, mut receiver] = pair(None);
         let sent: Vec<_> = (0..6).map(|n| sender.poll_transmit(at(5 + 20 * n)).unwrap()).collect();
         // Sent at 5, 25, 45, 65, 85 and 105 ms. The second is lost, the third comes after the fourth, and twice.
         for (number, ms) in [(0, 15), (3, 85), (2, 86), (2, 87), (4, 95), (5, 115)] {
@@ -251,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_has_not_come_has_no_delay() {
-        let [_, mut receiver] = ends(None);
+        let [_, mut receiver] = pair(None);
         receiver.on_datagram(at(1), &Bytes::from_static(b"no header"));
         let figures = receiver.figures();
         assert_eq!(
