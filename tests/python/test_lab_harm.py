@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import pytest
 
-from conftest import commanded, real
+from conftest import commanded, edited, real
 from handfast.lab import controller
 from harm_scene import (
     BRIDGE,
@@ -422,10 +422,10 @@ def test_14_a_hangup_reads_the_configuration_and_loses_no_hold(scene: Scene) -> 
     scene.diverts()
     scene.send(1, *(tcp(STATION, 100 * n) for n in range(N)))
     text = daemon.config.read_text()
-    daemon.config.write_text(text.replace("54Mbit/s", "54Mbps"))
+    daemon.config.write_text(edited(text, "54Mbit/s", "54Mbps"))
     daemon.process.send_signal(signal.SIGHUP)
     daemon.wait("configuration refused: the old one stays")
-    daemon.config.write_text(text.replace("54Mbit/s", "24Mbit/s"))
+    daemon.config.write_text(edited(text, "54Mbit/s", "24Mbit/s"))
     daemon.process.send_signal(signal.SIGHUP)
     daemon.wait("configuration applied")
     assert [line["change"] for line in daemon.said("configuration")] == [
@@ -436,7 +436,7 @@ def test_14_a_hangup_reads_the_configuration_and_loses_no_hold(scene: Scene) -> 
     daemon.associated("ap2", 2)
     daemon.wait("released")
     assert len(scene.came(3)) == N
-    daemon.config.write_text(text.replace('mode = "act"', 'mode = "observe"'))
+    daemon.config.write_text(edited(text, 'mode = "act"', 'mode = "observe"'))
     daemon.associated("ap2", 2)
     daemon.disassociated("ap2", 2)
     scene.diverts()
@@ -541,7 +541,8 @@ def test_check_says_what_a_hangup_would_change(scene: Scene) -> None:
     daemon = acting(scene)
     check = ("controller", "--config", str(daemon.config), "--check")
     assert "a controller runs with this configuration" in _handfastd(*check)
-    daemon.config.write_text(daemon.config.read_text().replace('mode = "act"', 'hold_expiry = "5s"\nmode = "act"'))
+    text = daemon.config.read_text()
+    daemon.config.write_text(edited(text, 'mode = "act"', 'hold_expiry = "5s"\nmode = "act"'))
     said = _handfastd(*check).splitlines()
     (gone,) = [line for line in said if line.startswith("- ")]
     (come,) = [line for line in said if line.startswith("+ ")]

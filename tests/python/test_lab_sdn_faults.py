@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from pyroute2 import netns
 
-from conftest import commanded, real
+from conftest import commanded, edited, real
 from handfast.lab import controller, names
 from sdn_scene import Scene, run
 
@@ -33,7 +33,7 @@ STALL_S = 0.15
 
 def test_a_daemon_that_was_killed_and_is_started_again_holds_what_comes_from_then_on() -> None:
     leftover = "cookie=0x6866040000000000,priority=40002,hard_timeout=60,dl_dst=02:00:00:00:00:99,actions=drop"
-    foreign = leftover.replace("0x6866", "0x1234").replace("40002", "50000")
+    foreign = edited(edited(leftover, "0x6866", "0x1234"), "40002", "50000")
     found: list[str] = []
     late: list[str] = []
 

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import handfast as hf
-from conftest import ROOT
+from conftest import ROOT, edited
 from handfast import _handfast
 
 TESTS = ROOT / "crates" / "scenario" / "tests"
@@ -40,8 +40,7 @@ def test_scenarios_satisfy_it(validator: Draft202012Validator, path: Path) -> No
 
 def test_the_old_name_of_a_key_is_right(validator: Draft202012Validator) -> None:
     base = (TESTS / "errors" / "base.toml").read_text(encoding="utf-8")
-    text = base.replace('sender = "sack"', 'sender = {profile = "sack", growth = "cubic"}', 1)
-    assert text != base
+    text = edited(base, 'sender = "sack"', 'sender = {profile = "sack", growth = "cubic"}')
     assert complaints(validator, text) == []
     hf.parse(text, "base.toml")
 

@@ -7,6 +7,8 @@ mod integer;
 mod named;
 mod quantity;
 mod source;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod toml;
 
 pub use deferred::{Deferred, Table};
@@ -17,4 +19,4 @@ pub use quantity::{
     read_quantity,
 };
 pub use source::{Override, Source};
-pub use toml::{path_at, problem};
+pub use toml::{duplicate_key, missing_key, path_at, problem, unknown_key};

@@ -92,7 +92,7 @@ impl JsonSchema for Name {
 }
 
 /// A table whose keys are names that users choose, in file order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Named<T>(pub Vec<(Located<Name>, T)>);
 
 impl<T> Default for Named<T> {

@@ -19,11 +19,10 @@ fn in_our_words(span: Span, message: &str, notes: &[(&str, &str)]) -> Problem {
         return unknown_word(span, &format!("`{word}` is not known here"), word, &names, notes);
     }
     if let Some(key) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
-        return Problem::at(span, format!("the key `{key}` is missing")).expected(format!("needs `{key}`"));
+        return missing_key(span, key);
     }
     if let Some(key) = message.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`')) {
-        return Problem::at(span, format!("the key `{key}` is there twice"))
-            .help("an older name of a key counts as that key: keep one of them");
+        return duplicate_key(span, key);
     }
     let wrong_type = message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "));
     if let Some((found, wanted)) = wrong_type {
@@ -39,6 +38,22 @@ fn in_our_words(span: Span, message: &str, notes: &[(&str, &str)]) -> Problem {
         Some(why) => problem.help(why),
         None => problem,
     }
+}
+
+/// A table lacks a key.
+pub fn missing_key(span: Span, key: &str) -> Problem {
+    Problem::at(span, format!("the key `{key}` is missing")).expected(format!("needs `{key}`"))
+}
+
+/// A table has a key twice, once by an older name.
+pub fn duplicate_key(span: Span, key: &str) -> Problem {
+    Problem::at(span, format!("the key `{key}` is there twice"))
+        .help("an older name of a key counts as that key: keep one of them")
+}
+
+/// A table has a key that is none of `names`.
+pub fn unknown_key(span: Span, key: &str, names: &[&str]) -> Problem {
+    unknown_word(span, &format!("unknown key `{key}`"), key, names, &[])
 }
 
 /// What TOML calls a type, where serde has its own or Rust's name for it.

@@ -30,23 +30,15 @@ struct Configuration<'a> {
     mode: &'static str,
     policy: &'static str,
     hold_expiry: String,
-    release: ReleaseTable,
-    limits: Limits,
+    hold_per_connection: String,
+    hold_per_station: String,
+    hold_total: String,
+    release: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    release_rate: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    release_burst: Option<String>,
     access_points: BTreeMap<&'a str, Place>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum ReleaseTable {
-    Word(&'static str),
-    Paced { rate: String, burst: String },
-}
-
-#[derive(Serialize)]
-struct Limits {
-    per_connection: String,
-    per_station: String,
-    total: String,
 }
 
 #[derive(Serialize)]
@@ -97,38 +89,40 @@ fn configuration(scenario: &Scenario, sdn: &Sdn, fabric: &Fabric) -> Result<Stri
         let datapath_id = format!("{:016x}", datapath_of(at.switch));
         (scenario.nodes[at.ap].name.as_str(), Place { datapath_id, port: at.port })
     };
-    let bytes = |Bytes(bytes)| format!("{bytes}B");
+    let (release, release_rate, release_burst) = release(sdn.release, fabric);
     let file = Configuration {
         mode: "act",
         policy: match sdn.policy {
             SdnPolicy::Bare => "bare",
             SdnPolicy::Spurious => "spurious",
-            SdnPolicy::ZeroWindow => {
-                // `handfastd` would have to be told what each access point has delivered.
-                return Err("the policy \"zwa\" runs in the simulator only".to_owned());
-            }
+            SdnPolicy::ZeroWindow => return Err(Sdn::ZERO_WINDOW_IS_SIMULATED.to_owned()),
         },
         hold_expiry: span(sdn.hold_expiry),
-        release: release(sdn.release, fabric),
-        limits: Limits {
-            per_connection: bytes(sdn.hold_per_connection),
-            per_station: bytes(sdn.hold_per_station),
-            total: bytes(sdn.hold_total),
-        },
+        hold_per_connection: size(sdn.hold_per_connection),
+        hold_per_station: size(sdn.hold_per_station),
+        hold_total: size(sdn.hold_total),
+        release,
+        release_rate,
+        release_burst,
         access_points: fabric.access_points.iter().map(place).collect(),
     };
     toml::to_string(&file).map_err(|error| format!("the controller's configuration: {error}"))
 }
 
-fn release(release: Release, fabric: &Fabric) -> ReleaseTable {
+/// The word for the release, its rate and its burst.
+fn release(release: Release, fabric: &Fabric) -> (&'static str, Option<String>, Option<String>) {
     match release {
-        Release::Unpaced => ReleaseTable::Word("unpaced"),
-        Release::Paced { rate, burst: Bytes(burst) } => {
+        Release::Unpaced => ("unpaced", None, None),
+        Release::Paced { rate, burst } => {
             let slowest = fabric.access_points.iter().map(|at| at.rate).min().unwrap_or_default();
             let rate: BitRate = rate.unwrap_or(slowest);
-            ReleaseTable::Paced { rate: format!("{}bit/s", rate.as_bps()), burst: format!("{burst}B") }
+            ("paced", Some(format!("{}bit/s", rate.as_bps())), Some(size(burst)))
         }
     }
+}
+
+fn size(Bytes(bytes): Bytes) -> String {
+    format!("{bytes}B")
 }
 
 fn span(span: Duration) -> String {
@@ -151,7 +145,9 @@ mod tests {
         let ports: Vec<_> = controlled.ports.iter().map(|(name, number)| (name.as_str(), *number)).collect();
         assert_eq!(ports, [("link0", 1), ("link1", 2), ("link2", 3)]);
         assert_eq!((controlled.switch, controlled.datapath_id), (1, 2));
-        for line in ["policy = \"spurious\"", "rate = \"54000000bit/s\"", "[access_points.ap2]", "port = 3"] {
+        for line in
+            ["policy = \"spurious\"", "release_rate = \"54000000bit/s\"", "[access_points.ap2]", "port = 3"]
+        {
             assert!(controlled.configuration.contains(line), "{}", controlled.configuration);
         }
         let linux = scenario.scheme("linux").unwrap();
@@ -163,8 +159,8 @@ mod tests {
         let scenario = testing::roam(&[]);
         let fabric = Fabric::new(&scenario, &Topology::new(&scenario)).unwrap();
         let given = Release::Paced { rate: Some(BitRate::from_bps(7)), burst: Bytes(1500) };
-        let ReleaseTable::Paced { rate, burst } = release(given, &fabric) else { panic!() };
-        assert_eq!((rate.as_str(), burst.as_str()), ("7bit/s", "1500B"));
-        assert!(matches!(release(Release::Unpaced, &fabric), ReleaseTable::Word("unpaced")));
+        let paced = ("paced", Some("7bit/s".to_owned()), Some("1500B".to_owned()));
+        assert_eq!(release(given, &fabric), paced);
+        assert_eq!(release(Release::Unpaced, &fabric), ("unpaced", None, None));
     }
 }

@@ -1,7 +1,9 @@
-//! The controller in a scenario. What `handfastd` has in common with it, it takes from here.
+//! The controller's table: a scenario and `handfastd` both read it here.
+
+use std::ops::RangeInclusive;
 
 use handfast_core::{BitRate, Bytes, Duration};
-use handfast_document::{Checked, Located, Problem, Rate, Size, TimeSpan, integer, positive, table};
+use handfast_document::{Checked, Located, Problem, Rate, Size, TimeSpan, integer, table};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,8 +16,9 @@ const NOTIFICATION: Duration = Duration::from_millis(70);
 const CONTROL_DELAY: Duration = Duration::from_micros(500);
 /// Open vSwitch 3.1 with handfastd, measured in the lab (docs/reference/sdn.md).
 const CONTROL_RATE: BitRate = BitRate::from_bps(1_000_000_000);
-/// A scenario's burst is a full-sized packet at least.
-const LEAST_BURST: Bytes = Bytes(1_500);
+/// Flow entries count their timeouts in whole seconds, in 16 bits (OpenFlow 1.3.5 §7.3.4.1), and those that divert live a little
+/// longer than what is held.
+const HOLD_EXPIRY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(65_000);
 /// How late news is, and how long a silence lasts, as in Linux.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -97,7 +100,7 @@ table! {
         release: ReleaseWord,
         /// `paced`: the rate of the release. Default: that of the radio link to the station at the moment of release.
         release_rate: Rate,
-        /// `paced`: how much may leave at once; at least a full packet. Default: "3000B".
+        /// `paced`: how much may leave at once besides the packet whose turn it is. Default: "3000B".
         release_burst: Size,
         /// Bytes held for one connection at most. Default: "4MB".
         hold_per_connection: Size,
@@ -105,7 +108,7 @@ table! {
         hold_per_station: Size,
         /// Bytes held in all at most. Default: "256MB".
         hold_total: Size,
-        /// How long a segment is held at most. Default: "10s".
+        /// How long a station may be away before what is held for it is dropped: "1s" to "65000s". Default: "10s".
         hold_expiry: TimeSpan,
     }
 }
@@ -166,7 +169,7 @@ pub enum Release {
     Paced {
         /// Of IP packets; [`None`]: that of the radio link to the station at the moment of release.
         rate: Option<BitRate>,
-        /// IP bytes that may leave at once: a full packet or more.
+        /// IP bytes that may leave at once besides the packet whose turn it is.
         burst: Bytes,
     },
     /// At once.
@@ -188,7 +191,6 @@ impl Spec for Sdn {
             |given: &Option<Located<Size>>, default| given.as_ref().map_or(default, |size| size.value.0);
         let time =
             |given: &Option<Located<TimeSpan>>, default| given.as_ref().map_or(default, |time| time.value.0);
-        let hold_expiry = given.hold_expiry.as_ref().map(|time| positive(time, "hold_expiry")).transpose()?;
         let Limits { per_connection, per_station, total, .. } = Limits::default();
         Ok(Self {
             policy: policy.value.into(),
@@ -201,7 +203,7 @@ impl Spec for Sdn {
             hold_per_connection: size(&given.hold_per_connection, per_connection),
             hold_per_station: size(&given.hold_per_station, per_station),
             hold_total: size(&given.hold_total, total),
-            hold_expiry: hold_expiry.unwrap_or(Config::HOLD_EXPIRY),
+            hold_expiry: hold_expiry(given)?,
         })
     }
 
@@ -212,18 +214,20 @@ impl Spec for Sdn {
 }
 
 impl Sdn {
-    /// What the machine is told, of these access points and ways. Access points say the rates of their radios; where a scenario
-    /// gives a rate, that holds at each of them.
-    pub fn config(&self, mut fabric: Fabric) -> Config {
+    /// Keys by which a scenario describes the network around its controller. `handfastd` has a real one, and does not take them.
+    pub const NETWORK_KEYS: &[&str] =
+        &["notification", "news", "late_by", "tx_failures", "tx_silence", "control_delay", "control_rate"];
+    /// Why the lab and `handfastd` refuse [`Policy::ZeroWindow`]: somebody would have to tell them what each access point has
+    /// delivered.
+    pub const ZERO_WINDOW_IS_SIMULATED: &str = "the policy \"zwa\" runs in the simulator only";
+
+    /// What the machine is told. `fabric` has the rates of those access points that a rate of the release does not replace.
+    pub fn config(&self, fabric: Fabric) -> Config {
+        let slowest = || fabric.access_points.iter().filter_map(|at| at.rate).min().unwrap_or_default();
         let release = match self.release {
             Release::Unpaced => super::Release::Unpaced,
-            Release::Paced { rate: Some(rate), burst } => {
-                fabric.access_points.iter_mut().for_each(|at| at.rate = None);
-                super::Release::Paced { rate, burst }
-            }
-            Release::Paced { rate: None, burst } => {
-                let slowest = fabric.access_points.iter().filter_map(|at| at.rate).min();
-                super::Release::Paced { rate: slowest.unwrap_or_default(), burst }
+            Release::Paced { rate, burst } => {
+                super::Release::Paced { rate: rate.unwrap_or_else(slowest), burst }
             }
         };
         let mut config = Config::new(self.policy, release, fabric);
@@ -235,14 +239,23 @@ impl Sdn {
     }
 }
 
-/// The burst of a paced release: as given, if a full-sized packet fits in, or the default.
-fn burst(given: Option<&Located<Size>>) -> Checked<Bytes> {
-    let Some(given) = given else { return Ok(super::Release::BURST) };
-    if given.value.0 < LEAST_BURST {
-        let title = format!("a burst below {}B lets no full-sized packet through", LEAST_BURST.get());
-        return Err(Problem::at(given.span.clone(), title));
+impl Release {
+    /// The rate that is given for all access points.
+    pub fn rate(self) -> Option<BitRate> {
+        match self {
+            Self::Paced { rate, .. } => rate,
+            Self::Unpaced => None,
+        }
     }
-    Ok(given.value.0)
+}
+
+fn hold_expiry(given: &SdnTable) -> Checked<Duration> {
+    let Some(given) = &given.hold_expiry else { return Ok(Config::HOLD_EXPIRY) };
+    let (time, least, most) = (given.value.0, HOLD_EXPIRY.start(), HOLD_EXPIRY.end());
+    if HOLD_EXPIRY.contains(&time) {
+        return Ok(time);
+    }
+    Err(Problem::at(given.span.clone(), format!("expected a time from {least} to {most}")))
 }
 
 /// The zero-window scheme needs to know what the old access point has delivered: it hears of every end as it is.
@@ -295,6 +308,6 @@ fn release(given: &SdnTable) -> Checked<Release> {
     }
     Ok(Release::Paced {
         rate: given.release_rate.as_ref().map(|rate| rate.value.0),
-        burst: burst(given.release_burst.as_ref())?,
+        burst: given.release_burst.as_ref().map_or(super::Release::BURST, |size| size.value.0),
     })
 }

@@ -6,6 +6,8 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use handfast_document::testing::edited;
+
 use crate::BASE;
 
 fn folder(name: &str) -> PathBuf {
@@ -16,7 +18,7 @@ fn folder(name: &str) -> PathBuf {
 
 /// The base file with a socket and an address of a test's own.
 fn config(socket: &Path, listen: &str) -> String {
-    BASE.replace("/run/handfast.sock", socket.to_str().unwrap()).replace("127.0.0.1:6653", listen)
+    edited(&edited(BASE, "/run/handfast.sock", socket.to_str().unwrap()), "127.0.0.1:6653", listen)
 }
 
 fn handfastd(folder: &Path, text: &str, options: &[&str]) -> Output {

@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::process::Command;
 
 use handfast_daemon::config::Settings;
+use handfast_document::testing::edited;
 
 mod check;
-mod defaults;
+mod shared;
 
 const BASE: &str = include_str!("base.toml");
 
@@ -16,14 +17,23 @@ const CASES: &[(&str, &str, &str)] = &[
     ("an unknown key of an access point", "port = 2", "prot = 2"),
     ("an unknown mode", "mode = \"act\"", "mode = \"acting\""),
     ("a mode that is no word", "mode = \"act\"", "mode = 3"),
-    ("a table for a size", "[limits]", "[limits]\nper_connection = {}"),
+    ("a table for a size", "[limits]", "[limits]\ndatagram_bytes = {}"),
     ("an integer beyond 64 bits", "priority = 40000", "priority = 99999999999999999999"),
     ("a datapath id without quotation marks", "\"0000000000000002\"", "2"),
     ("a list for a word", "priority = 40000", "priority = 40000\nlog = [\"info\"]"),
     ("an unknown policy", "policy = \"spurious\"", "policy = \"spurios\""),
-    ("no rate of release", "release = {rate = \"54Mbit/s\", burst = \"15kB\"}\n", ""),
-    ("an unknown release", "release = {rate = \"54Mbit/s\", burst = \"15kB\"}", "release = \"fast\""),
-    ("an incomplete release", "rate = \"54Mbit/s\", burst", "burst"),
+    ("a key of scenarios only", "priority = 40000", "notification = \"2ms\""),
+    ("a policy of the simulator only", "policy = \"spurious\"", "policy = \"zwa\""),
+    ("no rate of release", "release_rate = \"54Mbit/s\"\n", ""),
+    ("an unknown release", "release_rate = \"54Mbit/s\"", "release = \"fast\""),
+    ("a release that is no word", "release_rate = \"54Mbit/s\"", "release = 3"),
+    ("an unknown key of an older release", "release_rate = \"54Mbit/s\"", "release = {rat = \"54Mbit/s\"}"),
+    (
+        "an older name beside today's",
+        "release_rate = \"54Mbit/s\"",
+        "release_rate = \"54Mbit/s\"\nrelease = {rate = \"1Mbit/s\"}",
+    ),
+    ("a size without a unit by its older name", "[limits]", "[limits]\nper_connection = 3"),
     ("a rate of zero", "54Mbit/s", "0bit/s"),
     ("an unknown unit", "54Mbit/s", "54Mbps"),
     ("a number without a unit", "hold_expiry = \"10s\"", "hold_expiry = 10"),
@@ -47,8 +57,8 @@ const CASES: &[(&str, &str, &str)] = &[
     ("an address that others reach", "127.0.0.1:6653", "0.0.0.0:6653"),
     (
         "a write buffer that a release overflows",
-        "release = {rate = \"54Mbit/s\", burst = \"15kB\"}",
-        "release = \"unpaced\"\nlimits.write_buffer = \"2MB\"\nlimits.per_station = \"4MB\"",
+        "release_rate = \"54Mbit/s\"\nrelease_burst = \"15kB\"\nhold_per_station = \"16MB\"",
+        "release = \"unpaced\"\nlimits.write_buffer = \"2MB\"\nhold_per_station = \"4MB\"",
     ),
     ("a limit of nothing", "connections = 30000", "connections = 0"),
     ("no TOML", "priority = 40000", "priority: 40000"),
@@ -62,7 +72,7 @@ fn messages() {
         assert!(BASE.contains(old), "{what}: the base file lacks {old}");
         let mut text = BASE.replacen(old, new, 1);
         if new.contains("limits.") {
-            text = text.replace("[limits]\nper_station = \"16MB\"\nconnections = 30000\n", "");
+            text = edited(&text, "[limits]\nconnections = 30000\n", "");
         }
         let error = Settings::parse(&text, "handfastd.toml").expect_err(what);
         write!(out, "# {what} (line {}, key `{}`)\n{error}\n\n", error.line, error.key).unwrap();
@@ -75,14 +85,14 @@ fn what_it_would_do() {
     let settings = Settings::parse(BASE, "handfastd.toml").unwrap();
     insta::assert_snapshot!(settings.plan());
     let insecure =
-        BASE.replace("listen = \"127.0.0.1:6653\"", "listen = \"[::]:6653\"\ninsecure_listen = true");
+        edited(BASE, "listen = \"127.0.0.1:6653\"", "listen = \"[::]:6653\"\ninsecure_listen = true");
     assert!(Settings::parse(&insecure, "x").unwrap().plan().contains("warning: other machines can reach"));
     let treated = "not_tcp = {udp = \"drop\", quic = \"hold\", icmp = \"pass\"}";
-    let dropping = BASE.replace("hold_expiry = \"10s\"", treated);
+    let dropping = edited(BASE, "hold_expiry = \"10s\"", treated);
     let plan = Settings::parse(&dropping, "x").unwrap().plan();
     assert!(plan.contains("lets pass: ICMP, other protocols; holds for at most 1s: QUIC ("), "{plan}");
     assert!(plan.contains("; drops: UDP\n"), "{plan}");
-    let observing = BASE.replace("mode = \"act\"\n", "");
+    let observing = edited(BASE, "mode = \"act\"\n", "");
     assert!(Settings::parse(&observing, "x").unwrap().plan().starts_with("observe: "));
 }
 

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use handfast_document::testing::edited;
 use nix::sys::signal::Signal;
 
 use crate::support::{ACT, Daemon, PATIENCE, STATION, Switch, exists, frame};
@@ -114,10 +115,10 @@ fn sighup_applies_the_interval_and_refuses_nonsense() {
     let mut metrics = beside(&controller);
     let file = controller.folder.join("handfastd.toml");
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text.replace("interval = \"1s\"", "interval = \"0s\"")).unwrap();
+    std::fs::write(&file, edited(&text, "interval = \"1s\"", "interval = \"0s\"")).unwrap();
     metrics.nudge(Signal::SIGHUP);
     assert!(metrics.logged("configuration refused: the old one stays")["error"].is_string());
-    std::fs::write(&file, text.replace("interval = \"1s\"", "interval = \"2s\"")).unwrap();
+    std::fs::write(&file, edited(&text, "interval = \"1s\"", "interval = \"2s\"")).unwrap();
     metrics.nudge(Signal::SIGHUP);
     let change = metrics.logged("configuration");
     assert!(change["change"].as_str().unwrap().starts_with("- asks "), "{change}");

@@ -8,6 +8,7 @@ use std::process::Command;
 use handfast_assist::sdn::Controller;
 use handfast_daemon::config::Settings;
 use handfast_daemon::recording::Recording;
+use handfast_document::testing::edited;
 use nix::sys::signal::Signal;
 
 use crate::roam::roam;
@@ -47,10 +48,10 @@ fn a_recording_told_again_has_the_same_effect() {
         assert_eq!(replay(&recording, recording.config()), Ok(sent));
         assert!(recording.inputs() > 10);
         // Control: another controller is told apart.
-        let other = recording.config().replace("mode =", "priority = 40001\nmode =");
+        let other = edited(recording.config(), "mode =", "priority = 40001\nmode =");
         let difference = replay(&recording, &other).unwrap_err();
         assert!(difference.starts_with("after line "), "{difference}");
-        let other = recording.config().replace("54Mbit/s\"}", "54Mbit/s\", burst = \"1B\"}");
+        let other = edited(recording.config(), "54Mbit/s\"}", "54Mbit/s\", burst = \"1B\"}");
         assert!(replay(&recording, &other).is_err(), "another pace");
     }
 }
@@ -63,7 +64,7 @@ fn replay_ends_with_its_verdict() {
     assert_eq!(same.status.code(), Some(0));
     assert!(String::from_utf8(same.stdout).unwrap().ends_with("26 outputs, all the same\n"));
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replacen("\"ap\":1", "\"ap\":0", 1)).unwrap();
+    fs::write(&path, edited(&text, "\"ap\":1", "\"ap\":0")).unwrap();
     let other = replay();
     assert_eq!(other.status.code(), Some(1), "another access point is another port");
     assert!(String::from_utf8(other.stdout).unwrap().starts_with("after line "));

@@ -1,5 +1,6 @@
 //! What it is for.
 
+use handfast_document::testing::edited;
 use handfast_wire::openflow::{Body, Message, PortNo};
 use serde_json::json;
 
@@ -50,7 +51,7 @@ fn questions_are_answered() {
 
 #[test]
 fn a_silent_switch_is_asked_and_given_up() {
-    let mut daemon = Daemon::start(&ACT.replace("60s", "200ms"));
+    let mut daemon = Daemon::start(&edited(ACT, "60s", "200ms"));
     let (mut switch, _) = Switch::ready(&daemon);
     let question = switch.receive();
     let Body::EchoRequest(data) = question.body else { panic!("{question:?}") };

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use handfast_assist::sdn::{COOKIE, COOKIE_MASK};
 use handfast_core::SeqNum;
+use handfast_document::testing::edited;
 use handfast_wire::openflow::{
     Action, Body, FeaturesReply, FlowMod, FlowModCommand, Hello, Match, Message, MultipartReply,
     MultipartRequest, NO_BUFFER, PacketIn, PacketInReason, PacketOut, Port, PortNo, Role, RoleMessage,
@@ -67,7 +68,7 @@ pub(crate) fn folder() -> PathBuf {
 /// A configuration file in a test's folder, where the association socket will be too.
 pub(crate) fn config_in(folder: &Path, extra: &str) -> PathBuf {
     let socket = folder.join("association");
-    let config = CONFIG.replace("SOCKET", socket.to_str().unwrap()).replace("EXTRA", extra);
+    let config = edited(&edited(CONFIG, "SOCKET", socket.to_str().unwrap()), "EXTRA", extra);
     let file = folder.join("handfastd.toml");
     fs::write(&file, config).unwrap();
     file

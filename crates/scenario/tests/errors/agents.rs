@@ -55,7 +55,7 @@ const ROAMING: &[Case] = &[
         "policy = \"bare\"",
         "policy = \"bare\", release = \"unpaced\", release_rate = \"1Mbit/s\"",
     ),
-    ("a release of nothing", "policy = \"bare\"", "policy = \"bare\", release_burst = \"1kB\""),
+    ("a time that no flow entry has", "policy = \"bare\"", "policy = \"bare\", hold_expiry = \"500ms\""),
 ];
 
 #[test]

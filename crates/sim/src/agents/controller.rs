@@ -126,10 +126,12 @@ impl Control {
 }
 
 fn config(agent: &Sdn, of: &Fabric, addresses: &Addresses) -> Config {
+    // A rate that the scenario gives holds at each access point; otherwise it is that of the radio.
+    let given = agent.release.rate().is_some();
     let attach = |at: &handfast_plan::fabric::Attached| AccessPoint {
         datapath_id: datapath_of(at.switch),
         port: PortNo(at.port),
-        rate: Some(at.rate),
+        rate: (!given).then_some(at.rate),
         vlan: None,
         uplink: None,
     };

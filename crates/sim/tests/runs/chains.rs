@@ -10,7 +10,7 @@ use handfast_scenario::{self as scenario, AgentKind, Scenario};
 use handfast_sim::series::NoSeries;
 use handfast_sim::{Control, Options, Plugins, run_with};
 
-use crate::support::{OUTAGE, with};
+use crate::support::{OUTAGE, edited, with};
 
 /// What the lookers have seen: packets by port, and events of links.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ fn helped(agents: &str) -> Scenario {
             "[schemes.help]\nsender = {{profile = \"sack\", eln = true}}\nreceiver = {{profile = \"sack\", eln = true}}\nagents = [{agents}]"
         )
     };
-    with(&OUTAGE.replace("loss = 1e-3", "loss = 1e-2"), &scheme(agents))
+    with(&edited(OUTAGE, "loss = 1e-3", "loss = 1e-2"), &scheme(agents))
 }
 
 const SNOOP: &str = "{kind = \"snoop\", at = \"role:base-station\"}";
@@ -100,7 +100,7 @@ fn agents_see_the_same_where_links_are_flown_through() {
         );
         // Without losses and events packets fly; the queue before the radio overflows.
         let (calm, _) = OUTAGE.split_once("[[events]]").unwrap();
-        let scenario = with(&calm.replace("loss = 1e-3", ""), &scheme);
+        let scenario = with(&edited(calm, "loss = 1e-3", ""), &scheme);
         let run = |verify_wire| {
             let options = Options { seed: 1, verify_wire, ..Options::default() };
             let (control, plugins) = (Control::new(), Plugins::new());

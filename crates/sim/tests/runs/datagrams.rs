@@ -1,6 +1,6 @@
 //! Flows of datagrams: what is lost, how late the rest comes.
 
-use crate::support::{bytes, result, scenario, with};
+use crate::support::{bytes, edited, result, scenario, with};
 use handfast_scenario::Scenario;
 use handfast_sim::{FlowResult, Options};
 
@@ -58,7 +58,7 @@ fn on_an_idle_path_every_datagram_takes_as_long() {
 
 #[test]
 fn a_stop_ends_it() {
-    let text = CALL.replace("name = \"call\"", "name = \"call\"\nstart = \"1s\"\nstop = \"2s\"");
+    let text = edited(CALL, "name = \"call\"", "name = \"call\"\nstart = \"1s\"\nstop = \"2s\"");
     let flow = &result(&scenario(&text), "sack", 1).flows[0];
     assert_eq!((flow.start_s, flow.end_s, flow.outcome), (Some(1.0), Some(2.0), "closed"));
     assert_eq!(figure(flow, "received_datagrams") as u64, 50);
@@ -126,9 +126,8 @@ station = "b"
 to = "s"
 gap = "1s"
 "#;
-    let text = CALL
-        .replace("b = {kind = \"station\"}", "b = {kind = \"station\", ap = \"r\"}")
-        .replace("between = [\"a\", \"r\"]", "between = [\"a\", \"w\"]");
+    let text = edited(CALL, "b = {kind = \"station\"}", "b = {kind = \"station\", ap = \"r\"}");
+    let text = edited(&text, "between = [\"a\", \"r\"]", "between = [\"a\", \"w\"]");
     let run = result(&with(&text, more), "sack", 1);
     let flow = &run.flows[0];
     assert!((45.0..55.0).contains(&figure(flow, "lost_datagrams")), "a second of them: {flow:?}");

@@ -5,7 +5,7 @@ use handfast_sim::Options;
 use handfast_sim::series::Collected;
 
 use crate::series::columns;
-use crate::support::{OUTAGE, bytes, result, scenario};
+use crate::support::{OUTAGE, bytes, edited, result, scenario, set};
 
 /// Two downloads over a link of 20 Mbit/s with this queue; 20 ms each way.
 fn downloads(queue: &str) -> String {
@@ -37,10 +37,9 @@ to = "client"
 
 /// Two downloads over the air at 54 Mbit/s with this queue.
 fn on_the_air(queue: &str) -> String {
-    downloads(queue)
-        .replace("router = {kind = \"switch\"}", "router = {kind = \"ap\"}")
-        .replace("client = {kind = \"host\"}", "client = {kind = \"station\"}")
-        .replace("rate = \"20Mbit/s\"", "rate = \"54Mbit/s\"\nair = {standard = \"802.11g\"}")
+    let text = edited(&downloads(queue), "router = {kind = \"switch\"}", "router = {kind = \"ap\"}");
+    let text = edited(&text, "client = {kind = \"host\"}", "client = {kind = \"station\"}");
+    edited(&text, "rate = \"20Mbit/s\"", "rate = \"54Mbit/s\"\nair = {standard = \"802.11g\"}")
 }
 
 const DROP_TAIL: &str = "\"1000pkt\"";
@@ -105,8 +104,11 @@ fn what_codel_drops_is_lost_and_sent_again() {
 #[test]
 fn an_outage_of_a_link_under_codel_ends() {
     let run = |queue: &str| {
-        let text = OUTAGE.replace("queue = \"50pkt\"", &format!("queue = {queue}"));
-        result(&scenario(&text), "linux", 1).flows[0].metrics.goodput_bps().unwrap() / 1e6
+        result(&set(OUTAGE, &[("links.radio.queue", queue)]), "linux", 1).flows[0]
+            .metrics
+            .goodput_bps()
+            .unwrap()
+            / 1e6
     };
     let (drop_tail, codel) = (run("\"50pkt\""), run("\"codel\""));
     // 10 of 12 s of 10 Mbit/s, with losses; drop-tail has 7.6, CoDel with fewer packets under way 5.0.

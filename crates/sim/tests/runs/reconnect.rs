@@ -1,6 +1,6 @@
 //! Applications that open a new connection after an error.
 
-use crate::support::{bytes, result, with};
+use crate::support::{bytes, edited, result, with};
 use handfast_scenario::Scenario;
 use handfast_sim::{FlowResult, Options};
 
@@ -78,7 +78,7 @@ fn bulk_goes_on_and_its_curve_never_falls() {
 
 #[test]
 fn a_flow_without_errors_has_one_connection() {
-    let text = LONG_OUTAGE.replace("20s", "1s");
+    let text = edited(LONG_OUTAGE, "20s", "1s");
     let flow = &result(&with(&text, "app = {transfer = \"1MB\"}\nreconnect = \"1s\""), "sack", 1).flows[0];
     assert_eq!((flow.outcome, connections(flow)), ("closed", Some(1)));
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+/// For what no override can say: a key that goes, a table that becomes another.
+pub(crate) use handfast_document::testing::edited;
 use handfast_scenario::Scenario;
 use handfast_sim::series::{Collected, NoSeries};
 use handfast_sim::{Control, Options, RunResult, run};
@@ -48,13 +50,6 @@ pub(crate) fn set(text: &str, changes: &[(&str, &str)]) -> Scenario {
     let overrides: Vec<_> =
         changes.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
     Scenario::parse(text, "test.toml", &overrides).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// `text` with `new` for each `old`, where no override can say it: a key that goes, a table that becomes another.
-#[track_caller]
-pub(crate) fn edited(text: &str, old: &str, new: &str) -> String {
-    assert!(text.contains(old), "the text lacks {old}");
-    text.replace(old, new)
 }
 
 /// [`OUTAGE`] or another text with lines added at its end.

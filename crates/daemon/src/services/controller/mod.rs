@@ -51,7 +51,7 @@ const HELP: &str = "\
 The first start changes nothing: without `mode = \"act\"` in FILE it logs what it would do. A small FILE:
 
     association_socket = \"/run/handfast.sock\"
-    release = {rate = \"54Mbit/s\"}
+    release_rate = \"54Mbit/s\"
 
     [access_points.ap1]
     datapath_id = \"0000000000000001\"

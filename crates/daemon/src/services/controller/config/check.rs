@@ -5,15 +5,14 @@ use std::net::SocketAddr;
 
 use handfast_assist::sdn::{
     AccessPoint, Claim, Config, DatagramLimits, Fabric, Limits, Mode, NotTcp, Policy, Release, Steering,
-    Treatment,
+    Treatment, spec,
 };
 use handfast_core::{Bytes, Duration};
-use handfast_document::{Checked, Located, Problem, TimeSpan};
+use handfast_document::{Checked, Located, Name, Problem, TimeSpan, missing_key};
 use handfast_wire::openflow::{EthAddr, PortNo};
 
-use super::file::{
-    File, LimitsTable, LogWord, ModeWord, NotTcpTable, PolicyWord, ReleaseTable, TreatmentWord,
-};
+use super::file::{AccessPointTable, File, LogWord, ModeWord, NotTcpTable, TreatmentWord};
+use super::shared::Shared;
 use super::{Level, Settings};
 
 /// The registered port of OpenFlow (IANA), on this machine only.
@@ -26,44 +25,40 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(65_000);
 /// `sun_path` has 108 bytes, the last of which is zero (unix(7)).
 const LONGEST_PATH: usize = 107;
 
-pub(super) fn settings(file: &File) -> Checked<Settings> {
+pub(super) fn settings(file: &File, shared: &Shared) -> Checked<Settings> {
     let listen = listen(file)?;
+    let Some(socket) = &file.association_socket else { return Err(missing_key(0..0, "association_socket")) };
     let fabric = fabric(file)?;
-    let release = release(file)?;
-    let policy = match file.policy {
-        PolicyWord::Spurious => Policy::Spurious,
-        PolicyWord::Bare => Policy::Bare,
-    };
-    let defaults = Config::new(policy, release, fabric);
-    let limits = limits(&file.limits);
+    every_rate(&fabric, shared)?;
+    let defaults = shared.sdn.config(fabric);
     let least = Duration::from_millis(1);
     let second = Duration::from_secs(1);
     let controller = Config {
-        mode: match file.mode {
+        mode: match word(file.mode.as_ref()) {
             ModeWord::Observe => Mode::Observe,
             ModeWord::Act => Mode::Act,
         },
         steering: Steering::Overlay,
-        not_tcp: not_tcp(&file.not_tcp),
+        not_tcp: not_tcp(file.not_tcp.as_ref()),
         // When it began is said when it begins.
-        claim: Some(Claim { began: 0, shares: file.beside_master }),
+        claim: Some(Claim { began: 0, shares: word(file.beside_master.as_ref()) }),
         never_hold: never_hold(file)?,
-        limits,
+        limits: limits(file, defaults.limits),
         datagrams: datagrams(file)?,
-        hold_expiry: time(file.hold_expiry.as_ref(), defaults.hold_expiry, second)?,
-        priority: file.priority.map_or(defaults.priority, |priority| priority.0),
+        priority: file.priority.as_ref().map_or(defaults.priority, |priority| priority.0),
         settle: time(file.settle.as_ref(), defaults.settle, least)?,
         echo_interval: time(file.echo_interval.as_ref(), defaults.echo_interval, least * 100)?,
         ..defaults
     };
+    let switches = file.limits.as_ref().and_then(|limits| limits.switches);
     Ok(Settings {
         listen,
-        association_socket: socket_path(&file.association_socket)?.into(),
+        association_socket: socket_path(socket)?.into(),
         write_buffer: write_buffer(file, &controller)?,
         controller,
-        access_points: file.access_points.0.iter().map(|(name, _)| name.value.0.clone()).collect(),
-        switches: file.limits.switches.map_or(SWITCHES, |count| count.0),
-        log: match file.log {
+        access_points: access_points(file).map(|(name, _)| name.value.0.clone()).collect(),
+        switches: switches.map_or(SWITCHES, |count| count.0),
+        log: match word(file.log.as_ref()) {
             LogWord::Error => Level::Error,
             LogWord::Warn => Level::Warn,
             LogWord::Info => Level::Info,
@@ -73,6 +68,11 @@ pub(super) fn settings(file: &File) -> Checked<Settings> {
     })
 }
 
+/// A value, or the default of its type.
+fn word<T: Copy + Default>(given: Option<&Located<T>>) -> T {
+    given.map_or_else(T::default, |given| given.value)
+}
+
 fn listen(file: &File) -> Checked<SocketAddr> {
     let default = Located { span: 0..0, value: LISTEN.to_owned() };
     let text = file.listen.as_ref().unwrap_or(&default);
@@ -80,7 +80,7 @@ fn listen(file: &File) -> Checked<SocketAddr> {
         Problem::at(text.span.clone(), format!("`{}` is not an address with a port", text.escape_debug()))
             .expected(format!("expected one such as \"{LISTEN}\" or \"[::1]:6653\""))
     })?;
-    if address.ip().is_loopback() || file.insecure_listen {
+    if address.ip().is_loopback() || word(file.insecure_listen.as_ref()) {
         return Ok(address);
     }
     let title = format!("{} can be reached from other machines", address.ip());
@@ -97,36 +97,34 @@ fn socket_path(path: &Located<String>) -> Checked<&str> {
     Ok(path)
 }
 
-fn release(file: &File) -> Checked<Release> {
-    match (file.release, file.policy) {
-        (Some(ReleaseTable::Paced(paced)), _) => {
-            let burst = paced.burst.map_or(Release::BURST, |burst| burst.0);
-            Ok(Release::Paced { rate: paced.rate.0, burst })
-        }
-        // `bare` holds nothing.
-        (Some(ReleaseTable::Unpaced), _) | (None, PolicyWord::Bare) => Ok(Release::Unpaced),
-        (None, PolicyWord::Spurious) => Err(Problem::at(0..0, "the key `release` is missing")
-            .expected("needs `release`")
-            .help("say what the radio carries: `release = {rate = \"54Mbit/s\"}`; `release = \"unpaced\"` overflows its queue")),
+/// A paced release has a rate for each access point: the daemon has no radio to ask.
+fn every_rate(fabric: &Fabric, shared: &Shared) -> Checked<()> {
+    let spec::Release::Paced { rate: None, .. } = shared.sdn.release else { return Ok(()) };
+    // `bare` holds nothing.
+    if shared.sdn.policy == Policy::Bare || fabric.access_points.iter().all(|at| at.rate.is_some()) {
+        return Ok(());
     }
+    Err(missing_key(0..0, "release_rate")
+        .help("say what the radio carries: `release_rate = \"54Mbit/s\"`; `release = \"unpaced\"` overflows its queue"))
 }
 
-fn limits(table: &LimitsTable) -> Limits {
-    let defaults = Limits::default();
+/// The bounds of what scenarios do not bound, beside those that they do.
+fn limits(file: &File, shared: Limits) -> Limits {
+    let Some(table) = &file.limits else { return shared };
     Limits {
-        per_connection: table.per_connection.map_or(defaults.per_connection, |size| size.0),
-        per_station: table.per_station.map_or(defaults.per_station, |size| size.0),
-        total: table.total.map_or(defaults.total, |size| size.0),
-        connections: table.connections.map_or(defaults.connections, |count| count.0),
-        stations: table.stations.map_or(defaults.stations, |count| count.0),
-        away: table.away.map_or(defaults.away, |count| count.0),
+        connections: table.connections.map_or(shared.connections, |count| count.0),
+        stations: table.stations.map_or(shared.stations, |count| count.0),
+        away: table.away.map_or(shared.away, |count| count.0),
+        ..shared
     }
 }
 
 fn datagrams(file: &File) -> Checked<DatagramLimits> {
-    let (table, defaults) = (&file.limits, DatagramLimits::default());
+    let defaults = DatagramLimits::default();
+    let age = time(file.datagram_age.as_ref(), defaults.age, Duration::ZERO)?;
+    let Some(table) = &file.limits else { return Ok(DatagramLimits { age, ..defaults }) };
     Ok(DatagramLimits {
-        age: time(file.datagram_age.as_ref(), defaults.age, Duration::ZERO)?,
+        age,
         count: table.datagrams.map_or(defaults.count, |count| count.0),
         per_station: table.datagram_bytes.map_or(defaults.per_station, |size| size.0),
         total: table.datagram_total.map_or(defaults.total, |size| size.0),
@@ -136,14 +134,16 @@ fn datagrams(file: &File) -> Checked<DatagramLimits> {
 /// Without pace all that is held for a station goes to its switch at once: a buffer that does not take it would make the
 /// daemon close the connection just when it is needed.
 fn write_buffer(file: &File, controller: &Config) -> Checked<Bytes> {
-    let size = file.limits.write_buffer.as_ref().map_or(WRITE_BUFFER, |size| size.0);
+    let given = file.limits.as_ref().and_then(|limits| limits.write_buffer.as_ref());
+    let size = given.map_or(WRITE_BUFFER, |size| size.0);
     let unpaced = controller.policy == Policy::Spurious && controller.release == Release::Unpaced;
     let held = Bytes(controller.limits.per_station.0 + controller.datagrams.per_station.0);
     let least = if unpaced { held } else { Bytes(1_000_000) };
     if size < least {
-        let span = file.limits.write_buffer.as_ref().map_or(0..0, |size| size.span.clone());
-        return Err(Problem::at(span, format!("expected a write buffer of at least {least}"))
-            .help("an unpaced release sends all that `per_station` and `datagram_bytes` allow at once"));
+        let span = given.map_or(0..0, |size| size.span.clone());
+        return Err(Problem::at(span, format!("expected a write buffer of at least {least}")).help(
+            "an unpaced release sends all that `hold_per_station` and `datagram_bytes` allow at once",
+        ));
     }
     Ok(size)
 }
@@ -158,22 +158,28 @@ fn time(given: Option<&Located<TimeSpan>>, default: Duration, least: Duration) -
 }
 
 fn fabric(file: &File) -> Checked<Fabric> {
-    if file.access_points.0.is_empty() {
+    if access_points(file).next().is_none() {
         return Err(Problem::at(0..0, "there is no access point")
             .help("say where each one hangs: `[access_points.NAME]` with `datapath_id` and `port`"));
     }
-    let at = |table: &super::file::AccessPointTable| AccessPoint {
+    let at = |table: &AccessPointTable| AccessPoint {
         datapath_id: table.datapath_id.0,
         port: PortNo(table.port.0),
         rate: table.rate.map(|rate| rate.0),
         vlan: table.vlan.map(|vlan| vlan.0),
         uplink: table.uplink.map(|port| PortNo(port.0)),
     };
-    let access_points = file.access_points.0.iter().map(|(_, table)| at(table)).collect();
+    let access_points = access_points(file).map(|(_, table)| at(table)).collect();
     Ok(Fabric { access_points, ..Fabric::default() })
 }
 
-fn not_tcp(table: &NotTcpTable) -> NotTcp {
+/// Names and tables of the access points.
+fn access_points(file: &File) -> impl Iterator<Item = &(Located<Name>, AccessPointTable)> {
+    file.access_points.iter().flat_map(|table| &table.value.0)
+}
+
+fn not_tcp(table: Option<&Located<NotTcpTable>>) -> NotTcp {
+    let Some(table) = table else { return NotTcp::PASS };
     let treatment = |word: TreatmentWord| match word {
         TreatmentWord::Pass => Treatment::Pass,
         TreatmentWord::Hold => Treatment::Hold,
@@ -193,5 +199,5 @@ fn never_hold(file: &File) -> Checked<BTreeSet<EthAddr>> {
             Problem::at(text.span.clone(), why).expected("expected an address such as \"02:00:0a:00:00:01\"")
         })
     };
-    file.never_hold.iter().map(address).collect()
+    file.never_hold.iter().flat_map(|all| &all.value).map(address).collect()
 }

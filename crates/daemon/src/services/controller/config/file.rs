@@ -3,73 +3,57 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use handfast_document::{Located, Named, Rate, Size, TimeSpan, integer};
+use handfast_document::{Located, Named, Rate, Size, TimeSpan, integer, table};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, Visitor};
 
-/// The configuration of `handfastd controller`.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(title = "handfastd controller")]
-pub(super) struct File {
-    /// Where switches connect. Default: "127.0.0.1:6653".
-    pub(super) listen: Option<Located<String>>,
-    /// Says that the operator knows that the channel is neither authenticated nor encrypted.
-    #[serde(default)]
-    pub(super) insecure_listen: bool,
-    /// The Unix socket at which access points report stations.
-    pub(super) association_socket: Located<String>,
-    /// "observe" (default): log what would be done, touch nothing. "act": do it.
-    #[serde(default)]
-    pub(super) mode: ModeWord,
-    /// "spurious" (default): hold what comes for a station that is away. "bare": follow the station only.
-    #[serde(default)]
-    pub(super) policy: PolicyWord,
-    /// How held segments leave: {rate = "54Mbit/s", burst = "3kB"}, or "unpaced".
-    pub(super) release: Option<ReleaseTable>,
-    /// Bounds of what is kept.
-    #[serde(default)]
-    pub(super) limits: LimitsTable,
-    /// How long a station may be away before what is held for it is dropped. Default: "10s".
-    pub(super) hold_expiry: Option<Located<TimeSpan>>,
-    /// What becomes of what is not TCP, for a station that is away. Default: it passes.
-    #[serde(default)]
-    pub(super) not_tcp: NotTcpTable,
-    /// Stations that are never held for: gateways, servers.
-    #[serde(default)]
-    pub(super) never_hold: Vec<Located<String>>,
-    /// Goes on beside a controller that has made itself the master of a switch. Default: false.
-    #[serde(default)]
-    pub(super) beside_master: bool,
-    /// How long a datagram may be held; "0s": none is. Default: "1s".
-    pub(super) datagram_age: Option<Located<TimeSpan>>,
-    /// The lowest priority of its rules; they take this one and the next two. Default: 40000.
-    pub(super) priority: Option<Priority>,
-    /// How long the last step of a release may wait for a quiet moment. Default: "200ms".
-    pub(super) settle: Option<Located<TimeSpan>>,
-    /// Silence of a switch after which it is asked whether it is there. Default: "5s".
-    pub(super) echo_interval: Option<Located<TimeSpan>>,
-    /// Least important messages that are logged. Default: "info".
-    #[serde(default)]
-    pub(super) log: LogWord,
-    /// How often counters are logged. Default: "60s".
-    pub(super) summary_interval: Option<Located<TimeSpan>>,
-    /// Where access points hang, by name.
-    #[serde(default)]
-    pub(super) access_points: Named<AccessPointTable>,
+table! {
+    /// What `handfastd controller` has of its own. What a scenario tells its controller too is in the controller's own table
+    /// ([`super::shared`]).
+    File {
+        /// Where switches connect. Default: "127.0.0.1:6653".
+        listen: String,
+        /// Says that the operator knows that the channel is neither authenticated nor encrypted.
+        insecure_listen: bool,
+        /// The Unix socket at which access points report stations. Required.
+        association_socket: String,
+        /// "observe" (default): log what would be done, touch nothing. "act": do it.
+        mode: ModeWord,
+        /// Bounds of what is kept.
+        limits: LimitsTable,
+        /// What becomes of what is not TCP, for a station that is away. Default: it passes.
+        not_tcp: NotTcpTable,
+        /// Stations that are never held for: gateways, servers.
+        never_hold: Vec<Located<String>>,
+        /// Goes on beside a controller that has made itself the master of a switch. Default: false.
+        beside_master: bool,
+        /// How long a datagram may be held; "0s": none is. Default: "1s".
+        datagram_age: TimeSpan,
+        /// The lowest priority of its rules; they take this one and the next two. Default: 40000.
+        priority: Priority,
+        /// How long the last step of a release may wait for a quiet moment. Default: "200ms".
+        settle: TimeSpan,
+        /// Silence of a switch after which it is asked whether it is there. Default: "5s".
+        echo_interval: TimeSpan,
+        /// Least important messages that are logged. Default: "info".
+        log: LogWord,
+        /// How often counters are logged. Default: "60s".
+        summary_interval: TimeSpan,
+        /// Where access points hang, by name.
+        access_points: Named<AccessPointTable>,
+    }
 }
 
 /// Where an access point hangs.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AccessPointTable {
     /// The switch, by its datapath id: 16 hexadecimal digits.
     pub(super) datapath_id: DatapathId,
     /// Its port.
     pub(super) port: Port,
-    /// What its radio carries to a station. Default: what `release` says.
+    /// What its radio carries to a station. Default: `release_rate`.
     pub(super) rate: Option<Rate>,
     /// The VLAN tag that frames of its stations have at this port. Default: none.
     pub(super) vlan: Option<VlanId>,
@@ -78,7 +62,7 @@ pub(super) struct AccessPointTable {
 }
 
 /// What becomes of what is not TCP, for a station that is away.
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NotTcpTable {
     /// UDP: "pass" (default), "hold" or "drop".
@@ -95,15 +79,9 @@ pub(super) struct NotTcpTable {
 }
 
 /// Bounds of what is kept.
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsTable {
-    /// Held for a connection. Default: "4MB".
-    pub(super) per_connection: Option<Size>,
-    /// Held for a station. Default: "16MB".
-    pub(super) per_station: Option<Size>,
-    /// Held in all. Default: "256MB".
-    pub(super) total: Option<Size>,
     /// Datagrams held for a station. Default: 1000.
     pub(super) datagrams: Option<Count>,
     /// Held for a station in datagrams. Default: 1 MiB.
@@ -153,17 +131,6 @@ pub(super) enum ModeWord {
     Act,
 }
 
-/// How stations are helped.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum PolicyWord {
-    /// What comes for a station that is away is held.
-    #[default]
-    Spurious,
-    /// The way follows the station, and no more.
-    Bare,
-}
-
 /// What becomes of packets for a station that is away.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -190,58 +157,6 @@ pub(super) enum LogWord {
     Info,
     /// And every order to a switch, and connections to the association socket.
     Debug,
-}
-
-/// How held segments leave.
-#[derive(Clone, Copy)]
-pub(super) enum ReleaseTable {
-    Unpaced,
-    Paced(PacedTable),
-}
-
-/// A token bucket.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PacedTable {
-    /// What the new radio carries.
-    pub(super) rate: Rate,
-    /// What may leave at once. Default: "3kB".
-    pub(super) burst: Option<Size>,
-}
-
-impl<'de> Deserialize<'de> for ReleaseTable {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ReleaseVisitor)
-    }
-}
-
-struct ReleaseVisitor;
-
-impl<'de> Visitor<'de> for ReleaseVisitor {
-    type Value = ReleaseTable;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a release: {rate = \"54Mbit/s\", burst = \"3kB\"} or \"unpaced\"")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<ReleaseTable, E> {
-        let unpaced = (text == "unpaced").then_some(ReleaseTable::Unpaced);
-        unpaced.ok_or_else(|| E::unknown_variant(text, &["unpaced"]))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ReleaseTable, A::Error> {
-        PacedTable::deserialize(MapAccessDeserializer::new(map)).map(ReleaseTable::Paced)
-    }
-}
-
-impl JsonSchema for ReleaseTable {
-    fn schema_name() -> Cow<'static, str> {
-        "Release".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let paced = generator.subschema_for::<PacedTable>();
-        json_schema!({"anyOf": [{"const": "unpaced"}, paced]})
-    }
 }
 
 const DATAPATH_ID: &str = "a datapath id of 16 hexadecimal digits such as \"0000000000000001\"";

@@ -3,6 +3,7 @@
 mod check;
 mod file;
 mod plan;
+mod shared;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -65,6 +66,8 @@ fn read(mut document: Spanned<DeTable<'_>>) -> Checked<Settings> {
     for name in named_tables() {
         document.get_mut().remove(name);
     }
+    let own = shared::take(document.get_mut())?;
+    shared::known(document.get_ref())?;
     let file = file::File::deserialize(toml::Deserializer::from(document));
-    check::settings(&file.map_err(|error| problem(&error, &[]))?)
+    check::settings(&file.map_err(|error| problem(&error, &[]))?, &own)
 }
