@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    handfast_daemon::process::main()
+    handfast_daemon::program::main()
 }

@@ -9,7 +9,8 @@ use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, MapAccess, Se
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::error::{Checked, Span};
+use crate::error::Checked;
+use crate::span::Span;
 use crate::{Located, problem};
 
 /// A table whose keys are known by name: [`crate::table!`] makes one.

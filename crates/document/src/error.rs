@@ -1,12 +1,12 @@
 //! Errors for people: the line, what was expected, the nearest valid name.
 
 use std::fmt;
-use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use crate::source::Source;
+use crate::span::Span;
 
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +30,6 @@ impl fmt::Display for DocumentError {
 }
 
 impl std::error::Error for DocumentError {}
-
-/// A range of bytes in a [`Source`].
-pub type Span = Range<usize>;
 
 /// The result of a check.
 pub type Checked<T> = Result<T, Problem>;

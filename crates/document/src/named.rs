@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use toml::Spanned;
 
-use crate::error::Span;
+use crate::span::Span;
 
 /// A value and where it stands.
 #[derive(Clone, Debug, Default)]

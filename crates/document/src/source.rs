@@ -1,6 +1,6 @@
 //! The text that errors point into: the file, then one line for each override.
 
-use crate::error::Span;
+use crate::span::Span;
 
 /// The file and the overrides as one text, so that one span type serves both.
 pub struct Source<'a> {

@@ -2,7 +2,8 @@
 
 use toml::de::{DeTable, DeValue};
 
-use crate::error::{Problem, Span, nearest};
+use crate::error::{Problem, nearest};
+use crate::span::Span;
 
 /// An error of the `toml` crate as a problem. `notes`: unknown words and messages, and what to say to them instead of the
 /// nearest name.

@@ -14,7 +14,7 @@ use handfast_scenario::{NodeId, Scenario, Sdn};
 use serde_json::{Value, json};
 
 use crate::error::Tried;
-use crate::plan::mac_text;
+use crate::names::mac_text;
 use crate::traffic::Board;
 use crate::{Clock, LabError};
 

@@ -17,7 +17,7 @@ use handfast_wire::LinkType;
 use handfast_wire::pcapng::{Interface, PcapngError, PcapngWriter};
 
 use crate::error::Tried;
-use crate::plan::{interface_of, loop_interface_of, wire_of};
+use crate::names::{interface_of, loop_interface_of, wire_of};
 use crate::traffic::Board;
 use crate::{Clock, Inbox, LabError, Netns, PacketSocket};
 

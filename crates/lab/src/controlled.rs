@@ -8,7 +8,7 @@ use handfast_plan::topology::Topology;
 use handfast_scenario::{AgentKind, NodeId, Release, Scenario, Scheme, Sdn, SdnPolicy};
 use serde::Serialize;
 
-use crate::plan::interface_of;
+use crate::names::interface_of;
 
 /// The switch that Open vSwitch is, and the configuration of the `handfastd controller` that commands it. Both run in the
 /// switch's namespace.

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use handfast_core::Duration;
 use handfast_host::transport::Figures;
 use handfast_plan::address::Addresses;
 use handfast_results::metrics::{self, Scope, Values};
@@ -10,11 +11,23 @@ use handfast_scenario::{FlowId, NodeId};
 
 use crate::announcer::Announced;
 use crate::environment::environment;
-use crate::plan::port_of;
+use crate::names::port_of;
+use crate::packet_loop::LoopReport;
 use crate::roaming;
-use crate::run::Moved;
 use crate::traffic::counters::Counters;
+use crate::traffic::receiver::Received;
 use crate::traffic::sender::{End, Sent, Totals};
+
+/// What the threads of a run brought back.
+pub(crate) struct Moved {
+    pub(crate) sent: Vec<Sent>,
+    pub(crate) received: Received,
+    pub(crate) looped: LoopReport,
+    /// How late bridges were told at the most where a station had gone.
+    pub(crate) bridges_late: Duration,
+    /// How the controller was told.
+    pub(crate) announced: Announced,
+}
 
 /// A run that has come to its end.
 pub(crate) struct Outcome {

@@ -15,6 +15,7 @@ mod facts;
 mod forwarding;
 mod kernel;
 mod lateness;
+mod names;
 mod netns;
 mod packet_loop;
 mod plan;

@@ -7,18 +7,16 @@ use handfast_plan::Paths;
 use handfast_plan::address::Addresses;
 use handfast_plan::change::Change;
 use handfast_plan::timeline::Timeline;
-use handfast_plan::topology::{self, ChannelId, Topology};
-use handfast_scenario::{FlowId, NodeId, RunsIn, Scenario, Scheme};
+use handfast_plan::topology::{ChannelId, Topology};
+use handfast_scenario::{NodeId, RunsIn, Scenario, Scheme};
 use serde::Serialize;
 
 use crate::controlled::Controlled;
 use crate::kernel::{self, Ends, Settings};
+use crate::names::{FIRST_PORT, interface_of, loop_interface_of, mac_text, wire_of};
 
 /// Nodes at most: each is a namespace, and a kernel makes some twenty of them a second while it cleans up as many.
 const MOST_NODES: usize = 200;
-/// The first port that flows get at their receivers, one a flow; as in the simulator.
-const FIRST_PORT: u16 = 5001;
-
 /// What a run needs of the machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
@@ -134,34 +132,6 @@ impl Layout {
         let paths = handfast_plan::paths(scenario, &topology, &timeline)?;
         Ok(Self { topology, timeline, paths, starts: handfast_plan::starts(scenario, seed) })
     }
-}
-
-/// The port at which a flow's receiver listens.
-pub(crate) fn port_of(flow: FlowId) -> u16 {
-    FIRST_PORT + flow as u16
-}
-
-/// The channel whose wire the one of `channel` is, at the near end: its own, or for one of a station's radio links that of
-/// the first of them. A station has one radio, and so one interface.
-pub(crate) fn wire_of(scenario: &Scenario, channel: ChannelId) -> ChannelId {
-    let node = scenario.links[channel / 2].between[channel % 2];
-    let is_radio = |link: usize| scenario.radio(link).is_some_and(|(station, _)| station == node);
-    if !is_radio(channel / 2) {
-        return channel;
-    }
-    let first = (0..scenario.links.len()).find(|&link| is_radio(link)).unwrap_or(channel / 2);
-    topology::channel(first, usize::from(scenario.links[first].between[1] == node))
-}
-
-/// The interface by which a channel leaves its node, in the node's namespace.
-pub(crate) fn interface_of(scenario: &Scenario, channel: ChannelId) -> String {
-    format!("link{}", wire_of(scenario, channel) / 2)
-}
-
-/// The other end of that interface, in the loop's namespace.
-pub(crate) fn loop_interface_of(scenario: &Scenario, channel: ChannelId) -> String {
-    let wire = wire_of(scenario, channel);
-    format!("link{}.{}", wire / 2, wire % 2)
 }
 
 impl Plan {
@@ -290,11 +260,6 @@ impl Node {
             metrics: settings.route_metrics,
         }
     }
-}
-
-/// As text.
-pub(crate) fn mac_text(mac: [u8; 6]) -> String {
-    mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 fn peers(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Peer> {

@@ -16,7 +16,7 @@ use handfast_scenario::{NodeId, Scenario};
 
 use crate::error::Tried;
 use crate::forwarding::ForwardingTables;
-use crate::plan::interface_of;
+use crate::names::interface_of;
 use crate::traffic::Board;
 use crate::{Clock, Interface, LabError, Netns};
 

@@ -23,16 +23,17 @@ use crate::announcer::{Announced, Announcer};
 use crate::capture::Captures;
 use crate::controlled;
 use crate::error::Tried;
-use crate::facts::{self, Outcome};
+use crate::facts::{self, Moved, Outcome};
 use crate::kernel::{self, Ends, Settings};
-use crate::plan::{Layout, interface_of, loop_interface_of, port_of};
+use crate::names::{interface_of, loop_interface_of, port_of};
+use crate::plan::Layout;
 use crate::roaming::{self, Roaming};
 use crate::traffic::counters::{self, Counters};
-use crate::traffic::receiver::{self, Received, Receiver};
-use crate::traffic::sender::{self, Job, Sent};
+use crate::traffic::receiver::{self, Receiver};
+use crate::traffic::sender::{self, Job};
 use crate::traffic::wire_sender::{self, Host, WireJob};
 use crate::traffic::{Board, Goal};
-use crate::{Clock, Identity, LabError, LoopOptions, LoopReport, Netns, PacketLoop, offloads_off, real_time};
+use crate::{Clock, Identity, LabError, LoopOptions, Netns, PacketLoop, offloads_off, real_time};
 
 /// From when the threads are started to the scenario's start: time for all of them to be ready.
 const LEAD: Duration = Duration::from_millis(100);
@@ -89,17 +90,6 @@ pub fn run(
     let inputs = Inputs { scenario, scheme, seed: options.seed, starts, timeline, paths };
     let flows = facts::flows(&inputs, &outcome);
     Ok(report(&inputs, facts::run(&inputs, &outcome), &flows, &outcome.moved.received.trackers))
-}
-
-/// What the threads of a run brought back.
-pub(crate) struct Moved {
-    pub(crate) sent: Vec<Sent>,
-    pub(crate) received: Received,
-    pub(crate) looped: LoopReport,
-    /// How late bridges were told at the most where a station had gone.
-    pub(crate) bridges_late: Duration,
-    /// How the controller was told.
-    pub(crate) announced: Announced,
 }
 
 /// The namespaces of a run, entered by name once.

@@ -7,8 +7,8 @@ use handfast_core::{Duration, Instant, Stream};
 
 use crate::Direction;
 use crate::counters::{Cause, Counters};
+use crate::exit::Exit;
 use crate::fifo::Entry;
-use crate::link::Exit;
 use crate::loss::{Fate, Process};
 
 /// Present only on links that have any: a plain link neither draws a number nor looks here.

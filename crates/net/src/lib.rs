@@ -21,6 +21,7 @@
 
 mod config;
 mod counters;
+mod exit;
 mod fifo;
 mod foreseen;
 mod forwarder;
@@ -34,9 +35,10 @@ mod switch;
 
 pub use config::{Direction, DownMode, Loss};
 pub use counters::{Cause, Counters};
+pub use exit::Exit;
 pub use foreseen::Foreseen;
 pub use forwarder::{Forward, Forwarder, Outbox, Port};
-pub use link::{Exit, Link};
+pub use link::Link;
 pub use queue::{Occupancy, Queue, QueueLimit};
 pub use quick_start::QuickStartLink;
 pub use switch::{Switch, SwitchCounters, SwitchOutbox, SwitchOutput, SwitchPass, SwitchSetup};

@@ -3,7 +3,8 @@
 use handfast_core::{BitRate, Instant, Stream};
 use handfast_net::queue::Handle;
 use handfast_net::{Direction, DownMode, Link, Queue};
-use handfast_radio::airtime::{Lane, Medium, Rate};
+use handfast_radio::airtime::Rate;
+use handfast_radio::medium::{Lane, Medium};
 use handfast_scenario::{NodeId, Scenario};
 
 use crate::radios::Radios;

@@ -50,13 +50,13 @@ mod _handfast {
     /// JSON Schema of `result.json`.
     #[pyfunction]
     fn result_schema() -> String {
-        handfast_results::metrics::schema().to_string()
+        handfast_results::describe::schema().to_string()
     }
 
     /// The tables of metrics and time series as JSON: names, units, aggregation, descriptions, columns, curves.
     #[pyfunction]
     fn metrics() -> String {
-        handfast_results::metrics::describe().to_string()
+        handfast_results::describe::describe().to_string()
     }
 
     /// Every TCP profile: its name and one line about it.

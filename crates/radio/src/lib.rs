@@ -26,6 +26,7 @@
 
 pub mod airtime;
 pub mod association;
+pub mod medium;
 pub mod mobility;
 mod place;
 pub mod retries;

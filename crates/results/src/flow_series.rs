@@ -4,7 +4,7 @@
 use handfast_core::Duration;
 use handfast_host::meter::FlowSample;
 
-use crate::series::{Column, Curve, DType, Table, Value};
+use crate::table::{Column, Curve, DType, Table, Value};
 
 /// From one line a series the table, and how each value is read.
 macro_rules! flow_series {

@@ -6,6 +6,7 @@
 
 pub mod capture;
 pub mod control;
+pub mod describe;
 pub mod flow_series;
 pub mod handover;
 pub mod metrics;
@@ -14,6 +15,7 @@ pub mod report;
 pub mod result;
 pub mod sampler;
 pub mod series;
+mod table;
 
 pub use control::Control;
 pub use handfast_host::meter;

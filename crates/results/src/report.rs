@@ -7,7 +7,7 @@ use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
 
 use crate::handover::Tracker;
 use crate::meter::DeliveryMeter;
-use crate::metrics::{self, Together, Values, max_if_all_known, mean_if_all_known};
+use crate::metrics::{self, Recovery, Together, Values, max_if_all_known, mean_if_all_known};
 use crate::result::{Environment, FlowHandover, FlowResult, HandoverResult, RunResult};
 use handfast_host::transport::Figures;
 use handfast_plan::Paths;
@@ -96,16 +96,22 @@ pub fn report(
         duration_s: scenario.duration.as_secs_f64(),
         packets: run.packets,
         packet_hops: run.packet_hops,
-        aggregate: Values::together(&Together {
-            flows: &flows,
-            handovers: &handovers,
-            limit_bps: limits.together,
-        }),
+        aggregate: aggregate(&flows, &handovers, limits.together),
         flows,
         handovers,
         controller: run.controller,
         environment: run.environment,
     }
+}
+
+fn aggregate(flows: &[FlowResult], handovers: &[HandoverResult], limit_bps: Option<f64>) -> Values {
+    let flows: Vec<_> = flows.iter().map(|flow| &flow.metrics).collect();
+    let recovery = |&FlowHandover { stall_s, time_to_full_rate_s, .. }: &FlowHandover| Recovery {
+        stall_s,
+        time_to_full_rate_s,
+    };
+    let recoveries: Vec<_> = handovers.iter().flat_map(|handover| &handover.flows).map(recovery).collect();
+    Values::together(&Together { flows: &flows, recoveries: &recoveries, limit_bps })
 }
 
 fn flow(inputs: &Inputs<'_>, facts: &FlowFacts, id: FlowId, limit_bps: Option<f64>) -> FlowResult {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use handfast_host::transport::Figures;
 use serde::Serialize;
 
-use crate::metrics::{self, MetricId, Values};
+use crate::metrics::Values;
 
 /// What `--json` prints: runs and how to read them.
 #[derive(Clone, Debug, Serialize)]
@@ -165,17 +165,6 @@ impl RunResult {
 /// Structs of numbers and strings have no way to fail; a float that is not finite becomes null.
 fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("keys are strings and nothing here refuses to be written")
-}
-
-impl FlowHandover {
-    /// The value of a metric of outages.
-    pub(crate) fn of(&self, id: MetricId) -> Option<f64> {
-        match id {
-            metrics::STALL => self.stall_s,
-            metrics::TIME_TO_FULL_RATE => self.time_to_full_rate_s,
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

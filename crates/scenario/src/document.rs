@@ -1,16 +1,13 @@
 //! From text to tables: TOML with its spans.
 
-use handfast_document::{Checked, Problem, Source, ZERO_RATE};
+use handfast_document::{Checked, Problem, Source};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::file::File;
 use crate::overrides;
-
-/// What is said to some wrong words: what else may be meant.
-const NOTES: &[(&str, &str)] =
-    &[(ZERO_RATE, "for a link that is gone for a while use an event with `do = \"outage\"`")];
+use crate::toml_error::problem;
 
 /// The file with the overrides in it.
 pub(crate) fn parse<'s>(source: &'s Source<'_>, given: &[(String, String)]) -> Checked<Spanned<DeTable<'s>>> {
@@ -29,9 +26,4 @@ pub(crate) fn parse<'s>(source: &'s Source<'_>, given: &[(String, String)]) -> C
 /// The tables of the file; `root` comes from [`parse`].
 pub(crate) fn read(root: Spanned<DeTable<'_>>) -> Checked<File> {
     File::deserialize(toml::Deserializer::from(root)).map_err(|error| problem(&error))
-}
-
-/// An error of the `toml` crate as a problem.
-pub(crate) fn problem(error: &toml::de::Error) -> Problem {
-    handfast_document::problem(error, NOTES)
 }

@@ -11,6 +11,7 @@ mod model;
 mod overrides;
 mod resolve;
 mod schema;
+mod toml_error;
 
 pub use handfast_assist::spec::Place as RunsIn;
 pub use handfast_document::DocumentError as ScenarioError;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::document;
+use crate::toml_error::problem;
 use handfast_document::Override;
 use handfast_document::{Checked, Problem, Span};
 
@@ -47,7 +47,7 @@ fn value<'s>(change: &Override<'s>) -> Checked<Spanned<DeValue<'s>>> {
     match DeValue::parse(change.value) {
         Ok(value) => Ok(shifted(value, change.value_start)),
         Err(error) if change.value.trim_start().starts_with(['"', '\'', '[', '{']) => {
-            let mut problem = document::problem(&error);
+            let mut problem = problem(&error);
             problem.span = problem.span.start + change.value_start..problem.span.end + change.value_start;
             Err(problem)
         }

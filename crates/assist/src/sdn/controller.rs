@@ -16,11 +16,12 @@ use agenda::Agenda;
 
 use super::departed::Departed;
 use super::infrastructure::Learnt;
-use super::passage::SenderPorts;
 use super::report::Sessions;
 use super::rules::{Kind, forget_all};
+use super::sender_ports::SenderPorts;
 use super::session::{Heard, Switches};
-use super::station::{Fate, Shared, Station};
+use super::shared::Shared;
+use super::station::{Fate, Station};
 use super::tracking::Tracking;
 use super::{ApId, Config, ConnId, Counters, Outbox, Policy, Record, StationId, TableUse, Unhelped};
 

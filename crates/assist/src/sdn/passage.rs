@@ -4,50 +4,22 @@
 //! now is of no use there: it is handed in at the new switch, by the port where its sender's frames come in there. All other
 //! frames go on where they came in, so that whatever holds for them on the way still does.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use handfast_core::{Duration, Instant};
-use handfast_wire::openflow::{EthAddr, PortNo};
+use handfast_wire::openflow::PortNo;
 
-use super::ApId;
 use super::frame::{Frame, Origin};
-use super::station::Shared;
+use super::rules::{handed_in, packet_out};
+use super::shared::Shared;
 use super::station_id::ends;
+use super::{ApId, Outbox, Steering};
 
 /// How long the announcement may take to come by the switches where the station was: after that, they are thought to lie on
 /// the other side of what leads to it.
 const ANNOUNCED: Duration = Duration::from_millis(100);
 /// How long a frame waits until its sender is heard at the new switch: after an outage a timeout or two.
 const SENDER: Duration = Duration::from_secs(1);
-/// Senders whose ports are remembered; of more, the one that was heard first is forgotten.
-const MOST_SENDERS: usize = 4096;
-
-/// By which port of a switch a sender's frames come in.
-#[derive(Debug, Default)]
-pub(crate) struct SenderPorts {
-    known: BTreeMap<(u64, EthAddr), PortNo>,
-    order: VecDeque<(u64, EthAddr)>,
-}
-
-impl SenderPorts {
-    pub(crate) fn learn(&mut self, source: EthAddr, at: Origin) {
-        let key = (at.datapath_id, source);
-        if self.known.insert(key, at.in_port).is_some() {
-            return;
-        }
-        self.order.push_back(key);
-        if self.order.len() > MOST_SENDERS
-            && let Some(first) = self.order.pop_front()
-        {
-            self.known.remove(&first);
-        }
-    }
-
-    fn of(&self, datapath_id: u64, source: EthAddr) -> Option<PortNo> {
-        self.known.get(&(datapath_id, source)).copied()
-    }
-}
-
 /// What is known of a station's way back.
 #[derive(Debug, Default)]
 pub(crate) struct Passage {
@@ -111,6 +83,19 @@ impl Passage {
 }
 
 impl Shared {
+    /// A frame leaves for an access point, at the switch to which that is attached, or goes on as `passage` says; whether it
+    /// could.
+    pub(super) fn emit(&mut self, ap: ApId, frame: &Frame, passage: &Passage, out: &mut Outbox) -> bool {
+        if self.config.steering == Steering::Overlay {
+            let Origin { datapath_id, in_port } = passage.entrance(ap, frame, self);
+            return self.switches.order(datapath_id, handed_in(in_port, frame.bytes.clone()), out);
+        }
+        let at = self.config.fabric.access_point(ap);
+        at.is_some_and(|at| {
+            self.switches.order(at.datapath_id, packet_out(at.port, frame.bytes.clone()), out)
+        })
+    }
+
     /// By which port of an access point's switch a frame's sender comes in: as it was heard, as it is configured, or by the only
     /// port that leads to no access point.
     fn sender_port(&self, ap: ApId, frame: &Frame) -> Option<Origin> {
@@ -126,29 +111,5 @@ impl Shared {
         };
         let in_port = heard.or(at.uplink).or_else(only)?;
         Some(Origin { datapath_id: at.datapath_id, in_port })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ports_are_per_switch_the_newest_counts_and_the_first_is_forgotten() {
-        let mut ports = SenderPorts::default();
-        let at = |datapath_id, port| Origin { datapath_id, in_port: PortNo(port) };
-        let source = |n: usize| [2, 0, 0, 0, (n >> 8) as u8, n as u8];
-        ports.learn(source(0), at(1, 5));
-        ports.learn(source(0), at(2, 6));
-        ports.learn(source(0), at(1, 7));
-        assert_eq!(
-            [1, 2, 3].map(|datapath| ports.of(datapath, source(0))),
-            [Some(PortNo(7)), Some(PortNo(6)), None]
-        );
-        for n in 1..MOST_SENDERS {
-            ports.learn(source(n), at(1, 9));
-        }
-        assert_eq!([1, 2].map(|datapath| ports.of(datapath, source(0))), [None, Some(PortNo(6))]);
-        assert_eq!((ports.known.len(), ports.order.len()), (MOST_SENDERS, MOST_SENDERS));
     }
 }

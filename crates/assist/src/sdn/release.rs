@@ -7,7 +7,7 @@ use super::frame::Frame;
 use super::hold::Hold;
 use super::pace::Pace;
 use super::passage::Passage;
-use super::station::Shared;
+use super::shared::Shared;
 use super::{ApId, Outbox, Steering, queue};
 
 /// How many times its rate a release has for what came after the station's return.

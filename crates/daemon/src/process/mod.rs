@@ -1,29 +1,26 @@
-//! What every service needs of its process: the command line, the main loop, signals, the log, the off switch, descriptors.
+//! What every service needs of its process: the log, its configuration file, the off switch, descriptors, ports.
 //! Nothing here knows what a service does.
 
 mod ask;
-mod check;
-mod command_line;
 mod config_file;
 pub(crate) mod descriptors;
 pub(crate) mod log;
-mod main_loop;
 mod port;
 mod reload;
-mod signals;
-mod switched_off;
+pub(crate) mod switched_off;
+mod tool;
 
 use std::fmt;
 use std::io;
 
 pub(crate) use ask::ask;
-pub(crate) use command_line::{FileOption, parsed, read, say};
-pub use command_line::{Tool, main};
 pub use config_file::ConfigFile;
 pub(crate) use config_file::parse;
 pub use log::{Level, Log};
 pub(crate) use port::port_obstacle;
 pub(crate) use reload::{log_changes, reread};
+pub use tool::Tool;
+pub(crate) use tool::{FileOption, parsed, read, say};
 
 /// A system call failed.
 #[derive(Debug)]

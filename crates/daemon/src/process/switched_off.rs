@@ -6,19 +6,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The file that says so for a configuration.
-pub(super) fn mark(config: &Path) -> PathBuf {
+pub(crate) fn mark(config: &Path) -> PathBuf {
     let mut name = config.as_os_str().to_owned();
     name.push(".off");
     name.into()
 }
 
 /// Makes the mark.
-pub(super) fn set(config: &Path) -> io::Result<()> {
+pub(crate) fn set(config: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(mark(config)).map(drop)
 }
 
 /// Takes the mark away; whether there was one.
-pub(super) fn unset(config: &Path) -> io::Result<bool> {
+pub(crate) fn unset(config: &Path) -> io::Result<bool> {
     match fs::remove_file(mark(config)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         done => done.map(|()| true),
@@ -26,6 +26,6 @@ pub(super) fn unset(config: &Path) -> io::Result<bool> {
 }
 
 /// Whether the mark is there, or cannot be looked at.
-pub(super) fn is_set(config: &Path) -> bool {
+pub(crate) fn is_set(config: &Path) -> bool {
     mark(config).try_exists().unwrap_or(true)
 }

@@ -17,7 +17,7 @@ use handfast_wire::Glance;
 use super::books::Books;
 use super::class;
 use super::frames::{Frames, Handle};
-use crate::plan::wire_of;
+use crate::names::wire_of;
 
 /// A frame that has crossed a link and is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

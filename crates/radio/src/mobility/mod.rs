@@ -6,6 +6,7 @@ mod linear;
 mod motion;
 mod recording;
 mod setdest;
+mod sighting;
 mod walk;
 mod waypoint;
 
@@ -13,7 +14,8 @@ pub use area::Area;
 pub use leg::Leg;
 pub use linear::{Linear, Then};
 pub use motion::{Mobility, Motion};
-pub use recording::{Recording, RecordingError, Sighting, Trace};
+pub use recording::{Recording, Trace};
+pub use sighting::{RecordingError, Sighting};
 pub use walk::RandomWalk;
 pub use waypoint::RandomWaypoint;
 

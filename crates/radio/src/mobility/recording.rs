@@ -1,21 +1,12 @@
 //! Recorded movement: who was seen where, when. Read from lines of comma-separated values or ns-2's `setdest` commands.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use handfast_core::{Duration, Instant};
 
+use super::sighting::{MOST_LINES, RecordingError, Sighting, excerpt, moment, place};
 use super::{Leg, setdest};
 use crate::Place;
-
-/// Somebody was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sighting {
-    /// When.
-    pub at: Instant,
-    /// Where.
-    pub place: Place,
-}
 
 /// The sightings of one station in order of time, at least one: straight from each to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,29 +46,9 @@ impl Trace {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording(BTreeMap<u32, Trace>);
 
-/// Why a text is no recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordingError {
-    /// In which line, counted from 1; 0: in the whole.
-    pub line: usize,
-    /// What is wrong there.
-    pub why: String,
-}
-
-impl fmt::Display for RecordingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => f.write_str(&self.why),
-            line => write!(f, "line {line}: {}", self.why),
-        }
-    }
-}
-
-impl std::error::Error for RecordingError {}
-
 impl Recording {
     /// A longer text is refused.
-    pub const MOST_LINES: usize = 1_000_000;
+    pub const MOST_LINES: usize = MOST_LINES;
 
     /// Reads a text. Its lines are either all `seconds,x,y` in metres (one station, number 0; a first line of words and lines
     /// after `#` are passed over), or those that ns-2's `setdest` and its followers write.
@@ -132,32 +103,6 @@ fn values<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Vec<Sight
         seen.push(Sighting { at, place });
     }
     Ok(seen)
-}
-
-/// The latest time that a recording may name: a year.
-const LATEST: f64 = 31_536_000.0;
-
-/// A time in seconds.
-pub(super) fn moment(text: &str) -> Option<Instant> {
-    let seconds = number(text).filter(|seconds| (0.0..=LATEST).contains(seconds))?;
-    Some(Instant::from_nanos(libm::round(seconds * 1e9) as u64))
-}
-
-/// A place in metres.
-pub(super) fn place(x: &str, y: &str) -> Option<Place> {
-    Place::from_metres(number(x)?, number(y)?)
-}
-
-/// A finite number of no unreasonable length.
-pub(super) fn number(text: &str) -> Option<f64> {
-    const LONGEST: usize = 40;
-    let number = (text.len() <= LONGEST).then(|| text.parse::<f64>().ok())??;
-    number.is_finite().then_some(number)
-}
-
-/// The beginning of a line, for messages.
-pub(super) fn excerpt(text: &str) -> String {
-    text.chars().take(60).flat_map(char::escape_debug).collect()
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use handfast_core::{Instant, Speed};
 
-use super::recording::{RecordingError, Sighting, excerpt, moment, number, place};
-use super::{Leg, Recording};
+use super::Leg;
+use super::sighting::{MOST_LINES, RecordingError, Sighting, excerpt, moment, number, place};
 use crate::Place;
 
 /// One station so far: what it was told last.
@@ -58,7 +58,7 @@ pub(super) fn read<'a>(
             continue;
         }
         let wrong = |why: &str| RecordingError { line, why: format!("{why}: `{}`", excerpt(text)) };
-        if movers.len() >= Recording::MOST_LINES {
+        if movers.len() >= MOST_LINES {
             return Err(wrong("too many stations"));
         }
         command(&mut movers, text).map_err(wrong)?;
@@ -119,7 +119,7 @@ fn metres_per_second(text: &str) -> Option<Speed> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::mobility::Recording;
 
     const TEXT: &str = "\
 # nodes: 2, pause: 0.00

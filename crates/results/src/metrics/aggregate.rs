@@ -1,16 +1,36 @@
 //! How the values of all flows become one.
 
-use crate::result::{FlowResult, HandoverResult};
+use super::{
+    DELIVERED, FIRST_BYTE, GOODPUT, LAST_BYTE, METRICS, MetricId, Number, STALL, Scope, TIME_TO_FULL_RATE,
+    Values,
+};
 
-use super::{DELIVERED, FIRST_BYTE, GOODPUT, LAST_BYTE, METRICS, MetricId, Number, Scope, Values};
+/// The metrics of one flow in one outage.
+#[derive(Clone, Copy, Debug)]
+pub struct Recovery {
+    /// [`STALL`].
+    pub stall_s: Option<f64>,
+    /// [`TIME_TO_FULL_RATE`].
+    pub time_to_full_rate_s: Option<f64>,
+}
+
+impl Recovery {
+    fn of(self, id: MetricId) -> Option<f64> {
+        match id {
+            STALL => self.stall_s,
+            TIME_TO_FULL_RATE => self.time_to_full_rate_s,
+            _ => None,
+        }
+    }
+}
 
 /// What there is to aggregate.
 #[derive(Clone, Copy, Debug)]
 pub struct Together<'a> {
-    /// The flows.
-    pub flows: &'a [FlowResult],
-    /// The handovers and outages.
-    pub handovers: &'a [HandoverResult],
+    /// The flows' own.
+    pub flows: &'a [&'a Values],
+    /// Of each outage those of each flow in it.
+    pub recoveries: &'a [Recovery],
     /// The capacity limit of all flows together, bit/s.
     pub limit_bps: Option<f64>,
 }
@@ -53,11 +73,11 @@ impl Values {
     /// The flows and outages together.
     pub fn together(all: &Together<'_>) -> Self {
         let mut values = Self::new(Scope::Aggregate);
-        let flows = || all.flows.iter().map(|flow| &flow.metrics);
+        let flows = || all.flows.iter().copied();
         for (place, metric) in METRICS.iter().enumerate() {
             let id = MetricId(place);
             let number = match metric.aggregation {
-                Aggregation::OutageMean => outage_mean(all.handovers, id).map(Number::Real),
+                Aggregation::OutageMean => outage_mean(all.recoveries, id).map(Number::Real),
                 Aggregation::Computed(compute, _) => compute(all).map(Number::Real),
                 rule => by_rule(rule, flows(), id),
             };
@@ -99,17 +119,16 @@ fn by_rule<'a>(rule: Aggregation, all: impl Iterator<Item = &'a Values>, id: Met
     number.map(Number::Real)
 }
 
-fn outage_mean(handovers: &[HandoverResult], id: MetricId) -> Option<f64> {
-    let pairs = handovers.iter().flat_map(|handover| &handover.flows);
-    mean_if_all_known(pairs.map(|pair| pair.of(id)))
+fn outage_mean(recoveries: &[Recovery], id: MetricId) -> Option<f64> {
+    mean_if_all_known(recoveries.iter().map(|recovery| recovery.of(id)))
 }
 
 /// All bytes from the first delivery to the last.
 pub(super) fn goodput(all: &Together<'_>) -> Option<f64> {
-    let known = |id| all.flows.iter().filter_map(move |flow| flow.metrics.real(id));
+    let known = |id| all.flows.iter().filter_map(move |flow| flow.real(id));
     let first = known(FIRST_BYTE).reduce(f64::min)?;
     let last = known(LAST_BYTE).reduce(f64::max)?;
-    let bytes = all.flows.iter().filter_map(|flow| flow.metrics.count(DELIVERED));
+    let bytes = all.flows.iter().filter_map(|flow| flow.count(DELIVERED));
     let bits = bytes.map(|bytes| bytes as f64 * 8.0).sum::<f64>();
     (last > first).then(|| bits / (last - first))
 }
@@ -120,7 +139,7 @@ pub(super) fn limit(all: &Together<'_>) -> Option<f64> {
 
 /// Jain's index; a flow without goodput counts as zero.
 pub(super) fn fairness(all: &Together<'_>) -> Option<f64> {
-    let goodputs = all.flows.iter().filter_map(|flow| flow.metrics.real(GOODPUT));
+    let goodputs = all.flows.iter().filter_map(|flow| flow.real(GOODPUT));
     jain(&goodputs.collect::<Vec<_>>(), all.flows.len())
 }
 

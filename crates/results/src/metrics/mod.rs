@@ -4,12 +4,10 @@
 //! A new metric is a line here, and a [`Values::set`] where it is measured.
 
 mod aggregate;
-mod describe;
 mod values;
 
-pub use aggregate::{Aggregation, Together};
+pub use aggregate::{Aggregation, Recovery, Together};
 pub(crate) use aggregate::{max_if_all_known, mean_if_all_known};
-pub use describe::{describe, schema};
 pub use values::{Number, Scope, Values};
 
 /// What is known of a metric besides its values.

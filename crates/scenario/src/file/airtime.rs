@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::integer::Attempts;
 use super::quantity::Probability;
-use super::words::Word;
+use super::words::{Vocabulary, Word};
 
 /// The medium of an access point: its stations share it with it in both directions, frame by frame.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -31,4 +31,17 @@ pub(crate) enum Standard {
     G,
     /// 802.11g beside stations of 802.11b.
     BesideB,
+}
+
+impl Vocabulary for Standard {
+    const WHAT: &'static str = "a standard";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("802.11b", Self::B, "1, 2, 5.5 and 11 Mbit/s, slots of 20 us"),
+        ("802.11g", Self::G, "6 to 54 Mbit/s as well, slots of 9 us: no station of 802.11b is about"),
+        (
+            "802.11b/g",
+            Self::BesideB,
+            "the rates of 802.11g with the slots of 802.11b, beside stations of which it is",
+        ),
+    ];
 }

@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error};
 
 use super::integer::Beacons;
 use super::quantity::{Decibels, Level, Metres, Pace, Span};
-use super::words::Word;
+use super::words::{Vocabulary, Word};
 use super::{AirTable, LinkShape, Located};
 
 /// The air between access points and stations that move: signals, and what stations do about them.
@@ -79,6 +79,14 @@ pub(crate) enum ScanKind {
     Active,
     /// They wait for beacons.
     Passive,
+}
+
+impl Vocabulary for ScanKind {
+    const WHAT: &'static str = "a way to look for access points";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("active", Self::Active, "probe requests on each channel"),
+        ("passive", Self::Passive, "each channel until a beacon must have come"),
+    ];
 }
 
 /// How a station moves.

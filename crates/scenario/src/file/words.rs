@@ -13,8 +13,6 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use serde_json::{Value, json};
 
-use super::airtime::Standard;
-use super::radio::ScanKind;
 use crate::model::{NodeKind, Way};
 
 /// A type whose values the file writes as words.
@@ -119,27 +117,6 @@ impl Vocabulary for Estimation {
             Self::PairChirpShort,
             "as pair-chirp, but after a handoff no chirp is longer than a connection's first, eight segments, whatever cwnd is",
         ),
-    ];
-}
-
-impl Vocabulary for Standard {
-    const WHAT: &'static str = "a standard";
-    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
-        ("802.11b", Self::B, "1, 2, 5.5 and 11 Mbit/s, slots of 20 us"),
-        ("802.11g", Self::G, "6 to 54 Mbit/s as well, slots of 9 us: no station of 802.11b is about"),
-        (
-            "802.11b/g",
-            Self::BesideB,
-            "the rates of 802.11g with the slots of 802.11b, beside stations of which it is",
-        ),
-    ];
-}
-
-impl Vocabulary for ScanKind {
-    const WHAT: &'static str = "a way to look for access points";
-    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
-        ("active", Self::Active, "probe requests on each channel"),
-        ("passive", Self::Passive, "each channel until a beacon must have come"),
     ];
 }
 

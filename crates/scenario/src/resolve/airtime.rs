@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use handfast_core::BitRate;
 use handfast_net::QueueLimit;
-use handfast_radio::airtime::{Physical, Rate, Rates};
+use handfast_radio::airtime::{Physical, Rates};
 use handfast_radio::retries::Retries;
 
 use super::links::{Links, OnAir, Said};
 use super::nodes::Nodes;
+use super::standard::rates;
 use crate::file::{AirTable, Standard};
 use crate::model::{Air, Direction, LinkId, NodeId, radio};
 use handfast_document::{Checked, Problem, Span};
@@ -82,16 +82,6 @@ fn air(table: &AirTable, follows: [bool; 2]) -> Air {
             undetected: table.undetected.map_or(usual.undetected, |p| p.0),
         },
     }
-}
-
-/// The rates of a standard; 802.11g has those of 802.11b too.
-fn rates(standard: Standard) -> impl Iterator<Item = Rate> {
-    Rate::ALL.into_iter().filter(move |rate| standard != Standard::B || !rate.is_ofdm())
-}
-
-/// The fastest rate of a table's standard.
-pub(super) fn fastest(table: &AirTable) -> BitRate {
-    rates(table.standard.0).map(Rate::bit_rate).max().unwrap_or_default()
 }
 
 fn words(standard: Standard) -> String {

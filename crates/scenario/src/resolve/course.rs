@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_core::Instant;
 
-use super::events::Network;
+use super::network::Network;
 use super::paths::Islands;
 use crate::file::EventTable;
 use crate::model::{Action, Event, LinkId, NodeId, radio};

@@ -1,15 +1,11 @@
 //! Events.
 
-use std::collections::BTreeSet;
-
 use handfast_core::{Duration, Instant};
 use handfast_net::DownMode;
 
 use super::course::Course;
-use super::flows::{Flows, count};
-use super::links::Links;
-use super::nodes::Nodes;
-use super::radios::Radios;
+use super::flows::count;
+use super::network::Network;
 use super::{moment, nonzero, paths, positive};
 use crate::file::{EventKind, EventTable, Located, Mode, Phase};
 use crate::model::{Action, Event, NodeId, Way, radio};
@@ -17,17 +13,6 @@ use handfast_document::{Checked, Problem, Span};
 
 /// At most so many events, repetitions included.
 const MOST: usize = 100_000;
-
-/// What events refer to.
-pub(super) struct Network<'a> {
-    pub(super) nodes: &'a Nodes,
-    pub(super) links: &'a Links,
-    pub(super) radios: &'a Radios,
-    pub(super) flows: &'a Flows,
-    pub(super) duration: Duration,
-    /// The stations that move.
-    pub(super) moving: &'a BTreeSet<NodeId>,
-}
 
 /// The events of the file, repetitions written out, by time.
 pub(super) fn resolve<'t>(

@@ -1,42 +1,30 @@
 //! Generators: the nodes, links and flows of large topologies, named systematically.
 
-use super::flows::{Flows, count};
-use super::links::Links;
-use super::nodes::Nodes;
+use super::flows::count;
+use super::generated::{Generated, MOST, prefix};
 use super::{ride, wlan};
-use crate::file::{Dumbbell, EventTable, GenerateTable, Line, LinkShape, Located, Name};
-use crate::model::{NodeId, NodeKind};
-use handfast_document::{Checked, Span};
+use crate::file::{Dumbbell, GenerateTable, Line, Located};
+use crate::model::NodeKind;
+use handfast_document::Checked;
 
-/// At most so many senders, or switches of a line: two nodes a pair stay below the bound on nodes.
-pub(super) const MOST: usize = 99_999;
-
-/// What the generators add to.
-pub(super) struct Topology<'a> {
-    pub(super) nodes: &'a mut Nodes,
-    pub(super) links: &'a mut Links,
-    pub(super) flows: &'a mut Flows,
-    /// The handovers of generated stations, as the file would write them.
-    pub(super) roams: Vec<EventTable>,
+/// Adds all that `table` describes.
+pub(super) fn generate(to: &mut Generated<'_>, table: &GenerateTable) -> Checked<()> {
+    if let Some(dumbbell) = &table.dumbbell {
+        to.dumbbell(dumbbell)?;
+    }
+    if let Some(line) = &table.line {
+        to.line(line)?;
+    }
+    if let Some(wlan) = &table.wlan {
+        wlan::generate(to, wlan)?;
+    }
+    if let Some(ride) = &table.ride {
+        ride::generate(to, ride)?;
+    }
+    Ok(())
 }
 
-impl Topology<'_> {
-    pub(super) fn generate(&mut self, table: &GenerateTable) -> Checked<()> {
-        if let Some(dumbbell) = &table.dumbbell {
-            self.dumbbell(dumbbell)?;
-        }
-        if let Some(line) = &table.line {
-            self.line(line)?;
-        }
-        if let Some(wlan) = &table.wlan {
-            wlan::generate(self, wlan)?;
-        }
-        if let Some(ride) = &table.ride {
-            ride::generate(self, ride)?;
-        }
-        Ok(())
-    }
-
+impl Generated<'_> {
     fn dumbbell(&mut self, table: &Located<Dumbbell>) -> Checked<()> {
         let span = &table.pairs.span;
         let prefix = prefix(table.prefix.as_ref());
@@ -74,21 +62,4 @@ impl Topology<'_> {
         }
         Ok(())
     }
-
-    fn host(&mut self, name: &str, span: &Span) -> Checked<NodeId> {
-        self.nodes.add(name, NodeKind::Host, None, span)
-    }
-
-    pub(super) fn link(
-        &mut self,
-        name: String,
-        between: [NodeId; 2],
-        shape: &Located<LinkShape>,
-    ) -> Checked<()> {
-        self.links.add_alike(name, between, shape, None)
-    }
-}
-
-pub(super) fn prefix(given: Option<&Name>) -> &str {
-    given.map_or("", |name| &**name)
 }

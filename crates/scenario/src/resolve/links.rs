@@ -3,10 +3,10 @@
 use handfast_net::queue::drop_tail;
 use handfast_net::{Direction, Queue};
 
-use super::airtime;
 use super::names::Names;
 use super::nodes::Nodes;
 use super::queue;
+use super::standard::fastest;
 use crate::file::{AirTable, LinkShape, LinkTable, Located};
 use crate::model::{Link, LinkId, NodeId};
 use handfast_document::{Checked, Problem, Span};
@@ -165,7 +165,7 @@ fn direction(
         }
     };
     let rate = shapes.iter().find_map(|shape| shape.rate.as_ref().map(|rate| rate.value.0));
-    let rate = rate.or(air.map(|air| airtime::fastest(&air.value)));
+    let rate = rate.or(air.map(|air| fastest(&air.value)));
     let rate = rate.ok_or_else(|| missing("rate"))?;
     let delay = shapes.iter().find_map(|shape| shape.delay).ok_or_else(|| missing("delay"))?;
     let queue = match shapes.iter().find_map(|shape| shape.queue.as_ref()) {

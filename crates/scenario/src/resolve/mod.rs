@@ -7,14 +7,17 @@ mod course;
 mod events;
 mod flows;
 mod generate;
+mod generated;
 mod links;
 mod names;
+mod network;
 mod nodes;
 mod paths;
 mod queue;
 mod radios;
 mod ride;
 mod schemes;
+mod standard;
 mod wlan;
 
 use std::collections::BTreeSet;
@@ -28,10 +31,10 @@ use handfast_document::Source;
 use handfast_document::positive;
 use handfast_document::{Checked, Problem, Span};
 
-use events::Network;
 use flows::Flows;
-use generate::Topology;
+use generated::Generated;
 use links::Links;
+use network::Network;
 use nodes::Nodes;
 use radios::Radios;
 
@@ -42,10 +45,10 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
     // Generated nodes come first: the file's own links and flows may lead to them. Its links and flows stand before those that
     // are generated all the same.
     let (mut made_links, mut made_flows) = (Links::new(), Flows::new(duration));
-    let mut topology =
-        Topology { nodes: &mut nodes, links: &mut made_links, flows: &mut made_flows, roams: Vec::new() };
-    topology.generate(&file.generate)?;
-    let roams = topology.roams;
+    let mut generated =
+        Generated { nodes: &mut nodes, links: &mut made_links, flows: &mut made_flows, roams: Vec::new() };
+    generate::generate(&mut generated, &file.generate)?;
+    let roams = generated.roams;
     let mut links = Links::of_file(&file.links, &nodes)?;
     links.append(made_links)?;
     let mut flows = Flows::of_file(&file.flows, &nodes, duration)?;

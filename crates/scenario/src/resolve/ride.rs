@@ -3,7 +3,7 @@
 use handfast_core::{Duration, Length};
 use handfast_document::{Checked, Problem};
 
-use super::generate::{MOST, Topology};
+use super::generated::{Generated, MOST};
 use crate::file::{EventTable, Gap, Located, Ride, TimeSpan};
 
 /// [eln] gives a speed and no cell: one of a city.
@@ -12,7 +12,7 @@ const CELL: Length = Length(500_000);
 const GAP: Duration = Duration::from_millis(200);
 
 /// Adds the handovers of `table`.
-pub(super) fn generate(to: &mut Topology<'_>, table: &Located<Ride>) -> Checked<()> {
+pub(super) fn generate(to: &mut Generated<'_>, table: &Located<Ride>) -> Checked<()> {
     let Ride { station, cells, cell, speed, gap, phase } = &table.value;
     if cells.value.len() < 2 {
         return Err(Problem::at(cells.span.clone(), "a ride through less than two cells")

@@ -1,7 +1,7 @@
 //! The wireless LAN of the SDN paper, of any size.
 
 use super::flows::{Pattern, count};
-use super::generate::{MOST, Topology, prefix};
+use super::generated::{Generated, MOST, prefix};
 use super::positive;
 use crate::file::{EventTable, LinkShape, Located, Roams, TimeSpan, Wlan};
 use crate::model::{NodeId, NodeKind};
@@ -13,7 +13,7 @@ const ACCESS_POINTS: u32 = 3;
 const CORRESPONDENTS: u32 = 2;
 
 /// Adds the nodes, links, flows and handovers of `table`.
-pub(super) fn generate(to: &mut Topology<'_>, table: &Located<Wlan>) -> Checked<()> {
+pub(super) fn generate(to: &mut Generated<'_>, table: &Located<Wlan>) -> Checked<()> {
     let plan = Plan::new(to, table)?;
     let (switches, aps) = plan.access(to)?;
     let correspondents = plan.correspondents(to, &switches)?;
@@ -39,7 +39,7 @@ struct Plan<'t> {
 }
 
 impl<'t> Plan<'t> {
-    fn new(to: &Topology<'_>, table: &'t Located<Wlan>) -> Checked<Self> {
+    fn new(to: &Generated<'_>, table: &'t Located<Wlan>) -> Checked<Self> {
         let span = &table.stations.span;
         let number = |given: &Option<Located<u32>>, otherwise| match given {
             Some(_) => count(given.as_ref(), MOST),
@@ -75,13 +75,13 @@ impl<'t> Plan<'t> {
         })
     }
 
-    fn add(&self, to: &mut Topology<'_>, name: &str, kind: NodeKind, role: Option<&str>) -> Checked<NodeId> {
+    fn add(&self, to: &mut Generated<'_>, name: &str, kind: NodeKind, role: Option<&str>) -> Checked<NodeId> {
         to.nodes.add(&format!("{}{name}", self.prefix), kind, role.map(str::to_owned), self.span)
     }
 
     fn link(
         &self,
-        to: &mut Topology<'_>,
+        to: &mut Generated<'_>,
         name: &str,
         between: [NodeId; 2],
         shape: &Located<LinkShape>,
@@ -90,7 +90,7 @@ impl<'t> Plan<'t> {
     }
 
     /// Access points and the switches that they are attached to.
-    fn access(&self, to: &mut Topology<'_>) -> Checked<(Vec<NodeId>, Vec<NodeId>)> {
+    fn access(&self, to: &mut Generated<'_>) -> Checked<(Vec<NodeId>, Vec<NodeId>)> {
         let (mut switches, mut aps) = (Vec::new(), Vec::new());
         for k in 1..=self.access_points {
             let switch = self.add(to, &format!("s{k}"), NodeKind::Switch, None)?;
@@ -102,7 +102,7 @@ impl<'t> Plan<'t> {
         Ok((switches, aps))
     }
 
-    fn correspondents(&self, to: &mut Topology<'_>, access: &[NodeId]) -> Checked<Vec<NodeId>> {
+    fn correspondents(&self, to: &mut Generated<'_>, access: &[NodeId]) -> Checked<Vec<NodeId>> {
         let mut all = Vec::new();
         for k in 1..=self.correspondents {
             let number = self.access_points + k;
@@ -120,7 +120,7 @@ impl<'t> Plan<'t> {
     /// Station number `k`, counted from 0: its radio links, its flows, its handovers.
     fn station(
         &self,
-        to: &mut Topology<'_>,
+        to: &mut Generated<'_>,
         k: u32,
         aps: &[NodeId],
         correspondents: &[NodeId],
@@ -150,7 +150,7 @@ impl<'t> Plan<'t> {
     }
 
     /// A station goes around the access points that it reaches.
-    fn roam(&self, to: &mut Topology<'_>, k: u32, roams: &Located<Roams>, reached: &[u32]) -> Checked<()> {
+    fn roam(&self, to: &mut Generated<'_>, k: u32, roams: &Located<Roams>, reached: &[u32]) -> Checked<()> {
         let Roams { at, every, times, stagger, gap, phase } = &roams.value;
         let period = every.as_ref().map(|every| positive(every, "every")).transpose()?;
         let first = at.value.0 + stagger.map_or(Duration::ZERO, |span| span.0) * u64::from(k);

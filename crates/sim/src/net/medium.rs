@@ -5,7 +5,7 @@ use handfast_net::queue::{Class, PacketMeta};
 use handfast_net::{Cause, Occupancy};
 use handfast_plan::Shared;
 use handfast_plan::topology::{ChannelId, channel};
-use handfast_radio::airtime::{Event, LaneId, Medium, Served};
+use handfast_radio::medium::{Event, LaneId, Medium, Served};
 use handfast_scenario::{LinkId, Scenario};
 
 use crate::engine::queue::Timer;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use handfast_core::{Duration, Instant};
 
 use crate::sdn::StationId;
-use crate::sdn::station::{Shared, Station};
+use crate::sdn::shared::Shared;
+use crate::sdn::station::Station;
 
 /// Indexes over all stations. They are kept up to date by whoever changes a station ([`Agenda::follow`]).
 #[derive(Default)]

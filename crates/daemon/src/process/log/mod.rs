@@ -56,7 +56,7 @@ impl Drop for Log {
 
 /// Logs from here on. Every line says whether the service acts. Neither a reader that has stopped nor a full disk stops or
 /// ends the daemon.
-pub(super) fn start(level: Level, acts: bool) -> Log {
+pub(crate) fn start(level: Level, acts: bool) -> Log {
     let most = match level {
         Level::Error => LevelFilter::ERROR,
         Level::Warn => LevelFilter::WARN,

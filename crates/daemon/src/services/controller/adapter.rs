@@ -13,10 +13,10 @@ use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, wal
 use serde_json::Value;
 use tracing::{info, warn};
 
+use super::association::LIMITS;
 use super::config::Settings;
 use super::conversation::Input;
 use super::recording::Recorder;
-use super::station_events::LIMITS;
 use super::switch_link::{CHUNK, SwitchLink};
 use super::warned::WarnedPeers;
 use super::{descriptors, log};

@@ -1,7 +1,7 @@
 //! For how many switches there are file descriptors.
 
+use super::association::LIMITS;
 use super::config::Settings;
-use super::station_events::LIMITS;
 use crate::process::descriptors::{OWN, OpenFiles, raise};
 
 /// For how many connections of switches there are descriptors, when those of the association socket are set aside. The error

@@ -4,22 +4,18 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use handfast_assist::sdn::{ApId, Ignored, Mode, Notice, Report, What};
-use handfast_io::line_socket::{Accepted, Line, LineLimits};
+use handfast_io::line_socket::{Accepted, Line};
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 use handfast_wire::openflow::EthAddr;
 use serde_json::{Value, json};
 use tracing::{debug, warn};
 
 use super::adapter::{ACCEPT_AGAIN, Adapter, Due};
-use super::association::{LONGEST_LINE, LineError, Number, Request, too_long, unknown_access_point};
+use super::association::{LIMITS, LineError, Number, Request, too_long, unknown_access_point};
 use super::conversation::Input;
 use super::log;
 use crate::process::log::mode_word;
 use crate::services::Running;
-
-/// What the association socket takes.
-pub(super) const LIMITS: LineLimits =
-    LineLimits { longest_line: LONGEST_LINE, most_clients: 64, most_waiting: 64 << 10 };
 
 impl Adapter {
     /// Takes everybody who has connected to the association socket.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use handfast_assist::sdn::What;
+use handfast_io::line_socket::LineLimits;
 use handfast_wire::openflow::EthAddr;
 use serde_json::Value;
 
@@ -15,6 +16,10 @@ use object::{Object, nearest};
 ///
 /// An access point may have 2,007 stations (IEEE 802.11 §9.4.1.8), each of which takes 20 bytes of its hello.
 pub const LONGEST_LINE: usize = 65_536;
+
+/// What the association socket takes.
+pub(crate) const LIMITS: LineLimits =
+    LineLimits { longest_line: LONGEST_LINE, most_clients: 64, most_waiting: 64 << 10 };
 
 /// What a line asks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use handfast_io::{Clock, EventLoop, ReadOutcome};
 use tracing::info;
 
 use super::signals::{Request, Signals};
-use super::{Context, Failure};
+use crate::process::{Context, Failure};
 use crate::services::Running;
 
 /// What a service has for its end.

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Column, METRICS, Metric, MetricId, Scope};
+use crate::metrics::{self, Column, METRICS, Metric, MetricId, Scope};
 use crate::result::SCHEMA;
-use crate::series::{self, Curve, DType, TABLES};
+use crate::series::TABLES;
+use crate::table::{self, Curve, DType};
 
 /// Metrics and time series with all that is known of them.
 pub fn describe() -> Value {
@@ -35,7 +36,7 @@ fn column(Column { order, header, short, unit, digits, scale }: Column) -> Value
     json!({"order": order, "header": header, "short": short, "unit": unit, "digits": digits, "scale": scale})
 }
 
-fn series_column(column: &series::Column) -> Value {
+fn series_column(column: &table::Column) -> Value {
     let dtype = match column.dtype {
         DType::F32 => "float32",
         DType::F64 => "float64",
@@ -56,8 +57,8 @@ pub fn schema() -> Value {
     let time = json!({"type": ["number", "null"], "description": "seconds from the run's start"});
     let passage = [
         ("flow", text.clone()),
-        ("stall_s", outage_figure(super::STALL)),
-        ("time_to_full_rate_s", outage_figure(super::TIME_TO_FULL_RATE)),
+        ("stall_s", outage_figure(metrics::STALL)),
+        ("time_to_full_rate_s", outage_figure(metrics::TIME_TO_FULL_RATE)),
     ];
     let handover = object(
         &[
@@ -66,8 +67,8 @@ pub fn schema() -> Value {
             ("to", name_or_null),
             ("down_s", json!({"type": "number"})),
             ("up_s", time.clone()),
-            ("stall_s", outage_figure(super::STALL)),
-            ("time_to_full_rate_s", outage_figure(super::TIME_TO_FULL_RATE)),
+            ("stall_s", outage_figure(metrics::STALL)),
+            ("time_to_full_rate_s", outage_figure(metrics::TIME_TO_FULL_RATE)),
             ("flows", array(&object(&passage, &[]))),
         ],
         &[],

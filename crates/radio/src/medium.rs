@@ -12,7 +12,7 @@ use handfast_core::{Bytes, Instant, Stream};
 use handfast_net::Cause;
 use handfast_net::queue::{Discipline, Handle, Occupancy, PacketMeta, Verdict};
 
-use super::{Exchange, Physical, Rate};
+use crate::airtime::{Exchange, Physical, Rate};
 use crate::retries::{Attempt, Retries};
 
 /// The number of a lane.

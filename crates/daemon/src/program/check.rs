@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use super::command_line::say;
-use super::{ask, changes};
+use crate::process::{ask, changes, say};
 use crate::services::{Configured, unobstructed};
 
 /// Says it all; the error is what is in the way, a line each.

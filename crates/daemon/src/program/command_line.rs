@@ -4,21 +4,14 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgMatches, Args, Command};
 use handfast_io::EventLoop;
 use serde_json::json;
 
 use super::signals::Signals;
-use super::{ConfigFile, Context, Failure, ask, check, log, main_loop, switched_off};
+use super::{check, main_loop};
+use crate::process::{Context, Failure, FileOption, ask, log, parsed, read, say, switched_off};
 use crate::services::{SERVICES, Service, Start};
-
-/// A further subcommand of a service: it does its work and ends.
-pub struct Tool {
-    /// Its name, help and options.
-    pub command: Command,
-    /// What it does; the error is a message for people.
-    pub run: fn(&ArgMatches) -> Result<ExitCode, String>,
-}
 
 /// The options of every service.
 #[derive(Args)]
@@ -29,14 +22,6 @@ struct ServiceOptions {
     /// Says whether FILE is right, what would be done, and whether socket and port can be had; changes nothing
     #[arg(long)]
     check: bool,
-}
-
-/// The option of what is done to a service that runs.
-#[derive(Args)]
-pub(crate) struct FileOption {
-    /// The configuration of the controller that is meant
-    #[arg(long, value_name = "FILE", default_value = "/etc/handfastd/handfastd.toml")]
-    pub(crate) config: PathBuf,
 }
 
 /// What the process itself does to running services.
@@ -88,18 +73,6 @@ fn dispatch(name: &str, options: &ArgMatches) -> Result<ExitCode, String> {
     }
     let tool = SERVICES.iter().flat_map(|service| service.tools()).find(|t| t.command.get_name() == name);
     (tool.unwrap_or_else(|| unreachable!("clap knows no other")).run)(options)
-}
-
-/// The options of a subcommand, which clap has checked.
-pub(crate) fn parsed<T: FromArgMatches>(options: &ArgMatches) -> T {
-    T::from_arg_matches(options).unwrap_or_else(|error| error.exit())
-}
-
-/// Reads a configuration file.
-pub(crate) fn read(path: &Path) -> Result<ConfigFile, String> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| format!("error: {}: {error}", path.display()))?;
-    Ok(ConfigFile { path: path.to_owned(), text })
 }
 
 /// Runs a service, or only checks its configuration.
@@ -178,9 +151,4 @@ fn on(config: &Path) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// A line on standard output, which may be full.
-pub(crate) fn say(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
 }
