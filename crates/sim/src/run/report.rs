@@ -4,6 +4,7 @@ use handfast_core::Instant;
 use handfast_host::meter::srtt;
 use handfast_host::session::{Ending, Sending};
 use handfast_host::transport::{Figure, Figures};
+use handfast_net::Queue;
 use handfast_results::handover::Tracker;
 use handfast_results::metrics::{self, Scope, Values};
 use handfast_results::report::{FlowFacts, Inputs, RunFacts, full_segments, report as compute, secs};
@@ -12,7 +13,8 @@ use handfast_scenario::FlowId;
 use handfast_tcp::{Counters, Endpoint};
 
 use crate::agents::controller::Control;
-use crate::hosts::connections::Connections;
+use crate::hosts::connections::{ConnectionId, Connections};
+use crate::net::books::Managed;
 use crate::net::network::Network;
 
 /// The result.
@@ -32,7 +34,9 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
 fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
     let end = Instant::ZERO + inputs.scenario.duration;
     let connections = &network.hosts.connections;
-    let Some((sender, receiver)) = connections.ends(id) else { return facts_without_tcp(network, id) };
+    let Some((sender, receiver)) = connections.ends(id) else {
+        return facts_without_tcp(inputs, network, id);
+    };
     let ending = sender.ending();
     let counters: Vec<_> = counters(connections, id).collect();
     let count = |get: fn(&Counters) -> u64| Some(counters.iter().map(get).sum::<u64>());
@@ -41,6 +45,8 @@ fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
     let window = sender.sending().and_then(Sending::window);
     let opened = connections.of_flow(id).iter().any(|pair| connections[pair.sender].endpoint().is_some());
     let lost = connections.of_flow(id).iter().map(|pair| network.books.lost(pair.sender)).sum::<u64>();
+    let senders = connections.of_flow(id).iter().map(|pair| pair.sender);
+    let managed = managed(inputs, network, senders);
     FlowFacts {
         opened,
         ended: ending.map(Ending::at),
@@ -54,11 +60,24 @@ fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
             .with(metrics::FAST_RETRANSMITS, count(|counters| counters.fast_retransmits))
             .with(metrics::DATA_SEGMENTS, count(|counters| counters.data_segments_sent))
             .with(metrics::LOST, Some(lost))
+            .with(metrics::AQM_DROPPED, managed.map(|counts| counts.dropped))
+            .with(metrics::CE_MARKED, managed.map(|counts| counts.marked))
             .with(metrics::CWND_MEAN, window.and_then(|window| window.mean(over)).map(packets))
             .with(metrics::CWND_MIN, window.map(|window| packets(window.min() as f64)))
             .with(metrics::SRTT, secs(sender.endpoint().and_then(|endpoint| srtt(endpoint, end)))),
         figures: connections_opened(inputs, connections, id),
     }
+}
+
+/// What queue disciplines have decided about what these sent; [`None`]: all queues are drop-tail.
+fn managed(
+    inputs: &Inputs<'_>,
+    network: &Network,
+    senders: impl Iterator<Item = ConnectionId>,
+) -> Option<Managed> {
+    let queues = inputs.scenario.links.iter().flat_map(|link| [&link.forward.queue, &link.backward.queue]);
+    let any = queues.into_iter().any(|queue| !matches!(queue, Queue::DropTail(_)));
+    any.then(|| network.books.managed(senders))
 }
 
 /// How many connections a flow has opened, if it opens more than one.
@@ -69,11 +88,12 @@ fn connections_opened(inputs: &Inputs<'_>, connections: &Connections, id: FlowId
 }
 
 /// Those of a flow that does not use TCP.
-fn facts_without_tcp(network: &Network, id: FlowId) -> FlowFacts {
+fn facts_without_tcp(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
     let [sender, receiver] = network.hosts.transports.of_flow(id).expect("every flow has ends");
     let mut figures = sender.figures();
     figures.extend(receiver.figures());
     let ended = sender.ended();
+    let managed = managed(inputs, network, network.hosts.transports.sender(id).into_iter());
     FlowFacts {
         opened: sender.has_begun(),
         ended,
@@ -90,7 +110,9 @@ fn facts_without_tcp(network: &Network, id: FlowId) -> FlowFacts {
             .with(metrics::TIMEOUTS, Some(0_u64))
             .with(metrics::SPURIOUS_TIMEOUTS, Some(0_u64))
             .with(metrics::FAST_RETRANSMITS, Some(0_u64))
-            .with(metrics::LOST, Some(network.hosts.transports.lost(id))),
+            .with(metrics::LOST, Some(network.hosts.transports.lost(id)))
+            .with(metrics::AQM_DROPPED, managed.map(|counts| counts.dropped))
+            .with(metrics::CE_MARKED, managed.map(|counts| counts.marked)),
         figures,
     }
 }
