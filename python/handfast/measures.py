@@ -49,8 +49,14 @@ class Measures:
     spurious_timeouts: int | None = None
     """Timeouts that the sender found spurious. Of all flows: sum."""
     lost_segments: int | None = None
-    """The sender's segments with payload that the network lost or corrupted: full queues, loss processes, outages,
-    agents. Of all flows: sum."""
+    """The sender's segments with payload that the network lost or corrupted: full queues, queue disciplines, loss
+    processes, outages, agents. Of all flows: sum."""
+    aqm_dropped_segments: int | None = None
+    """Those of `lost_segments` that a queue discipline dropped although the queue had room: active queue management.
+    Only in runs with such a discipline. Of all flows: sum."""
+    ce_marked_segments: int | None = None
+    """The sender's segments with payload that a queue discipline marked "congestion experienced" (RFC 3168), once a
+    queue. Only in runs with such a discipline. Of all flows: sum."""
     cwnd_mean_pkt: float | None = None
     """The sender's congestion window in full segments, weighted by time from the handshake to the end of the flow.
     Unit: pkt. Of all flows: mean."""

@@ -50,3 +50,47 @@ impl Spec for AckFilterSpec {
         Ok(Some(Box::new(AckFilter::new(config, site.radio))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use handfast_core::{Instant, SeqNum, Stream};
+    use handfast_net::{Forward, Outbox, Port};
+    use handfast_wire::Packet;
+    use handfast_wire::tcp::{Flags, Segment};
+
+    use super::*;
+    use crate::{Verdict, View};
+
+    /// How many of nine acknowledgments from the radio go on at once, and how long the first one waits.
+    fn filtered(spec: AckFilterSpec) -> (usize, Option<Duration>) {
+        let [station, peer] = [1, 2].map(|host| IpAddr::from(Ipv4Addr::new(10, 0, 0, host)));
+        let site = Site { address: peer, radio: vec![Port(1)], stream: Stream::new(1, "test") };
+        let mut machine = spec.machine(site).unwrap().expect("a filter is a machine");
+        let mut out = Outbox::default();
+        let (mut went_on, mut waits) = (0, None);
+        for n in 1..=9_u32 {
+            let ack = Segment { flags: Flags::ACK, ack: SeqNum(1000 * n), ..Segment::EMPTY };
+            let packet = Packet::tcp(station, peer, ack);
+            if machine.look(Instant::ZERO, Port(1), &View::of(&packet), &mut out) == Verdict::Take {
+                machine.on_packet(Instant::ZERO, Port(1), packet, &mut out);
+            } else {
+                went_on += 1;
+            }
+            went_on += out.drain().filter(|forward| !matches!(forward, Forward::Dropped(_))).count();
+            waits = waits.or(machine.deadline().map(|at| at.since(Instant::ZERO)));
+        }
+        (went_on, waits)
+    }
+
+    #[test]
+    fn its_machine_is_told_what_the_table_says() {
+        let wait = Duration::from_millis(7);
+        let (every, waits) = filtered(AckFilterSpec { most: 1, wait });
+        let (some, longer) = filtered(AckFilterSpec { most: 3, wait: wait * 2 });
+        // Each second, and each fourth.
+        assert_eq!((every, some), (4, 2));
+        assert_eq!((waits, longer), (Some(wait), Some(wait * 2)));
+    }
+}

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::Cause;
 
-/// RFC 8289 §5.3, `maxpacket`: "should use interface MTU". Links here have none; this is Ethernet's, as in ns-3.
+/// RFC 8289 §5.3, `maxpacket`: 512 bytes, but "SHOULD use interface MTU". Links here have none; this is Ethernet's, as in ns-3.
 const MTU: Bytes = Bytes(1500);
 
 /// §5.5: so many intervals after the last drop the rate of drops is forgotten.

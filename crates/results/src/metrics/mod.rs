@@ -149,7 +149,14 @@ metrics! {
     always count data_segments_sent DATA_SEGMENTS, "", Nothing, None,
         "Segments with payload that the sender sent, retransmissions included.";
     always count lost_segments LOST, "", Sum, None,
-        "The sender's segments with payload that the network lost or corrupted: full queues, loss processes, outages, agents.";
+        "The sender's segments with payload that the network lost or corrupted: full queues, queue disciplines, loss processes, \
+         outages, agents.";
+    optional count aqm_dropped_segments AQM_DROPPED, "", Sum, None,
+        "Those of `lost_segments` that a queue discipline dropped although the queue had room: active queue management. Only in \
+         runs with such a discipline.";
+    optional count ce_marked_segments CE_MARKED, "", Sum, None,
+        "The sender's segments with payload that a queue discipline marked \"congestion experienced\" (RFC 3168), once a queue. Only \
+         in runs with such a discipline.";
     always real cwnd_mean_pkt CWND_MEAN, "pkt", Mean, Some(column(6, "mean cwnd", "mean cwnd", "pkt", 1, 1.0)),
         "The sender's congestion window in full segments, weighted by time from the handshake to the end of the flow.";
     always real cwnd_min_pkt CWND_MIN, "pkt", Min, Some(column(7, "minimum cwnd", "min cwnd", "pkt", 1, 1.0)),

@@ -91,6 +91,11 @@ impl Transports {
         self.of_flow.get(&flow).map_or(0, |ids| self.ends[ids[0].index()].lost)
     }
 
+    /// The origin of what a flow's sender sends, if that is a transport.
+    pub(crate) fn sender(&self, flow: FlowId) -> Option<ConnectionId> {
+        self.of_flow.get(&flow).map(|ids| ids[0].origin())
+    }
+
     /// A packet has ended on its way; whether a transport had sent it.
     pub(crate) fn count_loss(&mut self, origin: ConnectionId) -> bool {
         let end = self.ends.get_mut((origin.0 ^ IS_TRANSPORT) as usize);

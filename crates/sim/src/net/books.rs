@@ -1,7 +1,20 @@
 //! What the network counts.
 
+use std::collections::BTreeMap;
+
 use crate::hosts::connections::ConnectionId;
+use crate::net::network::Network;
+use crate::net::packets::Handle;
 use crate::net::tally::Tally;
+
+/// What queue disciplines have decided about a connection's segments with payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Managed {
+    /// Dropped though the queue had room.
+    pub(crate) dropped: u64,
+    /// Marked "congestion experienced".
+    pub(crate) marked: u64,
+}
 
 /// The counts of a run.
 #[derive(Debug)]
@@ -10,12 +23,14 @@ pub(crate) struct Books {
     hops: u64,
     /// For each connection, segments with payload that it sent and that never arrived.
     lost: Tally,
+    /// For each connection or transport, its segments with payload that a queue discipline has dropped or marked. They are few.
+    managed: BTreeMap<ConnectionId, Managed>,
 }
 
 impl Books {
     /// All of them 0, for so many connections.
     pub(crate) fn new(connections: usize) -> Self {
-        Self { packets: 0, hops: 0, lost: Tally::new(connections) }
+        Self { packets: 0, hops: 0, lost: Tally::new(connections), managed: BTreeMap::new() }
     }
 
     /// Makes room for so many more connections.
@@ -54,5 +69,32 @@ impl Books {
     /// Segments with payload that a connection sent and that never arrived.
     pub(crate) fn lost(&self, of: ConnectionId) -> u64 {
         self.lost.of(of)
+    }
+
+    /// What queue disciplines have decided about what came from these.
+    pub(crate) fn managed(&self, of: impl Iterator<Item = ConnectionId>) -> Managed {
+        let each = of.filter_map(|id| self.managed.get(&id));
+        each.fold(Managed::default(), |sum, of| Managed {
+            dropped: sum.dropped + of.dropped,
+            marked: sum.marked + of.marked,
+        })
+    }
+}
+
+impl Network {
+    /// A queue discipline has marked a packet "congestion experienced".
+    #[cold]
+    pub(crate) fn mark(&mut self, handle: Handle) {
+        self.packets.mark(handle);
+        self.count_managed(handle, |counts| &mut counts.marked);
+    }
+
+    /// A queue discipline has decided about a packet.
+    #[cold]
+    pub(crate) fn count_managed(&mut self, handle: Handle, count: fn(&mut Managed) -> &mut u64) {
+        let label = self.packets.label(handle);
+        if label.has_payload {
+            *count(self.books.managed.entry(label.origin).or_default()) += 1;
+        }
     }
 }

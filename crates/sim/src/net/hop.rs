@@ -65,7 +65,7 @@ impl Network {
             Exit::Delivered { handle, corrupted } => (handle, corrupted),
             Exit::Duplicated { handle, corrupted } => (self.packets.duplicate(handle.handle), corrupted),
             Exit::Marked { handle } => {
-                self.packets.mark(handle.handle);
+                self.mark(handle.handle);
                 return None;
             }
             Exit::Lost { handle, cause } => {
@@ -84,7 +84,11 @@ impl Network {
     pub(crate) fn fail(&mut self, now: Instant, id: ChannelId, handle: Handle, cause: Cause) {
         match cause {
             Cause::Outage => self.unheard(now, id),
-            Cause::QueueFull | Cause::Aqm => self.dropped(now, id, handle, cause),
+            Cause::QueueFull => self.dropped(now, id, handle, cause),
+            Cause::Aqm => {
+                self.count_managed(handle, |counts| &mut counts.dropped);
+                self.dropped(now, id, handle, cause);
+            }
             // On its way: nobody knows.
             Cause::Loss => {}
         }

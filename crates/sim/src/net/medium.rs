@@ -87,7 +87,7 @@ impl Network {
         while let Some((event, id)) = self.links.air_mut(medium).and_then(|air| air.poll(now)) {
             match event {
                 Event::Served(served) => self.served(now, id, served),
-                Event::Marked(passing) => self.packets.mark(passing.handle),
+                Event::Marked(passing) => self.mark(passing.handle),
                 Event::Dropped { handle, .. } => self.fail(now, id, handle.handle, Cause::Aqm),
             }
         }

@@ -4,6 +4,7 @@ use handfast_core::Instant;
 use handfast_host::meter::srtt;
 use handfast_host::session::{Ending, Sending};
 use handfast_host::transport::{Figure, Figures};
+use handfast_net::Queue;
 use handfast_plan::StreamId;
 use handfast_results::handover::Tracker;
 use handfast_results::metrics::{self, Scope, Values};
@@ -13,7 +14,8 @@ use handfast_scenario::FlowId;
 use handfast_tcp::{Counters, Endpoint};
 
 use crate::agents::controller::Control;
-use crate::hosts::connections::Connections;
+use crate::hosts::connections::{ConnectionId, Connections};
+use crate::net::books::Managed;
 use crate::net::network::Network;
 
 /// The result.
@@ -35,7 +37,7 @@ fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
     let streams: Vec<_> =
         connections.streams(id).filter_map(|stream| of_stream(inputs, network, stream)).collect();
     if streams.is_empty() {
-        return facts_without_tcp(network, id);
+        return facts_without_tcp(inputs, network, id);
     }
     let opened = streams.iter().any(|stream| stream.opened > 0);
     let endings: Vec<_> = streams.iter().map(|stream| stream.ending).collect();
@@ -73,6 +75,7 @@ fn of_stream(inputs: &Inputs<'_>, network: &Network, stream: StreamId) -> Option
     let packets = |bytes: f64| full_segments(inputs.scheme, bytes);
     let window = sender.sending().and_then(Sending::window);
     let lost = connections.of_stream(stream).iter().map(|pair| network.books.lost(pair.sender)).sum::<u64>();
+    let managed = managed(inputs, network, connections.of_stream(stream).iter().map(|pair| pair.sender));
     let metrics = Values::new(Scope::Flow)
         .with(metrics::RETRANSMITTED, count(|counters| counters.retransmitted_segments))
         .with(metrics::TIMEOUTS, count(|counters| counters.timeouts))
@@ -80,10 +83,23 @@ fn of_stream(inputs: &Inputs<'_>, network: &Network, stream: StreamId) -> Option
         .with(metrics::FAST_RETRANSMITS, count(|counters| counters.fast_retransmits))
         .with(metrics::DATA_SEGMENTS, count(|counters| counters.data_segments_sent))
         .with(metrics::LOST, Some(lost))
+        .with(metrics::AQM_DROPPED, managed.map(|counts| counts.dropped))
+        .with(metrics::CE_MARKED, managed.map(|counts| counts.marked))
         .with(metrics::CWND_MEAN, window.and_then(|window| window.mean(over)).map(packets))
         .with(metrics::CWND_MIN, window.map(|window| packets(window.min() as f64)))
         .with(metrics::SRTT, secs(sender.endpoint().and_then(|endpoint| srtt(endpoint, end))));
     Some(OfStream { opened: counters.len() as u64, ending, metrics })
+}
+
+/// What queue disciplines have decided about what these sent; [`None`]: all queues are drop-tail.
+fn managed(
+    inputs: &Inputs<'_>,
+    network: &Network,
+    senders: impl Iterator<Item = ConnectionId>,
+) -> Option<Managed> {
+    let queues = inputs.scenario.links.iter().flat_map(|link| [&link.forward.queue, &link.backward.queue]);
+    let any = queues.into_iter().any(|queue| !matches!(queue, Queue::DropTail(_)));
+    any.then(|| network.books.managed(senders))
 }
 
 /// How many connections a flow has opened, if it opens more than one.
@@ -94,11 +110,12 @@ fn connections_opened(inputs: &Inputs<'_>, id: FlowId, count: u64) -> Figures {
 }
 
 /// Those of a flow that does not use TCP.
-fn facts_without_tcp(network: &Network, id: FlowId) -> FlowFacts {
+fn facts_without_tcp(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
     let [sender, receiver] = network.hosts.transports.of_flow(id).expect("every flow has ends");
     let mut figures = sender.figures();
     figures.extend(receiver.figures());
     let ended = sender.ended();
+    let managed = managed(inputs, network, network.hosts.transports.sender(id).into_iter());
     FlowFacts {
         opened: sender.has_begun(),
         ended,
@@ -115,7 +132,9 @@ fn facts_without_tcp(network: &Network, id: FlowId) -> FlowFacts {
             .with(metrics::TIMEOUTS, Some(0_u64))
             .with(metrics::SPURIOUS_TIMEOUTS, Some(0_u64))
             .with(metrics::FAST_RETRANSMITS, Some(0_u64))
-            .with(metrics::LOST, Some(network.hosts.transports.lost(id))),
+            .with(metrics::LOST, Some(network.hosts.transports.lost(id)))
+            .with(metrics::AQM_DROPPED, managed.map(|counts| counts.dropped))
+            .with(metrics::CE_MARKED, managed.map(|counts| counts.marked)),
         figures,
     }
 }

@@ -1,8 +1,14 @@
 //! Queue disciplines: what they do to the delay that a full queue adds.
 
+use handfast_assist::{Agent, Verdict, View};
+use handfast_core::Instant;
+use handfast_net::{Outbox, Port};
+use handfast_results::metrics::Values;
 use handfast_results::result::RunResult;
-use handfast_sim::Options;
-use handfast_sim::series::Collected;
+use handfast_scenario::{self as scenario, AgentKind};
+use handfast_sim::series::{Collected, NoSeries};
+use handfast_sim::{Control, Options, Plugins, run_with};
+use handfast_wire::Packet;
 
 use crate::series::columns;
 use crate::support::{OUTAGE, bytes, edited, result, scenario, set};
@@ -98,6 +104,69 @@ fn what_codel_drops_is_lost_and_sent_again() {
             "{:?}",
             flow.metrics.retransmitted_segments()
         );
+    }
+}
+
+/// What disciplines dropped and marked of each flow.
+fn managed(run: &RunResult) -> Vec<[Option<u64>; 2]> {
+    let of = |metrics: &Values| [metrics.aqm_dropped_segments(), metrics.ce_marked_segments()];
+    run.flows.iter().map(|flow| of(&flow.metrics)).chain([of(&run.aggregate)]).collect()
+}
+
+#[test]
+fn drops_of_a_discipline_are_told_from_those_of_a_full_queue() {
+    for way in [downloads, on_the_air] {
+        let run = result(&scenario(&way(CODEL)), "linux", 1);
+        // The queue is never full: all that is lost the discipline has dropped.
+        for flow in &run.flows {
+            assert!(flow.metrics.aqm_dropped_segments() > Some(10));
+            assert_eq!(flow.metrics.aqm_dropped_segments(), flow.metrics.lost_segments());
+        }
+        let of_flows: u64 = managed(&run)[..2].iter().map(|of| of[0].unwrap()).sum();
+        assert_eq!(managed(&run)[2], [Some(of_flows), Some(0)], "the senders do no ECN");
+        // A queue that is too short for the windows is full besides.
+        let short = "{discipline = \"codel\", limit = \"20pkt\"}";
+        let run = result(&scenario(&way(short)), "linux", 1);
+        let sum = |get: fn(&Values) -> Option<u64>| {
+            run.flows.iter().map(|flow| get(&flow.metrics).unwrap()).sum::<u64>()
+        };
+        assert!(sum(Values::aqm_dropped_segments) < sum(Values::lost_segments));
+        // Where no discipline decides there is nothing to count, and results are as they were.
+        let plain = result(&scenario(&way(DROP_TAIL)), "linux", 1);
+        assert_eq!(managed(&plain), [[None; 2]; 3]);
+        assert!(!plain.to_json().contains("aqm"));
+    }
+}
+
+/// Makes packets those of a sender that does ECN.
+struct EcnCapable;
+
+impl Agent for EcnCapable {
+    fn look(&mut self, _: Instant, _: Port, _: &View<'_>, _: &mut Outbox) -> Verdict {
+        Verdict::Take
+    }
+
+    fn on_packet(&mut self, _: Instant, _: Port, packet: Packet, out: &mut Outbox) {
+        // RFC 3168 §5: ECT(0)
+        out.forward(Packet { traffic_class: packet.traffic_class | 0b10, ..packet });
+    }
+}
+
+#[test]
+fn marks_are_counted_in_place_of_drops() {
+    for way in [downloads, on_the_air] {
+        let plugins = Plugins::new().with("ecn", Box::new(|_, _, _, _| Box::new(EcnCapable)));
+        let mut scenario = scenario(&way(CODEL));
+        scenario.schemes = vec![scenario.scheme("linux").unwrap().clone()];
+        let at = scenario.nodes.iter().position(|node| node.name == "router").into_iter().collect();
+        scenario.schemes[0].agents = vec![scenario::Agent { kind: AgentKind::Plugin("ecn".to_owned()), at }];
+        let options = Options { seed: 1, ..Options::default() };
+        let scheme = &scenario.schemes[0];
+        let run = run_with(&plugins, &scenario, scheme, &options, &Control::new(), &mut NoSeries).unwrap();
+        for [dropped, marked] in managed(&run) {
+            assert_eq!(dropped, Some(0));
+            assert!(marked > Some(10), "{marked:?}");
+        }
     }
 }
 
