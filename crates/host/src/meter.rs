@@ -1,5 +1,7 @@
 //! What is measured of a flow while it runs: a few numbers each, brought up to date as things happen.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use handfast_core::{Duration, Instant};
 use handfast_tcp::Endpoint;
 
@@ -51,6 +53,31 @@ impl DeliveryMeter {
     /// The delivery that was noted.
     pub fn resumed(&self) -> Option<Instant> {
         self.resumed
+    }
+}
+
+/// The meter of a flow with several connections at once: all their sinks feed it.
+#[derive(Clone, Debug, Default)]
+pub struct SharedMeter(Arc<Mutex<DeliveryMeter>>);
+
+impl SharedMeter {
+    /// What was delivered so far.
+    pub fn get(&self) -> DeliveryMeter {
+        *self.lock()
+    }
+
+    /// As [`DeliveryMeter::add`].
+    pub fn add(&self, now: Instant, bytes: u64) {
+        self.lock().add(now, bytes);
+    }
+
+    /// As [`DeliveryMeter::watch`].
+    pub fn watch(&self) {
+        self.lock().watch();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, DeliveryMeter> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -221,7 +221,7 @@ mod tests {
             last: [(4, "4 is here".to_owned()), (5, "5 is here".to_owned())].into(),
             announced: Announced::default(),
         };
-        let (board, end) = (Board::new(0), Instant::from_millis(500));
+        let (board, end) = (Board::new(0, handfast_plan::Streams::new([])), Instant::from_millis(500));
         let (heard, announced) = thread::scope(|scope| {
             let controller = scope.spawn(move || {
                 let first = hears(&listener, 3);

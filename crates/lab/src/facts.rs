@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 
 use handfast_core::Duration;
-use handfast_host::transport::Figures;
+use handfast_host::session::Ending;
 use handfast_plan::address::Addresses;
+use handfast_plan::{StreamId, Streams};
 use handfast_results::metrics::{self, Scope, Values};
 use handfast_results::report::{FlowFacts, Inputs, RunFacts, secs};
-use handfast_scenario::{FlowId, NodeId};
+use handfast_scenario::{Flow, FlowId, NodeId};
 
 use crate::announcer::Announced;
 use crate::environment::environment;
@@ -16,7 +17,7 @@ use crate::packet_loop::LoopReport;
 use crate::roaming;
 use crate::traffic::counters::Counters;
 use crate::traffic::receiver::Received;
-use crate::traffic::sender::{End, Sent, Totals};
+use crate::traffic::sender::{Sent, Totals};
 
 /// What the threads of a run brought back.
 pub(crate) struct Moved {
@@ -82,39 +83,51 @@ fn told(moved: &Moved) -> Vec<String> {
 
 /// Its flows.
 pub(crate) fn flows(inputs: &Inputs<'_>, outcome: &Outcome) -> Vec<FlowFacts> {
-    (0..inputs.scenario.flows.len()).map(|id| flow(inputs, outcome, id)).collect()
+    let streams = Streams::of(inputs.scenario);
+    (0..inputs.scenario.flows.len()).map(|id| flow(inputs, outcome, &streams, id)).collect()
 }
 
-fn flow(inputs: &Inputs<'_>, outcome: &Outcome, id: FlowId) -> FlowFacts {
-    let (flow, sent) = (&inputs.scenario.flows[id], &outcome.moved.sent[id]);
-    let count =
-        |get: fn(&Totals) -> Option<u64>| sent.totals.as_ref().map_or((!sent.opened).then_some(0), get);
+fn flow(inputs: &Inputs<'_>, outcome: &Outcome, streams: &Streams, id: FlowId) -> FlowFacts {
+    let flow = &inputs.scenario.flows[id];
+    let lost = streams.of_flow(id).map(|stream| lost(inputs, outcome, flow, stream)).sum();
+    let sent: Vec<_> = streams.of_flow(id).map(|stream| &outcome.moved.sent[stream as usize]).collect();
+    let meter = outcome.moved.received.meters[id];
+    let transports = sent.iter().find_map(|sent| sent.transport.as_deref());
+    if let Some((sender, receiver)) = transports.zip(outcome.moved.received.transports.get(&id)) {
+        return FlowFacts::without_tcp([sender, &**receiver], lost);
+    }
     let alone = |counts: &[&str]| {
         let counters = counters_if_alone(inputs, outcome, flow.from)?;
-        Some(counts.iter().map(|&name| counted(counters, name)).sum())
+        Some(counts.iter().map(|&name| counted(counters, name)).sum::<u64>())
     };
+    let metrics: Vec<_> = sent.iter().map(|sent| of_stream(sent)).collect();
+    let metrics = Values::of_connections(&metrics);
     // Undone in the state Loss: both by timestamps or DSACK and by F-RTO (`tcp_try_undo_loss`).
-    let spurious = count(|totals| totals.spurious_timeouts).or_else(|| alone(&["TcpExtTCPLossUndo"]));
-    let fast = count(|totals| totals.fast_retransmits)
-        .or_else(|| alone(&["TcpExtTCPSackRecovery", "TcpExtTCPRenoRecovery"]));
-    FlowFacts {
-        opened: sent.opened,
-        ended: sent.ended.map(|(at, _)| at),
-        outcome: outcome_of(sent),
-        finished: matches!(sent.ended, Some((_, End::Done))),
-        meter: outcome.moved.received.meters[id],
-        metrics: Values::new(Scope::Flow)
-            .with(metrics::RETRANSMITTED, count(|totals| Some(totals.retransmitted)))
-            .with(metrics::TIMEOUTS, count(|totals| totals.timeouts))
-            .with(metrics::SPURIOUS_TIMEOUTS, spurious)
-            .with(metrics::FAST_RETRANSMITS, fast)
-            .with(metrics::DATA_SEGMENTS, count(|totals| Some(totals.data_segments)))
-            .with(metrics::LOST, Some(lost(inputs, outcome, id)))
-            .with(metrics::CWND_MEAN, sent.cwnd_mean)
-            .with(metrics::CWND_MIN, sent.cwnd_min)
-            .with(metrics::SRTT, secs(sent.totals.and_then(|totals| totals.srtt))),
-        figures: Figures::new(),
-    }
+    let spurious = metrics.spurious_timeouts().or_else(|| alone(&["TcpExtTCPLossUndo"]));
+    let fast =
+        metrics.fast_retransmits().or_else(|| alone(&["TcpExtTCPSackRecovery", "TcpExtTCPRenoRecovery"]));
+    let metrics = metrics
+        .with(metrics::SPURIOUS_TIMEOUTS, spurious)
+        .with(metrics::FAST_RETRANSMITS, fast)
+        .with(metrics::LOST, Some(lost));
+    let ending = Ending::of_all(&sent.iter().map(|sent| sent.ending).collect::<Vec<_>>());
+    let opened = sent.iter().map(|sent| sent.opened).sum();
+    FlowFacts::of_tcp(flow, ending, opened, meter, metrics)
+}
+
+/// What the sender of a stream has counted; 0 of one that was never opened.
+fn of_stream(sent: &Sent) -> Values {
+    let count =
+        |get: fn(&Totals) -> Option<u64>| sent.totals.as_ref().map_or((sent.opened == 0).then_some(0), get);
+    Values::new(Scope::Flow)
+        .with(metrics::RETRANSMITTED, count(|totals| Some(totals.retransmitted)))
+        .with(metrics::TIMEOUTS, count(|totals| totals.timeouts))
+        .with(metrics::SPURIOUS_TIMEOUTS, count(|totals| totals.spurious_timeouts))
+        .with(metrics::FAST_RETRANSMITS, count(|totals| totals.fast_retransmits))
+        .with(metrics::DATA_SEGMENTS, count(|totals| Some(totals.data_segments)))
+        .with(metrics::CWND_MEAN, sent.cwnd_mean)
+        .with(metrics::CWND_MIN, sent.cwnd_min)
+        .with(metrics::SRTT, secs(sent.totals.and_then(|totals| totals.srtt)))
 }
 
 /// The counters of a host, if only one flow can have moved them.
@@ -127,19 +140,10 @@ fn counted(counters: &Counters, name: &str) -> u64 {
     counters.get(name).copied().unwrap_or(0)
 }
 
-/// Segments with payload on the way to the flow's port that never arrived whole.
-fn lost(inputs: &Inputs<'_>, outcome: &Outcome, id: FlowId) -> u64 {
-    let (flow, addresses) = (&inputs.scenario.flows[id], Addresses::of(inputs.scenario));
-    let (from, to) = (addresses.ip_of(flow.from), SocketAddr::new(addresses.ip_of(flow.to), port_of(id)));
+/// Segments and datagrams with payload on the way to the port of a flow's stream that never arrived whole.
+fn lost(inputs: &Inputs<'_>, outcome: &Outcome, flow: &Flow, stream: StreamId) -> u64 {
+    let addresses = Addresses::of(inputs.scenario);
+    let (from, to) = (addresses.ip_of(flow.from), SocketAddr::new(addresses.ip_of(flow.to), port_of(stream)));
     let keys = outcome.moved.looped.lost.iter();
     keys.filter(|((source, goal), _)| source.ip() == from && *goal == to).map(|(_, lost)| lost).sum()
-}
-
-fn outcome_of(sent: &Sent) -> &'static str {
-    match (sent.opened, sent.ended) {
-        (false, _) => "not-started",
-        (true, None) => "open",
-        (true, Some((_, End::Done))) => "closed",
-        (true, Some((_, End::Died(why)))) => why,
-    }
 }

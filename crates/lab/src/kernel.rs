@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) congestion_control: &'static str,
     /// Of every socket: `TCP_NODELAY`.
     pub(crate) nodelay: bool,
+    /// Of every socket: `TCP_USER_TIMEOUT` (RFC 5482).
+    pub(crate) user_timeout: Option<Duration>,
     /// Path below `/proc/sys`, value.
     pub(crate) sysctls: BTreeMap<&'static str, String>,
     /// Metrics of routes, as in ip-route(8).
@@ -72,6 +74,7 @@ fn end(config: &Arc<Config>, name: &str) -> Result<Settings, String> {
     let mut settings = Settings {
         congestion_control,
         nodelay: config.nagle == Nagle::Off,
+        user_timeout: config.user_timeout,
         sysctls: common(),
         route_metrics: BTreeMap::new(),
     };
@@ -117,6 +120,7 @@ fn beyond_the_kernel(config: &Config, base: &Config) -> Option<String> {
         data_retries: base.data_retries,
         send_buffer: base.send_buffer,
         receive_buffer: base.receive_buffer,
+        user_timeout: base.user_timeout,
         ..config.clone()
     };
     let [told, base] = [format!("{told:#?}"), format!("{base:#?}")];
@@ -205,6 +209,7 @@ mod tests {
             config.rto_max = Duration::from_secs(1);
             config.receive_buffer = Bytes(50_000);
             config.initial_window = InitialWindow::Rfc3390;
+            config.user_timeout = Some(Duration::from_secs(5));
         });
         let [sender, receiver] = changed.unwrap();
         let value = |path| sender.sysctls[path].as_str();
@@ -212,6 +217,7 @@ mod tests {
         assert_eq!(value("net/ipv4/tcp_rto_max_ms"), "1000");
         assert_eq!(value("net/ipv4/tcp_rmem"), "4096 81013 81013");
         assert_eq!(sender.route_metrics["initcwnd"], 3);
+        assert_eq!(sender.user_timeout, Some(Duration::from_secs(5)));
         assert!(!sender.agree_with(&receiver));
     }
 

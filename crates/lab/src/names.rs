@@ -1,14 +1,15 @@
 //! What interfaces, ports and addresses are called in the namespaces of a run.
 
+use handfast_plan::StreamId;
 use handfast_plan::topology::{self, ChannelId};
-use handfast_scenario::{FlowId, Scenario};
+use handfast_scenario::Scenario;
 
-/// The first port that flows get at their receivers, one a flow; as in the simulator.
+/// The first port that the streams of flows get at their receivers, one each; as in the simulator.
 pub(crate) const FIRST_PORT: u16 = 5001;
 
-/// The port at which a flow's receiver listens.
-pub(crate) fn port_of(flow: FlowId) -> u16 {
-    FIRST_PORT + flow as u16
+/// The port at which a stream's receiver listens.
+pub(crate) fn port_of(stream: StreamId) -> u16 {
+    FIRST_PORT + stream as u16
 }
 
 /// The channel whose wire the one of `channel` is, at the near end: its own, or for one of a station's radio links that of

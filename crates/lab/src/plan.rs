@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_core::Instant;
-use handfast_plan::Paths;
 use handfast_plan::address::Addresses;
 use handfast_plan::change::Change;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{ChannelId, Topology};
+use handfast_plan::{Paths, Streams};
 use handfast_scenario::{NodeId, RunsIn, Scenario, Scheme};
 use serde::Serialize;
 
@@ -89,6 +89,7 @@ pub(crate) struct Layout {
     pub(crate) timeline: Timeline,
     pub(crate) paths: Paths,
     pub(crate) starts: Vec<Instant>,
+    pub(crate) streams: Streams,
 }
 
 impl Layout {
@@ -110,15 +111,6 @@ impl Layout {
                 "link `{name}` has `air`: shared airtime is in the simulator only; leave `air` out"
             ));
         }
-        for flow in &scenario.flows {
-            let several = (flow.connections > 1).then_some("has several connections at once");
-            if let Some(what) = flow.app.only_simulated().or(several) {
-                return Err(format!(
-                    "flow `{}` {what}: the lab cannot do that yet, the simulator can",
-                    flow.name
-                ));
-            }
-        }
         let topology = Topology::new(scenario);
         let timeline = Timeline::new(scenario, seed);
         if let Some(station) =
@@ -130,7 +122,8 @@ impl Layout {
             ));
         }
         let paths = handfast_plan::paths(scenario, &topology, &timeline)?;
-        Ok(Self { topology, timeline, paths, starts: handfast_plan::starts(scenario, seed) })
+        let (starts, streams) = (handfast_plan::starts(scenario, seed), Streams::of(scenario));
+        Ok(Self { topology, timeline, paths, starts, streams })
     }
 }
 
@@ -144,8 +137,9 @@ impl Plan {
             let count = scenario.nodes.len();
             return Err(format!("{count} nodes: the lab makes a namespace for each, {MOST_NODES} at most"));
         }
-        if scenario.flows.len() > usize::from(u16::MAX - FIRST_PORT) {
-            return Err(format!("{} flows: the lab has no port for each", scenario.flows.len()));
+        let streams = Streams::of(scenario).count();
+        if streams > usize::from(u16::MAX - FIRST_PORT) {
+            return Err(format!("{streams} connections: the lab has no port for each"));
         }
         if let Some(flow) = scenario.flows.iter().find(|flow| flow.tcp.is_some()) {
             return Err(format!(
@@ -220,6 +214,12 @@ fn settings_of(
         all[flow.from].clone_from(&sender);
         let ways: BTreeSet<_> =
             peers(scenario, topology, flow.from).into_iter().map(|p| p.interface).collect();
+        if sender.is_none() && !flow.app.uses_tcp() {
+            return refuse(
+                flow.from,
+                "sends datagrams, and our endpoint in the lab has TCP only: give the scheme a kernel's profile as `sender`",
+            );
+        }
         if sender.is_none() && ways.len() > 1 {
             return refuse(flow.from, "sends over several links, and our endpoint has one in the lab");
         }
@@ -359,15 +359,11 @@ mod tests {
         assert_eq!([plan.nodes[0].kernel, plan.nodes[1].kernel], [false, true]);
         let error = Plan::new(&scenario, &testing::scheme("sack")).unwrap_err();
         assert!(error.contains("receiver") && error.contains("`sack`"), "{error}");
-        for (app, what) in [
-            (App::Bulk.reconnecting(Duration::from_secs(1)).unwrap(), "`0-1` reconnects"),
-            (App::Datagrams { size: Bytes(160), interval: Duration::from_secs(1) }, "`0-1` sends datagrams"),
-        ] {
-            let mut scenario = scenario.clone();
-            scenario.flows[0].app = app;
-            let error = Plan::new(&scenario, &linux()).unwrap_err();
-            assert!(error.contains(what) && error.contains("the simulator can"), "{error}");
-        }
+        let mut datagrams = scenario.clone();
+        datagrams.flows[0].app = App::Datagrams { size: Bytes(160), interval: Duration::from_secs(1) };
+        assert!(Plan::new(&datagrams, &linux()).is_ok());
+        let error = Plan::new(&datagrams, &ours).unwrap_err();
+        assert!(error.contains("sends datagrams") && error.contains("a kernel's profile"), "{error}");
         let both = Net::new("hh").link(0, 1).bulk(0, 1).bulk(1, 0).build();
         let error = Plan::new(&both, &ours).unwrap_err();
         assert!(error.contains("sends and receives"), "{error}");

@@ -1,23 +1,26 @@
 //! One run: the packet loop, the senders and the receivers, from the scenario's start to its end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
 use handfast_core::{Duration, Instant};
+use handfast_host::meter::FlowSample;
 use handfast_plan::address::Addresses;
 use handfast_plan::limit::segment_size;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::channel;
+use handfast_plan::{StreamId, Streams};
 use handfast_results::Control;
 use handfast_results::outages::Outages;
 use handfast_results::report::{Inputs, report};
 use handfast_results::result::RunResult;
 use handfast_results::sampler::Sampler;
 use handfast_results::series::SeriesSink;
-use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
+use handfast_scenario::{Flow, FlowId, NodeId, NodeKind, Scenario, Scheme};
 
 use crate::announcer::{Announced, Announcer};
 use crate::capture::Captures;
@@ -29,8 +32,11 @@ use crate::names::{interface_of, loop_interface_of, port_of};
 use crate::plan::Layout;
 use crate::roaming::{self, Roaming};
 use crate::traffic::counters::{self, Counters};
+use crate::traffic::datagrams::{DatagramReceiver, DatagramSender};
 use crate::traffic::receiver::{self, Receiver};
-use crate::traffic::sender::{self, Job};
+use crate::traffic::sender::{self, Sender};
+use crate::traffic::tcp_receiver::TcpReceiver;
+use crate::traffic::tcp_sender::{Job, TcpSender};
 use crate::traffic::wire_sender::{self, Host, WireJob};
 use crate::traffic::{Board, Goal};
 use crate::{Clock, Identity, LabError, LoopOptions, Netns, PacketLoop, offloads_off, real_time};
@@ -152,16 +158,17 @@ impl<'a> Lab<'a> {
     fn go(&self, layout: &Layout, options: &LabOptions, control: &Control) -> Result<Moved, LabError> {
         let timeline = &layout.timeline;
         let packet_loop = self.packet_loop(timeline, options)?;
-        let receivers = self.receivers()?;
         let roaming = self.roaming(layout)?;
         let announcer = self.announcer(timeline)?;
         let captures = Captures::open(self.scenario, &self.hub, &self.nodes, options.capture_dir.as_deref())?;
         let epoch = Clock::SYSTEM.now() + LEAD;
         let clock = Clock::from_monotonic(epoch.as_nanos());
         let end = Instant::ZERO + self.scenario.duration;
-        let (board, loop_stop) = (Board::new(self.scenario.flows.len()), AtomicBool::new(false));
+        let board = Board::new(self.scenario.flows.len(), layout.streams.clone());
+        let loop_stop = AtomicBool::new(false);
         let outages = Outages::new(timeline, &layout.paths);
-        let (jobs, hosts) = (self.jobs(layout), self.hosts(layout));
+        let receivers = self.receivers(layout)?;
+        let hosts = self.hosts(layout);
         thread::scope(|scope| {
             let (board, loop_stop) = (&board, &loop_stop);
             let looping = scope.spawn(move || packet_loop.run(clock, loop_stop));
@@ -181,8 +188,9 @@ impl<'a> Lab<'a> {
                 receiver::run(receivers, timeline, outages, clock, end, board)
             });
             let kernels = scope.spawn(move || {
+                let senders = self.senders(layout, clock)?;
                 be_punctual(clock);
-                sender::run(jobs, clock, end, board, options.series)
+                Ok(sender::run(senders, clock, end, board, options.series))
             });
             let ours = hosts.into_iter().map(|host| {
                 scope.spawn(move || {
@@ -197,7 +205,7 @@ impl<'a> Lab<'a> {
             if cancelled || clock.now() < end {
                 board.stop();
             }
-            let sent: std::io::Result<Vec<_>> = sending.into_iter().map(joined).collect();
+            let sent: io::Result<Vec<_>> = sending.into_iter().map(joined).collect();
             let received = joined(receiving);
             loop_stop.store(true, Ordering::Relaxed);
             let looped = joined(looping).tried(|| "the packet loop".to_owned());
@@ -251,29 +259,49 @@ impl<'a> Lab<'a> {
         Announcer::open(self.scenario, sdn, timeline, socket).map(Some)
     }
 
-    fn receivers(&self) -> Result<Vec<Receiver>, LabError> {
+    fn receivers(&self, layout: &Layout) -> Result<Vec<Box<dyn Receiver>>, LabError> {
         let flows = self.scenario.flows.iter().enumerate();
-        let listen = |(id, flow): (usize, &handfast_scenario::Flow)| {
-            let goal = self.goal(id, self.scheme.receiver.mss, &self.ends.receiver);
-            Receiver::listen(id, &self.nodes[flow.to], &goal, flow.read_rate)
+        let streams =
+            flows.flat_map(|(id, flow)| layout.streams.of_flow(id).map(move |stream| (id, flow, stream)));
+        let receiver = |(id, flow, stream)| {
+            self.receiver(layout, (id, flow), stream)
                 .tried(|| format!("the receiver of flow `{}`", flow.name))
         };
-        flows.map(listen).collect()
+        streams.map(receiver).collect()
     }
 
-    /// The flows whose senders are kernels.
-    fn jobs(&self, layout: &Layout) -> Vec<Job<'_>> {
-        let Some(settings) = &self.ends.sender else { return Vec::new() };
-        let flows = self.scenario.flows.iter().enumerate();
-        flows
-            .map(|(id, flow)| Job {
-                id,
-                flow,
-                from: &self.nodes[flow.from],
-                start: layout.starts[id],
-                goal: self.goal(id, self.scheme.sender.mss, settings),
-            })
-            .collect()
+    fn receiver(
+        &self,
+        layout: &Layout,
+        (id, flow): (FlowId, &Flow),
+        stream: StreamId,
+    ) -> io::Result<Box<dyn Receiver>> {
+        let host = &self.nodes[flow.to];
+        let goal = self.goal(flow, stream, self.scheme.receiver.mss, &self.ends.receiver);
+        Ok(match flow.app.transport(layout.starts[id], flow.stop) {
+            Some([_, machine]) => Box::new(DatagramReceiver::bind(id, machine, host, &goal)?),
+            None => Box::new(TcpReceiver::listen((id, flow), stream, host, &goal)?),
+        })
+    }
+
+    /// What sends the flows whose senders are kernels.
+    fn senders(&self, layout: &Layout, clock: Clock) -> io::Result<Vec<Box<dyn Sender + '_>>> {
+        let Some(settings) = &self.ends.sender else { return Ok(Vec::new()) };
+        let end = Instant::ZERO + self.scenario.duration;
+        let mut senders: Vec<Box<dyn Sender + '_>> = Vec::new();
+        for (id, flow) in self.scenario.flows.iter().enumerate() {
+            let (from, start, stop) = (&self.nodes[flow.from], layout.starts[id], flow.stop);
+            for (stream, app) in layout.streams.shares(self.scenario, id) {
+                let goal = self.goal(flow, stream, self.scheme.sender.mss, settings);
+                senders.push(match app.transport(start, stop) {
+                    Some([machine, _]) => {
+                        Box::new(DatagramSender::new(stream, machine, from, &goal, (clock, end))?)
+                    }
+                    None => Box::new(TcpSender::new(Job { flow: id, stream, app, from, start, stop, goal })?),
+                });
+            }
+        }
+        Ok(senders)
     }
 
     /// The hosts whose TCP is ours.
@@ -285,11 +313,18 @@ impl<'a> Lab<'a> {
 
     fn host(&self, layout: &Layout, node: NodeId) -> Option<Host<'_>> {
         let flows = self.scenario.flows.iter().enumerate().filter(|(_, flow)| flow.from == node);
-        let job =
-            |(id, flow): (FlowId, _)| WireJob { id, flow, start: layout.starts[id], goal: self.address(id) };
-        let jobs: Vec<_> = flows.map(job).collect();
-        let out = layout.paths.forward[jobs.first()?.id].first()?;
-        let peers: BTreeSet<NodeId> = jobs.iter().map(|job| job.flow.to).collect();
+        let out = layout.paths.forward[flows.clone().next()?.0].first()?;
+        let peers: BTreeSet<NodeId> = flows.clone().map(|(_, flow)| flow.to).collect();
+        let jobs = flows.flat_map(|(id, flow)| {
+            layout.streams.shares(self.scenario, id).map(move |(stream, app)| WireJob {
+                flow: id,
+                stream,
+                app,
+                start: layout.starts[id],
+                stop: flow.stop,
+                goal: self.address(flow, stream),
+            })
+        });
         let addresses = &self.addresses;
         Some(Host {
             space: &self.nodes[node],
@@ -301,18 +336,18 @@ impl<'a> Lab<'a> {
                 .collect(),
             config: &self.scheme.sender,
             segment: segment_size(self.scheme).0 as f64,
-            jobs,
+            jobs: jobs.collect(),
         })
     }
 
-    fn address(&self, flow: FlowId) -> SocketAddr {
-        (self.addresses.ip_of(self.scenario.flows[flow].to), port_of(flow)).into()
+    fn address(&self, flow: &Flow, stream: StreamId) -> SocketAddr {
+        (self.addresses.ip_of(flow.to), port_of(stream)).into()
     }
 
-    fn goal(&self, flow: FlowId, mss: u16, settings: &Settings) -> Goal {
+    fn goal(&self, flow: &Flow, stream: StreamId, mss: u16, settings: &Settings) -> Goal {
         let mss = (mss != kernel::USUAL_MSS).then_some(mss);
-        let Settings { congestion_control, nodelay, .. } = *settings;
-        Goal { address: self.address(flow), mss, congestion_control, nodelay }
+        let Settings { congestion_control, nodelay, user_timeout, .. } = *settings;
+        Goal { address: self.address(flow, stream), mss, congestion_control, nodelay, user_timeout }
     }
 }
 
@@ -351,15 +386,22 @@ fn write_series(
     scheme: &Scheme,
     moved: &Moved,
     sink: &mut dyn SeriesSink,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     let mut sampler = Sampler::new(segment_size(scheme).0, 2 * scenario.links.len(), sink);
-    let flows = (0_u32..).zip(&moved.sent);
-    let mut samples: Vec<_> =
-        flows.flat_map(|(id, sent)| sent.samples.iter().map(move |(at, sample)| (*at, id, sample))).collect();
-    samples.sort_by_key(|&(at, id, _)| (at, id));
-    for (at, id, sample) in samples {
-        sampler.flow(at, id, sample);
-        sampler.hand_out(false)?;
+    let mut samples: BTreeMap<(Instant, u32), Vec<_>> = BTreeMap::new();
+    let streams = Streams::of(scenario);
+    for (stream, sent) in (0..).zip(&moved.sent) {
+        let flow = streams.flow(stream) as u32;
+        for &(at, sample, open) in &sent.samples {
+            samples.entry((at, flow)).or_default().push((sample, open));
+        }
+    }
+    for ((at, flow), seen) in samples {
+        let delivered = seen.iter().map(|(sample, _)| sample.delivered).max().unwrap_or(0);
+        if let Some(sample) = FlowSample::together(&seen, delivered) {
+            sampler.flow(at, flow, &sample);
+            sampler.hand_out(false)?;
+        }
     }
     for seen in &moved.looped.queues {
         sampler.queue(seen.at, seen.channel, seen.occupancy);

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use handfast_core::{Duration, Instant};
-use handfast_scenario::{FlowId, NodeId, NodeKind, Scenario, Scheme};
+use handfast_scenario::{Flow, FlowId, NodeId, NodeKind, Scenario, Scheme};
 
 use crate::handover::Tracker;
 use crate::meter::DeliveryMeter;
-use crate::metrics::{self, Recovery, Together, Values, max_if_all_known, mean_if_all_known};
+use crate::metrics::{self, Recovery, Scope, Together, Values, max_if_all_known, mean_if_all_known};
 use crate::result::{Environment, FlowHandover, FlowResult, HandoverResult, RunResult};
-use handfast_host::transport::Figures;
+use handfast_host::session::Ending;
+use handfast_host::transport::{Figure, Figures, Transport};
 use handfast_plan::Paths;
 use handfast_plan::change::Outage;
 use handfast_plan::limit::{limits, segment_size};
@@ -66,6 +67,55 @@ pub struct FlowFacts {
     pub metrics: Values,
     /// Further figures, of an endpoint that is not TCP.
     pub figures: Figures,
+}
+
+impl FlowFacts {
+    /// Those of a flow over TCP: how it ended if it has, how many connections it has opened, and what was measured.
+    pub fn of_tcp(
+        flow: &Flow,
+        ending: Option<Ending>,
+        opened: u64,
+        meter: DeliveryMeter,
+        metrics: Values,
+    ) -> Self {
+        let several = flow.connections > 1 || flow.app.reconnects().is_some();
+        let figures = several.then_some(("connections", Figure::Count(opened)));
+        Self {
+            opened: opened > 0,
+            ended: ending.map(Ending::at),
+            outcome: ending.map_or(if opened > 0 { "open" } else { "not-started" }, Ending::name),
+            finished: matches!(ending, Some(Ending::Done(_))),
+            meter,
+            metrics,
+            figures: figures.into_iter().collect(),
+        }
+    }
+
+    /// Those of a flow that does not use TCP: from its ends, the sender first, and what the network has lost.
+    pub fn without_tcp([sender, receiver]: [&dyn Transport; 2], lost: u64) -> Self {
+        let mut figures = sender.figures();
+        figures.extend(receiver.figures());
+        let ended = sender.ended();
+        Self {
+            opened: sender.has_begun(),
+            ended,
+            outcome: match (sender.has_begun(), ended) {
+                (_, Some(_)) => "closed",
+                (true, None) => "open",
+                (false, None) => "not-started",
+            },
+            finished: ended.is_some(),
+            meter: receiver.meter(),
+            // What is sent is sent once.
+            metrics: Values::new(Scope::Flow)
+                .with(metrics::RETRANSMITTED, Some(0_u64))
+                .with(metrics::TIMEOUTS, Some(0_u64))
+                .with(metrics::SPURIOUS_TIMEOUTS, Some(0_u64))
+                .with(metrics::FAST_RETRANSMITS, Some(0_u64))
+                .with(metrics::LOST, Some(lost)),
+            figures,
+        }
+    }
 }
 
 /// Payload bytes as full segments of the scheme.

@@ -4,14 +4,12 @@
 mod bulk;
 mod paced;
 mod reconnecting;
-mod shared_sink;
 mod sink;
 mod source;
 mod transfer;
 
 use handfast_core::{Bytes, Duration, Instant};
 
-pub use shared_sink::SharedSink;
 pub use sink::Sink;
 pub use source::Source;
 
@@ -61,9 +59,7 @@ pub(crate) struct Description {
     pub(crate) reconnects: Option<Duration>,
     /// What carries its data in place of TCP.
     pub(crate) transport: Option<MakeTransport>,
-    /// What of it the lab cannot do, as the end of a sentence that begins with the flow.
-    pub(crate) only_simulated: Option<&'static str>,
-    /// Why it cannot run at all, as such an end as well.
+    /// Why it cannot run, as the end of a sentence that begins with the flow.
     pub(crate) problem: Option<String>,
 }
 
@@ -129,11 +125,6 @@ impl App {
     /// Whether it uses TCP.
     pub fn uses_tcp(self) -> bool {
         self.description().transport.is_none()
-    }
-
-    /// What of it only the simulator can do, as the end of a sentence that begins with the flow; [`None`]: nothing.
-    pub fn only_simulated(self) -> Option<&'static str> {
-        self.description().only_simulated
     }
 
     /// Whether a host can run it.

@@ -9,13 +9,7 @@ use super::Description;
 
 pub(super) fn description(size: Option<Bytes>, after: Duration) -> Description {
     let problem = (after == Duration::ZERO).then(|| "reconnects without a pause".to_owned());
-    Description {
-        total: size,
-        reconnects: Some(after),
-        only_simulated: Some("reconnects"),
-        problem,
-        ..Description::default()
-    }
+    Description { total: size, reconnects: Some(after), problem, ..Description::default() }
 }
 
 /// Whether it tries again after such an end: after all that it has not brought about itself.

@@ -4,16 +4,25 @@ use handfast_core::{BitRate, Bytes, Duration, Instant};
 use handfast_tcp::Endpoint;
 use handfast_wire::Payload;
 
-use crate::meter::DeliveryMeter;
+use crate::meter::{DeliveryMeter, SharedMeter};
 
 /// What a receiving application with a read rate reads at a time, in bytes.
 const READ_SIZE: usize = 4096;
 
-/// A receiving application.
+/// What few sinks have: in a place of its own, so that the others ask once whether there is any of it.
+#[derive(Debug, Default)]
+struct Special {
+    /// How fast it reads.
+    rate: Option<BitRate>,
+    /// What the application has got by all of its connections.
+    all: Option<SharedMeter>,
+}
+
+/// A receiving application, or one of its connections where it has several at once.
 #[derive(Debug)]
 pub struct Sink {
     stream: u32,
-    rate: Option<BitRate>,
+    special: Option<Box<Special>>,
     /// With a read rate: when it may read again.
     next_read: Instant,
     /// Bytes that come again on a new connection.
@@ -27,8 +36,16 @@ pub struct Sink {
 impl Sink {
     /// Expects the bytes of `stream` from its first one on. `rate`: how fast it reads; [`None`]: at once.
     pub fn new(stream: u32, rate: Option<BitRate>) -> Self {
+        let special = rate.map(|rate| Box::new(Special { rate: Some(rate), all: None }));
         let next_read = Instant::ZERO;
-        Self { stream, rate, next_read, repeats: 0, meter: DeliveryMeter::default(), wrong_at: None }
+        Self { stream, special, next_read, repeats: 0, meter: DeliveryMeter::default(), wrong_at: None }
+    }
+
+    /// The same, as one of several that feed `all`.
+    #[must_use]
+    pub fn sharing(mut self, all: SharedMeter) -> Self {
+        self.special.get_or_insert_default().all = Some(all);
+        self
     }
 
     /// When it may read next; [`None`]: never.
@@ -40,7 +57,11 @@ impl Sink {
     /// How many bytes it reads at a time.
     #[inline]
     pub fn read_size(&self) -> usize {
-        if self.rate.is_some() { READ_SIZE } else { usize::MAX }
+        if self.special.as_ref().is_some_and(|special| special.rate.is_some()) {
+            READ_SIZE
+        } else {
+            usize::MAX
+        }
     }
 
     /// When it reads next from a connection, if anything waits there.
@@ -54,6 +75,11 @@ impl Sink {
         while let Some(payload) = endpoint.read(usize::MAX) {
             self.take(now, &payload);
         }
+        self.begin_at(position);
+    }
+
+    /// What comes next begins with the byte at `position`.
+    pub fn begin_at(&mut self, position: u64) {
         self.repeats = self.meter.bytes.saturating_sub(position);
     }
 
@@ -78,10 +104,13 @@ impl Sink {
         if !self.are_next(bytes) {
             self.wrong_at.get_or_insert(self.position());
         }
-        if now <= end {
-            self.meter.add(now, bytes.len() as u64);
+        let len = bytes.len() as u64;
+        let again = len.min(self.repeats);
+        self.repeats -= again;
+        if now <= end && len > again {
+            self.meter.add(now, len - again);
         }
-        self.pause(now, bytes.len() as u64);
+        self.on_read(now, len, again);
     }
 
     /// It will read nothing more.
@@ -101,22 +130,28 @@ impl Sink {
         if len > again {
             self.meter.add(now, len - again);
         }
-        self.pause(now, len);
+        self.on_read(now, len, again);
     }
 
-    /// It has read so many bytes.
+    /// It has read so many bytes, of which some have come before.
     #[inline]
-    fn pause(&mut self, now: Instant, len: u64) {
-        if let Some(rate) = self.rate {
-            self.pause_at(rate, now, len);
+    fn on_read(&mut self, now: Instant, len: u64, again: u64) {
+        if self.special.is_some() {
+            self.on_special_read(now, len, again);
         }
     }
 
     #[inline(never)]
-    fn pause_at(&mut self, rate: BitRate, now: Instant, len: u64) {
-        // At rate zero it never reads again.
-        let pause = rate.serialisation(Bytes(len)).map_or(Duration::MAX, |(time, _)| time);
-        self.next_read = now + pause;
+    fn on_special_read(&mut self, now: Instant, len: u64, again: u64) {
+        let Some(special) = &self.special else { return };
+        if let Some(all) = special.all.as_ref().filter(|_| len > again) {
+            all.add(now, len - again);
+        }
+        if let Some(rate) = special.rate {
+            // At rate zero it never reads again.
+            let pause = rate.serialisation(Bytes(len)).map_or(Duration::MAX, |(time, _)| time);
+            self.next_read = now + pause;
+        }
     }
 
     /// Whether these are the bytes that the source wrote at this position.
@@ -149,6 +184,24 @@ mod tests {
         let second = Payload::Synthetic { stream: 4, offset: 100, len: 50 }.to_bytes();
         sink.take(Instant::ZERO, &Payload::Bytes(second));
         assert_eq!((sink.meter.bytes, sink.wrong_at), (150, None));
+    }
+
+    #[test]
+    fn sinks_of_one_flow_feed_one_meter() {
+        let all = SharedMeter::default();
+        let mut sinks = [4, 5].map(|stream| Sink::new(stream, None).sharing(all.clone()));
+        let mut take = |index: usize, ms, offset, len| {
+            let piece = Payload::Synthetic { stream: 4 + index as u32, offset, len };
+            sinks[index].take(Instant::from_millis(ms), &piece);
+        };
+        take(0, 10, 0, 100);
+        all.watch();
+        take(1, 30, 0, 50);
+        take(0, 40, 100, 10);
+        let (meter, at) = (all.get(), Instant::from_millis);
+        assert_eq!((meter.bytes, meter.span, meter.resumed()), (160, Some((at(10), at(40))), Some(at(30))));
+        assert_eq!(meter.idle(at(41)), Some(Duration::from_millis(20)));
+        assert_eq!(sinks.map(|sink| (sink.meter.bytes, sink.wrong_at)), [(110, None), (50, None)]);
     }
 
     #[test]

@@ -26,7 +26,6 @@ pub(crate) fn description(size: Size, interval: Duration) -> Description {
     Description {
         writes: Some((size, interval)),
         transport: Some(Box::new(move |start, stop| ends(size, interval, start, stop))),
-        only_simulated: Some("sends datagrams"),
         problem,
         ..Description::default()
     }

@@ -89,6 +89,8 @@ pub struct TcpInfo {
     pub retransmitted: u32,
     /// Segments with payload sent, retransmissions included.
     pub data_segments: u32,
+    /// Payload bytes that are surely acknowledged.
+    pub acknowledged: u64,
     /// Expiries of the retransmission timer; [`None`]: the kernel is older than 6.7.
     pub timeouts: Option<u16>,
 }
@@ -118,6 +120,8 @@ impl TcpInfo {
             rto: micros(raw.rto),
             retransmitted: raw.total_retrans,
             data_segments: raw.data_segs_out,
+            // `tcp_snd_una_update` counts the sequence number of the SYN as well.
+            acknowledged: raw.bytes_acked.saturating_sub(1),
             timeouts: (len as usize == size_of::<Raw>()).then_some(raw.total_rto),
         })
     }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use handfast_wire::{Body, Checksums, LinkType, Packet};
 
-/// Source and destination of TCP segments.
+/// Source and destination of TCP segments and UDP datagrams.
 pub type FlowKey = (SocketAddr, SocketAddr);
 
 /// Flows told apart at most; losses of others are not counted. A lab has a handful.
@@ -58,17 +58,20 @@ pub(super) struct Books {
 }
 
 impl Books {
-    /// A frame will never arrive. Counted if it is a TCP segment with payload, and not corrupted before: then it was counted
-    /// already.
+    /// A frame will never arrive. Counted if it is a TCP segment or a UDP datagram with payload, and not corrupted before: then
+    /// it was counted already.
     pub(super) fn note_lost(&mut self, frame: &[u8]) {
         let frame = Bytes::copy_from_slice(frame);
         let Ok(packet) = Packet::parse(LinkType::Ethernet, &frame, Checksums::Verify) else { return };
-        let Body::Tcp(segment) = &packet.body else { return };
-        if packet.corrupted || segment.payload.is_empty() {
+        let (src_port, dst_port, payload) = match &packet.body {
+            Body::Tcp(segment) => (segment.src_port, segment.dst_port, &segment.payload),
+            Body::Udp(datagram) => (datagram.src_port, datagram.dst_port, &datagram.payload),
+            Body::Other { .. } => return,
+        };
+        if packet.corrupted || payload.is_empty() {
             return;
         }
-        let key =
-            (SocketAddr::new(packet.src, segment.src_port), SocketAddr::new(packet.dst, segment.dst_port));
+        let key = (SocketAddr::new(packet.src, src_port), SocketAddr::new(packet.dst, dst_port));
         if self.lost.len() < MOST_FLOWS || self.lost.contains_key(&key) {
             *self.lost.entry(key).or_default() += 1;
         }

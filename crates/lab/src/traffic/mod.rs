@@ -1,21 +1,26 @@
-//! The traffic tool: the flows of a scenario over the kernel's TCP, measured as the simulator measures its own.
+//! The traffic tool: the flows of a scenario over the kernel's TCP and UDP, measured as the simulator measures its own.
 //!
 //! Two threads, whatever the number of flows: one sends and looks at `TCP_INFO`, one receives, checks every byte and
-//! feeds the meters. A socket stays in the namespace in which it was opened.
+//! feeds the meters. A socket stays in the namespace in which it was opened. What an application sends when, and what is
+//! measured of it, is in `handfast-host`. One transport a file: `tcp_*`, `datagrams`.
 
+pub(crate) mod board;
 pub(crate) mod counters;
+pub(crate) mod datagrams;
 pub(crate) mod receiver;
 pub(crate) mod sender;
+pub(crate) mod tcp_receiver;
+pub(crate) mod tcp_sender;
 pub(crate) mod wire_sender;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use handfast_core::{Duration, Instant};
 use handfast_io::Watch;
-use handfast_scenario::FlowId;
 use socket2::{Domain, Protocol, Socket, Type};
+
+pub(crate) use board::Board;
 
 use crate::{Clock, Netns};
 
@@ -23,53 +28,6 @@ use crate::{Clock, Netns};
 const NAP: Duration = Duration::from_millis(20);
 /// Bytes written or read at a time.
 const CHUNK: usize = 1 << 16;
-
-/// What the threads of a run tell each other.
-#[derive(Debug)]
-pub(crate) struct Board {
-    stop: AtomicBool,
-    flows: Vec<Notes>,
-}
-
-#[derive(Debug, Default)]
-struct Notes {
-    delivered: AtomicU64,
-    /// The connection was opened, and there is something to get across.
-    active: AtomicBool,
-}
-
-impl Board {
-    pub(crate) fn new(flows: usize) -> Self {
-        Self {
-            stop: AtomicBool::new(false),
-            flows: std::iter::repeat_with(Notes::default).take(flows).collect(),
-        }
-    }
-
-    pub(crate) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    fn set_active(&self, flow: FlowId, active: bool) {
-        self.flows[flow].active.store(active, Ordering::Relaxed);
-    }
-
-    fn is_active(&self, flow: FlowId) -> bool {
-        self.flows[flow].active.load(Ordering::Relaxed)
-    }
-
-    fn set_delivered(&self, flow: FlowId, bytes: u64) {
-        self.flows[flow].delivered.store(bytes, Ordering::Relaxed);
-    }
-
-    fn delivered(&self, flow: FlowId) -> u64 {
-        self.flows[flow].delivered.load(Ordering::Relaxed)
-    }
-}
 
 /// Where a flow's receiver is, and what the socket of one end is told.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +37,7 @@ pub(crate) struct Goal {
     pub(crate) mss: Option<u16>,
     pub(crate) congestion_control: &'static str,
     pub(crate) nodelay: bool,
+    pub(crate) user_timeout: Option<Duration>,
 }
 
 impl Goal {
@@ -90,6 +49,9 @@ impl Goal {
         };
         socket.set_tcp_congestion(self.congestion_control.as_bytes())?;
         socket.set_tcp_nodelay(self.nodelay)?;
+        if let Some(limit) = self.user_timeout {
+            socket.set_tcp_user_timeout(Some(std::time::Duration::from_nanos(limit.as_nanos())))?;
+        }
         if let Some(mss) = self.mss {
             socket.set_tcp_mss(u32::from(mss))?;
         }

@@ -1,23 +1,18 @@
 //! The receivers of all flows, and what is measured of them: one thread.
 
-use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::collections::BTreeMap;
 
-use handfast_core::{BitRate, Instant};
-use handfast_host::app::Sink;
+use handfast_core::Instant;
 use handfast_host::meter::DeliveryMeter;
+use handfast_host::transport::Transport;
 use handfast_io::Watch;
 use handfast_plan::timeline::Timeline;
 use handfast_results::handover::Tracker;
 use handfast_results::outages::{Flows, Outages};
 use handfast_scenario::FlowId;
-use socket2::Socket;
 
-use super::{Board, CHUNK, Goal, wait};
-use crate::{Clock, Netns};
-
-/// Connections that wait to be accepted: a flow has one.
-const BACKLOG: i32 = 1;
+use super::{Board, CHUNK, wait};
+use crate::Clock;
 
 /// What was received.
 pub(crate) struct Received {
@@ -25,91 +20,66 @@ pub(crate) struct Received {
     pub(crate) meters: Vec<DeliveryMeter>,
     /// For each outage its trackers.
     pub(crate) trackers: Vec<Vec<Tracker>>,
+    /// The receiving ends of flows that do not use TCP.
+    pub(crate) transports: BTreeMap<FlowId, Box<dyn Transport>>,
     /// The first flow that got a wrong byte, and where.
     pub(crate) wrong: Option<(FlowId, u64)>,
 }
 
-/// One flow's receiver.
-pub(crate) struct Receiver {
-    id: FlowId,
-    listener: Socket,
-    stream: Option<Socket>,
-    sink: Sink,
-}
-
-impl Receiver {
-    /// Listens in its host's namespace.
-    ///
-    /// # Errors
-    /// Where the address is not there, or taken.
-    pub(crate) fn listen(id: FlowId, host: &Netns, goal: &Goal, rate: Option<BitRate>) -> io::Result<Self> {
-        let listener = goal.socket(host)?;
-        listener.bind(&goal.address.into())?;
-        listener.listen(BACKLOG)?;
-        Ok(Self { id, listener, stream: None, sink: Sink::new(id as u32, rate) })
-    }
+/// What receives one of a flow's streams.
+pub(crate) trait Receiver: Send {
+    /// Whose.
+    fn flow(&self) -> FlowId;
 
     /// What it waits for.
-    fn socket(&self, now: Instant) -> Option<BorrowedFd<'_>> {
-        match &self.stream {
-            None => Some(self.listener.as_fd()),
-            Some(stream) => (self.next_read() <= now).then(|| stream.as_fd()),
-        }
-    }
+    fn watches(&self, now: Instant) -> Vec<Watch<'_>>;
 
-    fn deadline(&self, now: Instant) -> Instant {
-        if self.stream.is_some() && self.next_read() > now { self.next_read() } else { Instant::MAX }
-    }
+    /// When it wants to be asked again what it waits for; [`Instant::MAX`]: after it was ready.
+    fn deadline(&self, now: Instant) -> Instant;
 
-    fn next_read(&self) -> Instant {
-        self.sink.next_read().unwrap_or(Instant::MAX)
-    }
+    /// One of its sockets is ready. What comes after `end` is no part of what is measured.
+    fn on_ready(&mut self, clock: Clock, end: Instant, buffer: &mut [u8], board: &Board);
 
-    fn on_ready(&mut self, clock: Clock, end: Instant, buffer: &mut [u8]) {
-        let Some(stream) = &self.stream else {
-            // Whatever is wrong with a connection before it is accepted, its sender sees it.
-            let accepted = self.listener.accept().ok().map(|(stream, _)| stream);
-            self.stream = accepted.filter(|stream| stream.set_nonblocking(true).is_ok());
-            return;
-        };
-        let most = self.sink.read_size().min(buffer.len());
-        let Ok(len @ 1..) = (&*stream).read(&mut buffer[..most]) else {
-            return self.pause_or_close(stream_is_over(stream));
-        };
-        self.sink.take_bytes(clock.now(), end, &buffer[..len]);
-    }
+    /// New bytes so far.
+    fn delivered(&self) -> u64;
 
-    /// Nothing could be read: nothing is there yet, or the stream has ended.
-    fn pause_or_close(&mut self, over: bool) {
-        if over {
-            self.stream = None;
-            self.sink.stop();
-        }
-    }
-}
+    /// Where the first wrong byte was, if there was one.
+    fn wrong_at(&self) -> Option<u64>;
 
-/// Whether the end of a stream, or an error, is what there is to read.
-fn stream_is_over(stream: &Socket) -> bool {
-    let mut byte = [std::mem::MaybeUninit::new(0)];
-    match stream.peek(&mut byte) {
-        Ok(len) => len == 0,
-        Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
-    }
+    /// Its machine, if it does not use TCP.
+    fn into_transport(self: Box<Self>) -> Option<Box<dyn Transport>>;
 }
 
 /// What flows are measured by, in order of time.
 struct Measures<'a> {
-    receivers: Vec<Receiver>,
+    receivers: Vec<Box<dyn Receiver>>,
+    /// For each flow.
+    meters: Vec<DeliveryMeter>,
     board: &'a Board,
+}
+
+impl Measures<'_> {
+    /// A receiver takes what has come, and the meter of its flow counts it.
+    fn on_ready(&mut self, index: usize, clock: Clock, end: Instant, buffer: &mut [u8]) {
+        let receiver = &mut self.receivers[index];
+        let (flow, before) = (receiver.flow(), receiver.delivered());
+        receiver.on_ready(clock, end, buffer, self.board);
+        let new = receiver.delivered() - before;
+        if new > 0 {
+            let meter = &mut self.meters[flow];
+            meter.add(clock.now().min(end), new);
+            self.board.set_delivered(flow, meter.bytes);
+        }
+    }
 }
 
 impl Flows for Measures<'_> {
     fn meter(&self, flow: FlowId) -> DeliveryMeter {
-        self.receivers[flow].sink.meter
+        self.meters[flow]
     }
 
     fn watch(&mut self, flow: FlowId) {
-        self.receivers[flow].sink.meter.watch();
+        self.meters[flow].watch();
     }
 
     fn is_active(&self, flow: FlowId) -> bool {
@@ -145,14 +115,15 @@ impl Trackers<'_> {
 
 /// Receives all flows until `end` or a stop.
 pub(crate) fn run(
-    receivers: Vec<Receiver>,
+    receivers: Vec<Box<dyn Receiver>>,
     timeline: &Timeline,
     outages: Outages,
     clock: Clock,
     end: Instant,
     board: &Board,
 ) -> Received {
-    let mut flows = Measures { receivers, board };
+    let count = receivers.iter().map(|receiver| receiver.flow() + 1).max().unwrap_or(0);
+    let mut flows = Measures { receivers, meters: vec![DeliveryMeter::default(); count], board };
     let mut trackers = Trackers { timeline, next_change: 0, outages };
     let mut buffer = vec![0; CHUNK];
     while clock.now() < end && !board.is_stopped() {
@@ -160,22 +131,30 @@ pub(crate) fn run(
         trackers.advance(now, &mut flows);
         let deadlines = flows.receivers.iter().map(|receiver| receiver.deadline(now));
         let until = deadlines.fold(trackers.deadline().min(end), Instant::min);
-        let reading = flows.receivers.iter().filter(|receiver| receiver.next_read() < Instant::MAX);
-        let (waiting, mut sockets): (Vec<_>, Vec<_>) = reading
-            .filter_map(|receiver| Some((receiver.id, Watch::new(receiver.socket(now)?, true, false))))
-            .unzip();
+        let (waiting, mut sockets) = watches(&flows.receivers, now);
         let ready = wait(clock, until, &mut sockets);
         // What has happened by now came before what is read now.
         trackers.advance(clock.now().min(end), &mut flows);
-        for (id, _) in waiting.into_iter().zip(ready).filter(|&(_, ready)| ready) {
-            let receiver = &mut flows.receivers[id];
-            receiver.on_ready(clock, end, &mut buffer);
-            board.set_delivered(id, receiver.sink.meter.bytes);
+        for (index, _) in waiting.into_iter().zip(ready).filter(|&(_, ready)| ready) {
+            flows.on_ready(index, clock, end, &mut buffer);
         }
     }
     trackers.advance(end, &mut flows);
-    let wrong = flows.receivers.iter().find_map(|receiver| Some((receiver.id, receiver.sink.wrong_at?)));
     let trackers = trackers.outages.finish(&mut flows);
-    let meters = flows.receivers.iter().map(|receiver| receiver.sink.meter).collect();
-    Received { meters, trackers, wrong }
+    let Measures { receivers, meters, .. } = flows;
+    let wrong = receivers.iter().find_map(|receiver| Some((receiver.flow(), receiver.wrong_at()?)));
+    let transports = receivers.into_iter().map(|receiver| (receiver.flow(), receiver.into_transport()));
+    let transports = transports.filter_map(|(flow, machine)| Some((flow, machine?))).collect();
+    Received { meters, trackers, transports, wrong }
+}
+
+/// What the receivers wait for, each by its index.
+fn watches(receivers: &[Box<dyn Receiver>], now: Instant) -> (Vec<usize>, Vec<Watch<'_>>) {
+    let mut all = (Vec::new(), Vec::new());
+    for (index, receiver) in receivers.iter().enumerate() {
+        let watches = receiver.watches(now);
+        all.0.extend(watches.iter().map(|_| index));
+        all.1.extend(watches);
+    }
+    all
 }

@@ -5,10 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use handfast_core::Instant;
-use handfast_host::app::Source;
-use handfast_host::meter::{FlowSample, srtt};
-use handfast_host::session::{Ending, Sending};
-use handfast_scenario::{Flow, FlowId};
+use handfast_host::app::{App, Source};
+use handfast_host::meter::srtt;
+use handfast_host::session::{Ending, Next, Sending};
+use handfast_plan::StreamId;
+use handfast_scenario::FlowId;
 use handfast_tcp::{Config, Death, Endpoint};
 
 use super::sender::{LOOK_EVERY, Sent, Totals};
@@ -25,26 +26,35 @@ pub(crate) struct Host<'a> {
     pub(crate) config: &'a Arc<Config>,
     /// Payload bytes of a full segment.
     pub(crate) segment: f64,
-    pub(crate) jobs: Vec<WireJob<'a>>,
+    pub(crate) jobs: Vec<WireJob>,
 }
 
-/// A flow that it sends.
-pub(crate) struct WireJob<'a> {
-    pub(crate) id: FlowId,
-    pub(crate) flow: &'a Flow,
+/// A stream that it sends.
+pub(crate) struct WireJob {
+    pub(crate) flow: FlowId,
+    pub(crate) stream: StreamId,
+    /// What of the flow's data it carries.
+    pub(crate) app: App,
     pub(crate) start: Instant,
+    pub(crate) stop: Option<Instant>,
     pub(crate) goal: SocketAddr,
 }
 
-/// One of its flows.
-struct WireFlow<'a> {
-    job: WireJob<'a>,
+/// One of its streams.
+struct WireStream {
+    job: WireJob,
     sending: Sending,
+    /// When the next connection is opened.
+    opens: Instant,
+    /// The position of its first byte in what the application sends; [`None`]: it is the first connection.
+    begins: Option<u64>,
     connection: Option<ConnectionId>,
+    /// What earlier connections have counted.
+    before: Option<Totals>,
     sent: Sent,
 }
 
-/// Sends all flows of a host until `end` or a stop; what became of each.
+/// Sends all streams of a host until `end` or a stop; what became of each.
 ///
 /// # Errors
 /// Where the packet socket cannot be opened, or fails.
@@ -54,95 +64,113 @@ pub(crate) fn run(
     end: Instant,
     board: &Board,
     keep_samples: bool,
-) -> io::Result<Vec<(FlowId, Sent)>> {
+) -> io::Result<Vec<(StreamId, Sent)>> {
     let stack = Stack::new(host.identity, host.neighbours);
     let mut wire = {
         let _there = host.space.enter()?;
         WireHost::new(&host.interface, stack, clock)?
     };
-    let mut flows: Vec<_> = host.jobs.into_iter().map(WireFlow::new).collect();
+    let mut streams: Vec<_> = host.jobs.into_iter().map(WireStream::new).collect();
     let mut next_look = Instant::ZERO;
     while clock.now() < end && !board.is_stopped() {
         let now = clock.now();
-        for flow in &mut flows {
-            flow.on_time(now, wire.stack(), host.config, board);
+        for stream in &mut streams {
+            stream.on_time(now, wire.stack(), host.config, board);
         }
         if now >= next_look {
-            flows.iter_mut().filter(|_| keep_samples).for_each(|flow| flow.sample(now, wire.stack(), board));
+            streams.iter_mut().filter(|_| keep_samples).for_each(|s| s.sample(now, wire.stack(), board));
             next_look = next_look.max(now - LOOK_EVERY) + LOOK_EVERY;
         }
-        let until = flows.iter().map(WireFlow::deadline).fold(next_look.min(end), Instant::min);
+        let until = streams.iter().map(WireStream::deadline).fold(next_look.min(end), Instant::min);
         wire.turn(&mut [], until.since(clock.now()).min(NAP))?;
         let now = clock.now();
-        for flow in &mut flows {
-            flow.take_stock(now, wire.stack(), board);
+        for stream in &mut streams {
+            stream.take_stock(now, wire.stack(), board);
         }
     }
-    let finish = |flow: WireFlow<'_>| (flow.job.id, flow.finish(wire.stack(), end, host.segment));
-    Ok(flows.into_iter().map(finish).collect())
+    let finish = |stream: WireStream| (stream.job.stream, stream.finish(wire.stack(), end, host.segment));
+    Ok(streams.into_iter().map(finish).collect())
 }
 
-impl<'a> WireFlow<'a> {
-    fn new(job: WireJob<'a>) -> Self {
-        let source = Source::new(job.flow.app, job.start, job.flow.stop);
-        let sending = Sending::new(job.id as u32, source);
-        Self { job, sending, connection: None, sent: Sent::default() }
+impl WireStream {
+    fn new(job: WireJob) -> Self {
+        let sending = Sending::new(job.stream, Source::new(job.app, job.start, job.stop));
+        let (opens, sent) = (job.start, Sent::default());
+        Self { job, sending, opens, begins: None, connection: None, before: None, sent }
     }
 
     fn deadline(&self) -> Instant {
-        match (self.connection, self.sent.ended) {
+        match (self.connection, self.sent.ending) {
             (_, Some(_)) => Instant::MAX,
-            (None, _) => self.job.start,
+            (None, _) => self.opens,
             (Some(_), _) => self.sending.deadline().unwrap_or(Instant::MAX),
         }
     }
 
-    /// Opens the connection when it is time, and writes what may be written.
+    /// Opens a connection when it is time, and writes what may be written.
     fn on_time(&mut self, now: Instant, stack: &mut Stack, config: &Arc<Config>, board: &Board) {
-        if self.connection.is_none() && self.job.start <= now && self.sent.ended.is_none() {
-            self.sent.opened = true;
-            board.set_active(self.job.id, true);
-            self.connection = stack.connect(now, config, self.job.goal);
-            if self.connection.is_none() {
-                self.end(Ending::Died(now, Death::Aborted), board);
-            }
+        if self.connection.is_none() && self.opens <= now && self.sent.ending.is_none() {
+            self.connect(now, stack, config, board);
         }
-        let connection = self.connection.filter(|_| self.sent.ended.is_none());
+        let connection = self.connection.filter(|_| self.sent.ending.is_none());
         if let Some(endpoint) = connection.and_then(|id| stack.endpoint_mut(id)) {
             self.sending.on_timer(now);
             self.sending.fill(now, endpoint);
         }
     }
 
+    fn connect(&mut self, now: Instant, stack: &mut Stack, config: &Arc<Config>, board: &Board) {
+        self.sent.opened += 1;
+        board.set_active(self.job.stream, true);
+        self.connection = stack.connect(now, config, self.job.goal);
+        let Some((local, _)) = self.connection.and_then(|id| stack.addresses(id)) else {
+            return self.end(Ending::Died(now, Death::Aborted), board);
+        };
+        if let Some(begins) = self.begins {
+            board.set_begin(self.job.stream, local.port(), begins);
+        }
+    }
+
     /// Takes note of what has changed.
     fn take_stock(&mut self, now: Instant, stack: &mut Stack, board: &Board) {
-        let Some(endpoint) = self.connection.and_then(|id| stack.endpoint_mut(id)) else { return };
-        self.sending.take_stock(now, endpoint);
-        if let Some(ending) = self.sending.ending() {
+        let Some(id) = self.connection else { return };
+        let Some(endpoint) = stack.endpoint_mut(id) else { return };
+        let next = self.sending.take_stock(now, endpoint);
+        if let (Next::Reconnect, Some(after)) = (next, self.job.app.reconnects()) {
+            self.before = Some(self.totals(endpoint, now));
+            self.begins = Some(self.sending.go_on(endpoint, now));
+            (self.opens, self.connection) = (now + after, None);
+            stack.release(now, id);
+        } else if let Some(ending) = self.sending.ending() {
             self.end(ending, board);
         }
     }
 
     fn end(&mut self, ending: Ending, board: &Board) {
-        self.sent.ended.get_or_insert((ending.at(), ending.into()));
-        board.set_active(self.job.id, false);
+        self.sent.ending.get_or_insert(ending);
+        board.set_active(self.job.stream, false);
     }
 
     fn sample(&mut self, now: Instant, stack: &mut Stack, board: &Board) {
-        let endpoint = self.connection.and_then(|id| stack.endpoint(id));
-        if let Some(endpoint) = endpoint.filter(|_| self.sent.ended.is_none()) {
-            let sample = FlowSample::of(endpoint, now, board.delivered(self.job.id));
-            self.sent.samples.push((now, sample));
+        if let Some(endpoint) = self.connection.and_then(|id| stack.endpoint(id)) {
+            let sample = self.sending.sample(endpoint, now, board.delivered(self.job.flow));
+            self.sent.samples.push((now, sample, self.sent.ending.is_none()));
         }
     }
 
+    /// What all connections have counted, with this one.
+    fn totals(&self, endpoint: &Endpoint, now: Instant) -> Totals {
+        let last = totals(endpoint, now);
+        self.before.map_or(last, |before| before.and(last))
+    }
+
     fn finish(mut self, stack: &mut Stack, end: Instant, segment: f64) -> Sent {
-        let over = self.sent.ended.map_or(end, |(at, _)| at);
+        let over = self.sent.ending.map_or(end, Ending::at);
         let window = self.sending.window();
         self.sent.cwnd_mean = window.and_then(|window| window.mean(over)).map(|bytes| bytes / segment);
         self.sent.cwnd_min = window.map(|window| window.min() as f64 / segment);
         let endpoint = self.connection.and_then(|id| stack.endpoint(id));
-        self.sent.totals = endpoint.map(|endpoint| totals(endpoint, end));
+        self.sent.totals = endpoint.map(|endpoint| self.totals(endpoint, end)).or(self.before);
         self.sent
     }
 }

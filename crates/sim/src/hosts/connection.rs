@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Instant, SeqNum};
-use handfast_host::app::{SharedSink, Sink};
+use handfast_host::app::Sink;
 use handfast_host::meter::FlowSample;
 use handfast_host::session::{Ending, Next, Sending, close_after_peer};
 use handfast_plan::address::{AddressId, Addresses};
@@ -26,8 +26,6 @@ const NO_LIMIT: Bytes = Bytes(u64::MAX);
 pub(crate) enum Role {
     Sender(Sending),
     Receiver(Sink),
-    /// A receiver whose flow has several connections at once.
-    SharedReceiver(Box<SharedSink>),
     /// The application has gone on by another connection.
     Left,
 }
@@ -94,12 +92,12 @@ impl Connection {
     pub(crate) fn receiver(
         key: Key,
         (local, remote): (Local, Remote),
-        role: Role,
+        sink: Sink,
         tcp: Arc<Config>,
         iss: SeqNum,
     ) -> Self {
         let endpoint = Endpoint::listen(tcp, local.socket.port, iss);
-        Self { key, local, remote, role, opens: Instant::MAX, endpoint }
+        Self { key, local, remote, role: Role::Receiver(sink), opens: Instant::MAX, endpoint }
     }
 
     /// Its endpoint; [`None`] before the start.
@@ -111,7 +109,7 @@ impl Connection {
     pub(crate) fn sending(&self) -> Option<&Sending> {
         match &self.role {
             Role::Sender(sending) => Some(sending),
-            Role::Receiver(_) | Role::SharedReceiver(_) | Role::Left => None,
+            Role::Receiver(_) | Role::Left => None,
         }
     }
 
@@ -119,7 +117,6 @@ impl Connection {
     pub(crate) fn sink(&self) -> Option<&Sink> {
         match &self.role {
             Role::Receiver(sink) => Some(sink),
-            Role::SharedReceiver(shared) => Some(shared.sink()),
             Role::Sender(_) | Role::Left => None,
         }
     }
@@ -137,14 +134,10 @@ impl Connection {
     }
 
     /// So does the receiving one.
-    pub(crate) fn leave_receiving(&mut self, now: Instant, position: u64) -> Role {
-        let mut role = std::mem::replace(&mut self.role, Role::Left);
-        match &mut role {
-            Role::Receiver(sink) => sink.go_on(now, &mut self.endpoint, position),
-            Role::SharedReceiver(shared) => shared.go_on(now, &mut self.endpoint, position),
-            Role::Sender(_) | Role::Left => {}
-        }
-        role
+    pub(crate) fn leave_receiving(&mut self, now: Instant, position: u64) -> Option<Sink> {
+        let Role::Receiver(mut sink) = std::mem::replace(&mut self.role, Role::Left) else { return None };
+        sink.go_on(now, &mut self.endpoint, position);
+        Some(sink)
     }
 
     /// What is seen of the stream that it sends, and whether it has begun and not ended; [`None`] of one that does not send.
@@ -190,8 +183,6 @@ impl Connection {
         self.endpoint.on_segment(now, received);
         if let Role::Receiver(sink) = &mut self.role {
             sink.read(now, &mut self.endpoint);
-        } else if let Role::SharedReceiver(shared) = &mut self.role {
-            shared.read(now, &mut self.endpoint);
         }
     }
 
@@ -218,7 +209,6 @@ impl Connection {
         let app = match &self.role {
             Role::Sender(sending) => sending.deadline(),
             Role::Receiver(sink) => sink.deadline(endpoint),
-            Role::SharedReceiver(shared) => shared.sink().deadline(endpoint),
             Role::Left => None,
         };
         let next = endpoint.deadline().unwrap_or(Instant::MAX).min(app.unwrap_or(Instant::MAX));
@@ -239,7 +229,6 @@ impl Connection {
         match &mut self.role {
             Role::Sender(sending) => sending.on_timer(now),
             Role::Receiver(sink) => sink.read(now, endpoint),
-            Role::SharedReceiver(shared) => shared.read(now, endpoint),
             Role::Left => {}
         }
     }
@@ -258,9 +247,7 @@ impl Connection {
     pub(crate) fn take_stock(&mut self, now: Instant) -> Next {
         match &mut self.role {
             Role::Sender(sending) => sending.take_stock(now, &mut self.endpoint),
-            Role::Receiver(_) | Role::SharedReceiver(_) | Role::Left => {
-                close_after_peer(now, &mut self.endpoint)
-            }
+            Role::Receiver(_) | Role::Left => close_after_peer(now, &mut self.endpoint),
         }
     }
 }
@@ -276,8 +263,7 @@ pub(crate) mod tests {
         let local = Local { node: 1, out: 0, socket: socket(1, 80) };
         let remote = Remote { goal: Goal::nowhere(), socket: socket(7, 5001) };
         let key = Key::new(0, Machine::Connection(1));
-        let role = Role::Receiver(Sink::new(0, None));
-        Connection::receiver(key, (local, remote), role, Arc::default(), SeqNum(1))
+        Connection::receiver(key, (local, remote), Sink::new(0, None), Arc::default(), SeqNum(1))
     }
 
     #[test]

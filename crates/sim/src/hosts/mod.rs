@@ -8,12 +8,10 @@ pub(crate) mod open;
 mod reconnect;
 pub(crate) mod transports;
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use handfast_host::app::Sink;
-use handfast_host::meter::DeliveryMeter;
+use handfast_host::meter::{DeliveryMeter, SharedMeter};
 use handfast_host::ports::Ports;
 use handfast_plan::Streams;
 use handfast_scenario::{FlowId, NodeId};
@@ -32,7 +30,7 @@ pub(crate) struct Hosts {
     /// How flows that reconnect do so.
     again: BTreeMap<FlowId, Again>,
     /// What the receiving applications of flows with several connections at once have got.
-    pub(crate) shared: BTreeMap<FlowId, Rc<Cell<DeliveryMeter>>>,
+    pub(crate) shared: BTreeMap<FlowId, SharedMeter>,
     /// The ends of flows that do not use TCP.
     pub(crate) transports: Transports,
     /// From whom stations have heard advertisements last.
@@ -82,9 +80,7 @@ impl Hosts {
     /// Notes the next delivery to it.
     pub(crate) fn watch(&mut self, flow: FlowId) {
         if let Some(shared) = self.shared.get(&flow) {
-            let mut meter = shared.get();
-            meter.watch();
-            shared.set(meter);
+            shared.watch();
         } else if let Some(meter) = self.only_meter(flow) {
             meter.watch();
         }
@@ -101,7 +97,7 @@ impl Hosts {
         match self.connections.of_stream(stream).last() {
             Some(&Pair { receiver, .. }) => match &mut self.connections[receiver].role {
                 Role::Receiver(sink) => Some(&mut sink.meter),
-                Role::SharedReceiver(_) | Role::Sender(_) | Role::Left => None,
+                Role::Sender(_) | Role::Left => None,
             },
             None => self.transports.receiver_mut(flow)?.meter_mut(),
         }

@@ -1,18 +1,15 @@
 //! Opens the connections of flows.
 
-use std::cell::Cell;
-use std::rc::Rc;
-
 use handfast_core::{SeqNum, Stream};
-use handfast_host::app::{SharedSink, Sink, Source};
-use handfast_host::meter::DeliveryMeter;
+use handfast_host::app::{Sink, Source};
+use handfast_host::meter::SharedMeter;
 use handfast_host::session::Sending;
 use handfast_plan::StreamId;
 use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
 
 use crate::RunError;
 use crate::engine::entry::{Key, Machine};
-use crate::hosts::connection::{Connection, Local, Remote, Role, SocketAddress};
+use crate::hosts::connection::{Connection, Local, Remote, SocketAddress};
 use crate::hosts::connections::ConnectionId;
 use crate::hosts::reconnect::Again;
 use crate::net::network::Network;
@@ -93,7 +90,7 @@ pub(crate) fn open(
         let scheme = own.unwrap_or(scheme);
         let again = Again::new(flow, [&scheme.sender, &scheme.receiver], seed);
         network.hosts.again.extend(again.map(|again| (id, again)));
-        let shared = (flow.connections > 1).then(Rc::<Cell<_>>::default);
+        let shared = (flow.connections > 1).then(SharedMeter::default);
         network.hosts.shared.extend(shared.clone().map(|shared| (id, shared)));
         for (index, (stream, app)) in (0..).zip(layout.streams.shares(scenario, id)) {
             let pair = network.hosts.connections.next();
@@ -103,18 +100,11 @@ pub(crate) fn open(
             let sending = Sending::new(stream, Source::new(app, start, flow.stop));
             let tcp = (scheme.sender.clone(), scheme.receiver.clone());
             let sender = Connection::sender(key(pair.sender), there, sending, start, tcp.0, iss(0));
-            let role = receiver(Sink::new(stream, flow.read_rate), shared.as_ref());
-            let receiver = Connection::receiver(key(pair.receiver), back, role, tcp.1, iss(1));
+            let sink = Sink::new(stream, flow.read_rate);
+            let sink = shared.iter().fold(sink, |sink, all| sink.sharing(all.clone()));
+            let receiver = Connection::receiver(key(pair.receiver), back, sink, tcp.1, iss(1));
             network.connect(stream, sender, receiver);
         }
-    }
-}
-
-/// What an application that receives does with its connection: one of several at once, or the only one.
-fn receiver(sink: Sink, shared: Option<&Rc<Cell<DeliveryMeter>>>) -> Role {
-    match shared {
-        Some(all) => Role::SharedReceiver(Box::new(SharedSink::new(sink, Rc::clone(all)))),
-        None => Role::Receiver(sink),
     }
 }
 

@@ -42,7 +42,7 @@ impl Network {
             return;
         };
         let Some((sending, position)) = self.hosts.connections[id].leave_sending(now) else { return };
-        let role = self.hosts.connections[peer].leave_receiving(now, position);
+        let Some(sink) = self.hosts.connections[peer].leave_receiving(now, position) else { return };
         let stream = sending.stream();
         let flow = self.hosts.connections.flow(stream);
         let Some(again) = self.hosts.again.get(&flow) else { return };
@@ -58,7 +58,7 @@ impl Network {
         let place = (Local { socket, ..local }, remote);
         let sender = Connection::sender(key, place, sending, opens, sender_tcp, first);
         let place = (there, Remote { goal: home, socket });
-        let receiver = Connection::receiver(peer_key, place, role, receiver_tcp, second);
+        let receiver = Connection::receiver(peer_key, place, sink, receiver_tcp, second);
         self.connect(stream, sender, receiver);
     }
 }

@@ -3,7 +3,6 @@
 use handfast_core::Instant;
 use handfast_host::meter::srtt;
 use handfast_host::session::{Ending, Sending};
-use handfast_host::transport::{Figure, Figures};
 use handfast_net::Queue;
 use handfast_plan::StreamId;
 use handfast_results::handover::Tracker;
@@ -36,23 +35,19 @@ fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
     let connections = &network.hosts.connections;
     let streams: Vec<_> =
         connections.streams(id).filter_map(|stream| of_stream(inputs, network, stream)).collect();
-    if streams.is_empty() {
-        return facts_without_tcp(inputs, network, id);
+    if let Some(ends) = network.hosts.transports.of_flow(id) {
+        let managed = managed(inputs, network, network.hosts.transports.sender(id).into_iter());
+        let facts = FlowFacts::without_tcp(ends, network.hosts.transports.lost(id));
+        let metrics = facts
+            .metrics
+            .with(metrics::AQM_DROPPED, managed.map(|counts| counts.dropped))
+            .with(metrics::CE_MARKED, managed.map(|counts| counts.marked));
+        return FlowFacts { metrics, ..facts };
     }
-    let opened = streams.iter().any(|stream| stream.opened > 0);
-    let endings: Vec<_> = streams.iter().map(|stream| stream.ending).collect();
-    let ending = Ending::of_all(&endings);
+    let ending = Ending::of_all(&streams.iter().map(|stream| stream.ending).collect::<Vec<_>>());
     let metrics: Vec<_> = streams.iter().map(|stream| stream.metrics.clone()).collect();
-    let count = streams.iter().map(|stream| stream.opened).sum();
-    FlowFacts {
-        opened,
-        ended: ending.map(Ending::at),
-        outcome: ending.map_or(if opened { "open" } else { "not-started" }, Ending::name),
-        finished: matches!(ending, Some(Ending::Done(_))),
-        meter: network.hosts.meter(id),
-        metrics: Values::of_connections(&metrics),
-        figures: connections_opened(inputs, id, count),
-    }
+    let (opened, meter) = (streams.iter().map(|stream| stream.opened).sum(), network.hosts.meter(id));
+    FlowFacts::of_tcp(&inputs.scenario.flows[id], ending, opened, meter, Values::of_connections(&metrics))
 }
 
 /// What is known of one of a flow's streams.
@@ -100,43 +95,6 @@ fn managed(
     let queues = inputs.scenario.links.iter().flat_map(|link| [&link.forward.queue, &link.backward.queue]);
     let any = queues.into_iter().any(|queue| !matches!(queue, Queue::DropTail(_)));
     any.then(|| network.books.managed(senders))
-}
-
-/// How many connections a flow has opened, if it opens more than one.
-fn connections_opened(inputs: &Inputs<'_>, id: FlowId, count: u64) -> Figures {
-    let flow = &inputs.scenario.flows[id];
-    let several = flow.connections > 1 || flow.app.reconnects().is_some();
-    several.then_some(("connections", Figure::Count(count))).into_iter().collect()
-}
-
-/// Those of a flow that does not use TCP.
-fn facts_without_tcp(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
-    let [sender, receiver] = network.hosts.transports.of_flow(id).expect("every flow has ends");
-    let mut figures = sender.figures();
-    figures.extend(receiver.figures());
-    let ended = sender.ended();
-    let managed = managed(inputs, network, network.hosts.transports.sender(id).into_iter());
-    FlowFacts {
-        opened: sender.has_begun(),
-        ended,
-        outcome: match (sender.has_begun(), ended) {
-            (_, Some(_)) => "closed",
-            (true, None) => "open",
-            (false, None) => "not-started",
-        },
-        finished: ended.is_some(),
-        meter: receiver.meter(),
-        // What is sent is sent once.
-        metrics: Values::new(Scope::Flow)
-            .with(metrics::RETRANSMITTED, Some(0_u64))
-            .with(metrics::TIMEOUTS, Some(0_u64))
-            .with(metrics::SPURIOUS_TIMEOUTS, Some(0_u64))
-            .with(metrics::FAST_RETRANSMITS, Some(0_u64))
-            .with(metrics::LOST, Some(network.hosts.transports.lost(id)))
-            .with(metrics::AQM_DROPPED, managed.map(|counts| counts.dropped))
-            .with(metrics::CE_MARKED, managed.map(|counts| counts.marked)),
-        figures,
-    }
 }
 
 /// What the senders of the connections that carried a stream have counted.
