@@ -10,7 +10,7 @@ use crate::meter::DeliveryMeter;
 use crate::metrics::{self, Recovery, Scope, Together, Values, max_if_all_known, mean_if_all_known};
 use crate::result::{Environment, FlowHandover, FlowResult, HandoverResult, RunResult};
 use handfast_host::session::Ending;
-use handfast_host::transport::{Figure, Figures, Transport};
+use handfast_host::transport::{Figures, Transport};
 use handfast_plan::Paths;
 use handfast_plan::change::Outage;
 use handfast_plan::limit::{limits, segment_size};
@@ -79,7 +79,7 @@ impl FlowFacts {
         metrics: Values,
     ) -> Self {
         let several = flow.connections > 1 || flow.app.reconnects().is_some();
-        let figures = several.then_some(("connections", Figure::Count(opened)));
+        let metrics = if several { metrics.with(metrics::CONNECTIONS, Some(opened)) } else { metrics };
         Self {
             opened: opened > 0,
             ended: ending.map(Ending::at),
@@ -87,7 +87,7 @@ impl FlowFacts {
             finished: matches!(ending, Some(Ending::Done(_))),
             meter,
             metrics,
-            figures: figures.into_iter().collect(),
+            figures: Figures::new(),
         }
     }
 
@@ -171,9 +171,9 @@ fn flow(inputs: &Inputs<'_>, facts: &FlowFacts, id: FlowId, limit_bps: Option<f6
     let over = facts.ended.unwrap_or(end);
     let last = meter.span.map(|(_, last)| last);
     let waited_until = if facts.finished { last.unwrap_or(over) } else { over };
-    let metrics = facts
-        .metrics
-        .clone()
+    let (mut metrics, mut figures) = (facts.metrics.clone(), facts.figures.clone());
+    metrics.take_figures(&mut figures);
+    let metrics = metrics
         .with(metrics::GOODPUT, meter.rate())
         .with(metrics::LIMIT, limit_bps)
         .with(metrics::DELIVERED, Some(meter.bytes))
@@ -188,7 +188,7 @@ fn flow(inputs: &Inputs<'_>, facts: &FlowFacts, id: FlowId, limit_bps: Option<f6
         end_s: facts.ended.map(Instant::as_secs_f64),
         outcome: facts.outcome,
         metrics,
-        figures: facts.figures.clone(),
+        figures,
     }
 }
 

@@ -100,7 +100,7 @@ pub struct FlowResult {
     /// Its metrics ([`crate::metrics::METRICS`]).
     #[serde(flatten)]
     pub metrics: Values,
-    /// Further figures, by their keys: only of a flow whose endpoint has some.
+    /// Further figures, by their keys: those of its endpoint that have no line in the table of metrics.
     #[serde(flatten)]
     pub figures: Figures,
 }

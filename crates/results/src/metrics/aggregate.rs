@@ -76,6 +76,9 @@ impl Values {
         let flows = || all.flows.iter().copied();
         for (place, metric) in METRICS.iter().enumerate() {
             let id = MetricId(place);
+            if metric.optional && !flows().any(|values| values.measures(id)) {
+                continue;
+            }
             let number = match metric.aggregation {
                 Aggregation::OutageMean => outage_mean(all.recoveries, id).map(Number::Real),
                 Aggregation::Computed(compute, _) => compute(all).map(Number::Real),
@@ -92,6 +95,9 @@ impl Values {
         let mut values = Self::new(Scope::Flow);
         for (place, metric) in METRICS.iter().enumerate() {
             let id = MetricId(place);
+            if !all.iter().any(|values| values.measures(id)) {
+                continue;
+            }
             let rule = match metric.aggregation {
                 Aggregation::Nothing if metric.count => Aggregation::Sum,
                 Aggregation::Nothing => Aggregation::Mean,

@@ -23,7 +23,7 @@ pub struct Metric {
     pub aggregation: Aggregation,
     /// Whether each flow has one.
     pub of_flow: bool,
-    /// Whether the key is left out, not null, where nothing was measured: so for what only some endpoints or agents measure.
+    /// Whether the key is left out, not null, where nobody measures it: so for what only some endpoints or agents measure.
     pub optional: bool,
     /// What it is of one flow.
     pub description: &'static str,
@@ -119,7 +119,8 @@ const fn is_optional(scope: &str) -> bool {
 
 use Aggregation::{Computed, Max, Mean, Min, Nothing, OutageMean, Sum};
 
-// `always`: each flow has the key, null where it is not known. `optional`: only where it is measured. `together`: only the
+// `always`: each flow has the key, null where it is not known. `optional`: only where it is measured, so for what only some
+// endpoints measure: a figure of theirs with that key is it. `together`: only the
 // aggregate has it.
 metrics! {
     always real goodput_bps GOODPUT, "bit/s", Computed(aggregate::goodput, "all bytes, from the first to the last delivery of any"),
@@ -163,6 +164,24 @@ metrics! {
         "The smallest congestion window in full segments.";
     always real srtt_s SRTT, "s", Nothing, None,
         "The sender's smoothed round-trip time at the end; null before the first sample.";
+    optional count connections CONNECTIONS, "", Nothing, None,
+        "Connections that the flow has opened: of one that may reconnect, or has several at once.";
+    optional real delay_min_s DELAY_MIN, "s", Nothing, None,
+        "Of datagrams: the shortest time from the sending to the receiving application; null where nothing arrived.";
+    optional real delay_p50_s DELAY_P50, "s", Nothing, None,
+        "Of datagrams: the same, half of them at most, by nearest rank.";
+    optional real delay_p99_s DELAY_P99, "s", Nothing, None,
+        "Of datagrams: the same, 99 % of them at most, by nearest rank.";
+    optional real jitter_s JITTER, "s", Nothing, None,
+        "Of datagrams: the interarrival jitter of RFC 3550 §6.4.1 at the end; null with fewer than two.";
+    optional count lost_datagrams LOST_DATAGRAMS, "", Nothing, None,
+        "Numbers of datagrams missing below the highest one that arrived, at the end of the run.";
+    optional count received_datagrams RECEIVED_DATAGRAMS, "", Nothing, None,
+        "Datagrams that arrived, duplicates not counted.";
+    optional count reordered_datagrams REORDERED_DATAGRAMS, "", Nothing, None,
+        "Datagrams that arrived after one with a higher number (RFC 4737 §3.3).";
+    optional count sent_datagrams SENT_DATAGRAMS, "", Nothing, None,
+        "Datagrams that were sent.";
     together real fairness FAIRNESS, "", Computed(aggregate::fairness, "1 / number of flows to 1"), None,
         "Jain's index of the flows' goodput; null with fewer than two flows.";
 }

@@ -1,5 +1,6 @@
 //! The values of metrics, as a result has them.
 
+use handfast_host::transport::{Figure, Figures};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::{Aggregation, METRICS, Metric, MetricId};
@@ -44,17 +45,28 @@ impl Scope {
     }
 }
 
-/// A value for each metric; [`None`]: not known.
+/// What is known of a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slot {
+    /// Nobody measures it.
+    Empty,
+    /// It is measured, and not known.
+    Unknown,
+    /// Its value.
+    Known(Number),
+}
+
+/// What is known of each metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Values {
     scope: Scope,
-    by_id: Vec<Option<Number>>,
+    by_id: Vec<Slot>,
 }
 
 impl Values {
     /// Nothing is known.
     pub fn new(scope: Scope) -> Self {
-        Self { scope, by_id: vec![None; METRICS.len()] }
+        Self { scope, by_id: vec![Slot::Empty; METRICS.len()] }
     }
 
     /// Takes note of a value; [`None`]: it is not known.
@@ -65,7 +77,7 @@ impl Values {
         let value = value.map(Into::into);
         let fits = value.is_none_or(|value| matches!(value, Number::Count(_)) == id.metric().count);
         assert!(fits, "{}: {value:?} is of the other kind", id.metric().name);
-        self.by_id[id.0] = value;
+        self.by_id[id.0] = value.map_or(Slot::Unknown, Slot::Known);
     }
 
     /// As [`Values::set`], for a chain of them.
@@ -77,7 +89,29 @@ impl Values {
 
     /// What is known of a metric.
     pub fn get(&self, id: MetricId) -> Option<Number> {
-        self.by_id[id.0]
+        match self.by_id[id.0] {
+            Slot::Known(number) => Some(number),
+            Slot::Empty | Slot::Unknown => None,
+        }
+    }
+
+    /// Whether it is measured, known or not.
+    pub(super) fn measures(&self, id: MetricId) -> bool {
+        self.by_id[id.0] != Slot::Empty
+    }
+
+    /// Takes the figures of an endpoint that are metrics; the others are left.
+    pub fn take_figures(&mut self, figures: &mut Figures) {
+        figures.retain(|&key, figure| {
+            let Some(place) = METRICS.iter().position(|metric| metric.optional && metric.name == key) else {
+                return true;
+            };
+            match *figure {
+                Figure::Count(count) => self.set(MetricId(place), Some(count)),
+                Figure::Value(value) => self.set(MetricId(place), value),
+            }
+            false
+        });
     }
 
     pub(super) fn count(&self, id: MetricId) -> Option<u64> {
@@ -100,10 +134,10 @@ impl Serialize for Values {
         let mut map = serializer.serialize_map(None)?;
         for (metric, value) in METRICS.iter().zip(&self.by_id).filter(|(metric, _)| self.scope.has(metric)) {
             match value {
-                Some(Number::Count(count)) => map.serialize_entry(metric.name, count)?,
-                Some(Number::Real(real)) => map.serialize_entry(metric.name, real)?,
-                None if metric.optional => {}
-                None => map.serialize_entry(metric.name, &())?,
+                Slot::Known(Number::Count(count)) => map.serialize_entry(metric.name, count)?,
+                Slot::Known(Number::Real(real)) => map.serialize_entry(metric.name, real)?,
+                Slot::Empty if metric.optional => {}
+                Slot::Empty | Slot::Unknown => map.serialize_entry(metric.name, &())?,
             }
         }
         map.end()
@@ -114,6 +148,8 @@ impl Serialize for Values {
 mod tests {
     use super::super::{DELIVERED, FAIRNESS, STALL};
     use super::*;
+    use handfast_core::{Bytes, Duration, Instant};
+    use handfast_host::App;
 
     #[test]
     fn what_is_not_known_is_null_and_each_scope_has_its_own_keys() {
@@ -124,6 +160,33 @@ mod tests {
         let all = Values::new(Scope::Aggregate).with(FAIRNESS, Some(1.0));
         let json = serde_json::to_string(&all).unwrap();
         assert!(json.contains(r#""fairness":1.0"#) && !json.contains("srtt_s"), "{json}");
+    }
+
+    #[test]
+    fn a_figure_with_the_name_of_a_metric_is_it_and_an_optional_one_is_left_out_where_nobody_measures_it() {
+        let mut values = Values::new(Scope::Flow);
+        let mut figures = Figures::from([
+            ("jitter_s", Figure::Value(None)),
+            ("sent_datagrams", Figure::Count(3)),
+            // Each flow has it already.
+            ("timeouts", Figure::Count(9)),
+            ("frames_repeated", Figure::Count(4)),
+        ]);
+        values.take_figures(&mut figures);
+        assert_eq!(figures.into_keys().collect::<Vec<_>>(), ["frames_repeated", "timeouts"]);
+        let json = serde_json::to_string(&values).unwrap();
+        assert!(json.contains(r#""jitter_s":null"#) && json.contains(r#""sent_datagrams":3"#), "{json}");
+        assert!(json.contains(r#""timeouts":null"#) && !json.contains("delay_min_s"), "{json}");
+    }
+
+    #[test]
+    fn the_figures_of_shipped_transports_are_metrics() {
+        let (size, interval) = (Bytes(160), Duration::from_millis(20));
+        let ends = App::Datagrams { size, interval }.transport(Instant::ZERO, None).unwrap();
+        for mut figures in ends.map(|end| end.figures()) {
+            Values::new(Scope::Flow).take_figures(&mut figures);
+            assert!(figures.is_empty(), "{figures:?}");
+        }
     }
 
     #[test]
