@@ -233,7 +233,7 @@ fn the_wireless_lan_of_the_paper_has_three_wired_links_on_every_way() {
         let odd = name(flow.to)[2..].parse::<u32>().unwrap() % 2 == 1;
         assert_eq!(name(flow.from), if odd { "cn1" } else { "cn2" }, "odd stations talk with the first");
         let first = if odd { "s4" } else { "s5" };
-        let last = edited(&name(ap), "ap", "s");
+        let last = edited(name(ap), "ap", "s");
         assert!(joined(name(flow.from), first) && joined(first, &last) && joined(&last, name(ap)));
         assert!(joined(name(ap), name(flow.to)));
     }

@@ -39,7 +39,9 @@ impl Spec for QuickStartRouters {
         Ok(Self { threshold_permille })
     }
 
-    /// A router's machines see what leaves by its links, behind all agents: a request is judged as it leaves.
+    /// None: an [`Agent`] sees what arrives at its node, with the port where it came in. A router judges what leaves, behind all
+    /// agents, with the port where it goes out and that link's rate; it counts what agents of its node and the node's own
+    /// endpoints send as well (RFC 4782 §3.1: the sender's IP layer is the first router).
     fn machine(&self, _site: Site) -> Result<Option<Box<dyn Agent>>, String> {
         Ok(None)
     }

@@ -64,7 +64,10 @@ impl Spec for Vho {
         })
     }
 
-    /// The machine asks who sends to its station, which only the station's host knows.
+    /// None: an [`Agent`] knows packets and links that go up or down, and a notifier needs more. It tells of rate, delay and the
+    /// link before, which the driver of the station has, and whether a roam was break-before-make. It tells those who are to send
+    /// to the station and have not ended, which only the host knows: a peer that opens a connection does not say whether it will
+    /// send. And as a member of a chain it would be shown each packet of its station, of which it needs SYNs only.
     fn machine(&self, _site: Site) -> Result<Option<Box<dyn Agent>>, String> {
         Ok(None)
     }

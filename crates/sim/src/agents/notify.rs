@@ -1,7 +1,7 @@
 //! Stations that tell the senders of their flows of their access links: the notifications of [vho] as packets.
 //!
 //! They are no members of chains: what they tell is what the host knows (who sends to it, over which access link), not what
-//! passes by.
+//! passes by (`crates/assist/src/vho/spec.rs`).
 
 use std::collections::BTreeMap;
 
