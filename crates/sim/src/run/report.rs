@@ -38,11 +38,7 @@ fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
     if let Some(ends) = network.hosts.transports.of_flow(id) {
         let managed = managed(inputs, network, network.hosts.transports.sender(id).into_iter());
         let facts = FlowFacts::without_tcp(ends, network.hosts.transports.lost(id));
-        let metrics = facts
-            .metrics
-            .with(metrics::AQM_DROPPED, managed.map(|counts| counts.dropped))
-            .with(metrics::CE_MARKED, managed.map(|counts| counts.marked));
-        return FlowFacts { metrics, ..facts };
+        return FlowFacts { metrics: with_managed(facts.metrics, managed), ..facts };
     }
     let ending = Ending::of_all(&streams.iter().map(|stream| stream.ending).collect::<Vec<_>>());
     let metrics: Vec<_> = streams.iter().map(|stream| stream.metrics.clone()).collect();
@@ -78,12 +74,10 @@ fn of_stream(inputs: &Inputs<'_>, network: &Network, stream: StreamId) -> Option
         .with(metrics::FAST_RETRANSMITS, count(|counters| counters.fast_retransmits))
         .with(metrics::DATA_SEGMENTS, count(|counters| counters.data_segments_sent))
         .with(metrics::LOST, Some(lost))
-        .with(metrics::AQM_DROPPED, managed.map(|counts| counts.dropped))
-        .with(metrics::CE_MARKED, managed.map(|counts| counts.marked))
         .with(metrics::CWND_MEAN, window.and_then(|window| window.mean(over)).map(packets))
         .with(metrics::CWND_MIN, window.map(|window| packets(window.min() as f64)))
         .with(metrics::SRTT, secs(sender.endpoint().and_then(|endpoint| srtt(endpoint, end))));
-    Some(OfStream { opened: counters.len() as u64, ending, metrics })
+    Some(OfStream { opened: counters.len() as u64, ending, metrics: with_managed(metrics, managed) })
 }
 
 /// What queue disciplines have decided about what these sent; [`None`]: all queues are drop-tail.
@@ -95,6 +89,12 @@ fn managed(
     let queues = inputs.scenario.links.iter().flat_map(|link| [&link.forward.queue, &link.backward.queue]);
     let any = queues.into_iter().any(|queue| !matches!(queue, Queue::DropTail(_)));
     any.then(|| network.books.managed(senders))
+}
+
+/// Adds it to what else is known of a flow; where all queues are drop-tail nobody measures it.
+fn with_managed(metrics: Values, managed: Option<Managed>) -> Values {
+    let Some(Managed { dropped, marked }) = managed else { return metrics };
+    metrics.with(metrics::AQM_DROPPED, Some(dropped)).with(metrics::CE_MARKED, Some(marked))
 }
 
 /// What the senders of the connections that carried a stream have counted.
