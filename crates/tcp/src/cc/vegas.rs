@@ -9,7 +9,7 @@ use handfast_core::{BitRate, Duration, Instant};
 use super::rate_sample::RateSample;
 use super::{AckSample, Controller, Needs, RttSample, Window};
 use crate::Config;
-use crate::recovery::Phase;
+use crate::phase::Phase;
 
 /// `alpha` and `beta` (`[vegas]` §3.2): as many segments are kept in the queue.
 const ALPHA: u64 = 2;

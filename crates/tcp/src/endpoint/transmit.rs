@@ -6,35 +6,9 @@ use handfast_wire::{IpFacts, Payload};
 
 use super::{Endpoint, Timer};
 use crate::cc::{Controlled, Departure};
-use crate::recovery::Phase;
+use crate::phase::Phase;
+use crate::send::piece::{Piece, Why};
 use crate::{Nagle, State, Transmit};
-
-/// Octets of the send stream to go out in one segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub(crate) start: u64,
-    /// One past the last; the FIN counts as an octet.
-    pub(crate) end: u64,
-    pub(crate) why: Why,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    /// The first octets outstanding: fast retransmit, a partial acknowledgement, or a timeout.
-    Head,
-    /// `NextSeg` rules 1 and 3.
-    Hole,
-    /// `NextSeg` rule 4.
-    Rescue,
-    /// From SND.NXT on.
-    Next,
-    /// A zero-window probe.
-    Probe,
-    /// A tail loss probe (RFC 8985 §7.3).
-    LossProbe,
-    /// What the radio has lost, as acknowledgements say ([eln] §3.6).
-    Marked,
-}
 
 impl Endpoint {
     pub(super) fn transmit(&mut self, now: Instant) -> Option<Transmit> {
@@ -101,24 +75,32 @@ impl Endpoint {
         if self.tx.probe_due {
             return Some(self.probe(room));
         }
-        if self.tx.rack.is_some() {
-            return self.choose_by_rack(now, room);
+        if let Some(piece) = self.recovery.probe(&self.tx, room) {
+            return Some(piece);
         }
         if self.waits_for_pacer(now) {
             return None;
         }
-        if self.tx.eln.is_some() {
-            if let Some(piece) = self.tx.marked_piece(room) {
+        if let Some(eln) = &self.eln {
+            if let Some(piece) = eln.marked_piece(&self.tx, room) {
                 return Some(piece);
             }
-            if !self.tx.may_go_on() {
+            if !eln.may_go_on(self.tx.nxt) {
                 return None;
             }
             if self.tx.progress.phase == Phase::Recovery {
-                self.tx.skip_repaired(now);
+                eln.skip_repaired(&mut self.tx, now);
             }
         }
-        if self.tx.progress.phase == Phase::Recovery
+        if self.recovery.sends_new_first() {
+            let piece = self.next(now, room);
+            if piece.is_some() || self.tx.max > self.tx.progress.recover {
+                return piece;
+            }
+            self.recovery.give_up_new_first();
+        }
+        if self.tx.progress.phase != Phase::Open
+            && self.recovery.repairs(self.tx.progress.phase, self.spurious.new_data_limit().is_some())
             && let Some(piece) = self.repair(room)
         {
             return Some(piece);
@@ -163,12 +145,12 @@ impl Endpoint {
     /// Retransmissions within fast recovery, as far as cwnd lets them (RFC 6675 §5 step C).
     pub(super) fn repair(&self, room: u64) -> Option<Piece> {
         let tx = &self.tx;
-        if tx.in_flight() + tx.window.smss > tx.window.cwnd() {
+        if self.in_flight() + tx.window.smss > tx.window.cwnd() {
             return None;
         }
         let unsent = tx.stream_end().saturating_sub(tx.max);
         let new_data = unsent > 0 && tx.max + unsent.min(room) <= tx.right_edge();
-        let r = tx.algorithm.retransmission(tx, new_data)?;
+        let r = self.recovery.retransmission(tx, new_data)?;
         let why = if r.rescue { Why::Rescue } else { Why::Hole };
         Some(Piece { start: r.range.start, end: r.range.end.min(r.range.start + room), why })
     }
@@ -200,7 +182,7 @@ impl Endpoint {
     /// Nothing waits to be sent.
     #[cold]
     fn note_app_limited(&mut self) {
-        let in_flight = self.tx.in_flight();
+        let in_flight = self.in_flight();
         if in_flight < self.tx.window.cwnd() {
             self.tx.cc.on_app_limited(in_flight);
         }
@@ -254,13 +236,13 @@ impl Endpoint {
     }
 
     fn fits_cwnd(&mut self, start: u64, len: u64) -> bool {
-        let tx = &mut self.tx;
-        if let Some(limit) = tx.spurious.new_data_limit() {
+        let Self { tx, recovery, .. } = self;
+        if let Some(limit) = self.spurious.new_data_limit() {
             // RFC 5682 step 2b: two segments, whatever cwnd says, and no more before the next ACK.
             return start + len <= limit;
         }
         if tx.progress.phase != Phase::Open || tx.progress.dup_acks == 0 {
-            return tx.in_flight() + len <= tx.window.cwnd();
+            return recovery.in_flight(tx) + len <= tx.window.cwnd();
         }
         // RFC 3042 §2: a segment for each of the first two duplicates, at most two beyond cwnd. With SACK the octets SACKed
         // have left the pipe, which comes to the same (RFC 6675 §5 step 3).
@@ -327,17 +309,15 @@ impl Endpoint {
     fn note_sent(&mut self, now: Instant, piece: Piece, end: u64) {
         let fresh = piece.start >= self.tx.max;
         self.note_progress(now, piece, end);
-        if self.tx.eln.is_some() {
-            self.tx.note_eln(now, piece, end);
+        if let Some(eln) = &mut self.eln {
+            eln.on_sent(now, self.tx.max, piece, end);
             if piece.why == Why::Marked && piece.start == self.tx.una {
                 // The path answers: a timeout while it is being repaired would take that for congestion (as in Linux, where a
                 // retransmission of the head restarts the timer).
                 self.timers.stop(Timer::Retransmit);
             }
         }
-        if self.tx.rack.is_some() {
-            self.log_sent(now, piece, end);
-        }
+        self.recovery.on_sent(lend!(self, now), piece, end);
         if self.tx.cc.watches_departures() {
             self.note_departure(now, piece, end);
         }
@@ -355,12 +335,9 @@ impl Endpoint {
         }
         self.timers.stop(Timer::Persist);
         // RFC 6298 §5.1
-        if self.tx.rack.is_some() {
-            self.set_rack_timer_on_sending(now, piece, fresh);
-        } else if !self.timers.is_set(Timer::Retransmit) {
-            let expiry = self.expiry(now, self.rto());
-            self.timers.set(Timer::Retransmit, expiry);
-        }
+        let is_set = self.timers.is_set(Timer::Retransmit);
+        let change = self.recovery.time_sending(lend!(self, now), is_set, piece, fresh);
+        self.change_timer(now, change);
         self.begin_waiting(now);
         self.note_use(now, fresh);
     }
@@ -383,7 +360,7 @@ impl Endpoint {
                 self.tx.progress.rescue_rxt = Some(end);
                 self.tx.nxt = self.tx.nxt.max(end);
                 let tsval = self.timestamps.then(|| self.tsval(now));
-                self.tx.spurious.on_retransmission(tsval, end);
+                self.spurious.on_retransmission(tsval, end);
             }
             Why::Hole => self.tx.progress.high_rxt = end,
             // RFC 6675 §4 rule (4): RescueRxt becomes RecoveryPoint.
