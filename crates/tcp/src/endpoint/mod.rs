@@ -24,6 +24,8 @@ macro_rules! lend {
 mod ack;
 mod alive;
 mod arrival;
+mod build;
+mod choose;
 mod help;
 mod open;
 mod round_trip;

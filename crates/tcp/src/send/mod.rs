@@ -2,7 +2,7 @@
 //!
 //! `sender` holds the state of the direction, `send_buffer` the payload, `scoreboard` what the peer has SACKed (RFC 6675),
 //! `validation` whether the window was used (RFC 2861), `progress` how far loss recovery has come. What goes next is chosen in
-//! `endpoint/transmit.rs`. What needs all of this is above it: `recovery`, `spurious` and `help` act on a [`sender::Sender`] that does
+//! `endpoint/choose.rs`. What needs all of this is above it: `recovery`, `spurious` and `help` act on a [`sender::Sender`] that does
 //! not know them.
 
 pub(crate) mod piece;
