@@ -202,6 +202,27 @@ mod tests {
     }
 
     #[test]
+    fn each_acknowledgement_tells_what_it_delivered() {
+        let mut sampler = sent(4);
+        sampler.on_delivered(MS(110), 0, 1000);
+        sampler.on_delivered(MS(110), 2000, 3000);
+        assert_eq!(sampler.take_delivered(), 2000);
+        assert_eq!(sampler.take_delivered(), 0);
+        sampler.on_delivered(MS(120), 1000, 1500);
+        assert_eq!(sampler.take_delivered(), 500);
+    }
+
+    #[test]
+    fn an_interval_of_the_shortest_round_trip_is_one() {
+        let mut sampler = sent(1);
+        for ms in [120, 100, 140] {
+            sampler.on_rtt(Duration::from_millis(ms));
+        }
+        sampler.on_delivered(MS(110), 0, 1000);
+        assert_eq!(sampler.take(1000), Some(sample(1000, 100)));
+    }
+
+    #[test]
     fn an_interval_below_the_shortest_round_trip_is_none() {
         let mut sampler = sent(1);
         sampler.on_rtt(Duration::from_millis(101));
