@@ -202,6 +202,19 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_sent_again_has_one_record_and_leaves_the_others() {
+        let mut sampler = sent(3);
+        sampler.on_sent(MS(50), 2000, false);
+        assert_eq!(sampler.sent.iter().map(|sent| sent.end).collect::<Vec<_>>(), [1000, 2000, 3000]);
+        // It goes again in two parts.
+        sampler.on_sent(MS(60), 1500, false);
+        assert_eq!(
+            sampler.sent.iter().map(|sent| (sent.end, sent.at)).collect::<Vec<_>>(),
+            [(1000, MS(10)), (1500, MS(60)), (2000, MS(50)), (3000, MS(30))]
+        );
+    }
+
+    #[test]
     fn each_acknowledgement_tells_what_it_delivered() {
         let mut sampler = sent(4);
         sampler.on_delivered(MS(110), 0, 1000);
