@@ -30,14 +30,16 @@ impl Outages {
     /// Nothing has happened yet.
     pub fn new(timeline: &Timeline, paths: &Paths) -> Self {
         let mut trackers: Vec<_> = timeline.outages.iter().map(|_| Vec::new()).collect();
-        let mut ways: Vec<[&[u32]; 2]> =
+        let mut current: Vec<[&[u32]; 2]> =
             paths.forward.iter().zip(&paths.backward).map(|(there, back)| [&there[..], &back[..]]).collect();
         for (_, change) in timeline.changes() {
             match change {
-                Change::OutageBegins(id) => trackers[id] = trackers_of(timeline.outages[id].old_link, &ways),
+                Change::OutageBegins(id) => {
+                    trackers[id] = trackers_of(timeline.outages[id].old_link, &current);
+                }
                 Change::AssociationBegins { handover, .. } => {
                     for Reroute { flow, forward, backward } in &paths.reroutes[handover] {
-                        ways[*flow] = [forward, backward];
+                        current[*flow] = [forward, backward];
                     }
                 }
                 _ => {}
@@ -122,10 +124,12 @@ impl Outages {
 }
 
 /// A tracker for each flow whose path crosses `link`, in either direction; in order of flow.
-fn trackers_of(link: LinkId, ways: &[[&[u32]; 2]]) -> Vec<Tracker> {
+fn trackers_of(link: LinkId, paths: &[[&[u32]; 2]]) -> Vec<Tracker> {
     let crosses = |path: &[u32]| path.iter().any(|&id| id as usize / 2 == link);
-    let both = ways.iter().enumerate();
-    both.filter(|(_, ways)| ways.iter().any(|way| crosses(way))).map(|(flow, _)| Tracker::new(flow)).collect()
+    let both = paths.iter().enumerate();
+    both.filter(|(_, both)| both.iter().any(|path| crosses(path)))
+        .map(|(flow, _)| Tracker::new(flow))
+        .collect()
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub(crate) fn open(
     seed: u64,
 ) {
     for (id, flow) in scenario.flows.iter().enumerate() {
-        let places = ways(network, scenario, layout, ends, id);
+        let places = places(network, scenario, layout, ends, id);
         if let Some(machines) = flow.app.transport(layout.starts[id], flow.stop) {
             let opened = network.hosts.transports.open(id, machines, places, &ranks.transports);
             for end in opened {
@@ -104,7 +104,7 @@ pub(crate) fn iss(seed: u64, flow: &str, end: u32) -> SeqNum {
 }
 
 /// Where the sender of a flow is and where its peer, and the same of its receiver.
-fn ways(
+fn places(
     network: &Network,
     scenario: &Scenario,
     layout: &Layout<'_>,

@@ -5,7 +5,7 @@ use handfast_net::queue::{Class, PacketMeta};
 use handfast_net::{Cause, Occupancy};
 use handfast_plan::Shared;
 use handfast_plan::topology::{ChannelId, channel};
-use handfast_radio::medium::{Event, LaneId, Medium, Served};
+use handfast_radio::medium::{Event, Medium, Served, TxQueueId};
 use handfast_scenario::{LinkId, Scenario};
 
 use crate::engine::queue::Timer;
@@ -15,7 +15,7 @@ use crate::net::packets::Passing;
 /// The medium of one access point.
 pub(crate) struct Air {
     medium: Medium<Passing>,
-    /// For each lane the channel that goes on where it ends.
+    /// For each transmit queue the channel that takes its packets on.
     channels: Vec<ChannelId>,
     pub(crate) timer: Timer,
 }
@@ -28,33 +28,33 @@ impl Air {
     /// What has happened by `now`, and the channel that the packet goes on by.
     fn poll(&mut self, now: Instant) -> Option<(Event<Passing>, ChannelId)> {
         let event = self.medium.poll(now)?;
-        let lane = match &event {
-            Event::Served(served) => served.lane,
-            Event::Dropped { lane, .. } => *lane,
+        let tx_queue = match &event {
+            Event::Served(served) => served.tx_queue,
+            Event::Dropped { tx_queue, .. } => *tx_queue,
             // It stays where it is.
             Event::Marked(_) => 0,
         };
-        Some((event, self.channels[lane]))
+        Some((event, self.channels[tx_queue]))
     }
 
-    /// Its lanes' channels.
+    /// The channels of its transmit queues.
     pub(crate) fn channels(&self) -> &[ChannelId] {
         &self.channels
     }
 }
 
-/// Where a channel's packets wait: which medium, which lane. [`OnAir::NOWHERE`] of a wire.
+/// Where a channel's packets wait: which medium, which transmit queue. [`OnAir::NOWHERE`] of a wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnAir {
     pub(crate) medium: u16,
-    pub(crate) lane: u16,
+    pub(crate) tx_queue: u16,
 }
 
 impl OnAir {
     /// There are fewer media.
     pub(crate) const MOST: u16 = u16::MAX;
     /// That of a wire.
-    pub(crate) const NOWHERE: Self = Self { medium: Self::MOST, lane: u16::MAX };
+    pub(crate) const NOWHERE: Self = Self { medium: Self::MOST, tx_queue: u16::MAX };
 
     #[inline]
     pub(crate) fn is_somewhere(self) -> bool {
@@ -70,12 +70,12 @@ impl Network {
         if channel.link.is_gone() {
             return self.fail(now, id, passing.handle, Cause::Outage);
         }
-        let OnAir { medium, lane } = channel.on_air;
+        let OnAir { medium, tx_queue } = channel.on_air;
         let Class { flow, ecn } = self.packets.class(passing.handle);
         let (size, has_payload) = (passing.size(), passing.has_payload());
         let packet = PacketMeta { handle: passing, size, flow, ecn, has_payload, enqueued_at: now };
         let Some(air) = self.links.air_mut(medium) else { return self.propagate(now, id, passing) };
-        if let Err(cause) = air.medium.enqueue(now, LaneId::from(lane), packet) {
+        if let Err(cause) = air.medium.enqueue(now, TxQueueId::from(tx_queue), packet) {
             return self.fail(now, id, passing.handle, cause);
         }
         self.queue.arm(&mut air.timer, air.medium.deadline());
@@ -115,7 +115,7 @@ impl Network {
         for id in [0, 1].map(|end| channel(link, end)) {
             let at = self.links[id].on_air;
             let Some(air) = self.links.air_mut(at.medium) else { continue };
-            let lost = air.medium.clear(at.lane.into());
+            let lost = air.medium.clear(at.tx_queue.into());
             for passing in lost {
                 self.fail(now, id, passing.handle, Cause::Outage);
             }
@@ -128,18 +128,18 @@ impl Network {
         for end in [0, 1] {
             let at = self.links[channel(link, end)].on_air;
             let Some(air) = self.links.air_mut(at.medium) else { continue };
-            let Some(current) = air.medium.rate(at.lane.into()) else { continue };
+            let Some(current) = air.medium.rate(at.tx_queue.into()) else { continue };
             let rate = if said.follows[end] { said.rates.at(level) } else { current };
-            air.medium.adapt(at.lane.into(), rate, said.attempt(rate, Some(level)));
+            air.medium.adapt(at.tx_queue.into(), rate, said.attempt(rate, Some(level)));
         }
     }
 
     /// What a channel's queue holds.
     pub(crate) fn occupancy(&mut self, now: Instant, id: ChannelId) -> Occupancy {
-        let OnAir { medium, lane } = self.links[id].on_air;
+        let OnAir { medium, tx_queue } = self.links[id].on_air;
         match self.links.air(medium) {
             None => self.links[id].link.queue(now),
-            Some(air) => air.medium.held(lane.into()),
+            Some(air) => air.medium.held(tx_queue.into()),
         }
     }
 }
