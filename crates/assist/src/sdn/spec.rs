@@ -212,7 +212,7 @@ impl Spec for Sdn {
 }
 
 impl Sdn {
-    /// What the machine is told, of these access points and ways. Access points say the rates of their radios; where a scenario
+    /// What the machine is told, of these access points and paths. Access points say the rates of their radios; where a scenario
     /// gives a rate, that holds at each of them.
     pub fn config(&self, mut fabric: Fabric) -> Config {
         let release = match self.release {

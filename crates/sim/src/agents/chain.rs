@@ -89,7 +89,7 @@ impl Chains {
 /// How a packet leaves a node when the rest of the chain has let it pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Leave {
-    /// The way its address says.
+    /// By the port to which its address leads.
     Routed,
     /// By this port.
     By(Port),
@@ -97,7 +97,7 @@ pub(crate) enum Leave {
     Normal(ChannelId),
 }
 
-/// A packet's way through a chain.
+/// Where a packet is in a chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     pub(crate) node: NodeId,
@@ -274,7 +274,7 @@ impl Network {
         }
     }
 
-    /// Sends a packet the way its address says. What a host's own agents let through is the host's own.
+    /// Sends a packet by the port to which its address leads. What a host's own agents let through is the host's own.
     pub(crate) fn pass(&mut self, now: Instant, node: NodeId, passing: Passing) {
         if passing.goal.node as usize == node {
             return self.deliver(now, node, passing.handle);

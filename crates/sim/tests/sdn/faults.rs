@@ -49,7 +49,7 @@ fn without_a_controller_the_divert_ends_by_itself() {
 }
 
 #[test]
-fn without_a_controller_the_ways_lead_until_their_timeout() {
+fn without_a_controller_the_paths_lead_until_their_timeout() {
     let mut world = spurious();
     world.plane.cut(world.now, 0);
     world.wait(ms(55_000));
