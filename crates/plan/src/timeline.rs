@@ -59,7 +59,7 @@ impl Timeline {
                 }
             }
             for Roam { from, to, down, up, .. } in schedule.roams {
-                // Who does not come back in this run would come back to where it was.
+                // A station that finds no access point within the run keeps its old link as the new one.
                 let (Some(old_link), Some(new_link)) = (link(from), link(to.unwrap_or(from))) else {
                     continue;
                 };

@@ -1,4 +1,5 @@
-//! What flows make of outages: their trackers, told of what happens to the network and looking at the meters in between.
+//! How flows recover from outages: a tracker for each flow in each outage reads the meters at changes of the network and at
+//! intervals after them.
 
 use handfast_core::Instant;
 use handfast_scenario::{FlowId, LinkId};
@@ -74,7 +75,7 @@ impl Outages {
         }
     }
 
-    /// What a flow makes of an earlier outage is no longer to be seen when the next one hits it.
+    /// The recovery of a flow from an earlier outage cannot be measured once the next outage hits it.
     fn supersede(&mut self, outage: OutageId, flows: &mut impl Flows) {
         let hit: Vec<_> = self.trackers[outage].iter().map(|tracker| tracker.flow).collect();
         for &(_, earlier) in &self.looks {

@@ -31,13 +31,13 @@ pub(super) struct Departure {
 /// One direction of a link.
 struct LinkDirection {
     link: Link<Handle>,
-    /// What carries no IP packet (ARP, LLDP) passes beside the link: late, but neither queued nor counted nor impaired, so
-    /// that it changes no result.
+    /// Frames without an IP packet (ARP, LLDP) bypass the link. They have its propagation delay, but are neither queued nor
+    /// counted nor impaired, so that they change no result.
     beside: VecDeque<(Instant, Handle)>,
     delay: Duration,
-    /// How many outages of mode [`DownMode::Drop`] last; that no station is on a radio link is one.
+    /// The number of outages of mode [`DownMode::Drop`] that last. A radio link without a station counts as one.
     down: u32,
-    /// How far the link has been driven: its time never goes back.
+    /// The latest time that the link was given: it must not go back.
     driven: Instant,
 }
 
@@ -51,11 +51,11 @@ impl LinkDirection {
 pub(super) struct Links {
     pub(super) frames: Frames,
     all: Vec<LinkDirection>,
-    /// For each channel when something comes out of it next.
+    /// For each channel when a frame leaves it next.
     due: Vec<Instant>,
     timeline: Timeline,
-    /// For each channel the one that frames enter which come to its near end: of a station's radio the first channel gets
-    /// them all, and they leave by the one of its association, or of its last one.
+    /// For each channel the one that takes its frames. A station has one interface for all of its radio links: all its frames
+    /// arrive at the first of their channels, and the channel of its present association, or of its last one, takes them.
     enters: Vec<ChannelId>,
     /// For each radio link the first channel of its station's radio, and the channel that leads from the station.
     from_station: Vec<Option<(ChannelId, ChannelId)>>,
@@ -116,7 +116,7 @@ impl Links {
         (next < Instant::MAX).then_some(next)
     }
 
-    /// A frame has come to the near end of a channel, at `at` or, if that was before what the link has been through, then.
+    /// A frame has come to the near end of a channel at `at`, or at the link's latest time if that is later.
     pub(super) fn arrive(&mut self, at: Instant, channel: ChannelId, bytes: &[u8]) {
         if self.change_due().is_some_and(|due| due <= at) {
             self.advance(at);
@@ -247,7 +247,7 @@ impl Links {
                 }
             }
             Change::Rate(channel, rate) => {
-                self.touch(at, channel, |direction| direction.link.set_rate(at, rate))
+                self.touch(at, channel, |direction| direction.link.set_rate(at, rate));
             }
             Change::Delay(channel, delay) => self.touch(at, channel, |direction| {
                 direction.link.set_delay(at, delay);

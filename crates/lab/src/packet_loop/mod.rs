@@ -188,7 +188,7 @@ impl PacketLoop {
         let more = self.socket.receive(&mut self.inbox)?;
         let (now, offset) = clock.now_and_offset();
         for Arrival { interface, at, frame, checksum_missing } in self.inbox.arrivals() {
-            // Interfaces that are no end of a link, such as loopback, are nobody's business.
+            // Ignore interfaces that are no end of a link, such as loopback.
             let Some(&Some(channel)) = self.channel_at.get(interface as usize) else { continue };
             let Some(frame) = frame else {
                 self.links.books.faults.oversized += 1;

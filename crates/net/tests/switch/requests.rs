@@ -277,7 +277,7 @@ fn tables_say_how_full_they_are_and_what_they_take() {
 }
 
 #[test]
-fn news_of_ports_are_told() {
+fn changes_of_ports_are_reported() {
     let mut bench = Bench::new();
     let Body::MultipartReply(MultipartReply::PortDescription { ports, .. }) =
         bench.ask(Body::MultipartRequest(MultipartRequest::PortDescription))

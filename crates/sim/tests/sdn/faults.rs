@@ -108,7 +108,7 @@ fn an_end_that_nobody_reports_is_as_without_help() {
 }
 
 #[test]
-fn repeated_news_do_no_harm() {
+fn repeated_events_do_no_harm() {
     let mut world = spurious();
     for _ in 0..3 {
         world.tell(0, 1, What::Disassociated);

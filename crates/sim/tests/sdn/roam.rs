@@ -186,7 +186,7 @@ fn a_station_that_stays_away_loses_what_is_held_and_its_rules() {
 }
 
 #[test]
-fn news_of_an_earlier_association_change_nothing() {
+fn events_of_an_earlier_association_change_nothing() {
     let mut world = spurious();
     world.tell(1, 2, What::Associated);
     world.wait(ms(2));
