@@ -61,7 +61,7 @@ FULL_RATE, LEAST_WINDOW = _BY_MEASURE["time_to_full_rate_s"], _BY_MEASURE["cwnd_
 
 
 def columns(results: Sequence[Result]) -> list[Column]:
-    """The columns that tell something: without an outage there is no stall, and a window of 1 everywhere is no news."""
+    """The columns that say something: no stall without an outage, no smallest window where it is 1 everywhere."""
     shown = list(COLUMNS)
     if not readings.had_outage(results):
         shown.remove(STALL)

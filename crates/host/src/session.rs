@@ -276,12 +276,12 @@ mod tests {
         }
 
         fn read(&mut self) -> Vec<(u64, u64)> {
-            let pieces = std::iter::from_fn(|| self.peer.read(usize::MAX));
-            let piece = |payload: Payload| match payload {
+            let payloads = std::iter::from_fn(|| self.peer.read(usize::MAX));
+            let range = |payload: Payload| match payload {
                 Payload::Synthetic { stream: 7, offset, len } => (offset, offset + u64::from(len)),
                 other => panic!("{other:?}"),
             };
-            pieces.map(piece).collect()
+            payloads.map(range).collect()
         }
     }
 

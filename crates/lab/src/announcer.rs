@@ -8,7 +8,7 @@ use std::thread;
 use handfast_core::{Duration, Instant};
 use handfast_io::line_socket::LineCaller;
 use handfast_plan::address::Addresses;
-use handfast_plan::association::{Associations, News};
+use handfast_plan::association::{Associations, StationEvent};
 use handfast_plan::timeline::Timeline;
 use handfast_scenario::{NodeId, Scenario, Sdn};
 use serde_json::{Value, json};
@@ -58,11 +58,11 @@ impl Announcer {
         timeline: &Timeline,
         socket: &Path,
     ) -> Result<Self, LabError> {
-        let news = Associations::new(scenario, timeline).news(sdn.notification, sdn.news);
-        let (first, later): (Vec<News>, Vec<News>) =
-            news.into_iter().partition(|news| news.at == Instant::ZERO);
-        let of = |news: News| (news.station, line(scenario, news));
-        let later = later.into_iter().map(|news| (news.at, news.station, line(scenario, news)));
+        let events = Associations::new(scenario, timeline).station_events(sdn.notification, sdn.news);
+        let (first, later): (Vec<StationEvent>, Vec<StationEvent>) =
+            events.into_iter().partition(|event| event.at == Instant::ZERO);
+        let of = |event: StationEvent| (event.station, line(scenario, event));
+        let later = later.into_iter().map(|event| (event.at, event.station, line(scenario, event)));
         let mut this = Self {
             socket: socket.to_owned(),
             controller: None,
@@ -162,7 +162,7 @@ fn is_loss(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof)
 }
 
-fn line(scenario: &Scenario, News { station, ap, epoch, began, .. }: News) -> String {
+fn line(scenario: &Scenario, StationEvent { station, ap, epoch, began, .. }: StationEvent) -> String {
     let event = if began { "associated" } else { "disassociated" };
     let (station, ap) = (mac_text(Addresses::of(scenario).mac_of(station)), &scenario.nodes[ap].name);
     json!({"event": event, "station": station, "ap": ap, "epoch": epoch}).to_string()
@@ -184,8 +184,8 @@ mod tests {
     #[test]
     fn a_line_names_station_access_point_and_epoch() {
         let scenario = testing::roam(&[]);
-        let news = News { at: Instant::ZERO, station: 4, ap: 3, epoch: 2, began: true };
-        let text = line(&scenario, news);
+        let event = StationEvent { at: Instant::ZERO, station: 4, ap: 3, epoch: 2, began: true };
+        let text = line(&scenario, event);
         let read: Value = serde_json::from_str(&text).unwrap();
         let ap = scenario.nodes[3].name.as_str();
         let expected = json!({"event": "associated", "station": "02:00:0a:00:00:05", "ap": ap, "epoch": 2});

@@ -77,9 +77,9 @@ impl Captures {
                     // The radio's other links share its interface.
                     continue;
                 }
-                let far = &scenario.nodes[link.between[1 - end]].name;
+                let peer = &scenario.nodes[link.between[1 - end]].name;
                 let snap_len = Some(SNAP_LEN + HEADER);
-                let interface = writer.add_interface(&format!("to-{far}"), LinkType::Ethernet, snap_len)?;
+                let interface = writer.add_interface(&format!("to-{peer}"), LinkType::Ethernet, snap_len)?;
                 let names = [(hub, loop_interface_of(scenario, out)), (space, interface_of(scenario, out))];
                 for (space, name) in names {
                     let _there = space.enter()?;

@@ -59,7 +59,7 @@ pub struct Peer {
     pub address: String,
     /// Its Ethernet address: no ARP crosses the links.
     pub mac: String,
-    /// The interface on the way to it.
+    /// The interface that leads to it.
     pub interface: String,
 }
 
@@ -68,7 +68,7 @@ pub struct Peer {
 pub struct Forwarding {
     /// An Ethernet address.
     pub mac: String,
-    /// The interface on the way to it.
+    /// The interface that leads to it.
     pub interface: String,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Finds ways and starts.
+    /// Finds paths and starts.
     ///
     /// # Errors
     /// What the lab cannot do, in one sentence.
@@ -212,7 +212,7 @@ fn settings_of(
     let mut all = vec![Some(Settings::default()); scenario.nodes.len()];
     for flow in &scenario.flows {
         all[flow.from].clone_from(&sender);
-        let ways: BTreeSet<_> =
+        let outs: BTreeSet<_> =
             peers(scenario, topology, flow.from).into_iter().map(|p| p.interface).collect();
         if sender.is_none() && !flow.app.uses_tcp() {
             return refuse(
@@ -220,7 +220,7 @@ fn settings_of(
                 "sends datagrams, and our endpoint in the lab has TCP only: give the scheme a kernel's profile as `sender`",
             );
         }
-        if sender.is_none() && ways.len() > 1 {
+        if sender.is_none() && outs.len() > 1 {
             return refuse(flow.from, "sends over several links, and our endpoint has one in the lab");
         }
     }
@@ -278,7 +278,7 @@ fn peers(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Peer> {
     others.filter_map(peer).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The simulator's routes: the ends of flows, by the shortest way.
+/// The simulator's routes: the ends of flows, by the shortest path.
 fn forwarding(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Forwarding> {
     let ends: BTreeSet<NodeId> = scenario.flows.iter().flat_map(|flow| [flow.from, flow.to]).collect();
     let addresses = Addresses::of(scenario);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_know_their_peers_and_bridges_the_way_to_hosts() {
+    fn hosts_know_their_peers_and_bridges_the_port_to_hosts() {
         let scenario = Net::new("hshh").link(0, 1).link(1, 2).link(1, 3).bulk(0, 2).build();
         let plan = Plan::new(&scenario, &linux()).unwrap();
         let [server, switch, client, idle] = &plan.nodes[..] else { panic!("{plan:?}") };
@@ -314,8 +314,9 @@ mod tests {
         assert_eq!((&server.peers, server.forwards), (&vec![peer], false));
         assert_eq!(client.peers[0].interface, "link1");
         assert!(idle.peers.is_empty() && idle.settings.is_empty());
-        let ways: Vec<_> = switch.forwarding.iter().map(|f| (f.mac.as_str(), f.interface.as_str())).collect();
-        assert_eq!(ways, [("02:00:0a:00:00:01", "link0"), ("02:00:0a:00:00:03", "link1")]);
+        let interfaces: Vec<_> =
+            switch.forwarding.iter().map(|f| (f.mac.as_str(), f.interface.as_str())).collect();
+        assert_eq!(interfaces, [("02:00:0a:00:00:01", "link0"), ("02:00:0a:00:00:03", "link1")]);
         let ends: Vec<_> = plan.wires.iter().map(|w| (w.node, w.loop_interface.as_str())).collect();
         assert_eq!(
             ends,
@@ -332,8 +333,8 @@ mod tests {
         assert_eq!(of(4).collect::<Vec<_>>(), ["link3"]);
         assert_eq!(of(3).collect::<Vec<_>>(), ["link2", "link4"]);
         assert_eq!(plan.nodes[4].peers[0].interface, "link3");
-        let ways: Vec<_> = plan.nodes[3].forwarding.iter().map(|entry| &entry.interface[..]).collect();
-        assert_eq!(ways, ["link2", "link2"], "the station is at the other access point");
+        let interfaces: Vec<_> = plan.nodes[3].forwarding.iter().map(|entry| &entry.interface[..]).collect();
+        assert_eq!(interfaces, ["link2", "link2"], "the station is at the other access point");
         let ends = [6, 7, 8, 9].map(|channel| loop_interface_of(&scenario, channel));
         assert_eq!(ends, ["link3.0", "link3.1", "link4.0", "link3.1"]);
     }

@@ -25,12 +25,12 @@ pub(crate) const BOUND: Duration = crate::lateness::BOUND;
 /// How often the thread looks whether the run is over.
 const NAP: Duration = Duration::from_millis(20);
 
-/// A station has roamed: the bridges that send what is for it another way now, and by which channel.
+/// A station has roamed: the bridges that send its frames by another channel now, and by which.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) at: Instant,
     pub(crate) station: NodeId,
-    pub(crate) ways: Vec<(NodeId, ChannelId)>,
+    pub(crate) outs: Vec<(NodeId, ChannelId)>,
 }
 
 /// What happens to the bridges' tables in the course of a run; `topology` is as at the start.
@@ -45,8 +45,8 @@ pub(crate) fn turns(scenario: &Scenario, topology: &Topology, timeline: &Timelin
         topology.roam(station, old_link, new_link);
         let now = bridges.iter().map(|&bridge| (bridge, topology.towards(bridge, goal)));
         let changed = now.zip(before).filter(|((_, now), before)| now != before);
-        let ways = changed.filter_map(|((bridge, now), _)| Some((bridge, now? as ChannelId))).collect();
-        turns.push(Turn { at, station, ways });
+        let outs = changed.filter_map(|((bridge, now), _)| Some((bridge, now? as ChannelId))).collect();
+        turns.push(Turn { at, station, outs });
     }
     turns
 }
@@ -68,8 +68,8 @@ impl Roaming {
         let mut this = Self { orders: Vec::new(), tables: Vec::new() };
         let addresses = Addresses::of(scenario);
         let mut table_of = vec![None; nodes.len()];
-        for Turn { at, station, ways } in turns {
-            for &(bridge, out) in ways {
+        for Turn { at, station, outs } in turns {
+            for &(bridge, out) in outs {
                 let what = || format!("the bridge of `{}`", scenario.nodes[bridge].name);
                 let _there = nodes[bridge].enter().tried(what)?;
                 let table = if let Some(table) = table_of[bridge] {
@@ -113,13 +113,13 @@ mod tests {
     use handfast_plan::testing;
 
     #[test]
-    fn all_bridges_on_the_old_and_the_new_way_turn() {
+    fn all_bridges_on_the_old_and_the_new_path_turn() {
         let scenario = testing::roam(&[(1000, 3, 500), (4000, 2, 0)]);
         let (topology, timeline) = (Topology::new(&scenario), Timeline::new(&scenario, 1));
-        let turn = |ms, ways: &[(NodeId, ChannelId)]| Turn {
+        let turn = |ms, outs: &[(NodeId, ChannelId)]| Turn {
             at: Instant::from_millis(ms),
             station: 4,
-            ways: ways.to_vec(),
+            outs: outs.to_vec(),
         };
         // The switch to the other access point, the old access point back to the switch, the new one to its radio.
         let there = turn(1500, &[(1, 4), (2, 3), (3, 8)]);

@@ -130,11 +130,11 @@ impl<'a> Lab<'a> {
         for (link, of) in self.scenario.links.iter().enumerate() {
             for (end, &node) in of.between.iter().enumerate() {
                 let out = channel(link, end);
-                let ways = [
+                let interfaces = [
                     (&self.nodes[node], interface_of(self.scenario, out)),
                     (&self.hub, loop_interface_of(self.scenario, out)),
                 ];
-                for (space, interface) in ways {
+                for (space, interface) in interfaces {
                     let done = space.enter().and_then(|_there| offloads_off(&interface));
                     done.tried(|| "turning offloads off".to_owned())?;
                 }
@@ -241,7 +241,7 @@ impl<'a> Lab<'a> {
         if controlled::sdn_of(self.scheme).is_some() {
             // Its switches are no bridges: their controller tells them.
             for turn in &mut turns {
-                turn.ways.retain(|&(node, _)| self.scenario.nodes[node].kind != NodeKind::Switch);
+                turn.outs.retain(|&(node, _)| self.scenario.nodes[node].kind != NodeKind::Switch);
             }
         }
         Roaming::open(self.scenario, &self.nodes, &turns)

@@ -38,8 +38,8 @@ impl Airtime {
                 aps.push(ap);
                 aps.len() - 1
             });
-            for (end, way) in [&link.forward, &link.backward].into_iter().enumerate() {
-                let rate = Rate::of_bit_rate(way.rate).unwrap_or(Rate::Dsss1);
+            for (end, direction) in [&link.forward, &link.backward].into_iter().enumerate() {
+                let rate = Rate::of_bit_rate(direction.rate).unwrap_or(Rate::Dsss1);
                 let pipe = 2 * scenario.links.len() + medium;
                 this.shares.insert(channel(id, end), Share { pipe, cost: this.cost(&air, rate), air });
             }
@@ -65,7 +65,7 @@ impl Airtime {
         }
     }
 
-    /// What a way takes of which pipe for a byte: one of each of its channels', and airtime.
+    /// What a path takes of which pipe for a byte: one of each of its channels', and airtime.
     pub(crate) fn uses<'a>(&'a self, path: &'a [u32]) -> impl Iterator<Item = (usize, f64)> + 'a {
         path.iter().flat_map(|&id| {
             let air = self.shares.get(&(id as usize)).map(|share| (share.pipe, share.cost));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use handfast_core::{Duration, Instant};
-use handfast_scenario::{News as Ends, NodeId, Scenario};
+use handfast_scenario::{EndNotice, NodeId, Scenario};
 
 use crate::change::Change;
 use crate::timeline::Timeline;
@@ -65,9 +65,9 @@ impl Associations {
     }
 }
 
-/// What an access point has to say of a station.
+/// What an access point reports of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct News {
+pub struct StationEvent {
     /// When a controller hears of it.
     pub at: Instant,
     /// The station.
@@ -83,9 +83,9 @@ pub struct News {
 impl Associations {
     /// All that a controller hears in a run, in order of time: of beginnings `delay` after they happened (T2-T3 of Figure 5 of
     /// the SDN paper), of ends as its access points tell them (T0-T1). Who is there at the start was there before.
-    pub fn news(&self, delay: Duration, of_ends: Ends) -> Vec<News> {
+    pub fn station_events(&self, delay: Duration, end_notice: EndNotice) -> Vec<StationEvent> {
         let mut at: BTreeMap<NodeId, NodeId> = BTreeMap::new();
-        let mut news = Vec::new();
+        let mut events = Vec::new();
         let starts = self.start.iter().map(|association| (association, Duration::ZERO));
         for (association, delay) in starts.chain(self.changes.iter().map(|change| (change, delay))) {
             let &Association { at: when, station, ap, epoch } = association;
@@ -94,12 +94,14 @@ impl Associations {
             at.insert(station, about);
             let began = ap.is_some();
             let told =
-                if began { Some(when + delay) } else { self.told_of_end(station, when, delay, of_ends) };
-            news.extend(told.map(|at| News { at, station, ap: about, epoch, began }));
+                if began { Some(when + delay) } else { self.told_of_end(station, when, delay, end_notice) };
+            events.extend(told.map(|at| StationEvent { at, station, ap: about, epoch, began }));
         }
-        // What is equally old stays in order: an end that is told with the next beginning follows it.
-        news.sort_by_key(|news| (news.at, matches!(of_ends, Ends::AfterArrival(_)) && !news.began));
-        news
+        // The sort is stable: at one moment, an end that is reported after the next arrival follows that.
+        events.sort_by_key(|event| {
+            (event.at, matches!(end_notice, EndNotice::AfterArrival(_)) && !event.began)
+        });
+        events
     }
 
     /// When a controller hears that a station's association ended at `ended`; [`None`]: never.
@@ -108,18 +110,18 @@ impl Associations {
         station: NodeId,
         ended: Instant,
         delay: Duration,
-        of_ends: Ends,
+        end_notice: EndNotice,
     ) -> Option<Instant> {
-        match of_ends {
-            Ends::Announced => Some(ended + delay),
-            Ends::Late(by) => Some(ended + delay + by),
-            Ends::AfterArrival(by) => {
+        match end_notice {
+            EndNotice::Announced => Some(ended + delay),
+            EndNotice::Late(by) => Some(ended + delay + by),
+            EndNotice::AfterArrival(by) => {
                 let from = self.changes.partition_point(|change| change.at < ended);
                 let begins = |change: &&Association| change.station == station && change.ap.is_some();
                 let next = self.changes[from..].iter().find(begins)?;
                 Some(next.at + delay + by)
             }
-            Ends::Never => None,
+            EndNotice::Never => None,
         }
     }
 }
@@ -146,31 +148,31 @@ mod tests {
     }
 
     #[test]
-    fn news_are_late_and_name_the_access_point_that_speaks() {
+    fn events_are_late_and_name_the_access_point_that_reports_them() {
         let scenario = testing::roam(&[(10_000, 3, 3000)]);
         let all = Associations::new(&scenario, &Timeline::new(&scenario, 1));
-        let news = all.news(Duration::from_millis(70), Ends::Announced);
+        let events = all.station_events(Duration::from_millis(70), EndNotice::Announced);
         let told: Vec<_> =
-            news.iter().map(|n| (n.at.as_nanos() / 1_000_000, n.ap, n.epoch, n.began)).collect();
+            events.iter().map(|n| (n.at.as_nanos() / 1_000_000, n.ap, n.epoch, n.began)).collect();
         assert_eq!(told, [(0, 2, 1, true), (10_070, 2, 1, false), (13_070, 3, 2, true)]);
     }
 
     /// Of two roams in a row: when what is told, in milliseconds.
-    fn told(of_ends: Ends) -> Vec<(u64, u64, bool)> {
+    fn told(end_notice: EndNotice) -> Vec<(u64, u64, bool)> {
         let scenario = testing::roam(&[(10_000, 3, 3000), (20_000, 2, 50)]);
         let all = Associations::new(&scenario, &Timeline::new(&scenario, 1));
-        let news = all.news(Duration::from_millis(70), of_ends);
-        assert!(news.is_sorted_by_key(|news| news.at));
-        news.iter().skip(1).map(|n| (n.at.as_nanos() / 1_000_000, n.epoch, n.began)).collect()
+        let events = all.station_events(Duration::from_millis(70), end_notice);
+        assert!(events.is_sorted_by_key(|event| event.at));
+        events.iter().skip(1).map(|n| (n.at.as_nanos() / 1_000_000, n.epoch, n.began)).collect()
     }
 
     #[test]
     fn ends_are_told_late_or_after_the_arrival_or_never() {
         let begins = [(13_070, 2, true), (20_120, 3, true)];
-        assert_eq!(told(Ends::Never), begins);
-        let late = told(Ends::Late(Duration::from_millis(500)));
+        assert_eq!(told(EndNotice::Never), begins);
+        let late = told(EndNotice::Late(Duration::from_millis(500)));
         assert_eq!(late, [(10_570, 1, false), begins[0], begins[1], (20_570, 2, false)]);
-        let after = told(Ends::AfterArrival(Duration::ZERO));
+        let after = told(EndNotice::AfterArrival(Duration::ZERO));
         assert_eq!(after, [begins[0], (13_070, 1, false), begins[1], (20_120, 2, false)]);
     }
 }

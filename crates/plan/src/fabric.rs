@@ -18,7 +18,7 @@ pub struct Attached {
     pub rate: BitRate,
 }
 
-/// A way to an access point from a switch that is not next to it.
+/// A path to an access point from a switch that is not next to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The switch.
@@ -118,7 +118,7 @@ fn routes(
         let out = topology.towards(switch, topology.goal(at.ap))?;
         let (_, port) = topology.departure(out as usize);
         let next = topology.ports(switch)[port as usize].neighbour as NodeId;
-        // A way through anything but switches is not the controller's to make.
+        // A path through anything but switches is not the controller's to make.
         let switched = scenario.nodes[next].kind == NodeKind::Switch;
         switched.then_some(Route { switch, to, port: port_no(port), next })
     };
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_know_the_way_to_access_points_elsewhere() {
+    fn switches_know_the_path_to_access_points_elsewhere() {
         // h0 - s1 - s2 - a3 - m4, and s1 - a5 - m4.
         let net = Net::new("hssama").link(0, 1).link(1, 2).link(2, 3).link(3, 4).link(1, 5).link(5, 4);
         let scenario = net.build();

@@ -342,7 +342,7 @@ mod tests {
     use crate::topology::Topology;
     use handfast_core::{BitRate, Bytes};
     use handfast_scenario::App;
-    use handfast_scenario::{Action, DownMode, Event, Flow, Way};
+    use handfast_scenario::{Action, Directions, DownMode, Event, Flow};
 
     /// Limits in units of payload kbit/s, rounded.
     fn kbits(scenario: &Scenario) -> Vec<Option<u64>> {
@@ -380,7 +380,8 @@ mod tests {
         scenario.duration = Duration::from_secs(10);
         let gap = Duration::from_secs(1);
         let outage = Action::Outage { link: 1, gap, mode: DownMode::Drop };
-        let slower = Action::SetRate { link: 1, way: Way::Forward, rate: BitRate::from_bps(1_000_000) };
+        let slower =
+            Action::SetRate { link: 1, directions: Directions::Forward, rate: BitRate::from_bps(1_000_000) };
         let event = |ms, action| Event::new(Instant::from_millis(ms), action);
         scenario.events = vec![event(1000, outage), event(5000, slower)];
         assert_eq!(kbits(&scenario), [Some(net_of((2000.0 * 4.0 + 1000.0 * 5.0) / 10.0))]);

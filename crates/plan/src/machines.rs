@@ -4,7 +4,7 @@ use handfast_core::{BitRate, Instant, Stream};
 use handfast_net::queue::Handle;
 use handfast_net::{Direction, DownMode, Link, Queue};
 use handfast_radio::airtime::Rate;
-use handfast_radio::medium::{Lane, Medium};
+use handfast_radio::medium::{Medium, TxQueueConfig};
 use handfast_scenario::{NodeId, Scenario};
 
 use crate::radios::Radios;
@@ -16,7 +16,8 @@ const AT_ONCE: BitRate = BitRate::from_bps(1_000_000_000_000_000);
 /// The machine of every channel, each with its random numbers: the same seed makes the same decisions in both backends.
 /// Radio links on which no station is are down. A link on the air takes what its [`media`] has delivered.
 pub fn links<H: Handle>(scenario: &Scenario, seed: u64) -> Vec<Link<H>> {
-    let ways = scenario.links.iter().flat_map(|link| [(link, 0, &link.forward), (link, 1, &link.backward)]);
+    let directions =
+        scenario.links.iter().flat_map(|link| [(link, 0, &link.forward), (link, 1, &link.backward)]);
     let machine = |(id, (link, end, direction)): (usize, (&handfast_scenario::Link, _, &Direction))| {
         let stream = Stream::new(seed, &format!("link {} {end}", link.name));
         if scenario.on_air.contains_key(&(id / 2)) {
@@ -27,7 +28,7 @@ pub fn links<H: Handle>(scenario: &Scenario, seed: u64) -> Vec<Link<H>> {
         }
         Link::new(direction, stream)
     };
-    let mut links: Vec<_> = ways.enumerate().map(machine).collect();
+    let mut links: Vec<_> = directions.enumerate().map(machine).collect();
     for idle in Radios::new(scenario).idle() {
         for end in [0, 1] {
             links[channel(idle, end)].down(Instant::ZERO, DownMode::Drop);
@@ -42,11 +43,11 @@ pub struct Shared<H> {
     pub ap: NodeId,
     /// Its medium.
     pub medium: Medium<H>,
-    /// For each of its lanes the channel that goes on where it ends.
+    /// For each of its transmit queues the channel that takes its packets on.
     pub channels: Vec<ChannelId>,
 }
 
-/// The media of a scenario: one for each access point with links on the air, with a lane for each of their directions.
+/// The media of a scenario: one for each access point with links on the air, with a transmit queue for each of their directions.
 pub fn media<H: Handle>(scenario: &Scenario, seed: u64) -> Vec<Shared<H>> {
     let mut media: Vec<Shared<H>> = Vec::new();
     for (&id, air) in &scenario.on_air {
@@ -60,11 +61,12 @@ pub fn media<H: Handle>(scenario: &Scenario, seed: u64) -> Vec<Shared<H>> {
             });
             media.len() - 1
         });
-        for (end, way) in [&link.forward, &link.backward].into_iter().enumerate() {
-            let rate = Rate::of_bit_rate(way.rate).unwrap_or(Rate::Dsss1);
-            let lane = Lane { downlink: link.between[end] == ap, rate, attempt: air.attempt(rate, None) };
+        for (end, direction) in [&link.forward, &link.backward].into_iter().enumerate() {
+            let rate = Rate::of_bit_rate(direction.rate).unwrap_or(Rate::Dsss1);
+            let config =
+                TxQueueConfig { downlink: link.between[end] == ap, rate, attempt: air.attempt(rate, None) };
             let random = Stream::new(seed, &format!("queue {} {end}", link.name));
-            media[found].medium.add(lane, way.queue.build(random));
+            media[found].medium.add(config, direction.queue.build(random));
             media[found].channels.push(channel(id, end));
         }
     }

@@ -6,17 +6,17 @@ use crate::change::Change;
 use crate::timeline::Timeline;
 use crate::topology::Topology;
 
-/// Which way flows go, as channels.
+/// The paths of flows, as channels.
 pub struct Paths {
-    /// For each flow the way from its sender to its receiver at the start.
+    /// For each flow the path from its sender to its receiver at the start.
     pub forward: Vec<Vec<u32>>,
     /// And back.
     pub backward: Vec<Vec<u32>>,
-    /// For each outage of the timeline, the ways that are others once it has ended: those of a station that has roamed.
+    /// For each outage of the timeline, the paths that differ once it has ended: those of a station that has roamed.
     pub reroutes: Vec<Vec<Reroute>>,
 }
 
-/// A flow's way from some moment on; empty where there is none.
+/// A flow's path from some moment on; empty where there is none.
 pub struct Reroute {
     /// Which flow.
     pub flow: FlowId,
@@ -26,23 +26,23 @@ pub struct Reroute {
     pub backward: Vec<u32>,
 }
 
-/// Finds each flow's way, there and back; `topology` is as at the start.
+/// Finds each flow's path, there and back; `topology` is as at the start.
 ///
 /// # Errors
 /// One sentence that names the flow that has none.
 pub fn paths(scenario: &Scenario, topology: &Topology, timeline: &Timeline) -> Result<Paths, String> {
     let name = |node: NodeId| &scenario.nodes[node].name;
-    let way = |flow: &Flow, from, to| {
+    let path = |flow: &Flow, from, to| {
         topology
             .path(from, to)
             .ok_or_else(|| format!("flow `{}`: no way from `{}` to `{}`", flow.name, name(from), name(to)))
     };
-    let forward = scenario.flows.iter().map(|f| way(f, f.from, f.to)).collect::<Result<_, _>>()?;
-    let backward = scenario.flows.iter().map(|f| way(f, f.to, f.from)).collect::<Result<_, _>>()?;
+    let forward = scenario.flows.iter().map(|f| path(f, f.from, f.to)).collect::<Result<_, _>>()?;
+    let backward = scenario.flows.iter().map(|f| path(f, f.to, f.from)).collect::<Result<_, _>>()?;
     Ok(Paths { forward, backward, reroutes: reroutes(scenario, topology, timeline) })
 }
 
-/// The ways after each handover.
+/// The paths after each handover.
 fn reroutes(scenario: &Scenario, topology: &Topology, timeline: &Timeline) -> Vec<Vec<Reroute>> {
     let mut reroutes: Vec<Vec<Reroute>> = timeline.outages.iter().map(|_| Vec::new()).collect();
     if timeline.outages.iter().all(|outage| outage.station.is_none()) {
@@ -53,12 +53,12 @@ fn reroutes(scenario: &Scenario, topology: &Topology, timeline: &Timeline) -> Ve
         let Change::AssociationBegins { handover, station, old_link, new_link } = change else { continue };
         topology.roam(station, old_link, new_link);
         let flows = scenario.flows.iter().enumerate();
-        let way = |from, to| topology.path(from, to).unwrap_or_default();
+        let path = |from, to| topology.path(from, to).unwrap_or_default();
         let moved = flows.filter(|(_, flow)| flow.from == station || flow.to == station);
         let reroute = |(id, flow): (FlowId, &Flow)| Reroute {
             flow: id,
-            forward: way(flow.from, flow.to),
-            backward: way(flow.to, flow.from),
+            forward: path(flow.from, flow.to),
+            backward: path(flow.to, flow.from),
         };
         reroutes[handover] = moved.map(reroute).collect();
     }

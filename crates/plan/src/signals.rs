@@ -1,4 +1,4 @@
-//! How strong the signal of each station on the air is in the course of a run, as far as its link depends on that.
+//! The signal of each station over a run, where its link depends on it.
 
 use handfast_core::{Dbm, Duration, Instant};
 use handfast_radio::association::{AccessPoint, Schedule};

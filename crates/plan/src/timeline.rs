@@ -3,7 +3,7 @@
 use handfast_core::{Duration, Instant, Stream};
 use handfast_radio::association::{Roam, Schedule};
 use handfast_radio::mobility::Motion;
-use handfast_scenario::{Action, DownMode, LinkId, Mobile, Radio, Scenario, Way};
+use handfast_scenario::{Action, Directions, DownMode, LinkId, Mobile, Radio, Scenario};
 
 use crate::change::{Change, Outage};
 use crate::radios::Radios;
@@ -59,7 +59,7 @@ impl Timeline {
                 }
             }
             for Roam { from, to, down, up, .. } in schedule.roams {
-                // Who does not come back in this run would come back to where it was.
+                // A station that finds no access point within the run keeps its old link as the new one.
                 let (Some(old_link), Some(new_link)) = (link(from), link(to.unwrap_or(from))) else {
                     continue;
                 };
@@ -92,11 +92,11 @@ impl Timeline {
                 let (station, up) = (Some(station), at + gap + longer);
                 self.add_outage(Outage { station, old_link, new_link, mode, drain, down: at, up });
             }
-            Action::SetRate { link, way, rate } => {
-                self.changes.extend(channels(link, way).map(|id| (at, Change::Rate(id, rate))));
+            Action::SetRate { link, directions, rate } => {
+                self.changes.extend(channels(link, directions).map(|id| (at, Change::Rate(id, rate))));
             }
-            Action::SetDelay { link, way, delay } => {
-                self.changes.extend(channels(link, way).map(|id| (at, Change::Delay(id, delay))));
+            Action::SetDelay { link, directions, delay } => {
+                self.changes.extend(channels(link, directions).map(|id| (at, Change::Delay(id, delay))));
             }
         }
     }
@@ -134,11 +134,11 @@ impl Timeline {
     }
 }
 
-fn channels(link: LinkId, way: Way) -> impl Iterator<Item = ChannelId> {
-    let ends: &[usize] = match way {
-        Way::Both => &[0, 1],
-        Way::Forward => &[0],
-        Way::Backward => &[1],
+fn channels(link: LinkId, directions: Directions) -> impl Iterator<Item = ChannelId> {
+    let ends: &[usize] = match directions {
+        Directions::Both => &[0, 1],
+        Directions::Forward => &[0],
+        Directions::Backward => &[1],
     };
     ends.iter().map(move |&end| channel(link, end))
 }
@@ -153,7 +153,7 @@ mod tests {
     fn scenario(phase: Duration) -> Scenario {
         let mut scenario = Net::new("hh").link(0, 1).build();
         let outage = Action::Outage { link: 0, gap: Duration::from_secs(3), mode: DownMode::Drop };
-        let rate = Action::SetRate { link: 0, way: Way::Both, rate: BitRate::from_bps(1) };
+        let rate = Action::SetRate { link: 0, directions: Directions::Both, rate: BitRate::from_bps(1) };
         scenario.events = [(10, outage), (11, rate)]
             .map(|(s, action)| Event { phase, ..Event::new(Instant::from_millis(s * 1000), action) })
             .into();

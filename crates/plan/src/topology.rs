@@ -6,7 +6,7 @@ use handfast_scenario::{LinkId, NodeId, Scenario};
 
 use crate::radios::Radios;
 
-/// One direction of a link: `2 * link`, plus one for the way from `between[1]` to `between[0]`.
+/// One direction of a link: `2 * link`, plus one for the direction from `between[1]` to `between[0]`.
 pub type ChannelId = usize;
 
 /// The channel of `link` that leaves `between[end]`.
@@ -117,7 +117,7 @@ impl Topology {
     /// The node and port that a channel leaves.
     #[inline]
     pub fn departure(&self, channel: ChannelId) -> (NodeId, u32) {
-        // The way back, the channel beside it, arrives there.
+        // The other direction of the link, the channel beside it, arrives there.
         (self.from[channel] as usize, self.arrival_port[channel ^ 1])
     }
 
@@ -126,7 +126,7 @@ impl Topology {
         self.goals.get(dst).copied().unwrap_or(Goal::nowhere())
     }
 
-    /// The channel by which `node` sends towards another one. [`None`]: no way, as far as this node knows; a leaf knows
+    /// The channel by which `node` sends towards another one. [`None`]: no path, as far as this node knows; a leaf knows
     /// nothing and sends everything to its neighbour.
     #[inline]
     pub fn towards(&self, node: NodeId, goal: Goal) -> Option<u32> {
@@ -136,7 +136,7 @@ impl Topology {
         self.core_towards(self.core_of[node], goal)
     }
 
-    /// The channel by which `node` passes on what is for another one. [`None`]: it does not, or there is no way. A leaf
+    /// The channel by which `node` passes on what is for another one. [`None`]: it does not, or there is no path. A leaf
     /// could only send it back.
     #[inline]
     pub fn pass_on(&self, node: NodeId, goal: Goal) -> Option<u32> {
@@ -194,7 +194,7 @@ impl Topology {
         }
     }
 
-    /// The channels from one node to another; [`None`]: there is no way.
+    /// The channels from one node to another; [`None`]: there is no path.
     pub fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
         let (mut at, mut path) = (from, Vec::new());
         while at != to {
@@ -247,7 +247,7 @@ impl Topology {
         }
     }
 
-    /// The core nodes, and for each its ways to others.
+    /// The core nodes, and for each the channels to its neighbours.
     fn core_graph(&self) -> (Vec<NodeId>, Vec<Vec<(u32, usize)>>) {
         let nodes: Vec<NodeId> = (0..self.core_of.len()).filter(|&n| self.core_of[n] != NONE).collect();
         let neighbours = nodes.iter().map(|&n| self.core_neighbours(n)).collect();
@@ -256,17 +256,17 @@ impl Topology {
 
     fn find_routes_to(&mut self, dst: usize, nodes: &[NodeId], neighbours: &[Vec<(u32, usize)>]) {
         let distance = self.distances(dst, nodes, neighbours);
-        for (core, ways) in neighbours.iter().enumerate() {
-            // A neighbour that does not forward is a way to itself only.
+        for (core, outs) in neighbours.iter().enumerate() {
+            // A neighbour that does not forward leads to itself only.
             let usable = |&&(_, n): &&(u32, usize)| n == dst || self.forwards[nodes[n]];
             let nearer =
                 |&&(_, n): &&(u32, usize)| distance[n].is_some_and(|d| Some(d + 1) == distance[core]);
-            let out = ways.iter().filter(usable).find(nearer).map_or(NONE, |&(out, _)| out);
+            let out = outs.iter().filter(usable).find(nearer).map_or(NONE, |&(out, _)| out);
             self.next[core * self.cores + dst] = out;
         }
     }
 
-    /// The ways from one core node to all others. What is reached first is reached by the first of the shortest ways: each
+    /// The paths from one core node to all others. What is reached first is reached by the first of the shortest paths: each
     /// rank of the search keeps the order in which the links are listed.
     fn find_routes_from(&mut self, src: usize, nodes: &[NodeId], neighbours: &[Vec<(u32, usize)>]) {
         let mut first = vec![None; self.cores];
@@ -291,8 +291,8 @@ impl Topology {
     /// Channels of a core node that lead to core nodes, and which; by port. Not those on which no station is.
     fn core_neighbours(&self, node: NodeId) -> Vec<(u32, usize)> {
         let core = |a: &Attachment| self.core_of[a.neighbour as usize];
-        let ways = self.ports(node).iter().filter(|a| core(a) != NONE && !self.idle[a.out as usize / 2]);
-        ways.map(|a| (a.out, core(a) as usize)).collect()
+        let ports = self.ports(node).iter().filter(|a| core(a) != NONE && !self.idle[a.out as usize / 2]);
+        ports.map(|a| (a.out, core(a) as usize)).collect()
     }
 
     /// Hops from each core node to `dst`.
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_ways_the_shorter_one_then_the_one_listed_first() {
+    fn of_two_paths_the_shorter_one_then_the_one_listed_first() {
         // h0 - s1 - s2 - s3 - h4, and s1 - s3 directly; a second link between s1 and s3 changes nothing.
         let net = Net::new("hsssh").link(0, 1).link(1, 2).link(2, 3).link(3, 4).link(1, 3).link(1, 3);
         let scenario = net.build();
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_follow_a_station_and_those_of_others_stay() {
+    fn paths_follow_a_station_and_those_of_others_stay() {
         let scenario = testing::roam(&[]);
         let mut topology = Topology::new(&scenario);
         let of = |topology: &Topology| [topology.path(0, 4), topology.path(4, 0)].map(Option::unwrap);
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_with_a_cable_too_takes_the_shorter_way() {
+    fn a_station_with_a_cable_too_takes_the_shorter_path() {
         // The host's switch has a cable to the station: two hops; by air it is three, to the first access point one.
         let net = Net::new("hsaam").link(0, 1).link(1, 2).link(1, 3).link(2, 4).link(3, 4).link(1, 4);
         let scenario = net.build();
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn hosts_do_not_forward() {
-        // h0 - h1 - h2, and the long way h0 - s3 - s4 - h2.
+        // h0 - h1 - h2, and the long path h0 - s3 - s4 - h2.
         let net = Net::new("hhhss").link(0, 1).link(1, 2).link(0, 3).link(3, 4).link(4, 2);
         let topology = Topology::new(&net.build());
         assert_eq!(topology.path(0, 2), Some(vec![4, 6, 8]));

@@ -15,12 +15,12 @@ use handfast_net::queue::{Discipline, Handle, Occupancy, PacketMeta, Verdict};
 use crate::airtime::{Exchange, Physical, Rate};
 use crate::retries::{Attempt, Retries};
 
-/// The number of a lane.
-pub type LaneId = usize;
+/// The number of a transmit queue.
+pub type TxQueueId = usize;
 
-/// What a lane is: one direction between the access point and one station.
+/// What is known of a transmit queue: it serves one direction between the access point and one station.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lane {
+pub struct TxQueueConfig {
     /// Whether the access point sends.
     pub downlink: bool,
     /// At which rate.
@@ -33,7 +33,7 @@ pub struct Lane {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served<H> {
     /// Whose.
-    pub lane: LaneId,
+    pub tx_queue: TxQueueId,
     /// Which.
     pub handle: H,
     /// Whether it arrives at the other end.
@@ -52,15 +52,15 @@ pub enum Event<H> {
     /// The discipline of its queue has dropped it.
     Dropped {
         /// Whose.
-        lane: LaneId,
+        tx_queue: TxQueueId,
         /// Which.
         handle: H,
     },
 }
 
 #[derive(Debug)]
-struct Station<H> {
-    lane: Lane,
+struct TxQueue<H> {
+    config: TxQueueConfig,
     queue: Box<dyn Discipline<H>>,
 }
 
@@ -69,11 +69,11 @@ struct Station<H> {
 pub struct Medium<H> {
     physical: Physical,
     retries: Retries,
-    stations: Vec<Station<H>>,
+    tx_queues: Vec<TxQueue<H>>,
     /// Who has something to send, in the order of turns; [`None`]: the access point.
-    turns: VecDeque<Option<LaneId>>,
-    /// The lanes of the access point that have something, in the order of its turns.
-    downlinks: VecDeque<LaneId>,
+    turns: VecDeque<Option<TxQueueId>>,
+    /// The queues of the access point that have something, in the order of its turns.
+    downlinks: VecDeque<TxQueueId>,
     on_air: Option<OnAir<H>>,
     /// Drops and marks that the driver has not been told of, and when they were decided.
     decided: VecDeque<(Instant, Event<H>)>,
@@ -89,12 +89,12 @@ struct OnAir<H> {
 }
 
 impl<H: Handle> Medium<H> {
-    /// An idle medium without lanes.
+    /// An idle medium without queues.
     pub const fn new(physical: Physical, retries: Retries, stream: Stream) -> Self {
         Self {
             physical,
             retries,
-            stations: Vec::new(),
+            tx_queues: Vec::new(),
             turns: VecDeque::new(),
             downlinks: VecDeque::new(),
             on_air: None,
@@ -103,51 +103,53 @@ impl<H: Handle> Medium<H> {
         }
     }
 
-    /// Adds a lane and its queue.
-    pub fn add(&mut self, lane: Lane, queue: Box<dyn Discipline<H>>) -> LaneId {
-        self.stations.push(Station { lane, queue });
-        self.stations.len() - 1
+    /// Adds a transmit queue with its discipline.
+    pub fn add(&mut self, config: TxQueueConfig, queue: Box<dyn Discipline<H>>) -> TxQueueId {
+        self.tx_queues.push(TxQueue { config, queue });
+        self.tx_queues.len() - 1
     }
 
-    /// A lane has another rate or another chance of errors from its next frame on.
-    pub fn adapt(&mut self, lane: LaneId, rate: Rate, attempt: Attempt) {
-        if let Some(station) = self.stations.get_mut(lane) {
-            (station.lane.rate, station.lane.attempt) = (rate, attempt);
+    /// A transmit queue has another rate or another chance of errors from its next frame on.
+    pub fn adapt(&mut self, tx_queue: TxQueueId, rate: Rate, attempt: Attempt) {
+        if let Some(one) = self.tx_queues.get_mut(tx_queue) {
+            (one.config.rate, one.config.attempt) = (rate, attempt);
         }
     }
 
-    /// The rate of a lane.
-    pub fn rate(&self, lane: LaneId) -> Option<Rate> {
-        self.stations.get(lane).map(|station| station.lane.rate)
+    /// The rate of a transmit queue.
+    pub fn rate(&self, tx_queue: TxQueueId) -> Option<Rate> {
+        self.tx_queues.get(tx_queue).map(|one| one.config.rate)
     }
 
     /// A packet is to go; its time of arrival is `now`.
     ///
     /// # Errors
-    /// Why it is not accepted: the queue of the lane refuses it, or there is no such lane.
+    /// Why it is not accepted: the queue is full, or there is no such queue.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, lane: LaneId, packet: PacketMeta<H>) -> Result<(), Cause> {
-        let sending = self.sending(lane);
-        let Some(Station { queue, .. }) = self.stations.get_mut(lane) else { return Err(Cause::QueueFull) };
+    pub fn enqueue(&mut self, now: Instant, tx_queue: TxQueueId, packet: PacketMeta<H>) -> Result<(), Cause> {
+        let sending = self.sending(tx_queue);
+        let Some(TxQueue { queue, .. }) = self.tx_queues.get_mut(tx_queue) else {
+            return Err(Cause::QueueFull);
+        };
         let had_none = queue.occupancy().packets == 0;
         queue.enqueue(now, PacketMeta { enqueued_at: now, ..packet }, sending)?;
         if had_none {
-            self.take_turn(lane);
+            self.take_turn(tx_queue);
         }
         self.begin(now);
         Ok(())
     }
 
-    /// The packet of a lane that is on the air, if there is one.
-    fn sending(&self, lane: LaneId) -> Occupancy {
-        let on_air = self.on_air.as_ref().filter(|on_air| on_air.served.lane == lane);
+    /// The packet of a transmit queue that is on the air, if there is one.
+    fn sending(&self, tx_queue: TxQueueId) -> Occupancy {
+        let on_air = self.on_air.as_ref().filter(|on_air| on_air.served.tx_queue == tx_queue);
         on_air.map_or_else(Occupancy::default, |on_air| Occupancy { packets: 1, bytes: on_air.size })
     }
 
-    /// Packets of a lane that wait or are on the air.
-    pub fn held(&self, lane: LaneId) -> Occupancy {
-        let waiting = self.stations.get(lane).map(|station| station.queue.occupancy());
-        waiting.unwrap_or_default() + self.sending(lane)
+    /// Packets of a transmit queue that wait or are on the air.
+    pub fn held(&self, tx_queue: TxQueueId) -> Occupancy {
+        let waiting = self.tx_queues.get(tx_queue).map(|one| one.queue.occupancy());
+        waiting.unwrap_or_default() + self.sending(tx_queue)
     }
 
     /// Whether no packet is on the air.
@@ -164,12 +166,12 @@ impl<H: Handle> Medium<H> {
         self.on_air.as_ref().map_or_else(|| self.ready(), |on_air| Some(on_air.until))
     }
 
-    /// When the discipline of a lane gives a packet, where all that have some give none.
+    /// When the discipline of a transmit queue gives a packet, where all that have some give none.
     fn ready(&self) -> Option<Instant> {
         if self.turns.is_empty() {
             return None;
         }
-        self.stations.iter().filter_map(|station| station.queue.deadline()).min()
+        self.tx_queues.iter().filter_map(|one| one.queue.deadline()).min()
     }
 
     /// What has become of a packet by `now`, one by one.
@@ -189,24 +191,24 @@ impl<H: Handle> Medium<H> {
         self.decided.pop_front().map(|(_, event)| event)
     }
 
-    /// A lane's station has gone: hands back what waits. What is on the air goes to its end and reaches nobody.
-    pub fn clear(&mut self, lane: LaneId) -> Vec<H> {
-        if let Some(on_air) = self.on_air.as_mut().filter(|on_air| on_air.served.lane == lane) {
+    /// A transmit queue's station has gone: hands back what waits. What is on the air goes to its end and reaches nobody.
+    pub fn clear(&mut self, tx_queue: TxQueueId) -> Vec<H> {
+        if let Some(on_air) = self.on_air.as_mut().filter(|on_air| on_air.served.tx_queue == tx_queue) {
             on_air.served.delivered = false;
         }
-        let waiting = self.stations.get_mut(lane).map(|station| station.queue.clear());
-        self.downlinks.retain(|&one| one != lane);
+        let waiting = self.tx_queues.get_mut(tx_queue).map(|one| one.queue.clear());
+        self.downlinks.retain(|&one| one != tx_queue);
         let idle = self.downlinks.is_empty();
-        self.turns.retain(|&turn| turn != Some(lane) && (turn.is_some() || !idle));
+        self.turns.retain(|&turn| turn != Some(tx_queue) && (turn.is_some() || !idle));
         waiting.into_iter().flatten().map(|packet| packet.handle).collect()
     }
 
-    /// A lane that had nothing has something now.
-    fn take_turn(&mut self, lane: LaneId) {
-        if !self.stations[lane].lane.downlink {
-            return self.turns.push_back(Some(lane));
+    /// A transmit queue that had nothing has something now.
+    fn take_turn(&mut self, tx_queue: TxQueueId) {
+        if !self.tx_queues[tx_queue].config.downlink {
+            return self.turns.push_back(Some(tx_queue));
         }
-        self.downlinks.push_back(lane);
+        self.downlinks.push_back(tx_queue);
         if self.downlinks.len() == 1 {
             self.turns.push_back(None);
         }
@@ -217,21 +219,21 @@ impl<H: Handle> Medium<H> {
         if self.on_air.is_some() {
             return;
         }
-        let Some((lane, PacketMeta { handle, size, .. })) = self.next(now) else { return };
-        let Lane { rate, attempt, .. } = self.stations[lane].lane;
+        let Some((tx_queue, PacketMeta { handle, size, .. })) = self.next(now) else { return };
+        let TxQueueConfig { rate, attempt, .. } = self.tx_queues[tx_queue].config;
         let outcome = self.retries.draw(attempt, size, &mut self.stream);
         let exchange = Exchange::new(self.physical, rate, size);
         let time = exchange.attempts(outcome.attempts, outcome.delivered);
-        let served = Served { lane, handle, delivered: outcome.delivered, corrupted: outcome.corrupted };
+        let served = Served { tx_queue, handle, delivered: outcome.delivered, corrupted: outcome.corrupted };
         self.on_air = Some(OnAir { until: now + time, size, served });
     }
 
     /// Whose turn it is, and the packet; who has more goes to the end of the line. Whose queue gives none is passed over.
-    fn next(&mut self, now: Instant) -> Option<(LaneId, PacketMeta<H>)> {
+    fn next(&mut self, now: Instant) -> Option<(TxQueueId, PacketMeta<H>)> {
         for _ in 0..self.turns.len() {
             let turn = self.turns.pop_front()?;
             let (taken, more) = match turn {
-                Some(lane) => (self.take(now, lane), self.has_more(lane)),
+                Some(tx_queue) => (self.take(now, tx_queue), self.has_more(tx_queue)),
                 None => (self.take_downlink(now), !self.downlinks.is_empty()),
             };
             if more {
@@ -244,13 +246,13 @@ impl<H: Handle> Medium<H> {
         None
     }
 
-    /// The access point's turn: the next of the lanes that it has something for.
-    fn take_downlink(&mut self, now: Instant) -> Option<(LaneId, PacketMeta<H>)> {
+    /// The access point's turn: the next of the queues that it has something for.
+    fn take_downlink(&mut self, now: Instant) -> Option<(TxQueueId, PacketMeta<H>)> {
         for _ in 0..self.downlinks.len() {
-            let lane = self.downlinks.pop_front()?;
-            let taken = self.take(now, lane);
-            if self.has_more(lane) {
-                self.downlinks.push_back(lane);
+            let tx_queue = self.downlinks.pop_front()?;
+            let taken = self.take(now, tx_queue);
+            if self.has_more(tx_queue) {
+                self.downlinks.push_back(tx_queue);
             }
             if taken.is_some() {
                 return taken;
@@ -259,24 +261,24 @@ impl<H: Handle> Medium<H> {
         None
     }
 
-    /// The packet of a lane that is sent next, if its discipline gives one.
-    fn take(&mut self, now: Instant, lane: LaneId) -> Option<(LaneId, PacketMeta<H>)> {
+    /// The packet of a transmit queue that is sent next, if its discipline gives one.
+    fn take(&mut self, now: Instant, tx_queue: TxQueueId) -> Option<(TxQueueId, PacketMeta<H>)> {
         loop {
-            match self.stations[lane].queue.dequeue(now)? {
-                Verdict::Send(packet) => return Some((lane, packet)),
+            match self.tx_queues[tx_queue].queue.dequeue(now)? {
+                Verdict::Send(packet) => return Some((tx_queue, packet)),
                 Verdict::Mark(packet) => {
                     self.decided.push_back((now, Event::Marked(packet.handle)));
-                    return Some((lane, packet));
+                    return Some((tx_queue, packet));
                 }
                 Verdict::Drop(PacketMeta { handle, .. }) => {
-                    self.decided.push_back((now, Event::Dropped { lane, handle }));
+                    self.decided.push_back((now, Event::Dropped { tx_queue, handle }));
                 }
             }
         }
     }
 
-    fn has_more(&self, lane: LaneId) -> bool {
-        self.stations[lane].queue.occupancy().packets > 0
+    fn has_more(&self, tx_queue: TxQueueId) -> bool {
+        self.tx_queues[tx_queue].queue.occupancy().packets > 0
     }
 }
 

@@ -1,4 +1,5 @@
-//! What flows make of outages: their trackers, told of what happens to the network and looking at the meters in between.
+//! How flows recover from outages: a tracker for each flow in each outage reads the meters at changes of the network and at
+//! intervals after them.
 
 use handfast_core::Instant;
 use handfast_scenario::{FlowId, LinkId};
@@ -33,14 +34,16 @@ impl Outages {
     /// Nothing has happened yet.
     pub fn new(timeline: &Timeline, paths: &Paths) -> Self {
         let mut trackers: Vec<_> = timeline.outages.iter().map(|_| Vec::new()).collect();
-        let mut ways: Vec<[&[u32]; 2]> =
+        let mut current: Vec<[&[u32]; 2]> =
             paths.forward.iter().zip(&paths.backward).map(|(there, back)| [&there[..], &back[..]]).collect();
         for (_, change) in timeline.changes() {
             match change {
-                Change::OutageBegins(id) => trackers[id] = trackers_of(timeline.outages[id].old_link, &ways),
+                Change::OutageBegins(id) => {
+                    trackers[id] = trackers_of(timeline.outages[id].old_link, &current);
+                }
                 Change::AssociationBegins { handover, .. } => {
                     for Reroute { flow, forward, backward } in &paths.reroutes[handover] {
-                        ways[*flow] = [forward, backward];
+                        current[*flow] = [forward, backward];
                     }
                 }
                 _ => {}
@@ -75,7 +78,7 @@ impl Outages {
         }
     }
 
-    /// What a flow makes of an earlier outage is no longer to be seen when the next one hits it.
+    /// The recovery of a flow from an earlier outage cannot be measured once the next outage hits it.
     fn supersede(&mut self, outage: OutageId, flows: &mut impl Flows) {
         let hit: Vec<_> = self.trackers[outage].iter().map(|tracker| tracker.flow).collect();
         for &(_, earlier) in &self.looks {
@@ -127,10 +130,12 @@ impl Outages {
 }
 
 /// A tracker for each flow whose path crosses `link`, in either direction; in order of flow.
-fn trackers_of(link: LinkId, ways: &[[&[u32]; 2]]) -> Vec<Tracker> {
+fn trackers_of(link: LinkId, paths: &[[&[u32]; 2]]) -> Vec<Tracker> {
     let crosses = |path: &[u32]| path.iter().any(|&id| id as usize / 2 == link);
-    let both = ways.iter().enumerate();
-    both.filter(|(_, ways)| ways.iter().any(|way| crosses(way))).map(|(flow, _)| Tracker::new(flow)).collect()
+    let both = paths.iter().enumerate();
+    both.filter(|(_, both)| both.iter().any(|path| crosses(path)))
+        .map(|(flow, _)| Tracker::new(flow))
+        .collect()
 }
 
 #[cfg(test)]

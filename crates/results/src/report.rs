@@ -29,7 +29,7 @@ pub struct Inputs<'a> {
     pub starts: &'a [Instant],
     /// What happened to the network.
     pub timeline: &'a Timeline,
-    /// Which way flows went.
+    /// The paths that flows took.
     pub paths: &'a Paths,
 }
 

@@ -51,9 +51,9 @@ pub fn queue_names(scenario: &Scenario) -> Vec<String> {
         *joined.entry(ends).or_insert(0) += 1;
     }
     let name = |link: &Link, from: NodeId, to: NodeId| {
-        let way = format!("{}>{}", scenario.nodes[from].name, scenario.nodes[to].name);
+        let direction = format!("{}>{}", scenario.nodes[from].name, scenario.nodes[to].name);
         let alone = joined.get(&[from.min(to), from.max(to)]) == Some(&1);
-        if alone { way } else { format!("{} {way}", link.name) }
+        if alone { direction } else { format!("{} {direction}", link.name) }
     };
     scenario
         .links

@@ -47,7 +47,7 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
 }
 
 /// Fields that had another name when hashes were first taken: a new name is no new content.
-const RENAMED: [(&str, &str); 1] = [("congestion_control", "growth")];
+const RENAMED: [(&str, &str); 2] = [("congestion_control", "growth"), ("directions", "way")];
 
 struct Sink(Sha256);
 

@@ -10,7 +10,7 @@ pub use handfast_assist::AgentKind;
 pub use handfast_assist::eln::spec::Eln;
 pub use handfast_assist::quick_start::QuickStartRouters;
 pub use handfast_assist::sdn::Policy as SdnPolicy;
-pub use handfast_assist::sdn::spec::{LowAck, News, Release, Sdn};
+pub use handfast_assist::sdn::spec::{EndNotice, LowAck, Release, Sdn};
 pub use handfast_assist::snoop::spec::Snoop;
 pub use handfast_assist::vho::spec::Vho;
 use handfast_core::{BitRate, Bytes, Dbm, Duration, Instant};
@@ -258,7 +258,7 @@ impl Event {
 
 /// Which directions of a link an event concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Directions {
     /// Both.
     Both,
     /// From `between[0]` to `between[1]`.
@@ -284,7 +284,7 @@ pub enum Action {
         /// Which link.
         link: LinkId,
         /// Which directions.
-        way: Way,
+        directions: Directions,
         /// The new rate.
         rate: BitRate,
     },
@@ -293,7 +293,7 @@ pub enum Action {
         /// Which link.
         link: LinkId,
         /// Which directions.
-        way: Way,
+        directions: Directions,
         /// The new delay.
         delay: Duration,
     },

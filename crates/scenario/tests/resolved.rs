@@ -5,8 +5,8 @@ use handfast_document::testing::edited;
 use handfast_net::queue::codel;
 use handfast_radio::airtime::{Physical, Rates};
 use handfast_scenario::{
-    Action, AgentKind, App, DownMode, Loss, LowAck, News, NodeKind, Queue, QueueLimit, Release, Scenario,
-    Sdn, SdnPolicy, Way,
+    Action, AgentKind, App, Directions, DownMode, EndNotice, Loss, LowAck, NodeKind, Queue, QueueLimit,
+    Release, Scenario, Sdn, SdnPolicy,
 };
 use handfast_tcp::{CongestionControl, Recovery};
 
@@ -150,9 +150,10 @@ fn events_are_sorted_and_repetitions_written_out() {
     assert_eq!(seconds, [5, 5, 15, 25, 30, 40, 45, 46, 50, 51], "and those of generators");
     let outage = Action::Outage { link: 2, gap: Duration::from_secs(1), mode: DownMode::Hold };
     assert_eq!(scenario.events[0].action, outage);
-    let rate = Action::SetRate { link: 2, way: Way::Forward, rate: BitRate::from_bps(5_000_000) };
+    let rate =
+        Action::SetRate { link: 2, directions: Directions::Forward, rate: BitRate::from_bps(5_000_000) };
     assert_eq!(scenario.events[4].action, rate);
-    let delay = Action::SetDelay { link: 1, way: Way::Both, delay: Duration::from_millis(30) };
+    let delay = Action::SetDelay { link: 1, directions: Directions::Both, delay: Duration::from_millis(30) };
     assert_eq!(scenario.events[1].action, delay);
     assert_eq!(scenario.events[1].phase, Duration::from_millis(20));
 }
@@ -321,7 +322,7 @@ fn a_controller_has_what_the_paper_says_unless_told_otherwise() {
         Sdn {
             policy: SdnPolicy::Bare,
             notification: Duration::from_millis(70),
-            news: News::Announced,
+            news: EndNotice::Announced,
             low_ack: None,
             control_delay: Duration::from_micros(500),
             control_rate: BitRate::from_bps(1_000_000_000),
@@ -340,13 +341,13 @@ fn a_controller_has_what_the_paper_says_unless_told_otherwise() {
     );
     assert_eq!(set.control_rate, BitRate::from_bps(100_000_000));
     assert_eq!((set.hold_total, set.hold_expiry), (Bytes(64_000_000), Duration::from_millis(5000)));
-    assert_eq!(set.news, News::AfterArrival(Duration::from_millis(100)));
+    assert_eq!(set.news, EndNotice::AfterArrival(Duration::from_millis(100)));
     assert_eq!(set.low_ack, Some(LowAck { frames: 50, silence: Duration::from_millis(500) }));
     let never = agent(&[("news", "never"), ("tx_failures", "5")]);
     let AgentKind::Sdn(Sdn { news, low_ack, .. }) = never.kind else { panic!("{never:?}") };
     assert_eq!(
         (news, low_ack),
-        (News::Never, Some(LowAck { frames: 5, silence: Duration::from_millis(1000) }))
+        (EndNotice::Never, Some(LowAck { frames: 5, silence: Duration::from_millis(1000) }))
     );
     let unpaced = agent(&[("release", "unpaced")]);
     let AgentKind::Sdn(Sdn { release, .. }) = unpaced.kind else { panic!("{unpaced:?}") };

@@ -17,7 +17,7 @@ class Peer:
     address: str
     mac: str
     interface: str
-    """The interface on the way to it."""
+    """The interface that leads to it."""
 
 
 @dataclass(frozen=True, slots=True)

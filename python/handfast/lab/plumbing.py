@@ -169,10 +169,10 @@ def _lay_wires(plan: Plan, handles: list[int]) -> None:
     with _netlink() as link:
         for wire in plan.wires:
             node = plan.nodes[wire.node]
-            far: dict[str, Any] = {"ifname": wire.interface, "net_ns_fd": handles[wire.node]}
+            peer: dict[str, Any] = {"ifname": wire.interface, "net_ns_fd": handles[wire.node]}
             if not node.forwards:
-                far["address"] = node.mac
-            link.link("add", ifname=wire.loop_interface, kind="veth", peer=far)
+                peer["address"] = node.mac
+            link.link("add", ifname=wire.loop_interface, kind="veth", peer=peer)
             link.link("set", index=_index(link, wire.loop_interface), state="up")
 
 

@@ -10,7 +10,7 @@ use super::{Claim, Class, Fabric};
 /// How stations are helped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// The way follows the station; what comes while it is away is dropped. `[sdn]` calls it bare TCP.
+    /// The path follows the station; what comes while it is away is dropped. `[sdn]` calls it bare TCP.
     Bare,
     /// What comes while it is away is held (`[sdn]` §3.3, Algorithm 1).
     Spurious,
@@ -37,7 +37,7 @@ pub enum Mode {
 /// How packets find a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steering {
-    /// The controller's entries lead to where it is, at every switch on its ways (`[sdn]` §3.4).
+    /// The controller's entries lead to where it is, at every switch on its paths (`[sdn]` §3.4).
     Entries,
     /// The switches' own rules lead, whoever made them. Entries divert only while a station is away or its release runs; what
     /// they have diverted is handed back to the switch as if it came in then, so that whatever holds for it (VLANs, access
@@ -202,7 +202,7 @@ pub struct Config {
     pub remember: Duration,
     /// The lowest priority of its rules; they take this one and the next two.
     pub priority: u16,
-    /// Rules that name a way have this hard timeout and are renewed at half of it.
+    /// Rules that name a path have this hard timeout and are renewed at half of it.
     pub path_timeout: Duration,
     /// How long the last step of a release may wait for a moment without a packet on its way through the controller.
     pub settle: Duration,

@@ -184,7 +184,7 @@ impl Controller {
         self.with(id, |station, shared| station.on_barrier(now, shared, out));
     }
 
-    /// What entries on the way to a station have counted.
+    /// What entries on the path to a station have counted.
     fn on_counters(&mut self, flows: &[FlowStats]) {
         for stats in flows.iter().filter(|stats| Kind::of(stats.cookie).is_some()) {
             let Some(address) = stats.matches.eth_dst else { continue };

@@ -32,12 +32,12 @@ pub struct Counters {
     pub datagrams_expired: u64,
     /// Held datagrams dropped for newer ones of the same station.
     pub datagrams_evicted: u64,
-    /// Packets that came through the controller after the way had led past it again: sent on at once, but what went
+    /// Packets that came through the controller after the path had led past it again: sent on at once, but what went
     /// straight may have overtaken them.
     pub late: u64,
     /// Packets for stations that are not known any more: sent the switch's normal way.
     pub strays: u64,
-    /// Ways opened although packets were still on their way through the controller, since these did not stop.
+    /// Paths opened although packets were still on their way through the controller, since these did not stop.
     pub unsettled: u64,
     /// Neighbours' questions for stations that are away: answered.
     pub neighbours: u64,

@@ -27,7 +27,7 @@ pub struct AccessPoint {
     pub uplink: Option<PortNo>,
 }
 
-/// The switches and the ways through them. Whoever drives the controller knows the topology; the controller does not
+/// The switches and the paths through them. Whoever drives the controller knows the topology; the controller does not
 /// explore it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fabric {
@@ -35,9 +35,9 @@ pub struct Fabric {
     pub access_points: Vec<AccessPoint>,
     /// At a switch to which an access point is not attached, the port towards it.
     pub routes: BTreeMap<(u64, ApId), PortNo>,
-    /// Which switch follows on such a way.
+    /// Which switch follows on such a path.
     pub next: BTreeMap<(u64, ApId), u64>,
-    /// The switch of each host that is no station. A station's rules are made on the ways from the hosts that it has to do with
+    /// The switch of each host that is no station. A station's rules are made on the paths from the hosts that it has to do with
     /// and nowhere else; without hosts, on every switch.
     pub hosts: BTreeMap<EthAddr, u64>,
 }
@@ -60,8 +60,8 @@ impl Fabric {
         attached.or_else(|| self.routes.get(&(datapath_id, ap)).copied())
     }
 
-    /// The switches on the way from one to an access point, both ends included.
-    pub fn way(&self, from: u64, ap: ApId) -> impl Iterator<Item = u64> {
+    /// The switches on the path from one to an access point, both ends included.
+    pub fn path(&self, from: u64, ap: ApId) -> impl Iterator<Item = u64> {
         // As many steps as there are switches: a circle of wrong entries has an end as well.
         let step = move |at: &u64| self.next.get(&(*at, ap)).copied();
         std::iter::successors(Some(from), step).take(self.next.len() + 1)
@@ -91,9 +91,9 @@ mod tests {
         let next =
             BTreeMap::from([((7, ApId(1)), 6), ((8, ApId(1)), 7), ((5, ApId(0)), 3), ((3, ApId(0)), 5)]);
         let fabric = Fabric { access_points: vec![at(5, 1), at(6, 2)], routes, next, ..Fabric::default() };
-        let way = |from, ap| fabric.way(from, ApId(ap)).collect::<Vec<_>>();
-        assert_eq!((way(8, 1), way(6, 1)), (vec![8, 7, 6], vec![6]));
-        assert_eq!(way(5, 0).len(), 5, "a circle has an end");
+        let path = |from, ap| fabric.path(from, ApId(ap)).collect::<Vec<_>>();
+        assert_eq!((path(8, 1), path(6, 1)), (vec![8, 7, 6], vec![6]));
+        assert_eq!(path(5, 0).len(), 5, "a circle has an end");
         assert_eq!(fabric.port_towards(5, ApId(0)), Some(PortNo(1)), "where it hangs comes before any route");
         assert_eq!(fabric.port_towards(7, ApId(1)), Some(PortNo(9)));
         assert_eq!(fabric.port_towards(7, ApId(0)), None);

@@ -156,7 +156,7 @@ pub enum Record {
         /// Why.
         why: Ignored,
     },
-    /// All that was held has been sent, and the way leads past the controller again.
+    /// All that was held has been sent, and the path leads past the controller again.
     Released {
         /// To whom.
         station: StationId,

@@ -20,7 +20,7 @@ use super::{ApId, Outbox, Steering};
 const ANNOUNCED: Duration = Duration::from_millis(100);
 /// How long a frame waits until its sender is heard at the new switch: after an outage a timeout or two.
 const SENDER: Duration = Duration::from_secs(1);
-/// What is known of a station's way back.
+/// What is known of where a station is reached now.
 #[derive(Debug, Default)]
 pub(crate) struct Passage {
     /// At switches where it was: by which port its announcement came.
@@ -29,7 +29,7 @@ pub(crate) struct Passage {
 
 /// How a frame goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Route {
     /// Where it came in.
     Back,
     /// As if it had come in there.
@@ -44,16 +44,16 @@ impl Passage {
         self.towards.insert(at.datapath_id, at.in_port);
     }
 
-    fn way(&self, ap: ApId, frame: &Frame, shared: &Shared) -> Way {
-        let Some(at) = shared.config.fabric.access_point(ap) else { return Way::Back };
+    fn route(&self, ap: ApId, frame: &Frame, shared: &Shared) -> Route {
+        let Some(at) = shared.config.fabric.access_point(ap) else { return Route::Back };
         let Origin { datapath_id, in_port } = frame.origin;
         if datapath_id == at.datapath_id {
-            return Way::Back;
+            return Route::Back;
         }
         match self.towards.get(&datapath_id) {
-            Some(&towards) if towards != in_port => Way::Back,
-            Some(_) => shared.sender_port(ap, frame).map_or(Way::Unknown(SENDER), Way::In),
-            None => Way::Unknown(ANNOUNCED),
+            Some(&towards) if towards != in_port => Route::Back,
+            Some(_) => shared.sender_port(ap, frame).map_or(Route::Unknown(SENDER), Route::In),
+            None => Route::Unknown(ANNOUNCED),
         }
     }
 
@@ -65,19 +65,19 @@ impl Passage {
         frame: &Frame,
         shared: &Shared,
     ) -> Option<Instant> {
-        match self.way(ap, frame, shared) {
-            Way::Unknown(patience) => Some(since + patience).filter(|&until| now < until),
-            Way::Back | Way::In(_) => None,
+        match self.route(ap, frame, shared) {
+            Route::Unknown(patience) => Some(since + patience).filter(|&until| now < until),
+            Route::Back | Route::In(_) => None,
         }
     }
 
     /// Where a frame goes in.
     pub(crate) fn entrance(&self, ap: ApId, frame: &Frame, shared: &Shared) -> Origin {
-        match self.way(ap, frame, shared) {
-            Way::In(there) => there,
+        match self.route(ap, frame, shared) {
+            Route::In(there) => there,
             // Nothing came by the old switch: it hears nothing of where the station is, and would not find it.
-            Way::Unknown(_) => shared.sender_port(ap, frame).unwrap_or(frame.origin),
-            Way::Back => frame.origin,
+            Route::Unknown(_) => shared.sender_port(ap, frame).unwrap_or(frame.origin),
+            Route::Back => frame.origin,
         }
     }
 }

@@ -154,7 +154,7 @@ impl Queue {
         self.segments.insert(place, held);
     }
 
-    /// Without timestamps a captured retransmission of what was lost on the stale way goes before what was sent after it. With
+    /// Without timestamps a captured retransmission of what was lost on the stale path goes before what was sent after it. With
     /// them it must not: where it fills the receiver's first hole, its newer timestamp becomes TS.Recent, and the receiver
     /// discards whatever is older (RFC 7323 §5.3, PAWS): all that is held.
     fn next(&mut self) -> Option<Frame> {
@@ -287,7 +287,7 @@ mod tests {
         let at =
             |seq, tsval| Segment { timestamps: Some(Timestamps { val: tsval, ecr: 0 }), ..data(seq, 50) };
         let mut queue = Queue::default();
-        // 100 was lost on the stale way, and its repetition comes after what had been sent behind it; so does that of 200.
+        // 100 was lost on the stale path, and its repetition comes after what had been sent behind it; so does that of 200.
         for (tag, seq, tsval) in [(1, 150, 7), (2, 250, 8), (3, 100, 300), (4, 300, 300), (5, 200, 310)] {
             assert_eq!(queue.put(&at(seq, tsval), frame(tag)), Put::Held(188));
         }

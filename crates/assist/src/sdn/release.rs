@@ -49,7 +49,7 @@ struct Settling {
 pub(super) enum Passed {
     /// It is not over.
     NotYet,
-    /// The way may lead past the controller.
+    /// The path may lead past the controller.
     Done {
         /// Segments released.
         segments: u64,

@@ -19,11 +19,11 @@ pub const COOKIE_MASK: u64 = 0xffff_0000_0000_0000;
 /// What an entry is for: the next byte of the cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The way to a station.
+    /// The path to a station.
     Path,
     /// A copy of what opens or ends a connection.
     Watch,
-    /// The way of one connection's segments, which are counted.
+    /// The path of one connection's segments, which are counted.
     Count,
     /// What comes while a station is away.
     Divert,
@@ -74,7 +74,7 @@ impl Kind {
             .find(|kind| kind.cookie() == cookie & !INSTANCE_MASK)
     }
 
-    /// Above the band's lowest priority: what diverts comes before what watches, and that before the way.
+    /// Above the band's lowest priority: what diverts comes before what watches, and that before the path.
     fn priority(self, lowest: u16) -> u16 {
         lowest.saturating_add(match self {
             Self::Path => 0,
@@ -99,10 +99,10 @@ pub(crate) struct Band {
 }
 
 impl Band {
-    /// The way to a station leads by `port`, and what opens or ends its TCP connections is copied to the controller.
+    /// The path to a station leads by `port`, and what opens or ends its TCP connections is copied to the controller.
     pub(crate) fn path(&self, station: EthAddr, port: PortNo, watch: bool) -> impl Iterator<Item = Body> {
         let band = *self;
-        let way = band.add(Kind::Path, to(station), vec![output(port)]);
+        let path = band.add(Kind::Path, to(station), vec![output(port)]);
         let copies = ETHER_TYPES.into_iter().flat_map(move |eth_type| {
             WATCHED.map(|flag| {
                 let flags = Some(Masked { value: flag.0, mask: Some(flag.0) });
@@ -111,7 +111,7 @@ impl Band {
                 band.add(Kind::Watch, matches, vec![output(port), output(PortNo::CONTROLLER)])
             })
         });
-        std::iter::once(way).chain(copies.take(if watch { usize::MAX } else { 0 }))
+        std::iter::once(path).chain(copies.take(if watch { usize::MAX } else { 0 }))
     }
 
     /// The segments of one connection go by `port` and are counted, but for those that are watched.
@@ -128,7 +128,7 @@ impl Band {
         })
     }
 
-    /// What have the entries on the way to a station counted? (`[sdn]` §3.1: the flow statistics module)
+    /// What have the entries on the path to a station counted? (`[sdn]` §3.1: the flow statistics module)
     pub(crate) fn statistics(station: EthAddr) -> Body {
         Body::MultipartRequest(MultipartRequest::Flow(FlowStatsRequest {
             table_id: ALL_TABLES,
@@ -212,7 +212,7 @@ impl Band {
         Body::FlowMod(removed)
     }
 
-    /// The way to a station goes, and what watches it; what diverts stays.
+    /// The path to a station goes, and what watches it; what diverts stays.
     pub(crate) fn unlead(station: EthAddr) -> Body {
         let cookie_mask = COOKIE_MASK | DIVERTS << KIND_SHIFT;
         Body::FlowMod(FlowMod { cookie_mask, ..removal(to(station)) })
@@ -385,7 +385,7 @@ mod tests {
             assert_eq!(entry.matches.eth_dst, Some(Masked::exact(STATION)));
         }
         let priorities = [&entries[0], &entries[1], &entries[7]].map(|entry| entry.priority);
-        assert_eq!(priorities, [100, 101, 102], "the way, what watches it, what diverts");
+        assert_eq!(priorities, [100, 101, 102], "the path, what watches it, what diverts");
         assert_eq!(entries[7].hard_timeout, 10, "9.5 s, in whole seconds, and not before");
         assert_eq!(entries[7].flags, FlowModFlags::SEND_FLOW_REM);
     }
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_goes_without_what_diverts() {
+    fn the_path_goes_without_what_diverts() {
         let removed = flow_mod(Band::unlead(STATION));
         let goes = |kind: Kind| kind.cookie() & removed.cookie_mask == removed.cookie & removed.cookie_mask;
         let kinds = [Kind::Path, Kind::Watch, Kind::Count, Kind::Divert, Kind::DivertRest, Kind::Presence];

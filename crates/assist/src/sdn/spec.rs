@@ -49,7 +49,7 @@ impl From<PolicyWord> for Policy {
 /// What is heard of the end of an association.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum NewsWord {
+pub enum EndNoticeWord {
     /// the end itself: the station says that it leaves, as in the paper
     #[default]
     Announced,
@@ -85,7 +85,7 @@ table! {
         /// From an association's end or beginning until the controller knows of it. Default: "70ms".
         notification: TimeSpan,
         /// What the controller hears of the end of an association. Default: "announced".
-        news: NewsWord,
+        news: EndNoticeWord,
         /// `late`: so much later; `after-arrival`: so long after it has heard of the next association. "1s" if not given.
         late_by: TimeSpan,
         /// So many frames in a row to a station fail before its access point gives it up, and says so. Default: it never does.
@@ -121,7 +121,7 @@ pub struct Sdn {
     /// From an association's end or beginning until the controller knows of it: T0-T1 and T2-T3 of the paper.
     pub notification: Duration,
     /// What it hears of the end of an association.
-    pub news: News,
+    pub news: EndNotice,
     /// When an access point gives up a station that does not acknowledge; [`None`]: never, or nobody hears of it.
     pub low_ack: Option<LowAck>,
     /// One way between the controller and a switch or access point.
@@ -142,7 +142,7 @@ pub struct Sdn {
 
 /// What a controller hears of the end of an association. It hears of its beginning in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum EndNotice {
     /// The end itself: the station says that it leaves.
     Announced,
     /// The end, so much later.
@@ -195,7 +195,7 @@ impl Spec for Sdn {
         Ok(Self {
             policy: policy.value.into(),
             notification: time(&given.notification, NOTIFICATION),
-            news: news(given)?,
+            news: end_notice(given)?,
             low_ack: low_ack(given)?,
             control_delay: time(&given.control_delay, CONTROL_DELAY),
             control_rate: given.control_rate.as_ref().map_or(CONTROL_RATE, |rate| rate.0),
@@ -260,7 +260,7 @@ fn hold_expiry(given: &SdnTable) -> Checked<Duration> {
 
 /// The zero-window scheme needs to know what the old access point has delivered: it hears of every end as it is.
 fn told_of_ends(policy: &Located<PolicyWord>, given: &SdnTable) -> Checked<()> {
-    let other = given.news.as_ref().is_some_and(|news| news.value != NewsWord::Announced)
+    let other = given.news.as_ref().is_some_and(|news| news.value != EndNoticeWord::Announced)
         || given.tx_failures.is_some();
     if policy.value == PolicyWord::ZeroWindow && other {
         let title = "the zero-window scheme works with announced roams only";
@@ -270,14 +270,14 @@ fn told_of_ends(policy: &Located<PolicyWord>, given: &SdnTable) -> Checked<()> {
     Ok(())
 }
 
-fn news(given: &SdnTable) -> Checked<News> {
-    let news = given.news.as_ref().map_or(NewsWord::default(), |news| news.value);
+fn end_notice(given: &SdnTable) -> Checked<EndNotice> {
+    let news = given.news.as_ref().map_or(EndNoticeWord::default(), |news| news.value);
     let late_by = given.late_by.as_ref().map_or(SECOND, |time| time.value.0);
     Ok(match (news, &given.late_by) {
-        (NewsWord::Late, _) => News::Late(late_by),
-        (NewsWord::AfterArrival, _) => News::AfterArrival(late_by),
-        (NewsWord::Announced, None) => News::Announced,
-        (NewsWord::Never, None) => News::Never,
+        (EndNoticeWord::Late, _) => EndNotice::Late(late_by),
+        (EndNoticeWord::AfterArrival, _) => EndNotice::AfterArrival(late_by),
+        (EndNoticeWord::Announced, None) => EndNotice::Announced,
+        (EndNoticeWord::Never, None) => EndNotice::Never,
         (_, Some(late_by)) => {
             let title = "`late_by` means nothing to news that are not late";
             let problem = Problem::at(late_by.span.clone(), title);

@@ -2,7 +2,7 @@
 
 mod datagrams;
 mod overlay;
-mod way;
+mod path;
 mod zero_window;
 
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ use super::{ApId, ConnectionKey, Outbox, Policy, Record, StationId, Steering};
 
 #[derive(Debug)]
 enum State {
-    /// It is associated; the way bypasses the controller. Rules are renewed then, or the station is forgotten.
+    /// It is associated; the path bypasses the controller. Rules are renewed then, or the station is forgotten.
     Present { ap: ApId, renew: Instant },
     /// It is away (from T1 on). Until then something is held for it.
     Away { since: Instant, expires: Instant },
@@ -82,7 +82,7 @@ impl Station {
     ) -> Self {
         let state = State::Present { ap, renew: now };
         let mut this = Self::new(id, epoch, state, shared);
-        this.open_way(now, ap, shared, out);
+        this.open_path(now, ap, shared, out);
         out.record(Record::Associated { station: id, ap, epoch });
         this
     }
@@ -224,27 +224,27 @@ impl Station {
         shared.switches.order(datapath_id, rule, out);
     }
 
-    /// The way leads to `ap`, past the controller. The new way comes first: what diverts lies above it.
-    fn open_way(&mut self, now: Instant, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
+    /// The path leads to `ap`, past the controller. The new path comes first: what diverts lies above it.
+    fn open_path(&mut self, now: Instant, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
         if Self::overlaid(shared) {
             self.free(shared, out);
             self.last = Some(ap);
             return self.settle_down(now, shared);
         }
         self.last = Some(ap);
-        let way = self.way(shared);
-        for &datapath_id in &way {
+        let path = self.path(shared);
+        for &datapath_id in &path {
             self.lead(datapath_id, ap, shared, out);
             if !matches!(self.state, State::Present { .. }) {
                 let rule = shared.band().undivert(self.id.address);
                 shared.switches.order(datapath_id, rule, out);
             }
         }
-        // [sdn] §3.4: the flows of a station are deleted where its way does not lead any more.
-        for &datapath_id in self.installed.difference(&way) {
+        // [sdn] §3.4: the flows of a station are deleted where its path does not lead any more.
+        for &datapath_id in self.installed.difference(&path) {
             shared.switches.order(datapath_id, Band::forget(self.id.address), out);
         }
-        self.installed = way;
+        self.installed = path;
         self.state = State::Present { ap, renew: now + shared.config.path_timeout / 2 };
     }
 
@@ -263,7 +263,7 @@ impl Station {
             // What still counts there is asked first.
             if led && !self.ask(datapath_id, from, shared, out) {
                 // If the controller dies, what diverts ends first: then the switch is to find the station as it would
-                // without us, and not to follow a way to where it was.
+                // without us, and not to follow a path to where it was.
                 shared.switches.order(datapath_id, Band::unlead(self.id.address), out);
             }
         }
@@ -288,17 +288,17 @@ impl Station {
             self.unlisten(ap, shared, out);
             self.announce(ap, shared, out);
             self.last = Some(ap);
-            let elsewhere = self.way(shared).is_disjoint(&self.installed);
+            let elsewhere = self.path(shared).is_disjoint(&self.installed);
             if let Some(why) = self.obstacle(shared).filter(|_| away && elsewhere) {
                 self.give_up(why, shared, out);
             }
             if self.unhelped {
-                return self.open_way(now, ap, shared, out);
+                return self.open_path(now, ap, shared, out);
             }
             self.renewed(now, shared);
         }
         if !away || shared.config.policy == Policy::Bare {
-            return self.open_way(now, ap, shared, out);
+            return self.open_path(now, ap, shared, out);
         }
         let returning = Returning::new(now, ap, &self.hold, shared);
         self.state = State::Returning(returning);
@@ -323,7 +323,7 @@ impl Station {
         let repeated = Self::overlaid(shared) && self.hold.has(&key, segment);
         match &mut self.state {
             State::Present { ap, .. } => {
-                // It was on its way here when the way was opened.
+                // It was on its way here when the path was opened.
                 shared.counters.late += 1;
                 shared.emit(*ap, frame, &self.passage, out);
                 self.passed(&key, segment, 1);
@@ -443,7 +443,7 @@ impl Station {
             return;
         };
         let (ap, took) = (returning.ap, now.since(returning.since));
-        self.open_way(now, ap, shared, out);
+        self.open_path(now, ap, shared, out);
         let datagrams = self.hold.datagrams.take_counts();
         out.record(Record::Released { station: self.id, segments, bytes, took, datagrams });
     }
@@ -472,7 +472,7 @@ impl Station {
             State::Present { renew, .. } if *renew <= now && Self::overlaid(shared) => Fate::Gone,
             State::Present { ap, renew } if *renew <= now => {
                 let ap = *ap;
-                self.open_way(now, ap, shared, out);
+                self.open_path(now, ap, shared, out);
                 Fate::Stays
             }
             State::Returning(Returning { expires, ap, .. }) if *expires <= now => {
@@ -484,8 +484,8 @@ impl Station {
                     let datagrams = self.hold.datagrams.take_counts();
                     out.record(Record::Undelivered { station: self.id, segments, datagrams });
                 }
-                // It is associated: its way is made where switches are, and at the others when they come.
-                self.open_way(now, ap, shared, out);
+                // It is associated: its path is made where switches are, and at the others when they come.
+                self.open_path(now, ap, shared, out);
                 Fate::Stays
             }
             State::Away { expires, .. } if *expires <= now => {

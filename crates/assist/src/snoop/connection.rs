@@ -130,8 +130,8 @@ impl Connection {
         // why it came.
         let before = self.acknowledged.replace((ack, bare_ack(view, segment)));
         let same_window = before.is_some_and(|(_, last)| window(&last) == Some(segment.window));
-        let other_news = !same_window && segment.sack.is_empty();
-        if !bare || other_news {
+        let carries_more = !same_window && segment.sack.is_empty();
+        if !bare || carries_more {
             return Outcome::Pass;
         }
         self.on_duplicate(now, ack, tells_of_duplicate(segment), config, counters, out)

@@ -151,7 +151,7 @@ fn sack_shows_holes_and_each_is_filled_once() {
     assert_eq!(world.sack(1, &[(4, 6), (2, 3)]), []);
     // What was filled shows the next hole no second time.
     assert_eq!(world.sack(3, &[(4, 6)]), [Ack(3)]);
-    // What the timer repeats is no news of the second hole; after a local round trip it goes once more.
+    // What the timer repeats says nothing of the second hole; after a local round trip it goes once more.
     let mut world = six();
     assert_eq!(world.sack(1, &[(4, 5), (2, 3)]), [Data(1), Data(3)]);
     assert_eq!(world.timer(), Some((928, vec![Data(1)])));

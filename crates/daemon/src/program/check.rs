@@ -10,7 +10,7 @@ pub(super) fn check(name: &str, service: &dyn Configured) -> Result<(), String> 
     for line in service.plan().lines() {
         say(line);
     }
-    // What the running one has taken is in nobody's way.
+    // What the running service has taken is no obstacle.
     if say_difference(name, service) {
         return Ok(());
     }

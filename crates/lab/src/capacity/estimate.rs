@@ -27,7 +27,7 @@ pub fn load(scenario: &Scenario, scheme: &Scheme) -> Result<f64, String> {
 /// Frames a second that the loop would move at the most in a run of `scenario`, whose flows send segments of `mss` octets.
 /// Every link that a frame crosses counts.
 ///
-/// A bulk flow fills the slowest link of its way; a paced one writes what it writes; flows that share a link share its rate.
+/// A bulk flow fills the slowest link of its path; a paced one writes what it writes; flows that share a link share its rate.
 /// Receivers acknowledge every second segment (RFC 9293 §3.8.6.3). What comes from other nodes is not known here.
 fn estimate(scenario: &Scenario, timeline: &Timeline, paths: &Paths, mss: u16) -> f64 {
     let most = highest_rates(scenario, timeline);
@@ -55,8 +55,8 @@ fn estimate(scenario: &Scenario, timeline: &Timeline, paths: &Paths, mss: u16) -
         .sum()
 }
 
-fn segments_per_s(flow: &Flow, way: &[u32], most: &[f64], mss: u16, size: f64) -> f64 {
-    let slowest = way.iter().map(|&channel| most[channel as usize]).fold(f64::INFINITY, f64::min);
+fn segments_per_s(flow: &Flow, path: &[u32], most: &[f64], mss: u16, size: f64) -> f64 {
+    let slowest = path.iter().map(|&channel| most[channel as usize]).fold(f64::INFINITY, f64::min);
     let full = slowest / 8.0 / size;
     flow.app.writes().map_or(full, |(size, interval)| {
         let segments = size.get().div_ceil(u64::from(mss.max(1))).max(1);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_way_of_a_station_counts() {
+    fn the_busiest_path_of_a_station_counts() {
         // 1,000 packets a second at the server; the second access point is behind another switch.
         let fast = 90_000_000;
         let net = || {
@@ -139,7 +139,11 @@ mod tests {
         assert!((load_of(&scenario) - 450.0).abs() < 1.0, "three segments 100 times a second");
         scenario.flows[0].app = App::Bulk;
         let rate = BitRate::from_bps(120_000_000);
-        let action = handfast_scenario::Action::SetRate { link: 0, way: handfast_scenario::Way::Both, rate };
+        let action = handfast_scenario::Action::SetRate {
+            link: 0,
+            directions: handfast_scenario::Directions::Both,
+            rate,
+        };
         scenario.events = vec![handfast_scenario::Event::new(handfast_core::Instant::ZERO, action)];
         assert!((load_of(&scenario) - 15_000.0).abs() < 1.0);
     }

@@ -230,8 +230,9 @@ fn receive(listener: &TcpListener, done: &AtomicBool) -> io::Result<()> {
 /// Two hosts and an unlimited queue between them: the window, not losses, says how much is under way.
 fn one_link(rate: BitRate) -> Scenario {
     let node = |name: &str| Node { name: name.into(), kind: NodeKind::Host, role: None, ap: None };
-    let way = Direction::plain(rate, DELAY);
-    let link = Link { name: "measured".into(), between: [0, 1], forward: way.clone(), backward: way };
+    let direction = Direction::plain(rate, DELAY);
+    let link =
+        Link { name: "measured".into(), between: [0, 1], forward: direction.clone(), backward: direction };
     Scenario {
         radio: None,
         subnets: false,

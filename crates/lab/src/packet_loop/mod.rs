@@ -3,7 +3,7 @@
 mod books;
 mod class;
 mod frames;
-mod lanes;
+mod links;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ use handfast_plan::topology::{ChannelId, channel};
 use handfast_scenario::Scenario;
 
 pub use books::{Faults, FlowKey};
-use lanes::{Departure, Lanes};
+use links::{Departure, Links};
 
 use crate::{Arrival, BATCH, Clock, Inbox, Interface, Lateness, PacketSocket, real_time};
 
@@ -94,7 +94,7 @@ pub type Ends = [String; 2];
 
 /// The machines of a scenario's links, with a socket on their ends.
 pub struct PacketLoop {
-    lanes: Lanes,
+    links: Links,
     socket: PacketSocket,
     inbox: Inbox,
     /// For each interface index the channel that begins there, of a station's radio the first.
@@ -139,7 +139,7 @@ impl PacketLoop {
             }
         }
         Ok(Self {
-            lanes: Lanes::new(scenario, timeline, options.seed),
+            links: Links::new(scenario, timeline, options.seed),
             socket: PacketSocket::on_all()?,
             inbox: Inbox::new(),
             channel_at,
@@ -159,27 +159,27 @@ impl PacketLoop {
         while !stop.load(Ordering::Relaxed) {
             let more = self.take_in(clock)?;
             let now = clock.now();
-            self.lanes.advance(now);
+            self.links.advance(now);
             self.sample(now);
             self.send_out(clock);
             if !more {
                 self.sleep(clock)?;
             }
         }
-        self.lanes.books.faults.unread += self.socket.dropped()?;
+        self.links.books.faults.unread += self.socket.dropped()?;
         Ok(self.report(real_time))
     }
 
     fn report(mut self, real_time: bool) -> LoopReport {
         let end = Instant::ZERO;
-        let channels = (0..self.lanes.channels()).map(|id| self.lanes.look(id, end).1).collect();
+        let channels = (0..self.links.channels()).map(|id| self.links.look(id, end).1).collect();
         LoopReport {
             lateness: self.lateness,
             real_time,
             channels,
-            lost: self.lanes.books.lost,
+            lost: self.links.books.lost,
             queues: self.samples.taken,
-            faults: self.lanes.books.faults,
+            faults: self.links.books.faults,
         }
     }
 
@@ -188,36 +188,36 @@ impl PacketLoop {
         let more = self.socket.receive(&mut self.inbox)?;
         let (now, offset) = clock.now_and_offset();
         for Arrival { interface, at, frame, checksum_missing } in self.inbox.arrivals() {
-            // Interfaces that are no end of a link, such as loopback, are nobody's business.
+            // Ignore interfaces that are no end of a link, such as loopback.
             let Some(&Some(channel)) = self.channel_at.get(interface as usize) else { continue };
             let Some(frame) = frame else {
-                self.lanes.books.faults.oversized += 1;
+                self.links.books.faults.oversized += 1;
                 continue;
             };
-            self.lanes.books.faults.checksum_missing += u64::from(checksum_missing);
+            self.links.books.faults.checksum_missing += u64::from(checksum_missing);
             let stamped = at.map_or(now, |nanos| clock.at_monotonic(nanos.wrapping_add(offset)));
             let is_plausible = stamped <= now && now.since(stamped) < OLDEST;
-            self.lanes.arrive(if is_plausible { stamped } else { now }, channel, frame);
+            self.links.arrive(if is_plausible { stamped } else { now }, channel, frame);
         }
         Ok(more)
     }
 
     fn send_out(&mut self, clock: Clock) {
-        self.lanes.departures.sort_by_key(|departure| departure.due);
-        for departures in self.lanes.departures.chunks(BATCH) {
+        self.links.departures.sort_by_key(|departure| departure.due);
+        for departures in self.links.departures.chunks(BATCH) {
             let mut frames: [(Interface, &[u8]); BATCH] = [(0, &[]); BATCH];
             for (slot, &Departure { channel, handle, .. }) in frames.iter_mut().zip(departures) {
-                *slot = (self.exits[channel], &self.lanes.frames.get(handle).bytes);
+                *slot = (self.exits[channel], &self.links.frames.get(handle).bytes);
             }
             let sent = self.socket.send(&frames[..departures.len()]);
-            self.lanes.books.faults.refused += sent.refused as u64;
+            self.links.books.faults.refused += sent.refused as u64;
             let now = clock.now();
             for departure in departures {
                 self.lateness.record(now.since(departure.due));
             }
         }
-        for departure in self.lanes.departures.drain(..) {
-            self.lanes.frames.free(departure.handle);
+        for departure in self.links.departures.drain(..) {
+            self.links.frames.free(departure.handle);
         }
     }
 
@@ -225,8 +225,8 @@ impl PacketLoop {
         let Some(every) = self.samples.every else { return };
         while self.samples.next <= now {
             let at = self.samples.next;
-            for channel in 0..self.lanes.channels() {
-                let (occupancy, counters) = self.lanes.look(channel, at);
+            for channel in 0..self.links.channels() {
+                let (occupancy, counters) = self.links.look(channel, at);
                 self.samples.taken.push(QueueSample { at, channel, occupancy, counters });
             }
             self.samples.next = at + every;
@@ -235,7 +235,7 @@ impl PacketLoop {
 
     /// Until a frame comes or something is due.
     fn sleep(&self, clock: Clock) -> io::Result<()> {
-        let next = self.lanes.deadline().unwrap_or(Instant::MAX);
+        let next = self.links.deadline().unwrap_or(Instant::MAX);
         let next = if self.samples.every.is_some() { next.min(self.samples.next) } else { next };
         wait(Some(self.socket.as_fd()), &mut [], next.since(clock.now()).min(NAP))
     }

@@ -105,7 +105,7 @@ impl Entry {
         hard.into_iter().chain(idle).min_by_key(|&(at, _)| at)
     }
 
-    /// The news of its end (§7.4.2).
+    /// The message that reports its removal (§7.4.2).
     pub(super) fn removed(self, now: Instant, table_id: u8, reason: FlowRemovedReason) -> FlowRemoved {
         let (duration_sec, duration_nsec) = seconds(now.since(self.created));
         FlowRemoved {

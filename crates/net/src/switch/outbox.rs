@@ -40,7 +40,7 @@ impl SwitchOutbox {
         self.0.push(output);
     }
 
-    /// A message that answers request `xid`; news of the switch's own accord have 0.
+    /// A message that answers request `xid`; an asynchronous message has 0.
     pub(super) fn message(&mut self, xid: u32, body: Body) {
         self.push(SwitchOutput::Message(Message { xid, body }));
     }

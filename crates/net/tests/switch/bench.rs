@@ -120,9 +120,9 @@ impl Bench {
     }
 
     /// The ports by which a packet leaves; empty where it was dropped, and said so.
-    pub(crate) fn ways(&mut self, in_port: PortNo, packet: Packet) -> Vec<PortNo> {
+    pub(crate) fn out_ports(&mut self, in_port: PortNo, packet: Packet) -> Vec<PortNo> {
         let sent = packet.clone();
-        ways(&self.packet(in_port, packet), &sent)
+        out_ports(&self.packet(in_port, packet), &sent)
     }
 
     /// All entries as the switch tells them.
@@ -150,7 +150,7 @@ impl Bench {
 }
 
 /// The ports by which `packet` left unchanged.
-pub(crate) fn ways(outputs: &[SwitchOutput], packet: &Packet) -> Vec<PortNo> {
+pub(crate) fn out_ports(outputs: &[SwitchOutput], packet: &Packet) -> Vec<PortNo> {
     outputs
         .iter()
         .filter_map(|output| match output {

@@ -47,7 +47,7 @@ fn an_addition_replaces_the_entry_with_the_same_match_and_priority() {
     bench.change(FlowMod { cookie: 2, instructions: apply(vec![output(P3)]), ..first.clone() });
     let flow = bench.flow();
     assert_eq!((flow.cookie, flow.packet_count, flow.duration_sec), (2, 1, 0));
-    assert_eq!(bench.ways(P1, segment(1)), [P3]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P3]);
     bench.change(FlowMod { flags: FlowModFlags::RESET_COUNTS, ..first });
     assert_eq!((bench.flow().packet_count, bench.flow().byte_count), (0, 0));
     bench.add(2, to_b(), vec![]);
@@ -98,7 +98,7 @@ fn a_full_table_takes_replacements_only() {
     // OFPET_FLOW_MOD_FAILED, OFPFMFC_TABLE_FULL: the bound is on all tables together.
     assert_eq!(bench.refused(Body::FlowMod(entry(2, to_b(), vec![]))), (5, 1));
     bench.add(1, to_b(), vec![output(P2)]);
-    assert_eq!(bench.ways(P1, segment(1)), [P2]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P2]);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_strict_deletion_takes_one() {
     assert_eq!(bench.priorities(), [3, 2, 1]);
     bench.change(request(FlowModCommand::DeleteStrict, 2, to_b()));
     assert_eq!(bench.priorities(), [3, 1]);
-    assert_eq!(bench.ways(P1, segment(1)), [P3]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P3]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ const IP6_B: Ipv6Addr = Ipv6Addr::new(0xfd00, 1, 2, 3, 4, 5, 6, 0xb);
 fn matches(matches: Match, in_port: PortNo, packet: Packet) -> bool {
     let mut bench = Bench::new();
     bench.add(1, matches, vec![output(P3)]);
-    bench.ways(in_port, packet) == [P3]
+    bench.out_ports(in_port, packet) == [P3]
 }
 
 fn takes(wanted: Match, packet: &Packet) -> bool {

@@ -100,7 +100,7 @@ fn overlap(a: &Fields, b: &Fields) -> bool {
 
 /// Where a packet went: a port, or the controller on behalf of a table and a cookie, as a miss or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Sent {
     Port(PortNo),
     Controller { table_id: u8, cookie: u64, miss: bool },
 }
@@ -179,15 +179,15 @@ impl Naive {
         over.into_iter().map(|entry| (entry.clone(), end(&entry).1)).collect()
     }
 
-    pub(crate) fn packet(&mut self, now: Instant, in_port: PortNo, packet: &Packet) -> Vec<Way> {
+    pub(crate) fn packet(&mut self, now: Instant, in_port: PortNo, packet: &Packet) -> Vec<Sent> {
         let packet = packet_fields(in_port, packet);
-        let (mut ways, mut set, mut table) = (Vec::new(), None, 0);
+        let (mut sent, mut set, mut table) = (Vec::new(), None, 0);
         while let Some(entry) = self.best(table, &packet) {
             (entry.packets, entry.used) = (entry.packets + 1, now);
             let request = entry.request.clone();
             let miss = request.priority == 0 && fields(&request.matches).is_empty();
-            let way = |port, miss| {
-                ways_of(port, in_port, Way::Controller { table_id: table, cookie: request.cookie, miss })
+            let one = |port, miss| {
+                sent_by(port, in_port, Sent::Controller { table_id: table, cookie: request.cookie, miss })
             };
             let actions = |wanted: fn(&Instruction) -> Option<&Vec<Action>>| {
                 request.instructions.iter().find_map(wanted).cloned().unwrap_or_default()
@@ -195,7 +195,7 @@ impl Naive {
             for action in
                 actions(|one| if let Instruction::ApplyActions(list) = one { Some(list) } else { None })
             {
-                ways.extend(way(port_of(&action), miss));
+                sent.extend(one(port_of(&action), miss));
             }
             if request.instructions.contains(&Instruction::ClearActions) {
                 set = None;
@@ -206,12 +206,12 @@ impl Naive {
             let goto =
                 |one: &Instruction| if let Instruction::GotoTable(to) = one { Some(*to) } else { None };
             let Some(next) = request.instructions.iter().find_map(goto) else {
-                ways.extend(set.into_iter().flat_map(|port| way(port, false)));
-                return ways;
+                sent.extend(set.into_iter().flat_map(|port| one(port, false)));
+                return sent;
             };
             table = next;
         }
-        ways
+        sent
     }
 
     fn best(&mut self, table: u8, packet: &BTreeMap<&'static str, u128>) -> Option<&mut Entry> {
@@ -270,12 +270,12 @@ fn port_of(action: &Action) -> PortNo {
     *port
 }
 
-fn ways_of(port: PortNo, in_port: PortNo, controller: Way) -> Vec<Way> {
+fn sent_by(port: PortNo, in_port: PortNo, controller: Sent) -> Vec<Sent> {
     match port {
         PortNo::CONTROLLER => vec![controller],
-        PortNo::IN_PORT => vec![Way::Port(in_port)],
-        PortNo::ALL => (1..=3).map(PortNo).filter(|&port| port != in_port).map(Way::Port).collect(),
+        PortNo::IN_PORT => vec![Sent::Port(in_port)],
+        PortNo::ALL => (1..=3).map(PortNo).filter(|&port| port != in_port).map(Sent::Port).collect(),
         port if port == in_port => vec![],
-        port => vec![Way::Port(port)],
+        port => vec![Sent::Port(port)],
     }
 }

@@ -97,15 +97,15 @@ impl Drop for OpenVswitch {
 /// A controller's connection to it.
 struct Connection {
     stream: UnixStream,
-    /// News of the switch's own accord, in order.
-    news: Vec<Body>,
+    /// Messages that nobody asked for, in order.
+    unasked: Vec<Body>,
 }
 
 impl Connection {
     fn open(ovs: &OpenVswitch) -> Self {
         let stream = UnixStream::connect(ovs.path("br.mgmt")).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-        let mut connection = Self { stream, news: Vec::new() };
+        let mut connection = Self { stream, unasked: Vec::new() };
         connection.send(Body::Hello(Hello { version: 4, bitmaps: vec![1 << 4] }));
         assert!(matches!(connection.receive(), Body::Hello(_)));
         // Without it a management connection hears no packet-ins.
@@ -136,19 +136,19 @@ impl Connection {
         loop {
             match self.receive() {
                 Body::BarrierReply => return answers,
-                news @ (Body::PacketIn(_) | Body::FlowRemoved(_)) => self.news.push(news),
+                unasked @ (Body::PacketIn(_) | Body::FlowRemoved(_)) => self.unasked.push(unasked),
                 Body::PortStatus(_) => {}
                 answer => answers.push(answer),
             }
         }
     }
 
-    /// Waits for news that come behind the answers.
+    /// Waits for messages that come after the answers.
     fn hear(&mut self, count: usize) {
-        while self.news.len() < count {
+        while self.unasked.len() < count {
             match self.receive() {
-                news @ (Body::PacketIn(_) | Body::FlowRemoved(_)) => self.news.push(news),
-                other => panic!("expected news, got {other:?}"),
+                unasked @ (Body::PacketIn(_) | Body::FlowRemoved(_)) => self.unasked.push(unasked),
+                other => panic!("expected a packet-in or a removal, got {other:?}"),
             }
         }
     }
@@ -210,11 +210,11 @@ fn errors(answers: &[Body]) -> Vec<(u16, u16)> {
         .collect()
 }
 
-/// News without what depends on a clock, and without the reason of packet-ins: for Open vSwitch it is always an action if the packet
+/// Messages without what depends on a clock, and without the reason of packet-ins: for Open vSwitch it is always an action if the packet
 /// came from the controller. The ends of entries that one request deletes come in any order.
-fn gist(news: &[Body]) -> (Vec<String>, Vec<String>) {
+fn gist(unasked: &[Body]) -> (Vec<String>, Vec<String>) {
     let (mut packets, mut ends) = (Vec::new(), Vec::new());
-    for one in news {
+    for one in unasked {
         match one {
             Body::PacketIn(told) => {
                 let entry = (told.table_id, told.cookie);
@@ -254,20 +254,20 @@ fn messages(outputs: Vec<SwitchOutput>) -> Vec<Message> {
 fn compare(ovs: &OpenVswitch, steps: Vec<Step>) {
     let mut theirs = Connection::open(ovs);
     let mut ours = Bench::of(SwitchSetup { n_tables: 254, ..SwitchSetup::new(1, [P1, P2, P3]) });
-    let mut news = Vec::new();
+    let mut unasked = Vec::new();
     let delete = request(FlowModCommand::Delete, 0, Match::default());
     let tidy = Body::FlowMod(FlowMod { table_id: ALL_TABLES, ..delete });
     for body in steps.into_iter().flat_map(said).chain([tidy]) {
         let (answers, own): (Vec<_>, Vec<_>) =
             messages(ours.say(body.clone())).into_iter().partition(|one| one.xid == 77);
-        news.extend(own.into_iter().map(|message| message.body));
+        unasked.extend(own.into_iter().map(|message| message.body));
         let answers: Vec<_> = answers.into_iter().map(|message| message.body).collect();
         assert_eq!(errors(&answers), errors(&theirs.say(body.clone())), "after {body:?}");
         let ask = Body::MultipartRequest(MultipartRequest::Flow(all_flows()));
         assert_eq!(books(&ours.flows()), books(&flows(theirs.say(ask))), "after {body:?}");
     }
-    theirs.hear(news.len());
-    assert_eq!(gist(&news), gist(&theirs.news));
+    theirs.hear(unasked.len());
+    assert_eq!(gist(&unasked), gist(&theirs.unasked));
 }
 
 #[test]

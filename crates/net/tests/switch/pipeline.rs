@@ -7,8 +7,8 @@ use handfast_wire::openflow::{
 use handfast_wire::{Checksums, LinkType, Packet};
 
 use crate::bench::{
-    Bench, MAC_A, P1, P2, P3, apply, entry, frame, output, packet_in, packet_out, segment, to_controller,
-    ways,
+    Bench, MAC_A, P1, P2, P3, apply, entry, frame, out_ports, output, packet_in, packet_out, segment,
+    to_controller,
 };
 
 fn any() -> Match {
@@ -36,7 +36,7 @@ fn without_an_entry_a_packet_is_dropped() {
 fn an_entry_without_instructions_drops() {
     let mut bench = Bench::new();
     put(&mut bench, 0, vec![]);
-    assert_eq!(bench.ways(P1, segment(1)), []);
+    assert_eq!(bench.out_ports(P1, segment(1)), []);
     assert_eq!(bench.flow().packet_count, 1);
 }
 
@@ -48,7 +48,7 @@ fn the_highest_priority_wins_in_whatever_order_they_came() {
             let (matches, to) = if priority == 1 { (from_p1(), P2) } else { (any(), P3) };
             bench.add(priority, matches, vec![output(to)]);
         }
-        assert_eq!(bench.ways(P1, segment(1)), [P3]);
+        assert_eq!(bench.out_ports(P1, segment(1)), [P3]);
         let counts: Vec<_> = bench.flows().iter().map(|flow| (flow.priority, flow.packet_count)).collect();
         assert_eq!(counts, [(2, 1), (1, 0)]);
     }
@@ -108,7 +108,7 @@ fn a_packet_in_fits_a_message() {
 fn applied_actions_act_in_their_order_on_a_copy_each() {
     let mut bench = Bench::new();
     put(&mut bench, 0, apply(vec![output(P3), output(P2), output(P3)]));
-    assert_eq!(bench.ways(P1, segment(1)), [P3, P2, P3]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P3, P2, P3]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_packet_goes_on_in_later_tables() {
     put(&mut bench, 0, vec![Instruction::GotoTable(2)]);
     put(&mut bench, 1, apply(vec![output(P2)]));
     put(&mut bench, 2, apply(vec![output(P3)]));
-    assert_eq!(bench.ways(P1, segment(1)), [P3]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P3]);
     let counts: Vec<_> = bench.flows().iter().map(|flow| (flow.table_id, flow.packet_count)).collect();
     assert_eq!(counts, [(0, 1), (1, 0), (2, 1)]);
 }
@@ -128,9 +128,9 @@ fn written_actions_act_at_the_end_the_last_output_only() {
     let write = |to| Instruction::WriteActions(vec![output(P1), output(to)]);
     put(&mut bench, 0, vec![write(P2), Instruction::GotoTable(1)]);
     put(&mut bench, 1, vec![Instruction::ApplyActions(vec![output(P3)])]);
-    assert_eq!(bench.ways(P1, segment(1)), [P3, P2]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P3, P2]);
     put(&mut bench, 1, vec![write(P3)]);
-    assert_eq!(bench.ways(P1, segment(1)), [P3]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P3]);
 }
 
 #[test]
@@ -147,16 +147,16 @@ fn instructions_are_executed_in_the_order_of_the_specification() {
             Instruction::ApplyActions(vec![output(P2)]),
         ],
     );
-    assert_eq!(bench.ways(P1, segment(1)), [P2, P3]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P2, P3]);
     put(&mut bench, 1, vec![Instruction::ClearActions]);
-    assert_eq!(bench.ways(P1, segment(1)), []);
+    assert_eq!(bench.out_ports(P1, segment(1)), []);
 }
 
 #[test]
 fn a_miss_in_a_later_table_drops_the_action_set_too() {
     let mut bench = Bench::new();
     put(&mut bench, 0, vec![Instruction::WriteActions(vec![output(P2)]), Instruction::GotoTable(1)]);
-    assert_eq!(bench.ways(P1, segment(1)), []);
+    assert_eq!(bench.out_ports(P1, segment(1)), []);
 }
 
 #[test]
@@ -172,10 +172,10 @@ fn the_controller_in_the_action_set_is_told_with_the_last_table() {
 fn never_back_out_of_the_port_of_arrival_unless_it_is_said() {
     let mut bench = Bench::new();
     put(&mut bench, 0, apply(vec![output(P1)]));
-    assert_eq!(bench.ways(P1, segment(1)), []);
-    assert_eq!(bench.ways(P2, segment(1)), [P1]);
+    assert_eq!(bench.out_ports(P1, segment(1)), []);
+    assert_eq!(bench.out_ports(P2, segment(1)), [P1]);
     put(&mut bench, 0, apply(vec![output(PortNo::IN_PORT)]));
-    assert_eq!(bench.ways(P2, segment(1)), [P2]);
+    assert_eq!(bench.out_ports(P2, segment(1)), [P2]);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn all_and_flood_leave_out_the_port_of_arrival() {
     for port in [PortNo::ALL, PortNo::FLOOD] {
         let mut bench = Bench::new();
         put(&mut bench, 0, apply(vec![output(port)]));
-        assert_eq!(bench.ways(P2, segment(1)), [P1, P3]);
+        assert_eq!(bench.out_ports(P2, segment(1)), [P1, P3]);
     }
 }
 
@@ -198,8 +198,8 @@ fn normal_is_the_drivers_own_forwarding() {
 fn a_port_that_is_not_there_takes_nothing() {
     let mut bench = Bench::new();
     put(&mut bench, 0, apply(vec![output(PortNo(9)), output(PortNo::LOCAL)]));
-    assert_eq!(bench.ways(P1, segment(1)), []);
-    assert_eq!(bench.ways(PortNo(9), segment(1)), []);
+    assert_eq!(bench.out_ports(P1, segment(1)), []);
+    assert_eq!(bench.out_ports(PortNo(9), segment(1)), []);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_packet_without_a_frame_is_dropped() {
     let mut bench = Bench::new();
     put(&mut bench, 0, apply(vec![output(P2)]));
     let packet = Packet { ethernet: None, ..segment(1) };
-    assert_eq!(bench.ways(P1, packet), []);
+    assert_eq!(bench.out_ports(P1, packet), []);
 }
 
 /// A switch whose third port is as told.
@@ -232,10 +232,10 @@ fn a_ports_configuration_and_state_are_kept() {
     for ((config, state), expected) in cases {
         let mut bench = with_third_port(config, state);
         put(&mut bench, 0, apply(vec![output(P2)]));
-        let taken = bench.ways(P3, segment(1)) == [P2];
+        let taken = bench.out_ports(P3, segment(1)) == [P2];
         let mut leaves = |port| {
             put(&mut bench, 0, apply(vec![output(port)]));
-            bench.ways(P1, segment(1)).contains(&P3)
+            bench.out_ports(P1, segment(1)).contains(&P3)
         };
         let leaves = [leaves(P3), leaves(PortNo::ALL), leaves(PortNo::FLOOD)];
         assert_eq!([taken, leaves[0], leaves[1], leaves[2]], expected, "config {config}, state {state}");
@@ -246,7 +246,7 @@ fn a_ports_configuration_and_state_are_kept() {
 fn a_port_may_forbid_packet_ins() {
     let mut bench = with_third_port(1 << 6, 0);
     put(&mut bench, 0, apply(vec![to_controller(WHOLE_PACKET)]));
-    assert_eq!(bench.ways(P3, segment(1)), []);
+    assert_eq!(bench.out_ports(P3, segment(1)), []);
     packet_in(&bench.packet(P1, segment(1)));
     assert_eq!(bench.switch.counters().packet_ins_lost, 1);
 }
@@ -278,9 +278,9 @@ fn a_packet_out_says_what_the_tables_match() {
     ];
     for (actions, expected) in actions {
         let outputs = bench.say(packet_out(P1, actions, &sent));
-        assert_eq!(ways(&outputs, &sent), expected);
+        assert_eq!(out_ports(&outputs, &sent), expected);
     }
-    assert_eq!(bench.ways(P1, segment(1)), [P2], "what arrives says nothing");
+    assert_eq!(bench.out_ports(P1, segment(1)), [P2], "what arrives says nothing");
     let too_much = packet_out(P1, vec![Action::SetMetadata(1 << 32)], &sent);
     assert_eq!(bench.refused(too_much), (2, 0), "this switch has 32 bits");
 }
@@ -290,9 +290,9 @@ fn a_packet_out_takes_its_actions() {
     let mut bench = Bench::new();
     let sent = segment(10);
     let outputs = bench.say(packet_out(PortNo::CONTROLLER, vec![output(P1), output(P3)], &sent));
-    assert_eq!(ways(&outputs, &sent), [P1, P3]);
+    assert_eq!(out_ports(&outputs, &sent), [P1, P3]);
     let outputs = bench.say(packet_out(P1, vec![output(PortNo::FLOOD)], &sent));
-    assert_eq!(ways(&outputs, &sent), [P2, P3]);
+    assert_eq!(out_ports(&outputs, &sent), [P2, P3]);
     assert_eq!(bench.say(packet_out(P1, vec![], &sent)), [SwitchOutput::Dropped(sent)]);
     assert_eq!(bench.switch.counters().packet_outs, 3);
 }
@@ -304,7 +304,7 @@ fn a_packet_out_may_go_through_the_tables() {
     bench.add(1, Match { in_port: Some(PortNo::CONTROLLER), ..any() }, vec![output(P3)]);
     for (in_port, way) in [(P1, P2), (PortNo::CONTROLLER, P3)] {
         let outputs = bench.say(packet_out(in_port, vec![output(PortNo::TABLE)], &segment(1)));
-        assert_eq!(ways(&outputs, &segment(1)), [way]);
+        assert_eq!(out_ports(&outputs, &segment(1)), [way]);
     }
 }
 
@@ -336,7 +336,7 @@ fn a_packet_without_a_form_on_the_wire_is_not_told() {
     let mut packet = segment(1);
     packet.ethernet.as_mut().unwrap().vlan =
         Some(handfast_wire::Vlan { priority: 8, drop_eligible: false, id: 1 });
-    assert_eq!(bench.ways(P1, packet), []);
+    assert_eq!(bench.out_ports(P1, packet), []);
     assert_eq!(bench.switch.counters().packet_ins_lost, 1);
 }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::bench::{Bench, P1, P2, P3, removed};
 use crate::generate::{MAX_ENTRIES, N_TABLES, Step, step};
-use crate::naive::{Entry, Naive, Way, fields};
+use crate::naive::{Entry, Naive, Sent, fields};
 
 /// Everything that can be told of an entry, under what makes it the only one.
 fn books(flows: &[FlowStats]) -> BTreeMap<String, String> {
@@ -29,17 +29,17 @@ fn naive_books(entries: &[Entry]) -> BTreeMap<String, String> {
     entries.iter().map(of).collect()
 }
 
-fn ways(outputs: &[SwitchOutput]) -> Vec<Way> {
-    let way = |output: &SwitchOutput| match output {
-        SwitchOutput::Forward(port, _) => Some(Way::Port(*port)),
+fn sent(outputs: &[SwitchOutput]) -> Vec<Sent> {
+    let one = |output: &SwitchOutput| match output {
+        SwitchOutput::Forward(port, _) => Some(Sent::Port(*port)),
         SwitchOutput::Message(Message { body: Body::PacketIn(told), .. }) => {
             let miss = told.reason == PacketInReason::NoMatch;
-            Some(Way::Controller { table_id: told.table_id, cookie: told.cookie, miss })
+            Some(Sent::Controller { table_id: told.table_id, cookie: told.cookie, miss })
         }
         SwitchOutput::Dropped(_) => None,
         other => panic!("unexpected {other:?}"),
     };
-    outputs.iter().filter_map(way).collect()
+    outputs.iter().filter_map(one).collect()
 }
 
 /// What tells apart the entries whose end is told.
@@ -75,7 +75,7 @@ fn check(bench: &mut Bench, naive: &mut Naive, step: Step) {
         },
         Step::Packet(in_port, packet) => {
             let outputs = bench.packet(in_port, packet.clone());
-            assert_eq!(ways(&outputs), naive.packet(bench.now, in_port, &packet));
+            assert_eq!(sent(&outputs), naive.packet(bench.now, in_port, &packet));
         }
         Step::Wait(span) => {
             let told = removed(&bench.wait(span));

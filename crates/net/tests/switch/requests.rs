@@ -65,7 +65,7 @@ fn echo_barrier_features() {
 fn there_is_at_least_one_table() {
     let mut bench = Bench::of(SwitchSetup { n_tables: 0, ..SwitchSetup::new(1, [P1, P2]) });
     bench.add(1, Match::default(), vec![output(P2)]);
-    assert_eq!(bench.ways(P1, segment(1)), [P2]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P2]);
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn tables_say_how_full_they_are_and_what_they_take() {
 }
 
 #[test]
-fn news_of_ports_are_told() {
+fn changes_of_ports_are_reported() {
     let mut bench = Bench::new();
     let Body::MultipartReply(MultipartReply::PortDescription { ports, .. }) =
         bench.ask(Body::MultipartRequest(MultipartRequest::PortDescription))
@@ -292,10 +292,10 @@ fn news_of_ports_are_told() {
     assert_eq!(bench.set_port(down.clone()), told(PortReason::Modify, down));
     assert_eq!(bench.set_port(fourth.clone()), told(PortReason::Add, fourth.clone()));
     bench.add(1, Match::default(), vec![output(PortNo::ALL)]);
-    assert_eq!(bench.ways(P1, segment(1)), [P3, PortNo(4)]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P3, PortNo(4)]);
     assert_eq!(bench.remove_port(PortNo(4)), told(PortReason::Delete, fourth.clone()));
     assert_eq!(bench.remove_port(PortNo(4)), []);
-    assert_eq!(bench.ways(P1, segment(1)), [P3]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P3]);
     bench.disconnect();
     assert_eq!(bench.set_port(fourth), []);
 }

@@ -29,7 +29,7 @@ fn a_hard_timeout_comes_in_spite_of_traffic() {
     bench.change(timed(0, 3));
     for _ in 0..2 {
         bench.wait(SECOND);
-        assert_eq!(bench.ways(P1, segment(10)), [P2]);
+        assert_eq!(bench.out_ports(P1, segment(10)), [P2]);
     }
     assert_eq!(bench.wait(Duration::from_nanos(999_999_999)), []);
     let ends = removed(&bench.wait(NANOSECOND));
@@ -39,7 +39,7 @@ fn a_hard_timeout_comes_in_spite_of_traffic() {
     assert_eq!((end.packet_count, end.byte_count), (2, 2 * (14 + 40 + 10)));
     assert_eq!((end.cookie, end.priority, end.table_id), (9, 5, 0));
     assert_eq!((end.idle_timeout, end.hard_timeout), (0, 3));
-    assert_eq!(bench.ways(P1, segment(10)), []);
+    assert_eq!(bench.out_ports(P1, segment(10)), []);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn an_idle_timeout_counts_from_the_last_packet() {
     bench.change(timed(2, 0));
     for _ in 0..5 {
         assert_eq!(bench.wait(Duration::from_millis(1500)), []);
-        assert_eq!(bench.ways(P1, segment(10)), [P2]);
+        assert_eq!(bench.out_ports(P1, segment(10)), [P2]);
     }
     assert_eq!(bench.wait(Duration::from_nanos(1_999_999_999)), []);
     let ends = removed(&bench.wait(NANOSECOND));
@@ -120,9 +120,9 @@ fn without_a_controller_entries_end_by_themselves_and_nobody_is_told() {
     bench.change(timed(0, 2));
     assert_eq!(bench.disconnect(), []);
     assert_eq!(bench.wait(SECOND), []);
-    assert_eq!(bench.ways(P1, segment(1)), [P2]);
+    assert_eq!(bench.out_ports(P1, segment(1)), [P2]);
     assert_eq!(bench.wait(SECOND), []);
-    assert_eq!(bench.ways(P1, segment(1)), []);
+    assert_eq!(bench.out_ports(P1, segment(1)), []);
     bench.connect();
     assert_eq!(bench.flows(), []);
 }

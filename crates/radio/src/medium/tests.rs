@@ -4,11 +4,11 @@ use handfast_net::Queue;
 use handfast_net::queue::Ecn;
 use proptest::prelude::*;
 
-fn medium(lanes: &[(bool, Rate)]) -> Medium<u32> {
+fn medium(queues: &[(bool, Rate)]) -> Medium<u32> {
     let mut medium = Medium::new(Physical::G, Retries::default(), Stream::new(1, "medium"));
-    for &(downlink, rate) in lanes {
-        let lane = Lane { downlink, rate, attempt: Attempt::Clean };
-        medium.add(lane, Queue::packets(50).build(Stream::new(1, "queue")));
+    for &(downlink, rate) in queues {
+        let tx_queue = TxQueueConfig { downlink, rate, attempt: Attempt::Clean };
+        medium.add(tx_queue, Queue::packets(50).build(Stream::new(1, "queue")));
     }
     medium
 }
@@ -25,13 +25,13 @@ fn served(medium: &mut Medium<u32>, now: Instant) -> Option<Served<u32>> {
     })
 }
 
-/// Serves all; the lanes in order, and when the last one was done.
-fn drain(medium: &mut Medium<u32>) -> (Vec<LaneId>, Instant) {
+/// Serves all; the queues in order, and when the last one was done.
+fn drain(medium: &mut Medium<u32>) -> (Vec<TxQueueId>, Instant) {
     let (mut order, mut last) = (Vec::new(), Instant::ZERO);
     while let Some(deadline) = medium.deadline() {
         assert!(deadline > last);
         last = deadline;
-        order.push(served(medium, last).unwrap().lane);
+        order.push(served(medium, last).unwrap().tx_queue);
         assert_eq!(medium.poll(last), None);
     }
     (order, last)
@@ -42,8 +42,8 @@ fn stations_and_the_access_point_take_turns_frame_by_frame() {
     // Two stations that are sent to and one that sends.
     let mut medium = medium(&[(true, Rate::Ofdm54), (true, Rate::Ofdm54), (false, Rate::Ofdm54)]);
     for number in 0..4 {
-        for lane in 0..3 {
-            medium.enqueue(Instant::ZERO, lane, packet(number, 1_500)).unwrap();
+        for tx_queue in 0..3 {
+            medium.enqueue(Instant::ZERO, tx_queue, packet(number, 1_500)).unwrap();
         }
     }
     let (order, last) = drain(&mut medium);
@@ -61,13 +61,13 @@ fn a_slow_station_slows_all_of_them() {
         medium.enqueue(Instant::ZERO, number as usize % 2, packet(number, 1_500)).unwrap();
     }
     let (order, last) = drain(&mut medium);
-    assert!(order.iter().enumerate().all(|(index, &lane)| lane == index % 2), "{order:?}");
+    assert!(order.iter().enumerate().all(|(index, &tx_queue)| tx_queue == index % 2), "{order:?}");
     let slow = Exchange::new(Physical::G, Rate::Ofdm6, Bytes(1_500)).attempt(0, true);
     assert_eq!(last, Instant::ZERO + (Duration::from_micros(393) + slow) * 20);
 }
 
 #[test]
-fn a_full_lane_takes_nothing_and_a_cleared_one_gives_back() {
+fn a_full_queue_takes_nothing_and_a_cleared_one_gives_back() {
     let mut medium = medium(&[(true, Rate::Ofdm54), (false, Rate::Ofdm54)]);
     for number in 0..50 {
         assert_eq!(medium.enqueue(Instant::ZERO, 0, packet(number, 1_500)), Ok(()));
@@ -99,35 +99,35 @@ fn a_bad_signal_costs_time_and_packets() {
 
 proptest! {
     #[test]
-    fn every_packet_comes_out_once_and_in_the_order_of_its_lane(
-        lanes in prop::collection::vec(prop::bool::ANY, 1..6),
+    fn every_packet_comes_out_once_and_in_the_order_of_its_queue(
+        queues in prop::collection::vec(prop::bool::ANY, 1..6),
         steps in prop::collection::vec((0_usize..6, 0_u64..2_000, prop::bool::weighted(0.05)), 0..300),
     ) {
-        let lanes: Vec<_> = lanes.into_iter().map(|downlink| (downlink, Rate::Ofdm24)).collect();
-        let mut medium = medium(&lanes);
-        let (mut now, mut out, mut given) = (Instant::ZERO, vec![Vec::new(); lanes.len()], vec![0; lanes.len()]);
-        for (number, (lane, micros, clear)) in (0..).zip(steps) {
-            let lane = lane % lanes.len();
+        let queues: Vec<_> = queues.into_iter().map(|downlink| (downlink, Rate::Ofdm24)).collect();
+        let mut medium = medium(&queues);
+        let (mut now, mut out, mut given) = (Instant::ZERO, vec![Vec::new(); queues.len()], vec![0; queues.len()]);
+        for (number, (tx_queue, micros, clear)) in (0..).zip(steps) {
+            let tx_queue = tx_queue % queues.len();
             if clear {
-                given[lane] -= medium.clear(lane).len();
-            } else if medium.enqueue(now, lane, packet(number, 1_000)).is_ok() {
-                given[lane] += 1;
+                given[tx_queue] -= medium.clear(tx_queue).len();
+            } else if medium.enqueue(now, tx_queue, packet(number, 1_000)).is_ok() {
+                given[tx_queue] += 1;
             }
             now += Duration::from_micros(micros);
             while let Some(served) = served(&mut medium, now) {
-                out[served.lane].push(served.handle);
+                out[served.tx_queue].push(served.handle);
             }
             // No packet waits while the medium is idle.
-            let waiting: usize = (0..lanes.len()).map(|lane| medium.held(lane).packets).sum();
+            let waiting: usize = (0..queues.len()).map(|tx_queue| medium.held(tx_queue).packets).sum();
             prop_assert_eq!(medium.is_idle(), waiting == 0);
         }
         while let Some(deadline) = medium.deadline() {
             let served = served(&mut medium, deadline).unwrap();
-            out[served.lane].push(served.handle);
+            out[served.tx_queue].push(served.handle);
         }
-        for (lane, served) in out.iter().enumerate() {
-            prop_assert_eq!(served.len(), given[lane], "lane {}", lane);
-            prop_assert!(served.is_sorted_by(|a, b| a < b), "lane {}: {:?}", lane, served);
+        for (tx_queue, served) in out.iter().enumerate() {
+            prop_assert_eq!(served.len(), given[tx_queue], "tx_queue {}", tx_queue);
+            prop_assert!(served.is_sorted_by(|a, b| a < b), "tx_queue {}: {:?}", tx_queue, served);
         }
     }
 }
@@ -172,11 +172,11 @@ impl Discipline<u32> for Picky {
 }
 
 #[test]
-fn a_discipline_decides_when_a_lane_has_its_turn() {
+fn a_discipline_decides_when_a_queue_has_its_turn() {
     for downlink in [true, false] {
         let mut medium = Medium::new(Physical::G, Retries::default(), Stream::new(1, "medium"));
-        let lane = Lane { downlink, rate: Rate::Ofdm54, attempt: Attempt::Clean };
-        medium.add(lane, Box::<Picky>::default());
+        let tx_queue = TxQueueConfig { downlink, rate: Rate::Ofdm54, attempt: Attempt::Clean };
+        medium.add(tx_queue, Box::<Picky>::default());
         for number in 0..5 {
             medium.enqueue(Instant::ZERO, 0, packet(number, 1_500)).unwrap();
         }
@@ -188,10 +188,10 @@ fn a_discipline_decides_when_a_lane_has_its_turn() {
             }
             assert!(medium.deadline().is_none_or(|next| next > deadline));
         }
-        let done = |handle| Event::Served(Served { lane: 0, handle, delivered: true, corrupted: false });
+        let done = |handle| Event::Served(Served { tx_queue: 0, handle, delivered: true, corrupted: false });
         let expected = [
             (393, done(0)),
-            (5_000, Event::Dropped { lane: 0, handle: 1 }),
+            (5_000, Event::Dropped { tx_queue: 0, handle: 1 }),
             (5_393, done(2)),
             (10_000, Event::Marked(3)),
             (10_393, done(3)),
@@ -205,12 +205,12 @@ fn a_discipline_decides_when_a_lane_has_its_turn() {
 fn a_queue_that_drops_all_it_has_passes_its_turn_on() {
     let mut medium = Medium::new(Physical::G, Retries::default(), Stream::new(1, "medium"));
     for (downlink, picky) in [(true, true), (true, false), (false, false)] {
-        let lane = Lane { downlink, rate: Rate::Ofdm54, attempt: Attempt::Clean };
+        let tx_queue = TxQueueConfig { downlink, rate: Rate::Ofdm54, attempt: Attempt::Clean };
         let usual = || Queue::packets(50).build(Stream::new(1, "queue"));
-        medium.add(lane, if picky { Box::<Picky>::default() } else { usual() });
+        medium.add(tx_queue, if picky { Box::<Picky>::default() } else { usual() });
     }
-    for (lane, number) in [(2, 0), (0, 1), (0, 5), (1, 2)] {
-        medium.enqueue(Instant::ZERO, lane, packet(number, 1_500)).unwrap();
+    for (tx_queue, number) in [(2, 0), (0, 1), (0, 5), (1, 2)] {
+        medium.enqueue(Instant::ZERO, tx_queue, packet(number, 1_500)).unwrap();
     }
     let mut out = Vec::new();
     while let Some(deadline) = medium.deadline() {

@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use super::Located;
 use super::quantity::{Quantity, Rate, Span};
 use super::words::{Vocabulary, Word};
-use crate::model::Way;
+use crate::model::Directions;
 
 /// Something that happens to the network. Which keys it takes depends on `do`.
 #[derive(Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ pub(crate) struct EventTable {
     /// `delay`: the new propagation delay.
     pub(crate) delay: Option<Located<Span>>,
     /// `rate`, `delay`: which direction changes. Default: "both".
-    pub(crate) direction: Option<Located<Word<Way>>>,
+    pub(crate) direction: Option<Located<Word<Directions>>>,
     /// A further delay drawn uniformly from zero to this by the run's seed; "random" stands for one round trip
     /// (propagation only) of the file's first flow. Default: "0s".
     pub(crate) phase: Option<Located<Phase>>,

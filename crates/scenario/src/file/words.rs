@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use serde_json::{Value, json};
 
-use crate::model::{NodeKind, Way};
+use crate::model::{Directions, NodeKind};
 
 /// A type whose values the file writes as words.
 pub(crate) trait Vocabulary: Copy + 'static {
@@ -128,7 +128,7 @@ impl Vocabulary for Then {
     ];
 }
 
-impl Vocabulary for Way {
+impl Vocabulary for Directions {
     const WHAT: &'static str = "a direction";
     const WORDS: &'static [(&'static str, Self, &'static str)] = &[
         ("both", Self::Both, "both directions"),

@@ -8,7 +8,7 @@ use super::flows::count;
 use super::network::Network;
 use super::{moment, nonzero, paths, positive};
 use crate::file::{EventKind, EventTable, Located, Mode, Phase};
-use crate::model::{Action, Event, NodeId, Way, radio};
+use crate::model::{Action, Directions, Event, NodeId, radio};
 use handfast_document::{Checked, Problem, Span};
 
 /// At most so many events, repetitions included.
@@ -56,7 +56,7 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
         return Ok(Action::Handover { station, to, gap, drain });
     }
     let link = network.links.find(needed(table.link.as_ref(), table, "link")?)?;
-    let way = table.direction.as_ref().map_or(Way::Both, |way| way.value.0);
+    let directions = table.direction.as_ref().map_or(Directions::Both, |said| said.value.0);
     Ok(match kind {
         EventKind::Outage | EventKind::Handover => {
             let gap = needed(table.gap.as_ref(), table, "gap")?;
@@ -84,11 +84,13 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
                 )
                 .help("let a station move: without `rate` it follows the signal"));
             }
-            Action::SetRate { link, way, rate: rate.value.0 }
+            Action::SetRate { link, directions, rate: rate.value.0 }
         }
-        EventKind::Delay => {
-            Action::SetDelay { link, way, delay: needed(table.delay.as_ref(), table, "delay")?.value.0 }
-        }
+        EventKind::Delay => Action::SetDelay {
+            link,
+            directions,
+            delay: needed(table.delay.as_ref(), table, "delay")?.value.0,
+        },
     })
 }
 

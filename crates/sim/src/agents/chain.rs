@@ -82,7 +82,7 @@ impl Chains {
 /// How a packet leaves a node when the rest of the chain has let it pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Leave {
-    /// The way its address says.
+    /// By the port to which its address leads.
     Routed,
     /// By this port.
     By(Port),
@@ -90,7 +90,7 @@ pub(crate) enum Leave {
     Normal(ChannelId),
 }
 
-/// A packet's way through a chain.
+/// Where a packet is in a chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     pub(crate) node: NodeId,

@@ -6,7 +6,7 @@ use handfast_assist::sdn::{self, AccessPoint, ApId, Config, Notice, What};
 use handfast_core::{Duration, Instant};
 use handfast_net::SwitchSetup;
 use handfast_plan::address::Addresses;
-use handfast_plan::association::{Associations, News};
+use handfast_plan::association::{Associations, StationEvent};
 use handfast_plan::fabric::{Fabric, datapath_of, port_no};
 use handfast_scenario::{NodeId, Sdn, SdnPolicy};
 use handfast_wire::openflow::{EthAddr, PortNo};
@@ -62,7 +62,9 @@ impl Control {
         let switches = fabric.switches.iter().map(setup);
         let channel = ControlChannel { delay: agent.control_delay, rate: Some(agent.control_rate) };
         let mut plane = ControlPlane::new(Instant::ZERO, config(agent, fabric, addresses), switches, channel);
-        for News { at, station, ap, epoch, began } in associations.news(agent.notification, agent.news) {
+        for StationEvent { at, station, ap, epoch, began } in
+            associations.station_events(agent.notification, agent.news)
+        {
             let Some(number) = fabric.number_of(ap) else { continue };
             let what = if began { What::Associated } else { What::Disassociated };
             let notice = Notice { station: addresses.mac_of(station), ap: ApId(number as u32), epoch, what };
@@ -81,7 +83,7 @@ impl Control {
     }
 
     /// A station leaves; `delivered`: what the link to it has delivered in all. Its access point counts what it was given in
-    /// this association, and tells it with the news.
+    /// this association, and reports it with the end.
     pub(crate) fn left(&mut self, now: Instant, station: NodeId, mac: EthAddr, ap: NodeId, delivered: u64) {
         let (Some(on_air), Some(&ap)) = (&mut self.on_air, self.access_points.get(&ap)) else { return };
         let OnAir { epoch, before } = *on_air.entry(station).or_default();

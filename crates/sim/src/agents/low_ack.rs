@@ -13,11 +13,11 @@ use handfast_radio::association::LowAck;
 use handfast_radio::retries::Retries;
 use handfast_scenario::{LinkId, NodeId, Scenario, Sdn};
 
-/// The channels to stations that have left, and when news of that come to the controller.
+/// The channels to stations that have left, and when the controller hears of that.
 pub(crate) struct LowAcks {
     frames: u32,
     silence: Duration,
-    /// How old news are when the controller hears them.
+    /// From an event to the moment when the controller hears of it.
     notification: Duration,
     /// The number of the association that ends then.
     ends: BTreeMap<(NodeId, Instant), u64>,

@@ -11,7 +11,7 @@ use crate::net::packets::Passing;
 /// The medium of one access point.
 pub(crate) struct Air {
     pub(crate) medium: Medium<Passing>,
-    /// For each lane the channel that goes on where it ends.
+    /// For each transmit queue the channel that takes its packets on.
     channels: Vec<ChannelId>,
     pub(crate) timer: Timer,
 }
@@ -24,33 +24,33 @@ impl Air {
     /// What has happened by `now`, and the channel that the packet goes on by.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<(Event<Passing>, ChannelId)> {
         let event = self.medium.poll(now)?;
-        let lane = match &event {
-            Event::Served(served) => served.lane,
-            Event::Dropped { lane, .. } => *lane,
+        let tx_queue = match &event {
+            Event::Served(served) => served.tx_queue,
+            Event::Dropped { tx_queue, .. } => *tx_queue,
             // It stays where it is.
             Event::Marked(_) => 0,
         };
-        Some((event, self.channels[lane]))
+        Some((event, self.channels[tx_queue]))
     }
 
-    /// Its lanes' channels.
+    /// The channels of its transmit queues.
     pub(crate) fn channels(&self) -> &[ChannelId] {
         &self.channels
     }
 }
 
-/// Where a channel's packets wait: which medium, which lane. [`OnAir::NOWHERE`] of a wire.
+/// Where a channel's packets wait: which medium, which transmit queue. [`OnAir::NOWHERE`] of a wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnAir {
     pub(crate) medium: u16,
-    pub(crate) lane: u16,
+    pub(crate) tx_queue: u16,
 }
 
 impl OnAir {
     /// There are fewer media.
     pub(crate) const MOST: u16 = u16::MAX;
     /// That of a wire.
-    pub(crate) const NOWHERE: Self = Self { medium: Self::MOST, lane: u16::MAX };
+    pub(crate) const NOWHERE: Self = Self { medium: Self::MOST, tx_queue: u16::MAX };
 
     #[inline]
     pub(crate) fn is_somewhere(self) -> bool {

@@ -84,12 +84,12 @@ fn attach_media(network: &mut Network, scenario: &Scenario, seed: u64, ranks: &R
     for shared in handfast_plan::media(scenario, seed) {
         let (ap, id) = (shared.ap, network.links.airs());
         let air = Air::new(shared, Timer::new(ranks.media[ap], Machine::Air(id as u32)));
-        for (lane, &channel) in air.channels().iter().enumerate() {
+        for (tx_queue, &channel) in air.channels().iter().enumerate() {
             let medium = u16::try_from(id).ok().filter(|&medium| medium < OnAir::MOST);
-            let (Some(medium), Ok(lane)) = (medium, u16::try_from(lane)) else {
+            let (Some(medium), Ok(tx_queue)) = (medium, u16::try_from(tx_queue)) else {
                 return Err("more than 65,535 media, or links on the air of one access point".to_owned());
             };
-            network.links[channel].on_air = OnAir { medium, lane };
+            network.links[channel].on_air = OnAir { medium, tx_queue };
         }
         network.links.add_air(air);
     }

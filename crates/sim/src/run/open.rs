@@ -24,7 +24,7 @@ pub(crate) fn open(
     seed: u64,
 ) {
     for (id, flow) in scenario.flows.iter().enumerate() {
-        let places = |network: &Network, stream| ways(network, scenario, layout, ends, id, stream);
+        let places = |network: &Network, stream| places_of(network, scenario, layout, ends, id, stream);
         if let Some(machines) = flow.app.transport(layout.starts[id], flow.stop) {
             let first = network.hosts.connections.streams(id).start;
             let places = places(network, first);
@@ -57,7 +57,7 @@ pub(crate) fn open(
 }
 
 /// Where the sender of a stream of a flow is and where its peer, and the same of its receiver.
-fn ways(
+fn places_of(
     network: &Network,
     scenario: &Scenario,
     layout: &Layout<'_>,

@@ -114,7 +114,7 @@ fn what_cannot_be_known_is_null() {
 }
 
 #[test]
-fn a_flow_without_a_way_is_an_error() {
+fn a_flow_without_a_path_is_an_error() {
     let mut scenario = with(PAIR, "[[flows]]\nfrom = \"a\"\nto = \"b\"");
     scenario.links.clear();
     let scheme = scenario.scheme("sack").unwrap();

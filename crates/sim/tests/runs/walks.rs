@@ -10,7 +10,7 @@ fn walk(changes: &[(&str, &str)]) -> Scenario {
 }
 
 #[test]
-fn a_walk_between_ranges_is_a_handover_as_long_as_the_way_and_the_search() {
+fn a_walk_between_ranges_is_a_handover_as_long_as_the_walk_and_the_search() {
     let run = result(&walk(&[]), "bare", 1);
     let seen: Vec<_> = run.handovers.iter().map(|h| (h.link.as_str(), h.to.as_deref())).collect();
     // From 15 m out of range at 33 m after 9 s, in range at 37 m after 11 s, back at 55 m after 20 s, and so on.

@@ -49,7 +49,7 @@ fn without_a_controller_the_divert_ends_by_itself() {
 }
 
 #[test]
-fn without_a_controller_the_ways_lead_until_their_timeout() {
+fn without_a_controller_the_paths_lead_until_their_timeout() {
     let mut world = spurious();
     world.plane.cut(world.now, 0);
     world.wait(ms(55_000));
@@ -108,7 +108,7 @@ fn an_end_that_nobody_reports_is_as_without_help() {
 }
 
 #[test]
-fn repeated_news_do_no_harm() {
+fn repeated_events_do_no_harm() {
     let mut world = spurious();
     for _ in 0..3 {
         world.tell(0, 1, What::Disassociated);

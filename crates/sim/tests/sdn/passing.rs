@@ -17,7 +17,7 @@ fn under_bare_no_handshake_is_copied() {
 }
 
 #[test]
-fn what_was_on_its_way_to_the_controller_when_the_way_was_opened_is_passed_on_and_counted() {
+fn what_was_on_its_way_to_the_controller_when_the_path_was_opened_is_passed_on_and_counted() {
     let mut world = World::with_station(config(Policy::Spurious, paced()), ms(1));
     world.tell(0, 1, What::Disassociated);
     world.wait(ms(2));

@@ -76,7 +76,7 @@ impl Player {
             Op::Control(port, flags) => drop(world.segment(port, Segment { flags, ..Segment::EMPTY })),
             Op::Udp(len) => drop(world.datagram(len)),
             Op::Leave => {
-                // Within a round trip of the way's opening the switch still sends some segments here and others straight,
+                // Within a round trip of the path's opening the switch still sends some segments here and others straight,
                 // whatever the controller thinks: no rule of this protocol can keep the order of these.
                 let opened = |(at, record): &(Instant, Record)| {
                     matches!(record, Record::Released { .. } | Record::Associated { .. }).then_some(*at)

@@ -56,7 +56,7 @@ fn what_comes_while_it_is_away_is_held_once_and_released_in_order_at_the_new_acc
     assert_eq!(
         world.plane.controller().counters().packet_ins,
         ins,
-        "the way leads past the controller again"
+        "the path leads past the controller again"
     );
 }
 
@@ -157,7 +157,7 @@ fn a_captured_retransmission(timed: bool) {
 }
 
 #[test]
-fn under_bare_what_comes_after_the_end_is_dropped_and_the_way_follows() {
+fn under_bare_what_comes_after_the_end_is_dropped_and_the_path_follows() {
     let mut world = World::with_station(config(Policy::Bare, paced()), ms(1));
     world.tell(0, 1, What::Disassociated);
     world.wait(ms(2));
@@ -186,7 +186,7 @@ fn a_station_that_stays_away_loses_what_is_held_and_its_rules() {
 }
 
 #[test]
-fn news_of_an_earlier_association_change_nothing() {
+fn events_of_an_earlier_association_change_nothing() {
     let mut world = spurious();
     world.tell(1, 2, What::Associated);
     world.wait(ms(2));
@@ -334,7 +334,7 @@ fn an_observer_touches_nothing_and_says_what_it_would_do() {
 }
 
 #[test]
-fn the_way_is_renewed_before_its_timeout() {
+fn the_path_is_renewed_before_its_timeout() {
     let mut world = spurious();
     world.wait(ms(200_000));
     let tag = world.data(4000);
@@ -422,9 +422,9 @@ fn a_barrier_that_is_lost_with_its_connection_is_asked_again() {
     assert_eq!(world.plane.controller().counters().unsettled, 0);
 }
 
-/// Segments do not stop to come: after `settle` the way is opened all the same, and that is counted.
+/// Segments do not stop to come: after `settle` the path is opened all the same, and that is counted.
 #[test]
-fn a_way_that_is_opened_amid_segments_is_counted() {
+fn a_path_that_is_opened_amid_segments_is_counted() {
     let mut world = spurious();
     world.tell(0, 1, What::Disassociated);
     world.wait(ms(2));

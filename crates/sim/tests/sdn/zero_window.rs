@@ -94,7 +94,7 @@ fn an_answer_carries_the_newest_time_stamp_that_the_sender_has_seen() {
 }
 
 #[test]
-fn a_segment_that_took_the_stale_way_ends_the_help() {
+fn a_segment_that_took_the_stale_path_ends_the_help() {
     let mut world = world(5);
     leave(&mut world, 0, 1, 1);
     world.wait(ms(1));
@@ -106,7 +106,7 @@ fn a_segment_that_took_the_stale_way_ends_the_help() {
     assert_eq!(world.plane.controller().held(), Bytes(0));
     assert_eq!((counters(&world).given_up, counters(&world).unaccounted), (1, 2));
 
-    // As without help: the way follows it at once, and what is new goes there.
+    // As without help: the path follows it at once, and what is new goes there.
     world.tell(1, 2, What::Associated);
     world.wait(ms(10));
     let straight = world.data(PORT);

@@ -56,7 +56,7 @@ impl Station {
         }
     }
 
-    /// The switch at its access point counts each connection: there all ways meet.
+    /// The switch at its access point counts each connection: there all paths meet.
     pub(super) fn count_all(&self, datapath_id: u64, ap: ApId, shared: &mut Shared, out: &mut Outbox) {
         let here = shared.config.fabric.access_point(ap).is_some_and(|at| at.datapath_id == datapath_id);
         for key in self.ledger.iter().flat_map(super::Ledger::connections).filter(|_| here) {
@@ -99,7 +99,7 @@ impl Station {
         }
     }
 
-    /// All counters are told: what is held until then is judged, and the way to where it was goes.
+    /// All counters are told: what is held until then is judged, and the path to where it was goes.
     pub(super) fn close_books(&mut self, shared: &mut Shared, out: &mut Outbox) {
         let Some(ledger) = &mut self.ledger else { return };
         shared.counters.given_up += ledger.close_books();
@@ -170,7 +170,7 @@ impl Station {
         let Some(ledger) = &mut self.ledger else { return };
         shared.counters.given_up += ledger.arrive();
         if !away && let Some(at) = from.and_then(|ap| shared.config.fabric.access_point(ap)) {
-            // What counts there leads to where it was, and lies above the way.
+            // What counts there leads to where it was, and lies above the path.
             shared.switches.order(at.datapath_id, Band::unlead(self.id.address), out);
         }
     }

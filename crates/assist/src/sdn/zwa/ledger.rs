@@ -95,7 +95,7 @@ impl Ledger {
         let Some(absence) = &mut self.absence else { return 0 };
         absence.barrier = None;
         // `[sdn]` §3.1: the exact number that was transferred to the receiver. What was sent to the access point and not
-        // delivered took a stale way, or stood in a queue as the station left.
+        // delivered took a stale path, or stood in a queue as the station left.
         let accounted = self.delivered == Some(absence.forwarded.saturating_add(self.sent));
         if accounted { 0 } else { self.lose_all() }
     }
@@ -140,7 +140,7 @@ impl Ledger {
         }
     }
 
-    /// The station is back: what is held is handed over, and the counters of its new way begin at zero. How many connections
+    /// The station is back: what is held is handed over, and the counters of its new path begin at zero. How many connections
     /// cannot be answered for any more.
     pub(in super::super) fn arrive(&mut self) -> u64 {
         // It is back before the answers are, or nobody has said that it was away.

@@ -18,7 +18,7 @@ use super::control_channel::{ControlChannel, Direction};
 pub enum Departure {
     /// By this port.
     By(PortNo, Packet),
-    /// The way it would go without `OpenFlow`; it had come in by this port.
+    /// As it would be forwarded without `OpenFlow`; it had come in by this port.
     Normal(PortNo, Packet),
     /// Nowhere.
     Dropped(Packet),

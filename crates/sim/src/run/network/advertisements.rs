@@ -10,7 +10,7 @@ use crate::net::packets::Passing;
 use crate::run::network::Network;
 
 impl Network {
-    /// A packet that goes no further: its way ends at `node`, unless it is for all systems on the link.
+    /// A packet that goes no further: it ends at `node`, unless it is for all systems on the link.
     #[cold]
     pub(crate) fn end(&mut self, now: Instant, node: NodeId, passing: Passing) {
         let whole = self.packets.whole(passing.handle).filter(|packet| !packet.corrupted);

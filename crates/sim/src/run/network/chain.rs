@@ -181,7 +181,7 @@ impl Network {
         }
     }
 
-    /// Sends a packet to where its address says. What a host's own agents let through is the host's own.
+    /// Sends a packet by the port to which its address leads. What a host's own agents let through is the host's own.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "with each packet that passes an agent")]
     pub(crate) fn pass(&mut self, now: Instant, node: NodeId, passing: Passing) {

@@ -7,7 +7,7 @@ use handfast_core::{Dbm, Instant};
 use handfast_net::queue::{Class, PacketMeta};
 use handfast_net::{Cause, Occupancy};
 use handfast_plan::topology::{ChannelId, channel};
-use handfast_radio::medium::{Event, LaneId, Served};
+use handfast_radio::medium::{Event, Served, TxQueueId};
 use handfast_scenario::{LinkId, Scenario};
 
 impl Network {
@@ -18,12 +18,12 @@ impl Network {
         if channel.link.is_gone() {
             return self.fail(now, id, passing.handle, Cause::Outage);
         }
-        let OnAir { medium, lane } = channel.on_air;
+        let OnAir { medium, tx_queue } = channel.on_air;
         let Class { flow, ecn } = self.packets.class(passing.handle);
         let (size, has_payload) = (passing.size(), passing.has_payload());
         let packet = PacketMeta { handle: passing, size, flow, ecn, has_payload, enqueued_at: now };
         let Some(air) = self.links.air_mut(medium) else { return self.propagate(now, id, passing) };
-        if let Err(cause) = air.medium.enqueue(now, LaneId::from(lane), packet) {
+        if let Err(cause) = air.medium.enqueue(now, TxQueueId::from(tx_queue), packet) {
             return self.fail(now, id, passing.handle, cause);
         }
         self.queue.arm(&mut air.timer, air.medium.deadline());
@@ -63,7 +63,7 @@ impl Network {
         for id in [0, 1].map(|end| channel(link, end)) {
             let at = self.links[id].on_air;
             let Some(air) = self.links.air_mut(at.medium) else { continue };
-            let lost = air.medium.clear(at.lane.into());
+            let lost = air.medium.clear(at.tx_queue.into());
             for passing in lost {
                 self.fail(now, id, passing.handle, Cause::Outage);
             }
@@ -76,18 +76,18 @@ impl Network {
         for end in [0, 1] {
             let at = self.links[channel(link, end)].on_air;
             let Some(air) = self.links.air_mut(at.medium) else { continue };
-            let Some(current) = air.medium.rate(at.lane.into()) else { continue };
+            let Some(current) = air.medium.rate(at.tx_queue.into()) else { continue };
             let rate = if said.follows[end] { said.rates.at(level) } else { current };
-            air.medium.adapt(at.lane.into(), rate, said.attempt(rate, Some(level)));
+            air.medium.adapt(at.tx_queue.into(), rate, said.attempt(rate, Some(level)));
         }
     }
 
     /// What a channel's queue holds.
     pub(crate) fn occupancy(&mut self, now: Instant, id: ChannelId) -> Occupancy {
-        let OnAir { medium, lane } = self.links[id].on_air;
+        let OnAir { medium, tx_queue } = self.links[id].on_air;
         match self.links.air(medium) {
             None => self.links[id].link.queue(now),
-            Some(air) => air.medium.held(lane.into()),
+            Some(air) => air.medium.held(tx_queue.into()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Roams of which nobody tells the controller, or late: what it makes of them.
+//! The controller hears late of the end of an association, or never.
 
 use crate::roams::ROAM;
 use crate::sdn::ROOM;
@@ -31,7 +31,7 @@ fn lost(run: &RunResult) -> u64 {
 }
 
 #[test]
-fn late_news_cost_segments_and_news_after_the_arrival_are_none() {
+fn a_late_end_costs_segments_and_one_after_the_arrival_is_ignored() {
     let scenario = roam("3s", KINDS);
     for seed in 1..=3 {
         let [announced, late, too_late, after, never] =
@@ -39,7 +39,7 @@ fn late_news_cost_segments_and_news_after_the_arrival_are_none() {
         assert!(lost(&announced) < lost(&late) && lost(&late) <= lost(&never), "seed {seed}");
         let stall = |run: &RunResult| run.handovers[0].stall_s.unwrap();
         assert!(stall(&announced) < stall(&never), "seed {seed}");
-        // The arrival has told the same before.
+        // The controller has learnt the same from the arrival.
         for other in [&too_late, &after] {
             assert_eq!((lost(other), stall(other)), (lost(&never), stall(&never)), "seed {seed}");
         }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use handfast_core::BitRate;
 use handfast_net::{Loss, Queue};
 use handfast_plan::testing::{self, Net};
-use handfast_scenario::{Action, Event, Way};
+use handfast_scenario::{Action, Directions, Event};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Checksums, Ethernet, LinkType, Packet, Payload};
 
@@ -13,12 +13,12 @@ fn direction() -> Direction {
     Direction::plain(BitRate::from_bps(8_000_000), Duration::from_millis(10))
 }
 
-fn lanes(direction: Direction, events: &[(u64, Action)]) -> Lanes {
+fn links(direction: Direction, events: &[(u64, Action)]) -> Links {
     let mut scenario = Net::new("hh").wire(0, 1, direction).build();
     let event = |&(ms, ref action): &(u64, Action)| Event::new(Instant::from_millis(ms), action.clone());
     scenario.events = events.iter().map(event).collect();
     let timeline = Timeline::new(&scenario, 1);
-    Lanes::new(&scenario, timeline, 1)
+    Links::new(&scenario, timeline, 1)
 }
 
 /// A TCP segment with so many octets of payload: 40 more on the link, 54 in the frame.
@@ -40,11 +40,11 @@ fn arp() -> Vec<u8> {
 }
 
 /// Microseconds and bytes of all that has come out.
-fn out(lanes: &mut Lanes) -> Vec<(u64, usize)> {
-    let departures = std::mem::take(&mut lanes.departures);
+fn out(links: &mut Links) -> Vec<(u64, usize)> {
+    let departures = std::mem::take(&mut links.departures);
     let seen = departures.iter().map(|d| {
-        let len = lanes.frames.get(d.handle).bytes.len();
-        lanes.frames.free(d.handle);
+        let len = links.frames.get(d.handle).bytes.len();
+        links.frames.free(d.handle);
         (d.due.as_nanos() / 1_000, len)
     });
     seen.collect()
@@ -56,33 +56,33 @@ fn micros(us: u64) -> Instant {
 
 #[test]
 fn a_frame_read_late_leaves_when_it_would_have() {
-    let mut lanes = lanes(direction(), &[]);
-    lanes.arrive(micros(1_000), 0, &segment(60));
-    assert_eq!(lanes.deadline(), Some(micros(11_100)));
-    lanes.advance(micros(11_099));
-    assert_eq!(out(&mut lanes), []);
+    let mut links = links(direction(), &[]);
+    links.arrive(micros(1_000), 0, &segment(60));
+    assert_eq!(links.deadline(), Some(micros(11_100)));
+    links.advance(micros(11_099));
+    assert_eq!(out(&mut links), []);
     // The loop was away for long: three frames wait in the socket, the other direction's among them.
-    lanes.arrive(micros(1_050), 0, &segment(160));
-    lanes.arrive(micros(5_000), 1, &segment(0));
-    lanes.advance(micros(20_000));
-    let mut seen = out(&mut lanes);
+    links.arrive(micros(1_050), 0, &segment(160));
+    links.arrive(micros(5_000), 1, &segment(0));
+    links.advance(micros(20_000));
+    let mut seen = out(&mut links);
     seen.sort_unstable();
     assert_eq!(seen, [(11_100, 114), (11_300, 214), (15_040, 54)]);
-    assert_eq!((lanes.deadline(), lanes.frames.len()), (None, 0));
+    assert_eq!((links.deadline(), links.frames.len()), (None, 0));
 }
 
 #[test]
 fn a_loss_list_counts_segments_with_payload_and_nothing_else() {
     let losses = vec![Loss::List(vec![2])];
-    let mut lanes = lanes(Direction { losses, ..direction() }, &[]);
+    let mut links = links(Direction { losses, ..direction() }, &[]);
     for (ms, frame) in (0..).zip([segment(10), segment(0), arp(), segment(20), segment(30)]) {
-        lanes.arrive(micros(ms * 1_000), 0, &frame);
+        links.arrive(micros(ms * 1_000), 0, &frame);
     }
-    lanes.advance(micros(60_000));
-    assert_eq!(out(&mut lanes), [(10_050, 64), (11_040, 54), (12_000, 60), (14_070, 84)]);
+    links.advance(micros(60_000));
+    assert_eq!(out(&mut links), [(10_050, 64), (11_040, 54), (12_000, 60), (14_070, 84)]);
     let key = |port: usize| SocketAddr::new(["10.0.0.1", "10.0.0.2"][port - 5].parse().unwrap(), port as u16);
-    assert_eq!(lanes.books.lost.iter().collect::<Vec<_>>(), [(&(key(5), key(6)), &1)]);
-    let counters = lanes.look(0, micros(60_000)).1;
+    assert_eq!(links.books.lost.iter().collect::<Vec<_>>(), [(&(key(5), key(6)), &1)]);
+    let counters = links.look(0, micros(60_000)).1;
     assert_eq!((counters.offered, counters.loss), (4, 1), "ARP does not touch the link");
 }
 
@@ -91,14 +91,14 @@ fn corruption_shows_in_the_checksum_and_two_links_do_not_undo_each_other() {
     let corrupting = Direction { losses: vec![Loss::Bit(1.0)], ..direction() };
     let net = (0..40).fold(Net::new("hh"), |net, _| net.wire(0, 1, corrupting.clone()));
     let scenario = net.build();
-    let mut lanes = Lanes::new(&scenario, Timeline::new(&scenario, 1), 1);
+    let mut links = Links::new(&scenario, Timeline::new(&scenario, 1), 1);
     let whole = segment(0);
     let mut once = Vec::new();
     for channel in 0..80 {
-        lanes.arrive(Instant::ZERO, channel, &whole);
-        lanes.advance(micros(20_000));
-        let handle = lanes.departures.pop().unwrap().handle;
-        once.push(lanes.frames.get(handle).bytes.clone());
+        links.arrive(Instant::ZERO, channel, &whole);
+        links.advance(micros(20_000));
+        let handle = links.departures.pop().unwrap().handle;
+        once.push(links.frames.get(handle).bytes.clone());
     }
     let is_corrupted = |frame: &[u8]| {
         let frame = frame.to_vec().into();
@@ -119,45 +119,46 @@ fn corruption_shows_in_the_checksum_and_two_links_do_not_undo_each_other() {
 #[test]
 fn a_corrupted_segment_is_lost_once() {
     let corrupting = Direction { losses: vec![Loss::Bit(1.0)], ..direction() };
-    let mut lanes = lanes(corrupting, &[]);
-    lanes.arrive(Instant::ZERO, 0, &segment(100));
-    lanes.advance(micros(20_000));
-    let handle = lanes.departures.pop().unwrap().handle;
-    let corrupted = lanes.frames.get(handle).bytes.clone();
-    lanes.arrive(micros(20_000), 1, &corrupted);
-    lanes.advance(micros(50_000));
-    assert_eq!(lanes.books.lost.values().collect::<Vec<_>>(), [&1]);
+    let mut links = links(corrupting, &[]);
+    links.arrive(Instant::ZERO, 0, &segment(100));
+    links.advance(micros(20_000));
+    let handle = links.departures.pop().unwrap().handle;
+    let corrupted = links.frames.get(handle).bytes.clone();
+    links.arrive(micros(20_000), 1, &corrupted);
+    links.advance(micros(50_000));
+    assert_eq!(links.books.lost.values().collect::<Vec<_>>(), [&1]);
 }
 
 #[test]
 fn an_outage_takes_what_is_under_way_and_what_comes() {
     let outage = Action::Outage { link: 0, gap: Duration::from_millis(30), mode: DownMode::Drop };
-    let mut lanes = lanes(direction(), &[(15, outage)]);
+    let mut links = links(direction(), &[(15, outage)]);
     for ms in [0, 10, 20, 44, 46] {
-        lanes.arrive(micros(ms * 1_000), 0, &segment(60));
-        lanes.arrive(micros(ms * 1_000), 1, &arp());
+        links.arrive(micros(ms * 1_000), 0, &segment(60));
+        links.arrive(micros(ms * 1_000), 1, &arp());
     }
-    lanes.advance(micros(100_000));
-    let mut seen = out(&mut lanes);
+    links.advance(micros(100_000));
+    let mut seen = out(&mut links);
     seen.sort_unstable();
     // ARP that was in the air at 15 ms arrives: nobody's result depends on it.
     assert_eq!(seen, [(10_000, 60), (10_100, 114), (20_000, 60), (56_000, 60), (56_100, 114)]);
-    assert_eq!(lanes.look(0, micros(100_000)).1.outage, 3);
-    assert_eq!(lanes.books.lost.values().sum::<u64>(), 3);
-    assert_eq!(lanes.frames.len(), 0);
+    assert_eq!(links.look(0, micros(100_000)).1.outage, 3);
+    assert_eq!(links.books.lost.values().sum::<u64>(), 3);
+    assert_eq!(links.frames.len(), 0);
 }
 
 #[test]
 fn changes_of_rate_and_delay_take_effect_at_their_time() {
-    let rate = Action::SetRate { link: 0, way: Way::Forward, rate: BitRate::from_bps(16_000_000) };
-    let delay = Action::SetDelay { link: 0, way: Way::Both, delay: Duration::from_millis(1) };
-    let mut lanes = lanes(direction(), &[(5, rate), (20, delay)]);
+    let rate =
+        Action::SetRate { link: 0, directions: Directions::Forward, rate: BitRate::from_bps(16_000_000) };
+    let delay = Action::SetDelay { link: 0, directions: Directions::Both, delay: Duration::from_millis(1) };
+    let mut links = links(direction(), &[(5, rate), (20, delay)]);
     for ms in [0, 6, 30] {
-        lanes.arrive(micros(ms * 1_000), 0, &segment(60));
+        links.arrive(micros(ms * 1_000), 0, &segment(60));
     }
-    lanes.arrive(micros(31_000), 1, &segment(60));
-    lanes.advance(micros(50_000));
-    let mut seen: Vec<_> = out(&mut lanes).into_iter().map(|(us, _)| us).collect();
+    links.arrive(micros(31_000), 1, &segment(60));
+    links.advance(micros(50_000));
+    let mut seen: Vec<_> = out(&mut links).into_iter().map(|(us, _)| us).collect();
     seen.sort_unstable();
     assert_eq!(seen, [10_100, 16_050, 31_050, 32_100]);
 }
@@ -165,39 +166,39 @@ fn changes_of_rate_and_delay_take_effect_at_their_time() {
 #[test]
 fn a_full_queue_loses_and_duplicates_are_frames_of_their_own() {
     let queue = Queue::packets(1);
-    let mut lanes = lanes(Direction { queue, duplicate: 1.0, ..direction() }, &[]);
-    lanes.arrive(Instant::ZERO, 0, &segment(60));
-    lanes.arrive(Instant::ZERO, 0, &segment(60));
-    lanes.advance(micros(20_000));
-    let [a, b] = lanes.departures[..] else { panic!("{:?}", lanes.departures) };
+    let mut links = links(Direction { queue, duplicate: 1.0, ..direction() }, &[]);
+    links.arrive(Instant::ZERO, 0, &segment(60));
+    links.arrive(Instant::ZERO, 0, &segment(60));
+    links.advance(micros(20_000));
+    let [a, b] = links.departures[..] else { panic!("{:?}", links.departures) };
     assert_ne!(a.handle, b.handle);
-    assert_eq!(out(&mut lanes), [(10_100, 114), (10_100, 114)]);
-    assert_eq!((lanes.look(0, micros(20_000)).1.queue_full, lanes.frames.len()), (1, 0));
+    assert_eq!(out(&mut links), [(10_100, 114), (10_100, 114)]);
+    assert_eq!((links.look(0, micros(20_000)).1.queue_full, links.frames.len()), (1, 0));
 }
 
 /// Segments of 1,000 bytes on the link, one a millisecond for 1.8 seconds, at half of that rate; how many were dropped, how many
 /// arrived marked, and at which millisecond the last arrived.
 fn overload(queue: Queue, traffic_class: u8) -> (u64, usize, u64) {
     let rate = BitRate::from_bps(4_000_000);
-    let mut lanes = lanes(Direction { queue, rate, ..direction() }, &[]);
+    let mut links = links(Direction { queue, rate, ..direction() }, &[]);
     let mut frame = segment(960);
     frame[15] = traffic_class;
     let sum = u16::from_be_bytes([frame[24], frame[25]]) - u16::from(traffic_class);
     frame[24..26].copy_from_slice(&sum.to_be_bytes());
     for ms in 0..1_800 {
-        lanes.arrive(micros(ms * 1_000), 0, &frame);
+        links.arrive(micros(ms * 1_000), 0, &frame);
     }
-    lanes.advance(micros(10_000_000));
-    let counters = lanes.look(0, micros(10_000_000)).1;
+    links.advance(micros(10_000_000));
+    let counters = links.look(0, micros(10_000_000)).1;
     let parse = |departure: &Departure| {
-        let bytes = lanes.frames.get(departure.handle).bytes.clone().into();
+        let bytes = links.frames.get(departure.handle).bytes.clone().into();
         Packet::parse(LinkType::Ethernet, &bytes, Checksums::Verify).unwrap()
     };
-    let marked = lanes.departures.iter().filter(|departure| parse(departure).traffic_class & 0b11 == 0b11);
+    let marked = links.departures.iter().filter(|departure| parse(departure).traffic_class & 0b11 == 0b11);
     let marked = marked.count();
-    let last = lanes.departures.last().unwrap().due.as_nanos() / 1_000_000;
+    let last = links.departures.last().unwrap().due.as_nanos() / 1_000_000;
     assert_eq!((counters.queue_full, counters.marked), (0, marked as u64));
-    assert_eq!(lanes.departures.len() as u64 + counters.aqm, 1_800);
+    assert_eq!(links.departures.len() as u64 + counters.aqm, 1_800);
     (counters.aqm, marked, last)
 }
 
@@ -215,9 +216,9 @@ fn a_discipline_drops_or_marks_frames() {
 }
 
 /// Milliseconds and channel of all that has come out.
-fn came(lanes: &Lanes) -> Vec<(u64, ChannelId)> {
+fn came(links: &Links) -> Vec<(u64, ChannelId)> {
     let mut all: Vec<_> =
-        lanes.departures.iter().map(|d| (d.due.as_nanos() / 1_000_000, d.channel)).collect();
+        links.departures.iter().map(|d| (d.due.as_nanos() / 1_000_000, d.channel)).collect();
     all.sort_unstable();
     all
 }
@@ -226,27 +227,27 @@ fn came(lanes: &Lanes) -> Vec<(u64, ChannelId)> {
 fn frames_of_a_radio_enter_the_link_of_the_association_and_none_in_between() {
     // Radio links 3 and 4; the station's frames come in at the first of them, channel 7, and take 1 ms.
     let scenario = testing::roam(&[(20, 3, 30)]);
-    let mut lanes = Lanes::new(&scenario, Timeline::new(&scenario, 1), 1);
+    let mut links = Links::new(&scenario, Timeline::new(&scenario, 1), 1);
     for ms in [0, 19, 25, 49, 50, 60] {
-        lanes.arrive(micros(ms * 1_000), 7, &segment(60));
+        links.arrive(micros(ms * 1_000), 7, &segment(60));
     }
     // What is for the station goes where the bridges send it: before, during and after.
     for (ms, channel) in [(61, 6), (62, 8)] {
-        lanes.arrive(micros(ms * 1_000), channel, &segment(60));
+        links.arrive(micros(ms * 1_000), channel, &segment(60));
     }
-    lanes.advance(micros(100_000));
-    assert_eq!(came(&lanes), [(1, 7), (51, 9), (61, 9), (63, 8)]);
-    let lost = |channel: ChannelId| lanes.all[channel].link.counters().outage;
+    links.advance(micros(100_000));
+    assert_eq!(came(&links), [(1, 7), (51, 9), (61, 9), (63, 8)]);
+    let lost = |channel: ChannelId| links.all[channel].link.counters().outage;
     assert_eq!([6, 7, 8, 9].map(lost), [1, 3, 0, 0]);
 }
 
 #[test]
 fn of_a_radio_only_the_link_of_the_association_carries_frames_without_ip() {
     let scenario = testing::roam(&[(20, 3, 30)]);
-    let mut lanes = Lanes::new(&scenario, Timeline::new(&scenario, 1), 1);
+    let mut links = Links::new(&scenario, Timeline::new(&scenario, 1), 1);
     for (ms, channel) in [(0, 7), (1, 8), (30, 7), (30, 8), (60, 7), (61, 8), (62, 6)] {
-        lanes.arrive(micros(ms * 1_000), channel, &arp());
+        links.arrive(micros(ms * 1_000), channel, &arp());
     }
-    lanes.advance(micros(100_000));
-    assert_eq!(came(&lanes), [(1, 7), (61, 9), (62, 8)]);
+    links.advance(micros(100_000));
+    assert_eq!(came(&links), [(1, 7), (61, 9), (62, 8)]);
 }

@@ -1,4 +1,4 @@
-//! Route establishment on exactly the switches of the way ([sdn] §3.4): the paper's network, two correspondents.
+//! Route establishment on exactly the switches of the path ([sdn] §3.4): the paper's network, two correspondents.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,7 @@ impl Net {
 }
 
 #[test]
-fn rules_are_made_on_the_switches_of_the_way_and_follow_the_station() {
+fn rules_are_made_on_the_switches_of_the_path_and_follow_the_station() {
     for policy in [Policy::Bare, Policy::Spurious, Policy::ZeroWindow] {
         let mut net = Net::new(fabric(), policy);
         net.tell(0, 1, What::Associated);
@@ -113,7 +113,7 @@ fn rules_are_made_on_the_switches_of_the_way_and_follow_the_station() {
         if policy == Policy::Bare {
             continue; // It watches no handshakes, and hears of nobody.
         }
-        // The first packet finds its way without entries, up to the switch at the access point.
+        // The first packet is forwarded without entries, up to the switch at the access point.
         net.segment(1, 1, Flags::SYN, 0);
         assert_eq!(net.installed(), [1, 4]);
         net.segment(1, 4, Flags::ACK, 1);
@@ -129,7 +129,7 @@ fn rules_are_made_on_the_switches_of_the_way_and_follow_the_station() {
 }
 
 #[test]
-fn a_second_correspondent_gets_a_way_of_its_own() {
+fn a_second_correspondent_gets_a_path_of_its_own() {
     let mut net = Net::new(fabric(), Policy::Spurious);
     net.tell(2, 1, What::Associated);
     net.segment(1, 3, Flags::SYN, 0);

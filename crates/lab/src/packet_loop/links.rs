@@ -29,33 +29,33 @@ pub(super) struct Departure {
 }
 
 /// One direction of a link.
-struct Lane {
+struct LinkDirection {
     link: Link<Handle>,
-    /// What carries no IP packet (ARP, LLDP) passes beside the link: late, but neither queued nor counted nor impaired, so
-    /// that it changes no result.
+    /// Frames without an IP packet (ARP, LLDP) bypass the link. They have its propagation delay, but are neither queued nor
+    /// counted nor impaired, so that they change no result.
     beside: VecDeque<(Instant, Handle)>,
     delay: Duration,
-    /// How many outages of mode [`DownMode::Drop`] last; that no station is on a radio link is one.
+    /// The number of outages of mode [`DownMode::Drop`] that last. A radio link without a station counts as one.
     down: u32,
-    /// How far the link has been driven: its time never goes back.
+    /// The latest time that the link was given: it must not go back.
     driven: Instant,
 }
 
-impl Lane {
+impl LinkDirection {
     fn due(&self) -> Instant {
         let beside = self.beside.front().map_or(Instant::MAX, |&(due, _)| due);
         self.link.deadline().unwrap_or(Instant::MAX).min(beside)
     }
 }
 
-pub(super) struct Lanes {
+pub(super) struct Links {
     pub(super) frames: Frames,
-    all: Vec<Lane>,
-    /// For each lane when something comes out of it next.
+    all: Vec<LinkDirection>,
+    /// For each channel when a frame leaves it next.
     due: Vec<Instant>,
     timeline: Timeline,
-    /// For each channel the one that frames enter which come to its near end: of a station's radio the first channel gets
-    /// them all, and they leave by the one of its association, or of its last one.
+    /// For each channel the one that takes its frames. A station has one interface for all of its radio links: all its frames
+    /// arrive at the first of their channels, and the channel of its present association, or of its last one, takes them.
     enters: Vec<ChannelId>,
     /// For each radio link the first channel of its station's radio, and the channel that leads from the station.
     from_station: Vec<Option<(ChannelId, ChannelId)>>,
@@ -65,10 +65,10 @@ pub(super) struct Lanes {
     pub(super) books: Books,
 }
 
-impl Lanes {
+impl Links {
     pub(super) fn new(scenario: &Scenario, timeline: Timeline, seed: u64) -> Self {
         let directions = scenario.links.iter().flat_map(|link| [&link.forward, &link.backward]);
-        let lane = |(link, direction): (_, &Direction)| Lane {
+        let direction = |(link, direction): (_, &Direction)| LinkDirection {
             link,
             beside: VecDeque::new(),
             delay: direction.delay,
@@ -76,7 +76,7 @@ impl Lanes {
             driven: Instant::ZERO,
         };
         let mut all: Vec<_> =
-            handfast_plan::links(scenario, seed).into_iter().zip(directions).map(lane).collect();
+            handfast_plan::links(scenario, seed).into_iter().zip(directions).map(direction).collect();
         for idle in Radios::new(scenario).idle() {
             for end in [0, 1] {
                 all[channel(idle, end)].down = 1;
@@ -109,14 +109,14 @@ impl Lanes {
         }
     }
 
-    /// When [`Lanes::advance`] has something to do next.
+    /// When [`Links::advance`] has something to do next.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let change = self.timeline.due(self.next_change).unwrap_or(Instant::MAX);
         let next = self.due.iter().copied().fold(change, Instant::min);
         (next < Instant::MAX).then_some(next)
     }
 
-    /// A frame has come to the near end of a channel, at `at` or, if that was before what the link has been through, then.
+    /// A frame has come to the near end of a channel at `at`, or at the link's latest time if that is later.
     pub(super) fn arrive(&mut self, at: Instant, channel: ChannelId, bytes: &[u8]) {
         if self.change_due().is_some_and(|due| due <= at) {
             self.advance(at);
@@ -128,8 +128,8 @@ impl Lanes {
             self.books.faults.no_room += 1;
             return;
         };
-        let lane = &mut self.all[channel];
-        lane.driven = lane.driven.max(at);
+        let direction = &mut self.all[channel];
+        direction.driven = direction.driven.max(at);
         match glance {
             Some(glance) => self.enter(channel, handle, glance),
             None => self.pass_beside(channel, handle),
@@ -138,23 +138,24 @@ impl Lanes {
     }
 
     fn enter(&mut self, channel: ChannelId, handle: Handle, glance: Glance) {
-        let lane = &mut self.all[channel];
+        let direction = &mut self.all[channel];
         let size = Bytes(glance.ip_len as u64);
         let class = || class::of(&self.frames.get(handle).bytes);
-        let accepted = lane.link.enqueue_classed(lane.driven, handle, size, glance.has_tcp_payload, class);
+        let accepted =
+            direction.link.enqueue_classed(direction.driven, handle, size, glance.has_tcp_payload, class);
         if accepted.is_err() {
             self.lose(handle);
         }
     }
 
     fn pass_beside(&mut self, channel: ChannelId, handle: Handle) {
-        let lane = &mut self.all[channel];
-        if lane.down > 0 {
+        let direction = &mut self.all[channel];
+        if direction.down > 0 {
             return self.frames.free(handle);
         }
         // After a delay was shortened, not before the one in front.
-        let earliest = lane.beside.back().map_or(Instant::ZERO, |&(due, _)| due);
-        lane.beside.push_back(((lane.driven + lane.delay).max(earliest), handle));
+        let earliest = direction.beside.back().map_or(Instant::ZERO, |&(due, _)| due);
+        direction.beside.push_back(((direction.driven + direction.delay).max(earliest), handle));
     }
 
     /// Does all that is due by `to`, in order of time; what comes out is in `departures`.
@@ -179,7 +180,7 @@ impl Lanes {
         }
     }
 
-    /// Takes out of a lane all that is due by `to`, each at its moment.
+    /// Takes out of a channel all that is due by `to`, each at its moment.
     fn drain(&mut self, channel: ChannelId, to: Instant) {
         while self.due[channel] <= to {
             // A link that was just cut has lost frames due at once, and so in its past.
@@ -232,23 +233,25 @@ impl Lanes {
 
     fn change(&mut self, at: Instant) {
         match self.timeline.change(self.next_change) {
-            Change::LinkDown(link, mode) => self.each_way(at, link, |lane| {
-                lane.link.down(at, mode);
-                lane.down += u32::from(mode == DownMode::Drop);
+            Change::LinkDown(link, mode) => self.each_way(at, link, |direction| {
+                direction.link.down(at, mode);
+                direction.down += u32::from(mode == DownMode::Drop);
             }),
-            Change::LinkUp(link, mode) => self.each_way(at, link, |lane| {
-                lane.link.up(at, mode);
-                lane.down -= u32::from(mode == DownMode::Drop);
+            Change::LinkUp(link, mode) => self.each_way(at, link, |direction| {
+                direction.link.up(at, mode);
+                direction.down -= u32::from(mode == DownMode::Drop);
             }),
             Change::AssociationBegins { new_link, .. } => {
                 if let Some((first, out)) = self.from_station[new_link] {
                     self.enters[first] = out;
                 }
             }
-            Change::Rate(channel, rate) => self.touch(at, channel, |lane| lane.link.set_rate(at, rate)),
-            Change::Delay(channel, delay) => self.touch(at, channel, |lane| {
-                lane.link.set_delay(at, delay);
-                lane.delay = delay;
+            Change::Rate(channel, rate) => {
+                self.touch(at, channel, |direction| direction.link.set_rate(at, rate));
+            }
+            Change::Delay(channel, delay) => self.touch(at, channel, |direction| {
+                direction.link.set_delay(at, delay);
+                direction.delay = delay;
             }),
             // No link of the lab is on the air, and none drains: the lab refuses make-before-break. The others are carried out
             // by the trackers of outages and by the announcer.
@@ -261,24 +264,24 @@ impl Lanes {
         }
     }
 
-    fn each_way(&mut self, at: Instant, link: LinkId, change: impl Fn(&mut Lane)) {
+    fn each_way(&mut self, at: Instant, link: LinkId, change: impl Fn(&mut LinkDirection)) {
         for end in [0, 1] {
             self.touch(at, channel(link, end), &change);
         }
     }
 
-    fn touch(&mut self, at: Instant, channel: ChannelId, change: impl FnOnce(&mut Lane)) {
-        let lane = &mut self.all[channel];
-        lane.driven = at;
-        change(lane);
-        self.due[channel] = lane.due();
+    fn touch(&mut self, at: Instant, channel: ChannelId, change: impl FnOnce(&mut LinkDirection)) {
+        let direction = &mut self.all[channel];
+        direction.driven = at;
+        change(direction);
+        self.due[channel] = direction.due();
     }
 
     /// What a channel's queue holds at `at`, and what became of its packets so far.
     pub(super) fn look(&mut self, channel: ChannelId, at: Instant) -> (Occupancy, Counters) {
-        let lane = &mut self.all[channel];
-        lane.driven = lane.driven.max(at);
-        (lane.link.queue(lane.driven), lane.link.counters())
+        let direction = &mut self.all[channel];
+        direction.driven = direction.driven.max(at);
+        (direction.link.queue(direction.driven), direction.link.counters())
     }
 
     /// How many channels there are.

@@ -1,4 +1,4 @@
-//! On which switches a station has rules: those of its ways, and no others (`[sdn]` §3.4, route establishment).
+//! On which switches a station has rules: those of its paths, and no others (`[sdn]` §3.4, route establishment).
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ impl Station {
     }
 
     /// The switches between whom it has to do with and where it is, or was last.
-    pub(super) fn way(&self, shared: &Shared) -> BTreeSet<u64> {
+    pub(super) fn path(&self, shared: &Shared) -> BTreeSet<u64> {
         let fabric = &shared.config.fabric;
         if Self::overlaid(shared) {
             return self
@@ -27,15 +27,15 @@ impl Station {
         let (Some(sources), Some(ap)) = (&self.sources, self.last) else {
             return shared.switches.ready().into_iter().collect();
         };
-        // Where it hangs, all ways end: also those from whom it has not heard yet.
+        // Where it hangs, all paths end: also those from whom it has not heard yet.
         let end = fabric.access_point(ap).map(|at| at.datapath_id);
-        sources.iter().flat_map(|&source| fabric.way(source, ap)).chain(end).collect()
+        sources.iter().flat_map(|&source| fabric.path(source, ap)).chain(end).collect()
     }
 
     /// The switches that have rules for it, or get them now.
     pub(super) fn reinstalled(&mut self, shared: &Shared) -> BTreeSet<u64> {
-        let way = self.way(shared);
-        self.installed.extend(way);
+        let path = self.path(shared);
+        self.installed.extend(path);
         self.installed.clone()
     }
 
