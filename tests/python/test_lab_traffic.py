@@ -146,7 +146,7 @@ def test_an_application_reconnects_after_an_error(scheme: str) -> None:
 @real
 @pytest.mark.parametrize("scheme", ["plain", "ours"])
 def test_several_connections_carry_one_transfer(scheme: str) -> None:
-    changes = [("flows.0.connections", "4"), ("duration", "5s"), ("events.0.gap", "500ms")]
+    changes = [("flows.0.connections", "4"), ("duration", "5s"), ("events.0.gap", "500ms"), ("tcp.user_timeout", "20s")]
     scenario = hf.parse(DOWNLOAD, "download.toml", changes)
     sim, run = figures(scenario.run(scheme)), figures(scenario.run(scheme, backend="lab"))
     for one in (sim, run):
