@@ -1,7 +1,5 @@
 //! Our own endpoint as the sender of a flow that does not use TCP: the sending machine on a packet socket.
 
-use std::net::{IpAddr, SocketAddr};
-
 use handfast_core::Instant;
 use handfast_host::stack::Pair;
 use handfast_host::transport::Transport;
@@ -9,7 +7,6 @@ use handfast_plan::StreamId;
 
 use super::Board;
 use super::sender::Sent;
-use super::wire_sender::WireJob;
 use crate::Stack;
 
 /// The end that sends a flow.
@@ -20,12 +17,9 @@ pub(super) struct WireDatagrams {
 }
 
 impl WireDatagrams {
-    /// From `address`; [`None`]: the flow uses TCP.
-    pub(super) fn new(job: &WireJob, address: IpAddr) -> Option<Self> {
-        let [machine, _] = job.app.transport(job.start, job.stop)?;
-        // The port of its receiver is free here.
-        let pair = (SocketAddr::new(address, job.goal.port()), job.goal);
-        Some(Self { stream: job.stream, machine, pair })
+    /// Between a local and a remote address.
+    pub(super) fn new(stream: StreamId, machine: Box<dyn Transport>, pair: Pair) -> Self {
+        Self { stream, machine, pair }
     }
 
     pub(super) fn deadline(&self) -> Instant {

@@ -74,7 +74,7 @@ pub(crate) fn run(
     };
     let (jobs, others): (Vec<_>, Vec<_>) = host.jobs.into_iter().partition(|job| job.app.uses_tcp());
     let mut streams: Vec<_> = jobs.into_iter().map(WireStream::new).collect();
-    let mut others: Vec<_> = others.iter().filter_map(|job| WireDatagrams::new(job, address?)).collect();
+    let mut others: Vec<_> = others.iter().filter_map(|job| datagrams(job, address?)).collect();
     let mut next_look = Instant::ZERO;
     while clock.now() < end && !board.is_stopped() {
         let now = clock.now();
@@ -103,6 +103,14 @@ pub(crate) fn run(
     let finish = |stream: WireStream| (stream.job.stream, stream.finish(wire.stack(), end, host.segment));
     let sent = streams.into_iter().map(finish);
     Ok(sent.chain(others.into_iter().map(WireDatagrams::finish)).collect())
+}
+
+/// What sends a flow that does not use TCP.
+fn datagrams(job: &WireJob, address: IpAddr) -> Option<WireDatagrams> {
+    let [machine, _] = job.app.transport(job.start, job.stop)?;
+    // The port of its receiver is free here.
+    let local = SocketAddr::new(address, job.goal.port());
+    Some(WireDatagrams::new(job.stream, machine, (local, job.goal)))
 }
 
 impl WireStream {
