@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+import handfast as hf
 from conftest import ROOT
 from handfast import _handfast, curves, tables
 from handfast.measures import FlowMeasures, Measures
@@ -37,3 +38,38 @@ def test_results_are_as_their_schema_says(compared: Path) -> None:
     flow["timeouts"] = "many"
     with pytest.raises(jsonschema.ValidationError, match="many"):
         jsonschema.validate(document, schema)
+
+
+TWO_FLOWS = """
+duration = "2s"
+[nodes]
+a = {kind = "host"}
+b = {kind = "host"}
+[[links]]
+between = ["a", "b"]
+rate = "8Mbit/s"
+delay = "10ms"
+[[flows]]
+from = "a"
+to = "b"
+app = {datagrams = {size = "160B", interval = "20ms"}}
+[[flows]]
+from = "a"
+to = "b"
+connections = 4
+"""
+
+
+def test_figures_that_only_some_flows_have_are_measures_and_in_the_schema() -> None:
+    run = hf.parse(TWO_FLOWS, "two.toml").run("sack")
+    call, bulk = (flow.measures for flow in run.flows)
+    assert (call.sent_datagrams, call.lost_datagrams, call.connections) == (100, 0, None)
+    assert call.delay_min_s == pytest.approx(0.010188, abs=0.002)
+    assert call.jitter_s is not None
+    assert (bulk.connections, bulk.jitter_s) == (4, None)
+    schema = json.loads(_handfast.result_schema())
+    of_flow = schema["properties"]["runs"]["items"]["properties"]["flows"]["items"]
+    for flow in json.loads(run.raw)["flows"]:
+        assert set(flow) <= set(of_flow["properties"])
+        jsonschema.validate(flow, of_flow)
+    assert "jitter_s" not in of_flow["required"]

@@ -214,12 +214,6 @@ fn settings_of(
         all[flow.from].clone_from(&sender);
         let outs: BTreeSet<_> =
             peers(scenario, topology, flow.from).into_iter().map(|p| p.interface).collect();
-        if sender.is_none() && !flow.app.uses_tcp() {
-            return refuse(
-                flow.from,
-                "sends datagrams, and our endpoint in the lab has TCP only: give the scheme a kernel's profile as `sender`",
-            );
-        }
         if sender.is_none() && outs.len() > 1 {
             return refuse(flow.from, "sends over several links, and our endpoint has one in the lab");
         }
@@ -293,9 +287,7 @@ fn forwarding(scenario: &Scenario, topology: &Topology, id: NodeId) -> Vec<Forwa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use handfast_core::{Bytes, Duration};
     use handfast_plan::testing::{self, Net};
-    use handfast_scenario::App;
 
     fn linux() -> Scheme {
         testing::scheme("linux")
@@ -360,11 +352,6 @@ mod tests {
         assert_eq!([plan.nodes[0].kernel, plan.nodes[1].kernel], [false, true]);
         let error = Plan::new(&scenario, &testing::scheme("sack")).unwrap_err();
         assert!(error.contains("receiver") && error.contains("`sack`"), "{error}");
-        let mut datagrams = scenario.clone();
-        datagrams.flows[0].app = App::Datagrams { size: Bytes(160), interval: Duration::from_secs(1) };
-        assert!(Plan::new(&datagrams, &linux()).is_ok());
-        let error = Plan::new(&datagrams, &ours).unwrap_err();
-        assert!(error.contains("sends datagrams") && error.contains("a kernel's profile"), "{error}");
         let both = Net::new("hh").link(0, 1).bulk(0, 1).bulk(1, 0).build();
         let error = Plan::new(&both, &ours).unwrap_err();
         assert!(error.contains("sends and receives"), "{error}");

@@ -1,5 +1,5 @@
-//! Applications: what they send, and when. One application a file, and one line in [`App::description`]. The description of one
-//! that does not use TCP is with its transport ([`crate::transport`]).
+//! Applications: what they send, and when. One application a file, and one line in [`App::description`]. One that does not
+//! use TCP has its ends in [`crate::transport`].
 
 mod bulk;
 mod paced;
@@ -50,17 +50,17 @@ type MakeTransport = Box<dyn Fn(Instant, Option<Instant>) -> [Box<dyn Transport>
 
 /// What is known of an application beforehand. By default it has one TCP connection and always has data.
 #[derive(Default)]
-pub(crate) struct Description {
+struct Description {
     /// What it writes at a time, and how often.
-    pub(crate) writes: Option<(Bytes, Duration)>,
+    writes: Option<(Bytes, Duration)>,
     /// Bytes that it sends in all.
-    pub(crate) total: Option<Bytes>,
+    total: Option<Bytes>,
     /// How long after the end of a connection it opens the next.
-    pub(crate) reconnects: Option<Duration>,
+    reconnects: Option<Duration>,
     /// What carries its data in place of TCP.
-    pub(crate) transport: Option<MakeTransport>,
+    transport: Option<MakeTransport>,
     /// Why it cannot run, as the end of a sentence that begins with the flow.
-    pub(crate) problem: Option<String>,
+    problem: Option<String>,
 }
 
 impl App {
@@ -70,7 +70,12 @@ impl App {
             Self::Transfer(size) => transfer::description(size),
             Self::Paced { size, interval } => paced::description(size, interval),
             Self::Reconnecting { size, after } => reconnecting::description(size, after),
-            Self::Datagrams { size, interval } => datagrams::description(size, interval),
+            Self::Datagrams { size, interval } => Description {
+                writes: Some((size, interval)),
+                transport: Some(Box::new(move |start, stop| datagrams::ends(size, interval, start, stop))),
+                problem: datagrams::problem(size, interval),
+                ..Description::default()
+            },
         }
     }
 

@@ -7,7 +7,6 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use handfast_core::{Bytes as Size, Duration, Instant};
 
 use super::{Figure, Figures, Transport};
-use crate::app::Description;
 use crate::meter::DeliveryMeter;
 
 /// Number and time of sending.
@@ -15,24 +14,24 @@ const HEADER_LEN: usize = 8 + 8;
 /// The largest payload of a UDP datagram that Ethernet carries in one piece (RFC 768, RFC 791).
 const MOST: u64 = 1500 - 20 - 8;
 
-pub(crate) fn description(size: Size, interval: Duration) -> Description {
-    let problem = if interval == Duration::ZERO {
+/// Why nobody can send such datagrams, as the end of a sentence that begins with the flow; [`None`]: one can.
+pub(crate) fn problem(size: Size, interval: Duration) -> Option<String> {
+    if interval == Duration::ZERO {
         Some("sends datagrams without pause: its interval is zero".to_owned())
     } else if !(HEADER_LEN as u64..=MOST).contains(&size.get()) {
         Some(format!("sends datagrams of {size}: they have {HEADER_LEN} to {MOST} bytes"))
     } else {
         None
-    };
-    Description {
-        writes: Some((size, interval)),
-        transport: Some(Box::new(move |start, stop| ends(size, interval, start, stop))),
-        problem,
-        ..Description::default()
     }
 }
 
 /// Both ends: who sends, who receives.
-fn ends(size: Size, interval: Duration, start: Instant, stop: Option<Instant>) -> [Box<dyn Transport>; 2] {
+pub(crate) fn ends(
+    size: Size,
+    interval: Duration,
+    start: Instant,
+    stop: Option<Instant>,
+) -> [Box<dyn Transport>; 2] {
     let sender = Sender { size: size.get() as usize, interval, next: start, stop, sent: 0 };
     [Box::new(sender), Box::<Receiver>::default()]
 }

@@ -11,6 +11,7 @@ pub(crate) mod receiver;
 pub(crate) mod sender;
 pub(crate) mod tcp_receiver;
 pub(crate) mod tcp_sender;
+mod wire_datagrams;
 pub(crate) mod wire_sender;
 
 use std::io;

@@ -1,4 +1,4 @@
-//! Our own endpoint as the sender of a host's flows: one thread a host, on a packet socket instead of the kernel's TCP.
+//! Our own endpoint as the sender of a host's flows: one thread a host, on a packet socket instead of the kernel's TCP and UDP.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,6 +13,7 @@ use handfast_scenario::FlowId;
 use handfast_tcp::{Config, Death, Endpoint};
 
 use super::sender::{LOOK_EVERY, Sent, Totals};
+use super::wire_datagrams::WireDatagrams;
 use super::{Board, NAP};
 use crate::{Clock, ConnectionId, Identity, Netns, Stack, WireHost};
 
@@ -65,31 +66,51 @@ pub(crate) fn run(
     board: &Board,
     keep_samples: bool,
 ) -> io::Result<Vec<(StreamId, Sent)>> {
+    let address = host.identity.addresses.first().copied();
     let stack = Stack::new(host.identity, host.neighbours);
     let mut wire = {
         let _there = host.space.enter()?;
         WireHost::new(&host.interface, stack, clock)?
     };
-    let mut streams: Vec<_> = host.jobs.into_iter().map(WireStream::new).collect();
+    let (jobs, others): (Vec<_>, Vec<_>) = host.jobs.into_iter().partition(|job| job.app.uses_tcp());
+    let mut streams: Vec<_> = jobs.into_iter().map(WireStream::new).collect();
+    let mut others: Vec<_> = others.iter().filter_map(|job| datagrams(job, address?)).collect();
     let mut next_look = Instant::ZERO;
     while clock.now() < end && !board.is_stopped() {
         let now = clock.now();
         for stream in &mut streams {
             stream.on_time(now, wire.stack(), host.config, board);
         }
+        for other in &mut others {
+            other.on_time(now, wire.stack(), board);
+        }
         if now >= next_look {
             streams.iter_mut().filter(|_| keep_samples).for_each(|s| s.sample(now, wire.stack(), board));
             next_look = next_look.max(now - LOOK_EVERY) + LOOK_EVERY;
         }
-        let until = streams.iter().map(WireStream::deadline).fold(next_look.min(end), Instant::min);
+        let deadlines =
+            streams.iter().map(WireStream::deadline).chain(others.iter().map(WireDatagrams::deadline));
+        let until = deadlines.fold(next_look.min(end), Instant::min);
         wire.turn(&mut [], until.since(clock.now()).min(NAP))?;
         let now = clock.now();
         for stream in &mut streams {
             stream.take_stock(now, wire.stack(), board);
         }
+        while let Some((pair, data)) = wire.stack().poll_datagram() {
+            others.iter_mut().any(|other| other.on_datagram(now, pair, &data));
+        }
     }
     let finish = |stream: WireStream| (stream.job.stream, stream.finish(wire.stack(), end, host.segment));
-    Ok(streams.into_iter().map(finish).collect())
+    let sent = streams.into_iter().map(finish);
+    Ok(sent.chain(others.into_iter().map(WireDatagrams::finish)).collect())
+}
+
+/// What sends a flow that does not use TCP.
+fn datagrams(job: &WireJob, address: IpAddr) -> Option<WireDatagrams> {
+    let [machine, _] = job.app.transport(job.start, job.stop)?;
+    // The port of its receiver is free here.
+    let local = SocketAddr::new(address, job.goal.port());
+    Some(WireDatagrams::new(job.stream, machine, (local, job.goal)))
 }
 
 impl WireStream {

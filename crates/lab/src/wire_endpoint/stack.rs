@@ -1,4 +1,4 @@
-//! A host's TCP on Ethernet, without sockets or clock: frames in, frames out, many connections.
+//! A host's TCP and UDP on Ethernet, without sockets or clock: frames in, frames out, many connections.
 
 use std::collections::VecDeque;
 use std::hash::RandomState;
@@ -9,14 +9,19 @@ use bytes::Bytes;
 use handfast_core::Instant;
 use handfast_host::stack::Pair;
 use handfast_tcp::{Config, Endpoint, Received, Transmit};
-use handfast_wire::{Announcement, Body, Checksums, Ethernet, LinkType, Packet, Solicitation};
+use handfast_wire::tcp::Segment;
+use handfast_wire::{
+    Announcement, Body, Checksums, Datagram, Ethernet, LinkType, Packet, Payload, Solicitation,
+};
 
 pub use handfast_host::stack::ConnectionId;
 
 use super::neighbours::Neighbours;
 
-/// Frames besides connections' own (neighbour messages) that wait to be sent; more are dropped.
+/// Frames besides connections' own (neighbour messages, datagrams) that wait to be sent; more are dropped.
 const MOST_ANSWERS: usize = 256;
+/// Datagrams that wait to be taken; more are dropped.
+const MOST_DATAGRAMS: usize = 1024;
 
 /// Who a host is on its link.
 #[derive(Clone, Debug)]
@@ -30,7 +35,7 @@ pub struct Identity {
 /// What a stack dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Segments whose checksum was wrong.
+    /// Segments and datagrams whose checksum was wrong.
     pub corrupted: u64,
     /// Packets that came before their destination's Ethernet address was known; the last one of each was sent later.
     pub no_neighbour: u64,
@@ -45,6 +50,8 @@ pub struct Stack {
     neighbours: Neighbours,
     tcp: handfast_host::stack::Stack,
     answers: VecDeque<Vec<u8>>,
+    /// Datagrams that have come, each with its local and remote address.
+    datagrams: VecDeque<(Pair, Bytes)>,
     dropped: Dropped,
 }
 
@@ -56,6 +63,7 @@ impl Stack {
             neighbours: Neighbours::new(neighbours),
             tcp: handfast_host::stack::Stack::new(identity.addresses, RandomState::new()),
             answers: VecDeque::new(),
+            datagrams: VecDeque::new(),
             dropped: Dropped::default(),
         }
     }
@@ -105,6 +113,22 @@ impl Stack {
         self.tcp.release(now, id);
     }
 
+    /// Sends what a UDP datagram carries from a local to a remote address.
+    pub fn send_datagram(&mut self, (local, remote): Pair, data: Bytes) {
+        let (src_port, dst_port, payload) = (local.port(), remote.port(), Payload::Bytes(data));
+        let body = Body::Udp(Datagram { src_port, dst_port, payload });
+        let packet = Packet { body, ..Packet::tcp(local.ip(), remote.ip(), Segment::EMPTY) };
+        let mut frame = Vec::new();
+        if self.emit(packet, &mut frame) {
+            self.answer(frame);
+        }
+    }
+
+    /// What the next datagram has carried that has come for one of the host's addresses, and between which.
+    pub fn poll_datagram(&mut self) -> Option<(Pair, Bytes)> {
+        self.datagrams.pop_front()
+    }
+
     /// What was dropped so far.
     pub fn dropped(&self) -> Dropped {
         Dropped { no_room: self.tcp.no_room(), ..self.dropped }
@@ -125,7 +149,9 @@ impl Stack {
             return self.learn(address, mac);
         }
         let Ok(packet) = Packet::parse(LinkType::Ethernet, &frame, checksums) else { return };
-        let (Body::Tcp(segment), true) = (&packet.body, self.tcp.owns(packet.dst)) else { return };
+        if !self.tcp.owns(packet.dst) || matches!(packet.body, Body::Other { .. }) {
+            return;
+        }
         if packet.corrupted {
             // RFC 9293 §3.1: discarded in silence.
             self.dropped.corrupted += 1;
@@ -134,9 +160,20 @@ impl Stack {
         if let Some(ethernet) = packet.ethernet {
             self.learn(packet.src, ethernet.src);
         }
-        let local = SocketAddr::new(packet.dst, segment.dst_port);
-        let received = Received { segment, ip: packet.ip_facts() };
-        self.tcp.on_segment(now, (local, SocketAddr::new(packet.src, segment.src_port)), &received);
+        let pair = |dst_port, src_port| {
+            (SocketAddr::new(packet.dst, dst_port), SocketAddr::new(packet.src, src_port))
+        };
+        match &packet.body {
+            Body::Tcp(segment) => {
+                let received = Received { segment, ip: packet.ip_facts() };
+                self.tcp.on_segment(now, pair(segment.dst_port, segment.src_port), &received);
+            }
+            Body::Udp(datagram) if self.datagrams.len() < MOST_DATAGRAMS => {
+                let pair = pair(datagram.dst_port, datagram.src_port);
+                self.datagrams.push_back((pair, datagram.payload.to_bytes()));
+            }
+            Body::Udp(_) | Body::Other { .. } => {}
+        }
     }
 
     fn on_solicitation(&mut self, asked: Solicitation) {
@@ -188,16 +225,20 @@ impl Stack {
         let Transmit { segment, ip } = transmit;
         // In IPv6 it is a hop-by-hop option, which is not built.
         let ip = ip.with_quick_start(ip.quick_start().filter(|_| local.is_ipv4()));
-        let known = self.neighbours.of(remote.ip());
+        self.emit(Packet::tcp_with(local.ip(), remote.ip(), segment, ip), frame)
+    }
+
+    /// Writes the frame that carries a packet; false: it has to wait until it is known where it should go.
+    fn emit(&mut self, packet: Packet, frame: &mut Vec<u8>) -> bool {
+        let (local, remote) = (packet.src, packet.dst);
+        let known = self.neighbours.of(remote);
         let ethernet = Some(Ethernet { dst: known.unwrap_or_default(), src: self.mac, vlan: None });
         frame.clear();
-        let packet = Packet { ethernet, ..Packet::tcp_with(local.ip(), remote.ip(), segment, ip) };
-        let written = packet.emit(frame).is_ok();
+        let written = Packet { ethernet, ..packet }.emit(frame).is_ok();
         if known.is_none() {
             self.dropped.no_neighbour += 1;
-            self.neighbours.await_answer(remote.ip(), std::mem::take(frame));
-            let (asker, asker_mac) = (local.ip(), self.mac);
-            self.answer(Solicitation { asker, asker_mac, target: remote.ip() }.ask());
+            self.neighbours.await_answer(remote, std::mem::take(frame));
+            self.answer(Solicitation { asker: local, asker_mac: self.mac, target: remote }.ask());
         }
         written && known.is_some()
     }

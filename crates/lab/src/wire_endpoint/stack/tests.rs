@@ -168,3 +168,27 @@ fn a_full_backlog_is_silent() {
     let waiting = ids.iter().filter(|id| a.endpoint(**id).unwrap().state() == State::SynSent);
     assert_eq!(waiting.count(), 1);
 }
+
+#[test]
+fn datagrams_go_both_ways_and_damaged_ones_nowhere() {
+    let (mut a, mut b) = hosts();
+    let now = Instant::ZERO;
+    for (here, there) in [("10.0.0.1:5001", "10.0.0.2:7"), ("[fd00::1]:5001", "[fd00::2]:7")] {
+        let (here, there): (SocketAddr, SocketAddr) = (here.parse().unwrap(), there.parse().unwrap());
+        // B does not know where A is: it asks first, and what it sends waits for the answer.
+        b.send_datagram((there, here), Bytes::from_static(b"answer"));
+        assert_eq!(settle(now, &mut a, &mut b), 3);
+        assert_eq!(a.poll_datagram(), Some(((here, there), Bytes::from_static(b"answer"))));
+        a.send_datagram((here, there), Bytes::from_static(b"call"));
+        let mut frame = Vec::new();
+        assert!(a.poll_frame(now, &mut frame));
+        let last = frame.len() - 1;
+        frame[last] ^= 1;
+        b.on_frame(now, &frame, Checksums::Verify);
+        assert_eq!(b.poll_datagram(), None);
+        frame[last] ^= 1;
+        b.on_frame(now, &frame, Checksums::Verify);
+        assert_eq!(b.poll_datagram(), Some(((there, here), Bytes::from_static(b"call"))));
+    }
+    assert_eq!((a.dropped().corrupted, b.dropped().corrupted), (0, 2));
+}
