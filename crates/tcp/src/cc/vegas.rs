@@ -238,6 +238,13 @@ mod tests {
     }
 
     #[test]
+    fn in_congestion_avoidance_the_window_stays_within_a_round_trip() {
+        let (mut vegas, mut window) = (vegas(), Window::of(1000, 20, 10));
+        (0..50).for_each(|_| vegas.on_ack(&mut window, &ack(9000, 20, 100)));
+        assert_eq!(window.cwnd, 20_000);
+    }
+
+    #[test]
     fn two_segments_are_the_least_window() {
         assert_eq!(round(Window::of(1000, 2, 1), 300).0, 2000);
     }
