@@ -87,6 +87,25 @@ class FlowMeasures(Measures):
     """Segments with payload that the sender sent, retransmissions included."""
     srtt_s: float | None = None
     """The sender's smoothed round-trip time at the end; None before the first sample. Unit: s."""
+    connections: int | None = None
+    """Connections that the flow has opened: of one that may reconnect, or has several at once."""
+    delay_min_s: float | None = None
+    """Of datagrams: the shortest time from the sending to the receiving application; None where nothing arrived. Unit:
+    s."""
+    delay_p50_s: float | None = None
+    """Of datagrams: the same, half of them at most, by nearest rank. Unit: s."""
+    delay_p99_s: float | None = None
+    """Of datagrams: the same, 99 % of them at most, by nearest rank. Unit: s."""
+    jitter_s: float | None = None
+    """Of datagrams: the interarrival jitter of RFC 3550 §6.4.1 at the end; None with fewer than two. Unit: s."""
+    lost_datagrams: int | None = None
+    """Numbers of datagrams missing below the highest one that arrived, at the end of the run."""
+    received_datagrams: int | None = None
+    """Datagrams that arrived, duplicates not counted."""
+    reordered_datagrams: int | None = None
+    """Datagrams that arrived after one with a higher number (RFC 4737 §3.3)."""
+    sent_datagrams: int | None = None
+    """Datagrams that were sent."""
 
 
 MEASURES: tuple[str, ...] = tuple(entry.name for entry in fields(Measures))
