@@ -6,13 +6,15 @@
 
 mod agents;
 mod engine;
+mod error;
 mod hosts;
 mod net;
 mod run;
 
 pub use agents::plugin::{Maker, Plugins};
 pub use agents::sdn::{ControlChannel, ControlPlane, Departure};
+pub use error::RunError;
 pub use handfast_results::Control;
 pub use handfast_results::result::{Document, FlowHandover, FlowResult, HandoverResult, RunResult, SCHEMA};
 pub use handfast_results::series;
-pub use run::{Options, RunError, run, run_with};
+pub use run::{Options, run, run_with};

@@ -13,6 +13,7 @@ mod endpoint;
 mod event;
 mod help;
 mod inline_list;
+mod phase;
 mod profile;
 mod receive;
 mod recovery;

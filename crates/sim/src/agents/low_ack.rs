@@ -13,8 +13,6 @@ use handfast_radio::association::LowAck;
 use handfast_radio::retries::Retries;
 use handfast_scenario::{LinkId, NodeId, Scenario, Sdn};
 
-use crate::net::network::Network;
-
 /// The channels to stations that have left, and when news of that come to the controller.
 pub(crate) struct LowAcks {
     frames: u32,
@@ -25,7 +23,7 @@ pub(crate) struct LowAcks {
     ends: BTreeMap<(NodeId, Instant), u64>,
     /// The access points' numbers at the controller.
     numbers: BTreeMap<NodeId, ApId>,
-    watched: BTreeMap<ChannelId, (LowAck, Notice)>,
+    pub(crate) watched: BTreeMap<ChannelId, (LowAck, Notice)>,
 }
 
 impl LowAcks {
@@ -40,7 +38,13 @@ impl LowAcks {
     }
 
     /// A station leaves; its access point does not know. It was heard just now.
-    fn left(&mut self, now: Instant, scenario: &Scenario, addresses: &Addresses, old_link: LinkId) {
+    pub(crate) fn left(
+        &mut self,
+        now: Instant,
+        scenario: &Scenario,
+        addresses: &Addresses,
+        old_link: LinkId,
+    ) {
         let Some((station, ap)) = scenario.radio(old_link) else { return };
         let Some(&epoch) = self.ends.get(&(station, now)) else { return };
         let Some(&number) = self.numbers.get(&ap) else { return };
@@ -60,7 +64,7 @@ impl LowAcks {
     }
 
     /// A packet has found nobody at the end of a channel: what the controller hears of it, and when.
-    fn unheard(&mut self, now: Instant, id: ChannelId) -> Option<(Instant, Notice)> {
+    pub(crate) fn unheard(&mut self, now: Instant, id: ChannelId) -> Option<(Instant, Notice)> {
         let (low, notice) = self.watched.get_mut(&id)?;
         Some((low.on_frame(now)? + self.notification, *notice))
     }
@@ -74,35 +78,4 @@ fn rate_of(rate: BitRate) -> Rate {
 /// How long a full-sized packet is repeated in vain.
 fn failure(physical: Physical, rate: Rate, attempts: u32) -> Duration {
     Exchange::new(physical, rate, Bytes(1_500)).attempts(attempts, false)
-}
-
-impl Network {
-    /// A station leaves its access point.
-    pub(crate) fn left(&mut self, now: Instant, scenario: &Scenario, old_link: LinkId) {
-        if let Some(control) = &mut self.control
-            && let Some(low_acks) = &mut control.low_acks
-        {
-            low_acks.left(now, scenario, &self.addresses, old_link);
-        }
-    }
-
-    /// It is somewhere again.
-    pub(crate) fn found(&mut self, old_link: LinkId) {
-        if let Some(control) = &mut self.control
-            && let Some(low_acks) = &mut control.low_acks
-        {
-            low_acks.watched.retain(|&id, _| id / 2 != old_link);
-        }
-    }
-
-    /// A packet has found nobody at the end of a channel.
-    pub(crate) fn unheard(&mut self, now: Instant, id: ChannelId) {
-        let Some(control) = &mut self.control else { return };
-        let Some(low_acks) = &mut control.low_acks else { return };
-        if let Some((at, notice)) = low_acks.unheard(now, id) {
-            control.announce(at, notice);
-            let deadline = control.deadline();
-            self.queue.arm(&mut control.timer, deadline);
-        }
-    }
 }

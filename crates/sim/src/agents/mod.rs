@@ -1,7 +1,5 @@
 //! The help in the path: adapters between the network and the machines of `assist`, and agents from outside.
 
-mod admit;
-pub(crate) mod attach;
 pub(crate) mod chain;
 pub(crate) mod controller;
 pub(crate) mod low_ack;

@@ -6,7 +6,7 @@
 
 use handfast_core::Instant;
 
-use crate::hosts::connections::ConnectionId;
+use crate::engine::ids::ConnectionId;
 
 /// By connection.
 #[derive(Debug)]

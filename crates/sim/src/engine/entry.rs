@@ -2,7 +2,7 @@
 
 use handfast_core::Instant;
 
-use crate::net::packets::Handle;
+use crate::engine::ids::Handle;
 
 /// A machine's place in the order of events at equal times: first by node, then by the machine's number in that node.
 pub(crate) type Rank = u32;

@@ -1,7 +1,7 @@
 //! A 4-ary heap of events.
 
 use crate::engine::entry::{Entry, Rank};
-use crate::engine::prefetch::prefetch;
+use crate::engine::fast_path::prefetch::prefetch;
 
 /// The four children of an entry: a cache line.
 #[derive(Clone, Copy, Debug)]

@@ -4,12 +4,12 @@ use handfast_core::Instant;
 
 use crate::engine::deadlines::Deadlines;
 use crate::engine::entry::{Entry, Key, Machine, Rank};
+use crate::engine::fast_path::arrival_fifos::{ArrivalFifos, FifoId};
 use crate::engine::fast_path::flight::Flight;
-use crate::engine::fast_path::lanes::{Lane, Lanes};
 use crate::engine::heap::Heap;
+use crate::engine::ids::ConnectionId;
 use crate::engine::overflow::Overflow;
 use crate::engine::wheel::Wheel;
-use crate::hosts::connections::ConnectionId;
 
 /// A machine's own side of its entry in the queue: the two halves of that entry.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ impl Timer {
 /// hardly ever comes up: those are in a heap.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    lanes: Lanes,
+    lanes: ArrivalFifos,
     wheel: Wheel,
     heap: Heap,
     overflow: Overflow,
@@ -59,7 +59,7 @@ impl EventQueue {
     /// A queue for machines of ranks below `machines`, `connections` of them connections.
     pub(crate) fn new(machines: usize, connections: usize) -> Self {
         Self {
-            lanes: Lanes::default(),
+            lanes: ArrivalFifos::default(),
             wheel: Wheel::default(),
             heap: Heap::new(machines),
             overflow: Overflow::default(),
@@ -115,7 +115,7 @@ impl EventQueue {
 
     /// Enters a packet's landing. `lane` is that of the link by which it comes: it is changed to the one it is in now.
     #[inline]
-    pub(crate) fn fly(&mut self, entry: Entry, flight: Flight, lane: &mut Lane) {
+    pub(crate) fn fly(&mut self, entry: Entry, flight: Flight, lane: &mut FifoId) {
         if self.lanes.insert(entry, flight, lane) {
             return;
         }
@@ -407,7 +407,7 @@ mod tests {
         let mut random = Stream::new(1, "landings");
         let (mut now, mut count, mut handle) = (0, 0_u64, 0_u32);
         // Packets by the links of the second half never land at the same time: they have lanes.
-        let mut lanes = [[Lane::NONE; 4], [Lane::ANY; 4]].concat();
+        let mut lanes = [[FifoId::NONE; 4], [FifoId::ANY; 4]].concat();
         let mut model = std::collections::BTreeMap::<(u64, u32, u64), _>::new();
         for round in 0..60_000 {
             // Few times, so that many are equal; some beyond the end of the wheel.
@@ -417,7 +417,7 @@ mod tests {
             let link = random.below(8) as usize;
             let rank = 6 + link as u32;
             let last = model.keys().filter(|&&(_, r, _)| r == rank).map(|&(at, ..)| at).max();
-            let step = if lanes[link] == Lane::NONE { 0 } else { 1000 };
+            let step = if lanes[link] == FifoId::NONE { 0 } else { 1000 };
             let at = at.max(last.map_or(0, |last| last + step));
             count += 1;
             if random.chance(0.7) {
@@ -447,8 +447,8 @@ mod tests {
                 }
             }
         }
-        assert!(lanes[..4].iter().all(|&lane| lane == Lane::NONE));
-        assert!(lanes[4..].iter().any(|&lane| lane != Lane::ANY), "some have found others");
+        assert!(lanes[..4].iter().all(|&lane| lane == FifoId::NONE));
+        assert!(lanes[4..].iter().any(|&lane| lane != FifoId::ANY), "some have found others");
     }
 
     #[test]
@@ -456,10 +456,10 @@ mod tests {
         let mut queue = EventQueue::new(2, 0);
         let entry = |at: u64| Entry::of_packet(Instant::from_nanos(at), 0, at as u32);
         let flight = |at: u64| Flight { next: at as u32, ..Flight::NONE };
-        let mut lane = Lane::ANY;
+        let mut lane = FifoId::ANY;
         // The third is in the wheel: it comes before the last in the lane.
         for at in [10, 30, 20, 40] {
-            let mut none = Lane::NONE;
+            let mut none = FifoId::NONE;
             queue.fly(entry(at), flight(at), if at == 20 { &mut none } else { &mut lane });
         }
         let mut pop = |at| queue.pop_packet(entry(at));

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
 
-use handfast_core::{Bytes, Instant, SeqNum};
+use handfast_core::{Bytes, Instant, SeqNum, Stream};
 use handfast_host::app::Sink;
 use handfast_host::meter::FlowSample;
 use handfast_host::session::{Ending, Next, Sending, close_after_peer};
@@ -250,6 +250,12 @@ impl Connection {
             Role::Receiver(_) | Role::Left => close_after_peer(now, &mut self.endpoint),
         }
     }
+}
+
+/// The initial sequence number of an end of a connection that carries stream number `index` of a flow.
+pub(crate) fn iss(seed: u64, flow: &str, index: u32, end: u32) -> SeqNum {
+    let of = if index == 0 { String::new() } else { format!(" stream {index}") };
+    SeqNum(Stream::new(seed, &format!("flow {flow}{of} iss {end}")).bits() as u32)
 }
 
 #[cfg(test)]

@@ -9,22 +9,9 @@ use handfast_host::session::is_fin_acknowledged;
 use handfast_plan::{StreamId, Streams};
 use handfast_scenario::FlowId;
 
-use crate::engine::pages::large_vec;
+use crate::engine::fast_path::pages::large_vec;
+use crate::engine::ids::ConnectionId;
 use crate::hosts::connection::Connection;
-
-/// A connection as one host sees it. Its peer, the same connection at the other host, has an id of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ConnectionId(pub(crate) u32);
-
-impl ConnectionId {
-    /// No connection has it.
-    pub(crate) const NONE: Self = Self(u32::MAX);
-
-    #[inline]
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// Both ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,12 @@
 //! The hosts: the ends of flows, which are applications on endpoints.
 
-pub(crate) mod advertisements;
 pub(crate) mod connection;
 pub(crate) mod connections;
-mod ends;
-pub(crate) mod open;
-mod reconnect;
+pub(crate) mod reconnect;
 pub(crate) mod transports;
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 use handfast_host::app::Sink;
 use handfast_host::meter::{DeliveryMeter, SharedMeter};
@@ -16,11 +14,14 @@ use handfast_host::ports::Ports;
 use handfast_plan::Streams;
 use handfast_scenario::{FlowId, NodeId};
 
-use crate::hosts::advertisements::Heard;
+use crate::engine::ids::ConnectionId;
 use crate::hosts::connection::{Role, SocketAddress};
-use crate::hosts::connections::{ConnectionId, Connections, Pair};
+use crate::hosts::connections::{Connections, Pair};
 use crate::hosts::reconnect::Again;
 use crate::hosts::transports::Transports;
+
+/// For each station that has heard advertisements of base stations, whose it heard last.
+pub(crate) type Heard = BTreeMap<NodeId, Ipv4Addr>;
 
 /// All hosts together: a machine's state is found by its number, not by its host.
 pub(crate) struct Hosts {
@@ -28,13 +29,13 @@ pub(crate) struct Hosts {
     /// For each node which connection has which port.
     ports: Vec<Ports<SocketAddress, ConnectionId, ()>>,
     /// How flows that reconnect do so.
-    again: BTreeMap<FlowId, Again>,
+    pub(crate) again: BTreeMap<FlowId, Again>,
     /// What the receiving applications of flows with several connections at once have got.
     pub(crate) shared: BTreeMap<FlowId, SharedMeter>,
     /// The ends of flows that do not use TCP.
     pub(crate) transports: Transports,
     /// From whom stations have heard advertisements last.
-    heard: Heard,
+    pub(crate) heard: Heard,
 }
 
 impl Hosts {
@@ -57,7 +58,12 @@ impl Hosts {
     }
 
     /// A dynamic port of a node for one more connection to `remote`; [`None`]: all are taken.
-    fn free_port(&mut self, node: NodeId, local: SocketAddress, remote: SocketAddress) -> Option<u16> {
+    pub(crate) fn free_port(
+        &mut self,
+        node: NodeId,
+        local: SocketAddress,
+        remote: SocketAddress,
+    ) -> Option<u16> {
         self.ports[node].free_port(|port| (SocketAddress { port, ..local }, remote))
     }
 

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::hosts::connections::ConnectionId;
-use crate::net::network::Network;
-use crate::net::packets::Handle;
+use crate::engine::ids::ConnectionId;
 use crate::net::tally::Tally;
 
 /// What queue disciplines have decided about a connection's segments with payload.
@@ -24,7 +22,7 @@ pub(crate) struct Books {
     /// For each connection, segments with payload that it sent and that never arrived.
     lost: Tally,
     /// For each connection or transport, its segments with payload that a queue discipline has dropped or marked. They are few.
-    managed: BTreeMap<ConnectionId, Managed>,
+    pub(crate) managed: BTreeMap<ConnectionId, Managed>,
 }
 
 impl Books {
@@ -78,23 +76,5 @@ impl Books {
             dropped: sum.dropped + of.dropped,
             marked: sum.marked + of.marked,
         })
-    }
-}
-
-impl Network {
-    /// A queue discipline has marked a packet "congestion experienced".
-    #[cold]
-    pub(crate) fn mark(&mut self, handle: Handle) {
-        self.packets.mark(handle);
-        self.count_managed(handle, |counts| &mut counts.marked);
-    }
-
-    /// A queue discipline has decided about a packet.
-    #[cold]
-    pub(crate) fn count_managed(&mut self, handle: Handle, count: fn(&mut Managed) -> &mut u64) {
-        let label = self.packets.label(handle);
-        if label.has_payload {
-            *count(self.books.managed.entry(label.origin).or_default()) += 1;
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 use handfast_net::Link;
 use handfast_plan::topology::ChannelId;
 
-use crate::engine::fast_path::flight::Way;
+use crate::engine::fast_path::transit::Transit;
 use crate::engine::queue::Timer;
 use crate::net::medium::{Air, OnAir};
 use crate::net::packets::Passing;
@@ -24,7 +24,7 @@ pub(crate) struct Channel {
 pub(crate) struct Links {
     channels: Vec<Channel>,
     /// For each channel whether packets fly; empty where none does.
-    ways: Vec<Way>,
+    transits: Vec<Transit>,
     /// The media that radio links share.
     airs: Vec<Air>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Links {
 impl Links {
     /// These, all of them wires so far.
     pub(crate) fn new(channels: Vec<Channel>) -> Self {
-        Self { channels, ways: Vec::new(), airs: Vec::new() }
+        Self { channels, transits: Vec::new(), airs: Vec::new() }
     }
 
     /// How many channels there are.
@@ -67,21 +67,21 @@ impl Links {
         self.airs.get_mut(usize::from(medium))
     }
 
-    /// From now on packets fly through some channels: one [`Way`] for each channel.
-    pub(crate) fn open_ways(&mut self, ways: Vec<Way>) {
-        self.ways = ways;
+    /// From now on packets fly through some channels: one [`Transit`] for each channel.
+    pub(crate) fn set_transits(&mut self, transits: Vec<Transit>) {
+        self.transits = transits;
     }
 
     /// How packets pass a channel, where they fly anywhere.
     #[inline]
-    pub(crate) fn way(&self, id: ChannelId) -> Option<&Way> {
-        self.ways.get(id)
+    pub(crate) fn transit(&self, id: ChannelId) -> Option<&Transit> {
+        self.transits.get(id)
     }
 
     /// The same, to change it.
     #[inline]
-    pub(crate) fn way_mut(&mut self, id: ChannelId) -> Option<&mut Way> {
-        self.ways.get_mut(id)
+    pub(crate) fn transit_mut(&mut self, id: ChannelId) -> Option<&mut Transit> {
+        self.transits.get_mut(id)
     }
 }
 

@@ -10,10 +10,7 @@ use handfast_wire::tcp::{Flags, SackBlocks, Segment, Timestamps};
 use handfast_wire::{Packet, Payload};
 use prefetch_index::prefetch_index;
 
-use crate::hosts::connections::ConnectionId;
-
-/// A packet in the slab.
-pub(crate) type Handle = u32;
+use crate::engine::ids::{ConnectionId, Handle};
 
 /// What stands in a link's queue for a packet: all that a node where it just passes needs to know, so that the packet itself is
 /// touched at its ends only.

@@ -1,6 +1,6 @@
 //! A count per connection, of what happens to any of them.
 
-use crate::hosts::connections::ConnectionId;
+use crate::engine::ids::ConnectionId;
 
 /// How many are noted before they are counted. The processor looks for a few tens of addresses at a time.
 const NOTED: usize = 32;

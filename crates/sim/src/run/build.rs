@@ -3,37 +3,28 @@
 use handfast_core::Instant;
 use handfast_net::Outbox;
 use handfast_plan::address::Addresses;
-use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{ChannelId, Topology};
-use handfast_plan::{Paths, Streams};
 use handfast_scenario::{NodeId, Scenario, Scheme};
 
-use crate::agents::attach;
 use crate::agents::chain::Chains;
 use crate::agents::plugin::Plugins;
-use crate::engine::entry::{Machine, Rank};
-use crate::engine::fast_path::ready::fits_cache;
-use crate::engine::pages::large_vec;
+use crate::engine::entry::Machine;
+use crate::engine::fast_path::pages::large_vec;
 use crate::engine::queue::{EventQueue, Timer};
 use crate::hosts::Hosts;
-use crate::hosts::open::{Ends, open};
 use crate::net::books::Books;
 use crate::net::capture::Taps;
 use crate::net::inspection::Inspection;
 use crate::net::links::{Channel, Links};
 use crate::net::medium::{Air, OnAir};
-use crate::net::network::Network;
 use crate::net::packets::Packets;
 use crate::net::quick_start::Routers;
+use crate::run::attach;
+use crate::run::layout::{Ends, Layout, Ranks};
+use crate::run::network::Network;
+use crate::run::network::prefetch::fits_cache;
+use crate::run::open::open;
 use crate::{Options, RunError};
-
-/// What was settled before.
-pub(crate) struct Layout<'a> {
-    pub(crate) paths: &'a Paths,
-    pub(crate) timeline: &'a Timeline,
-    pub(crate) starts: &'a [Instant],
-    pub(crate) streams: &'a Streams,
-}
 
 /// The network at time 0.
 pub(crate) fn network(
@@ -74,57 +65,6 @@ pub(crate) fn network(
     let places = attach::Places { agents: &ranks.agents, notifiers: ranks.notifiers };
     attach::agents(&mut network, scenario, scheme, options.seed, plugins, layout.timeline, &places)?;
     Ok(network)
-}
-
-/// Every machine's place in the order of events at equal times: node by node; in a node first what it transmits, by
-/// port, then its connections and other ends of flows, then its agents, then its medium; after all nodes the notifications.
-pub(crate) struct Ranks {
-    channels: Vec<Rank>,
-    pub(crate) connections: Vec<Rank>,
-    pub(crate) transports: Vec<Rank>,
-    /// For each node that of its first agent.
-    agents: Vec<Rank>,
-    media: Vec<Rank>,
-    notifiers: Rank,
-    count: Rank,
-}
-
-impl Ranks {
-    fn assign(topology: &Topology, ends: &Ends, scheme: &Scheme) -> Self {
-        let nodes = ends.connections_of.len();
-        let mut this = Self {
-            channels: vec![0; topology.channels()],
-            connections: vec![0; ends.connections()],
-            transports: vec![0; ends.transports_of.iter().map(Vec::len).sum()],
-            agents: Vec::with_capacity(nodes),
-            media: Vec::with_capacity(nodes),
-            notifiers: 0,
-            count: 0,
-        };
-        for node in 0..nodes {
-            for attachment in topology.ports(node) {
-                this.channels[attachment.out as usize] = next(&mut this.count);
-            }
-            for &id in &ends.connections_of[node] {
-                this.connections[id as usize] = next(&mut this.count);
-            }
-            for &id in &ends.transports_of[node] {
-                this.transports[id as usize] = next(&mut this.count);
-            }
-            this.agents.push(this.count);
-            // The controller has one even where no agent of the scheme sees packets.
-            this.count +=
-                (scheme.agents.iter().filter(|agent| agent.at.contains(&node)).count() as Rank).max(1);
-            this.media.push(next(&mut this.count));
-        }
-        this.notifiers = next(&mut this.count);
-        this
-    }
-}
-
-fn next(count: &mut Rank) -> Rank {
-    *count += 1;
-    *count - 1
 }
 
 fn channels(scenario: &Scenario, seed: u64, ranks: &Ranks) -> Vec<Channel> {

@@ -1,9 +1,13 @@
 //! A run from the scenario to its result.
 
-pub(crate) mod build;
-pub(crate) mod options;
+mod attach;
+mod build;
+mod layout;
+mod network;
+mod open;
+mod options;
 mod report;
 mod simulation;
 
-pub use options::{Options, RunError};
+pub use options::Options;
 pub use simulation::{run, run_with};

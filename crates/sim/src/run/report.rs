@@ -13,9 +13,10 @@ use handfast_scenario::FlowId;
 use handfast_tcp::{Counters, Endpoint};
 
 use crate::agents::controller::Control;
-use crate::hosts::connections::{ConnectionId, Connections};
+use crate::engine::ids::ConnectionId;
+use crate::hosts::connections::Connections;
 use crate::net::books::Managed;
-use crate::net::network::Network;
+use crate::run::network::Network;
 
 /// The result.
 pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tracker>]) -> RunResult {

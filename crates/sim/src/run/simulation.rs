@@ -19,10 +19,12 @@ use handfast_results::series::SeriesSink;
 use handfast_scenario::{FlowId, LinkId, Scenario, Scheme};
 
 use crate::agents::plugin::Plugins;
-use crate::net::network::Network;
+use crate::error::RunError;
 use crate::net::packets::Passing;
-use crate::run::build::{self, Layout};
-use crate::run::options::{Options, RunError};
+use crate::run::build;
+use crate::run::layout::Layout;
+use crate::run::network::Network;
+use crate::run::options::Options;
 use crate::run::report;
 
 /// Events between two looks at [`Control`].
@@ -63,7 +65,7 @@ pub fn run_with(
     let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts, streams: &streams };
     let mut network = build::network(scenario, scheme, topology, &layout, options, plugins)?;
     if !options.series {
-        network.find_ways(&paths, &timeline, Instant::ZERO + scenario.duration);
+        network.find_transits(&paths, &timeline, Instant::ZERO + scenario.duration);
     }
     let sampler = options.series.then(|| Sampler::new(segment_size(scheme).0, network.links.len(), sink));
     let outages = Outages::new(&timeline, &paths);

@@ -3,12 +3,12 @@
 use handfast_core::{Bytes, Duration, Instant};
 
 use super::hystart::{self, HyStart};
+use super::pacer::Pacer;
 use super::rate_sample::{RateSample, RateSampler};
 use super::sample::{AckSample, RttSample, Timeout, Undo};
 use super::window::Window;
 use super::{Algorithm, Request};
 use crate::Config;
-use crate::send::pacer::Pacer;
 
 /// The congestion control of a connection. It alone changes the connection's [`Window`], which stands apart from it because
 /// receivers read that too.

@@ -2,7 +2,7 @@
 
 use super::{AckSample, Controller, Timeout, Undo, UndoRule, Window};
 use crate::Config;
-use crate::recovery::Phase;
+use crate::phase::Phase;
 
 /// `TCP_INFINITE_SSTHRESH`, segments.
 const INFINITE: u64 = 0x7fff_ffff;

@@ -2,8 +2,7 @@
 //!
 //! `window` holds cwnd and ssthresh, which everybody reads and only this folder changes; `controller` is what an algorithm
 //! implements, `sample` what it is told, `request` what recovery, start-up and help may ask of the window, `control` one
-//! connection's algorithm at work. `rate_sample` (delivery rates), `hystart` and `prr` are parts that algorithms and recoveries
-//! use; the pacer is `send/pacer.rs`.
+//! connection's algorithm at work. `rate_sample` (delivery rates), `pacer` and `hystart` are parts that any algorithm can use.
 
 mod control;
 mod controller;
@@ -12,7 +11,7 @@ mod hystart;
 mod linux_26_cubic;
 mod linux_cubic;
 mod linux_reno;
-mod prr;
+pub(crate) mod pacer;
 mod rate_sample;
 mod reno;
 mod request;
@@ -27,7 +26,6 @@ use crate::Config;
 
 pub(crate) use control::{Control, Controlled, Departure, Saved};
 pub(crate) use controller::{Controller, Needs};
-pub(crate) use prr::{Delivery, Prr};
 pub(crate) use request::Request;
 pub(crate) use sample::{AckSample, PathSample, RttSample, Timeout, Undo, UndoRule};
 pub(crate) use window::Window;

@@ -202,6 +202,40 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_sent_again_has_one_record_and_leaves_the_others() {
+        let mut sampler = sent(3);
+        sampler.on_sent(MS(50), 2000, false);
+        assert_eq!(sampler.sent.iter().map(|sent| sent.end).collect::<Vec<_>>(), [1000, 2000, 3000]);
+        // It goes again in two parts.
+        sampler.on_sent(MS(60), 1500, false);
+        assert_eq!(
+            sampler.sent.iter().map(|sent| (sent.end, sent.at)).collect::<Vec<_>>(),
+            [(1000, MS(10)), (1500, MS(60)), (2000, MS(50)), (3000, MS(30))]
+        );
+    }
+
+    #[test]
+    fn each_acknowledgement_tells_what_it_delivered() {
+        let mut sampler = sent(4);
+        sampler.on_delivered(MS(110), 0, 1000);
+        sampler.on_delivered(MS(110), 2000, 3000);
+        assert_eq!(sampler.take_delivered(), 2000);
+        assert_eq!(sampler.take_delivered(), 0);
+        sampler.on_delivered(MS(120), 1000, 1500);
+        assert_eq!(sampler.take_delivered(), 500);
+    }
+
+    #[test]
+    fn an_interval_of_the_shortest_round_trip_is_one() {
+        let mut sampler = sent(1);
+        for ms in [120, 100, 140] {
+            sampler.on_rtt(Duration::from_millis(ms));
+        }
+        sampler.on_delivered(MS(110), 0, 1000);
+        assert_eq!(sampler.take(1000), Some(sample(1000, 100)));
+    }
+
+    #[test]
     fn an_interval_below_the_shortest_round_trip_is_none() {
         let mut sampler = sent(1);
         sampler.on_rtt(Duration::from_millis(101));

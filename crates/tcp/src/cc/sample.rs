@@ -4,7 +4,7 @@ use handfast_core::{Duration, Instant};
 
 use super::rate_sample::RateSample;
 use super::window::Window;
-use crate::recovery::Phase;
+use crate::phase::Phase;
 
 /// A round-trip time, measured before the acknowledgement that brought it is judged (Linux's `pkts_acked`).
 #[derive(Clone, Copy, Debug)]

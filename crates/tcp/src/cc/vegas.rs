@@ -9,7 +9,7 @@ use handfast_core::{BitRate, Duration, Instant};
 use super::rate_sample::RateSample;
 use super::{AckSample, Controller, Needs, RttSample, Window};
 use crate::Config;
-use crate::recovery::Phase;
+use crate::phase::Phase;
 
 /// `alpha` and `beta` (`[vegas]` §3.2): as many segments are kept in the queue.
 const ALPHA: u64 = 2;
@@ -171,20 +171,28 @@ mod tests {
         Vegas { base: Some(MS(100)), round_end: Some(10_000), ..Vegas::default() }
     }
 
-    /// An acknowledgement up to `una` that shows a window of `segments` delivered in `ms`.
-    fn ack(una: u64, segments: u64, ms: u64) -> AckSample {
-        let rate = RateSample { delivered: Bytes(1000 * segments), interval: MS(ms), app_limited: false };
+    /// An acknowledgement up to `una` that shows a window of `segments` delivered in `interval`.
+    fn ack_after(una: u64, segments: u64, interval: Duration) -> AckSample {
+        let rate = RateSample { delivered: Bytes(1000 * segments), interval, app_limited: false };
         let path = PathSample { una, nxt: una + 10_000, rate: Some(rate), ..PathSample::of(1000) };
-        AckSample { path: Some(path), ..AckSample::of(Instant::ZERO, 1000, MS(ms)) }
+        AckSample { path: Some(path), ..AckSample::of(Instant::ZERO, 1000, interval) }
+    }
+
+    fn ack(una: u64, segments: u64, ms: u64) -> AckSample {
+        ack_after(una, segments, MS(ms))
     }
 
     /// cwnd and ssthresh in octets after a round trip in which each sample shows a window of 20 segments delivered in `ms`.
-    fn round(mut window: Window, ms: u64) -> (u64, u64) {
+    fn round(window: Window, ms: u64) -> (u64, u64) {
+        round_of(window, MS(ms))
+    }
+
+    fn round_of(mut window: Window, interval: Duration) -> (u64, u64) {
         let mut vegas = vegas();
         for una in [8000, 9000, 10_000] {
-            vegas.on_ack(&mut window, &ack(una, 20, ms));
+            vegas.on_ack(&mut window, &ack_after(una, 20, interval));
         }
-        vegas.on_ack(&mut window, &ack(11_000, 20, ms));
+        vegas.on_ack(&mut window, &ack_after(11_000, 20, interval));
         assert_eq!((vegas.round_end, vegas.samples), (Some(21_000), 0), "the next begins");
         (window.cwnd, window.ssthresh)
     }
@@ -203,6 +211,64 @@ mod tests {
         assert_eq!(round(Window::of(1000, 20, 100), 105), (24_000, 100_000));
         // The three before the end of the round trip were slow start's.
         assert_eq!(round(Window::of(1000, 20, 100), 106), (22_867, 22_867));
+    }
+
+    #[test]
+    fn the_bounds_themselves_change_nothing() {
+        // Exactly two segments of 20 are queued when 18 of them are delivered in the time of an empty path; one when 19 are.
+        let two = Duration::from_nanos(111_111_111);
+        assert_eq!(
+            round_of(Window::of(1000, 20, 10), two).0,
+            20_000,
+            "neither less than alpha nor more than beta"
+        );
+        let one = Duration::from_nanos(105_263_157);
+        assert_eq!(
+            round_of(Window::of(1000, 20, 100), one).0,
+            24_000,
+            "not more than gamma: slow start goes on"
+        );
+    }
+
+    #[test]
+    fn ssthresh_follows_the_window() {
+        // `tcp_current_ssthresh`: three quarters of cwnd at least; and no more than a window that falls.
+        assert_eq!(round(Window::of(1000, 20, 10), 100), (21_000, 15_750));
+        assert_eq!(round(Window::of(1000, 20, 20), 126), (19_000, 19_000));
+    }
+
+    #[test]
+    fn two_segments_are_the_least_window() {
+        assert_eq!(round(Window::of(1000, 2, 1), 300).0, 2000);
+    }
+
+    #[test]
+    fn three_samples_are_enough_and_two_are_not() {
+        // 300 ms: most of the window is queued, so it shrinks; as Reno's it would grow by a segment a window.
+        for (early, cwnd) in [(2, 19_000), (1, 20_000)] {
+            let (mut vegas, mut window) = (vegas(), Window::of(1000, 20, 10));
+            (0..early).for_each(|_| vegas.on_ack(&mut window, &ack(9000, 20, 300)));
+            vegas.on_ack(&mut window, &ack(11_000, 20, 300));
+            assert_eq!(window.cwnd, cwnd, "{early} and the one that ends the round trip");
+        }
+    }
+
+    #[test]
+    fn a_window_that_was_not_used_does_not_grow() {
+        let (mut vegas, mut window) = (vegas(), Window::of(1000, 20, 10));
+        for una in [8000, 9000, 10_000, 11_000] {
+            vegas.on_ack(&mut window, &AckSample { cwnd_limited: false, ..ack(una, 20, 100) });
+        }
+        assert_eq!(window.cwnd, 20_000);
+    }
+
+    #[test]
+    fn without_samples_a_window_of_acknowledgements_brings_a_segment() {
+        let (mut vegas, mut window) = (vegas(), Window::of(1000, 3, 2));
+        for (octets, cwnd) in [(2000, 3000), (1000, 4000), (3999, 4000), (1, 5000)] {
+            vegas.avoid_congestion(&mut window, octets, &ack(0, 1, 100));
+            assert_eq!(window.cwnd, cwnd, "{octets}");
+        }
     }
 
     #[test]

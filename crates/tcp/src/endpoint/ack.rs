@@ -5,44 +5,30 @@ use handfast_wire::tcp::{Flags, Segment};
 
 use super::{Endpoint, Timer};
 use crate::Event;
-use crate::cc::{AckSample, PathSample, Request};
+use crate::cc::{AckSample, PathSample};
 use crate::help::is_marked;
-use crate::recovery::Phase;
-use crate::rtt::Position;
-use crate::spurious::{self, AckView, Verdict};
-
-/// What an ACK's SACK blocks say that was not known.
-#[derive(Clone, Copy, Default)]
-pub(super) struct SackNews {
-    /// Octets SACKed for the first time.
-    pub(super) fresh: u64,
-    /// Some of them lie below `recover`.
-    pub(super) below: bool,
-    /// Some of them lie at or above it.
-    pub(super) above: bool,
-    /// The first block reports octets that arrived twice (RFC 2883).
-    pub(super) duplicate: bool,
-    /// What is missing was lost by the radio or a handoff ([eln] §3.6): no sign of congestion.
-    pub(super) marked: bool,
-}
+use crate::phase::Phase;
+use crate::recovery::{AckNews, Timing};
+use crate::send::scoreboard::Range;
+use crate::spurious::Verdict;
 
 /// An acknowledgement as far as congestion control is concerned.
 #[derive(Clone, Copy)]
-pub(super) struct Ack {
+struct Ack {
     /// Octets by which SND.UNA advanced.
-    pub(super) acked: u64,
+    acked: u64,
     /// Octets that growth counts.
-    pub(super) counted: u64,
+    counted: u64,
     /// Octets newly found lost.
-    pub(super) lost: u64,
+    lost: u64,
     /// `FlightSize` before it.
-    pub(super) flight: u64,
-    pub(super) rtt: Option<Duration>,
+    flight: u64,
+    rtt: Option<Duration>,
     /// Segments that slow start may add.
-    pub(super) slow_start_segments: u8,
+    slow_start_segments: u8,
     /// Segments are overtaken by more than `DupThresh` segments.
-    pub(super) reorders_far: bool,
-    pub(super) ecn_echo: bool,
+    reorders_far: bool,
+    ecn_echo: bool,
 }
 
 impl Endpoint {
@@ -71,17 +57,10 @@ impl Endpoint {
             self.tx.retries = 0;
             self.note_answer(now);
         }
-        if ack >= self.tx.una && self.tx.rack.is_some() {
-            self.on_rack_ack(now, segment, ack, repeats);
-            return true;
+        if ack >= self.tx.una {
+            self.on_current_ack(now, segment, ack, repeats);
         }
-        if ack > self.tx.una {
-            self.on_new_ack(now, segment, ack);
-        } else if ack == self.tx.una {
-            let news = self.take_sacks(now, segment);
-            self.on_old_ack(now, segment, repeats, news);
-        }
-        if self.tx.eln.is_some() && ack == self.tx.una {
+        if self.eln.is_some() && ack == self.tx.una {
             self.on_notice(now, segment);
         }
         true
@@ -90,14 +69,17 @@ impl Endpoint {
     /// [eln] §3.6: what the acknowledgement says besides.
     #[cold]
     fn on_notice(&mut self, now: Instant, segment: &Segment) {
-        self.tx.refill_burst();
+        let Some(eln) = &mut self.eln else { return };
+        eln.refill_burst(self.tx.nxt);
         if is_marked(segment) {
-            self.tx.on_loss_notice(now, segment);
+            eln.on_loss_notice(&self.tx, now, segment);
             return;
         }
-        self.tx.end_loss_notice();
+        eln.end_loss_notice();
         if segment.flags.contains(Flags::ELN) {
-            self.tx.on_handoff_notice();
+            if eln.on_handoff_notice(&mut self.tx) {
+                self.spurious.give_up_frto();
+            }
             // "Reset transmission timer"
             self.restart_timer(now);
         }
@@ -130,85 +112,84 @@ impl Endpoint {
         }
     }
 
-    /// Enters the segment's SACK blocks into the scoreboard. Blocks at or below SND.UNA are duplicates' (RFC 2883), blocks
-    /// beyond SND.MAX are lies.
+    /// The acknowledgement `ack` of SND.UNA or more. `repeats`: neither it nor the window is new.
     #[inline]
-    fn take_sacks(&mut self, now: Instant, segment: &Segment) -> SackNews {
-        if !self.sack || segment.sack.is_empty() {
-            SackNews::default()
-        } else {
-            self.take_blocks(now, segment)
-        }
-    }
-
-    // Not inlined: most segments have none.
-    #[inline(never)]
-    fn take_blocks(&mut self, now: Instant, segment: &Segment) -> SackNews {
-        let marked = self.tx.eln.is_some() && segment.flags.contains(Flags::ELN);
-        let mut news = SackNews { duplicate: is_dsack(segment), marked, ..SackNews::default() };
-        if news.duplicate {
-            self.help_dsack(segment);
-        }
-        for block in segment.sack.as_slice() {
-            let (Some(start), Some(end)) = (self.tx.position(block.start), self.tx.position(block.end))
-            else {
-                continue;
-            };
-            if start <= self.tx.una || start >= end || end > self.tx.max {
-                continue;
-            }
-            self.note_delivered(now, start, end);
-            let fresh = self.tx.board.insert(start, end);
-            news.fresh += fresh;
-            news.below |= fresh > 0 && start < self.tx.progress.recover;
-            news.above |= fresh > 0 && end > self.tx.progress.recover;
-        }
-        news
-    }
-
-    fn on_new_ack(&mut self, now: Instant, segment: &Segment, ack: u64) {
+    fn on_current_ack(&mut self, now: Instant, segment: &Segment, ack: u64, repeats: bool) {
         let octets = ack - self.tx.una;
+        if octets > 0 {
+            self.on_new_ack(now, segment, ack, octets);
+        } else {
+            self.on_old_ack(now, segment, repeats);
+        }
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, now: Instant, segment: &Segment, ack: u64, octets: u64) {
         let flight = self.tx.flight_size();
-        self.note_delivered(now, self.tx.una, ack);
+        let timed = self.recovery.begin_ack(now, &self.tx, &self.config, ack);
+        self.note_delivered(now, Range { start: self.tx.una, end: ack }, Some(segment));
         self.advance(ack);
         self.note_answer(now);
-        let news = self.take_sacks(now, segment);
-        let rtt = self.sample_rtt(now, segment, flight);
+        let sacks = self.take_sacks(now, segment);
+        let rtt = match timed {
+            Some((oldest, newest)) => {
+                self.take_sample(oldest, flight);
+                Some(newest)
+            }
+            None => self.sample_rtt(now, segment, flight),
+        };
         if let Some(delay) = rtt {
             self.tx.measured(now, delay);
         }
-        let recovering = self.tx.progress.phase == Phase::Recovery;
-        let partial_before = self.tx.progress.partial_seen;
-        let verdict = self.judge_timeout(segment, true, false, news);
+        let news = AckNews { octets, sacks, bare: false, duplicate: false, ecr: self.echo(segment) };
+        let partial_before = self.tx.progress.phase == Phase::Recovery && self.tx.progress.partial_seen;
+        let verdict = self.judge_timeout(&news, false);
+        let mut recheck = None;
         if self.apply(verdict, octets) {
-            let ack = Ack {
-                acked: octets,
-                counted: octets,
-                lost: 0,
-                flight,
-                rtt,
-                slow_start_segments: self.slow_start_segments(),
-                reorders_far: false,
-                ecn_echo: segment.flags.contains(Flags::ECE),
-            };
-            self.continue_recovery(now, &ack);
-            // RFC 6675 §5: new SACK information counts "regardless of its status as a cumulative acknowledgment".
-            if news.fresh > 0 && !news.marked && self.tx.progress.phase == Phase::Open {
-                self.on_duplicate();
-            }
+            recheck = self.recover(now, segment, &news, flight, rtt);
         }
-        let still = recovering && self.tx.progress.phase == Phase::Recovery;
-        if !(still && partial_before && self.tx.algorithm.is_impatient()) {
-            self.restart_timer(now);
-        }
+        let still = partial_before && self.tx.progress.phase == Phase::Recovery;
+        let restart = !(still && self.recovery.is_impatient());
+        self.time_ack(now, restart, recheck);
     }
 
-    pub(super) fn advance(&mut self, ack: u64) {
+    /// An acknowledgement that does not advance SND.UNA.
+    #[inline]
+    fn on_old_ack(&mut self, now: Instant, segment: &Segment, repeats: bool) {
+        if self.tx.una == self.tx.max && segment.sack.is_empty() && self.recovery.counts_duplicates() {
+            // All that a mere receiver gets: nothing is outstanding, so it is no duplicate, and what judges timeouts waits for
+            // one that advances.
+            return;
+        }
+        self.recovery.begin_ack(now, &self.tx, &self.config, self.tx.una);
+        // A zero-window probe is not outstanding data: the answers to it tell of no loss.
+        let outstanding = self.tx.una < self.tx.nxt;
+        let sacks = self.take_sacks(now, segment);
+        let bare = segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) && repeats;
+        let duplicate = outstanding && if self.sack { sacks.fresh > 0 } else { bare };
+        let news = AckNews { octets: 0, sacks, bare, duplicate, ecr: self.echo(segment) };
+        let flight = self.tx.flight_size();
+        let verdict = self.judge_timeout(&news, outstanding && (bare || duplicate));
+        let mut recheck = None;
+        if self.apply(verdict, 0) {
+            recheck = self.recover_out_of_line(now, segment, news, flight);
+        }
+        self.time_ack(now, matches!(verdict, Verdict::Spurious(_)), recheck);
+    }
+
+    /// The timer after an acknowledgement.
+    #[inline]
+    fn time_ack(&mut self, now: Instant, restart: bool, recheck: Option<Instant>) {
+        let all = self.tx.una == self.tx.max;
+        let timing = Timing { restart, all, is_set: self.timers.is_set(Timer::Retransmit) };
+        let change = self.recovery.time_ack(lend!(self, now), timing, recheck);
+        self.change_timer(now, change);
+    }
+
+    fn advance(&mut self, ack: u64) {
         self.tx.una = ack;
         self.tx.nxt = self.tx.nxt.max(ack);
-        if let Some(rack) = &mut self.tx.rack {
-            rack.log.advance(ack);
-        }
+        self.recovery.advance(ack);
         self.tx.retries = 0;
         self.tx.probes = 0;
         self.tx.progress.head_due = false;
@@ -220,9 +201,7 @@ impl Endpoint {
         if !self.tx.board.advance(ack) {
             // RFC 2018 §8: the receiver has dropped what it had SACKed; nothing it said holds.
             self.tx.board.clear();
-            if let Some(rack) = &mut self.tx.rack {
-                rack.log.start_over(ack);
-            }
+            self.recovery.start_over(ack);
             self.emit(Event::Reneged);
         }
     }
@@ -236,48 +215,89 @@ impl Endpoint {
         }
     }
 
-    /// The octets `start .. end` are acknowledged: what of them had not arrived before is news to who measures delivery rates.
-    #[inline]
-    fn note_delivered(&mut self, now: Instant, start: u64, end: u64) {
-        if self.tx.cc.samples_path() {
-            self.tell_deliveries(now, start, end);
+    /// Congestion control and loss recovery; returns when recovery wants to look again.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "with each acknowledgement; a call is 30 instructions")]
+    fn recover(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        news: &AckNews,
+        flight: u64,
+        rtt: Option<Duration>,
+    ) -> Option<Instant> {
+        let ecn_echo = segment.flags.contains(Flags::ECE);
+        if !self.recovery.counts_duplicates() {
+            return self.find_losses(now, *news, flight, rtt, ecn_echo);
         }
+        let mut duplicate = news.duplicate;
+        if news.octets > 0 || news.sacks.fresh > 0 {
+            // RFC 3465 §2.3: after a timeout L is 1.
+            let after_timeout = self.tx.progress.phase == Phase::Loss;
+            let slow_start_segments = if after_timeout { 1 } else { self.config.slow_start_segments };
+            let (acked, counted) = (news.octets, news.octets);
+            let reorders_far = false;
+            let ack =
+                Ack { acked, counted, lost: 0, flight, rtt, slow_start_segments, reorders_far, ecn_echo };
+            self.tell_control(now, &ack);
+        }
+        if news.octets > 0 {
+            if self.recovery.go_on(&mut self.tx, news.octets) {
+                self.emit(Event::RecoveryLeft);
+            }
+            // RFC 6675 §5: new SACK information counts "regardless of its status as a cumulative acknowledgment".
+            duplicate = news.sacks.fresh > 0 && self.tx.progress.phase == Phase::Open;
+        }
+        if duplicate && !news.sacks.marked && self.recovery.count_duplicate(&mut self.tx) {
+            self.enter_recovery();
+        }
+        None
     }
 
-    #[cold]
-    fn tell_deliveries(&mut self, now: Instant, start: u64, end: u64) {
-        let mut at = start;
-        while let Some(gap) = self.tx.board.gap(at, end) {
-            self.tx.cc.on_delivered(now, gap.start, gap.end);
-            at = gap.end;
-        }
+    /// As [`Endpoint::recover`], for acknowledgements that do not advance SND.UNA.
+    #[inline(never)]
+    fn recover_out_of_line(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        news: AckNews,
+        flight: u64,
+    ) -> Option<Instant> {
+        self.recover(now, segment, &news, flight, None)
     }
 
-    /// Congestion control and loss recovery, according to the phase.
-    fn continue_recovery(&mut self, now: Instant, ack: &Ack) {
-        // Before the phase may change: the sample says where recovery stood.
-        let phase = self.tx.progress.phase;
-        self.tell_control(now, ack);
-        match phase {
-            Phase::Open => {
-                self.tx.progress.dup_acks = 0;
-                self.tx.progress.limited = 0;
-            }
-            Phase::Recovery => {
-                let algorithm = self.tx.algorithm;
-                algorithm.on_new_ack(&mut self.tx, ack.acked);
-                self.tx.progress.partial_seen = true;
-                if self.tx.progress.phase == Phase::Open {
-                    self.emit(Event::RecoveryLeft);
-                }
-            }
-            Phase::Loss => {
-                if self.tx.una >= self.tx.progress.recover {
-                    self.tx.progress.leave();
-                    self.emit(Event::RecoveryLeft);
-                }
-            }
+    /// Where losses are found by time, congestion control hears of the acknowledgement once they are judged (as in Linux).
+    // The news by value: by reference it would be in memory where duplicates count.
+    #[inline(never)]
+    fn find_losses(
+        &mut self,
+        now: Instant,
+        news: AckNews,
+        flight: u64,
+        rtt: Option<Duration>,
+        ecn_echo: bool,
+    ) -> Option<Instant> {
+        let found = self.recovery.find_losses(&mut context!(self, now), &news);
+        if found.begins {
+            self.enter_recovery();
         }
+        self.recovery.reduce(&mut self.tx, news.octets > 0, &found);
+        if news.octets > 0 || found.delivered > 0 {
+            let ack = Ack {
+                acked: news.octets,
+                // Linux's `acked_sacked`.
+                counted: found.delivered,
+                lost: found.lost,
+                flight,
+                rtt,
+                // Only what is lost goes again, and Linux knows no bound as that of RFC 3465 §2.3.
+                slow_start_segments: self.config.slow_start_segments,
+                reorders_far: self.recovery.reorders_far(self.tx.window.smss),
+                ecn_echo,
+            };
+            self.tell_control(now, &ack);
+        }
+        found.recheck
     }
 
     /// Tells the congestion control what an acknowledgement has delivered.
@@ -286,7 +306,7 @@ impl Endpoint {
         clippy::inline_always,
         reason = "with each acknowledgement; a call with its sample is 40 instructions"
     )]
-    pub(super) fn tell_control(&mut self, now: Instant, ack: &Ack) {
+    fn tell_control(&mut self, now: Instant, ack: &Ack) {
         let tx = &self.tx;
         let sample = AckSample {
             now,
@@ -318,230 +338,19 @@ impl Endpoint {
     ) {
         let tx = &mut self.tx;
         let (delivered, rate) = tx.cc.take_delivery(tx.una);
-        let (in_flight, una, nxt) = (tx.in_flight(), tx.una, tx.nxt);
+        let (in_flight, una, nxt) = (self.recovery.in_flight(tx), tx.una, tx.nxt);
         sample.path = Some(PathSample { delivered, lost, in_flight, rtt, rate, una, nxt, ecn_echo });
         tx.cc.on_ack(&mut tx.window, &sample);
     }
 
-    /// L of RFC 3465, for recoveries that send again from SND.UNA on: §2.3 bounds it after a timeout.
-    fn slow_start_segments(&self) -> u8 {
-        if self.tx.progress.phase == Phase::Loss { 1 } else { self.config.slow_start_segments }
-    }
-
-    /// An acknowledgement that does not advance SND.UNA.
-    fn on_old_ack(&mut self, now: Instant, segment: &Segment, repeats: bool, news: SackNews) {
-        if self.tx.una == self.tx.max && segment.sack.is_empty() {
-            // All that a mere receiver gets: nothing is outstanding, so it is no duplicate, and what judges timeouts waits for
-            // one that advances.
-            return;
-        }
-        // A zero-window probe is not outstanding data: the answers to it tell of no loss.
-        let outstanding = self.tx.una < self.tx.nxt;
-        let bare = segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) && repeats;
-        // RFC 5681 §2's definition; with SACK it is that of RFC 6675 §2: new octets are SACKed.
-        let duplicate = outstanding && if self.sack { news.fresh > 0 } else { bare };
-        // F-RTO goes by both.
-        let verdict = self.judge_timeout(segment, false, outstanding && (bare || duplicate), news);
-        if self.apply(verdict, 0) {
-            if news.fresh > 0 {
-                self.tell_sacked(now, segment);
-            }
-            if duplicate && !news.marked {
-                self.on_duplicate();
-            }
-        }
-        if matches!(verdict, Verdict::Spurious(_)) {
-            self.restart_timer(now);
-        }
-    }
-
-    /// The congestion control learns of octets that were only SACKed.
+    /// Fast recovery begins.
     #[inline(never)]
-    fn tell_sacked(&mut self, now: Instant, segment: &Segment) {
-        let ack = Ack {
-            acked: 0,
-            counted: 0,
-            lost: 0,
-            flight: self.tx.flight_size(),
-            rtt: None,
-            slow_start_segments: self.slow_start_segments(),
-            reorders_far: false,
-            ecn_echo: segment.flags.contains(Flags::ECE),
-        };
-        self.tell_control(now, &ack);
-    }
-
-    fn on_duplicate(&mut self) {
-        let algorithm = self.tx.algorithm;
-        match self.tx.progress.phase {
-            Phase::Open => {
-                self.tx.progress.dup_acks += 1;
-                if algorithm.is_loss(&self.tx) {
-                    self.help_before_recovery();
-                    algorithm.enter(&mut self.tx);
-                    self.help_after_entering_recovery();
-                    self.recovery_entered();
-                }
-            }
-            Phase::Recovery => algorithm.on_duplicate(&mut self.tx),
-            // RFC 5681 §4.3: after a timeout duplicates may be those of our own repetitions.
-            Phase::Loss => {}
-        }
-    }
-
-    /// Fast recovery has begun.
-    pub(super) fn recovery_entered(&mut self) {
+    pub(super) fn enter_recovery(&mut self) {
+        self.help_before_recovery();
+        self.recovery.enter(&mut self.tx);
+        self.help_after_entering_recovery();
         self.counters.fast_retransmits += 1;
         self.emit(Event::RecoveryEntered);
         self.startup_loss();
-    }
-
-    #[inline]
-    pub(super) fn judge_timeout(
-        &mut self,
-        segment: &Segment,
-        advanced: bool,
-        duplicate: bool,
-        news: SackNews,
-    ) -> Verdict {
-        let dsack_seen = self.tx.spurious.note_dsack(news.duplicate);
-        if !self.tx.spurious.is_judging() {
-            return Verdict::Undecided;
-        }
-        let view = AckView {
-            advanced,
-            duplicate,
-            una: self.tx.una,
-            sacked_below: news.below,
-            sacked_above: news.above,
-            all: self.tx.una == self.tx.max,
-            dsack: news.duplicate,
-            ecr: segment.timestamps.filter(|_| self.timestamps).map(|ts| ts.ecr),
-        };
-        self.tx.spurious.judge(&view, dsack_seen)
-    }
-
-    /// Carries out a verdict; false where the ACK's usual effects must not follow.
-    #[inline]
-    pub(super) fn apply(&mut self, verdict: Verdict, octets: u64) -> bool {
-        verdict == Verdict::Undecided || self.act_on(verdict, octets)
-    }
-
-    // Not inlined: hardly ever is there a verdict.
-    #[inline(never)]
-    fn act_on(&mut self, verdict: Verdict, octets: u64) -> bool {
-        match verdict {
-            Verdict::Undecided => true,
-            Verdict::SendNew => {
-                self.send_new_for_frto();
-                true
-            }
-            Verdict::Genuine => {
-                // RFC 5682 step 3a: cwnd of no more than three segments, retransmission in slow start from SND.UNA.
-                self.tx.request(Request::GenuineTimeout);
-                // With the SACK-enhanced rule everything from before the timeout may be acknowledged: then only the new
-                // segments are outstanding, and on their way.
-                if self.tx.una < self.tx.progress.recover && self.tx.rack.is_none() {
-                    self.tx.nxt = self.tx.una;
-                }
-                true
-            }
-            Verdict::Spurious(detector) => {
-                spurious::respond(&mut self.tx, &self.config, octets);
-                self.counters.spurious_timeouts += 1;
-                self.emit(Event::SpuriousTimeout(detector));
-                false
-            }
-        }
-    }
-
-    /// RFC 5682 step 2b: up to two segments of new data, if there are any and the peer's window takes them.
-    fn send_new_for_frto(&mut self) {
-        let tx = &mut self.tx;
-        let limit = (tx.max + 2 * tx.window.smss).min(tx.right_edge()).min(tx.data_end());
-        if limit > tx.max {
-            tx.nxt = tx.max;
-            tx.spurious.sending_new(limit);
-        } else {
-            tx.spurious.give_up_frto();
-        }
-    }
-
-    /// RFC 7323 §4.1 with timestamps, Karn's algorithm without (RFC 6298 §3).
-    pub(super) fn sample_rtt(&mut self, now: Instant, segment: &Segment, flight: u64) -> Option<Duration> {
-        let sample = match segment.timestamps.filter(|_| self.timestamps) {
-            Some(ts) => self.echoed_rtt(now, ts.ecr),
-            None => self.timed_rtt(now),
-        };
-        let sample = sample?;
-        self.take_sample(sample, flight);
-        Some(sample)
-    }
-
-    /// `flight`: octets that were outstanding.
-    pub(super) fn take_sample(&mut self, sample: Duration, flight: u64) {
-        if let Some(before) = self.tx.spurious.rto_before(self.tx.una) {
-            self.tx.rtt.after_spurious(&self.config, before, sample);
-            return;
-        }
-        // RFC 7323 appendix G: ExpectedSamples = ceiling (FlightSize / (SMSS * 2))
-        let expected = if self.timestamps { flight.div_ceil(2 * self.tx.window.smss) } else { 1 };
-        let at = Position { una: self.tx.una, nxt: self.tx.nxt };
-        self.tx.rtt.sample(&self.config, sample, expected, at);
-    }
-
-    pub(super) fn echoed_rtt(&self, now: Instant, ecr: u32) -> Option<Duration> {
-        let ticks = self.tsval(now).wrapping_sub(ecr);
-        // An echo from the future, or of more than 2^31 ticks ago, is not ours. One from this tick is half a tick old.
-        let tick = self.config.clock_granularity;
-        (ticks < 1 << 31).then(|| if ticks == 0 { tick / 2 } else { tick * u64::from(ticks) })
-    }
-
-    fn timed_rtt(&mut self, now: Instant) -> Option<Duration> {
-        let (upto, sent) = self.tx.timed?;
-        if self.tx.una < upto {
-            return None;
-        }
-        self.tx.timed = None;
-        Some(now.since(sent))
-    }
-}
-
-/// RFC 2883 §4: the first block lies below the cumulative acknowledgement, or within the second block.
-pub(super) fn is_dsack(segment: &Segment) -> bool {
-    let blocks = segment.sack.as_slice();
-    let Some(first) = blocks.first() else { return false };
-    first.start.before(segment.ack)
-        || blocks.get(1).is_some_and(|run| !first.start.before(run.start) && !first.end.after(run.end))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use handfast_core::SeqNum;
-    use handfast_wire::tcp::{SackBlock, SackBlocks};
-
-    #[test]
-    fn a_first_block_below_the_acknowledgement_or_within_the_second_is_a_duplicates() {
-        for (blocks, duplicate) in [
-            (&[][..], false),
-            (&[(2000, 3000)], false),
-            (&[(1000, 1500)], false),
-            (&[(999, 1000)], true),
-            (&[(0, 500), (2000, 3000)], true),
-            (&[(2000, 3000), (2000, 4000)], true),
-            (&[(2500, 3000), (2000, 3000)], true),
-            (&[(2000, 3000), (2000, 3000)], true),
-            (&[(2000, 3000), (2001, 4000)], false),
-            (&[(2000, 4000), (2000, 3999)], false),
-            (&[(5000, 6000), (2000, 3000)], false),
-        ] {
-            let mut sack = SackBlocks::NONE;
-            for &(start, end) in blocks {
-                sack.push(SackBlock { start: SeqNum(start), end: SeqNum(end) });
-            }
-            let segment = Segment { ack: SeqNum(1000), sack, ..Segment::EMPTY };
-            assert_eq!(is_dsack(&segment), duplicate, "{blocks:?}");
-        }
     }
 }

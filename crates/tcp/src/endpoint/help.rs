@@ -7,8 +7,8 @@ use handfast_wire::tcp::Segment;
 use super::{Endpoint, Timer};
 use crate::Event;
 use crate::cc::Request;
-use crate::help::vho;
-use crate::recovery::rack::Pending;
+use crate::help::vho::{self, Facts, Vho};
+use crate::send::sender::Sender;
 
 /// Headers of a segment without options: IPv4 and TCP.
 const HEADERS: u64 = 20 + 20;
@@ -19,9 +19,8 @@ impl Endpoint {
     /// The other end's access link is another one, or is back, or is told of as the connection begins. The driver has asked
     /// nobody whether it is true: as [vho], this trusts the network.
     pub fn on_notification(&mut self, now: Instant, notification: &Notification) {
-        let packet = self.packet();
-        let timer = vho::on_notification(&mut self.tx, &self.config, notification, packet);
-        if timer == vho::Timer::Restarts {
+        let timer = self.tell_help(|vho, tx, facts| vho.on_notification(tx, facts, notification));
+        if timer == Some(vho::Timer::Restarts) {
             self.restart_loss_timer(now);
         }
         self.startup_notified(notification);
@@ -30,10 +29,17 @@ impl Endpoint {
     /// The size of segments is known.
     #[inline]
     pub(super) fn help_established(&mut self) {
-        if self.tx.help.is_some() {
-            let packet = self.packet();
-            vho::on_established(&mut self.tx, &self.config, packet);
+        if self.help.is_some() {
+            self.tell_help(Vho::on_established);
         }
+    }
+
+    fn tell_help<T>(&mut self, tell: impl FnOnce(&mut Vho, &mut Sender, &Facts<'_>) -> T) -> Option<T> {
+        let (packet, in_flight) = (self.packet(), self.in_flight());
+        let goes_back = self.recovery.counts_duplicates();
+        let Self { help, tx, config, .. } = self;
+        let facts = Facts { config, packet, in_flight, goes_back };
+        Some(tell(&mut help.as_mut()?.vho, tx, &facts))
     }
 
     /// IP bytes of a full-sized segment.
@@ -45,20 +51,17 @@ impl Endpoint {
         if !self.timers.is_set(Timer::Retransmit) {
             return;
         }
-        let at = now + self.rto();
-        match &self.tx.rack {
-            None => self.timers.set(Timer::Retransmit, self.expiry(now, self.rto())),
-            Some(rack) if rack.pending == Pending::Rto => self.arm(now, Pending::Rto, at),
-            // It stands for something else.
-            Some(_) => {}
+        // Otherwise it stands for something else.
+        if self.recovery.waits_for_rto() {
+            self.timers.set(Timer::Retransmit, self.expiry(now, self.rto()));
         }
     }
 
     /// Fast retransmit is about to begin.
     #[inline]
     pub(super) fn help_before_recovery(&mut self) {
-        let tx = &mut self.tx;
-        if let Some(help) = &mut tx.help {
+        let Self { help, tx, recovery, .. } = self;
+        if let Some(help) = help.as_mut().filter(|_| recovery.counts_duplicates()) {
             help.vho.before_recovery(tx.una, tx.window.cwnd(), tx.window.ssthresh());
         }
     }
@@ -66,16 +69,16 @@ impl Endpoint {
     /// Fast retransmit has begun, and has reduced the window.
     #[inline]
     pub(super) fn help_after_entering_recovery(&mut self) {
-        let tx = &mut self.tx;
-        if let Some(window) = tx.help.as_ref().and_then(|help| help.vho.narrowed(tx.una)) {
-            tx.request(Request::Both(window));
+        let help = self.help.as_ref().filter(|_| self.recovery.counts_duplicates());
+        if let Some(window) = help.and_then(|help| help.vho.narrowed(self.tx.una)) {
+            self.tx.request(Request::Both(window));
         }
     }
 
     /// So many octets go again.
     #[inline]
     pub(super) fn help_sent_again(&mut self, octets: u64) {
-        if let Some(help) = &mut self.tx.help {
+        if let Some(help) = &mut self.help {
             help.vho.sent_again(octets);
         }
     }
@@ -83,11 +86,10 @@ impl Endpoint {
     /// The first SACK block reports octets that have arrived twice.
     #[inline]
     pub(super) fn help_dsack(&mut self, segment: &Segment) {
-        if self.tx.help.is_none() {
-            return;
-        }
+        let Self { help, tx, .. } = self;
+        let Some(help) = help else { return };
         let octets = segment.sack.as_slice().first().map_or(0, |b| b.end.distance(b.start).max(0) as u64);
-        if vho::on_dsack(&mut self.tx, octets) {
+        if help.vho.on_dsack(tx, octets) {
             self.emit(Event::RecoveryLeft);
         }
     }

@@ -1,16 +1,40 @@
 //! The connection: what the driver and the application call.
 
+/// What loss recovery may use of an endpoint.
+macro_rules! context {
+    ($endpoint:ident, $now:expr) => {
+        crate::recovery::Context {
+            now: $now,
+            config: &$endpoint.config,
+            tx: &mut $endpoint.tx,
+            events: &mut $endpoint.events,
+            counters: &mut $endpoint.counters,
+            timestamps: $endpoint.timestamps,
+        }
+    };
+}
+
+/// The same, made only if loss recovery asks for it.
+macro_rules! lend {
+    ($endpoint:ident, $now:expr) => {
+        || context!($endpoint, $now)
+    };
+}
+
 mod ack;
 mod alive;
 mod arrival;
+mod build;
+mod choose;
 mod help;
 mod open;
-mod rack;
+mod round_trip;
+mod sacks;
 mod startup;
 mod text;
 mod timers;
 mod transmit;
-mod undo;
+mod verdict;
 
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -18,18 +42,18 @@ use std::sync::Arc;
 use handfast_core::{Bytes, Duration, Instant, SeqNum, ShortQueue};
 use handfast_wire::Payload;
 
+use crate::event;
+use crate::help::{Eln, Help};
 use crate::receive::receiver::Receiver;
-use crate::rtt::timer_wheel;
+use crate::recovery::LossRecovery;
+use crate::rtt::{self, timer_wheel};
 use crate::send::sender::Sender;
+use crate::spurious::Spurious;
 use crate::startup::Startup;
 use crate::{Config, Counters, Death, Event, Footprint, LossCounters, Received, Snapshot, State, Transmit};
-pub(crate) use transmit::{Piece, Why};
 
 use alive::Alive;
 use timers::{Timer, Timers};
-
-/// Events kept for a driver that does not ask for them; beyond it the oldest is dropped.
-const MAX_EVENTS: usize = 64;
 
 /// One TCP connection, either side of it, both directions.
 ///
@@ -82,7 +106,13 @@ pub struct Endpoint {
     timers: Timers,
     events: ShortQueue<Event>,
     counters: Counters,
+    recovery: LossRecovery,
+    /// Explicit loss and handoff notification; [`None`] where it is off.
+    eln: Option<Box<Eln>>,
     tx: Sender,
+    spurious: Spurious,
+    /// What it does with what the network tells it; [`None`]: nothing.
+    help: Option<Box<Help>>,
 }
 
 impl Endpoint {
@@ -125,6 +155,10 @@ impl Endpoint {
             scaling: false,
             send_shift: 0,
             tx: Sender::new(&config, iss),
+            recovery: LossRecovery::new(config.recovery, false),
+            spurious: Spurious::new(config.eifel, config.frto),
+            eln: config.eln.then(Box::default),
+            help: Help::new(&config),
             rx: Receiver::new(&config),
             timers: Timers::default(),
             alive: Alive::new(&config),
@@ -230,7 +264,7 @@ impl Endpoint {
 
     /// What RACK-TLP has counted; zeros where another algorithm repairs losses.
     pub fn loss_counters(&self) -> LossCounters {
-        self.tx.rack.as_ref().map_or_else(LossCounters::default, |rack| rack.counters)
+        self.recovery.counters()
     }
 
     /// The local port.
@@ -274,8 +308,7 @@ impl Endpoint {
     /// What the peer makes it hold, for tests and for drivers that watch their memory.
     pub fn footprint(&self) -> Footprint {
         let (runs, pieces) = self.rx.buffer.held();
-        let sent_runs = self.tx.rack.as_ref().map_or(0, |rack| rack.log.len());
-        Footprint { sacked_ranges: self.tx.board.len(), runs, pieces, sent_runs }
+        Footprint { sacked_ranges: self.tx.board.len(), runs, pieces, sent_runs: self.recovery.kept_runs() }
     }
 
     fn is_synchronised(&self) -> bool {
@@ -283,10 +316,7 @@ impl Endpoint {
     }
 
     fn emit(&mut self, event: Event) {
-        if self.events.len() == MAX_EVENTS {
-            self.events.pop_front();
-        }
-        self.events.push_back(event);
+        event::push(&mut self.events, event);
     }
 
     fn end(&mut self, event: Event) {
@@ -294,6 +324,12 @@ impl Endpoint {
         self.timers = Timers::default();
         self.rx.ack_now = false;
         self.emit(event);
+    }
+
+    /// Octets that loss recovery takes to be in the network.
+    #[inline]
+    fn in_flight(&self) -> u64 {
+        self.recovery.in_flight(&self.tx)
     }
 
     fn rto(&self) -> Duration {
@@ -305,9 +341,9 @@ impl Endpoint {
         timer_wheel::expiry(now, delay, self.config.timer_tick)
     }
 
-    /// The timestamp clock (RFC 7323 §5.4), from a per-connection offset (RFC 7323 §7.1).
+    /// The timestamp clock.
     fn tsval(&self, now: Instant) -> u32 {
-        timestamp(&self.config, self.tx.iss, now)
+        rtt::timestamp(&self.config, self.tx.iss, now)
     }
 
     /// The next segment to send now, or [`None`]. `budget`: octets of TCP segment that the driver can take; less than a
@@ -328,10 +364,4 @@ impl Endpoint {
             }
         }
     }
-}
-
-/// The timestamp clock of a connection that began with `iss`.
-fn timestamp(config: &Config, iss: SeqNum, now: Instant) -> u32 {
-    let ticks = now.as_nanos() / config.clock_granularity.as_nanos().max(1);
-    (ticks as u32).wrapping_add(iss.0)
 }

@@ -6,7 +6,9 @@ use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use super::timers::Timer;
 use super::{Endpoint, Timers};
 use crate::cc::Request;
-use crate::{Death, Event, State, Transmit};
+use crate::recovery::LossRecovery;
+use crate::spurious::Spurious;
+use crate::{Death, Event, Frto, State, Transmit, Undo};
 
 /// RFC 9293 §3.7.1: the MSS of a peer that sends no option.
 const DEFAULT_MSS: u16 = 536;
@@ -94,11 +96,29 @@ impl Endpoint {
         let mss = segment.mss.unwrap_or(DEFAULT_MSS).clamp(MIN_MSS, self.config.mss.max(MIN_MSS));
         // RFC 6691 §2: every data segment carries timestamps, and gives up 12 octets for them.
         let smss = u64::from(mss) - if self.timestamps { 12 } else { 0 };
-        self.tx.established(&self.config, smss, self.sack, self.timestamps);
+        self.tx.established(&self.config, smss);
+        self.choose_recovery();
         // The window of a SYN is not scaled (RFC 7323 §2.2).
         self.tx.wnd = u64::from(segment.window);
         self.tx.max_wnd = self.tx.wnd;
         self.tx.wl1 = segment.seq;
+    }
+
+    /// The handshake has settled what both sides speak.
+    fn choose_recovery(&mut self) {
+        let (config, sack) = (&self.config, self.sack);
+        self.recovery = LossRecovery::new(config.recovery, sack);
+        // The SACK-enhanced rule needs SACK; without it the basic one serves.
+        let frto = if config.frto == Frto::Sack && !sack { Frto::Basic } else { config.frto };
+        self.spurious = Spurious::new(config.eifel && self.timestamps, frto);
+        if !self.recovery.counts_duplicates() {
+            // [eln] goes by the scoreboard's holes, RACK by times.
+            self.eln = None;
+            if config.undo == Undo::Linux {
+                // The kernel's rules judge instead.
+                self.spurious = Spurious::new(false, Frto::Off);
+            }
+        }
     }
 
     /// Our SYN is acknowledged: the connection is established.

@@ -5,11 +5,11 @@ use handfast_wire::notification::Kind;
 use handfast_wire::tcp::{Flags, RareOptions, RateOption, Segment};
 use handfast_wire::{Notification, Payload, QuickStart as IpOption, QuickStartRate, QuickStartResponse};
 
-use super::transmit::{Piece, Why};
 use super::{Endpoint, Timer};
 use crate::cc::Request;
-use crate::recovery::Phase;
-use crate::send::pacer::Schedule;
+use crate::cc::pacer::Schedule;
+use crate::phase::Phase;
+use crate::send::piece::{Piece, Why};
 use crate::startup::{Answer, Estimator, Fresh, Hold, Path, QuickStart, SYN_RTO};
 use crate::{QuickStartRequest, Transmit};
 
@@ -180,7 +180,7 @@ impl Endpoint {
         if self.tx.progress.phase != Phase::Open || start < self.tx.max {
             return Some(false);
         }
-        let cwnd_room = self.tx.window.cwnd().saturating_sub(self.tx.in_flight());
+        let cwnd_room = self.tx.window.cwnd().saturating_sub(self.in_flight());
         let fresh = Fresh {
             now,
             start,

@@ -3,6 +3,8 @@
 use handfast_core::Instant;
 
 use super::Endpoint;
+use crate::recovery::{Expired, TimerChange};
+use crate::spurious::Before;
 use crate::{Death, Event, State};
 
 /// Which timer.
@@ -111,8 +113,42 @@ impl Endpoint {
             return;
         }
         self.report_timeout();
-        self.tx.on_timeout(now, &self.config);
+        let first = self.tx.retries == 0;
+        if let Some(help) = &mut self.help {
+            help.vho.on_timeout(&mut self.tx);
+        }
+        self.spurious.before_timeout(&self.config, &Before::of(&self.tx), first);
+        if let Some(eln) = &mut self.eln {
+            eln.before_timeout(&self.tx);
+        }
+        self.recovery.on_timeout(now, &mut self.tx, &self.config, first);
         self.startup_loss();
+    }
+
+    /// The retransmission timer has expired, or whatever else it stood for (RFC 8985 §8).
+    fn on_loss_timer(&mut self, now: Instant) {
+        let expired = self.recovery.on_timer(&context!(self, now));
+        match &expired {
+            Expired::Timeout => self.on_retransmission_timeout(now),
+            Expired::Reordering(Some(found)) if found.begins => {
+                self.enter_recovery();
+                self.recovery.reduce(&mut self.tx, false, found);
+            }
+            _ => {}
+        }
+        let change = self.recovery.time_expiry(&context!(self, now), &expired);
+        self.change_timer(now, change);
+    }
+
+    #[inline]
+    pub(super) fn change_timer(&mut self, now: Instant, change: TimerChange) {
+        let delay = match change {
+            TimerChange::Stays => return,
+            TimerChange::Stops => return self.timers.stop(Timer::Retransmit),
+            TimerChange::Rto => self.rto(),
+            TimerChange::After(delay) => delay,
+        };
+        self.timers.set(Timer::Retransmit, self.expiry(now, delay));
     }
 
     fn report_timeout(&mut self) {

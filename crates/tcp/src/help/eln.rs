@@ -9,8 +9,8 @@ use handfast_core::Instant;
 use handfast_wire::tcp::{Flags, Segment};
 
 use crate::cc::{self, Undo, UndoRule};
-use crate::endpoint::{Piece, Why};
-use crate::recovery::Phase;
+use crate::phase::Phase;
+use crate::send::piece::{Piece, Why};
 use crate::send::scoreboard::{Range, Scoreboard};
 use crate::send::sender::Sender;
 
@@ -118,96 +118,86 @@ pub(crate) fn is_marked(segment: &Segment) -> bool {
     segment.flags.contains(Flags::ELN | Flags::ELN_LOSS)
 }
 
-impl Sender {
+impl Eln {
     /// [eln] §3.6, ELN bit 1: "only retransmit the loss packet without window reduction".
     #[cold]
-    pub(crate) fn on_loss_notice(&mut self, now: Instant, segment: &Segment) {
-        let (una, max) = (self.una, self.max);
+    pub(crate) fn on_loss_notice(&mut self, tx: &Sender, now: Instant, segment: &Segment) {
         let blocks = segment.sack.as_slice().iter().filter_map(|block| {
-            let (start, end) = (self.position(block.start)?, self.position(block.end)?);
-            (start > una && start < end && end <= max).then_some(Range { start, end })
+            let (start, end) = (tx.position(block.start)?, tx.position(block.end)?);
+            (start > tx.una && start < end && end <= tx.max).then_some(Range { start, end })
         });
         let blocks = blocks.collect();
-        let Some(eln) = &mut self.eln else { return };
-        eln.settle(una, &self.board);
-        eln.name_holes(una, blocks);
-        eln.marked_at = now;
+        self.settle(tx.una, &tx.board);
+        self.name_holes(tx.una, blocks);
+        self.marked_at = now;
     }
 
     /// An acknowledgement without a mark: the base station may have taken it back.
     pub(crate) fn end_loss_notice(&mut self) {
-        if let Some(eln) = &mut self.eln {
-            eln.due.clear();
-        }
+        self.due.clear();
     }
 
-    /// [eln] §3.6, ELN bit 0: the mobile is at another base station.
+    /// [eln] §3.6, ELN bit 0: the mobile is at another base station. False where nothing is outstanding.
     #[cold]
-    pub(crate) fn on_handoff_notice(&mut self) {
-        if self.una == self.max {
-            return;
+    pub(crate) fn on_handoff_notice(&mut self, tx: &mut Sender) -> bool {
+        if tx.una == tx.max {
+            return false;
         }
-        let Some(eln) = &mut self.eln else { return };
-        eln.due.clear();
-        eln.repairs.clear();
+        self.due.clear();
+        self.repairs.clear();
         // "If retransmission timer is not expired … restart transmission without window reduction; else restore cwnd and
         // ssthresh to previous value stored by sender."
-        let saved = eln.saved.take().filter(|saved| saved.recover > self.una);
-        if let Some(Saved { cc, .. }) = saved.filter(|_| self.progress.phase == Phase::Loss) {
+        let saved = self.saved.take().filter(|saved| saved.recover > tx.una);
+        if let Some(Saved { cc, .. }) = saved.filter(|_| tx.progress.phase == Phase::Loss) {
             let undo = Undo { rule: UndoRule::Handoff, cwnd: cc.cwnd, ssthresh: cc.ssthresh };
-            self.cc.on_spurious(&mut self.window, &cc, &undo);
+            tx.cc.on_spurious(&mut tx.window, &cc, &undo);
         }
         // "Adjust send window in response to SN of ACK": everything outstanding was on its way to the old cell.
-        eln.burst = Some(Burst { until: self.max, left: MAX_BURST });
-        self.progress.after_timeout(self.max);
-        self.progress.head_due = false;
-        self.nxt = self.una;
-        self.retries = 0;
-        self.timed = None;
-        self.spurious.give_up_frto();
-        self.rtt.forget_backoff();
+        self.burst = Some(Burst { until: tx.max, left: MAX_BURST });
+        tx.progress.after_timeout(tx.max);
+        tx.progress.head_due = false;
+        tx.nxt = tx.una;
+        tx.retries = 0;
+        tx.timed = None;
+        tx.rtt.forget_backoff();
+        true
     }
 
     /// An acknowledgement has come: the next few segments may leave.
     #[cold]
-    pub(crate) fn refill_burst(&mut self) {
-        let Some(eln) = &mut self.eln else { return };
-        eln.burst = eln.burst.filter(|burst| self.nxt < burst.until);
-        if let Some(burst) = &mut eln.burst {
+    pub(crate) fn refill_burst(&mut self, nxt: u64) {
+        self.burst = self.burst.filter(|burst| nxt < burst.until);
+        if let Some(burst) = &mut self.burst {
             burst.left = MAX_BURST;
         }
     }
 
-    /// Whether it may send from SND.NXT on.
-    pub(crate) fn may_go_on(&self) -> bool {
-        let burst = self.eln.as_ref().and_then(|eln| eln.burst);
-        burst.is_none_or(|burst| burst.left > 0 || self.nxt >= burst.until)
+    /// Whether the connection may send from SND.NXT on.
+    pub(crate) fn may_go_on(&self, nxt: u64) -> bool {
+        self.burst.is_none_or(|burst| burst.left > 0 || nxt >= burst.until)
     }
 
     /// A recovery need not repeat what marks have made go again a moment ago.
     #[cold]
-    pub(crate) fn skip_repaired(&mut self, now: Instant) {
-        let Some(eln) = self.eln.take() else { return };
-        while let Some(hole) = self.board.hole(self.progress.high_rxt.max(self.una))
-            && let Some(end) = eln.waits_until(self, now, hole.start)
+    pub(crate) fn skip_repaired(&self, tx: &mut Sender, now: Instant) {
+        while let Some(hole) = tx.board.hole(tx.progress.high_rxt.max(tx.una))
+            && let Some(end) = self.waits_until(tx, now, hole.start)
         {
-            self.progress.high_rxt = end;
+            tx.progress.high_rxt = end;
         }
-        self.eln = Some(eln);
     }
 
     /// What a mark lets go again: at most `room` octets, whatever cwnd says; they have left the network without a trace.
     #[cold]
-    pub(crate) fn marked_piece(&self, room: u64) -> Option<Piece> {
-        let eln = self.eln.as_ref()?;
-        let now = eln.marked_at;
+    pub(crate) fn marked_piece(&self, tx: &Sender, room: u64) -> Option<Piece> {
+        let now = self.marked_at;
         // After a timeout or a handoff what lies beyond SND.NXT goes again in any case.
-        let within = |hole: &Range| Range { start: hole.start.max(self.una), end: hole.end.min(self.nxt) };
-        eln.due.iter().map(within).find_map(|hole| {
+        let within = |hole: &Range| Range { start: hole.start.max(tx.una), end: hole.end.min(tx.nxt) };
+        self.due.iter().map(within).find_map(|hole| {
             // Earlier acknowledgements may have filled some of it.
             let mut from = hole.start;
-            while let Some(missing) = self.board.gap(from, hole.end) {
-                if let Some(Range { start, end }) = eln.sendable(self, now, missing) {
+            while let Some(missing) = tx.board.gap(from, hole.end) {
+                if let Some(Range { start, end }) = self.sendable(tx, now, missing) {
                     return Some(Piece { start, end: end.min(start + room), why: Why::Marked });
                 }
                 from = missing.end;
@@ -216,18 +206,16 @@ impl Sender {
         })
     }
 
-    /// A segment has left.
+    /// A segment has left; SND.MAX is `max` before it.
     #[cold]
-    pub(crate) fn note_eln(&mut self, now: Instant, piece: Piece, end: u64) {
-        let max = self.max;
-        let Some(eln) = &mut self.eln else { return };
+    pub(crate) fn on_sent(&mut self, now: Instant, max: u64, piece: Piece, end: u64) {
         match piece.why {
             Why::Marked => {
-                eln.count += 1;
-                eln.repairs.insert(piece.start, Repair { end, number: eln.count, at: now, max });
+                self.count += 1;
+                self.repairs.insert(piece.start, Repair { end, number: self.count, at: now, max });
             }
             Why::Next => {
-                if let Some(burst) = &mut eln.burst {
+                if let Some(burst) = &mut self.burst {
                     burst.left = burst.left.saturating_sub(1);
                 }
             }
@@ -237,16 +225,13 @@ impl Sender {
 
     /// The retransmission timer has expired, and nothing is changed yet.
     #[cold]
-    pub(crate) fn save_for_handoff(&mut self) {
-        let state = Saved { cc: self.cc.save(&self.window), recover: self.max };
-        let una = self.una;
-        if let Some(eln) = &mut self.eln {
-            // What goes again after a timeout goes by the timeout's rules.
-            eln.burst = None;
-            eln.due.clear();
-            eln.repairs.clear();
-            // Frozen until new data is acknowledged: what a second timeout finds is not what the path carried.
-            eln.saved = Some(eln.saved.filter(|saved| saved.recover > una).unwrap_or(state));
-        }
+    pub(crate) fn before_timeout(&mut self, tx: &Sender) {
+        let state = Saved { cc: tx.cc.save(&tx.window), recover: tx.max };
+        // What goes again after a timeout goes by the timeout's rules.
+        self.burst = None;
+        self.due.clear();
+        self.repairs.clear();
+        // Frozen until new data is acknowledged: what a second timeout finds is not what the path carried.
+        self.saved = Some(self.saved.filter(|saved| saved.recover > tx.una).unwrap_or(state));
     }
 }

@@ -8,7 +8,7 @@ use handfast_wire::Notification;
 use handfast_wire::notification::{AccessLink, Kind};
 
 use crate::cc::Request;
-use crate::recovery::Phase;
+use crate::phase::Phase;
 use crate::send::scoreboard::DUP_THRESH;
 use crate::send::sender::Sender;
 use crate::{Config, VhoRule, VhoRules};
@@ -27,6 +27,18 @@ pub(crate) enum Timer {
     Stays,
     /// It begins anew.
     Restarts,
+}
+
+/// What it must know besides the sender's state.
+#[derive(Clone, Copy)]
+pub(crate) struct Facts<'a> {
+    pub(crate) config: &'a Config,
+    /// IP bytes of a full-sized segment.
+    pub(crate) packet: u64,
+    /// What loss recovery takes to be in the network.
+    pub(crate) in_flight: u64,
+    /// After a timeout everything from SND.UNA on goes again.
+    pub(crate) goes_back: bool,
 }
 
 /// State of one sender.
@@ -49,7 +61,6 @@ pub(crate) struct Vho {
 struct Overtaking {
     /// Until all below this position is acknowledged.
     until: u64,
-    dup_thresh: u32,
     /// Fast retransmit has begun meanwhile.
     recovery: Option<Undo>,
 }
@@ -66,11 +77,6 @@ struct Undo {
 impl Vho {
     pub(crate) fn new(rules: VhoRules) -> Self {
         Self { rules, last: None, early: None, initial_ssthresh: None, narrowed: None, overtaking: None }
-    }
-
-    /// Duplicates that begin fast retransmit, with SND.UNA at `una`.
-    pub(crate) fn dup_thresh(&self, una: u64) -> u32 {
-        self.overtaking.filter(|o| una < o.until).map_or(DUP_THRESH, |o| o.dup_thresh)
     }
 
     /// Fast retransmit begins: the window is as before it.
@@ -95,9 +101,14 @@ impl Vho {
     }
 
     /// The retransmission timer has expired: what was lost was lost.
-    pub(crate) fn on_timeout(&mut self) {
-        self.overtaking = None;
+    pub(crate) fn on_timeout(&mut self, s: &mut Sender) {
+        self.end_overtaking(s);
         self.narrowed = None;
+    }
+
+    fn end_overtaking(&mut self, s: &mut Sender) {
+        self.overtaking = None;
+        s.patience = None;
     }
 
     fn recovery(&mut self) -> Option<&mut Undo> {
@@ -109,49 +120,51 @@ impl Vho {
     }
 }
 
-/// A DSACK reports so many octets. [vho] §3.1: "use this information along with DSACK for detecting unnecessary retransmissions".
-/// Once each octet that went again is reported, nothing was lost (RFC 3708 §2): cwnd and ssthresh become what they were. Returns
-/// whether that ends a recovery.
-pub(crate) fn on_dsack(s: &mut Sender, octets: u64) -> bool {
-    let Some(help) = &mut s.help else { return false };
-    let Some(undo) = help.vho.recovery() else { return false };
-    // A duplicate that is none of ours says nothing.
-    let last = undo.unreported > 0 && undo.unreported <= octets;
-    undo.unreported = undo.unreported.saturating_sub(octets);
-    let Undo { cwnd, ssthresh, .. } = *undo;
-    if !last {
-        return false;
-    }
-    help.vho.overtaking = None;
-    s.request(Request::AtLeast { cwnd, ssthresh });
-    let recovering = s.progress.phase == Phase::Recovery;
-    if recovering {
-        s.progress.leave();
-    }
-    recovering
-}
-
-/// A notification has come. `packet`: IP bytes of a full-sized segment.
-pub(crate) fn on_notification(s: &mut Sender, config: &Config, told: &Notification, packet: u64) -> Timer {
-    // Taken out while it acts on what is around it.
-    let Some(mut help) = s.help.take() else { return Timer::Stays };
-    let timer = help.vho.take(s, config, told, packet);
-    s.help = Some(help);
-    timer
-}
-
-/// The connection is established: what came before counts now, when the size of segments is known.
-pub(crate) fn on_established(s: &mut Sender, config: &Config, packet: u64) {
-    let Some(early) = s.help.as_mut().and_then(|help| help.vho.early.take()) else { return };
-    on_notification(s, config, &early, packet);
-}
-
 impl Vho {
-    fn take(&mut self, s: &mut Sender, config: &Config, told: &Notification, packet: u64) -> Timer {
+    /// A DSACK reports so many octets. [vho] §3.1: "use this information along with DSACK for detecting unnecessary
+    /// retransmissions". Once each octet that went again is reported, nothing was lost (RFC 3708 §2): cwnd and ssthresh become what
+    /// they were. Returns whether that ends a recovery.
+    pub(crate) fn on_dsack(&mut self, s: &mut Sender, octets: u64) -> bool {
+        let Some(undo) = self.recovery() else { return false };
+        // A duplicate that is none of ours says nothing.
+        let last = undo.unreported > 0 && undo.unreported <= octets;
+        undo.unreported = undo.unreported.saturating_sub(octets);
+        let Undo { cwnd, ssthresh, .. } = *undo;
+        if !last {
+            return false;
+        }
+        self.end_overtaking(s);
+        s.request(Request::AtLeast { cwnd, ssthresh });
+        let recovering = s.progress.phase == Phase::Recovery;
+        if recovering {
+            s.progress.leave();
+        }
+        recovering
+    }
+
+    /// A notification has come.
+    pub(crate) fn on_notification(
+        &mut self,
+        s: &mut Sender,
+        facts: &Facts<'_>,
+        told: &Notification,
+    ) -> Timer {
         if s.una == 0 {
             self.early = Some(*told);
             return Timer::Stays;
         }
+        self.take(s, facts, told)
+    }
+
+    /// The connection is established: what came before counts now, when the size of segments is known.
+    pub(crate) fn on_established(&mut self, s: &mut Sender, facts: &Facts<'_>) {
+        if let Some(early) = self.early.take() {
+            self.take(s, facts, &early);
+        }
+    }
+
+    fn take(&mut self, s: &mut Sender, facts: &Facts<'_>, told: &Notification) -> Timer {
+        let &Facts { config, packet, .. } = facts;
         if self.last.is_some_and(|last| !SeqNum(told.number).after(SeqNum(last))) {
             // A repetition, or it was overtaken.
             return Timer::Stays;
@@ -162,16 +175,16 @@ impl Vho {
             Kind::Start => self.begin(s, config, &new),
             Kind::MakeBeforeBreak => {
                 let old = told.old.map(|link| Access { link, ..new });
-                self.expect_overtaking(s, old.as_ref(), &new);
+                self.expect_overtaking(s, facts.in_flight, old.as_ref(), &new);
                 self.narrow(s, &new);
                 return self.expect_later_answers(s, config, old.as_ref(), &new);
             }
             Kind::BreakBeforeMake => {
-                self.overtaking = None;
+                self.end_overtaking(s);
                 self.narrow(s, &new);
-                return self.send_at_once(s, &new);
+                return self.send_at_once(s, facts.goes_back, &new);
             }
-            Kind::Resumed => return self.send_at_once(s, &new),
+            Kind::Resumed => return self.send_at_once(s, facts.goes_back, &new),
         }
         Timer::Stays
     }
@@ -231,10 +244,10 @@ impl Vho {
 
     /// [vho] §3.1: "determine how likely packet reordering occurs given the bandwidth of the two access links". The rule is ours:
     /// `DupThresh` (RFC 6675 §2) rises by the segments that come over the new link before the last one over the old.
-    fn expect_overtaking(&mut self, s: &Sender, old: Option<&Access>, new: &Access) {
-        self.overtaking = None;
+    fn expect_overtaking(&mut self, s: &mut Sender, in_flight: u64, old: Option<&Access>, new: &Access) {
+        self.end_overtaking(s);
         let (Some(old), true) = (old, self.has(VhoRule::Reordering)) else { return };
-        let flight = s.in_flight() / s.window.smss;
+        let flight = in_flight / s.window.smss;
         let queued = flight.saturating_mul(old.flows).min(old.buffer());
         let last = old.link.delay + serialisation(old.link.rate, Bytes(queued.saturating_mul(old.packet)));
         let ahead = last.saturating_sub(new.link.delay + serialisation(new.link.rate, Bytes(new.packet)));
@@ -242,19 +255,20 @@ impl Vho {
         if overtaking > 0 {
             let more = u32::try_from(overtaking).unwrap_or(u32::MAX);
             let dup_thresh = DUP_THRESH.saturating_add(more);
-            self.overtaking = Some(Overtaking { until: s.max, dup_thresh, recovery: None });
+            s.patience = Some((dup_thresh, s.max));
+            self.overtaking = Some(Overtaking { until: s.max, recovery: None });
         }
     }
 
     /// [vho] §3.1: "the TCP sender immediately retransmits the first unacknowledged packet if it is already in RTO recovery when the
     /// handoff notification arrives. Also the ssthresh variable is set to the BDP of the new link".
-    fn send_at_once(&self, s: &mut Sender, new: &Access) -> Timer {
+    fn send_at_once(&self, s: &mut Sender, goes_back: bool, new: &Access) -> Timer {
         let recovering = s.progress.phase == Phase::Loss && s.una < s.max;
         if !self.has(VhoRule::Retransmit) || !recovering {
             return Timer::Stays;
         }
         s.request(Request::Ssthresh(new.ssthresh(s.window.smss)));
-        if s.rack.is_none() {
+        if goes_back {
             // What went after it since the timeout went into the void, as after one more timeout.
             s.request(Request::OneSegment);
             s.nxt = s.una;

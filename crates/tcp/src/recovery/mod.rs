@@ -1,132 +1,284 @@
-//! How losses are found and repaired. One algorithm a file; the registry is [`build`].
+//! How losses are found and repaired. One algorithm a file; the registry is [`LossRecovery`], of which the endpoint asks the same
+//! questions whatever it is: what does this acknowledgement show, what goes next, what follows from the timer.
 
+/// Asks whichever algorithm it is.
+macro_rules! ask {
+    ($recovery:expr, $algorithm:ident => $answer:expr) => {
+        match $recovery {
+            LossRecovery::Tahoe($algorithm) => $answer,
+            LossRecovery::Reno($algorithm) => $answer,
+            LossRecovery::NewReno($algorithm) => $answer,
+            LossRecovery::Sack($algorithm) => $answer,
+            LossRecovery::Rack($algorithm) => $answer,
+        }
+    };
+}
+
+mod algorithm;
+mod context;
+mod duplicates;
 mod newreno;
-pub(crate) mod rack;
+mod rack;
 mod reno;
 mod sack;
 mod tahoe;
 
+use handfast_core::{Duration, Instant};
+
+pub(crate) use algorithm::{Algorithm, Retransmission};
+pub(crate) use context::{AckNews, Context, Expired, Found, SackNews, TimerChange, Timing};
+
+use crate::Config;
 use crate::config::Recovery;
-use crate::send::scoreboard::{DUP_THRESH, Range};
+use crate::event::LossCounters;
+use crate::phase::Phase;
+use crate::send::piece::Piece;
+use crate::send::scoreboard::Range;
 use crate::send::sender::Sender;
+use rack::Rack;
 
-/// Where a connection stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// No loss known.
-    #[default]
-    Open,
-    /// Fast recovery.
-    Recovery,
-    /// After a timeout (or Tahoe's fast retransmit): slow start from SND.UNA on.
-    Loss,
+/// The loss recovery of a connection.
+#[derive(Clone, Debug)]
+pub(crate) enum LossRecovery {
+    Tahoe(tahoe::Tahoe),
+    Reno(reno::Reno),
+    NewReno(newreno::NewReno),
+    Sack(sack::Sack),
+    Rack(Box<Rack>),
 }
 
-/// Progress of loss recovery, shared by the algorithms.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Progress {
-    pub(crate) phase: Phase,
-    /// Duplicate acknowledgements in a row.
-    pub(crate) dup_acks: u32,
-    /// `recover` (RFC 6582) and `RecoveryPoint` (RFC 6675): SND.MAX when recovery began; one past the octet they name.
-    pub(crate) recover: u64,
-    /// `HighRxt` (RFC 6675): one past the highest octet retransmitted in this recovery.
-    pub(crate) high_rxt: u64,
-    /// `RescueRxt` (RFC 6675).
-    pub(crate) rescue_rxt: Option<u64>,
-    /// A partial acknowledgement has come in this recovery (RFC 6582 §3.2 step 3 resets the timer for the first only).
-    pub(crate) partial_seen: bool,
-    /// The segment at SND.UNA goes out next, whatever cwnd says.
-    pub(crate) head_due: bool,
-    /// Octets that limited transmit has sent beyond cwnd (RFC 3042).
-    pub(crate) limited: u64,
-    /// `recover` was set by a timeout.
-    timed_out: bool,
-}
-
-impl Progress {
-    pub(crate) fn begin(&mut self, phase: Phase, una: u64, max: u64) {
-        self.phase = phase;
-        self.recover = max;
-        self.high_rxt = una;
-        self.rescue_rxt = None;
-        self.partial_seen = false;
-        self.limited = 0;
-        self.timed_out = phase == Phase::Loss;
+impl LossRecovery {
+    /// SACK recovery without the peer's consent falls back to RFC 6582, as RFC 6582 §1 has it.
+    pub(crate) fn new(recovery: Recovery, sack: bool) -> Self {
+        match recovery {
+            Recovery::Tahoe => Self::Tahoe(tahoe::Tahoe),
+            Recovery::Reno => Self::Reno(reno::Reno),
+            Recovery::Sack if sack => Self::Sack(sack::Sack),
+            // The first octet is 1.
+            Recovery::Rack if sack => Self::Rack(Box::new(Rack::new(1))),
+            Recovery::NewReno | Recovery::Sack | Recovery::Rack => Self::NewReno(newreno::NewReno),
+        }
     }
 
-    /// Whether `recover` was set by a timeout, not by fast retransmit.
-    pub(crate) fn after_loss(&self) -> bool {
-        self.timed_out
+    /// Whether duplicate acknowledgements tell of losses, and everything from SND.UNA on goes again after a timeout. RACK marks what
+    /// is lost instead, and repairs that alone.
+    #[inline]
+    pub(crate) fn counts_duplicates(&self) -> bool {
+        !matches!(self, Self::Rack(_))
     }
 
-    pub(crate) fn after_timeout(&mut self, max: u64) {
-        self.begin(Phase::Loss, 0, max);
-        self.dup_acks = 0;
+    /// What it has counted; zeros where only RACK-TLP counts.
+    pub(crate) fn counters(&self) -> LossCounters {
+        if let Self::Rack(rack) = self { rack.counters } else { LossCounters::default() }
     }
 
-    /// The timeout was spurious: nothing guards against duplicates of our own retransmissions.
-    pub(crate) fn forget_timeout(&mut self, una: u64) {
-        self.recover = una - 1;
-        self.timed_out = false;
+    /// Runs of octets whose departure it keeps.
+    pub(crate) fn kept_runs(&self) -> usize {
+        if let Self::Rack(rack) = self { rack.log.len() } else { 0 }
     }
 
-    pub(crate) fn leave(&mut self) {
-        self.phase = Phase::Open;
-        self.dup_acks = 0;
-        self.limited = 0;
-    }
-}
-
-/// A loss-recovery algorithm. It has no state of its own: that is [`Progress`] and the scoreboard.
-pub(crate) trait Algorithm: Sync {
-    /// Whether the duplicate acknowledgement just counted begins fast retransmit. RFC 5681 §3.2: the third does, unless a
-    /// timeout's own retransmissions may have caused it (RFC 6582 §3.2 step 2).
-    fn is_loss(&self, s: &Sender) -> bool {
-        s.progress.dup_acks == DUP_THRESH && s.una > s.progress.recover
+    /// Octets that it takes to be in the network.
+    #[inline]
+    pub(crate) fn in_flight(&self, tx: &Sender) -> u64 {
+        match tx.progress.phase {
+            Phase::Recovery => ask!(self, algorithm => algorithm.in_flight(tx)),
+            Phase::Loss if !self.counts_duplicates() => ask!(self, algorithm => algorithm.in_flight(tx)),
+            // SACKed octets have left the network (RFC 6675 §3); for the others it is the flight.
+            _ => tx.flight_size() - tx.board.sacked_below(tx.nxt),
+        }
     }
 
-    /// Fast retransmit: reduces the window and makes the first segment due.
-    fn enter(&self, s: &mut Sender);
-
-    /// Whether only the first partial acknowledgement of a recovery restarts the timer (RFC 6582 §3.2 step 3).
-    fn is_impatient(&self) -> bool {
-        false
+    /// An acknowledgement up to `ack` begins to be processed. By when the oldest and the newest segment that it acknowledges left, if
+    /// that is to be timed so (Linux's `tcp_clean_rtx_queue`): finer than timestamps, which count otherwise.
+    #[inline]
+    pub(crate) fn begin_ack(
+        &mut self,
+        now: Instant,
+        tx: &Sender,
+        config: &Config,
+        ack: u64,
+    ) -> Option<(Duration, Duration)> {
+        if let Self::Rack(rack) = self { rack.begin_ack(now, tx, config, ack) } else { None }
     }
 
-    /// A duplicate acknowledgement after the one that began recovery.
-    fn on_duplicate(&self, _s: &mut Sender) {}
-
-    /// `octets` of new data were acknowledged during recovery; SND.UNA has moved already.
-    fn on_new_ack(&self, s: &mut Sender, octets: u64);
-
-    /// Octets in flight during recovery, as far as cwnd is concerned.
-    fn in_flight(&self, s: &Sender) -> u64 {
-        s.flight_size()
+    /// Whether [`LossRecovery::on_delivered`] must be told of arrivals, in the order of the octets.
+    #[inline]
+    pub(crate) fn times_segments(&self) -> bool {
+        !self.counts_duplicates()
     }
 
-    /// What to retransmit during recovery; the caller sends the first segment of it. Called while a full segment fits into
-    /// cwnd. `new_data`: there is new data and the peer's window takes it.
-    fn retransmission(&self, _s: &Sender, _new_data: bool) -> Option<Retransmission> {
-        None
+    /// Octets have arrived, which had neither been acknowledged nor SACKed. `ecr`: what the acknowledgement echoes, where it tells
+    /// which transmission was answered: not for octets beyond a hole.
+    pub(crate) fn on_delivered(&mut self, c: &Context<'_>, range: Range, ecr: Option<u32>) {
+        if let Self::Rack(rack) = self {
+            rack.on_delivered(c, range, ecr);
+        }
     }
-}
 
-/// A choice of `NextSeg` (RFC 6675 §4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Retransmission {
-    pub(crate) range: Range,
-    /// Rule (4): it does not move `HighRxt`.
-    pub(crate) rescue: bool,
-}
+    /// A DSACK block reports that these octets arrived twice.
+    pub(crate) fn on_dsack(&mut self, c: &Context<'_>, twice: Range) {
+        if let Self::Rack(rack) = self {
+            rack.on_dsack(c, twice);
+        }
+    }
 
-/// The registry. SACK recovery without the peer's consent falls back to RFC 6582, as RFC 6582 §1 has it.
-pub(crate) fn build(recovery: Recovery, sack: bool) -> &'static dyn Algorithm {
-    match recovery {
-        Recovery::Tahoe => &tahoe::Tahoe,
-        Recovery::Reno => &reno::Reno,
-        Recovery::Sack if sack => &sack::Sack,
-        Recovery::Rack if sack => &rack::RackTlp,
-        Recovery::NewReno | Recovery::Sack | Recovery::Rack => &newreno::NewReno,
+    /// SND.UNA has advanced to `una`.
+    #[inline]
+    pub(crate) fn advance(&mut self, una: u64) {
+        if let Self::Rack(rack) = self {
+            rack.log.advance(una);
+        }
+    }
+
+    /// The receiver has dropped what it had SACKed.
+    pub(crate) fn start_over(&mut self, una: u64) {
+        if let Self::Rack(rack) = self {
+            rack.log.start_over(una);
+        }
+    }
+
+    /// Where duplicates count: `octets` are newly acknowledged. Whether that ends recovery.
+    #[inline]
+    pub(crate) fn go_on(&mut self, tx: &mut Sender, octets: u64) -> bool {
+        duplicates::go_on(self, tx, octets)
+    }
+
+    /// Where duplicates count: one has come. Whether it begins fast recovery.
+    pub(crate) fn count_duplicate(&mut self, tx: &mut Sender) -> bool {
+        duplicates::count(self, tx)
+    }
+
+    /// Where they do not: what an acknowledgement shows of losses by the times of what has arrived.
+    pub(crate) fn find_losses(&mut self, c: &mut Context<'_>, news: &AckNews) -> Found {
+        if let Self::Rack(rack) = self { rack.on_ack(c, news) } else { Found::default() }
+    }
+
+    /// Fast recovery begins.
+    pub(crate) fn enter(&mut self, tx: &mut Sender) {
+        ask!(self, algorithm => algorithm.enter(tx));
+    }
+
+    /// Within fast recovery: the window follows what was delivered, where proportional rate reduction sets it. `found`: what the
+    /// acknowledgement has shown.
+    #[inline]
+    pub(crate) fn reduce(&mut self, tx: &mut Sender, advanced: bool, found: &Found) {
+        if let Self::Rack(rack) = self {
+            rack.follow_deliveries(tx, advanced, found);
+        }
+    }
+
+    /// Segments are overtaken by more than `DupThresh` segments.
+    pub(crate) fn reorders_far(&self, smss: u64) -> bool {
+        if let Self::Rack(rack) = self { rack.window.reorders_far(smss) } else { false }
+    }
+
+    /// Whether another partial acknowledgement of a recovery leaves the timer as it is (RFC 6582 §3.2 step 3).
+    #[inline]
+    pub(crate) fn is_impatient(&self) -> bool {
+        ask!(self, algorithm => algorithm.is_impatient())
+    }
+
+    /// The timer after an acknowledgement.
+    #[inline]
+    pub(crate) fn time_ack<'a>(
+        &mut self,
+        lend: impl FnOnce() -> Context<'a>,
+        timing: Timing,
+        recheck: Option<Instant>,
+    ) -> TimerChange {
+        if let Self::Rack(rack) = self {
+            return rack.time_ack(&lend(), timing, recheck);
+        }
+        // RFC 6298 §5.2 and §5.3.
+        match timing {
+            Timing { restart: true, all: true, .. } => TimerChange::Stops,
+            Timing { restart: true, is_set: true, .. } => TimerChange::Rto,
+            _ => TimerChange::Stays,
+        }
+    }
+
+    /// Whether the timer stands for the retransmission timeout (RFC 8985 §8: one serves all).
+    pub(crate) fn waits_for_rto(&self) -> bool {
+        if let Self::Rack(rack) = self { rack.waits_for_rto() } else { true }
+    }
+
+    /// The timer has expired.
+    pub(crate) fn on_timer(&mut self, c: &Context<'_>) -> Expired {
+        if let Self::Rack(rack) = self { rack.on_timer(c) } else { Expired::Timeout }
+    }
+
+    /// The timer when the reordering window or a probe's time has passed.
+    pub(crate) fn time_expiry(&mut self, c: &Context<'_>, expired: &Expired) -> TimerChange {
+        if let Self::Rack(rack) = self { rack.time_expiry(c, expired) } else { TimerChange::Stays }
+    }
+
+    /// RFC 5681 §3.1 and RFC 6298 §5.4-5.6: the retransmission timeout. `first`: not the repetition of one.
+    pub(crate) fn on_timeout(&mut self, now: Instant, tx: &mut Sender, config: &Config, first: bool) {
+        if let Self::Rack(rack) = self {
+            rack.on_timeout(now, tx, config, first);
+        } else {
+            duplicates::on_timeout(tx, first);
+        }
+    }
+
+    /// A timeout was spurious: nothing is lost after all.
+    pub(crate) fn unmark(&mut self, una: u64) {
+        if let Self::Rack(rack) = self {
+            rack.log.unmark(una);
+        }
+    }
+
+    /// A probe that is due: it goes before all else.
+    #[inline]
+    pub(crate) fn probe(&mut self, tx: &Sender, room: u64) -> Option<Piece> {
+        if let Self::Rack(rack) = self { rack.loss_probe(tx, room) } else { None }
+    }
+
+    /// RFC 5682 step 2b, where recovery itself judges timeouts: new data goes before what is lost.
+    #[inline]
+    pub(crate) fn sends_new_first(&self) -> bool {
+        if let Self::Rack(rack) = self { rack.undo.new_first } else { false }
+    }
+
+    /// Step 2b found no new data to send after all.
+    pub(crate) fn give_up_new_first(&mut self) {
+        if let Self::Rack(rack) = self {
+            rack.undo.give_up_new_first();
+        }
+    }
+
+    /// Whether what is lost goes before new data. `held`: F-RTO lets only new data go.
+    #[inline]
+    pub(crate) fn repairs(&self, phase: Phase, held: bool) -> bool {
+        if self.counts_duplicates() { phase == Phase::Recovery } else { phase != Phase::Open && !held }
+    }
+
+    /// What to retransmit; the caller sends the first segment of it. Asked while a full segment fits into cwnd. `new_data`: there is new
+    /// data and the peer's window takes it.
+    pub(crate) fn retransmission(&self, tx: &Sender, new_data: bool) -> Option<Retransmission> {
+        ask!(self, algorithm => algorithm.retransmission(tx, new_data))
+    }
+
+    /// `piece` leaves and ends at `end`; SND.MAX is still what it was.
+    #[inline]
+    pub(crate) fn on_sent<'a>(&mut self, lend: impl FnOnce() -> Context<'a>, piece: Piece, end: u64) {
+        if let Self::Rack(rack) = self {
+            rack.on_sent(&mut lend(), piece, end);
+        }
+    }
+
+    /// RFC 6298 §5.1: the timer, which is set if `is_set`, when a segment has left. `fresh`: it was new.
+    #[inline]
+    pub(crate) fn time_sending<'a>(
+        &mut self,
+        lend: impl FnOnce() -> Context<'a>,
+        is_set: bool,
+        piece: Piece,
+        fresh: bool,
+    ) -> TimerChange {
+        if let Self::Rack(rack) = self {
+            return rack.time_sending(&lend(), is_set, piece, fresh);
+        }
+        if is_set { TimerChange::Stays } else { TimerChange::Rto }
     }
 }

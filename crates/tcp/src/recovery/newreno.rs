@@ -4,10 +4,11 @@ use super::{Algorithm, reno};
 use crate::cc::Request;
 use crate::send::sender::Sender;
 
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct NewReno;
 
 impl Algorithm for NewReno {
-    fn enter(&self, s: &mut Sender) {
+    fn enter(&mut self, s: &mut Sender) {
         reno::enter(s);
     }
 

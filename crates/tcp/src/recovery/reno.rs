@@ -1,10 +1,12 @@
 //! Fast recovery as in 4.3BSD-Reno and RFC 5681 §3.2: left on the first acknowledgement of new data.
 
-use super::{Algorithm, Phase};
+use super::Algorithm;
 use crate::cc::Request;
+use crate::phase::Phase;
 use crate::send::scoreboard::DUP_THRESH;
 use crate::send::sender::Sender;
 
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Reno;
 
 /// RFC 5681 §3.2 steps 2 and 3, shared with NewReno.
@@ -28,7 +30,7 @@ impl Algorithm for Reno {
         s.progress.dup_acks == DUP_THRESH && (s.una > s.progress.recover || !s.progress.after_loss())
     }
 
-    fn enter(&self, s: &mut Sender) {
+    fn enter(&mut self, s: &mut Sender) {
         enter(s);
     }
 

@@ -1,10 +1,12 @@
 //! SACK-based loss recovery (RFC 6675).
 
-use super::{Algorithm, Phase, Retransmission};
+use super::{Algorithm, Retransmission};
 use crate::cc::Request;
+use crate::phase::Phase;
 use crate::send::scoreboard::Range;
 use crate::send::sender::Sender;
 
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Sack;
 
 impl Algorithm for Sack {
@@ -14,7 +16,7 @@ impl Algorithm for Sack {
         s.progress.dup_acks >= dup_thresh || s.board.lost_below(s.window.smss, dup_thresh) > s.una
     }
 
-    fn enter(&self, s: &mut Sender) {
+    fn enter(&mut self, s: &mut Sender) {
         // Step 4.2: ssthresh = cwnd = FlightSize / 2, without what limited transmit sent.
         s.reduce();
         s.request(Request::ToSsthresh);

@@ -1,13 +1,15 @@
 //! 4.3BSD-Tahoe: fast retransmit without fast recovery (Jacobson 1988; Fall and Floyd 1996, section 2).
 
-use super::{Algorithm, Phase};
+use super::Algorithm;
 use crate::cc::Request;
+use crate::phase::Phase;
 use crate::send::sender::Sender;
 
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Tahoe;
 
 impl Algorithm for Tahoe {
-    fn enter(&self, s: &mut Sender) {
+    fn enter(&mut self, s: &mut Sender) {
         s.reduce();
         s.request(Request::OneSegment);
         // What follows the hole is sent again in slow start; acknowledgements of it must not begin another fast

@@ -7,16 +7,13 @@ use std::mem::offset_of;
 
 use handfast_core::{Duration, Instant, SeqNum};
 
-use crate::cc::{Control, Controlled, Request, RttSample, Saved, Timeout, Window};
-use crate::help::{Eln, Help};
-use crate::recovery::rack::Rack;
-use crate::recovery::{self, Phase, Progress};
+use crate::Config;
+use crate::cc::{Control, Controlled, Request, RttSample, Window};
 use crate::rtt::RttEstimator;
+use crate::send::progress::Progress;
 use crate::send::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::send::send_buffer::SendBuffer;
 use crate::send::validation::Validation;
-use crate::spurious::Spurious;
-use crate::{Config, Frto, Recovery, Undo};
 
 /// Everything about the direction in which we send.
 // In the order of the fields: see [`crate::Endpoint`].
@@ -49,17 +46,9 @@ pub(crate) struct Sender {
     pub(crate) probes: u8,
     /// A probe is due.
     pub(crate) probe_due: bool,
-    /// What only RACK-TLP needs; [`None`] with the others.
-    pub(crate) rack: Option<Box<Rack>>,
-    /// Explicit loss and handoff notification; [`None`] where it is off.
-    pub(crate) eln: Option<Box<Eln>>,
     pub(crate) buffer: SendBuffer,
-    /// What it does with what the network tells it; [`None`]: nothing.
-    pub(crate) help: Option<Box<Help>>,
-    pub(crate) spurious: Spurious,
     pub(crate) progress: Progress,
     pub(crate) board: Scoreboard,
-    pub(crate) algorithm: &'static dyn recovery::Algorithm,
     pub(crate) rtt: RttEstimator,
     pub(crate) validation: Validation,
     pub(crate) cc: Control,
@@ -67,6 +56,8 @@ pub(crate) struct Sender {
     pub(crate) probed: Option<u64>,
     /// One segment is timed where timestamps are off: the position that must be acknowledged, and when it left.
     pub(crate) timed: Option<(u64, Instant)>,
+    /// `DupThresh` where segments overtake others, until all below this position is acknowledged (RFC 4653).
+    pub(crate) patience: Option<(u32, u64)>,
 }
 
 impl Sender {
@@ -89,35 +80,22 @@ impl Sender {
             closing: false,
             window: Window::new(config, smss),
             cc: Control::new(config),
-            algorithm: recovery::build(config.recovery, config.sack),
             progress: Progress::default(),
             board: Scoreboard::default(),
-            rack: None,
             rtt: RttEstimator::new(config),
             timed: None,
-            spurious: Spurious::new(config.eifel, config.frto),
             validation: Validation::default(),
             retries: 0,
             probes: 0,
             probe_due: false,
             probed: None,
-            help: Help::new(config),
-            eln: config.eln.then(Box::default),
+            patience: None,
         }
     }
 
-    /// The handshake has settled what both sides speak.
-    pub(crate) fn established(&mut self, config: &Config, smss: u64, sack: bool, timestamps: bool) {
+    /// The handshake has settled the size of segments.
+    pub(crate) fn established(&mut self, config: &Config, smss: u64) {
         self.window = Window::new(config, smss);
-        self.algorithm = recovery::build(config.recovery, sack);
-        // The SACK-enhanced rule needs SACK; without it the basic one serves.
-        let frto = if config.frto == Frto::Sack && !sack { Frto::Basic } else { config.frto };
-        self.spurious = Spurious::new(config.eifel && timestamps, frto);
-        self.rack = (config.recovery == Recovery::Rack && sack).then(|| Box::new(Rack::new(1)));
-        if self.rack.is_some() && config.undo == Undo::Linux {
-            // The kernel's rules judge instead.
-            self.spurious = Spurious::new(false, Frto::Off);
-        }
     }
 
     /// One past the last payload octet written.
@@ -137,17 +115,7 @@ impl Sender {
 
     /// `DupThresh` of RFC 6675 §2, as it is now.
     pub(crate) fn dup_thresh(&self) -> u32 {
-        self.help.as_ref().map_or(DUP_THRESH, |help| help.vho.dup_thresh(self.una))
-    }
-
-    /// What the loss-recovery algorithm takes to be in the network.
-    pub(crate) fn in_flight(&self) -> u64 {
-        match self.progress.phase {
-            Phase::Recovery => self.algorithm.in_flight(self),
-            Phase::Loss if self.rack.is_some() => self.algorithm.in_flight(self),
-            // SACKed octets have left the network (RFC 6675 §3); for the others it is the flight.
-            _ => self.flight_size() - self.board.sacked_below(self.nxt),
-        }
+        self.patience.filter(|&(_, until)| self.una < until).map_or(DUP_THRESH, |(dup_thresh, _)| dup_thresh)
     }
 
     /// The window, for those who ask for another.
@@ -185,7 +153,7 @@ impl Sender {
     }
 
     /// The octets outstanding that a reduction goes by. RFC 5681 §3.2 step 2: what limited transmit sent does not count.
-    fn flight_for_reduction(&self) -> u64 {
+    pub(crate) fn flight_for_reduction(&self) -> u64 {
         self.flight_size().saturating_sub(self.progress.limited)
     }
 
@@ -200,58 +168,5 @@ impl Sender {
         self.progress.head_due = true;
         // RFC 6298 §3 (Karn): a retransmitted segment gives no sample.
         self.timed = None;
-    }
-
-    /// RFC 5681 §3.1 and RFC 6298 §5.4-5.6: the retransmission timer has expired.
-    pub(crate) fn on_timeout(&mut self, now: Instant, config: &Config) {
-        let first = self.retries == 0;
-        if let Some(help) = &mut self.help {
-            help.vho.on_timeout();
-        }
-        self.spurious.before_timeout(config, &SpuriousInput::of(self), first);
-        if self.eln.is_some() {
-            self.save_for_handoff();
-        }
-        if self.rack.is_some() {
-            self.on_rack_timeout(now, config, first);
-            return;
-        }
-        let timeout = Timeout {
-            // RFC 5681 §3.1: ssthresh falls at the first expiry for a segment, not at its repetitions.
-            is_new: first,
-            flight: self.flight_for_reduction(),
-            in_recovery: self.progress.phase == Phase::Recovery,
-            in_flight: 0,
-        };
-        self.cc.on_timeout(&mut self.window, &timeout);
-        self.rtt.back_off();
-        self.retries = self.retries.saturating_add(1);
-        // RFC 6675 §5.1: what is SACKed stays on the scoreboard. A receiver that has dropped it gives itself away when the
-        // cumulative acknowledgement stops there (RFC 2018 §8).
-        self.progress.after_timeout(self.max);
-        self.nxt = self.una;
-        self.retransmit_head();
-    }
-}
-
-/// What spurious-timeout detection keeps of the state before a timeout.
-#[derive(Clone, Copy)]
-pub(crate) struct SpuriousInput {
-    pub(crate) cc: Saved,
-    pub(crate) flight_size: u64,
-    pub(crate) rtt: RttEstimator,
-    pub(crate) max: u64,
-    pub(crate) in_recovery: bool,
-}
-
-impl SpuriousInput {
-    fn of(s: &Sender) -> Self {
-        Self {
-            cc: s.cc.save(&s.window),
-            flight_size: s.flight_size(),
-            rtt: s.rtt,
-            max: s.max,
-            in_recovery: s.progress.phase != Phase::Open,
-        }
     }
 }

@@ -6,9 +6,12 @@ mod response;
 
 use handfast_core::Duration;
 
+use crate::cc::Saved;
 use crate::config::{Config, Frto};
 use crate::event::Detector;
-use crate::send::sender::SpuriousInput;
+use crate::phase::Phase;
+use crate::rtt::RttEstimator;
+use crate::send::sender::Sender;
 
 pub(crate) use frto::AckView;
 pub(crate) use response::{Restored, respond};
@@ -24,6 +27,28 @@ pub(crate) enum Verdict {
     Genuine,
     /// The timeout was spurious.
     Spurious(Detector),
+}
+
+/// The state before a timeout.
+#[derive(Clone, Copy)]
+pub(crate) struct Before {
+    pub(crate) cc: Saved,
+    pub(crate) flight_size: u64,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) max: u64,
+    pub(crate) in_recovery: bool,
+}
+
+impl Before {
+    pub(crate) fn of(s: &Sender) -> Self {
+        Self {
+            cc: s.cc.save(&s.window),
+            flight_size: s.flight_size(),
+            rtt: s.rtt,
+            max: s.max,
+            in_recovery: s.progress.phase != Phase::Open,
+        }
+    }
 }
 
 /// Detection state of one sender.
@@ -53,7 +78,7 @@ impl Spurious {
     }
 
     /// The timer has expired, and nothing has been changed yet. `first`: not the repetition of a timeout.
-    pub(crate) fn before_timeout(&mut self, config: &Config, now: &SpuriousInput, first: bool) {
+    pub(crate) fn before_timeout(&mut self, config: &Config, now: &Before, first: bool) {
         if first {
             // RFC 4015 §3 step 0 and RFC 3522 §3.2 step 1: at the start of loss recovery only. A timeout in the middle of
             // another recovery says nothing about the path.

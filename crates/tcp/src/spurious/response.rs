@@ -2,9 +2,10 @@
 
 use handfast_core::Duration;
 
+use super::{Before, Spurious};
 use crate::cc::{Saved, Undo, UndoRule};
 use crate::config::Config;
-use crate::send::sender::{Sender, SpuriousInput};
+use crate::send::sender::Sender;
 
 /// RFC 4015 §3 step 0: state from before loss recovery began.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +18,7 @@ pub(crate) struct Restored {
 }
 
 impl Restored {
-    pub(crate) fn of(config: &Config, now: &SpuriousInput) -> Self {
+    pub(crate) fn of(config: &Config, now: &Before) -> Self {
         Self {
             // RFC 4015 §3 step 0: pipe_prev = max (FlightSize, ssthresh)
             pipe_prev: now.flight_size.max(now.cc.ssthresh),
@@ -32,15 +33,13 @@ impl Restored {
     }
 }
 
-/// Restores the window. `acked`: octets that the deciding acknowledgement newly acknowledged.
-pub(crate) fn respond(s: &mut Sender, config: &Config, acked: u64) {
-    let Some(saved) = s.spurious.take_saved(s.max) else { return };
+/// Restores the window. `acked`: octets that the deciding acknowledgement newly acknowledged. False where there is nothing to
+/// restore.
+pub(crate) fn respond(spurious: &mut Spurious, s: &mut Sender, config: &Config, acked: u64) -> bool {
+    let Some(saved) = spurious.take_saved(s.max) else { return false };
     // Step 7: resume with data that was never sent.
     s.nxt = s.max;
     s.progress.head_due = false;
-    if let Some(rack) = &mut s.rack {
-        rack.log.unmark(s.una);
-    }
     s.progress.leave();
     // RFC 5682 §2.1 step 3b: `recover` falls back to SND.UNA, so that losses in what is outstanding meet fast retransmit again.
     s.progress.forget_timeout(s.una);
@@ -49,4 +48,5 @@ pub(crate) fn respond(s: &mut Sender, config: &Config, acked: u64) {
     let undo =
         Undo { rule: UndoRule::Rfc4015, cwnd: s.flight_size() + acked.min(iw), ssthresh: saved.pipe_prev };
     s.cc.on_spurious(&mut s.window, &saved.cc, &undo);
+    true
 }

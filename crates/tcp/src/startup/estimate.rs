@@ -11,8 +11,8 @@ use handfast_wire::tcp::{Estimate, Probe, TrainKind};
 
 use super::PROBE_LEN;
 use crate::Estimation;
+use crate::cc::pacer::Schedule;
 use crate::cc::{Controlled, Request, Window};
-use crate::send::pacer::Schedule;
 
 /// [vho] figure 1: `pkt_count` = min (4, …).
 const MOST_PAIRED: u64 = 4;

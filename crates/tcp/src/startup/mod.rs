@@ -9,7 +9,7 @@ use handfast_core::{BitRate, Instant, SeqNum};
 use handfast_wire::tcp::{Estimate, Probe, RateOption};
 use handfast_wire::{Notification, QuickStart as IpOption, QuickStartResponse};
 
-use crate::send::pacer::Schedule;
+use crate::cc::pacer::Schedule;
 use crate::{Config, Estimation, QuickStartRequest};
 
 pub(crate) use estimate::{Estimator, Fresh, Hold, Path};

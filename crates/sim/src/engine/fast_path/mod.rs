@@ -1,7 +1,8 @@
-//! Shortcuts that change no result: packets whose arrival is known when they enter a link, and memory that is fetched before it is
-//! needed.
+//! Shortcuts that change no result; README.md beside this file explains them.
 
+pub(crate) mod arrival_fifos;
 pub(crate) mod flight;
-pub(crate) mod lanes;
-pub(crate) mod ready;
-mod tandem;
+pub(crate) mod pages;
+pub(crate) mod prefetch;
+pub(crate) mod tandem;
+pub(crate) mod transit;

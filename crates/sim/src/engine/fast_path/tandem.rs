@@ -1,14 +1,8 @@
 //! Links in tandem: where all that comes out of a link goes on by links that nothing else enters, when it gets there is
 //! known as soon as it enters the first. No event stands between them.
 
-use handfast_core::Instant;
 use handfast_plan::Paths;
-use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::ChannelId;
-
-use crate::engine::fast_path::flight::Way;
-use crate::engine::pages::large_vec;
-use crate::net::network::Network;
 
 /// Who enters a channel, as far as the flows' ways say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +23,7 @@ impl Feeder {
 /// The channels whose packets can be sent on when they enter: the one after such a channel sees the same packets in the same
 /// order at the same times as if each had waited for its arrival. Nothing may happen to either that is not known by then,
 /// and no flow may end between them. `fixed` says of a channel that nothing does, and nobody looks where it begins.
-fn leading(paths: &Paths, channels: usize, fixed: impl Fn(ChannelId) -> bool) -> Vec<ChannelId> {
+pub(crate) fn leading(paths: &Paths, channels: usize, fixed: impl Fn(ChannelId) -> bool) -> Vec<ChannelId> {
     let ways = || paths.forward.iter().chain(&paths.backward);
     let mut feeders = vec![Feeder::Nobody; channels];
     for way in ways() {
@@ -52,189 +46,9 @@ fn leading(paths: &Paths, channels: usize, fixed: impl Fn(ChannelId) -> bool) ->
     (0..channels).filter(|&id| leads[id]).collect()
 }
 
-impl Network {
-    /// Finds the channels that packets fly through, and which of them are in tandem; before time 0, when everything has its
-    /// place. Where each packet is looked at on the way, or a station roams, there is none: then what is seen, or where packets
-    /// go, depends on when. Agents only keep the links at their nodes from being in tandem, and captures those from being flown
-    /// through.
-    pub(crate) fn find_ways(&mut self, paths: &Paths, timeline: &Timeline, end: Instant) {
-        self.end = end;
-        if self.inspection.looks_closer() {
-            return;
-        }
-        let roams = timeline.outages.iter().any(|outage| outage.station.is_some());
-        let channels = self.links.len();
-        let changing = timeline.changing(channels);
-        let still = |id: ChannelId| {
-            let captured =
-                [id, id ^ 1].iter().any(|&id| self.inspection.captures_at(self.topology.departure(id).0));
-            !changing[id] && !captured && !self.links[id].on_air.is_somewhere()
-        };
-        let mut leads = vec![false; channels];
-        for id in leading(paths, channels, |id| !roams && still(id) && self.only_flows_enter(id)) {
-            leads[id] = true;
-        }
-        let way = |id: ChannelId| {
-            let channel = &self.links[id];
-            let shows = roams || !self.chains.at(channel.to as usize).is_empty();
-            if still(id) { Way::of(channel, leads[id], shows) } else { Way::Closed }
-        };
-        let mut ways = large_vec(channels);
-        ways.extend((0..channels).map(way));
-        if ways.iter().any(Way::is_open) {
-            self.links.open_ways(ways);
-        }
-    }
-
-    /// Whether the flows' ways say who enters a channel. What agents make may come by any link, and then where the channel
-    /// begins two nodes must be the only neighbours: what enters it came by the one other link.
-    fn only_flows_enter(&self, id: ChannelId) -> bool {
-        let (node, _) = self.topology.departure(id);
-        let agents = !self.chains.is_empty() || self.notifiers.is_some();
-        !agents || (self.chains.at(node).is_empty() && self.topology.ports(node).len() <= 2)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
-    use crate::agents::plugin::Plugins;
-    use crate::run::build::{self, Layout};
-    use handfast_plan::Streams;
-    use handfast_plan::topology::Topology;
-    use handfast_scenario::Scenario;
-
-    /// The channels of a chain of three links in tandem with the next, where the agents, events and options are these.
-    fn relayed(more: &str, scheme: &str, options: &Options) -> Vec<ChannelId> {
-        ways(more, scheme, options, Way::leads)
-    }
-
-    /// A link beside the chain, with a host at its end.
-    const LEFT: &str = "[nodes.t]\nkind = \"switch\"\n[nodes.u]\nkind = \"host\"\n\
-        [[links]]\nbetween = [\"t\", \"u\"]\nrate = \"10Mbit/s\"\ndelay = \"1ms\"";
-
-    fn link(a: &str, b: &str) -> String {
-        format!("[[links]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"10Mbit/s\"\ndelay = \"1ms\"")
-    }
-
-    /// Those of such a kind.
-    fn ways(more: &str, scheme: &str, options: &Options, such: impl Fn(&Way) -> bool) -> Vec<ChannelId> {
-        const CHAIN: &str = r#"
-            duration = "3s"
-            capture = ["r"]
-            flows = [{from = "a", to = "m"}]
-            [nodes]
-            a = {kind = "host"}
-            r = {kind = "switch"}
-            s = {kind = "ap", role = "base-station"}
-            m = {kind = "station", role = "mobile"}
-            [[links]]
-            between = ["a", "r"]
-            rate = "10Mbit/s"
-            delay = "1ms"
-            name = "first"
-            [[links]]
-            between = ["r", "s"]
-            rate = "10Mbit/s"
-            delay = "1ms"
-            name = "second"
-            [[links]]
-            between = ["s", "m"]
-            rate = "10Mbit/s"
-            delay = "1ms"
-            loss = 0.1
-        "#;
-        let text = format!("{CHAIN}\n{more}");
-        let scenario = Scenario::parse(&text, "chain.toml", &[]).unwrap();
-        let topology = Topology::new(&scenario);
-        let timeline = Timeline::new(&scenario, options.seed);
-        let paths = handfast_plan::paths(&scenario, &topology, &timeline).unwrap();
-        let starts = handfast_plan::starts(&scenario, options.seed);
-        let streams = Streams::of(&scenario);
-        let layout = Layout { paths: &paths, timeline: &timeline, starts: &starts, streams: &streams };
-        let scheme = scenario.scheme(scheme).unwrap();
-        let mut network =
-            build::network(&scenario, scheme, topology, &layout, options, &Plugins::new()).unwrap();
-        network.find_ways(&paths, &timeline, Instant::ZERO + scenario.duration);
-        (0..network.links.len()).filter(|&id| network.links.way(id).is_some_and(&such)).collect()
-    }
-
-    #[test]
-    fn a_chain_is_in_tandem_as_far_as_nothing_is_lost_on_the_way() {
-        // Each link has a channel there, and back. What comes back by the last link may be lost on it.
-        assert_eq!(relayed("", "sack", &Options::default()), [0, 2, 3]);
-    }
-
-    #[test]
-    fn packets_fly_where_none_is_lost_on_the_way_and_nothing_is_done_to_the_link() {
-        let open = |more: &str| ways(more, "sack", &Options::default(), Way::is_open);
-        assert_eq!(open(""), [0, 1, 2, 3]);
-        let down = |link: &str| {
-            let event = "[[events]]\nat = \"1s\"\ndo = \"outage\"\ngap = \"1s\"";
-            format!("{event}\nlink = \"{link}\"")
-        };
-        assert_eq!(open(&down("first")), [2, 3]);
-        assert_eq!(open(&down("second")), [0, 1]);
-    }
-
-    #[test]
-    fn where_somebody_looks_or_something_happens_each_link_is_for_itself() {
-        let plain = Options::default();
-        let folder = std::env::temp_dir().join(format!("handfast-tandem-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let wired = Options { verify_wire: true, ..plain.clone() };
-        let captured = Options { capture_dir: Some(folder.clone()), ..plain.clone() };
-        for options in [&wired, &captured] {
-            assert!(relayed("", "sack", options).is_empty(), "{options:?}");
-        }
-        // The node that is captured has the first two links.
-        let open = ways(LEFT, "sack", &captured, Way::is_open);
-        assert_eq!(open, [6, 7]);
-        std::fs::remove_dir_all(&folder).unwrap();
-        let down =
-            |link: &str| format!("[[events]]\nat = \"1s\"\ndo = \"outage\"\nlink = \"{link}\"\ngap = \"1s\"");
-        assert!(relayed(&down("second"), "sack", &plain).is_empty());
-        assert_eq!(relayed(&down("first"), "sack", &plain), [2], "and 3 leads to the first");
-    }
-
-    #[test]
-    fn agents_end_tandems_at_their_node_and_nowhere_else() {
-        let helped = |agent: &str| format!("{LEFT}\n[schemes.helped]\nsender = \"sack\"\nagents = [{agent}]");
-        let snoop = helped("{kind = \"snoop\", at = \"role:base-station\"}");
-        let vho = helped("{kind = \"vho\", at = \"role:mobile\"}");
-        let plain = Options::default();
-        assert_eq!(relayed(&snoop, "helped", &plain), [0], "2 ends where Snoop looks, 3 begins there");
-        assert_eq!(ways(&snoop, "helped", &plain, Way::is_open), [0, 1, 2, 3, 6, 7]);
-        assert_eq!(ways(&snoop, "helped", &plain, Way::shows), [2]);
-        assert_eq!(relayed(&vho, "helped", &plain), [0, 2, 3]);
-        // A third link at the second switch: what an agent makes may come by that.
-        let joined = format!("{snoop}\n{}", link("r", "t"));
-        assert!(relayed(&joined, "helped", &plain).is_empty());
-    }
-
-    #[test]
-    fn where_a_station_roams_each_link_is_for_itself() {
-        let roam = r#"
-            [nodes.t]
-            kind = "ap"
-            [[links]]
-            between = ["r", "t"]
-            rate = "10Mbit/s"
-            delay = "1ms"
-            [[links]]
-            between = ["t", "m"]
-            rate = "10Mbit/s"
-            delay = "1ms"
-            [[events]]
-            at = "1s"
-            do = "handover"
-            station = "m"
-            to = "t"
-            gap = "100ms"
-        "#;
-        assert!(relayed(roam, "sack", &Options::default()).is_empty());
-    }
 
     /// Those of the flows with these ways that lead on, where nothing happens to any but `changing`.
     fn found(ways: &[&[u32]], changing: &[ChannelId]) -> Vec<ChannelId> {

@@ -1,23 +1,22 @@
-//! RACK-TLP (RFC 8985) with proportional rate reduction (RFC 6937). Its state is in [`crate::recovery::rack`].
+//! What RACK-TLP answers where all recoveries are asked.
 
-use crate::cc::{Prr, Request};
-use crate::recovery::{Algorithm, Phase, Retransmission};
+use super::{Prr, Rack};
+use crate::cc::Request;
+use crate::phase::Phase;
+use crate::recovery::{Algorithm, Retransmission};
 use crate::send::sender::Sender;
 
-pub(crate) struct RackTlp;
-
-impl Algorithm for RackTlp {
+impl Algorithm for Rack {
     fn is_loss(&self, s: &Sender) -> bool {
         // What is lost counts even where it is under way again (Linux's `lost_out`): it left after the last reduction, and RFC 5681
         // §4.3 takes losses in two successive windows for two indications of congestion.
-        s.rack.as_ref().is_some_and(|rack| rack.log.waiting(s.una, &s.board) + rack.log.under_way() > 0)
+        self.log.waiting(s.una, &s.board) + self.log.under_way() > 0
     }
 
-    fn enter(&self, s: &mut Sender) {
-        let Some(rack) = &mut s.rack else { return };
-        rack.undo.begin(s.una, s.cc.save(&s.window), rack.log.under_way());
-        rack.prr = Prr::begin(s.window.cwnd());
-        rack.probe.forget();
+    fn enter(&mut self, s: &mut Sender) {
+        self.undo.begin(s.una, s.cc.save(&s.window), self.log.under_way());
+        self.prr = Prr::begin(s.window.cwnd());
+        self.probe.forget();
         // RFC 6937 §3: ssthresh = CongCtrlAlg(); as in Linux, of cwnd. cwnd follows from the acknowledgements.
         let cwnd = s.window.cwnd();
         s.cc.on_loss(&mut s.window, cwnd);
@@ -34,12 +33,12 @@ impl Algorithm for RackTlp {
     }
 
     fn in_flight(&self, s: &Sender) -> u64 {
-        s.rack.as_ref().map_or(0, |rack| rack.log.in_flight(s.una, s.max, &s.board))
+        self.log.in_flight(s.una, s.max, &s.board)
     }
 
     fn retransmission(&self, s: &Sender, _new_data: bool) -> Option<Retransmission> {
         // RFC 8985 §6.2: what is marked lost is what may go again, the lowest first.
-        let range = s.rack.as_ref()?.log.next_lost(s.una, &s.board)?;
+        let range = self.log.next_lost(s.una, &s.board)?;
         Some(Retransmission { range, rescue: false })
     }
 }

@@ -1,31 +1,32 @@
 //! RACK-TLP (RFC 8985) with proportional rate reduction (RFC 6937): what a sender keeps beside the scoreboard. Other recovery
 //! algorithms have none of it.
 
+mod ack;
 mod algorithm;
+mod judge;
 #[cfg(test)]
 mod model;
 mod probe;
+mod prr;
+mod timer;
 mod transmissions;
 mod undo;
 mod window;
 
 use handfast_core::{Duration, Instant};
 
-pub(crate) use algorithm::RackTlp;
-pub(crate) use probe::{Answer, deadline, pto};
-pub(crate) use transmissions::{Criterion, Found, Stamp};
-
-use crate::cc::Prr;
 use crate::event::LossCounters;
 use crate::send::scoreboard::{Range, Scoreboard};
-use probe::Probe;
-use transmissions::Transmissions;
+use ack::Arrivals;
+use probe::{Answer, Probe, deadline, pto};
+use prr::{Delivery, Prr};
+use transmissions::{Criterion, Losses, Stamp, Transmissions};
 use undo::Undo;
 use window::ReorderingWindow;
 
 /// What the one timer of a connection waits for (RFC 8985 §8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Pending {
+enum Pending {
     #[default]
     Rto,
     /// What was sent before the newest delivered has waited for the reordering window.
@@ -48,10 +49,12 @@ pub(crate) struct Facts {
 pub(crate) struct Rack {
     pub(crate) log: Transmissions,
     pub(crate) window: ReorderingWindow,
-    pub(crate) probe: Probe,
-    pub(crate) prr: Prr,
+    probe: Probe,
+    prr: Prr,
     pub(crate) undo: Undo,
-    pub(crate) pending: Pending,
+    pending: Pending,
+    /// What the acknowledgement at hand has brought.
+    arrivals: Arrivals,
     pub(crate) counters: LossCounters,
     /// `RACK.xmit_ts` and `RACK.end_seq`.
     newest: Option<Stamp>,
@@ -60,7 +63,7 @@ pub(crate) struct Rack {
     /// `RACK.fack`: one past the highest octet delivered.
     fack: u64,
     /// DSACKs taken for those of our own retransmissions.
-    pub(crate) dsacks: u64,
+    dsacks: u64,
 }
 
 impl Rack {
@@ -73,6 +76,7 @@ impl Rack {
             prr: Prr::default(),
             undo: Undo::default(),
             pending: Pending::Rto,
+            arrivals: Arrivals::default(),
             counters: LossCounters::default(),
             newest: None,
             rtt: Duration::ZERO,
@@ -119,14 +123,14 @@ impl Rack {
     }
 
     /// Step 5.
-    pub(crate) fn detect(&mut self, now: Instant, una: u64, board: &Scoreboard, facts: &Facts) -> Found {
-        let Some(newest) = self.newest else { return Found::default() };
+    pub(crate) fn detect(&mut self, now: Instant, una: u64, board: &Scoreboard, facts: &Facts) -> Losses {
+        let Some(newest) = self.newest else { return Losses::default() };
         let patience = self.rtt + self.window.size(facts);
         self.log.detect(una, board, &Criterion { newest, patience, now })
     }
 
     /// RFC 8985 §6.3: the timer has expired; `head` is one past the first segment.
-    pub(crate) fn on_timeout(&mut self, now: Instant, una: u64, head: u64, board: &Scoreboard) {
+    fn lose_on_timeout(&mut self, now: Instant, una: u64, head: u64, board: &Scoreboard) {
         // Linux: without the reordering window.
         let patience = self.newest.map(|_| self.rtt);
         self.log.lose_on_timeout(una, head, board, patience, now);

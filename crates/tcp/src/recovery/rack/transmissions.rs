@@ -46,7 +46,7 @@ pub(crate) struct Criterion {
 
 /// What it has found.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Losses {
     /// Octets newly lost.
     pub(crate) octets: u64,
     /// Some of them had been sent again.
@@ -238,14 +238,14 @@ impl Transmissions {
     }
 
     /// RFC 8985 §6.2 step 5, `RACK_detect_loss`.
-    pub(crate) fn detect(&mut self, una: u64, board: &Scoreboard, c: &Criterion) -> Found {
-        let mut found = Found::default();
+    pub(crate) fn detect(&mut self, una: u64, board: &Scoreboard, c: &Criterion) -> Losses {
+        let mut found = Losses::default();
         self.detect_firsts(una, board, c, &mut found);
         self.detect_again(c, &mut found);
         found
     }
 
-    fn detect_firsts(&mut self, una: u64, board: &Scoreboard, c: &Criterion, found: &mut Found) {
+    fn detect_firsts(&mut self, una: u64, board: &Scoreboard, c: &Criterion, found: &mut Losses) {
         let i = self.firsts.partition_point(|r| r.end <= self.lost_below);
         let mut lost_below = self.lost_below;
         let mut start = lost_below;
@@ -296,7 +296,7 @@ impl Transmissions {
             self.again.range(..end).filter(|r| !r.lost).map(|r| self.below(r.start, r.end)).sum();
     }
 
-    fn detect_again(&mut self, c: &Criterion, found: &mut Found) {
+    fn detect_again(&mut self, c: &Criterion, found: &mut Losses) {
         for run in &mut self.again {
             if run.lost || (Stamp { at: run.at, end: run.end }) >= c.newest {
                 continue;

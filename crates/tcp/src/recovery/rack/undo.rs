@@ -39,6 +39,12 @@ impl Undo {
         self.episode = Some(Episode { marker, unreported, before, ssthresh });
     }
 
+    /// F-RTO found no new data to send after all.
+    pub(crate) fn give_up_new_first(&mut self) {
+        self.new_first = false;
+        self.frto = false;
+    }
+
     /// All is well, or nobody may undo any more.
     pub(crate) fn forget_stamp(&mut self) {
         self.stamp = None;

@@ -1,69 +1,17 @@
 //! Opens the connections of flows.
 
-use handfast_core::{SeqNum, Stream};
 use handfast_host::app::{Sink, Source};
 use handfast_host::meter::SharedMeter;
 use handfast_host::session::Sending;
 use handfast_plan::StreamId;
 use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
 
-use crate::RunError;
 use crate::engine::entry::{Key, Machine};
-use crate::hosts::connection::{Connection, Local, Remote, SocketAddress};
-use crate::hosts::connections::ConnectionId;
+use crate::engine::ids::ConnectionId;
+use crate::hosts::connection::{Connection, Local, Remote, SocketAddress, iss};
 use crate::hosts::reconnect::Again;
-use crate::net::network::Network;
-use crate::run::build::{Layout, Ranks};
-
-/// The first of the ports that connections get, one a connection and node.
-const FIRST_PORT: u16 = 5001;
-
-/// Which port each stream of a flow has at both of its nodes, and which machines each node has.
-pub(crate) struct Ends {
-    /// For each stream that of its sender and that of its receiver.
-    ports: Vec<[u16; 2]>,
-    /// For each node its connections, in order of port.
-    pub(crate) connections_of: Vec<Vec<u32>>,
-    /// The same of the ends of flows that do not use TCP.
-    pub(crate) transports_of: Vec<Vec<u32>>,
-}
-
-impl Ends {
-    /// Ports in the order of flows.
-    pub(crate) fn assign(scenario: &Scenario) -> Result<Self, RunError> {
-        let none = vec![Vec::new(); scenario.nodes.len()];
-        let mut this = Self { ports: Vec::new(), connections_of: none.clone(), transports_of: none };
-        let (mut connections, mut transports) = (0.., 0..);
-        for flow in &scenario.flows {
-            for _ in 0..flow.connections {
-                let mut ports = [0; 2];
-                for (port, node) in ports.iter_mut().zip([flow.from, flow.to]) {
-                    *port = this.next_port(node).ok_or_else(|| {
-                        let name = &scenario.nodes[node].name;
-                        RunError::Scenario(format!("node `{name}` has more connections than ports"))
-                    })?;
-                    if flow.app.uses_tcp() {
-                        this.connections_of[node].extend(connections.next());
-                    } else {
-                        this.transports_of[node].extend(transports.next());
-                    }
-                }
-                this.ports.push(ports);
-            }
-        }
-        Ok(this)
-    }
-
-    fn next_port(&self, node: NodeId) -> Option<u16> {
-        let taken = self.connections_of[node].len() + self.transports_of[node].len();
-        u16::try_from(taken).ok()?.checked_add(FIRST_PORT)
-    }
-
-    /// How many connections there are, both ends counted.
-    pub(crate) fn connections(&self) -> usize {
-        self.connections_of.iter().map(Vec::len).sum()
-    }
-}
+use crate::run::layout::{Ends, Layout, Ranks};
+use crate::run::network::Network;
 
 /// Opens the ends of all flows at their start.
 pub(crate) fn open(
@@ -106,12 +54,6 @@ pub(crate) fn open(
             network.connect(stream, sender, receiver);
         }
     }
-}
-
-/// The initial sequence number of an end of a connection that carries stream number `index` of a flow.
-pub(crate) fn iss(seed: u64, flow: &str, index: u32, end: u32) -> SeqNum {
-    let of = if index == 0 { String::new() } else { format!(" stream {index}") };
-    SeqNum(Stream::new(seed, &format!("flow {flow}{of} iss {end}")).bits() as u32)
 }
 
 /// Where the sender of a stream of a flow is and where its peer, and the same of its receiver.

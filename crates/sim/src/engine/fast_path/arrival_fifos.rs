@@ -5,17 +5,17 @@ use std::collections::VecDeque;
 
 use crate::engine::entry::Entry;
 use crate::engine::fast_path::flight::Flight;
-use crate::engine::prefetch::prefetch;
+use crate::engine::fast_path::prefetch::prefetch;
 
 /// Data and acknowledgments, each on the way to a bottleneck and from there, are four kinds.
-const LANES: usize = 4;
+const FIFOS: usize = 4;
 
 /// Where the packets that come by a link stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub(crate) struct Lane(u32);
+pub(crate) struct FifoId(u32);
 
-impl Lane {
+impl FifoId {
     /// For a link whose packets may land at the same time: their order would be lost in lanes.
     pub(crate) const NONE: Self = Self(u32::MAX);
     pub(crate) const ANY: Self = Self(0);
@@ -26,15 +26,15 @@ impl Lane {
 /// What stands next in a sequence is known to come, and when: after about as many others as there are sequences. That is the
 /// time to ask for what it will need.
 #[derive(Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct ArrivalFifos {
     /// The earliest entry, and its lane.
     first: Entry,
     leader: usize,
     /// The first entry of each.
-    heads: [Entry; LANES],
+    heads: [Entry; FIFOS],
     /// The last entry that each has had.
-    tails: [Entry; LANES],
-    entries: [VecDeque<(Entry, Flight)>; LANES],
+    tails: [Entry; FIFOS],
+    entries: [VecDeque<(Entry, Flight)>; FIFOS],
 }
 
 /// How many entries ahead of a lane's next one is asked for.
@@ -42,19 +42,19 @@ const AHEAD: usize = 8;
 
 const NOBODY: (Entry, Flight) = (Entry::NEVER, Flight::NONE);
 
-impl Default for Lanes {
+impl Default for ArrivalFifos {
     fn default() -> Self {
         Self {
             first: Entry::NEVER,
             leader: 0,
-            heads: [Entry::NEVER; LANES],
-            tails: [Entry::ALWAYS; LANES],
-            entries: [const { VecDeque::new() }; LANES],
+            heads: [Entry::NEVER; FIFOS],
+            tails: [Entry::ALWAYS; FIFOS],
+            entries: [const { VecDeque::new() }; FIFOS],
         }
     }
 }
 
-impl Lanes {
+impl ArrivalFifos {
     /// The earliest entry, or [`Entry::NEVER`].
     #[inline]
     pub(crate) fn first(&self) -> Entry {
@@ -64,7 +64,7 @@ impl Lanes {
     /// Puts an entry behind the last of `lane`, or where it fits best, which is the lane for the next one by the same link;
     /// false where it comes before the last of all.
     #[inline]
-    pub(crate) fn insert(&mut self, entry: Entry, flight: Flight, lane: &mut Lane) -> bool {
+    pub(crate) fn insert(&mut self, entry: Entry, flight: Flight, lane: &mut FifoId) -> bool {
         if self.tails.get(lane.0 as usize).is_none_or(|&tail| entry < tail) {
             match self.fitting(entry, *lane) {
                 Some(fitting) => *lane = fitting,
@@ -83,12 +83,12 @@ impl Lanes {
 
     /// The lane that ends closest before an entry.
     #[cold]
-    fn fitting(&self, entry: Entry, lane: Lane) -> Option<Lane> {
-        if lane == Lane::NONE {
+    fn fitting(&self, entry: Entry, lane: FifoId) -> Option<FifoId> {
+        if lane == FifoId::NONE {
             return None;
         }
-        let fitting = (0..LANES).filter(|&lane| self.tails[lane] <= entry);
-        fitting.max_by_key(|&lane| self.tails[lane]).map(|lane| Lane(lane as u32))
+        let fitting = (0..FIFOS).filter(|&lane| self.tails[lane] <= entry);
+        fitting.max_by_key(|&lane| self.tails[lane]).map(|lane| FifoId(lane as u32))
     }
 
     /// Takes the earliest entry out, and shows the next of the same lane. There is one to take.
@@ -111,7 +111,7 @@ impl Lanes {
     #[inline]
     fn find_first(&mut self) {
         (self.first, self.leader) = (self.heads[0], 0);
-        for lane in 1..LANES {
+        for lane in 1..FIFOS {
             let head = self.heads[lane];
             let earlier = head < self.first;
             self.first = if earlier { head } else { self.first };
@@ -130,39 +130,39 @@ mod tests {
     }
 
     /// Where an entry goes, if its link's packets stood in `lane`.
-    fn goes(lanes: &mut Lanes, at: u64, mut lane: Lane) -> Option<Lane> {
+    fn goes(lanes: &mut ArrivalFifos, at: u64, mut lane: FifoId) -> Option<FifoId> {
         lanes.insert(entry(at), Flight { next: at as u32, ..Flight::NONE }, &mut lane).then_some(lane)
     }
 
     #[test]
     fn an_entry_goes_behind_the_last_of_its_lane_or_where_it_waits_least() {
-        let mut lanes = Lanes::default();
-        assert_eq!(goes(&mut lanes, 40, Lane(0)), Some(Lane(0)));
-        let free = goes(&mut lanes, 30, Lane(0)).unwrap();
-        assert_ne!(free, Lane(0));
-        assert_eq!(goes(&mut lanes, 35, Lane(0)), Some(free), "behind 30, not into an empty one");
-        assert_eq!(goes(&mut lanes, 50, Lane(0)), Some(Lane(0)));
+        let mut lanes = ArrivalFifos::default();
+        assert_eq!(goes(&mut lanes, 40, FifoId(0)), Some(FifoId(0)));
+        let free = goes(&mut lanes, 30, FifoId(0)).unwrap();
+        assert_ne!(free, FifoId(0));
+        assert_eq!(goes(&mut lanes, 35, FifoId(0)), Some(free), "behind 30, not into an empty one");
+        assert_eq!(goes(&mut lanes, 50, FifoId(0)), Some(FifoId(0)));
         assert_eq!(goes(&mut lanes, 60, free), Some(free), "its own, not behind 50");
-        let others = [20, 10].map(|at| goes(&mut lanes, at, Lane(0)).unwrap());
+        let others = [20, 10].map(|at| goes(&mut lanes, at, FifoId(0)).unwrap());
         assert_ne!(others[0], others[1]);
-        assert_eq!(goes(&mut lanes, 5, Lane(0)), None, "before the last of all");
-        assert_eq!(goes(&mut lanes, 70, Lane::NONE), None);
+        assert_eq!(goes(&mut lanes, 5, FifoId(0)), None, "before the last of all");
+        assert_eq!(goes(&mut lanes, 70, FifoId::NONE), None);
         for at in [10, 20, 30, 35, 40, 50, 60] {
             assert_eq!(lanes.first(), entry(at));
             assert_eq!(u64::from(lanes.pop().0.next), at);
         }
         assert_eq!(lanes.first(), Entry::NEVER);
         // A lane that has run empty still knows its last: what comes before that may have been.
-        assert_eq!(goes(&mut lanes, 45, Lane(0)), Some(others[0]));
+        assert_eq!(goes(&mut lanes, 45, FifoId(0)), Some(others[0]));
     }
 
     #[test]
     fn what_comes_next_is_of_the_same_lane() {
-        let mut lanes = Lanes::default();
+        let mut lanes = ArrivalFifos::default();
         for at in [10, 15, 30] {
-            goes(&mut lanes, at, Lane(0)).unwrap();
+            goes(&mut lanes, at, FifoId(0)).unwrap();
         }
-        goes(&mut lanes, 12, Lane(0)).unwrap();
+        goes(&mut lanes, 12, FifoId(0)).unwrap();
         let mut pop = || {
             let (flight, next, its) = lanes.pop();
             (flight.next, next, its.next)

@@ -4,9 +4,9 @@ use handfast_plan::topology::Goal;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
 
-use crate::hosts::connections::ConnectionId;
-use crate::net::network::Network;
+use crate::engine::ids::ConnectionId;
 use crate::net::packets::Passing;
+use crate::run::network::Network;
 
 impl Network {
     /// Takes a packet from an agent. Its loss would be that of the connection that has its addresses and ports.

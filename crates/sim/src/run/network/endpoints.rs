@@ -11,10 +11,11 @@ use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, IpFacts, Packet};
 
 use crate::agents::chain::{Course, Leave};
+use crate::engine::ids::ConnectionId;
+use crate::engine::ids::Handle;
 use crate::hosts::connection::{Local, SocketAddress};
-use crate::hosts::connections::ConnectionId;
-use crate::net::network::{Network, assert_later};
-use crate::net::packets::{Handle, Passing};
+use crate::net::packets::Passing;
+use crate::run::network::{Network, assert_later};
 
 /// All simulated nodes have addresses of one kind.
 const ANY_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
@@ -27,7 +28,7 @@ impl Network {
         }
         self.queue.clear_front();
         if !self.fits_cache {
-            self.get_next_timer_ready();
+            self.prefetch_next_timer();
         }
     }
 
@@ -35,7 +36,7 @@ impl Network {
     #[inline]
     fn expire(&mut self, now: Instant, id: ConnectionId) {
         if !self.fits_cache {
-            self.get_way_ready(id);
+            self.prefetch_departure(id);
         }
         let connection = &mut self.hosts.connections[id];
         if connection.deadline().is_some_and(|due| due <= now) {

@@ -1,17 +1,13 @@
 //! What stations make of the advertisements of base stations.
 
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use handfast_core::Instant;
 use handfast_scenario::NodeId;
 use handfast_wire::Advertisement;
 
-use crate::net::network::Network;
 use crate::net::packets::Passing;
-
-/// For each station that has heard any, whose it heard last.
-pub(crate) type Heard = BTreeMap<NodeId, Ipv4Addr>;
+use crate::run::network::Network;
 
 impl Network {
     /// A packet that goes no further: its way ends at `node`, unless it is for all systems on the link.

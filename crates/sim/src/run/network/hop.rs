@@ -10,16 +10,17 @@ use handfast_scenario::NodeId;
 
 use crate::agents::chain::{Course, Leave};
 use crate::engine::entry::Entry;
-use crate::engine::fast_path::flight::Way;
-use crate::net::network::{Network, assert_later};
-use crate::net::packets::{Handle, Passing};
+use crate::engine::fast_path::transit::Transit;
+use crate::engine::ids::Handle;
+use crate::net::packets::Passing;
+use crate::run::network::{Network, assert_later};
 
 impl Network {
     #[inline]
     pub(crate) fn wake_link(&mut self, now: Instant, id: ChannelId, entry: Entry) {
         self.queue.pop_link(&mut self.links[id].timer, entry);
         let (next, flight) = self.queue.next();
-        self.get_next_ready(next, flight);
+        self.prefetch_next(next, flight);
         self.empty_channel(now, id);
         let channel = &mut self.links[id];
         let next = channel.link.next();
@@ -30,7 +31,7 @@ impl Network {
             && let Some(&passing) = channel.link.front()
         {
             self.packets.prefetch(passing.handle);
-            self.get_ready(id, passing);
+            self.prefetch_hop(id, passing);
         }
     }
 
@@ -186,7 +187,7 @@ impl Network {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     pub(crate) fn transmit(&mut self, now: Instant, id: ChannelId, passing: Passing) {
-        if self.links.way(id).is_some_and(Way::is_open) {
+        if self.links.transit(id).is_some_and(Transit::is_foreseen) {
             return self.fly(now, id, passing);
         }
         if self.inspection.records() {
@@ -212,7 +213,7 @@ impl Network {
         }
         self.queue.arm_link(&mut channel.timer, channel.link.next());
         if was_idle && !self.fits_cache {
-            self.get_ready(id, passing);
+            self.prefetch_hop(id, passing);
         }
     }
 }

@@ -7,19 +7,20 @@ use handfast_plan::topology::ChannelId;
 
 use crate::engine::entry::{Entry, Machine};
 use crate::engine::fast_path::flight::Flight;
-use crate::engine::prefetch::{CACHE_LINE, prefetch};
+use crate::engine::fast_path::prefetch::{CACHE_LINE, prefetch};
+use crate::engine::ids::ConnectionId;
 use crate::hosts::connection::Connection;
-use crate::hosts::connections::{ConnectionId, Connections};
+use crate::hosts::connections::Connections;
 use crate::net::links::Channel;
-use crate::net::network::Network;
 use crate::net::packets::Passing;
+use crate::run::network::Network;
 
 impl Network {
     /// Asks for what the event after this one is likely to begin with: a packet that lands and what it will need there, or a
     /// link and the packet in front of it. That may not be at its end yet; but to wait here for who knows would cost more than
     /// to ask in vain.
     #[inline]
-    pub(crate) fn get_next_ready(&self, next: Entry, Flight { connection, channel, .. }: Flight) {
+    pub(crate) fn prefetch_next(&self, next: Entry, Flight { connection, channel, .. }: Flight) {
         match next.machine() {
             Machine::Packet(handle) => {
                 self.packets.prefetch(handle);
@@ -42,7 +43,7 @@ impl Network {
 
     /// Asks for what a packet will need where a channel takes it.
     #[inline(never)]
-    pub(crate) fn get_ready(&self, id: ChannelId, passing: Passing) {
+    pub(crate) fn prefetch_hop(&self, id: ChannelId, passing: Passing) {
         let channel = &self.links[id];
         if passing.goal.node == channel.to {
             let connections = &self.hosts.connections;
@@ -58,7 +59,7 @@ impl Network {
     /// Where packets fly it is the first line of the way that they need.
     #[inline]
     fn prefetch_channel(&self, id: ChannelId) {
-        match self.links.way(id) {
+        match self.links.transit(id) {
             Some(way) => prefetch(Some(way), 0..1),
             None => prefetch(self.links.get(id).map(|channel| &channel.timer), 0..CHANNEL_LINES),
         }
@@ -66,13 +67,13 @@ impl Network {
 
     /// Asks for the link by which a connection sends: its timer has come up.
     #[inline]
-    pub(crate) fn get_way_ready(&self, id: ConnectionId) {
+    pub(crate) fn prefetch_departure(&self, id: ConnectionId) {
         self.prefetch_channel(self.hosts.connections[id].local.out as usize);
     }
 
     /// Asks for the connection whose timer is likely to be the next that comes up.
     #[inline]
-    pub(crate) fn get_next_timer_ready(&self) {
+    pub(crate) fn prefetch_next_timer(&self) {
         if let Some(Machine::Connection(next)) = self.queue.next_timer() {
             prefetch_connection(&self.hosts.connections, ConnectionId(next));
         }

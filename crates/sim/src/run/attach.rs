@@ -15,7 +15,7 @@ use crate::agents::notify::Notifiers;
 use crate::agents::plugin::Plugins;
 use crate::engine::entry::{Machine, Rank};
 use crate::engine::queue::Timer;
-use crate::net::network::{CONTROL, NOTIFIERS, Network};
+use crate::run::network::{CONTROL, NOTIFIERS, Network};
 
 /// Where agents have their places in the order of events at equal times.
 pub(crate) struct Places<'a> {

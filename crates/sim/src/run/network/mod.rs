@@ -1,7 +1,24 @@
 //! The network in motion: all its machines, woken in order. What a link, a connection or an agent does then is in `hop.rs`,
-//! `hosts/ends.rs` and `agents/chain.rs`.
+//! `endpoints.rs` and `chain.rs`; what they are is in `net/`, `hosts/` and `agents/`.
 //!
 //! Nothing here knows a shape of topology, a number of flows, or who helps.
+
+mod admit;
+mod advertisements;
+mod chain;
+mod controller;
+mod endpoints;
+mod flight;
+mod hop;
+mod low_ack;
+mod managed;
+mod medium;
+mod notify;
+pub(crate) mod prefetch;
+mod quick_start;
+mod reconnect;
+mod transits;
+mod transports;
 
 use handfast_core::Instant;
 use handfast_net::Outbox;
@@ -15,15 +32,16 @@ use crate::agents::chain::Chains;
 use crate::agents::controller::Control;
 use crate::agents::notify::Notifiers;
 use crate::engine::entry::Machine;
+use crate::engine::ids::ConnectionId;
+use crate::engine::ids::Handle;
+use crate::engine::ids::TransportId;
 use crate::engine::queue::EventQueue;
 use crate::hosts::Hosts;
 use crate::hosts::connection::Connection;
-use crate::hosts::connections::ConnectionId;
-use crate::hosts::transports::TransportId;
 use crate::net::books::Books;
 use crate::net::inspection::Inspection;
 use crate::net::links::Links;
-use crate::net::packets::{Handle, Label, Packets};
+use crate::net::packets::{Label, Packets};
 
 /// The controller's number among the agents.
 pub(crate) const CONTROL: u32 = (1 << 24) - 1;

@@ -1,0 +1,84 @@
+//! How packets pass a channel. Where nothing can happen to a link that is not known, a packet's arrival is known when it enters:
+//! it has an entry of its own in the event queue, and the link is not touched again.
+
+use handfast_core::Bytes;
+use handfast_net::Foreseen;
+
+use crate::engine::entry::Rank;
+use crate::engine::fast_path::arrival_fifos::FifoId;
+use crate::engine::fast_path::prefetch::CACHE_LINE;
+
+/// The length of the shortest IP packet (RFC 791 §3.1).
+const LEAST: Bytes = Bytes(20);
+
+/// Whether packets fly through a channel.
+#[derive(Debug, Default)]
+#[repr(u32, align(64))]
+pub(crate) enum Transit {
+    /// They wait in its link, and each look at that is an event.
+    #[default]
+    Queued,
+    /// They do, and land at its far end.
+    Direct(FarEnd, Foreseen),
+    /// They do, and there go on by links that nothing else enters (`tandem.rs`).
+    Tandem(FarEnd, Foreseen),
+    /// They do, and agents at its far end see them.
+    ToNode(FarEnd, Foreseen),
+}
+
+const _: () = assert!(size_of::<Transit>() == 2 * CACHE_LINE);
+
+/// Where packets fly that enter a channel. Beside the link, not around it: so one that finds the line idle touches one cache
+/// line.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct FarEnd {
+    /// That of the channel.
+    pub(crate) rank: Rank,
+    /// The node at its far end.
+    pub(crate) to: u32,
+    pub(crate) fifo: FifoId,
+}
+
+impl Transit {
+    /// That of a channel through which nothing keeps packets from flying but, perhaps, its link. `leads`: in tandem with the
+    /// next. `shows`: there are agents at its far end.
+    pub(crate) fn of(link: Option<Foreseen>, rank: Rank, to: u32, leads: bool, shows: bool) -> Self {
+        let Some(link) = link else { return Self::Queued };
+        let fifo = if link.separates(LEAST) { FifoId::ANY } else { FifoId::NONE };
+        let far_end = FarEnd { rank, to, fifo };
+        match (leads, shows) {
+            (_, true) => Self::ToNode(far_end, link),
+            (true, false) => Self::Tandem(far_end, link),
+            (false, false) => Self::Direct(far_end, link),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn parts(&mut self) -> Option<(&mut FarEnd, &mut Foreseen)> {
+        match self {
+            Self::Queued => None,
+            Self::Direct(far_end, link) | Self::Tandem(far_end, link) | Self::ToNode(far_end, link) => {
+                Some((far_end, link))
+            }
+        }
+    }
+
+    /// Whether packets fly through it.
+    #[inline]
+    pub(crate) fn is_foreseen(&self) -> bool {
+        !matches!(self, Self::Queued)
+    }
+
+    /// Whether agents see what has flown through it.
+    #[inline]
+    pub(crate) fn lands_at_node(&self) -> bool {
+        matches!(self, Self::ToNode(..))
+    }
+
+    /// Whether what flies through it goes on without landing.
+    #[inline]
+    pub(crate) fn is_tandem(&self) -> bool {
+        matches!(self, Self::Tandem(..))
+    }
+}

@@ -1,0 +1,67 @@
+//! The ends of flows that do not use TCP.
+
+use crate::engine::ids::Handle;
+use crate::engine::ids::TransportId;
+use crate::hosts::connection::SocketAddress;
+use crate::hosts::transports::End;
+use crate::run::network::{Network, assert_later};
+use bytes::Bytes;
+use handfast_core::Instant;
+use handfast_wire::tcp::Segment;
+use handfast_wire::{Body, Datagram, Packet, Payload};
+
+impl Network {
+    /// A transport's time has come.
+    #[cold]
+    pub(crate) fn wake_transport(&mut self, now: Instant, id: TransportId) {
+        let machine = &mut self.hosts.transports.ends[id.index()].machine;
+        if machine.deadline().is_some_and(|due| due <= now) {
+            machine.on_timer(now);
+            self.pump_transport(now, id);
+        }
+        let end = &mut self.hosts.transports.ends[id.index()];
+        let deadline = end.machine.deadline();
+        assert_later(now, deadline.unwrap_or(Instant::MAX), "a transport");
+        self.queue.settle(&mut end.timer, deadline);
+    }
+
+    /// What is no TCP has reached the node it is addressed to; false: it is for no transport there.
+    pub(crate) fn deliver_datagram(&mut self, now: Instant, handle: Handle) -> bool {
+        let Some(packet) = self.packets.whole(handle) else { return false };
+        let Body::Udp(datagram) = &packet.body else { return false };
+        let Some((src, dst)) = self.sockets(packet, (datagram.src_port, datagram.dst_port)) else {
+            return false;
+        };
+        let Some(id) = self.hosts.transports.ports.connection((dst, src)) else { return false };
+        self.hosts.transports.ends[id.index()].machine.on_datagram(now, &datagram.payload.to_bytes());
+        self.books.count_arrival();
+        self.packets.free(handle);
+        self.pump_transport(now, id);
+        self.arm_transport(id);
+        true
+    }
+
+    /// Enters the deadline of a transport.
+    pub(crate) fn arm_transport(&mut self, id: TransportId) {
+        let end = &mut self.hosts.transports.ends[id.index()];
+        let deadline = end.machine.deadline();
+        self.queue.arm(&mut end.timer, deadline);
+    }
+
+    /// Sends all that a transport has to send now.
+    fn pump_transport(&mut self, now: Instant, id: TransportId) {
+        while let Some(data) = self.hosts.transports.ends[id.index()].machine.poll_transmit(now) {
+            let &End { local, remote, .. } = &self.hosts.transports.ends[id.index()];
+            let packet = self.datagram(local.socket, remote.socket, data);
+            let passing = self.packets.insert_whole(packet, id.origin(), remote.goal);
+            self.leave_host(now, local, passing);
+        }
+    }
+
+    fn datagram(&self, local: SocketAddress, remote: SocketAddress, data: Bytes) -> Packet {
+        let [src, dst] = [local, remote].map(|socket| self.addresses.ip(socket.address));
+        let datagram =
+            Datagram { src_port: local.port, dst_port: remote.port, payload: Payload::Bytes(data) };
+        Packet { body: Body::Udp(datagram), ..Packet::tcp(src, dst, Segment::EMPTY) }
+    }
+}

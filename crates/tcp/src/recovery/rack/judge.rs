@@ -1,0 +1,219 @@
+//! Reductions that were not needed, as Linux finds and undoes them: `tcp_fastretrans_alert` and `tcp_process_loss` of
+//! `net/ipv4/tcp_input.c`.
+
+use handfast_core::Instant;
+
+use super::Rack;
+use crate::cc::Timeout;
+use crate::phase::Phase;
+use crate::recovery::{AckNews, Algorithm, Context};
+use crate::send::sender::Sender;
+use crate::{Config, Detector, Event, Frto, Undo};
+
+impl Rack {
+    /// What an acknowledgement means for the phase; false where nothing may be found lost by it.
+    pub(super) fn judge_phase(&mut self, c: &mut Context<'_>, news: &AckNews) -> bool {
+        let undoes = c.config.undo == Undo::Linux;
+        let delayed = undoes && c.config.eifel && self.undo.is_delayed(news.ecr);
+        let duplicates = undoes && self.undo.all_duplicates();
+        match c.tx.progress.phase {
+            Phase::Open => {
+                // The duplicates may come after the recovery.
+                if duplicates {
+                    self.undo_by_dsack(c);
+                }
+                self.undo.forget_stamp();
+                true
+            }
+            Phase::Recovery => self.judge_recovery(c, news, delayed, duplicates),
+            Phase::Loss => {
+                self.judge_loss(c, news, delayed, duplicates);
+                true
+            }
+        }
+    }
+
+    fn judge_recovery(
+        &mut self,
+        c: &mut Context<'_>,
+        news: &AckNews,
+        delayed: bool,
+        duplicates: bool,
+    ) -> bool {
+        if c.tx.una >= c.tx.progress.recover {
+            self.end_recovery(c, delayed, duplicates);
+        } else if news.octets > 0 && delayed {
+            // `tcp_try_undo_partial`: the original filled the hole, so the path reorders (`tcp_check_sack_reordering`, counted as
+            // TCPTSReorder). While a retransmission is under way nothing more is found lost; when none is, the recovery was a
+            // mistake.
+            self.original_came(c.tx.una - news.octets);
+            if self.log.is_repairing() {
+                return false;
+            }
+            self.undo_reduction(c.tx, true);
+            leave_recovery(c);
+            self.undo.forget_stamp();
+            self.counters.partial_undos += 1;
+            c.emit(Event::SpuriousRecovery(Detector::Eifel));
+        } else if duplicates {
+            self.undo_by_dsack(c);
+            leave_recovery(c);
+        }
+        true
+    }
+
+    /// Everything outstanding at the beginning is acknowledged: `tcp_try_undo_recovery`.
+    fn end_recovery(&mut self, c: &mut Context<'_>, delayed: bool, duplicates: bool) {
+        self.on_new_ack(c.tx, 0);
+        if delayed || duplicates {
+            self.undo_reduction(c.tx, false);
+            self.counters.full_undos += 1;
+            let detector = if delayed { Detector::Eifel } else { Detector::Dsack };
+            c.emit(Event::SpuriousRecovery(detector));
+        } else {
+            self.window.recovered();
+        }
+        c.emit(Event::RecoveryLeft);
+    }
+
+    /// `tcp_try_undo_dsack`.
+    fn undo_by_dsack(&mut self, c: &mut Context<'_>) {
+        self.undo_reduction(c.tx, false);
+        self.window.undone();
+        self.counters.dsack_undos += 1;
+        c.emit(Event::SpuriousRecovery(Detector::Dsack));
+    }
+
+    /// `tcp_process_loss`.
+    fn judge_loss(&mut self, c: &mut Context<'_>, news: &AckNews, delayed: bool, duplicates: bool) {
+        self.undo.new_first = false;
+        if news.octets > 0 && (delayed || duplicates) {
+            self.undo_timeout(c, if delayed { Detector::Eifel } else { Detector::Dsack });
+        } else if c.config.undo == Undo::Linux && self.judge_by_frto(c.tx, news) {
+            self.counters.spurious_rtos += 1;
+            self.undo_timeout(c, Detector::Frto);
+        } else if c.tx.una >= c.tx.progress.recover {
+            self.window.recovered();
+            leave_recovery(c);
+        }
+    }
+
+    fn undo_timeout(&mut self, c: &mut Context<'_>, detector: Detector) {
+        self.undo_reduction(c.tx, true);
+        c.tx.retries = 0;
+        c.tx.progress.head_due = false;
+        c.tx.progress.leave();
+        self.counters.loss_undos += 1;
+        c.counters.spurious_timeouts += 1;
+        c.emit(Event::SpuriousTimeout(detector));
+    }
+
+    /// RFC 5682 §3.1 as the kernel has it: at once by what was sent once, and after repeated timeouts too (§3.2). True where the
+    /// timeout was spurious.
+    fn judge_by_frto(&mut self, tx: &Sender, news: &AckNews) -> bool {
+        if !self.undo.frto {
+            return false;
+        }
+        if self.arrivals.originals {
+            return true;
+        }
+        let recover = tx.progress.recover;
+        if tx.max > recover {
+            // Step 3a: the new data shows that what was sent before it is lost.
+            self.undo.frto = news.sacks.fresh == 0 && !news.bare;
+        } else if news.octets > 0 && tx.una < recover {
+            // Step 2b.
+            let room = tx.data_end() > tx.max && tx.right_edge() > tx.max;
+            self.undo.frto = room;
+            self.undo.new_first = room;
+        }
+        false
+    }
+
+    /// `tcp_undo_cwnd_reduction`. `unmark`: nothing is lost after all.
+    fn undo_reduction(&mut self, tx: &mut Sender, unmark: bool) {
+        self.undo.restore(&mut tx.cc, &mut tx.window);
+        if unmark {
+            self.log.unmark(tx.una);
+        }
+    }
+
+    /// RFC 8985 §6.3 and Linux's `tcp_enter_loss`. `first`: no timeout in a row.
+    pub(crate) fn on_timeout(&mut self, now: Instant, tx: &mut Sender, config: &Config, first: bool) {
+        let phase = tx.progress.phase;
+        let head = (tx.una + tx.window.smss).min(tx.max);
+        let head = tx.board.next_start(tx.una).map_or(head, |sacked| sacked.min(head));
+        // Within a recovery the loss has been answered once, and what an undo would restore stands.
+        let anew = first && phase != Phase::Recovery;
+        if anew {
+            self.undo.begin(tx.una, tx.cc.save(&tx.window), 0);
+        }
+        // RFC 5682 §3.1 step 1, and §3.2: not within another recovery, but after a timeout again.
+        self.undo.frto =
+            config.undo == Undo::Linux && config.frto != Frto::Off && (phase == Phase::Open || !first);
+        self.lose_on_timeout(now, tx.una, head, &tx.board);
+        let timeout = Timeout {
+            is_new: anew,
+            // As in Linux, of cwnd, and what is still on its way counts beside LW.
+            flight: tx.window.cwnd(),
+            in_recovery: false,
+            in_flight: self.in_flight(tx),
+        };
+        tx.cc.on_timeout(&mut tx.window, &timeout);
+        tx.rtt.back_off();
+        tx.retries = tx.retries.saturating_add(1);
+        tx.progress.after_timeout(tx.max);
+        tx.nxt = tx.max;
+        tx.retransmit_head();
+    }
+}
+
+fn leave_recovery(c: &mut Context<'_>) {
+    c.tx.progress.leave();
+    c.emit(Event::RecoveryLeft);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::Control;
+    use crate::{CongestionControl, Recovery};
+    use handfast_core::SeqNum;
+
+    /// A sender whose only loss was answered, and which is still in `phase`; ten segments are in flight.
+    fn sender(config: &Config, phase: Phase) -> (Sender, Rack) {
+        let mut s = Sender::new(config, SeqNum(0));
+        s.established(config, 1000);
+        (s.una, s.nxt, s.max) = (1, 10_001, 10_001);
+        let mut rack = Rack::new(1);
+        rack.log.sent(10_001, Instant::ZERO);
+        let cwnd = s.window.cwnd();
+        s.cc.on_loss(&mut s.window, cwnd);
+        s.progress.begin(phase, 1, 10_001);
+        (s, rack)
+    }
+
+    fn timed_out(congestion_control: CongestionControl, phase: Phase) -> (String, String) {
+        let (recovery, undo) = (Recovery::Rack, Undo::Linux);
+        let config = Config { recovery, congestion_control, undo, ..Config::default() };
+        let (mut s, mut rack) = sender(&config, phase);
+        let before = format!("{:?}", s.cc);
+        rack.on_timeout(Instant::from_millis(1000), &mut s, &config, true);
+        (before, format!("{:?}", s.cc))
+    }
+
+    #[test]
+    fn a_timeout_makes_cubic_forget_where_it_is_new_and_the_kernel_s_each_time() {
+        // RFC 9438 §4.8 at the first; `tcp_set_ca_state (TCP_CA_Loss)` at all of them.
+        assert!(timed_out(CongestionControl::Cubic, Phase::Open).1.contains("after_timeout: true"));
+        let (before, after) = timed_out(CongestionControl::Cubic, Phase::Recovery);
+        assert_eq!(before, after);
+        let kernels = Config { congestion_control: CongestionControl::LinuxCubic, ..Config::default() };
+        let fresh = format!("{:?}", Control::new(&kernels));
+        for phase in [Phase::Open, Phase::Recovery] {
+            let (before, after) = timed_out(CongestionControl::LinuxCubic, phase);
+            assert_ne!(before, fresh);
+            assert_eq!(after, fresh, "{phase:?}");
+        }
+    }
+}
