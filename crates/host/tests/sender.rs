@@ -37,8 +37,12 @@ fn sent(endpoint: &mut Endpoint, now: Instant) -> Vec<Segment> {
 fn step(now: Instant, [one, other]: &mut [Endpoint; 2]) -> Instant {
     let later = now + Duration::from_millis(1);
     let (there, back) = (sent(one, now), sent(other, now));
-    there.iter().for_each(|segment| other.on_segment(later, &Received::plain(segment)));
-    back.iter().for_each(|segment| one.on_segment(later, &Received::plain(segment)));
+    for segment in &there {
+        other.on_segment(later, &Received::plain(segment));
+    }
+    for segment in &back {
+        one.on_segment(later, &Received::plain(segment));
+    }
     later
 }
 

@@ -35,20 +35,18 @@ fn sent(stack: &mut Stack, now: Instant) -> Vec<(Pair, Transmit)> {
     std::iter::from_fn(|| stack.poll_transmit(now)).collect()
 }
 
+/// Carries all that a host has to send to another one; whether there was anything.
+fn carry(now: Instant, from: &mut Stack, to: &mut Stack) -> bool {
+    let all = sent(from, now);
+    for (pair, transmit) in &all {
+        to.on_segment(now, turned(*pair), &Received::plain(&transmit.segment));
+    }
+    !all.is_empty()
+}
+
 /// Carries segments between two hosts until nothing moves.
 fn exchange(now: Instant, one: &mut Stack, other: &mut Stack) {
-    loop {
-        let there = sent(one, now);
-        there
-            .iter()
-            .for_each(|(pair, what)| other.on_segment(now, turned(*pair), &Received::plain(&what.segment)));
-        let back = sent(other, now);
-        back.iter()
-            .for_each(|(pair, what)| one.on_segment(now, turned(*pair), &Received::plain(&what.segment)));
-        if there.is_empty() && back.is_empty() {
-            return;
-        }
-    }
+    while carry(now, one, other) | carry(now, other, one) {}
 }
 
 fn config() -> Arc<Config> {
