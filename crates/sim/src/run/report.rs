@@ -9,7 +9,7 @@ use handfast_results::handover::Tracker;
 use handfast_results::metrics::{self, Scope, Values};
 use handfast_results::report::{FlowFacts, Inputs, RunFacts, full_segments, report as compute, secs};
 use handfast_results::result::RunResult;
-use handfast_scenario::FlowId;
+use handfast_scenario::{FlowId, Scenario};
 use handfast_tcp::{Counters, Endpoint};
 
 use crate::agents::controller::Control;
@@ -28,23 +28,9 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
         controller: network.control.as_deref().map(Control::counters),
         environment: None,
     };
-    let flows: Vec<_> = (0..inputs.scenario.flows.len()).map(|id| facts(inputs, network, id)).collect();
+    let known = Known { inputs, network, disciplines: has_disciplines(inputs.scenario) };
+    let flows: Vec<_> = (0..inputs.scenario.flows.len()).map(|id| known.facts(id)).collect();
     compute(inputs, run, &flows, trackers)
-}
-
-fn facts(inputs: &Inputs<'_>, network: &Network, id: FlowId) -> FlowFacts {
-    let connections = &network.hosts.connections;
-    let streams: Vec<_> =
-        connections.streams(id).filter_map(|stream| of_stream(inputs, network, stream)).collect();
-    if let Some(ends) = network.hosts.transports.of_flow(id) {
-        let managed = managed(inputs, network, network.hosts.transports.sender(id).into_iter());
-        let facts = FlowFacts::without_tcp(ends, network.hosts.transports.lost(id));
-        return FlowFacts { metrics: with_managed(facts.metrics, managed), ..facts };
-    }
-    let ending = Ending::of_all(&streams.iter().map(|stream| stream.ending).collect::<Vec<_>>());
-    let metrics: Vec<_> = streams.iter().map(|stream| stream.metrics.clone()).collect();
-    let (opened, meter) = (streams.iter().map(|stream| stream.opened).sum(), network.hosts.meter(id));
-    FlowFacts::of_tcp(&inputs.scenario.flows[id], ending, opened, meter, Values::of_connections(&metrics))
 }
 
 /// What is known of one of a flow's streams.
@@ -55,47 +41,75 @@ struct OfStream {
     metrics: Values,
 }
 
-/// Counts are those of all connections of a stream; the window is that of its sender over all of them.
-fn of_stream(inputs: &Inputs<'_>, network: &Network, stream: StreamId) -> Option<OfStream> {
-    let end = Instant::ZERO + inputs.scenario.duration;
-    let connections = &network.hosts.connections;
-    let (sender, _) = connections.ends(stream)?;
-    let ending = sender.ending();
-    let counters: Vec<_> = counters(connections, stream).collect();
-    let count = |get: fn(&Counters) -> u64| Some(counters.iter().map(get).sum::<u64>());
-    let over = ending.map_or(end, Ending::at);
-    let packets = |bytes: f64| full_segments(inputs.scheme, bytes);
-    let window = sender.sending().and_then(Sending::window);
-    let lost = connections.of_stream(stream).iter().map(|pair| network.books.lost(pair.sender)).sum::<u64>();
-    let managed = managed(inputs, network, connections.of_stream(stream).iter().map(|pair| pair.sender));
-    let metrics = Values::new(Scope::Flow)
-        .with(metrics::RETRANSMITTED, count(|counters| counters.retransmitted_segments))
-        .with(metrics::TIMEOUTS, count(|counters| counters.timeouts))
-        .with(metrics::SPURIOUS_TIMEOUTS, count(|counters| counters.spurious_timeouts))
-        .with(metrics::FAST_RETRANSMITS, count(|counters| counters.fast_retransmits))
-        .with(metrics::DATA_SEGMENTS, count(|counters| counters.data_segments_sent))
-        .with(metrics::LOST, Some(lost))
-        .with(metrics::CWND_MEAN, window.and_then(|window| window.mean(over)).map(packets))
-        .with(metrics::CWND_MIN, window.map(|window| packets(window.min() as f64)))
-        .with(metrics::SRTT, secs(sender.endpoint().and_then(|endpoint| srtt(endpoint, end))));
-    Some(OfStream { opened: counters.len() as u64, ending, metrics: with_managed(metrics, managed) })
+/// What the facts about flows are made of.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    inputs: &'a Inputs<'a>,
+    network: &'a Network,
+    /// Whether a queue is anything but drop-tail.
+    disciplines: bool,
 }
 
-/// What queue disciplines have decided about what these sent; [`None`]: all queues are drop-tail.
-fn managed(
-    inputs: &Inputs<'_>,
-    network: &Network,
-    senders: impl Iterator<Item = ConnectionId>,
-) -> Option<Managed> {
-    let queues = inputs.scenario.links.iter().flat_map(|link| [&link.forward.queue, &link.backward.queue]);
-    let any = queues.into_iter().any(|queue| !matches!(queue, Queue::DropTail(_)));
-    any.then(|| network.books.managed(senders))
+impl Known<'_> {
+    /// What is known of a flow.
+    fn facts(&self, id: FlowId) -> FlowFacts {
+        let &Self { inputs, network, .. } = self;
+        let connections = &network.hosts.connections;
+        let streams: Vec<_> = connections.streams(id).filter_map(|stream| self.of_stream(stream)).collect();
+        if let Some(ends) = network.hosts.transports.of_flow(id) {
+            let senders = network.hosts.transports.sender(id).into_iter();
+            let facts = FlowFacts::without_tcp(ends, network.hosts.transports.lost(id));
+            return FlowFacts { metrics: self.with_managed(facts.metrics, senders), ..facts };
+        }
+        let ending = Ending::of_all(&streams.iter().map(|stream| stream.ending).collect::<Vec<_>>());
+        let metrics: Vec<_> = streams.iter().map(|stream| stream.metrics.clone()).collect();
+        let (opened, meter) = (streams.iter().map(|stream| stream.opened).sum(), network.hosts.meter(id));
+        FlowFacts::of_tcp(&inputs.scenario.flows[id], ending, opened, meter, Values::of_connections(&metrics))
+    }
+
+    /// Counts are those of all connections of a stream; the window is that of its sender over all of them.
+    fn of_stream(&self, stream: StreamId) -> Option<OfStream> {
+        let &Self { inputs, network, .. } = self;
+        let end = Instant::ZERO + inputs.scenario.duration;
+        let connections = &network.hosts.connections;
+        let (sender, _) = connections.ends(stream)?;
+        let ending = sender.ending();
+        let counters: Vec<_> = counters(connections, stream).collect();
+        let count = |get: fn(&Counters) -> u64| Some(counters.iter().map(get).sum::<u64>());
+        let over = ending.map_or(end, Ending::at);
+        let packets = |bytes: f64| full_segments(inputs.scheme, bytes);
+        let window = sender.sending().and_then(Sending::window);
+        let lost =
+            connections.of_stream(stream).iter().map(|pair| network.books.lost(pair.sender)).sum::<u64>();
+        let metrics = Values::new(Scope::Flow)
+            .with(metrics::RETRANSMITTED, count(|counters| counters.retransmitted_segments))
+            .with(metrics::TIMEOUTS, count(|counters| counters.timeouts))
+            .with(metrics::SPURIOUS_TIMEOUTS, count(|counters| counters.spurious_timeouts))
+            .with(metrics::FAST_RETRANSMITS, count(|counters| counters.fast_retransmits))
+            .with(metrics::DATA_SEGMENTS, count(|counters| counters.data_segments_sent))
+            .with(metrics::LOST, Some(lost))
+            .with(metrics::CWND_MEAN, window.and_then(|window| window.mean(over)).map(packets))
+            .with(metrics::CWND_MIN, window.map(|window| packets(window.min() as f64)))
+            .with(metrics::SRTT, secs(sender.endpoint().and_then(|endpoint| srtt(endpoint, end))));
+        let senders = connections.of_stream(stream).iter().map(|pair| pair.sender);
+        let metrics = self.with_managed(metrics, senders);
+        Some(OfStream { opened: counters.len() as u64, ending, metrics })
+    }
+
+    /// Adds what queue disciplines have decided about what these sent; where all queues are drop-tail nobody measures it.
+    fn with_managed(&self, metrics: Values, senders: impl Iterator<Item = ConnectionId>) -> Values {
+        if !self.disciplines {
+            return metrics;
+        }
+        let Managed { dropped, marked } = self.network.books.managed(senders);
+        metrics.with(metrics::AQM_DROPPED, Some(dropped)).with(metrics::CE_MARKED, Some(marked))
+    }
 }
 
-/// Adds it to what else is known of a flow; where all queues are drop-tail nobody measures it.
-fn with_managed(metrics: Values, managed: Option<Managed>) -> Values {
-    let Some(Managed { dropped, marked }) = managed else { return metrics };
-    metrics.with(metrics::AQM_DROPPED, Some(dropped)).with(metrics::CE_MARKED, Some(marked))
+/// Whether a queue of the scenario is anything but drop-tail.
+fn has_disciplines(scenario: &Scenario) -> bool {
+    let mut queues = scenario.links.iter().flat_map(|link| [&link.forward.queue, &link.backward.queue]);
+    queues.any(|queue| !matches!(queue, Queue::DropTail(_)))
 }
 
 /// What the senders of the connections that carried a stream have counted.
