@@ -88,21 +88,22 @@ pub struct WindowMeter {
     since: Instant,
     cwnd: u64,
     min: u64,
-    /// Byte-nanoseconds up to `since`.
-    area: u128,
+    /// Byte-nanoseconds up to `since`, the upper half first: a `u128` would be aligned to 16 bytes, and so would all around it.
+    area: [u64; 2],
 }
 
 impl WindowMeter {
     /// It is `cwnd` from `now`.
     pub fn new(now: Instant, cwnd: u64) -> Self {
-        Self { start: now, since: now, cwnd, min: cwnd, area: 0 }
+        Self { start: now, since: now, cwnd, min: cwnd, area: [0; 2] }
     }
 
     /// It is `cwnd` from `now`.
     #[inline]
     pub fn set(&mut self, now: Instant, cwnd: u64) {
         if cwnd != self.cwnd {
-            self.area += u128::from(self.cwnd) * u128::from(now.since(self.since).as_nanos());
+            let area = self.area_until(now);
+            self.area = [(area >> 64) as u64, area as u64];
             (self.since, self.cwnd, self.min) = (now, cwnd, self.min.min(cwnd));
         }
     }
@@ -114,9 +115,13 @@ impl WindowMeter {
 
     /// Time-weighted mean up to `end`, bytes; [`None`] where no time has passed.
     pub fn mean(&self, end: Instant) -> Option<f64> {
-        let rest = u128::from(self.cwnd) * u128::from(end.since(self.since).as_nanos());
         let nanos = end.since(self.start).as_nanos();
-        (nanos > 0).then(|| (self.area + rest) as f64 / nanos as f64)
+        (nanos > 0).then(|| self.area_until(end) as f64 / nanos as f64)
+    }
+
+    fn area_until(&self, now: Instant) -> u128 {
+        let [upper, lower] = self.area.map(u128::from);
+        (upper << 64 | lower) + u128::from(self.cwnd) * u128::from(now.since(self.since).as_nanos())
     }
 }
 
