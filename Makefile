@@ -1,7 +1,7 @@
 # make demo     builds, then compares the remedies on one roam: a table, and out/demo/report.html
 # make build    leaves a working .venv/bin/handfast, and target/release/handfastd, the daemon for real networks (and what sdn-11 sends it)
 # make test     cargo test and pytest; the reason for everything skipped is printed
-# make lint     rustfmt, clippy, ruff, mypy, stubtest
+# make lint     rustfmt, clippy, import circles, ruff, mypy, stubtest
 # make bench    the speed comparison; writes out/bench.json
 # make bench-campus  a thousand roaming stations: time and memory
 # make bench-controller  what the daemon costs, beside os-ken; writes out/bench-controller.json
@@ -53,6 +53,7 @@ test-python: $(VENV)/.dev
 lint: lint-rust lint-python
 
 lint-rust:
+	$(PYTHON) tools/check-circles
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 

@@ -276,7 +276,7 @@ def retransmissions(runs: Runs) -> Finding:
     figure=draw.data_rate,
 )
 def halts(runs: Runs) -> Finding:
-    """Halts and time to full rate at 70 ms; the first second where news are fast, or nothing took the stale way."""
+    """Halts and time to full rate at 70 ms; the first second with fast notices, or without a stale segment."""
     fast, slow = ("2ms", "10ms"), ("30ms", "60ms", "70ms")
 
     def late(scheme: str) -> list[Run]:

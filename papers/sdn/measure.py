@@ -155,7 +155,7 @@ def death(run: Run) -> float:
 
 
 def nothing_lost(run: Run) -> bool:
-    """Whether no segment took the stale way."""
+    """Whether no segment took the stale path."""
     return run.measures.lost_segments == 0
 
 

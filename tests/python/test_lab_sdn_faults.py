@@ -132,40 +132,40 @@ def test_garbage_from_a_switch_disturbs_nobody() -> None:
     assert len(ran.said("switch ready")) == 1
 
 
-News = dict[str, Any]
+StationEvent = dict[str, Any]
 
 
-def meddler(delays: Callable[[News], list[float]]) -> Callable[[Path], Path]:
-    """Stands between access points and controller, and tells each of the news after so many seconds, once for each."""
+def meddler(delays: Callable[[StationEvent], list[float]]) -> Callable[[Path], Path]:
+    """Stands between access points and controller: forwards a station event after each of these delays, in seconds."""
 
-    def between(news: Path) -> Path:
-        path = news.with_name("between.sock")
+    def between(association_socket: Path) -> Path:
+        path = association_socket.with_name("between.sock")
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(path))
         listener.listen()
-        threading.Thread(target=pass_on, args=(listener, news), daemon=True).start()
+        threading.Thread(target=pass_on, args=(listener, association_socket), daemon=True).start()
         return path
 
-    def pass_on(listener: socket.socket, news: Path) -> None:
+    def pass_on(listener: socket.socket, association_socket: Path) -> None:
         with listener:
             access_points, _ = listener.accept()
         with access_points, access_points.makefile("rb") as lines:
             for line in lines:
                 said = json.loads(line)
                 if said["event"] == "status":
-                    # No news, but the lab's question at the end.
-                    access_points.sendall(ask(news, line))
+                    # No station event, but the lab's question at the end.
+                    access_points.sendall(ask(association_socket, line))
                     continue
                 for delay in delays(said):
-                    threading.Timer(delay, tell, (news, line)).start()
+                    threading.Timer(delay, tell, (association_socket, line)).start()
                 access_points.sendall(b'{"ok": true}\n')
 
-    def tell(news: Path, line: bytes) -> None:
-        assert json.loads(ask(news, line))["ok"]
+    def tell(association_socket: Path, line: bytes) -> None:
+        assert json.loads(ask(association_socket, line))["ok"]
 
-    def ask(news: Path, line: bytes) -> bytes:
+    def ask(association_socket: Path, line: bytes) -> bytes:
         with socket.socket(socket.AF_UNIX) as client, client.makefile("rb") as answers:
-            client.connect(str(news))
+            client.connect(str(association_socket))
             client.sendall(line)
             return answers.readline()
 
@@ -173,7 +173,7 @@ def meddler(delays: Callable[[News], list[float]]) -> Callable[[Path], Path]:
 
 
 def test_an_end_that_nobody_reports_is_as_without_help() -> None:
-    ran = run(between=meddler(lambda news: [] if news["event"] == "disassociated" else [0.0]))
+    ran = run(between=meddler(lambda event: [] if event["event"] == "disassociated" else [0.0]))
     assert ran.goes_on, ran.delivered
     assert (ran.said("station away"), ran.counters["held"]) == ([], 0)
     assert len(ran.said("station associated")) == 2
@@ -181,7 +181,7 @@ def test_an_end_that_nobody_reports_is_as_without_help() -> None:
 
 
 def test_a_return_that_nobody_reports_ends_with_the_expiry() -> None:
-    lost = meddler(lambda news: [] if news["event"] == "associated" and news["epoch"] > 1 else [0.0])
+    lost = meddler(lambda event: [] if event["event"] == "associated" and event["epoch"] > 1 else [0.0])
     ran = run(between=lost, duration_s=12, speaks=True, hold_expiry="2s")
     assert ran.goes_on, ran.delivered
     (expired,) = ran.said("expired")
@@ -191,7 +191,7 @@ def test_a_return_that_nobody_reports_ends_with_the_expiry() -> None:
     assert 0.4 < ran.stall_s < 5
 
 
-def test_repeated_news_do_no_harm() -> None:
+def test_repeated_events_do_no_harm() -> None:
     ran = run(between=meddler(lambda _: [0.0, 0.01, 0.3]))
     assert ran.goes_on, ran.delivered
     assert ran.counters["ignored_notices"] == 6
@@ -200,7 +200,7 @@ def test_repeated_news_do_no_harm() -> None:
 
 
 def test_a_return_that_is_reported_late_is_helped_late() -> None:
-    ran = run(between=meddler(lambda news: [1.0] if news["event"] == "associated" and news["epoch"] > 1 else [0.0]))
+    ran = run(between=meddler(lambda event: [1.0] if event["event"] == "associated" and event["epoch"] > 1 else [0.0]))
     assert ran.goes_on, ran.delivered
     (released,) = ran.said("released")
     assert released["segments"] > 1
@@ -208,7 +208,7 @@ def test_a_return_that_is_reported_late_is_helped_late() -> None:
 
 
 def test_an_end_that_is_reported_after_the_return_changes_nothing() -> None:
-    ran = run(between=meddler(lambda news: [2.5] if news["event"] == "disassociated" else [0.0]))
+    ran = run(between=meddler(lambda event: [2.5] if event["event"] == "disassociated" else [0.0]))
     assert ran.goes_on, ran.delivered
     assert [line["why"] for line in ran.said("event ignored")] == ["stale"]
     assert (ran.said("station away"), ran.counters["held"]) == ([], 0)

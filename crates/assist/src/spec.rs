@@ -79,6 +79,8 @@ pub struct Kind {
     pub runs_in: &'static [Place],
     /// Its keys, beside `kind` and `at`.
     pub keys: &'static [&'static str],
+    /// Older names of some of them, which are still read.
+    pub older_keys: &'static [&'static str],
     /// The JSON Schema of these keys.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
     pub(crate) read: fn(&Deferred, &Located<String>) -> Checked<crate::AgentKind>,
@@ -113,6 +115,7 @@ macro_rules! agents {
                 seat: <$spec as $crate::spec::Spec>::SEAT,
                 runs_in: <$spec as $crate::spec::Spec>::RUNS_IN,
                 keys: <<$spec as $crate::spec::Spec>::Table as handfast_document::Table>::KEYS,
+                older_keys: <<$spec as $crate::spec::Spec>::Table as handfast_document::Table>::OLDER_KEYS,
                 schema: <<$spec as $crate::spec::Spec>::Table as schemars::JsonSchema>::json_schema,
                 read: |keys, kind| {
                     let spec: $spec = $crate::spec::Spec::read(&keys.read()?, kind)?;

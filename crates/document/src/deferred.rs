@@ -17,21 +17,27 @@ use crate::{Located, problem};
 pub trait Table: DeserializeOwned + JsonSchema {
     /// Its keys, in the order in which people read them.
     const KEYS: &'static [&'static str];
+    /// Older names of some of them, which are still read.
+    const OLDER_KEYS: &'static [&'static str];
 }
 
-/// Declares a table of a file: each key with its description, which the JSON Schema shows, and its type. All may be absent.
+/// Declares a table of a file: each key with its description, which the JSON Schema shows, its older name if it has one that
+/// is still read (`key (once "older"): Type`), and its type. All may be absent.
 #[macro_export]
 macro_rules! table {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $key:ident: $type:ty,)* }) => {
+    ($(#[$meta:meta])* $name:ident {
+        $($(#[$doc:meta])* $key:ident $((once $older:literal))?: $type:ty,)*
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Default, ::serde::Deserialize, ::schemars::JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            $($(#[$doc])* pub(crate) $key: Option<$crate::Located<$type>>,)*
+            $($(#[$doc])* $(#[serde(alias = $older)])? pub(crate) $key: Option<$crate::Located<$type>>,)*
         }
 
         impl $crate::Table for $name {
             const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
+            const OLDER_KEYS: &'static [&'static str] = &[$($($older,)?)*];
         }
     };
 }
@@ -70,7 +76,9 @@ impl Deferred {
             let key = Spanned::new(key.span.clone(), Cow::Borrowed(key.value.as_str()));
             table.insert(key, Spanned::new(value.span.clone(), toml));
         }
-        let deserializer = toml::Deserializer::from(Spanned::new(0..0, table));
+        // An error of the whole, such as a key that is there twice, points at a key.
+        let span = self.0.last().map_or(0..0, |(key, _)| key.span.clone());
+        let deserializer = toml::Deserializer::from(Spanned::new(span, table));
         T::deserialize(deserializer).map_err(|error| problem(&error, &[]))
     }
 }
@@ -143,7 +151,7 @@ mod tests {
         #[expect(unreachable_pub, reason = "those of other crates are public")]
         Test {
             /// A size.
-            size: Size,
+            size (once "bytes"): Size,
             /// A probability.
             probability: Probability,
             /// A switch.
@@ -198,6 +206,13 @@ mod tests {
     }
 
     #[test]
+    fn an_older_name_is_read() {
+        let table: Test = later("bytes = \"3kB\"").read().unwrap();
+        assert_eq!(table.size.map(|size| size.value.0.get()), Some(3_000));
+        assert_eq!(Test::OLDER_KEYS, ["bytes"]);
+    }
+
+    #[test]
     fn what_is_wrong_is_pointed_at() {
         for (text, span) in [
             ("on = true\nsize = 3", 17..18),
@@ -205,6 +220,7 @@ mod tests {
             ("size = {a = 1}", 7..14),
             ("probability = nan", 14..17),
             ("sise = \"3kB\"", 0..4),
+            ("on = true\nbytes = \"3kB\"\nsize = \"3kB\"", 24..28),
         ] {
             let Err(problem) = later(text).read::<Test>() else { panic!("{text}") };
             assert_eq!(problem.span, span, "{text}");

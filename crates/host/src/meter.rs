@@ -126,7 +126,7 @@ impl WindowMeter {
 }
 
 /// What is seen of an open flow. Bytes of payload; [`None`]: not known.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FlowSample {
     /// The congestion window.
     pub cwnd: u64,

@@ -58,7 +58,7 @@ impl Announcer {
         timeline: &Timeline,
         socket: &Path,
     ) -> Result<Self, LabError> {
-        let events = Associations::new(scenario, timeline).station_events(sdn.notification, sdn.news);
+        let events = Associations::new(scenario, timeline).station_events(sdn.notification, sdn.end_notice);
         let (first, later): (Vec<StationEvent>, Vec<StationEvent>) =
             events.into_iter().partition(|event| event.at == Instant::ZERO);
         let of = |event: StationEvent| (event.station, line(scenario, event));

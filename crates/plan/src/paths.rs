@@ -35,7 +35,7 @@ pub fn paths(scenario: &Scenario, topology: &Topology, timeline: &Timeline) -> R
     let path = |flow: &Flow, from, to| {
         topology
             .path(from, to)
-            .ok_or_else(|| format!("flow `{}`: no way from `{}` to `{}`", flow.name, name(from), name(to)))
+            .ok_or_else(|| format!("flow `{}`: no path from `{}` to `{}`", flow.name, name(from), name(to)))
     };
     let forward = scenario.flows.iter().map(|f| path(f, f.from, f.to)).collect::<Result<_, _>>()?;
     let backward = scenario.flows.iter().map(|f| path(f, f.to, f.from)).collect::<Result<_, _>>()?;

@@ -150,15 +150,7 @@ mod tests {
     fn what_is_not_known_is_no_number() {
         let mut sink = Collected::default();
         let mut sampler = Sampler::new(1000, 0, &mut sink);
-        let sample = FlowSample {
-            cwnd: 1,
-            ssthresh: None,
-            srtt: None,
-            rto: Duration::from_secs(1),
-            delivered: 0,
-            sent: None,
-            acknowledged: None,
-        };
+        let sample = FlowSample { cwnd: 1, rto: Duration::from_secs(1), ..FlowSample::default() };
         sampler.flow(Instant::ZERO, 0, &sample);
         sampler.finish().unwrap();
         let unknown: Vec<_> =

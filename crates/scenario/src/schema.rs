@@ -6,7 +6,7 @@ use crate::file::File;
 
 /// Keys that have an older name, which is still read: the name now, and the older one. The tables say the same to the parser
 /// (`#[serde(alias)]`).
-const ALIASES: [(&str, &str); 1] = [("congestion_control", "growth")];
+const ALIASES: [(&str, &str); 2] = [("congestion_control", "growth"), ("end_notice", "news")];
 
 /// The JSON Schema (draft 2020-12) of scenario files, indented.
 pub fn schema() -> String {

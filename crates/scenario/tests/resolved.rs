@@ -322,7 +322,7 @@ fn a_controller_has_what_the_paper_says_unless_told_otherwise() {
         Sdn {
             policy: SdnPolicy::Bare,
             notification: Duration::from_millis(70),
-            news: EndNotice::Announced,
+            end_notice: EndNotice::Announced,
             low_ack: None,
             control_delay: Duration::from_micros(500),
             control_rate: BitRate::from_bps(1_000_000_000),
@@ -341,12 +341,12 @@ fn a_controller_has_what_the_paper_says_unless_told_otherwise() {
     );
     assert_eq!(set.control_rate, BitRate::from_bps(100_000_000));
     assert_eq!((set.hold_total, set.hold_expiry), (Bytes(64_000_000), Duration::from_millis(5000)));
-    assert_eq!(set.news, EndNotice::AfterArrival(Duration::from_millis(100)));
+    assert_eq!(set.end_notice, EndNotice::AfterArrival(Duration::from_millis(100)));
     assert_eq!(set.low_ack, Some(LowAck { frames: 50, silence: Duration::from_millis(500) }));
-    let never = agent(&[("news", "never"), ("tx_failures", "5")]);
-    let AgentKind::Sdn(Sdn { news, low_ack, .. }) = never.kind else { panic!("{never:?}") };
+    let never = agent(&[("end_notice", "never"), ("tx_failures", "5")]);
+    let AgentKind::Sdn(Sdn { end_notice, low_ack, .. }) = never.kind else { panic!("{never:?}") };
     assert_eq!(
-        (news, low_ack),
+        (end_notice, low_ack),
         (EndNotice::Never, Some(LowAck { frames: 5, silence: Duration::from_millis(1000) }))
     );
     let unpaced = agent(&[("release", "unpaced")]);
@@ -381,6 +381,16 @@ fn the_old_name_of_congestion_control_means_the_same() {
     let [old, new] = ["growth", "congestion_control"].map(|key| set(&[(&format!("tcp.{key}"), "cubic")]));
     assert_eq!(new.schemes[0].sender.congestion_control, CongestionControl::Cubic);
     assert_ne!(new.hash, set(&[]).hash);
+    assert_eq!(old.hash, new.hash);
+}
+
+#[test]
+fn the_old_name_of_the_end_notice_means_the_same() {
+    let [old, new] =
+        ["news", "end_notice"].map(|key| set_in(ROAM, &[(&format!("schemes.bare.agents.0.{key}"), "never")]));
+    let AgentKind::Sdn(sdn) = &new.schemes[0].agents[0].kind else { panic!("{new:?}") };
+    assert_eq!(sdn.end_notice, EndNotice::Never);
+    assert_ne!(new.hash, parse(ROAM).hash);
     assert_eq!(old.hash, new.hash);
 }
 

@@ -19,7 +19,7 @@ const CONTROL_RATE: BitRate = BitRate::from_bps(1_000_000_000);
 /// Flow entries count their timeouts in whole seconds, in 16 bits (OpenFlow 1.3.5 §7.3.4.1), and those that divert live a little
 /// longer than what is held.
 const HOLD_EXPIRY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(65_000);
-/// How late news is, and how long a silence lasts, as in Linux.
+/// How late a notice is, and how long a silence lasts, as in Linux.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// What the controller does about stations that roam.
@@ -55,7 +55,7 @@ pub enum EndNoticeWord {
     Announced,
     /// the end, `late_by` later
     Late,
-    /// the end, `late_by` after the news of the next association: the old access point learns from the new one
+    /// the end, `late_by` after the controller has heard of the next association: the old access point learns from the new one
     AfterArrival,
     /// nothing: the station has walked out of range
     Never,
@@ -85,7 +85,7 @@ table! {
         /// From an association's end or beginning until the controller knows of it. Default: "70ms".
         notification: TimeSpan,
         /// What the controller hears of the end of an association. Default: "announced".
-        news: EndNoticeWord,
+        end_notice (once "news"): EndNoticeWord,
         /// `late`: so much later; `after-arrival`: so long after it has heard of the next association. "1s" if not given.
         late_by: TimeSpan,
         /// So many frames in a row to a station fail before its access point gives it up, and says so. Default: it never does.
@@ -121,7 +121,7 @@ pub struct Sdn {
     /// From an association's end or beginning until the controller knows of it: T0-T1 and T2-T3 of the paper.
     pub notification: Duration,
     /// What it hears of the end of an association.
-    pub news: EndNotice,
+    pub end_notice: EndNotice,
     /// When an access point gives up a station that does not acknowledge; [`None`]: never, or nobody hears of it.
     pub low_ack: Option<LowAck>,
     /// One way between the controller and a switch or access point.
@@ -195,7 +195,7 @@ impl Spec for Sdn {
         Ok(Self {
             policy: policy.value.into(),
             notification: time(&given.notification, NOTIFICATION),
-            news: end_notice(given)?,
+            end_notice: end_notice(given)?,
             low_ack: low_ack(given)?,
             control_delay: time(&given.control_delay, CONTROL_DELAY),
             control_rate: given.control_rate.as_ref().map_or(CONTROL_RATE, |rate| rate.0),
@@ -215,8 +215,15 @@ impl Spec for Sdn {
 
 impl Sdn {
     /// Keys by which a scenario describes the network around its controller. `handfastd` has a real one, and does not take them.
-    pub const NETWORK_KEYS: &[&str] =
-        &["notification", "news", "late_by", "tx_failures", "tx_silence", "control_delay", "control_rate"];
+    pub const NETWORK_KEYS: &[&str] = &[
+        "notification",
+        "end_notice",
+        "late_by",
+        "tx_failures",
+        "tx_silence",
+        "control_delay",
+        "control_rate",
+    ];
     /// Why the lab and `handfastd` refuse [`Policy::ZeroWindow`]: somebody would have to tell them what each access point has
     /// delivered.
     pub const ZERO_WINDOW_IS_SIMULATED: &str = "the policy \"zwa\" runs in the simulator only";
@@ -260,28 +267,28 @@ fn hold_expiry(given: &SdnTable) -> Checked<Duration> {
 
 /// The zero-window scheme needs to know what the old access point has delivered: it hears of every end as it is.
 fn told_of_ends(policy: &Located<PolicyWord>, given: &SdnTable) -> Checked<()> {
-    let other = given.news.as_ref().is_some_and(|news| news.value != EndNoticeWord::Announced)
+    let other = given.end_notice.as_ref().is_some_and(|notice| notice.value != EndNoticeWord::Announced)
         || given.tx_failures.is_some();
     if policy.value == PolicyWord::ZeroWindow && other {
         let title = "the zero-window scheme works with announced roams only";
         let problem = Problem::at(policy.span.clone(), title);
-        return Err(problem.help("leave out `news` and `tx_failures`"));
+        return Err(problem.help("leave out `end_notice` and `tx_failures`"));
     }
     Ok(())
 }
 
 fn end_notice(given: &SdnTable) -> Checked<EndNotice> {
-    let news = given.news.as_ref().map_or(EndNoticeWord::default(), |news| news.value);
+    let notice = given.end_notice.as_ref().map_or(EndNoticeWord::default(), |notice| notice.value);
     let late_by = given.late_by.as_ref().map_or(SECOND, |time| time.value.0);
-    Ok(match (news, &given.late_by) {
+    Ok(match (notice, &given.late_by) {
         (EndNoticeWord::Late, _) => EndNotice::Late(late_by),
         (EndNoticeWord::AfterArrival, _) => EndNotice::AfterArrival(late_by),
         (EndNoticeWord::Announced, None) => EndNotice::Announced,
         (EndNoticeWord::Never, None) => EndNotice::Never,
         (_, Some(late_by)) => {
-            let title = "`late_by` means nothing to news that are not late";
+            let title = "`late_by` means nothing to a notice that is not late";
             let problem = Problem::at(late_by.span.clone(), title);
-            return Err(problem.expected("needs `news = \"late\"` or `news = \"after-arrival\"`"));
+            return Err(problem.expected("needs `end_notice = \"late\"` or `end_notice = \"after-arrival\"`"));
         }
     })
 }

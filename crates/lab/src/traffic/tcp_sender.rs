@@ -172,8 +172,7 @@ impl<'a> TcpSender<'a> {
                 srtt: info.srtt,
                 rto: info.rto,
                 delivered,
-                sent: None,
-                acknowledged: None,
+                ..FlowSample::default()
             };
             self.sent.samples.push((now, sample, true));
         }

@@ -75,9 +75,8 @@ fn all_are(kind: NodeKind, role: &Located<String>, at: &[NodeId], nodes: &Nodes)
 
 /// Refuses keys that the kind does not have.
 fn no_other_keys(table: &AgentTable, kind: &Kind) -> Checked<()> {
-    let Some((key, span)) = table.keys.keys().find(|(key, _)| !kind.keys.contains(key)) else {
-        return Ok(());
-    };
+    let own = |key: &str| kind.keys.contains(&key) || kind.older_keys.contains(&key);
+    let Some((key, span)) = table.keys.keys().find(|(key, _)| !own(key)) else { return Ok(()) };
     let own: Vec<_> = kind.keys.iter().map(|key| format!("`{key}`")).collect();
     let expected = format!("expected `kind`, `at` or {}", own.join(", "));
     if AgentKind::ALL.iter().any(|other| other.keys.contains(&key)) {

@@ -101,7 +101,7 @@ impl<'a> Course<'a> {
         }
         let mut peers = self.peers.get(&station).into_iter().flatten();
         let Some(&lost) = peers.find(|&&peer| !self.islands.reaches(to, peer)) else { return Ok(()) };
-        let title = format!("no way leads from `{}` to `{}`", self.name(to), self.name(lost));
+        let title = format!("no path leads from `{}` to `{}`", self.name(to), self.name(lost));
         let span = table.to.as_ref().map_or(&table.at.span, |to| &to.span);
         Err(Problem::at(span.clone(), title)
             .expected(format!("`{}` has a flow with it", self.name(station)))

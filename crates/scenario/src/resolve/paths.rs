@@ -19,7 +19,7 @@ pub(super) fn check(nodes: &Nodes, links: &Links, flows: &Flows) -> Checked<()> 
     for (flow, span) in flows.list.iter().zip(&flows.spans) {
         if !islands.connected(flow.from, flow.to) {
             let name = |id: NodeId| &nodes.list[id].name;
-            let title = format!("no way leads from `{}` to `{}`", name(flow.from), name(flow.to));
+            let title = format!("no path leads from `{}` to `{}`", name(flow.from), name(flow.to));
             return Err(
                 Problem::at(span.clone(), title).help("only switches and access points forward packets")
             );

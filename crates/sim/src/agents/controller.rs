@@ -63,7 +63,7 @@ impl Control {
         let channel = ControlChannel { delay: agent.control_delay, rate: Some(agent.control_rate) };
         let mut plane = ControlPlane::new(Instant::ZERO, config(agent, fabric, addresses), switches, channel);
         for StationEvent { at, station, ap, epoch, began } in
-            associations.station_events(agent.notification, agent.news)
+            associations.station_events(agent.notification, agent.end_notice)
         {
             let Some(number) = fabric.number_of(ap) else { continue };
             let what = if began { What::Associated } else { What::Disassociated };

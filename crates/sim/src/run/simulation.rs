@@ -185,7 +185,7 @@ impl<'a> Simulation<'a> {
                 self.network.left(now, self.scenario, link);
             }
             Change::LinkDown(link, mode) => {
-                self.both_ways(now, link, |link| link.down(now, mode));
+                self.both_directions(now, link, |link| link.down(now, mode));
                 self.network.clear_air(now, link);
                 self.network.tell_agents(now, link, LinkEvent::Down);
             }
@@ -197,7 +197,7 @@ impl<'a> Simulation<'a> {
                 self.network.count_air(now, self.scenario, new_link, true);
             }
             Change::LinkUp(link, mode) => {
-                self.both_ways(now, link, |link| link.up(now, mode));
+                self.both_directions(now, link, |link| link.up(now, mode));
                 self.network.tell_agents(now, link, LinkEvent::Up);
             }
             Change::OutageEnds(id) => {
@@ -207,7 +207,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn both_ways(&mut self, now: Instant, link: LinkId, act: impl Fn(&mut Link<Passing>)) {
+    fn both_directions(&mut self, now: Instant, link: LinkId, act: impl Fn(&mut Link<Passing>)) {
         for end in [0, 1] {
             self.on_link(now, channel(link, end), &act);
         }

@@ -119,7 +119,7 @@ fn a_flow_without_a_path_is_an_error() {
     scenario.links.clear();
     let scheme = scenario.scheme("sack").unwrap();
     let error = run(&scenario, scheme, &Options::default(), &Control::new(), &mut NoSeries).unwrap_err();
-    assert_eq!(error.to_string(), "flow `a-b`: no way from `a` to `b`");
+    assert_eq!(error.to_string(), "flow `a-b`: no path from `a` to `b`");
 }
 
 #[test]

@@ -18,12 +18,12 @@ fn roam(gap: &str, schemes: &[(&str, &str)]) -> Scenario {
 
 const KINDS: &[(&str, &str)] = &[
     ("announced", ""),
-    ("late", ", news = \"late\", late_by = \"500ms\""),
-    ("too-late", ", news = \"late\", late_by = \"20s\""),
-    ("after", ", news = \"after-arrival\", late_by = \"0s\""),
-    ("never", ", news = \"never\""),
-    ("five", ", news = \"never\", tx_failures = 5, tx_silence = \"0s\""),
-    ("fifty", ", news = \"never\", tx_failures = 50"),
+    ("late", ", end_notice = \"late\", late_by = \"500ms\""),
+    ("too-late", ", end_notice = \"late\", late_by = \"20s\""),
+    ("after", ", end_notice = \"after-arrival\", late_by = \"0s\""),
+    ("never", ", end_notice = \"never\""),
+    ("five", ", end_notice = \"never\", tx_failures = 5, tx_silence = \"0s\""),
+    ("fifty", ", end_notice = \"never\", tx_failures = 50"),
 ];
 
 fn lost(run: &RunResult) -> u64 {

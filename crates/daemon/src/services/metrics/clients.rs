@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use handfast_core::Duration;
-use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId};
 use tracing::warn;
 
 use super::http::respond;
 use super::page::{DOWN, page};
-use super::running::{Due, Metrics, read};
+use super::read::read;
+use super::state::{Client, Due, Metrics};
 
 /// Clients at once, what each has from its connection to its last byte, and how long its request may get.
 const MOST_CLIENTS: usize = 16;
@@ -17,15 +17,6 @@ const CLIENT_WITHIN: Duration = Duration::from_secs(5);
 const LONGEST_REQUEST: usize = 8 << 10;
 /// After a failed accept, how long until the next.
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
-
-/// A client that asks for the counters.
-pub(super) struct Client {
-    stream: TcpStream,
-    request: Vec<u8>,
-    answer: Vec<u8>,
-    /// How many bytes of `answer` the kernel has taken.
-    sent: usize,
-}
 
 impl Metrics {
     pub(super) fn accept(&mut self, io: &mut EventLoop) {

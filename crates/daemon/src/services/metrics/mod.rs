@@ -7,14 +7,19 @@ mod clients;
 mod http;
 mod page;
 mod question;
+mod read;
 mod running;
 mod settings;
+mod state;
+
+use std::path::Path;
 
 use clap::Command;
 
-use super::{Configured, Service, Table};
-use crate::process::ConfigFile;
+use super::{Configured, Running, Service, Start, Table, unobstructed};
+use crate::process::{ConfigFile, Level, port_obstacle};
 use settings::Settings;
+use state::Metrics;
 
 /// The registry's entry.
 pub(super) struct MetricsService;
@@ -48,5 +53,35 @@ impl Service for MetricsService {
     fn configure(&self, file: &ConfigFile, _: bool) -> Result<Box<dyn Configured>, String> {
         let settings = Settings::parse(&file.text, &file.name()).map_err(|error| error.to_string())?;
         Ok(Box::new(settings))
+    }
+}
+
+impl Configured for Settings {
+    fn plan(&self) -> String {
+        let (listen, socket) = (self.listen, self.association_socket.display());
+        format!("serves http://{listen}/metrics\nasks {socket} every {}\n", self.interval)
+    }
+
+    fn log_level(&self) -> Level {
+        Level::Info
+    }
+
+    fn acts(&self) -> bool {
+        false
+    }
+
+    fn control_socket(&self) -> Option<&Path> {
+        None
+    }
+
+    fn obstacles(&self) -> Vec<String> {
+        port_obstacle(self.listen).into_iter().collect()
+    }
+
+    fn start(self: Box<Self>, start: Start<'_>) -> Result<Box<dyn Running>, String> {
+        let Start { file, log, io, .. } = start;
+        let metrics = Metrics::start((*self).clone(), file, log, io)
+            .map_err(|failure| unobstructed(&*self).err().unwrap_or_else(|| format!("error: {failure}")))?;
+        Ok(Box::new(metrics))
     }
 }

@@ -8,7 +8,8 @@ use handfast_io::{Clock, EventLoop, Interest, ReadOutcome};
 use serde_json::Value;
 use tracing::{info, warn};
 
-use super::running::{Due, Metrics, read};
+use super::read::read;
+use super::state::{Due, Metrics};
 
 const QUESTION: &[u8] = b"{\"event\": \"status\"}\n";
 /// What the controller has for its answer, and how long that may get.

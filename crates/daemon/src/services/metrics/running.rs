@@ -1,67 +1,16 @@
-//! The running service: its timers and its sockets.
+//! The running service: what it does at an event, at a deadline and at a reload.
 
-use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io;
 
 use handfast_core::Instant;
-use handfast_io::net::{TcpListener, UnixStream};
-use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers};
+use handfast_io::{EventLoop, ReadOutcome, SourceId};
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use super::clients::Client;
 use super::settings::Settings;
-use crate::process::{ConfigFile, Context, Failure, Log, log_changes, reread};
+use super::state::{Due, Metrics};
+use crate::process::{Failure, log_changes, reread};
 use crate::services::{Configured, Running};
-
-/// What has a deadline here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
-    /// The next question to the controller.
-    Question,
-    /// The answer to the last one.
-    Answer,
-    /// The next accept after one that failed.
-    Accept,
-    /// A client's last byte.
-    Client(SourceId),
-}
-
-/// The running service.
-pub(super) struct Metrics {
-    pub(super) settings: Settings,
-    file: ConfigFile,
-    log: Log,
-    pub(super) timers: Timers<Due>,
-    pub(super) listener: TcpListener,
-    listener_id: SourceId,
-    /// The connection on which the controller was asked, and what it has answered so far.
-    pub(super) question: Option<(SourceId, UnixStream, Vec<u8>)>,
-    /// The last answer; [`None`]: there was none.
-    pub(super) status: Option<(Instant, Value)>,
-    /// Whether it was logged that the controller answers, or that it does not.
-    pub(super) logged: Option<bool>,
-    pub(super) clients: BTreeMap<SourceId, Client>,
-}
-
-impl Metrics {
-    pub(super) fn start(
-        settings: Settings,
-        file: ConfigFile,
-        log: Log,
-        io: &mut EventLoop,
-    ) -> Result<Self, Failure> {
-        let mut listener =
-            TcpListener::bind(settings.listen).context(|| format!("listen at {}", settings.listen))?;
-        let listener_id = io.add(&mut listener, Interest::READABLE).context(|| "epoll".to_owned())?;
-        let listen = listener.local_addr().context(|| "the listening socket".to_owned())?;
-        info!(%listen, association = %settings.association_socket.display(), "started");
-        let mut timers = Timers::default();
-        timers.set(Due::Question, Some(Clock::SYSTEM.now()));
-        let (question, status, logged, clients) = (None, None, None, BTreeMap::new());
-        Ok(Self { settings, file, log, timers, listener, listener_id, question, status, logged, clients })
-    }
-}
 
 impl Running for Metrics {
     fn on_readable(&mut self, io: &mut EventLoop, id: SourceId) -> ReadOutcome {
@@ -113,21 +62,5 @@ impl Running for Metrics {
 
     fn stop(&mut self, _: &mut EventLoop, _: Instant) -> Result<(), Failure> {
         Ok(())
-    }
-}
-
-/// Reads once; `most`: how much may be kept.
-pub(super) fn read(from: &mut impl Read, into: &mut Vec<u8>, most: usize) -> io::Result<ReadOutcome> {
-    let mut chunk = [0; 4096];
-    match from.read(&mut chunk) {
-        Ok(0) => Ok(ReadOutcome::End),
-        Ok(read) => {
-            into.extend_from_slice(&chunk[..read]);
-            let fits = into.len() <= most;
-            if fits { Ok(ReadOutcome::Some) } else { Err(io::ErrorKind::FileTooLarge.into()) }
-        }
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(ReadOutcome::Nothing),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(ReadOutcome::Some),
-        Err(error) => Err(error),
     }
 }

@@ -1,7 +1,7 @@
 //! What the file says: `[metrics]`, and where the controller is asked.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use handfast_core::Duration;
 use handfast_document::{Checked, DocumentError, Located, Problem, TimeSpan, problem};
@@ -9,9 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::DeTable;
 
-use super::running::Metrics;
-use crate::process::{Level, parse, port_obstacle};
-use crate::services::{Configured, Running, Start, unobstructed};
+use crate::process::parse;
 
 const LISTEN: &str = "127.0.0.1:9653";
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -68,39 +66,10 @@ impl Settings {
     }
 }
 
-impl Configured for Settings {
-    fn plan(&self) -> String {
-        let (listen, socket) = (self.listen, self.association_socket.display());
-        format!("serves http://{listen}/metrics\nasks {socket} every {}\n", self.interval)
-    }
-
-    fn log_level(&self) -> Level {
-        Level::Info
-    }
-
-    fn acts(&self) -> bool {
-        false
-    }
-
-    fn control_socket(&self) -> Option<&Path> {
-        None
-    }
-
-    fn obstacles(&self) -> Vec<String> {
-        port_obstacle(self.listen).into_iter().collect()
-    }
-
-    fn start(self: Box<Self>, start: Start<'_>) -> Result<Box<dyn Running>, String> {
-        let Start { file, log, io, .. } = start;
-        let metrics = Metrics::start((*self).clone(), file, log, io)
-            .map_err(|failure| unobstructed(&*self).err().unwrap_or_else(|| format!("error: {failure}")))?;
-        Ok(Box::new(metrics))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::services::Configured;
 
     #[test]
     fn the_file_is_the_controllers_or_its_own() {
