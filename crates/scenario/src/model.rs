@@ -193,7 +193,7 @@ pub struct Link {
     pub backward: Direction,
 }
 
-pub use handfast_host::App;
+pub use handfast_host::{App, transport::Kind as TransportKind};
 
 /// A transfer from one node to another.
 #[derive(Clone)]

@@ -6,7 +6,7 @@ use handfast_net::queue::codel;
 use handfast_radio::airtime::{Physical, Rates};
 use handfast_scenario::{
     Action, AgentKind, App, Directions, DownMode, EndNotice, Loss, LowAck, NodeKind, Queue, QueueLimit,
-    Release, Scenario, Sdn, SdnPolicy,
+    Release, Scenario, Sdn, SdnPolicy, TransportKind,
 };
 use handfast_tcp::{CongestionControl, Recovery};
 
@@ -139,7 +139,7 @@ fn flows_of_one_table_start_one_after_the_other() {
     assert_eq!((scenario.flows[3].connections, scenario.flows[4].connections), (1, 4));
     assert_eq!(
         scenario.flows[5].app,
-        App::Datagrams { size: Bytes(160), interval: Duration::from_millis(20) }
+        App::Over(TransportKind::Datagrams { size: Bytes(160), interval: Duration::from_millis(20) })
     );
 }
 

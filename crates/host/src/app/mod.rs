@@ -1,5 +1,5 @@
 //! Applications: what they send, and when. One application a file, and one line in [`App::description`]. One that does not
-//! use TCP has its ends in [`crate::transport`].
+//! use TCP is a [`transport::Kind`].
 
 mod bulk;
 mod paced;
@@ -8,15 +8,17 @@ mod sink;
 mod source;
 mod transfer;
 
+use std::fmt;
+
 use handfast_core::{Bytes, Duration, Instant};
 
 pub use sink::Sink;
 pub use source::Source;
 
-use crate::transport::{Transport, datagrams};
+use crate::transport::{self, Transport};
 
 /// What an application does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum App {
     /// Always has data.
     Bulk,
@@ -36,17 +38,26 @@ pub enum App {
         /// From the end of a connection to the opening of the next.
         after: Duration,
     },
-    /// Sends a datagram of `size` bytes every `interval`, without TCP.
-    Datagrams {
-        /// Bytes a datagram.
-        size: Bytes,
-        /// Between datagrams.
-        interval: Duration,
-    },
+    /// Sends by another transport than TCP.
+    Over(transport::Kind),
 }
 
-/// Makes both ends of a transport, the sender first, for an application that starts and stops at these times.
-type MakeTransport = Box<dyn Fn(Instant, Option<Instant>) -> [Box<dyn Transport>; 2]>;
+/// The hash of a scenario is of this text. That of a transport stands alone, as when each was a variant here.
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bulk => f.write_str("Bulk"),
+            Self::Transfer(size) => f.debug_tuple("Transfer").field(size).finish(),
+            Self::Paced { size, interval } => {
+                f.debug_struct("Paced").field("size", size).field("interval", interval).finish()
+            }
+            Self::Reconnecting { size, after } => {
+                f.debug_struct("Reconnecting").field("size", size).field("after", after).finish()
+            }
+            Self::Over(kind) => kind.fmt(f),
+        }
+    }
+}
 
 /// What is known of an application beforehand. By default it has one TCP connection and always has data.
 #[derive(Default)]
@@ -58,7 +69,7 @@ struct Description {
     /// How long after the end of a connection it opens the next.
     reconnects: Option<Duration>,
     /// What carries its data in place of TCP.
-    transport: Option<MakeTransport>,
+    transport: Option<transport::MakeEnds>,
     /// Why it cannot run, as the end of a sentence that begins with the flow.
     problem: Option<String>,
 }
@@ -70,12 +81,10 @@ impl App {
             Self::Transfer(size) => transfer::description(size),
             Self::Paced { size, interval } => paced::description(size, interval),
             Self::Reconnecting { size, after } => reconnecting::description(size, after),
-            Self::Datagrams { size, interval } => Description {
-                writes: Some((size, interval)),
-                transport: Some(Box::new(move |start, stop| datagrams::ends(size, interval, start, stop))),
-                problem: datagrams::problem(size, interval),
-                ..Description::default()
-            },
+            Self::Over(kind) => {
+                let transport::Description { writes, ends, problem } = kind.description();
+                Description { writes, transport: Some(ends), problem, ..Description::default() }
+            }
         }
     }
 
@@ -103,7 +112,7 @@ impl App {
         match self {
             Self::Transfer(size) => Self::Transfer(part(size)),
             Self::Reconnecting { size, after } => Self::Reconnecting { size: size.map(part), after },
-            Self::Bulk | Self::Paced { .. } | Self::Datagrams { .. } => self,
+            Self::Bulk | Self::Paced { .. } | Self::Over(_) => self,
         }
     }
 
@@ -163,8 +172,29 @@ mod tests {
         let again = App::Bulk.reconnecting(Duration::from_secs(1)).unwrap();
         let shared = [App::Bulk, App::Transfer(Bytes(7)), again];
         assert!(shared.into_iter().all(App::can_be_shared));
-        let alone =
-            [App::Paced { size: Bytes(160), interval }, App::Datagrams { size: Bytes(160), interval }];
+        let datagrams = App::Over(transport::Kind::Datagrams { size: Bytes(160), interval });
+        let alone = [App::Paced { size: Bytes(160), interval }, datagrams];
         assert!(!alone.into_iter().any(App::can_be_shared));
+    }
+
+    #[test]
+    fn the_text_of_which_hashes_are_made_stays() {
+        let (size, interval) = (Bytes(160), Duration::from_millis(20));
+        let texts = [
+            (App::Bulk, "Bulk"),
+            (App::Transfer(size), "Transfer(Bytes(160))"),
+            (App::Paced { size, interval }, "Paced { size: Bytes(160), interval: Duration(20000000) }"),
+            (
+                App::Reconnecting { size: None, after: interval },
+                "Reconnecting { size: None, after: Duration(20000000) }",
+            ),
+            (
+                App::Over(transport::Kind::Datagrams { size, interval }),
+                "Datagrams { size: Bytes(160), interval: Duration(20000000) }",
+            ),
+        ];
+        for (app, text) in texts {
+            assert_eq!(format!("{app:?}"), text);
+        }
     }
 }

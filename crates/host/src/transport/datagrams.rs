@@ -6,7 +6,7 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use handfast_core::{Bytes as Size, Duration, Instant};
 
-use super::{Figure, Figures, Transport};
+use super::{Description, Figure, Figures, Transport};
 use crate::meter::DeliveryMeter;
 
 /// Number and time of sending.
@@ -14,8 +14,16 @@ const HEADER_LEN: usize = 8 + 8;
 /// The largest payload of a UDP datagram that Ethernet carries in one piece (RFC 768, RFC 791).
 const MOST: u64 = 1500 - 20 - 8;
 
+pub(super) fn description(size: Size, interval: Duration) -> Description {
+    Description {
+        writes: Some((size, interval)),
+        ends: Box::new(move |start, stop| ends(size, interval, start, stop)),
+        problem: problem(size, interval),
+    }
+}
+
 /// Why nobody can send such datagrams, as the end of a sentence that begins with the flow; [`None`]: one can.
-pub(crate) fn problem(size: Size, interval: Duration) -> Option<String> {
+fn problem(size: Size, interval: Duration) -> Option<String> {
     if interval == Duration::ZERO {
         Some("sends datagrams without pause: its interval is zero".to_owned())
     } else if !(HEADER_LEN as u64..=MOST).contains(&size.get()) {
@@ -26,12 +34,7 @@ pub(crate) fn problem(size: Size, interval: Duration) -> Option<String> {
 }
 
 /// Both ends: who sends, who receives.
-pub(crate) fn ends(
-    size: Size,
-    interval: Duration,
-    start: Instant,
-    stop: Option<Instant>,
-) -> [Box<dyn Transport>; 2] {
+fn ends(size: Size, interval: Duration, start: Instant, stop: Option<Instant>) -> [Box<dyn Transport>; 2] {
     let sender = Sender { size: size.get() as usize, interval, next: start, stop, sent: 0 };
     [Box::new(sender), Box::<Receiver>::default()]
 }

@@ -1,18 +1,51 @@
 //! Transports besides TCP: endpoints that run over UDP, at both ends of a flow. One transport a file. A new one, such as QUIC,
 //! is a file here. (TCP is the crate `handfast-tcp`.)
 //!
-//! Such an endpoint is a machine like a TCP endpoint: no clock, no socket. The driver carries what it sends in UDP datagrams. An
-//! application says which transport it uses ([`crate::App::transport`]); nothing else knows how many there are.
+//! Such an endpoint is a machine like a TCP endpoint: no clock, no socket. The driver carries what it sends in UDP datagrams. The
+//! registry is [`Kind`]; nothing else knows how many there are.
 
-pub(crate) mod datagrams;
+mod datagrams;
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use handfast_core::Instant;
+use handfast_core::{Bytes as Size, Duration, Instant};
 use serde::Serialize;
 
 use crate::meter::DeliveryMeter;
+
+/// The registry: the transports besides TCP, each with what its application says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A datagram of `size` bytes every `interval`.
+    Datagrams {
+        /// Bytes a datagram.
+        size: Size,
+        /// Between datagrams.
+        interval: Duration,
+    },
+}
+
+impl Kind {
+    pub(crate) fn description(self) -> Description {
+        match self {
+            Self::Datagrams { size, interval } => datagrams::description(size, interval),
+        }
+    }
+}
+
+/// Makes both ends, the sender first, for an application that starts and stops at these times.
+pub(crate) type MakeEnds = Box<dyn Fn(Instant, Option<Instant>) -> [Box<dyn Transport>; 2]>;
+
+/// What is known of a transport beforehand.
+pub(crate) struct Description {
+    /// How much it sends at a time, and how often, if that is fixed.
+    pub(crate) writes: Option<(Size, Duration)>,
+    /// What makes its ends.
+    pub(crate) ends: MakeEnds,
+    /// Why it cannot run, as the end of a sentence that begins with the flow.
+    pub(crate) problem: Option<String>,
+}
 
 /// A figure of a transport in results. Its key carries its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -150,6 +150,7 @@ mod tests {
     use super::*;
     use handfast_core::{Bytes, Duration, Instant};
     use handfast_host::App;
+    use handfast_host::transport::Kind;
 
     #[test]
     fn what_is_not_known_is_null_and_each_scope_has_its_own_keys() {
@@ -182,7 +183,7 @@ mod tests {
     #[test]
     fn the_figures_of_shipped_transports_are_metrics() {
         let (size, interval) = (Bytes(160), Duration::from_millis(20));
-        let ends = App::Datagrams { size, interval }.transport(Instant::ZERO, None).unwrap();
+        let ends = App::Over(Kind::Datagrams { size, interval }).transport(Instant::ZERO, None).unwrap();
         for mut figures in ends.map(|end| end.figures()) {
             Values::new(Scope::Flow).take_figures(&mut figures);
             assert!(figures.is_empty(), "{figures:?}");

@@ -1,6 +1,7 @@
 //! `[[flows]]`.
 
 use handfast_host::App;
+use handfast_host::transport::Kind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -69,7 +70,7 @@ impl AppKind {
             Self::Transfer(Size(size)) => App::Transfer(size),
             Self::Paced(Regular { size, interval }) => App::Paced { size: size.0, interval: interval.0 },
             Self::Datagrams(Regular { size, interval }) => {
-                App::Datagrams { size: size.0, interval: interval.0 }
+                App::Over(Kind::Datagrams { size: size.0, interval: interval.0 })
             }
         }
     }
