@@ -43,12 +43,12 @@ impl Timer {
 /// deadline when the entry comes up ([`EventQueue::settle`]; for connections the queue knows it), so that a retransmission
 /// timer that every acknowledgement restarts costs one comparison a segment.
 ///
-/// Packets in flight mostly land in the order in which they were sent: those are in lanes. Links act all the time and soon:
-/// they, and what fits no lane, are kept in a wheel, as far as that reaches. Endpoints keep an entry each for a timer that
+/// Packets in flight mostly land in the order in which they were sent: those are in FIFOs. Links act all the time and soon:
+/// they, and what fits no FIFO, are kept in a wheel, as far as that reaches. Endpoints keep an entry each for a timer that
 /// hardly ever comes up: those are in a heap.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    lanes: ArrivalFifos,
+    fifos: ArrivalFifos,
     wheel: Wheel,
     heap: Heap,
     overflow: Overflow,
@@ -59,7 +59,7 @@ impl EventQueue {
     /// A queue for machines of ranks below `machines`, `connections` of them connections.
     pub(crate) fn new(machines: usize, connections: usize) -> Self {
         Self {
-            lanes: ArrivalFifos::default(),
+            fifos: ArrivalFifos::default(),
             wheel: Wheel::default(),
             heap: Heap::new(machines),
             overflow: Overflow::default(),
@@ -99,24 +99,24 @@ impl EventQueue {
         }
     }
 
-    /// Asks for what will stand in front of the packets in flight soon.
+    /// Prefetches what will soon be the first of the packets in flight.
     #[inline]
     pub(crate) fn prefetch_ahead(&self) {
-        self.lanes.prefetch_ahead();
+        self.fifos.prefetch_ahead();
     }
 
     /// The next entry, or [`Entry::NEVER`].
     #[inline]
     pub(crate) fn first(&self) -> Entry {
-        let near = self.lanes.first().min(self.wheel.first()).min(self.heap.first());
+        let near = self.fifos.first().min(self.wheel.first()).min(self.heap.first());
         // Where a packet in the wheel has the same order, the one in the overflow list came earlier.
         if near.is_after(self.overflow.first()) { self.overflow.first() } else { near }
     }
 
-    /// Enters a packet's landing. `lane` is that of the link by which it comes: it is changed to the one it is in now.
+    /// Enters a packet's landing. `fifo` is that of the link by which it comes: it is changed to the one it is in now.
     #[inline]
-    pub(crate) fn fly(&mut self, entry: Entry, flight: Flight, lane: &mut FifoId) {
-        if self.lanes.insert(entry, flight, lane) {
+    pub(crate) fn fly(&mut self, entry: Entry, flight: Flight, fifo: &mut FifoId) {
+        if self.fifos.insert(entry, flight, fifo) {
             return;
         }
         if !self.wheel.insert(entry, flight) {
@@ -130,15 +130,15 @@ impl EventQueue {
     /// Takes out the first entry, which is this packet's, and shows another that will come soon.
     #[inline]
     pub(crate) fn pop_packet(&mut self, entry: Entry) -> (Flight, Entry, Flight) {
-        if entry == self.lanes.first() {
-            return self.lanes.pop();
+        if entry == self.fifos.first() {
+            return self.fifos.pop();
         }
         let flight = self.pop_stray(entry);
         let (next, its) = self.next();
         (flight, next, its)
     }
 
-    /// [`EventQueue::pop_packet`] for one that is in no lane.
+    /// [`EventQueue::pop_packet`] for one that is in no FIFO.
     #[inline(never)]
     fn pop_stray(&mut self, entry: Entry) -> Flight {
         if entry == self.wheel.first() {
@@ -406,8 +406,8 @@ mod tests {
         let (mut queue, mut timers) = (EventQueue::new(16, 0), timers(6));
         let mut random = Stream::new(1, "landings");
         let (mut now, mut count, mut handle) = (0, 0_u64, 0_u32);
-        // Packets by the links of the second half never land at the same time: they have lanes.
-        let mut lanes = [[FifoId::NONE; 4], [FifoId::ANY; 4]].concat();
+        // Packets by the links of the second half never land at the same time: they have FIFOs.
+        let mut fifos = [[FifoId::NONE; 4], [FifoId::ANY; 4]].concat();
         let mut model = std::collections::BTreeMap::<(u64, u32, u64), _>::new();
         for round in 0..60_000 {
             // Few times, so that many are equal; some beyond the end of the wheel.
@@ -417,14 +417,14 @@ mod tests {
             let link = random.below(8) as usize;
             let rank = 6 + link as u32;
             let last = model.keys().filter(|&&(_, r, _)| r == rank).map(|&(at, ..)| at).max();
-            let step = if lanes[link] == FifoId::NONE { 0 } else { 1000 };
+            let step = if fifos[link] == FifoId::NONE { 0 } else { 1000 };
             let at = at.max(last.map_or(0, |last| last + step));
             count += 1;
             if random.chance(0.7) {
                 // The slab's handles come in any order.
                 handle = handle.wrapping_mul(5).wrapping_add(12_345) % (1 << 20);
                 let flight = Flight { next: round, ..Flight::NONE };
-                queue.fly(Entry::of_packet(Instant::from_nanos(at), rank, handle), flight, &mut lanes[link]);
+                queue.fly(Entry::of_packet(Instant::from_nanos(at), rank, handle), flight, &mut fifos[link]);
                 model.insert((at, rank, count), Some((handle, round)));
             } else {
                 let index = random.below(6) as usize;
@@ -447,8 +447,8 @@ mod tests {
                 }
             }
         }
-        assert!(lanes[..4].iter().all(|&lane| lane == FifoId::NONE));
-        assert!(lanes[4..].iter().any(|&lane| lane != FifoId::ANY), "some have found others");
+        assert!(fifos[..4].iter().all(|&fifo| fifo == FifoId::NONE));
+        assert!(fifos[4..].iter().any(|&fifo| fifo != FifoId::ANY), "some have found others");
     }
 
     #[test]
@@ -456,11 +456,11 @@ mod tests {
         let mut queue = EventQueue::new(2, 0);
         let entry = |at: u64| Entry::of_packet(Instant::from_nanos(at), 0, at as u32);
         let flight = |at: u64| Flight { next: at as u32, ..Flight::NONE };
-        let mut lane = FifoId::ANY;
-        // The third is in the wheel: it comes before the last in the lane.
+        let mut fifo = FifoId::ANY;
+        // The third is in the wheel: it comes before the last in the FIFO.
         for at in [10, 30, 20, 40] {
             let mut none = FifoId::NONE;
-            queue.fly(entry(at), flight(at), if at == 20 { &mut none } else { &mut lane });
+            queue.fly(entry(at), flight(at), if at == 20 { &mut none } else { &mut fifo });
         }
         let mut pop = |at| queue.pop_packet(entry(at));
         assert_eq!(pop(10), (flight(10), entry(30), flight(30)));

@@ -21,7 +21,7 @@ pub(crate) struct Pair {
 }
 
 /// What is known of a connection without touching it: its peer, and in the lowest bit whether it sends. Packets name their
-/// sender; with thousands of flows the way from there to the receiver must not lead through memory that is far.
+/// sender; with thousands of flows its receiver must be found without a cache miss.
 #[derive(Clone, Copy, Debug)]
 struct Known(u32);
 

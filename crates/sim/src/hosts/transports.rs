@@ -72,7 +72,7 @@ impl Transports {
         self.of_flow.get(&flow).map(|ids| ids[0].origin())
     }
 
-    /// A packet has ended on its way; whether a transport had sent it.
+    /// A packet is lost; whether a transport had sent it.
     pub(crate) fn count_loss(&mut self, origin: ConnectionId) -> bool {
         let end = self.ends.get_mut((origin.0 ^ IS_TRANSPORT) as usize);
         end.map(|end| end.lost += 1).is_some()

@@ -228,13 +228,13 @@ impl Packets {
         Passing::new(handle, self.label(handle))
     }
 
-    /// Asks for the packet, which will be looked at soon.
+    /// Prefetches the packet, which will be looked at soon.
     #[inline]
     pub(crate) fn prefetch(&self, handle: Handle) {
         prefetch_index(&self.slots, handle as usize);
     }
 
-    /// Asks for its SACK blocks, if it has any.
+    /// Prefetches its SACK blocks, if it has any.
     #[inline]
     pub(crate) fn prefetch_sacks(&self, handle: Handle) {
         prefetch_index(&self.sacks, handle as usize);
@@ -280,7 +280,7 @@ impl Packets {
         self.passing(copy)
     }
 
-    /// Puts a packet in the place of one that went the same way. From then on it is kept whole.
+    /// Puts a packet in the place of one that came by the same link. From then on it is kept whole.
     pub(crate) fn replace(&mut self, handle: Handle, packet: Packet) -> Passing {
         let &Label { origin, goal, .. } = self.label(handle);
         self.slots[handle as usize].label = Self::label_of_whole(&packet, origin, goal);

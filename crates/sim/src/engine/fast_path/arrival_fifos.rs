@@ -7,7 +7,7 @@ use crate::engine::entry::Entry;
 use crate::engine::fast_path::flight::Flight;
 use crate::engine::fast_path::prefetch::prefetch;
 
-/// Data and acknowledgments, each on the way to a bottleneck and from there, are four kinds.
+/// Data and acknowledgments, each before and behind a bottleneck, are four kinds.
 const FIFOS: usize = 4;
 
 /// Where the packets that come by a link stand.
@@ -16,7 +16,7 @@ const FIFOS: usize = 4;
 pub(crate) struct FifoId(u32);
 
 impl FifoId {
-    /// For a link whose packets may land at the same time: their order would be lost in lanes.
+    /// For a link whose packets may land at the same time: FIFOs would lose their order.
     pub(crate) const NONE: Self = Self(u32::MAX);
     pub(crate) const ANY: Self = Self(0);
 }
@@ -27,7 +27,7 @@ impl FifoId {
 /// time to ask for what it will need.
 #[derive(Debug)]
 pub(crate) struct ArrivalFifos {
-    /// The earliest entry, and its lane.
+    /// The earliest entry, and its FIFO.
     first: Entry,
     leader: usize,
     /// The first entry of each.
@@ -37,7 +37,7 @@ pub(crate) struct ArrivalFifos {
     entries: [VecDeque<(Entry, Flight)>; FIFOS],
 }
 
-/// How many entries ahead of a lane's next one is asked for.
+/// How many entries ahead of a FIFO's head are prefetched.
 const AHEAD: usize = 8;
 
 const NOBODY: (Entry, Flight) = (Entry::NEVER, Flight::NONE);
@@ -61,37 +61,37 @@ impl ArrivalFifos {
         self.first
     }
 
-    /// Puts an entry behind the last of `lane`, or where it fits best, which is the lane for the next one by the same link;
+    /// Puts an entry behind the last of `fifo`, or where it fits best, which is the FIFO for the next one by the same link;
     /// false where it comes before the last of all.
     #[inline]
-    pub(crate) fn insert(&mut self, entry: Entry, flight: Flight, lane: &mut FifoId) -> bool {
-        if self.tails.get(lane.0 as usize).is_none_or(|&tail| entry < tail) {
-            match self.fitting(entry, *lane) {
-                Some(fitting) => *lane = fitting,
+    pub(crate) fn insert(&mut self, entry: Entry, flight: Flight, fifo: &mut FifoId) -> bool {
+        if self.tails.get(fifo.0 as usize).is_none_or(|&tail| entry < tail) {
+            match self.fitting(entry, *fifo) {
+                Some(fitting) => *fifo = fitting,
                 None => return false,
             }
         }
-        let lane = lane.0 as usize;
-        self.tails[lane] = entry;
-        self.entries[lane].push_back((entry, flight));
-        self.heads[lane] = self.heads[lane].min(entry);
+        let fifo = fifo.0 as usize;
+        self.tails[fifo] = entry;
+        self.entries[fifo].push_back((entry, flight));
+        self.heads[fifo] = self.heads[fifo].min(entry);
         if entry < self.first {
-            (self.first, self.leader) = (entry, lane);
+            (self.first, self.leader) = (entry, fifo);
         }
         true
     }
 
-    /// The lane that ends closest before an entry.
+    /// The FIFO that ends closest before an entry.
     #[cold]
-    fn fitting(&self, entry: Entry, lane: FifoId) -> Option<FifoId> {
-        if lane == FifoId::NONE {
+    fn fitting(&self, entry: Entry, fifo: FifoId) -> Option<FifoId> {
+        if fifo == FifoId::NONE {
             return None;
         }
-        let fitting = (0..FIFOS).filter(|&lane| self.tails[lane] <= entry);
-        fitting.max_by_key(|&lane| self.tails[lane]).map(|lane| FifoId(lane as u32))
+        let fitting = (0..FIFOS).filter(|&fifo| self.tails[fifo] <= entry);
+        fitting.max_by_key(|&fifo| self.tails[fifo]).map(|fifo| FifoId(fifo as u32))
     }
 
-    /// Takes the earliest entry out, and shows the next of the same lane. There is one to take.
+    /// Takes the earliest entry out, and shows the next of the same FIFO. There is one to take.
     #[inline]
     pub(crate) fn pop(&mut self) -> (Flight, Entry, Flight) {
         let entries = &mut self.entries[self.leader];
@@ -102,7 +102,7 @@ impl ArrivalFifos {
         (popped, head, next)
     }
 
-    /// Asks for entries that will be the next of their lane soon: a lane is longer than what stays in the cache meanwhile.
+    /// Prefetches an entry that will soon be the head of its FIFO: a FIFO is longer than what stays in the cache meanwhile.
     #[inline]
     pub(crate) fn prefetch_ahead(&self) {
         prefetch(self.entries[self.leader].get(AHEAD), 0..1);
@@ -111,11 +111,11 @@ impl ArrivalFifos {
     #[inline]
     fn find_first(&mut self) {
         (self.first, self.leader) = (self.heads[0], 0);
-        for lane in 1..FIFOS {
-            let head = self.heads[lane];
+        for fifo in 1..FIFOS {
+            let head = self.heads[fifo];
             let earlier = head < self.first;
             self.first = if earlier { head } else { self.first };
-            self.leader = if earlier { lane } else { self.leader };
+            self.leader = if earlier { fifo } else { self.leader };
         }
     }
 }
@@ -129,42 +129,42 @@ mod tests {
         Entry::of_packet(Instant::from_nanos(at), 0, 0)
     }
 
-    /// Where an entry goes, if its link's packets stood in `lane`.
-    fn goes(lanes: &mut ArrivalFifos, at: u64, mut lane: FifoId) -> Option<FifoId> {
-        lanes.insert(entry(at), Flight { next: at as u32, ..Flight::NONE }, &mut lane).then_some(lane)
+    /// Where an entry goes, if its link's packets stood in `fifo`.
+    fn goes(fifos: &mut ArrivalFifos, at: u64, mut fifo: FifoId) -> Option<FifoId> {
+        fifos.insert(entry(at), Flight { next: at as u32, ..Flight::NONE }, &mut fifo).then_some(fifo)
     }
 
     #[test]
     fn an_entry_goes_behind_the_last_of_its_lane_or_where_it_waits_least() {
-        let mut lanes = ArrivalFifos::default();
-        assert_eq!(goes(&mut lanes, 40, FifoId(0)), Some(FifoId(0)));
-        let free = goes(&mut lanes, 30, FifoId(0)).unwrap();
+        let mut fifos = ArrivalFifos::default();
+        assert_eq!(goes(&mut fifos, 40, FifoId(0)), Some(FifoId(0)));
+        let free = goes(&mut fifos, 30, FifoId(0)).unwrap();
         assert_ne!(free, FifoId(0));
-        assert_eq!(goes(&mut lanes, 35, FifoId(0)), Some(free), "behind 30, not into an empty one");
-        assert_eq!(goes(&mut lanes, 50, FifoId(0)), Some(FifoId(0)));
-        assert_eq!(goes(&mut lanes, 60, free), Some(free), "its own, not behind 50");
-        let others = [20, 10].map(|at| goes(&mut lanes, at, FifoId(0)).unwrap());
+        assert_eq!(goes(&mut fifos, 35, FifoId(0)), Some(free), "behind 30, not into an empty one");
+        assert_eq!(goes(&mut fifos, 50, FifoId(0)), Some(FifoId(0)));
+        assert_eq!(goes(&mut fifos, 60, free), Some(free), "its own, not behind 50");
+        let others = [20, 10].map(|at| goes(&mut fifos, at, FifoId(0)).unwrap());
         assert_ne!(others[0], others[1]);
-        assert_eq!(goes(&mut lanes, 5, FifoId(0)), None, "before the last of all");
-        assert_eq!(goes(&mut lanes, 70, FifoId::NONE), None);
+        assert_eq!(goes(&mut fifos, 5, FifoId(0)), None, "before the last of all");
+        assert_eq!(goes(&mut fifos, 70, FifoId::NONE), None);
         for at in [10, 20, 30, 35, 40, 50, 60] {
-            assert_eq!(lanes.first(), entry(at));
-            assert_eq!(u64::from(lanes.pop().0.next), at);
+            assert_eq!(fifos.first(), entry(at));
+            assert_eq!(u64::from(fifos.pop().0.next), at);
         }
-        assert_eq!(lanes.first(), Entry::NEVER);
-        // A lane that has run empty still knows its last: what comes before that may have been.
-        assert_eq!(goes(&mut lanes, 45, FifoId(0)), Some(others[0]));
+        assert_eq!(fifos.first(), Entry::NEVER);
+        // A FIFO that has run empty still knows its last: what comes before that may have been.
+        assert_eq!(goes(&mut fifos, 45, FifoId(0)), Some(others[0]));
     }
 
     #[test]
     fn what_comes_next_is_of_the_same_lane() {
-        let mut lanes = ArrivalFifos::default();
+        let mut fifos = ArrivalFifos::default();
         for at in [10, 15, 30] {
-            goes(&mut lanes, at, FifoId(0)).unwrap();
+            goes(&mut fifos, at, FifoId(0)).unwrap();
         }
-        goes(&mut lanes, 12, FifoId(0)).unwrap();
+        goes(&mut fifos, 12, FifoId(0)).unwrap();
         let mut pop = || {
-            let (flight, next, its) = lanes.pop();
+            let (flight, next, its) = fifos.pop();
             (flight.next, next, its.next)
         };
         assert_eq!(pop(), (10, entry(15), 15));

@@ -8,7 +8,7 @@ pub(crate) struct Flight {
     /// The channel that it enters next; [`Flight::HOME`]: it is at the node it is addressed to; [`Flight::NODE`]: what becomes
     /// of it is found out when it lands.
     pub(crate) next: u32,
-    /// What to ask for before: a connection, and a channel. [`Flight::NOTHING`]: none. Of [`Flight::NODE`] the channel is
+    /// What to prefetch: a connection, and a channel. [`Flight::NOTHING`]: none. Of [`Flight::NODE`] the channel is
     /// the one by which it comes.
     pub(crate) connection: ConnectionId,
     pub(crate) channel: u32,

@@ -4,7 +4,7 @@
 use handfast_plan::Paths;
 use handfast_plan::topology::ChannelId;
 
-/// Who enters a channel, as far as the flows' ways say.
+/// Who enters a channel, as far as the flows' paths say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Feeder {
     Nobody,
@@ -24,21 +24,21 @@ impl Feeder {
 /// order at the same times as if each had waited for its arrival. Nothing may happen to either that is not known by then,
 /// and no flow may end between them. `fixed` says of a channel that nothing does, and nobody looks where it begins.
 pub(crate) fn leading(paths: &Paths, channels: usize, fixed: impl Fn(ChannelId) -> bool) -> Vec<ChannelId> {
-    let ways = || paths.forward.iter().chain(&paths.backward);
+    let routes = || paths.forward.iter().chain(&paths.backward);
     let mut feeders = vec![Feeder::Nobody; channels];
-    for way in ways() {
-        let before = std::iter::once(Feeder::Several).chain(way.iter().map(|&id| Feeder::Channel(id)));
-        for (&id, feeder) in way.iter().zip(before) {
+    for route in routes() {
+        let before = std::iter::once(Feeder::Several).chain(route.iter().map(|&id| Feeder::Channel(id)));
+        for (&id, feeder) in route.iter().zip(before) {
             feeders[id as usize] = feeders[id as usize].and(feeder);
         }
     }
     let mut leads = vec![false; channels];
-    for &id in ways().flatten() {
+    for &id in routes().flatten() {
         leads[id as usize] = fixed(id as usize);
     }
-    for way in ways() {
-        for (at, &id) in way.iter().enumerate() {
-            let next = way.get(at + 1).map(|&next| next as usize);
+    for route in routes() {
+        for (at, &id) in route.iter().enumerate() {
+            let next = route.get(at + 1).map(|&next| next as usize);
             leads[id as usize] &=
                 next.is_some_and(|next| feeders[next] == Feeder::Channel(id) && fixed(next));
         }
@@ -50,9 +50,9 @@ pub(crate) fn leading(paths: &Paths, channels: usize, fixed: impl Fn(ChannelId) 
 mod tests {
     use super::*;
 
-    /// Those of the flows with these ways that lead on, where nothing happens to any but `changing`.
-    fn found(ways: &[&[u32]], changing: &[ChannelId]) -> Vec<ChannelId> {
-        let forward = ways.iter().map(|way| way.to_vec()).collect();
+    /// Those of the flows with these paths that lead on, where nothing happens to any but `changing`.
+    fn found(routes: &[&[u32]], changing: &[ChannelId]) -> Vec<ChannelId> {
+        let forward = routes.iter().map(|route| route.to_vec()).collect();
         let paths = Paths { forward, backward: Vec::new(), reroutes: Vec::new() };
         leading(&paths, 10, |id| !changing.contains(&id))
     }

@@ -22,7 +22,7 @@ pub(crate) enum Transit {
     Direct(FarEnd, Foreseen),
     /// They do, and there go on by links that nothing else enters (`tandem.rs`).
     Tandem(FarEnd, Foreseen),
-    /// They do, and agents at its far end see them.
+    /// They do, and what becomes of them is found out when they land: agents at its far end see them, or stations roam.
     ToNode(FarEnd, Foreseen),
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct FarEnd {
 
 impl Transit {
     /// That of a channel through which nothing keeps packets from flying but, perhaps, its link. `leads`: in tandem with the
-    /// next. `shows`: there are agents at its far end.
+    /// next. `shows`: the node at its far end decides when they land.
     pub(crate) fn of(link: Option<Foreseen>, rank: Rank, to: u32, leads: bool, shows: bool) -> Self {
         let Some(link) = link else { return Self::Queued };
         let fifo = if link.separates(LEAST) { FifoId::ANY } else { FifoId::NONE };
@@ -70,7 +70,7 @@ impl Transit {
         !matches!(self, Self::Queued)
     }
 
-    /// Whether agents see what has flown through it.
+    /// Whether the node at its far end decides what becomes of them.
     #[inline]
     pub(crate) fn lands_at_node(&self) -> bool {
         matches!(self, Self::ToNode(..))

@@ -90,7 +90,7 @@ impl Network {
                 self.count_managed(handle, |counts| &mut counts.dropped);
                 self.dropped(now, id, handle, cause);
             }
-            // On its way: nobody knows.
+            // On the line: no node knows.
             Cause::Loss => {}
         }
         self.lose(handle);
@@ -123,7 +123,7 @@ impl Network {
         self.consult(now, Course { node, rest, port, leave: Leave::Routed }, passing);
     }
 
-    // A copy of it, so that the plain way stays short.
+    // A copy of it, so that the usual path stays short.
     #[inline(never)]
     fn arrive_unusually(&mut self, now: Instant, id: ChannelId, passing: Passing) {
         self.arrive(now, id, passing);
@@ -172,7 +172,7 @@ impl Network {
         }
     }
 
-    /// A packet has come where no way leads on. Where its station has been before a make-before-break handover, the link to it
+    /// A packet has come to a node that has no path for it. Where its station has been before a make-before-break handover, the link to it
     /// is still there.
     #[cold]
     pub(crate) fn stray(&mut self, now: Instant, node: NodeId, passing: Passing) {

@@ -129,7 +129,7 @@ impl Network {
         })
     }
 
-    /// Ends a packet's way.
+    /// A packet is lost.
     #[cold]
     pub(crate) fn lose(&mut self, handle: Handle) {
         let &Label { origin, has_payload, .. } = self.packets.label(handle);

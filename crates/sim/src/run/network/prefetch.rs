@@ -1,5 +1,5 @@
-//! Getting ready: what an event will need is asked for before it comes, so that it is in the cache by then. With thousands of
-//! flows nearly all of that is not.
+//! Prefetching: what an event will touch is fetched before it comes. With thousands of flows nearly none of it is in the cache
+//! (`engine/fast_path/README.md`).
 
 use std::ops::Range;
 
@@ -16,9 +16,9 @@ use crate::net::packets::Passing;
 use crate::run::network::Network;
 
 impl Network {
-    /// Asks for what the event after this one is likely to begin with: a packet that lands and what it will need there, or a
-    /// link and the packet in front of it. That may not be at its end yet; but to wait here for who knows would cost more than
-    /// to ask in vain.
+    /// Prefetches what the event after this one is likely to touch first: a packet that lands and what it will need there, or a
+    /// link and the packet in front of it. That packet may not be at the link's end yet; fetching it in vain costs less than
+    /// finding out.
     #[inline]
     pub(crate) fn prefetch_next(&self, next: Entry, Flight { connection, channel, .. }: Flight) {
         match next.machine() {
@@ -41,7 +41,7 @@ impl Network {
         }
     }
 
-    /// Asks for what a packet will need where a channel takes it.
+    /// Prefetches what a packet will touch at the far end of a channel.
     #[inline(never)]
     pub(crate) fn prefetch_hop(&self, id: ChannelId, passing: Passing) {
         let channel = &self.links[id];
@@ -56,22 +56,22 @@ impl Network {
         }
     }
 
-    /// Where packets fly it is the first line of the way that they need.
+    /// Where packets fly, they need the first line of its transit.
     #[inline]
     fn prefetch_channel(&self, id: ChannelId) {
         match self.links.transit(id) {
-            Some(way) => prefetch(Some(way), 0..1),
+            Some(transit) => prefetch(Some(transit), 0..1),
             None => prefetch(self.links.get(id).map(|channel| &channel.timer), 0..CHANNEL_LINES),
         }
     }
 
-    /// Asks for the link by which a connection sends: its timer has come up.
+    /// Prefetches the link by which a connection sends: its timer has come up.
     #[inline]
     pub(crate) fn prefetch_departure(&self, id: ConnectionId) {
         self.prefetch_channel(self.hosts.connections[id].local.out as usize);
     }
 
-    /// Asks for the connection whose timer is likely to be the next that comes up.
+    /// Prefetches the connection whose timer is likely to come up next.
     #[inline]
     pub(crate) fn prefetch_next_timer(&self) {
         if let Some(Machine::Connection(next)) = self.queue.next_timer() {

@@ -12,9 +12,9 @@ use crate::run::network::Network;
 
 impl Network {
     /// Finds the channels that packets fly through, and which of them are in tandem; before time 0, when everything has its
-    /// place. Where each packet is looked at on the way, or a station roams, there is none: then what is seen, or where packets
-    /// go, depends on when. Agents only keep the links at their nodes from being in tandem, and captures those from being flown
-    /// through.
+    /// place. There is none where each packet is looked at on every hop. Where a station roams, the next hop is found when a
+    /// packet lands. Agents keep the links at their nodes from being in tandem, and captures keep packets from flying through
+    /// theirs.
     pub(crate) fn find_transits(&mut self, paths: &Paths, timeline: &Timeline, end: Instant) {
         self.end = end;
         if self.inspection.looks_closer() {
@@ -32,7 +32,7 @@ impl Network {
         for id in leading(paths, channels, |id| !roams && still(id) && self.only_flows_enter(id)) {
             leads[id] = true;
         }
-        let way = |id: ChannelId| {
+        let transit = |id: ChannelId| {
             let channel = &self.links[id];
             let shows = roams || !self.chains.at(channel.to as usize).is_empty();
             if still(id) {
@@ -41,14 +41,14 @@ impl Network {
                 Transit::Queued
             }
         };
-        let mut ways = large_vec(channels);
-        ways.extend((0..channels).map(way));
-        if ways.iter().any(Transit::is_foreseen) {
-            self.links.set_transits(ways);
+        let mut transits = large_vec(channels);
+        transits.extend((0..channels).map(transit));
+        if transits.iter().any(Transit::is_foreseen) {
+            self.links.set_transits(transits);
         }
     }
 
-    /// Whether the flows' ways say who enters a channel. What agents make may come by any link, and then where the channel
+    /// Whether the flows' paths say who enters a channel. What agents make may come by any link, and then where the channel
     /// begins two nodes must be the only neighbours: what enters it came by the one other link.
     fn only_flows_enter(&self, id: ChannelId) -> bool {
         let (node, _) = self.topology.departure(id);
@@ -70,7 +70,7 @@ mod tests {
 
     /// The channels of a chain of three links in tandem with the next, where the agents, events and options are these.
     fn relayed(more: &str, scheme: &str, options: &Options) -> Vec<ChannelId> {
-        ways(more, scheme, options, Transit::is_tandem)
+        channels_that(more, scheme, options, Transit::is_tandem)
     }
 
     /// A link beside the chain, with a host at its end.
@@ -82,7 +82,12 @@ mod tests {
     }
 
     /// Those of such a kind.
-    fn ways(more: &str, scheme: &str, options: &Options, such: impl Fn(&Transit) -> bool) -> Vec<ChannelId> {
+    fn channels_that(
+        more: &str,
+        scheme: &str,
+        options: &Options,
+        such: impl Fn(&Transit) -> bool,
+    ) -> Vec<ChannelId> {
         const CHAIN: &str = r#"
             duration = "3s"
             capture = ["r"]
@@ -131,7 +136,7 @@ mod tests {
 
     #[test]
     fn packets_fly_where_none_is_lost_on_the_way_and_nothing_is_done_to_the_link() {
-        let open = |more: &str| ways(more, "sack", &Options::default(), Transit::is_foreseen);
+        let open = |more: &str| channels_that(more, "sack", &Options::default(), Transit::is_foreseen);
         assert_eq!(open(""), [0, 1, 2, 3]);
         let down = |link: &str| {
             let event = "[[events]]\nat = \"1s\"\ndo = \"outage\"\ngap = \"1s\"";
@@ -152,7 +157,7 @@ mod tests {
             assert!(relayed("", "sack", options).is_empty(), "{options:?}");
         }
         // The node that is captured has the first two links.
-        let open = ways(LEFT, "sack", &captured, Transit::is_foreseen);
+        let open = channels_that(LEFT, "sack", &captured, Transit::is_foreseen);
         assert_eq!(open, [6, 7]);
         std::fs::remove_dir_all(&folder).unwrap();
         let down =
@@ -168,8 +173,8 @@ mod tests {
         let vho = helped("{kind = \"vho\", at = \"role:mobile\"}");
         let plain = Options::default();
         assert_eq!(relayed(&snoop, "helped", &plain), [0], "2 ends where Snoop looks, 3 begins there");
-        assert_eq!(ways(&snoop, "helped", &plain, Transit::is_foreseen), [0, 1, 2, 3, 6, 7]);
-        assert_eq!(ways(&snoop, "helped", &plain, Transit::lands_at_node), [2]);
+        assert_eq!(channels_that(&snoop, "helped", &plain, Transit::is_foreseen), [0, 1, 2, 3, 6, 7]);
+        assert_eq!(channels_that(&snoop, "helped", &plain, Transit::lands_at_node), [2]);
         assert_eq!(relayed(&vho, "helped", &plain), [0, 2, 3]);
         // A third link at the second switch: what an agent makes may come by that.
         let joined = format!("{snoop}\n{}", link("r", "t"));
@@ -177,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_station_roams_each_link_is_for_itself() {
+    fn where_a_station_roams_packets_fly_by_wire_and_no_link_is_in_tandem() {
         let roam = r#"
             [nodes.t]
             kind = "ap"
@@ -196,6 +201,9 @@ mod tests {
             to = "t"
             gap = "100ms"
         "#;
-        assert!(relayed(roam, "sack", &Options::default()).is_empty());
+        let plain = Options::default();
+        assert!(relayed(roam, "sack", &plain).is_empty());
+        // The wires, but not the radio links, which the handover changes.
+        assert_eq!(channels_that(roam, "sack", &plain, Transit::lands_at_node), [0, 1, 2, 3, 6, 7]);
     }
 }
