@@ -224,6 +224,8 @@ impl Sdn {
         "control_delay",
         "control_rate",
     ];
+    /// Older names of those, which scenarios may still use.
+    pub const OLDER_NETWORK_KEYS: &[&str] = &["news"];
     /// Why the lab and `handfastd` refuse [`Policy::ZeroWindow`]: somebody would have to tell them what each access point has
     /// delivered.
     pub const ZERO_WINDOW_IS_SIMULATED: &str = "the policy \"zwa\" runs in the simulator only";
