@@ -16,9 +16,8 @@ const NOTIFICATION: Duration = Duration::from_millis(70);
 const CONTROL_DELAY: Duration = Duration::from_micros(500);
 /// Open vSwitch 3.1 with handfastd, measured in the lab (docs/reference/sdn.md).
 const CONTROL_RATE: BitRate = BitRate::from_bps(1_000_000_000);
-/// Flow entries count their timeouts in whole seconds, in 16 bits (OpenFlow 1.3.5 §7.3.4.1), and those that divert live a little
-/// longer than what is held.
-const HOLD_EXPIRY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(65_000);
+/// Flow entries count their timeouts in whole seconds.
+const HOLD_EXPIRY: RangeInclusive<Duration> = Duration::from_secs(1)..=Config::LONGEST_TIMEOUT;
 /// How late a notice is, and how long a silence lasts, as in Linux.
 const SECOND: Duration = Duration::from_secs(1);
 
