@@ -41,7 +41,7 @@ class Measures:
     mean over outages and flows."""
     idle_s: float | None = None
     """The longest time without a delivery, from the first one to the end of the flow or the run. Unit: s. Of all flows:
-    the longest."""
+    the largest."""
     retransmitted_segments: int | None = None
     """Segments with payload that the sender repeated. Of all flows: sum."""
     timeouts: int | None = None

@@ -116,8 +116,9 @@ pub trait Agent: Send {
     /// Something has happened to the link at `port`.
     fn on_link_event(&mut self, _now: Instant, _port: Port, _event: LinkEvent, _out: &mut Outbox) {}
 
-    /// A packet on its way out by `port` was dropped at this node: the queue was full ([`Cause::QueueFull`]), or the radio has
-    /// given it up ([`Cause::Loss`]). What a link loses on the way, its node does not know.
+    /// A packet on its way out by `port` was dropped at this node: the queue was full ([`Cause::QueueFull`]), the queue
+    /// discipline dropped it ([`Cause::Aqm`]), or the radio has given it up ([`Cause::Loss`]). There are no other causes: a node
+    /// does not know what a link loses on the way or in an outage.
     fn on_drop(&mut self, _now: Instant, _port: Port, _view: &View<'_>, _cause: Cause) {}
 
     /// The deadline has come; afterwards it is in the future.

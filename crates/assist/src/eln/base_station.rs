@@ -178,9 +178,11 @@ impl Agent for BaseStation {
         out.forward(unmarked(packet));
     }
 
-    /// §3.3: the discard-recording cache is about the base station's own queue.
+    /// §3.3: the discard-recording cache is about the base station's own queue, which drops what finds it full and what its
+    /// discipline picks. What the radio has given up is a loss of the radio.
     fn on_drop(&mut self, _now: Instant, port: Port, view: &View<'_>, cause: Cause) {
-        let Some(segment) = view.intact().filter(|_| cause == Cause::QueueFull) else { return };
+        let by_queue = matches!(cause, Cause::QueueFull | Cause::Aqm);
+        let Some(segment) = view.intact().filter(|_| by_queue) else { return };
         if !self.radio.contains(&port) {
             return;
         }
@@ -314,6 +316,16 @@ mod tests {
         agent.send(1..2);
         assert_eq!(agent.flags(ack(1, MARKED, &[(2, 4)])), MARKED);
         assert_eq!(agent.counters(), Counters { passed: 1, discarded: 1, ..Counters::default() });
+    }
+
+    #[test]
+    fn what_the_queue_discipline_dropped_here_loses_its_mark() {
+        // §3.3: CoDel drops from this queue too; the radio never had the segment.
+        let mut agent = agent();
+        agent.send(0..4);
+        agent.on_drop(Instant::from_millis(1), RADIO, &View::of(&data(1)), Cause::Aqm);
+        assert_eq!(agent.flags(ack(1, MARKED, &[(2, 3)])), Flags::ACK);
+        assert_eq!(agent.counters(), Counters { discarded: 1, ..Counters::default() });
     }
 
     #[test]

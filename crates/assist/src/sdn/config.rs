@@ -219,6 +219,9 @@ pub struct Config {
 impl Config {
     /// How long a station may be away where nobody says another time. The longest disconnection of `[sdn]` §4 is 7 s.
     pub const HOLD_EXPIRY: Duration = Duration::from_secs(10);
+    /// The longest time that a key may give. Flow entries count their timeouts in seconds, in 16 bits (OpenFlow 1.3.5 §7.3.4.1),
+    /// and those that divert live a little longer than what is held.
+    pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(65_000);
 
     /// Defaults for a network.
     pub fn new(policy: Policy, release: Release, fabric: Fabric) -> Self {

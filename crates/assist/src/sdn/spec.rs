@@ -16,9 +16,8 @@ const NOTIFICATION: Duration = Duration::from_millis(70);
 const CONTROL_DELAY: Duration = Duration::from_micros(500);
 /// Open vSwitch 3.1 with handfastd, measured in the lab (docs/reference/sdn.md).
 const CONTROL_RATE: BitRate = BitRate::from_bps(1_000_000_000);
-/// Flow entries count their timeouts in whole seconds, in 16 bits (OpenFlow 1.3.5 §7.3.4.1), and those that divert live a little
-/// longer than what is held.
-const HOLD_EXPIRY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(65_000);
+/// Flow entries count their timeouts in whole seconds.
+const HOLD_EXPIRY: RangeInclusive<Duration> = Duration::from_secs(1)..=Config::LONGEST_TIMEOUT;
 /// How late a notice is, and how long a silence lasts, as in Linux.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -224,6 +223,8 @@ impl Sdn {
         "control_delay",
         "control_rate",
     ];
+    /// Older names of those, which scenarios may still use.
+    pub const OLDER_NETWORK_KEYS: &[&str] = &["news"];
     /// Why the lab and `handfastd` refuse [`Policy::ZeroWindow`]: somebody would have to tell them what each access point has
     /// delivered.
     pub const ZERO_WINDOW_IS_SIMULATED: &str = "the policy \"zwa\" runs in the simulator only";

@@ -148,6 +148,10 @@ fn keys_of_a_simulated_network_are_refused() {
         let error = deployed(&format!("{key} = \"1s\"")).unwrap_err();
         assert_eq!(words(&error)[0], format!("error: `{key}` is a key of scenarios only"));
     }
+    // An older name of a key that both files have would be read, not refused.
+    assert_eq!(Sdn::OLDER_NETWORK_KEYS, SdnTable::OLDER_KEYS);
+    let error = deployed("news = \"never\"").unwrap_err();
+    assert_eq!(words(&error)[0], "error: `news` is a key of scenarios only");
 }
 
 #[test]

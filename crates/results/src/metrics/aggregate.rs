@@ -59,7 +59,7 @@ impl Aggregation {
     pub fn words(self) -> &'static str {
         match self {
             Self::Sum => "sum",
-            Self::Max => "the longest",
+            Self::Max => "the largest",
             Self::Min => "the smallest",
             Self::Mean => "mean",
             Self::OutageMean => "mean over outages and flows",
@@ -111,18 +111,33 @@ impl Values {
 
 /// What a rule makes of values; [`None`] of one that looks at more than values.
 fn by_rule<'a>(rule: Aggregation, all: impl Iterator<Item = &'a Values>, id: MetricId) -> Option<Number> {
-    if matches!(rule, Aggregation::Sum) && id.metric().count {
-        return all.map(|values| values.count(id)).sum::<Option<u64>>().map(Number::Count);
+    if id.metric().count {
+        of_counts(rule, all.map(|values| values.count(id))).map(Number::Count)
+    } else {
+        of_reals(rule, all.map(|values| values.real(id))).map(Number::Real)
     }
-    let all = all.map(|values| values.real(id));
-    let number = match rule {
+}
+
+/// A mean of counts is no count: a test over [`METRICS`] refuses that.
+fn of_counts(rule: Aggregation, all: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    match rule {
+        Aggregation::Sum => all.sum(),
+        Aggregation::Max => all.flatten().max(),
+        Aggregation::Min => all.flatten().min(),
+        Aggregation::Mean | Aggregation::OutageMean | Aggregation::Computed(..) | Aggregation::Nothing => {
+            None
+        }
+    }
+}
+
+fn of_reals(rule: Aggregation, all: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    match rule {
         Aggregation::Sum => all.sum(),
         Aggregation::Max => all.flatten().reduce(f64::max),
         Aggregation::Min => all.flatten().reduce(f64::min),
-        Aggregation::Mean => mean_if_all_known(all.flatten().map(Some)),
+        Aggregation::Mean => mean_of_known(all),
         Aggregation::OutageMean | Aggregation::Computed(..) | Aggregation::Nothing => None,
-    };
-    number.map(Number::Real)
+    }
 }
 
 fn outage_mean(recoveries: &[Recovery], id: MetricId) -> Option<f64> {
@@ -157,7 +172,15 @@ fn jain(goodputs: &[f64], flows: usize) -> Option<f64> {
 
 /// The mean; [`None`] for no values, or where one is not known: leaving out those that never recovered would flatter.
 pub(crate) fn mean_if_all_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    let values: Vec<f64> = values.collect::<Option<_>>()?;
+    mean(&values.collect::<Option<Vec<_>>>()?)
+}
+
+/// The mean of those that are known; [`None`] where none is.
+fn mean_of_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    mean(&values.flatten().collect::<Vec<_>>())
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
@@ -192,11 +215,47 @@ mod tests {
         assert_eq!(Values::of_connections(std::slice::from_ref(&one)), one);
     }
 
+    /// A flow of which all is known.
+    fn known_flow() -> Values {
+        let mut flow = Values::new(Scope::Flow);
+        for (place, metric) in METRICS.iter().enumerate().filter(|(_, metric)| metric.of_flow) {
+            let value = if metric.count { Number::Count(7) } else { Number::Real(7.0) };
+            flow.set(MetricId(place), Some(value));
+        }
+        flow.with(FIRST_BYTE, Some(1.0)).with(LAST_BYTE, Some(9.0))
+    }
+
+    #[test]
+    fn each_metric_has_a_rule_that_gives_a_value_where_all_is_known() {
+        let flow = known_flow();
+        let recovery = Recovery { stall_s: Some(1.0), time_to_full_rate_s: Some(2.0) };
+        let all = Together { flows: &[&flow, &flow], recoveries: &[recovery], limit_bps: Some(1e6) };
+        let together = Values::together(&all);
+        for (place, metric) in METRICS.iter().enumerate().filter(|(_, metric)| Scope::Aggregate.has(metric)) {
+            let value = together.get(MetricId(place));
+            assert!(value.is_some(), "{}: {:?} never gives a value", metric.name, metric.aggregation);
+        }
+    }
+
+    #[test]
+    fn counts_are_added_up_or_compared() {
+        let flow = |timeouts: Option<u64>| Values::new(Scope::Flow).with(TIMEOUTS, timeouts);
+        let by = |rule, flows: &[Values]| by_rule(rule, flows.iter(), TIMEOUTS);
+        let known = [flow(Some(2)), flow(Some(5))];
+        let rules = [Aggregation::Sum, Aggregation::Max, Aggregation::Min];
+        assert_eq!(rules.map(|rule| by(rule, &known)), [7, 5, 2].map(|count| Some(Number::Count(count))));
+        let partly = [flow(Some(2)), flow(None)];
+        let expected = [None, Some(Number::Count(2)), Some(Number::Count(2))];
+        assert_eq!(rules.map(|rule| by(rule, &partly)), expected);
+    }
+
     #[test]
     fn one_flow_that_never_recovers_leaves_the_mean_unknown() {
         assert_eq!(mean_if_all_known([Some(1.0), Some(3.0)].into_iter()), Some(2.0));
         assert_eq!(mean_if_all_known([Some(1.0), None].into_iter()), None);
         assert_eq!(mean_if_all_known([].into_iter()), None);
+        assert_eq!(mean_of_known([Some(1.0), None, Some(3.0)].into_iter()), Some(2.0));
+        assert_eq!(mean_of_known([None].into_iter()), None);
         assert_eq!(max_if_all_known([Some(1.0), Some(3.0)].into_iter()), Some(3.0));
         assert_eq!(max_if_all_known([None, Some(3.0)].into_iter()), None);
     }

@@ -20,8 +20,6 @@ const LISTEN: &str = "127.0.0.1:6653";
 const SWITCHES: usize = 64;
 const WRITE_BUFFER: Bytes = Bytes(32_000_000);
 const SUMMARY_INTERVAL: Duration = Duration::from_secs(60);
-/// Flow entries count their timeouts in seconds, in 16 bits (OpenFlow 1.3.5 §7.3.4.1).
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(65_000);
 /// `sun_path` has 108 bytes, the last of which is zero (unix(7)).
 const LONGEST_PATH: usize = 107;
 
@@ -151,10 +149,11 @@ fn write_buffer(file: &File, controller: &Config) -> Checked<Bytes> {
 fn time(given: Option<&Located<TimeSpan>>, default: Duration, least: Duration) -> Checked<Duration> {
     let Some(given) = given else { return Ok(default) };
     let time = given.0;
-    if (least..=LONGEST_TIMEOUT).contains(&time) {
+    let most = Config::LONGEST_TIMEOUT;
+    if (least..=most).contains(&time) {
         return Ok(time);
     }
-    Err(Problem::at(given.span.clone(), format!("expected a time from {least} to {LONGEST_TIMEOUT}")))
+    Err(Problem::at(given.span.clone(), format!("expected a time from {least} to {most}")))
 }
 
 fn fabric(file: &File) -> Checked<Fabric> {

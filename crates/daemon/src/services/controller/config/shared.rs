@@ -63,7 +63,7 @@ pub(super) fn known(rest: &DeTable<'_>) -> Checked<()> {
     let names: Vec<&str> = File::KEYS.iter().copied().chain(keys()).collect();
     let unknown = rest.keys().find(|key| !File::KEYS.contains(&key.get_ref().as_ref()));
     let Some(key) = unknown else { return Ok(()) };
-    if Sdn::NETWORK_KEYS.contains(&key.get_ref().as_ref()) {
+    if Sdn::NETWORK_KEYS.iter().chain(Sdn::OLDER_NETWORK_KEYS).any(|known| key.get_ref() == known) {
         let title = format!("`{}` is a key of scenarios only", key.get_ref());
         return Err(Problem::at(key.span(), title)
             .help("it describes a simulated network; this one is real: leave it out"));
