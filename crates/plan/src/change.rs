@@ -83,7 +83,7 @@ pub struct Outage {
     pub new_link: LinkId,
     /// What becomes of the packets of the old link.
     pub mode: DownMode,
-    /// A handover whatever `mode` says: what is under way on the old link still arrives.
+    /// Make-before-break: packets in flight on the old link still arrive. `mode` is ignored.
     pub drain: bool,
     /// When the old link goes down.
     pub down: Instant,

@@ -1,6 +1,7 @@
 //! The streams of flows: each of the connections that a flow has at once carries one.
 //!
-//! A stream's number names its bytes (`Payload::Synthetic`), so that bytes that arrive by the wrong connection are noticed. Where no flow has several connections at once, a stream has the number of its flow.
+//! A stream's number names its bytes (`Payload::Synthetic`), so that bytes that arrive by the wrong connection are noticed. Where
+//! no flow has several connections at once, a stream has the number of its flow.
 
 use std::ops::Range;
 

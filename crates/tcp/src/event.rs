@@ -175,8 +175,8 @@ pub struct Footprint {
     pub sacked_ranges: usize,
     /// Runs of its octets beyond a hole.
     pub runs: usize,
-    /// Pieces of payload, in order and beyond holes.
-    pub pieces: usize,
+    /// Pieces of payload that the receiver holds: in order, and in the reassembly queue.
+    pub reassembly: usize,
     /// Runs of our octets whose transmission time is kept (RFC 8985).
     pub sent_runs: usize,
 }

@@ -30,8 +30,8 @@ pub(super) fn resolve(
                 format!("`{}` is on the air, but does not join a station and an access point", link.name);
             return Err(Problem::at(table.span.clone(), title).expected("only for links between these"));
         };
-        for (way, said) in [&link.forward, &link.backward].into_iter().zip(&on_air.said) {
-            check(way, said, on_air, moving.contains(&station), links)?;
+        for (direction, said) in [&link.forward, &link.backward].into_iter().zip(&on_air.said) {
+            check(direction, said, on_air, moving.contains(&station), links)?;
         }
         let follows = on_air.said.each_ref().map(|said| said.rate.is_none());
         let air = air(&table.value, follows);
@@ -50,7 +50,7 @@ pub(super) fn resolve(
 }
 
 /// What a direction of a link on the air must be.
-fn check(way: &Direction, said: &Said, on_air: &OnAir, moves: bool, links: &Links) -> Checked<()> {
+fn check(direction: &Direction, said: &Said, on_air: &OnAir, moves: bool, links: &Links) -> Checked<()> {
     let at = |said: &Option<Span>| said.as_ref().unwrap_or_else(|| links.span(on_air.link)).clone();
     let standard = on_air.table.value.standard.0;
     if said.rate.is_none() && !moves {
@@ -58,11 +58,11 @@ fn check(way: &Direction, said: &Said, on_air: &OnAir, moves: bool, links: &Link
             Problem::at(at(&None), "a link on the air without `rate`, of a station that does not move");
         return Err(problem.expected(format!("needs `rate`: {}", words(standard))));
     }
-    if !rates(standard).any(|rate| rate.bit_rate() == way.rate) {
-        let title = format!("{} is no rate of this standard", way.rate);
+    if !rates(standard).any(|rate| rate.bit_rate() == direction.rate) {
+        let title = format!("{} is no rate of this standard", direction.rate);
         return Err(Problem::at(at(&said.rate), title).expected(format!("expected {}", words(standard))));
     }
-    if let Some(QueueLimit::Bytes(_)) = way.queue.limit() {
+    if let Some(QueueLimit::Bytes(_)) = direction.queue.limit() {
         let problem = Problem::at(at(&said.queue), "the queue of a link on the air is counted in packets");
         return Err(problem.expected("expected a `queue` such as \"100pkt\""));
     }

@@ -145,7 +145,7 @@ fn check_keys(table: &EventTable) -> Checked<()> {
     if let (Outage, Some(direction)) = (kind, &table.direction) {
         return Err(Problem::at(direction.span.clone(), "an outage is always of both directions"));
     }
-    only_for(kind, &[Rate, Delay], table.direction.as_ref().map(|way| &way.span), "direction")
+    only_for(kind, &[Rate, Delay], table.direction.as_ref().map(|direction| &direction.span), "direction")
 }
 
 /// A key that only events of some kinds take.

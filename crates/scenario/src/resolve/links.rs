@@ -151,7 +151,7 @@ impl Links {
 fn direction(
     shapes: &[&LinkShape],
     span: &Span,
-    way: &str,
+    direction: &str,
     air: Option<&Located<AirTable>>,
 ) -> Checked<Direction> {
     let missing = |key: &str| {
@@ -159,7 +159,7 @@ fn direction(
             Problem::at(span.clone(), format!("the link has no `{key}`")).expected(format!("needs `{key}`"));
         // A list of shapes means that a direction can have its own.
         if shapes.len() > 1 {
-            problem.help(format!("give `{key}` for both directions, or in `{way}`"))
+            problem.help(format!("give `{key}` for both directions, or in `{direction}`"))
         } else {
             problem
         }

@@ -26,8 +26,8 @@ impl Radios {
             }
             this.0.entry(station).or_default().push((ap, id));
         }
-        for (&station, ways) in &this.0 {
-            nodes.list[station].ap = ways.first().map(|&(ap, _)| ap);
+        for (&station, radio_links) in &this.0 {
+            nodes.list[station].ap = radio_links.first().map(|&(ap, _)| ap);
         }
         for (name, table) in &tables.0 {
             let Some(ap) = &table.ap else { continue };

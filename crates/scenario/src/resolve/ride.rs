@@ -32,8 +32,8 @@ pub(super) fn generate(to: &mut Generated<'_>, table: &Located<Ride>) -> Checked
     }
     let gap = gap.clone().unwrap_or_else(|| Located { span: table.span.clone(), value: Gap::of(GAP) });
     let last = cells.value.len() - 1;
-    let way = (1..=last).chain((0..last).rev()).cycle();
-    for (k, cell) in (0..crossings).zip(way) {
+    let route = (1..=last).chain((0..last).rev()).cycle();
+    for (k, cell) in (0..crossings).zip(route) {
         let at = Located { span: speed.span.clone(), value: TimeSpan(period / 2 + period * k) };
         let names = [station.value.clone(), cells.value[cell].clone()];
         to.roams.push(EventTable::handover(&table.span, at, names, gap.clone(), phase.clone()));

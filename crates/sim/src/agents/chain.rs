@@ -1,5 +1,5 @@
-//! Agents at nodes. A node has a chain of them, and every packet that arrives there, or that its own endpoints send, passes them
-//! in the order in which the scheme lists them.
+//! The state of the agents at nodes: each node's chain, and where a packet is in it. A packet that arrives at a node, or that
+//! its own endpoints send, passes the chain in the order in which the scheme lists the agents (`run/network/chain.rs`).
 
 use std::ops::Range;
 

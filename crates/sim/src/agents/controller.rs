@@ -1,4 +1,4 @@
-//! The SDN controller in the simulator: where its switches sit, and who tells it of stations.
+//! The state of the SDN controller in the simulator: its switches, their nodes, and what it will hear of stations.
 
 use std::collections::BTreeMap;
 

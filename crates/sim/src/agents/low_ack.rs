@@ -1,4 +1,4 @@
-//! Access points that send to stations which have left, and what their controller hears of it.
+//! The state of access points that send to stations which have left: their failed frames, and when the controller hears of them.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Stations that tell the senders of their flows of their access links: the notifications of [vho] as packets.
+//! The state of stations that notify the senders of their flows of their access links, after [vho].
 //!
-//! They are no members of chains: what they tell is what the host knows (who sends to it, over which access link), not what
-//! passes by (`crates/assist/src/vho/spec.rs`).
+//! They are no members of chains: they tell what the host knows (who sends to it, over which access link), not what passes by
+//! (`crates/assist/src/vho/spec.rs`). `run/network/notify.rs` sends the notifications and receives them.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use crate::engine::ids::ConnectionId;
 use crate::engine::overflow::Overflow;
 use crate::engine::wheel::Wheel;
 
-/// A machine's own side of its entry in the queue: the two halves of that entry.
+/// What a machine keeps of its entry in the queue: the key, and the time.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Timer {
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn ends_of_flows_are_woken_when_they_are_due_and_others_go_back() {
         const CONNECTIONS: usize = 20;
-        let (queue, random) = (EventQueue::new(CONNECTIONS, CONNECTIONS), Stream::new(3, "dues"));
+        let (queue, random) = (EventQueue::new(CONNECTIONS, CONNECTIONS), Stream::new(3, "deadlines"));
         let mut ends = Ends { queue, wanted: vec![None; CONNECTIONS], random };
         let (mut now, mut woken, mut put_back) = (Instant::ZERO, 0, 0);
         for _ in 0..100_000 {

@@ -1,4 +1,4 @@
-//! Applications that open a new connection after an error.
+//! The state of an application that reconnects after an error: what a flow's next connection is made of.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The ends of flows that do not use TCP.
+//! The state of flows that do not use TCP: the ends of each, and what they have lost.
 
 use std::collections::BTreeMap;
 

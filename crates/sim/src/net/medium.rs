@@ -1,4 +1,4 @@
-//! The air in the simulator: what goes by a link on the air waits for its access point's medium first.
+//! The state of the air: the medium of each access point, and which channels wait for it.
 
 use handfast_core::Instant;
 use handfast_plan::Shared;

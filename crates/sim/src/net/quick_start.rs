@@ -1,4 +1,4 @@
-//! Quick-Start in the network: requests go from router to router, and each that takes part judges its output link.
+//! The state of Quick-Start routers: which nodes take part, and what each knows of its output links (RFC 4782).
 
 use std::collections::BTreeMap;
 

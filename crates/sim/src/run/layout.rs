@@ -9,7 +9,7 @@ use handfast_scenario::{NodeId, Scenario, Scheme};
 use crate::RunError;
 use crate::engine::entry::Rank;
 
-/// What was settled before.
+/// What is settled before the network is built.
 pub(crate) struct Layout<'a> {
     pub(crate) paths: &'a Paths,
     pub(crate) timeline: &'a Timeline,

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::reconnect::{LONG_OUTAGE, connections};
 use crate::roams::ROAM;
-use crate::support::{OUTAGE, assert_golden, bytes, result, scenario, set, with};
+use crate::support::{OUTAGE, assert_golden, bytes, edited, result, scenario, set, with};
 use handfast_sim::Options;
 
 /// How many connections at once.
@@ -91,7 +91,7 @@ proptest! {
 
 #[test]
 fn each_connection_gets_a_share_of_a_full_link() {
-    let text = BAD_LINK.replace("300s", "60s");
+    let text = edited(BAD_LINK, "300s", "60s");
     let run = result(&with(&text, "connections = 4\n[[flows]]\nfrom = \"a\"\nto = \"b\""), "sack", 1);
     let [four, one] = [0, 1].map(|id| run.flows[id].metrics.goodput_bps().unwrap());
     assert!((2.5..5.5).contains(&(four / one)), "{four} {one}");
@@ -150,7 +150,7 @@ fn each_of_them_reconnects_for_itself() {
     assert_eq!((flow.outcome, flow.metrics.delivered_bytes()), ("closed", Some(4_000_000)), "{flow:?}");
     // As one does, three times.
     assert!((9..=15).contains(&connections(flow).unwrap()), "{flow:?}");
-    let plain = &result(&with(LONG_OUTAGE, &app.replace("\nreconnect = \"1s\"", "")), "sack", 1).flows[0];
+    let plain = &result(&with(LONG_OUTAGE, &edited(app, "\nreconnect = \"1s\"", "")), "sack", 1).flows[0];
     assert_eq!((plain.outcome, connections(plain)), ("user-timeout", Some(3)), "{plain:?}");
 }
 

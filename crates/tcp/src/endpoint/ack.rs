@@ -8,7 +8,7 @@ use crate::Event;
 use crate::cc::{AckSample, PathSample};
 use crate::help::is_marked;
 use crate::phase::Phase;
-use crate::recovery::{AckNews, Timing};
+use crate::recovery::{AckFacts, Timing};
 use crate::send::scoreboard::Range;
 use crate::spurious::Verdict;
 
@@ -141,12 +141,12 @@ impl Endpoint {
         if let Some(delay) = rtt {
             self.tx.measured(now, delay);
         }
-        let news = AckNews { octets, sacks, bare: false, duplicate: false, ecr: self.echo(segment) };
+        let facts = AckFacts { octets, sacks, bare: false, duplicate: false, ecr: self.echo(segment) };
         let partial_before = self.tx.progress.phase == Phase::Recovery && self.tx.progress.partial_seen;
-        let verdict = self.judge_timeout(&news, false);
+        let verdict = self.judge_timeout(&facts, false);
         let mut recheck = None;
         if self.apply(verdict, octets) {
-            recheck = self.recover(now, segment, &news, flight, rtt);
+            recheck = self.recover(now, segment, &facts, flight, rtt);
         }
         let still = partial_before && self.tx.progress.phase == Phase::Recovery;
         let restart = !(still && self.recovery.is_impatient());
@@ -167,12 +167,12 @@ impl Endpoint {
         let sacks = self.take_sacks(now, segment);
         let bare = segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) && repeats;
         let duplicate = outstanding && if self.sack { sacks.fresh > 0 } else { bare };
-        let news = AckNews { octets: 0, sacks, bare, duplicate, ecr: self.echo(segment) };
+        let facts = AckFacts { octets: 0, sacks, bare, duplicate, ecr: self.echo(segment) };
         let flight = self.tx.flight_size();
-        let verdict = self.judge_timeout(&news, outstanding && (bare || duplicate));
+        let verdict = self.judge_timeout(&facts, outstanding && (bare || duplicate));
         let mut recheck = None;
         if self.apply(verdict, 0) {
-            recheck = self.recover_out_of_line(now, segment, news, flight);
+            recheck = self.recover_out_of_line(now, segment, facts, flight);
         }
         self.time_ack(now, matches!(verdict, Verdict::Spurious(_)), recheck);
     }
@@ -222,33 +222,33 @@ impl Endpoint {
         &mut self,
         now: Instant,
         segment: &Segment,
-        news: &AckNews,
+        facts: &AckFacts,
         flight: u64,
         rtt: Option<Duration>,
     ) -> Option<Instant> {
         let ecn_echo = segment.flags.contains(Flags::ECE);
         if !self.recovery.counts_duplicates() {
-            return self.find_losses(now, *news, flight, rtt, ecn_echo);
+            return self.find_losses(now, *facts, flight, rtt, ecn_echo);
         }
-        let mut duplicate = news.duplicate;
-        if news.octets > 0 || news.sacks.fresh > 0 {
+        let mut duplicate = facts.duplicate;
+        if facts.octets > 0 || facts.sacks.fresh > 0 {
             // RFC 3465 §2.3: after a timeout L is 1.
             let after_timeout = self.tx.progress.phase == Phase::Loss;
             let slow_start_segments = if after_timeout { 1 } else { self.config.slow_start_segments };
-            let (acked, counted) = (news.octets, news.octets);
+            let (acked, counted) = (facts.octets, facts.octets);
             let reorders_far = false;
             let ack =
                 Ack { acked, counted, lost: 0, flight, rtt, slow_start_segments, reorders_far, ecn_echo };
             self.tell_control(now, &ack);
         }
-        if news.octets > 0 {
-            if self.recovery.go_on(&mut self.tx, news.octets) {
+        if facts.octets > 0 {
+            if self.recovery.go_on(&mut self.tx, facts.octets) {
                 self.emit(Event::RecoveryLeft);
             }
             // RFC 6675 §5: new SACK information counts "regardless of its status as a cumulative acknowledgment".
-            duplicate = news.sacks.fresh > 0 && self.tx.progress.phase == Phase::Open;
+            duplicate = facts.sacks.fresh > 0 && self.tx.progress.phase == Phase::Open;
         }
-        if duplicate && !news.sacks.marked && self.recovery.count_duplicate(&mut self.tx) {
+        if duplicate && !facts.sacks.marked && self.recovery.count_duplicate(&mut self.tx) {
             self.enter_recovery();
         }
         None
@@ -260,31 +260,31 @@ impl Endpoint {
         &mut self,
         now: Instant,
         segment: &Segment,
-        news: AckNews,
+        facts: AckFacts,
         flight: u64,
     ) -> Option<Instant> {
-        self.recover(now, segment, &news, flight, None)
+        self.recover(now, segment, &facts, flight, None)
     }
 
     /// Where losses are found by time, congestion control hears of the acknowledgement once they are judged (as in Linux).
-    // The news by value: by reference it would be in memory where duplicates count.
+    // `facts` is passed by value: a reference would force it into memory where duplicates count.
     #[inline(never)]
     fn find_losses(
         &mut self,
         now: Instant,
-        news: AckNews,
+        facts: AckFacts,
         flight: u64,
         rtt: Option<Duration>,
         ecn_echo: bool,
     ) -> Option<Instant> {
-        let found = self.recovery.find_losses(&mut context!(self, now), &news);
+        let found = self.recovery.find_losses(&mut context!(self, now), &facts);
         if found.begins {
             self.enter_recovery();
         }
-        self.recovery.reduce(&mut self.tx, news.octets > 0, &found);
-        if news.octets > 0 || found.delivered > 0 {
+        self.recovery.reduce(&mut self.tx, facts.octets > 0, &found);
+        if facts.octets > 0 || found.delivered > 0 {
             let ack = Ack {
-                acked: news.octets,
+                acked: facts.octets,
                 // Linux's `acked_sacked`.
                 counted: found.delivered,
                 lost: found.lost,

@@ -111,8 +111,12 @@ impl Endpoint {
     /// not know that we took it, and numbers its acknowledgements by the window's edge. Where probes cross, both sides would
     /// drop each other's acknowledgements and answer them for ever (4.4BSD processes the ACK of any old segment for that).
     fn on_ack_before_probe(&mut self, now: Instant, segment: &Segment) {
-        let news = self.tx.position(segment.ack).is_some_and(|ack| ack > self.tx.una);
-        if news && segment.flags.contains(Flags::ACK) && self.is_synchronised() && self.on_ack(now, segment) {
+        let acknowledges_new = self.tx.position(segment.ack).is_some_and(|ack| ack > self.tx.una);
+        if acknowledges_new
+            && segment.flags.contains(Flags::ACK)
+            && self.is_synchronised()
+            && self.on_ack(now, segment)
+        {
             self.after_ack(now);
         }
     }

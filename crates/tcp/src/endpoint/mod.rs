@@ -307,8 +307,13 @@ impl Endpoint {
 
     /// What the peer makes it hold, for tests and for drivers that watch their memory.
     pub fn footprint(&self) -> Footprint {
-        let (runs, pieces) = self.rx.buffer.held();
-        Footprint { sacked_ranges: self.tx.board.len(), runs, pieces, sent_runs: self.recovery.kept_runs() }
+        let (runs, reassembly) = self.rx.buffer.held();
+        Footprint {
+            sacked_ranges: self.tx.board.len(),
+            runs,
+            reassembly,
+            sent_runs: self.recovery.kept_runs(),
+        }
     }
 
     fn is_synchronised(&self) -> bool {

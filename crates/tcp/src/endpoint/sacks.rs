@@ -4,15 +4,15 @@ use handfast_core::Instant;
 use handfast_wire::tcp::{Flags, Segment};
 
 use super::Endpoint;
-use crate::recovery::SackNews;
+use crate::recovery::SackFacts;
 use crate::send::scoreboard::Range;
 
 impl Endpoint {
     /// Enters the segment's SACK blocks into the scoreboard.
     #[inline]
-    pub(super) fn take_sacks(&mut self, now: Instant, segment: &Segment) -> SackNews {
+    pub(super) fn take_sacks(&mut self, now: Instant, segment: &Segment) -> SackFacts {
         if !self.sack || segment.sack.is_empty() {
-            SackNews::default()
+            SackFacts::default()
         } else {
             self.take_blocks(now, segment)
         }
@@ -20,10 +20,10 @@ impl Endpoint {
 
     // Not inlined: most segments have none.
     #[inline(never)]
-    fn take_blocks(&mut self, now: Instant, segment: &Segment) -> SackNews {
+    fn take_blocks(&mut self, now: Instant, segment: &Segment) -> SackFacts {
         let marked = self.eln.is_some() && segment.flags.contains(Flags::ELN);
-        let mut news = SackNews { duplicate: is_dsack(segment), marked, ..SackNews::default() };
-        if news.duplicate {
+        let mut facts = SackFacts { duplicate: is_dsack(segment), marked, ..SackFacts::default() };
+        if facts.duplicate {
             self.help_dsack(segment);
         }
         if self.recovery.times_segments() {
@@ -31,21 +31,21 @@ impl Endpoint {
             let mut blocks = [0, 1, 2, 3].map(|i| self.block(segment, i));
             blocks.sort_unstable_by_key(|block| block.map(|b| b.start));
             for block in blocks.into_iter().flatten() {
-                self.take_block(now, block, &mut news);
+                self.take_block(now, block, &mut facts);
             }
         } else {
             for i in 0..segment.sack.as_slice().len() {
                 if let Some(block) = self.block(segment, i) {
-                    self.take_block(now, block, &mut news);
+                    self.take_block(now, block, &mut facts);
                 }
             }
         }
-        if news.duplicate
+        if facts.duplicate
             && let Some(twice) = self.block(segment, 0)
         {
             self.recovery.on_dsack(&context!(self, now), twice);
         }
-        news
+        facts
     }
 
     /// The octets of SACK block `i`; none beyond SND.MAX, which are lies.
@@ -58,19 +58,19 @@ impl Endpoint {
 
     /// Blocks at or below SND.UNA are duplicates' (RFC 2883).
     #[inline]
-    fn take_block(&mut self, now: Instant, block: Range, news: &mut SackNews) {
+    fn take_block(&mut self, now: Instant, block: Range, facts: &mut SackFacts) {
         let Range { start, end } = block;
         if start <= self.tx.una {
             return;
         }
         self.note_delivered(now, block, None);
         let fresh = self.tx.board.insert(start, end);
-        news.fresh += fresh;
-        news.below |= fresh > 0 && start < self.tx.progress.recover;
-        news.above |= fresh > 0 && end > self.tx.progress.recover;
+        facts.fresh += fresh;
+        facts.below |= fresh > 0 && start < self.tx.progress.recover;
+        facts.above |= fresh > 0 && end > self.tx.progress.recover;
     }
 
-    /// Octets are acknowledged: what of them had not arrived before is news to who measures delivery rates, and to RACK.
+    /// Octets are acknowledged: the meter of delivery rates and RACK hear of those that were not SACKed before.
     #[inline]
     pub(super) fn note_delivered(&mut self, now: Instant, range: Range, segment: Option<&Segment>) {
         if self.tx.cc.samples_path() || self.recovery.times_segments() {

@@ -3,31 +3,31 @@
 use super::Endpoint;
 use crate::Event;
 use crate::cc::Request;
-use crate::recovery::AckNews;
+use crate::recovery::AckFacts;
 use crate::spurious::{self, AckView, Verdict};
 
 impl Endpoint {
     /// `duplicate`: by RFC 5681 §2 or by RFC 6675 §2; F-RTO goes by both.
     #[inline]
-    pub(super) fn judge_timeout(&mut self, news: &AckNews, duplicate: bool) -> Verdict {
-        let dsack_seen = self.spurious.note_dsack(news.sacks.duplicate);
+    pub(super) fn judge_timeout(&mut self, facts: &AckFacts, duplicate: bool) -> Verdict {
+        let dsack_seen = self.spurious.note_dsack(facts.sacks.duplicate);
         if !self.spurious.is_judging() {
             return Verdict::Undecided;
         }
-        self.judge(*news, duplicate, dsack_seen)
+        self.judge(*facts, duplicate, dsack_seen)
     }
 
     #[cold]
-    fn judge(&mut self, news: AckNews, duplicate: bool, dsack_seen: bool) -> Verdict {
+    fn judge(&mut self, facts: AckFacts, duplicate: bool, dsack_seen: bool) -> Verdict {
         let view = AckView {
-            advanced: news.octets > 0,
+            advanced: facts.octets > 0,
             duplicate,
             una: self.tx.una,
-            sacked_below: news.sacks.below,
-            sacked_above: news.sacks.above,
+            sacked_below: facts.sacks.below,
+            sacked_above: facts.sacks.above,
             all: self.tx.una == self.tx.max,
-            dsack: news.sacks.duplicate,
-            ecr: news.ecr,
+            dsack: facts.sacks.duplicate,
+            ecr: facts.ecr,
         };
         self.spurious.judge(&view, dsack_seen)
     }

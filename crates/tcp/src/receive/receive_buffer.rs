@@ -46,7 +46,7 @@ pub(crate) enum Arrival {
 #[repr(C)]
 pub(crate) struct ReceiveBuffer {
     ready: ShortQueue<Payload>,
-    pieces: ReassemblyQueue,
+    reassembly: ReassemblyQueue,
     stamps: u64,
     /// The last arrival beyond a hole joined neither of the two runs touched before it, and there were two.
     third: bool,
@@ -77,7 +77,7 @@ impl ReceiveBuffer {
 
     /// How many runs, and how many pieces of payload, it holds.
     pub(crate) fn held(&self) -> (usize, usize) {
-        (self.runs.len(), self.ready.len() + self.pieces.len())
+        (self.runs.len(), self.ready.len() + self.reassembly.len())
     }
 
     /// Whether data lies beyond a hole.
@@ -118,7 +118,7 @@ impl ReceiveBuffer {
 
     /// In-order data has reached `self.next`: runs that it touches become in-order.
     fn close_holes(&mut self) {
-        while let Some((start, piece)) = self.pieces.pop_first_if(|start| start <= self.next) {
+        while let Some((start, piece)) = self.reassembly.pop_first_if(|start| start <= self.next) {
             let skip = self.next - start;
             if skip < piece.len() as u64 {
                 let fresh = if skip == 0 { piece } else { piece.slice(skip as usize, usize::MAX) };
@@ -142,7 +142,7 @@ impl ReceiveBuffer {
         if first == last && self.runs.len() >= MAX_RUNS {
             return Arrival::Dropped;
         }
-        self.store_pieces(start, end, payload, first..last);
+        self.store_gaps(start, end, payload, first..last);
         let touched = self.runs[first..last].iter().map(|r| r.stamp).max().unwrap_or(0);
         // The stamp before this one is the newest: nothing to count.
         self.third =
@@ -162,16 +162,16 @@ impl ReceiveBuffer {
     }
 
     /// Stores the parts of `start .. end` that no run in `touched` covers.
-    fn store_pieces(&mut self, start: u64, end: u64, payload: &Payload, touched: std::ops::Range<usize>) {
+    fn store_gaps(&mut self, start: u64, end: u64, payload: &Payload, touched: std::ops::Range<usize>) {
         let mut at = start;
         for r in &self.runs[touched] {
             if r.start > at {
-                self.pieces.store(at, payload.slice((at - start) as usize, (r.start - at) as usize));
+                self.reassembly.store(at, payload.slice((at - start) as usize, (r.start - at) as usize));
             }
             at = at.max(r.end);
         }
         if at < end {
-            self.pieces.store(at, payload.slice((at - start) as usize, (end - at) as usize));
+            self.reassembly.store(at, payload.slice((at - start) as usize, (end - at) as usize));
         }
     }
 

@@ -35,7 +35,7 @@ impl Context<'_> {
 
 /// What an ACK's SACK blocks say that was not known.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct SackNews {
+pub(crate) struct SackFacts {
     /// Octets SACKed for the first time.
     pub(crate) fresh: u64,
     /// Some of them lie below `recover`.
@@ -50,10 +50,10 @@ pub(crate) struct SackNews {
 
 /// What an acknowledgement says.
 #[derive(Clone, Copy)]
-pub(crate) struct AckNews {
+pub(crate) struct AckFacts {
     /// SND.UNA has advanced by so many octets.
     pub(crate) octets: u64,
-    pub(crate) sacks: SackNews,
+    pub(crate) sacks: SackFacts,
     /// It says nothing but by its acknowledgement number and SACK blocks: no data, no FIN, no other window.
     pub(crate) bare: bool,
     /// It is a duplicate: RFC 5681 §2; with SACK RFC 6675 §2, new octets are SACKed.

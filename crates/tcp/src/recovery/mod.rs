@@ -26,7 +26,7 @@ mod tahoe;
 use handfast_core::{Duration, Instant};
 
 pub(crate) use algorithm::{Algorithm, Retransmission};
-pub(crate) use context::{AckNews, Context, Expired, Found, SackNews, TimerChange, Timing};
+pub(crate) use context::{AckFacts, Context, Expired, Found, SackFacts, TimerChange, Timing};
 
 use crate::Config;
 use crate::config::Recovery;
@@ -149,8 +149,8 @@ impl LossRecovery {
     }
 
     /// Where they do not: what an acknowledgement shows of losses by the times of what has arrived.
-    pub(crate) fn find_losses(&mut self, c: &mut Context<'_>, news: &AckNews) -> Found {
-        if let Self::Rack(rack) = self { rack.on_ack(c, news) } else { Found::default() }
+    pub(crate) fn find_losses(&mut self, c: &mut Context<'_>, facts: &AckFacts) -> Found {
+        if let Self::Rack(rack) = self { rack.on_ack(c, facts) } else { Found::default() }
     }
 
     /// Fast recovery begins.

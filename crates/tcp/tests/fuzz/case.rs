@@ -51,7 +51,7 @@ pub enum Op {
     /// The next `n` arrive later by more than a round trip: spurious timeouts.
     Delay { from: Side, n: u8, ms: u16 },
     /// The link is gone for `cs` hundredths of a second; it drops what it is given or holds it until it is back.
-    Outage { cs: u16, hold: bool, way: Way },
+    Outage { cs: u16, hold: bool, direction: Direction },
     /// This side's mobile is at another base station ([eln] §3.2).
     HandOver { side: Side },
     /// A blind attacker's segment, outside the window or not exact (RFC 5961): it must change nothing.
@@ -60,7 +60,7 @@ pub enum Op {
 
 /// Which direction an outage cuts.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// Both.
     Both,
     /// What leaves this side.

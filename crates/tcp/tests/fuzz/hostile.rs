@@ -274,7 +274,7 @@ impl Victim {
         assert!(kept.sacked_ranges <= 4096 && kept.runs <= 1024, "{kept:?}");
         assert!(kept.sent_runs <= (1 << 16) + (1 << 13) + 2, "{kept:?}");
         let octets = self.end.config.receive_buffer.get() as usize;
-        assert!(kept.pieces <= 2 * (octets / 1024 + kept.runs) + 4, "{kept:?} for {octets} octets");
+        assert!(kept.reassembly <= 2 * (octets / 1024 + kept.runs) + 4, "{kept:?} for {octets} octets");
     }
 }
 

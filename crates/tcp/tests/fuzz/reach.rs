@@ -3,7 +3,7 @@
 use arbitrary::Arbitrary;
 use handfast_core::Duration;
 
-use crate::case::{Op, Setup, Side, Way};
+use crate::case::{Direction, Op, Setup, Side};
 use crate::world::World;
 
 /// Where the endpoint stands when the attack begins.
@@ -74,7 +74,7 @@ pub fn reach(start: Start, setup: &Setup) -> (World, Side) {
         Start::InFlight => (vec![write(side, 60_000)], 0),
         Start::Recovery => (vec![write(side, 60_000), Op::Lose { from: side, skip: 2, n: 1 }], 14),
         Start::TimedOut => {
-            (vec![write(side, 60_000), Op::Outage { cs: 1000, hold: false, way: Way::Both }], 400)
+            (vec![write(side, 60_000), Op::Outage { cs: 1000, hold: false, direction: Direction::Both }], 400)
         }
         Start::Holes => (vec![write(other, 60_000), Op::Lose { from: other, skip: 1, n: 1 }], 11),
         Start::ZeroWindow => {

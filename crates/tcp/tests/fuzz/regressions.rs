@@ -1,6 +1,6 @@
 //! Cases that failed once, as small as they could be made, named for what was wrong.
 
-use crate::case::{Case, Choices, Op, Setup, Side, Way};
+use crate::case::{Case, Choices, Direction, Op, Setup, Side};
 use crate::hostile::{self, Attack, Deed, Forged, Near};
 use crate::reach::Start;
 use crate::world;
@@ -16,7 +16,7 @@ fn an_excused_death_is_no_failure() {
         Choices { rto: 2, ..Choices::default() },
         &[
             Op::Advance { ms: 3 },
-            Op::Outage { cs: 5020, hold: true, way: Way::Both },
+            Op::Outage { cs: 5020, hold: true, direction: Direction::Both },
             Op::Duplicate { from: Side::Server, n: 1, ms: 2 },
             Op::Write { side: Side::Server, len: 1461, real: false },
         ],
@@ -64,7 +64,7 @@ fn a_repeated_segment_with_a_new_acknowledgement_brings_its_window() {
             Op::Advance { ms: 7046 },
             Op::Write { side: Side::Client, len: 18469, real: false },
             Op::Advance { ms: 207 },
-            Op::Outage { cs: 307, hold: false, way: Way::Both },
+            Op::Outage { cs: 307, hold: false, direction: Direction::Both },
         ],
     });
 }
@@ -107,14 +107,14 @@ fn crossing_probes_do_not_begin_an_endless_exchange() {
             Op::Write { side: Side::Client, len: 20001, real: false },
             Op::Advance { ms: 18 },
             Op::Write { side: Side::Server, len: 25282, real: false },
-            Op::Outage { cs: 701, hold: false, way: Way::Both },
+            Op::Outage { cs: 701, hold: false, direction: Direction::Both },
             Op::Write { side: Side::Server, len: 22084, real: false },
             Op::ReadSome { side: Side::Server, len: 0 },
             Op::Write { side: Side::Server, len: 18170, real: false },
             Op::Advance { ms: 5519 },
             Op::Advance { ms: 4922 },
             Op::Advance { ms: 6201 },
-            Op::Outage { cs: 102, hold: true, way: Way::Both },
+            Op::Outage { cs: 102, hold: true, direction: Direction::Both },
         ],
     });
 }
@@ -141,7 +141,7 @@ fn probes_of_one_window_do_not_count_against_the_next() {
             Op::StopReading { side: Side::Server },
             Op::Write { side: Side::Client, len: 1, real: false },
             Op::Advance { ms: 128 },
-            Op::Outage { cs: 33086, hold: false, way: Way::From(Side::Client) },
+            Op::Outage { cs: 33086, hold: false, direction: Direction::From(Side::Client) },
             Op::Advance { ms: 6233 },
             Op::Write { side: Side::Server, len: 1, real: false },
         ],

@@ -4,7 +4,7 @@ use handfast_tcp::CongestionControl;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::case::{Blind, Case, Choices, Op, Setup, Side, Way};
+use crate::case::{Blind, Case, Choices, Direction, Op, Setup, Side};
 use crate::hostile::{Attack, Deed, Forged, Near};
 use crate::reach::Start;
 
@@ -95,8 +95,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (side(), 1u8..16, any::<u8>()).prop_map(|(from, n, ms)| Op::Duplicate { from, n, ms }),
         2 => (side(), 1u8..8, any::<u8>()).prop_map(|(from, n, ms)| Op::Reorder { from, n, ms }),
         2 => (side(), 1u8..64, any::<u16>()).prop_map(|(from, n, ms)| Op::Delay { from, n, ms }),
-        2 => (prop_oneof![3 => 0u16..1000, 1 => any::<u16>()], any::<bool>(), way())
-            .prop_map(|(cs, hold, way)| Op::Outage { cs, hold, way }),
+        2 => (prop_oneof![3 => 0u16..1000, 1 => any::<u16>()], any::<bool>(), direction())
+            .prop_map(|(cs, hold, direction)| Op::Outage { cs, hold, direction }),
         1 => side().prop_map(|side| Op::StopReading { side }),
         1 => (side(), any::<u16>()).prop_map(|(side, len)| Op::ReadSome { side, len }),
         1 => side().prop_map(|side| Op::Read { side }),
@@ -106,8 +106,8 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn way() -> impl Strategy<Value = Way> {
-    prop_oneof![2 => Just(Way::Both), 1 => side().prop_map(Way::From)]
+fn direction() -> impl Strategy<Value = Direction> {
+    prop_oneof![2 => Just(Direction::Both), 1 => side().prop_map(Direction::From)]
 }
 
 fn blind() -> impl Strategy<Value = Blind> {

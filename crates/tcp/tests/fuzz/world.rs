@@ -9,7 +9,7 @@ use handfast_wire::notification::{AccessLink, Kind};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{IpFacts, Notification, Payload, QuickStart};
 
-use crate::case::{Case, Op, Setup, Side, Way};
+use crate::case::{Case, Direction, Op, Setup, Side};
 use crate::hop;
 use crate::ledger::{Agreed, Ledger, holds, stream};
 use crate::limits::Limits;
@@ -65,7 +65,7 @@ pub struct Gone {
     pub from: Instant,
     pub to: Instant,
     hold: bool,
-    way: Way,
+    direction: Direction,
 }
 
 pub struct World {
@@ -177,7 +177,7 @@ impl World {
                 let later = ms(u64::from(later)).min(self.limits.grace);
                 self.fate(from, Fate::Late(later), n % 64);
             }
-            Op::Outage { cs, hold, way } => self.outage(ms(10 * u64::from(cs)), hold, way),
+            Op::Outage { cs, hold, direction } => self.outage(ms(10 * u64::from(cs)), hold, direction),
             Op::HandOver { side } => {
                 self.end(side).endpoint.on_handover();
                 self.tell(side.other());
@@ -242,10 +242,10 @@ impl World {
         })
     }
 
-    fn outage(&mut self, span: Duration, hold: bool, way: Way) {
+    fn outage(&mut self, span: Duration, hold: bool, direction: Direction) {
         self.note_progress();
         if self.may_harm() && self.outages.last().is_none_or(|o| o.to <= self.now) {
-            self.outages.push(Gone { from: self.now, to: self.now + span, hold, way });
+            self.outages.push(Gone { from: self.now, to: self.now + span, hold, direction });
         }
     }
 
@@ -426,7 +426,7 @@ impl World {
 
 impl Gone {
     fn cuts(&self, from: Side) -> bool {
-        self.way == Way::Both || self.way == Way::From(from)
+        self.direction == Direction::Both || self.direction == Direction::From(from)
     }
 }
 

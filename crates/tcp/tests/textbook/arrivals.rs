@@ -229,9 +229,9 @@ fn an_older_segment_does_not_bring_an_older_window() {
     };
     // 20 * 128 = 2560 octets from the newer segment; the older one, which comes second, says 46875 * 128.
     s.pair.inject(Side::Client, &octets(100, 20), |_| Fate::Drop);
-    assert_eq!(s.news(), "10", "9000 + 2560 octets");
+    assert_eq!(s.newly_sent(), "10", "9000 + 2560 octets");
     s.pair.inject(Side::Client, &octets(0, 46_875), |_| Fate::Drop);
-    assert_eq!((s.pair.read_by_client, s.news()), (200, String::new()));
+    assert_eq!((s.pair.read_by_client, s.newly_sent()), (200, String::new()));
 }
 
 #[test]

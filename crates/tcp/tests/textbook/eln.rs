@@ -17,7 +17,7 @@ fn eln() -> Config {
 fn ten_in_flight() -> Script {
     let mut s = bulk(eln(), 60);
     s.in_flight().answer(1000, &[]);
-    s.news();
+    s.newly_sent();
     s
 }
 
@@ -27,7 +27,7 @@ impl Script {
         let ack = ack(octet, sacks);
         let ack = Segment { flags: ack.flags | notice, ..ack };
         self.pair.inject(Side::Client, &ack, |_| Fate::Drop);
-        self.news()
+        self.newly_sent()
     }
 }
 
@@ -114,7 +114,7 @@ fn a_recovery_does_not_repeat_what_marks_have_repaired() {
         s.answer(1000, &[(4000, upto), (2000, 3000)]);
     }
     assert_eq!(s.pair.client.counters().fast_retransmits, 1);
-    assert!(!s.news().contains('3'), "a recovery repeats its first hole alone");
+    assert!(!s.newly_sent().contains('3'), "a recovery repeats its first hole alone");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn within_a_recovery_marks_repair_and_reduce_nothing_more() {
     for upto in [3000, 4000, 5000] {
         s.answer(1000, &[(2000, upto)]);
     }
-    s.news();
+    s.newly_sent();
     assert_eq!(s.notify(1000, &[(2000, 6000)], LOSS), "1");
     assert_eq!(s.window(), (5000, 5000));
 }
@@ -193,14 +193,14 @@ fn a_handoff_after_timeouts_restores_what_was_before_the_first() {
     let before = s.window();
     s.run(1500, |_| Fate::Drop);
     assert_eq!((s.timeouts().len(), s.window()), (2, (1000, 5000)));
-    s.news();
+    s.newly_sent();
     let backed_off = s.snapshot().rto;
     assert_eq!(s.notify(1000, &[], Flags::ELN), "1-4");
     assert_eq!(s.window(), before);
     assert!(s.snapshot().rto < backed_off, "the backoff was the handoff's");
     // "Frozen until new data is acknowledged": a second notice finds nothing to restore.
     s.run(3000, |_| Fate::Drop);
-    s.news();
+    s.newly_sent();
     let reduced = s.window();
     s.notify(1000, &[], Flags::ELN);
     assert_eq!(s.window(), before, "but a timeout after it is again the handoff's");
@@ -237,7 +237,7 @@ fn a_timeout_after_a_mark_goes_by_the_timeout_s_rules() {
     assert_eq!(s.notify(1000, &[(2000, 10_000)], LOSS), "1");
     s.run(2000, |_| Fate::Drop);
     assert!(s.timeouts().len() >= 2);
-    let count = s.news().matches('1').count();
+    let count = s.newly_sent().matches('1').count();
     assert_eq!(count, s.timeouts().len(), "the first segment once a timeout, and nothing more");
 }
 
@@ -266,7 +266,7 @@ fn a_notice_with_nothing_outstanding_changes_nothing() {
     let mut s = bulk(eln(), 1);
     s.run(200, |_| Fate::Deliver);
     let before = s.window();
-    s.news();
+    s.newly_sent();
     assert_eq!(s.notify(1000, &[], Flags::ELN), "");
     assert_eq!(s.window(), before);
 }
@@ -275,7 +275,7 @@ fn a_notice_with_nothing_outstanding_changes_nothing() {
 fn a_sender_without_the_setting_takes_marks_for_nothing() {
     let mut s = bulk(ten("sack"), 60);
     s.in_flight().answer(1000, &[]);
-    s.news();
+    s.newly_sent();
     for upto in [3000, 4000, 5000] {
         s.notify(1000, &[(2000, upto)], LOSS);
     }

@@ -15,7 +15,7 @@ fn write(s: &mut Script, offset: u64, len: u32) -> String {
     s.pair.client_writes(offset, len);
     let now = s.ms(s.pair.now);
     s.run(now, |_| Fate::Deliver);
-    s.news()
+    s.newly_sent()
 }
 
 #[test]
@@ -33,10 +33,10 @@ fn with_nagle_a_small_segment_waits_for_the_acknowledgement_of_all() {
     assert_eq!(write(&mut s, 100, 300), "");
     assert_eq!(write(&mut s, 400, 500), "");
     s.run(99, |_| Fate::Deliver);
-    assert_eq!(s.news(), "");
+    assert_eq!(s.newly_sent(), "");
     // The acknowledgement brings what has gathered, as one segment.
     s.run(100, |_| Fate::Deliver);
-    assert_eq!(s.news(), "[100+800]");
+    assert_eq!(s.newly_sent(), "[100+800]");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_full_segment_never_waits() {
     assert_eq!(write(&mut s, 0, 100), "[0+100]");
     assert_eq!(write(&mut s, 100, 1300), "[100+1000]");
     s.run(100, |_| Fate::Deliver);
-    assert_eq!(s.news(), "[1100+300]");
+    assert_eq!(s.newly_sent(), "[1100+300]");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn minshall_waits_for_small_segments_only() {
     assert_eq!(write(&mut s, 0, 2500), "0-1 [2000+500]");
     assert_eq!(write(&mut s, 2500, 100), "", "a small one is outstanding");
     s.run(100, |_| Fate::Deliver);
-    assert_eq!(s.news(), "[2500+100]");
+    assert_eq!(s.newly_sent(), "[2500+100]");
     let mut s = connection(Nagle::Rfc896);
     assert_eq!(write(&mut s, 0, 2500), "0-1");
 }
@@ -78,7 +78,7 @@ fn a_retransmission_does_not_wait() {
         s.pair.client_writes(0, 100);
         s.run(0, |_| Fate::Drop);
         s.pair.client_writes(100, 100);
-        s.news();
+        s.newly_sent();
         // After the timeout the segment goes again as it was, and what has gathered follows its acknowledgement.
         s.run(1000, |_| Fate::Deliver);
         assert_eq!(s.rounds(), ["300: [0+100]", "400: [100+100]"], "{nagle:?}");

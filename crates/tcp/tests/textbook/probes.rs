@@ -33,11 +33,11 @@ fn without_new_data_the_last_segment_goes_again() {
 fn without_room_at_the_receiver_the_last_segment_goes_again() {
     let mut s = bulk(Config { window_scaling: false, ..ten("rack") }, 100);
     s.run(0, |_| Fate::Drop);
-    s.news();
+    s.newly_sent();
     let full = handfast_wire::tcp::Segment { window: 10_500, ..crate::script::ack(0, &[]) };
     s.pair.inject(crate::support::Side::Client, &full, |_| Fate::Drop);
     s.run(210, |_| Fate::Drop);
-    assert_eq!((s.news().as_str(), probes(&s)), ("9", vec![200]));
+    assert_eq!((s.newly_sent().as_str(), probes(&s)), ("9", vec![200]));
 }
 
 #[test]

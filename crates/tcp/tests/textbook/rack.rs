@@ -11,14 +11,14 @@ use crate::support::{Fate, Side};
 fn after_a_round_trip(segments: u32) -> Script {
     let mut s = bulk(ten("rack"), segments);
     s.run(100, |_| Fate::Drop);
-    assert_eq!(s.news(), "0-9");
+    assert_eq!(s.newly_sent(), "0-9");
     s
 }
 
 /// What goes out until `ms`.
 fn until(s: &mut Script, ms: u64) -> String {
     s.run(ms, |_| Fate::Drop);
-    s.news()
+    s.newly_sent()
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_hole_is_lost_once_the_reordering_window_has_passed() {
     // RFC 8985 §6.2 steps 2, 4 and 5: 2, sent at 0, took 100 ms; 0 and 1, sent before it, have as long and a quarter of it.
     let mut s = after_a_round_trip(10);
     s.answer(0, &[(2000, 3000)]);
-    assert_eq!((s.news().as_str(), s.pair.client.deadline()), ("", Some(s.start + MS(125))));
+    assert_eq!((s.newly_sent().as_str(), s.pair.client.deadline()), ("", Some(s.start + MS(125))));
     assert_eq!(until(&mut s, 124), "");
     // PRR: one segment, to begin with.
     assert_eq!(until(&mut s, 125), "0");
@@ -48,9 +48,9 @@ fn three_segments_sacked_end_the_wait() {
     // Step 4: "RACK.segs_sacked >= RACK.dupthresh": no reordering window.
     let mut s = after_a_round_trip(10);
     s.answer(1000, &[(2000, 4000)]);
-    assert_eq!(s.news(), "");
+    assert_eq!(s.newly_sent(), "");
     s.answer(1000, &[(2000, 5000)]);
-    assert_eq!(s.news(), "1");
+    assert_eq!(s.newly_sent(), "1");
 }
 
 #[test]
@@ -58,9 +58,9 @@ fn in_recovery_nothing_waits() {
     // Step 4: "If in Fast or RTO recovery: return 0".
     let mut s = after_a_round_trip(10);
     s.answer(1000, &[(2000, 5000)]);
-    s.news();
+    s.newly_sent();
     s.answer(1000, &[(6000, 9000), (2000, 5000)]);
-    assert_eq!(s.news(), "5");
+    assert_eq!(s.newly_sent(), "5");
     s.answer(2000, &[]);
 }
 
@@ -69,7 +69,7 @@ fn where_reordering_was_seen_the_window_stands() {
     // Step 3: 2, sent once, arrives after 3. Step 4: then three segments, and recovery, no longer end the wait.
     let mut s = after_a_round_trip(10);
     s.answer(1000, &[(3000, 4000)]).answer(1000, &[(2000, 4000)]).answer(1000, &[(2000, 9000)]);
-    assert_eq!((s.news().as_str(), until(&mut s, 124).as_str()), ("", ""));
+    assert_eq!((s.newly_sent().as_str(), until(&mut s, 124).as_str()), ("", ""));
     assert_eq!(until(&mut s, 125), "1");
 }
 
@@ -85,8 +85,8 @@ fn where_segments_are_overtaken_far_cwnd_grows_by_what_is_sacked() {
         s.run(100, |_| Fate::Drop);
         let mut cwnd = |sacks: &[(u64, u64)]| s.answer(1000, sacks).window().0 / 1000;
         let last = (1000 * (upto - 1), 1000 * upto);
-        let news = [cwnd(&[]), cwnd(&[last]), cwnd(&[(2000, 3000), last]), cwnd(&[(2000, 4000), last])];
-        assert_eq!(news, grown, "up to {upto}");
+        let windows = [cwnd(&[]), cwnd(&[last]), cwnd(&[(2000, 3000), last]), cwnd(&[(2000, 4000), last])];
+        assert_eq!(windows, grown, "up to {upto}");
     }
 }
 
@@ -95,13 +95,13 @@ fn a_repeated_segment_that_arrives_late_is_no_reordering() {
     // Step 3: only "if Segment.retransmitted is FALSE".
     let mut s = after_a_round_trip(15);
     s.answer(1000, &[(2000, 5000)]);
-    assert_eq!(s.news(), "1");
+    assert_eq!(s.newly_sent(), "1");
     until(&mut s, 200);
     s.answer(10_000, &[]);
-    assert_eq!(s.news(), "10-14");
+    assert_eq!(s.newly_sent(), "10-14");
     until(&mut s, 300);
     s.answer(11_000, &[(12_000, 15_000)]);
-    assert_eq!(s.news(), "11", "no window");
+    assert_eq!(s.newly_sent(), "11", "no window");
 }
 
 #[test]
@@ -118,10 +118,10 @@ fn an_answer_too_early_for_the_retransmission_is_the_original_s() {
     // Step 2: less than RACK.min_RTT after the repetition of 1, it says nothing about what was sent between.
     let mut s = after_a_round_trip(10);
     s.answer(1000, &[(2000, 5000)]);
-    assert_eq!(s.news(), "1");
+    assert_eq!(s.newly_sent(), "1");
     assert_eq!(until(&mut s, 130), "");
     s.answer(5000, &[]);
-    assert_eq!(s.news(), "");
+    assert_eq!(s.newly_sent(), "");
     assert_eq!(until(&mut s, 230), "");
 }
 
@@ -140,10 +140,10 @@ fn an_answer_to_the_original_says_nothing_of_the_retransmission() {
             s.pair.inject(Side::Client, &segment, |_| Fate::Drop);
         };
         answer(&mut s, 1000, &[(2000, 5000)], 0);
-        assert_eq!(s.news(), "0-9 1");
+        assert_eq!(s.newly_sent(), "0-9 1");
         until(&mut s, 210);
         answer(&mut s, 5000, &[], echoes);
-        assert_eq!(s.news(), lost, "{echoes}");
+        assert_eq!(s.newly_sent(), lost, "{echoes}");
     }
 }
 
@@ -194,7 +194,7 @@ fn new_data_leaves_the_reordering_timer_alone() {
     // §7.2: no probe timeout while something is SACKed.
     let mut s = after_a_round_trip(60);
     s.answer(0, &[(2000, 3000)]);
-    assert_eq!((s.news().as_str(), deadline(&s)), ("10", 125));
+    assert_eq!((s.newly_sent().as_str(), deadline(&s)), ("10", 125));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn within_a_recovery_the_reordering_timer_leaves_cwnd_alone() {
     assert_eq!(until(&mut s, 125), "10-16 3");
     until(&mut s, 200);
     s.answer(3000, &[(12_000, 13_000), (5000, 9000)]);
-    assert_eq!((s.news().as_str(), s.window().0), ("", 7000));
+    assert_eq!((s.newly_sent().as_str(), s.window().0), ("", 7000));
     // 10 and 11 are lost as well, and 4 and 9 still were.
     assert_eq!((until(&mut s, 225).as_str(), s.window().0), ("4 9", 7000));
 }
@@ -279,10 +279,10 @@ fn a_repetition_lost_after_a_timeout_begins_a_recovery() {
     until(&mut s, 600);
     assert_eq!(s.timeouts(), [500]);
     s.answer(1000, &[]);
-    assert_eq!(s.news(), "1-2");
+    assert_eq!(s.newly_sent(), "1-2");
     until(&mut s, 700);
     s.answer(1000, &[(2000, 3000)]);
-    assert_eq!((s.news().as_str(), s.pair.client.counters().fast_retransmits), ("1", 1));
+    assert_eq!((s.newly_sent().as_str(), s.pair.client.counters().fast_retransmits), ("1", 1));
     assert_eq!(s.window().1, 2000, "half of two segments, but two at least");
 }
 
@@ -294,7 +294,7 @@ fn blocks_of_what_was_never_sent_are_lies() {
     for block in [(2000, 10_001), (9000, 20_000), (3000, 3000), (5000, 2000), (20_000, 30_000), (0, 3000)] {
         s.answer(0, &[block]);
     }
-    assert_eq!(s.news(), "", "nothing has left the network");
+    assert_eq!(s.newly_sent(), "", "nothing has left the network");
     s.answer(1000, &[]);
     until(&mut s, 190);
     assert_eq!(s.events(), []);
@@ -330,10 +330,10 @@ fn what_was_lost_and_repaired_within_a_recovery_begins_the_next() {
     // RFC 5681 §4.3, and Linux (`tcp_time_to_recover`): 1 goes again and is lost again, and so is 10, which left within the recovery.
     let mut s = after_a_round_trip(60);
     s.answer(1000, &[(2000, 5000)]).answer(1000, &[(2000, 10_000)]);
-    assert_eq!(s.news(), "1 10-13");
+    assert_eq!(s.newly_sent(), "1 10-13");
     until(&mut s, 200);
     s.answer(1000, &[(11_000, 12_000), (2000, 10_000)]);
-    assert_eq!((s.news().as_str(), s.window().1), ("1 10 14", 5000));
+    assert_eq!((s.newly_sent().as_str(), s.window().1), ("1 10 14", 5000));
     until(&mut s, 300);
     s.answer(10_000, &[(11_000, 12_000)]);
     assert_eq!(

@@ -149,7 +149,7 @@ fn a_duplicate_below_the_acknowledgement_is_reported_once() {
 
 #[test]
 fn a_duplicate_waits_for_the_next_acknowledgement() {
-    // RFC 2883 §4 (2): where the driver sends late, news that comes in between does not hide it.
+    // RFC 2883 §4 (2): where the driver sends late, a new segment that arrives in between does not hide it.
     let mut s = server(Duration::ZERO);
     answers(&mut s, 0, 1000);
     let now = s.pair.now;

@@ -10,7 +10,7 @@ use crate::support::{Fate, Side, plain};
 fn ten_in_flight(segments: u32) -> Script {
     let mut s = bulk(ten("sack"), segments);
     s.in_flight().answer(1000, &[]);
-    s.news();
+    s.newly_sent();
     s
 }
 
@@ -23,10 +23,10 @@ fn more_than_two_segments_sacked_are_a_loss_at_once() {
     // RFC 6675 §5 step 2: IsLost (HighACK + 1), before three duplicates.
     let mut s = ten_in_flight(60);
     s.answer(1000, &[(2000, 4000)]);
-    assert_eq!((entered(&s), s.news()), (0, String::new()));
+    assert_eq!((entered(&s), s.newly_sent()), (0, String::new()));
     s.answer(1000, &[(2000, 4001)]);
     // Step 4.2: ssthresh = cwnd = FlightSize / 2.
-    assert_eq!((s.news().as_str(), s.window()), ("1", (5000, 5000)));
+    assert_eq!((s.newly_sent().as_str(), s.window()), ("1", (5000, 5000)));
     assert!(s.events().iter().any(|e| e.1 == Event::RecoveryEntered));
 }
 
@@ -37,7 +37,7 @@ fn three_duplicates_are_a_loss_however_little_they_sack() {
     s.answer(1000, &[(2000, 2010)]).answer(1000, &[(2000, 2020)]);
     assert_eq!(entered(&s), 0);
     s.answer(1000, &[(2000, 2030)]);
-    assert_eq!((entered(&s), s.news().as_str()), (1, "1"));
+    assert_eq!((entered(&s), s.newly_sent().as_str()), (1, "1"));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn an_acknowledgement_that_sacks_nothing_new_is_no_duplicate() {
 }
 
 #[test]
-fn news_on_a_cumulative_acknowledgement_counts() {
+fn new_sacks_on_a_cumulative_acknowledgement_count() {
     // RFC 6675 §5: "regardless of its status as a cumulative acknowledgment", where acknowledgements are lost.
     let mut s = bulk(ten("sack"), 60);
     s.in_flight().answer(1000, &[(2000, 2010)]).answer(1000, &[(2000, 2020)]);
@@ -67,23 +67,23 @@ fn news_on_a_cumulative_acknowledgement_counts() {
 fn lost_holes_first_then_new_data() {
     let mut s = ten_in_flight(60);
     s.answer(1000, &[(2000, 5000)]);
-    assert_eq!(s.news(), "1");
+    assert_eq!(s.newly_sent(), "1");
     // Pipe 5 of 5: 5, 8, 9, 10 and the repetition of 1. IsLost (5) does not hold yet.
     s.answer(1000, &[(6000, 8000), (2000, 5000)]);
-    assert_eq!(s.news(), "");
+    assert_eq!(s.newly_sent(), "");
     // 5 is lost now: rule (1), then rule (2).
     s.answer(1000, &[(6000, 9000), (2000, 5000)]);
-    assert_eq!(s.news(), "5 11");
+    assert_eq!(s.newly_sent(), "5 11");
     // HighRxt: 5 does not go a second time.
     s.answer(1000, &[(6000, 10_000), (2000, 5000)]);
-    assert_eq!(s.news(), "12");
+    assert_eq!(s.newly_sent(), "12");
     // A partial acknowledgement changes the pipe alone: 1's repetition has left it, and 10, 11, 12, 5 remain.
     s.answer(5000, &[(6000, 10_000)]);
-    assert_eq!((s.news().as_str(), s.window().0), ("13", 5000));
+    assert_eq!((s.newly_sent().as_str(), s.window().0), ("13", 5000));
     // Step A: RecoveryPoint is covered.
     s.answer(11_000, &[]);
     assert!(s.events().iter().any(|e| e.1 == Event::RecoveryLeft));
-    assert_eq!((s.news().as_str(), s.window()), ("14-15", (5000, 5000)));
+    assert_eq!((s.newly_sent().as_str(), s.window()), ("14-15", (5000, 5000)));
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn without_new_data_a_hole_not_yet_lost_goes() {
     // NextSeg rule (3): nothing new to send, and 9 lies below what is SACKed.
     let mut s = ten_in_flight(11);
     s.answer(1000, &[(2000, 5000)]);
-    s.news();
+    s.newly_sent();
     s.answer(1000, &[(10_000, 11_000), (6000, 9000), (2000, 5000)]);
     // Rule (4) waits: HighACK has not passed RescueRxt, which step 4.3 set.
-    assert_eq!(s.news(), "5 9");
+    assert_eq!(s.newly_sent(), "5 9");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn without_room_at_the_receiver_a_hole_not_yet_lost_goes() {
             let window = if sacks.is_empty() { 10_000 } else { window };
             s.pair.inject(Side::Client, &Segment { window, ..ack(1000, sacks) }, |_| Fate::Drop);
         }
-        assert_eq!(s.news(), format!("10 {sent}"), "{window}");
+        assert_eq!(s.newly_sent(), format!("10 {sent}"), "{window}");
     }
 }
 
@@ -118,13 +118,13 @@ fn a_retransmission_ends_where_sacked_data_begins() {
     // In recovery, and in slow start after a timeout.
     let mut s = ten_in_flight(60);
     s.answer(1000, &[(1500, 5000)]);
-    assert_eq!(s.news(), "[1000+500]");
+    assert_eq!(s.newly_sent(), "[1000+500]");
     let mut s = ten_in_flight(60);
     s.answer(1000, &[(1500, 2000), (3500, 4000)]);
     s.run(600, |_| Fate::Drop);
-    assert_eq!(s.news(), "[1000+500]");
+    assert_eq!(s.newly_sent(), "[1000+500]");
     s.answer(3000, &[(3500, 4000)]);
-    assert_eq!(s.news(), "[3000+500] 4");
+    assert_eq!(s.newly_sent(), "[3000+500] 4");
 }
 
 #[test]
@@ -132,15 +132,15 @@ fn one_rescue_retransmission_a_recovery() {
     // 9 and 10 are lost too, and nothing above them tells.
     let mut s = ten_in_flight(11);
     s.answer(1000, &[(6000, 9000), (2000, 5000)]);
-    assert_eq!(s.news(), "1 5");
+    assert_eq!(s.newly_sent(), "1 5");
     // NextSeg rule (4): HighACK passes RescueRxt; the segment holds the highest octet that is not SACKed.
     s.answer(5000, &[(6000, 9000)]);
-    assert_eq!(s.news(), "10");
+    assert_eq!(s.newly_sent(), "10");
     s.answer(5000, &[(10_000, 11_000), (6000, 9000)]);
     // It did not move HighRxt: 9 is still a hole for rule (3).
-    assert_eq!(s.news(), "9");
+    assert_eq!(s.newly_sent(), "9");
     s.answer(9000, &[(10_000, 11_000)]);
-    assert_eq!(s.news(), "", "and no second rescue");
+    assert_eq!(s.newly_sent(), "", "and no second rescue");
 }
 
 #[test]
@@ -149,19 +149,19 @@ fn a_timeout_keeps_the_scoreboard_and_starts_over() {
     s.answer(1000, &[(4000, 6000)]);
     s.run(600, |_| Fate::Drop);
     assert_eq!(s.timeouts().len(), 1);
-    assert_eq!(s.news(), "1");
+    assert_eq!(s.newly_sent(), "1");
     s.answer(2000, &[(4000, 6000)]);
-    assert_eq!(s.news(), "2-3");
+    assert_eq!(s.newly_sent(), "2-3");
     // RFC 6675 §5.1: "a SACK TCP sender SHOULD utilize all SACK information": 4 and 5 have arrived.
     s.answer(3000, &[(4000, 6000)]);
-    assert_eq!(s.news(), "6-7");
+    assert_eq!(s.newly_sent(), "6-7");
     // No new recovery before HighACK reaches RecoveryPoint.
     s.answer(3000, &[(7000, 10_000), (4000, 6000)]);
     assert_eq!(entered(&s), 0);
     s.answer(11_000, &[]);
-    s.news();
+    s.newly_sent();
     s.answer(11_000, &[(30_000, 33_000)]);
-    assert_eq!((entered(&s), s.news().as_str()), (0, ""), "beyond what was sent, a lie");
+    assert_eq!((entered(&s), s.newly_sent().as_str()), (0, ""), "beyond what was sent, a lie");
 }
 
 #[test]
@@ -172,10 +172,10 @@ fn after_a_timeout_recovery_may_begin_again_beyond_recovery_point() {
     for n in 12..20 {
         s.answer(n * 1000, &[]);
     }
-    s.news();
+    s.newly_sent();
     let una = 19_000;
     s.answer(una, &[(una + 1000, una + 4000)]);
-    assert_eq!((entered(&s), s.news().as_str()), (1, "19"));
+    assert_eq!((entered(&s), s.newly_sent().as_str()), (1, "19"));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn blocks_that_make_no_sense_change_nothing() {
     s.answer(1000, &[(2000, 90_000), (5000, 3000), (4000, 4000), (0, 1000)]);
     s.answer(1000, &[(0, 1000), (20_000, 21_000)]);
     s.answer(1000, &[(0, 5000), (1000, 5000)]);
-    assert_eq!((entered(&s), s.news(), s.window().0), (0, String::new(), 10_000));
+    assert_eq!((entered(&s), s.newly_sent(), s.window().0), (0, String::new(), 10_000));
 }
 
 #[test]

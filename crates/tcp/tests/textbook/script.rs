@@ -99,7 +99,7 @@ impl Script {
     }
 
     /// What the client has sent since the last call, in words.
-    pub(crate) fn news(&mut self) -> String {
+    pub(crate) fn newly_sent(&mut self) -> String {
         let log = std::mem::take(&mut self.pair.log);
         let data: Vec<_> =
             log.iter().filter(|s| s.from == Side::Client).filter_map(|s| data_of(&s.segment)).collect();
@@ -109,7 +109,7 @@ impl Script {
     /// Sends the first window into the void: what comes back is up to the test.
     pub(crate) fn in_flight(&mut self) -> &mut Self {
         self.run(0, |_| Fate::Drop);
-        self.news();
+        self.newly_sent();
         self
     }
 

@@ -30,7 +30,7 @@ fn spurious(s: &Script) -> Vec<(u64, Detector)> {
 fn timed_out(config: Config) -> Script {
     let mut s = bulk(config, 60);
     s.run(310, |_| Fate::Drop);
-    assert_eq!(s.news(), "0-9 0");
+    assert_eq!(s.newly_sent(), "0-9 0");
     s
 }
 
@@ -82,10 +82,10 @@ fn frto_does_not_come_back_when_new_data_appears() {
     for variant in [Frto::Basic, Frto::Sack] {
         let mut s = bulk(frto(variant), 10);
         s.run(310, |_| Fate::Drop).answer(1000, &[]);
-        s.news();
+        s.newly_sent();
         s.pair.client_writes(10_000, 5000);
         s.answer(2000, &[]);
-        assert_eq!(s.news(), "3-4", "{variant:?}");
+        assert_eq!(s.newly_sent(), "3-4", "{variant:?}");
     }
 }
 
@@ -94,11 +94,11 @@ fn a_duplicate_ends_the_basic_rule_and_not_the_sack_one() {
     // RFC 5682 §2.1 step 2a.
     let mut s = timed_out(frto(Frto::Basic));
     s.answer(0, &[]).answer(1000, &[]);
-    assert_eq!(s.news(), "1-2");
+    assert_eq!(s.newly_sent(), "1-2");
     // §3.1 step 2: "Stay in step 2 and wait for the next new acknowledgment".
     let mut s = timed_out(frto(Frto::Sack));
     s.answer(0, &[(5000, 6000)]).answer(1000, &[]);
-    assert_eq!(s.news(), "10-11");
+    assert_eq!(s.newly_sent(), "10-11");
 }
 
 #[test]
@@ -107,9 +107,9 @@ fn part_of_the_retransmission_or_everything_ends_both() {
         // Step 2a: part of the retransmission.
         let mut s = timed_out(frto(variant));
         s.answer(500, &[]);
-        s.news();
+        s.newly_sent();
         s.answer(1000, &[]);
-        assert!(!s.news().contains("10"), "{variant:?}");
+        assert!(!s.newly_sent().contains("10"), "{variant:?}");
         // Step 2a: the acknowledgement covers `recover`.
         let mut s = timed_out(frto(variant));
         s.answer(10_000, &[]).answer(11_000, &[]);
@@ -123,9 +123,9 @@ fn a_second_timeout_ends_frto() {
     for variant in [Frto::Basic, Frto::Sack] {
         let mut s = timed_out(frto(variant));
         s.run(910, |_| Fate::Drop);
-        s.news();
+        s.newly_sent();
         s.answer(1000, &[]);
-        assert_eq!(s.news(), "1-2", "{variant:?}");
+        assert_eq!(s.newly_sent(), "1-2", "{variant:?}");
     }
 }
 
@@ -135,17 +135,17 @@ fn a_timeout_in_fast_recovery_is_not_judged() {
     let mut s = bulk(frto(Frto::Sack), 60);
     s.in_flight().answer(1000, &[(2000, 5000)]);
     s.run(500, |_| Fate::Drop);
-    s.news();
+    s.newly_sent();
     s.answer(5000, &[]);
-    assert_eq!(s.news(), "5-6");
+    assert_eq!(s.newly_sent(), "5-6");
 }
 
 #[test]
-fn the_sack_rule_looks_at_where_the_news_lies() {
+fn the_sack_rule_looks_at_where_newly_sacked_octets_lie() {
     // RFC 5682 §3.1 step 3b: octets from before the timeout are SACKed.
     let mut s = timed_out(frto(Frto::Sack));
     s.answer(1000, &[]);
-    assert_eq!(s.news(), "10-11");
+    assert_eq!(s.newly_sent(), "10-11");
     s.answer(1000, &[(5000, 6000)]);
     assert_eq!(spurious(&s), [(310, Detector::Frto)]);
     // Up to the last of them.
@@ -159,19 +159,19 @@ fn the_sack_rule_looks_at_where_the_news_lies() {
     // What was SACKed before says nothing again.
     let mut s = timed_out(frto(Frto::Sack));
     s.answer(0, &[(5000, 6000)]).answer(1000, &[(5000, 6000)]).answer(1000, &[(5000, 6000)]);
-    assert_eq!((s.news().as_str(), spurious(&s).len()), ("10-11 1-2", 0));
+    assert_eq!((s.newly_sent().as_str(), spurious(&s).len()), ("10-11 1-2", 0));
     // Step 3a: octets sent after it; cwnd of no more than three segments, from SND.UNA on.
     let mut s = timed_out(frto(Frto::Sack));
     s.answer(1000, &[]).answer(1000, &[(10_000, 11_000)]);
-    assert_eq!((s.news().as_str(), s.window()), ("10-11 1-2", (2000, 5000)));
-    // Step 3a, second sentence: a duplicate without news.
+    assert_eq!((s.newly_sent().as_str(), s.window()), ("10-11 1-2", (2000, 5000)));
+    // Step 3a, second sentence: a duplicate that SACKs nothing new.
     let mut s = timed_out(frto(Frto::Sack));
     s.answer(1000, &[]).answer(1000, &[]);
-    assert_eq!(s.news(), "10-11 1-2");
+    assert_eq!(s.newly_sent(), "10-11 1-2");
     // Step 3a: more than everything from before is acknowledged; 11 alone is in flight and does not go again.
     let mut s = timed_out(frto(Frto::Sack));
     s.answer(1000, &[]).answer(11_000, &[]);
-    assert_eq!((s.news().as_str(), s.window()), ("10-13", (3000, 5000)));
+    assert_eq!((s.newly_sent().as_str(), s.window()), ("10-13", (3000, 5000)));
     assert_eq!(spurious(&s).len(), 0);
 }
 
@@ -183,7 +183,7 @@ fn a_window_update_decides_nothing() {
         s.answer(1000, &[]);
         let update = handfast_wire::tcp::Segment { window: 46_000, ..crate::script::ack(1000, &[]) };
         s.pair.inject(Side::Client, &update, |_| Fate::Drop);
-        assert_eq!(s.news(), "10-11", "{variant:?}");
+        assert_eq!(s.newly_sent(), "10-11", "{variant:?}");
         s.answer(2000, &[]);
         assert_eq!(spurious(&s).len(), 1, "{variant:?}");
     }
@@ -196,13 +196,13 @@ fn with_rack_the_same_acknowledgements_are_duplicates() {
         let sacks = duplicate.unwrap_or_default();
         let mut s = bulk(Config { frto: Frto::Basic, ..ten("rack") }, 60);
         s.run(510, |_| Fate::Drop);
-        assert_eq!(s.news(), "0-10 0");
+        assert_eq!(s.newly_sent(), "0-10 0");
         if duplicate.is_some() {
             s.answer(0, sacks);
         }
         s.answer(1000, sacks);
         let next = if duplicate.is_some() { "1-2" } else { "11-12" };
-        assert!(s.news().starts_with(next), "{sacks:?}");
+        assert!(s.newly_sent().starts_with(next), "{sacks:?}");
         // Step 3b, and a window update decides nothing.
         let update = handfast_wire::tcp::Segment { window: 46_000, ..crate::script::ack(1000, sacks) };
         s.pair.inject(Side::Client, &update, |_| Fate::Drop);
@@ -227,9 +227,9 @@ fn with_rack_the_sack_rule_looks_at_the_same_places() {
             s.run(510, |_| Fate::Drop);
             // What was SACKed before the first acknowledgement says nothing again.
             s.answer(0, if known { &[(5000, 6000)] } else { &[] });
-            s.news();
+            s.newly_sent();
             s.answer(1000, &[]);
-            assert_eq!(s.news(), "11-12", "{sacks:?}");
+            assert_eq!(s.newly_sent(), "11-12", "{sacks:?}");
             s.answer(1000, sacks);
             let expected = if known && sacks == [(5000, 6000)] { 0 } else { found };
             assert_eq!(spurious(&s).len(), expected, "{sacks:?}, {known}");
@@ -244,11 +244,11 @@ fn after_a_spurious_timeout_fast_retransmit_works_again() {
         let mut s = timed_out(Config { frto: Frto::Basic, ..ten(name) });
         s.answer(1000, &[]).answer(2000, &[]);
         assert_eq!(spurious(&s).len(), 1);
-        s.news();
+        s.newly_sent();
         for _ in 0..3 {
             s.answer(2000, &[]);
         }
-        assert_eq!(s.news(), "2", "{name}");
+        assert_eq!(s.newly_sent(), "2", "{name}");
     }
 }
 

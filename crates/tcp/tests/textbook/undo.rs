@@ -42,9 +42,9 @@ fn late(segments: &[(u64, u64)]) -> impl FnMut(&Sent) -> Fate + use<> {
 fn recovering(config: Config) -> Script {
     let mut s = bulk(config, 10);
     s.run(100, |_| Fate::Drop);
-    s.news();
+    s.newly_sent();
     s.answer(1000, &[(2000, 5000)]);
-    assert_eq!((s.news().as_str(), s.window().1), ("1", 5000));
+    assert_eq!((s.newly_sent().as_str(), s.window().1), ("1", 5000));
     s.run(150, |_| Fate::Drop);
     s
 }
@@ -80,7 +80,7 @@ fn a_duplicate_of_something_older_undoes_nothing() {
 fn every_repetition_must_have_been_a_duplicate() {
     let mut s = recovering(kernel());
     s.answer(1000, &[(6000, 9000), (2000, 5000)]);
-    assert_eq!(s.news(), "5");
+    assert_eq!(s.newly_sent(), "5");
     s.answer(5000, &[(1000, 2000), (6000, 9000)]);
     assert_eq!(counted(&s), LossCounters::default());
     s.answer(10_000, &[(5000, 6000)]);
@@ -154,11 +154,11 @@ fn without_progress_an_old_echo_says_nothing() {
     let mut s = bulk(timed(), 10);
     let timestamps = echo_of_the_first(&mut s);
     s.run(100, |_| Fate::Drop);
-    s.news();
+    s.newly_sent();
     for (sacks, repeated) in [(&[(2000, 5000)][..], "1"), (&[(6000, 9000), (2000, 5000)], "5")] {
         let duplicate = Segment { timestamps, ..ack(1000, sacks) };
         s.pair.inject(Side::Client, &duplicate, |_| Fate::Drop);
-        assert_eq!(s.news(), repeated);
+        assert_eq!(s.newly_sent(), repeated);
     }
     assert_eq!(counted(&s), LossCounters::default());
     // `tcp_process_loss` neither.
@@ -196,7 +196,7 @@ fn what_is_under_way_at_the_beginning_counts_as_repeated() {
     s.answer(1000, &[(2000, 5000)]).answer(1000, &[(2000, 10_000)]);
     s.run(200, |_| Fate::Drop);
     s.answer(1000, &[(11_000, 14_000), (2000, 10_000)]);
-    assert_eq!(s.news(), "0-9 1 10-13 1 10 14-16");
+    assert_eq!(s.newly_sent(), "0-9 1 10-13 1 10 14-16");
     s.run(300, |_| Fate::Drop);
     s.answer(10_000, &[(11_000, 14_000)]);
     assert_eq!((s.pair.client.counters().fast_retransmits, s.window().1), (2, 2500));
@@ -222,7 +222,7 @@ fn each_recovery_has_a_stamp_of_its_own() {
 fn timed_out(config: Config, segments: u32, ms: u64) -> Script {
     let mut s = bulk(config, segments);
     s.run(ms, |_| Fate::Drop);
-    s.news();
+    s.newly_sent();
     assert_eq!(s.timeouts()[0], 500);
     s
 }
@@ -265,17 +265,17 @@ fn frto_tries_new_data_first() {
     // Step 2b, then 3a: the new data arrives, and what was sent before it has not.
     let mut s = timed_out(Config { frto: Frto::Sack, ..kernel() }, 60, 510);
     s.answer(1000, &[]);
-    assert_eq!(s.news(), "11-12");
+    assert_eq!(s.newly_sent(), "11-12");
     s.answer(1000, &[(11_000, 12_000)]);
-    assert_eq!((s.news().as_str(), spurious(&s).len()), ("1", 0));
+    assert_eq!((s.newly_sent().as_str(), spurious(&s).len()), ("1", 0));
     // Without F-RTO at once.
     let mut s = timed_out(kernel(), 60, 510);
     s.answer(1000, &[]);
-    assert_eq!(s.news(), "1-2");
+    assert_eq!(s.newly_sent(), "1-2");
     // And without new data, or without room for it.
     let mut s = timed_out(Config { frto: Frto::Sack, ..kernel() }, 10, 610);
     s.answer(1000, &[]);
-    assert_eq!(s.news(), "1-2");
+    assert_eq!(s.newly_sent(), "1-2");
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn frto_waits_for_the_first_progress() {
     // "FLAG_SND_UNA_ADVANCED": a duplicate before it, of what was sent before the timeout, decides nothing (as in Linux).
     let mut s = timed_out(Config { frto: Frto::Sack, ..kernel() }, 60, 510);
     s.answer(0, &[]).answer(1000, &[]);
-    assert_eq!(s.news(), "11-12");
+    assert_eq!(s.newly_sent(), "11-12");
 }
 
 #[test]
@@ -309,9 +309,9 @@ fn the_reordering_timer_begins_a_recovery_after_a_timeout_too() {
     s.answer(0, &[(2000, 3000)]).answer(0, &[(1000, 3000)]).answer(3000, &[]);
     s.run(650, |_| Fate::Drop);
     assert_eq!((s.timeouts().len(), s.pair.client.counters().fast_retransmits), (1, 0));
-    s.news();
+    s.newly_sent();
     s.answer(4000, &[]);
-    assert_eq!(s.news(), "14-15");
+    assert_eq!(s.newly_sent(), "14-15");
     s.run(750, |_| Fate::Drop);
     s.answer(4000, &[(15_000, 16_000)]);
     s.run(774, |_| Fate::Drop);
@@ -331,7 +331,7 @@ fn frto_is_over_where_nothing_new_can_be_sent() {
         let answer = |octet| Segment { window: room - octet as u16, ..ack(octet, &[]) };
         s.pair.inject(Side::Client, &answer(0), |_| Fate::Drop);
         s.run(510, |_| Fate::Drop);
-        assert_eq!((s.timeouts(), s.news().as_str()), (vec![500], "0-9 9 0"));
+        assert_eq!((s.timeouts(), s.newly_sent().as_str()), (vec![500], "0-9 9 0"));
         for octet in [1000, 2000] {
             s.pair.client.on_segment(s.pair.now, &Received::plain(&answer(octet)));
         }
@@ -347,9 +347,9 @@ fn frto_is_over_where_new_data_must_wait() {
     s.run(300, |_| Fate::Drop);
     s.pair.client_writes(10_000, 500);
     s.run(510, |_| Fate::Drop);
-    assert_eq!((s.timeouts(), s.news().as_str()), (vec![500], "0-9 9 0"));
+    assert_eq!((s.timeouts(), s.newly_sent().as_str()), (vec![500], "0-9 9 0"));
     s.answer(1000, &[]);
-    assert_eq!(s.news(), "1-2");
+    assert_eq!(s.newly_sent(), "1-2");
     s.answer(1000, &[(3000, 4000)]);
     assert_eq!(spurious(&s), []);
 }
@@ -362,9 +362,9 @@ fn a_timeout_that_all_is_acknowledged_after_holds_no_repair_back() {
     assert_eq!(s.timeouts(), [600]);
     s.pair.client_writes(1000, 30_000);
     s.answer(1000, &[]).answer(3000, &[]).answer(5000, &[]);
-    s.news();
+    s.newly_sent();
     s.answer(5000, &[(6000, 9000)]);
-    assert_eq!(s.news(), "5 9", "and nothing new before it");
+    assert_eq!(s.newly_sent(), "5 9", "and nothing new before it");
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn the_textbook_s_frto_judges_no_repeated_timeout() {
     let mut s = timed_out(textbook, 60, 1110);
     assert_eq!(s.timeouts(), [500, 1100]);
     s.answer(1000, &[]);
-    assert_eq!(s.news(), "1-2", "slow start goes on");
+    assert_eq!(s.newly_sent(), "1-2", "slow start goes on");
     s.answer(2000, &[]);
     assert_eq!(spurious(&s), []);
 }
@@ -386,7 +386,7 @@ fn the_kernel_s_frto_judges_repeated_timeouts_too() {
     let mut s = timed_out(Config { frto: Frto::Sack, ..kernel() }, 60, 1110);
     assert_eq!(s.timeouts(), [500, 1100]);
     s.answer(1000, &[]);
-    assert_eq!(s.news(), "11-12");
+    assert_eq!(s.newly_sent(), "11-12");
     s.answer(2000, &[]);
     assert_eq!(spurious(&s), [(1110, Event::SpuriousTimeout(Detector::Frto))]);
 }
@@ -406,8 +406,8 @@ fn a_timeout_leaves_alone_what_was_just_sent() {
     s.run(100, |_| Fate::Deliver);
     s.pair.client_writes(3000, 1000);
     s.run(560, |_| Fate::Drop);
-    s.news();
+    s.newly_sent();
     s.pair.client_writes(4000, 3000);
     s.run(610, |_| Fate::Drop);
-    assert_eq!((s.timeouts(), s.news().as_str(), s.window().0), (vec![600], "4-6 3", 4000));
+    assert_eq!((s.timeouts(), s.newly_sent().as_str(), s.window().0), (vec![600], "4-6 3", 4000));
 }

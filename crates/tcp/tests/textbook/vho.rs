@@ -41,7 +41,7 @@ fn ten_in_flight(config: Config) -> Script {
     // A round trip as that of the handshake, so that SRTT is 100 ms and the RTO not above 300.
     s.pair.run_until(s.start + MS(100), |_| Fate::Drop);
     s.answer(1000, &[]);
-    s.news();
+    s.newly_sent();
     s
 }
 
@@ -50,7 +50,7 @@ fn tell(s: &mut Script, notification: &Notification) -> String {
     let now = s.pair.now;
     s.pair.client.on_notification(now, notification);
     s.pair.run_until(now, |_| Fate::Drop);
-    s.news()
+    s.newly_sent()
 }
 
 /// How far away the timer is.
@@ -180,7 +180,7 @@ fn each_duplicate_lets_a_new_segment_go_while_fast_retransmit_waits() {
     tell(&mut s, &handoff(4, 6));
     for sacked in 1..=7 {
         s.answer(1000, &[(2000, 2000 + 1000 * sacked)]);
-        assert_eq!(s.news(), (10 + sacked).to_string());
+        assert_eq!(s.newly_sent(), (10 + sacked).to_string());
     }
 }
 
@@ -199,7 +199,7 @@ fn a_fast_retransmit_that_dsacks_show_not_needed_is_taken_back() {
         let mut s = ten_in_flight(with(&[VhoRule::Reordering]));
         tell(&mut s, &handoff(4, 6));
         s.answer(1000, &[(2000, 9001)]);
-        assert_eq!((s.news().as_str(), s.window().0), ("1 11-12", 5000));
+        assert_eq!((s.newly_sent().as_str(), s.window().0), ("1 11-12", 5000));
         // The original of segment 1 has come after all, and then the repetition.
         s.answer(10_000, &[]);
         s.answer(11_000, if dsack { &[(1000, 2000)] } else { &[] });
@@ -215,14 +215,14 @@ fn connected_again_in_rto_recovery_the_first_unacknowledged_segment_goes_at_once
         // Of 250 ms, from 100 ms on; the next expiry is at 850 ms.
         let mut s = ten_in_flight(with(&[VhoRule::Retransmit]));
         s.run(400, |_| Fate::Drop);
-        assert_eq!((s.timeouts().len(), s.news().as_str()), (1, "1"), "{kind:?}");
+        assert_eq!((s.timeouts().len(), s.newly_sent().as_str()), (1, "1"), "{kind:?}");
         assert_eq!(tell(&mut s, &told(kind, 20)), "1");
         assert_eq!(s.window(), (1000, 40_000), "ssthresh is the BDP");
         assert_eq!(timer(&s), Some(s.snapshot().rto), "the timer begins anew");
         assert_eq!(s.snapshot().rto, MS(500), "with its backoff");
         // What was outstanding follows in slow start.
         s.answer(2000, &[]);
-        assert_eq!(s.news(), "2-3");
+        assert_eq!(s.newly_sent(), "2-3");
     }
 }
 
@@ -237,7 +237,7 @@ fn otherwise_nothing_goes_at_once() {
     ] {
         let mut s = ten_in_flight(config);
         s.run(late, |_| Fate::Drop);
-        s.news();
+        s.newly_sent();
         let before = timer(&s);
         assert_eq!(tell(&mut s, &notification), "", "{notification:?}");
         assert_eq!(timer(&s), before, "{notification:?}");

@@ -90,9 +90,9 @@ fn a_window_may_close_before_what_was_sent() {
     s.in_flight();
     let shrunk = Segment { window: 2, ..ack(1000, &[]) };
     s.pair.inject(Side::Client, &shrunk, |_| Fate::Drop);
-    assert_eq!(s.news(), "");
+    assert_eq!(s.newly_sent(), "");
     s.run(400, |_| Fate::Drop);
-    assert_eq!(s.news(), "1");
+    assert_eq!(s.newly_sent(), "1");
 }
 
 #[test]
@@ -214,9 +214,9 @@ fn an_idle_sender_halves_its_window_each_rto() {
         s.run(200 + pause, |_| Fate::Deliver);
         assert_eq!(s.window().0, 22_000);
         s.pair.client_writes(28_000, 40_000);
-        s.news();
+        s.newly_sent();
         s.run(200 + pause, |_| Fate::Deliver);
-        assert_eq!(s.news(), halved, "{pause}");
+        assert_eq!(s.newly_sent(), halved, "{pause}");
         // ssthresh remembers three quarters of it; it was never set before.
         assert_eq!(s.window().1, u64::MAX);
     }
@@ -224,9 +224,9 @@ fn an_idle_sender_halves_its_window_each_rto() {
     let mut s = bulk(plain("sack"), 28);
     s.run(10_000, |_| Fate::Deliver);
     s.pair.client_writes(28_000, 40_000);
-    s.news();
+    s.newly_sent();
     s.run(10_000, |_| Fate::Deliver);
-    assert_eq!(s.news(), "28-59");
+    assert_eq!(s.newly_sent(), "28-59");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A packet in flight: where it lands, and what it will need there.
+//! What the event queue keeps of a packet in flight; `run/network/flight.rs` sends and lands packets.
 
 use crate::engine::ids::ConnectionId;
 
@@ -18,7 +18,7 @@ impl Flight {
     pub(crate) const HOME: u32 = u32::MAX;
     pub(crate) const NODE: u32 = u32::MAX - 1;
     pub(crate) const NOTHING: u32 = u32::MAX;
-    /// That of what is no packet.
+    /// Stands for an entry that is not a packet.
     pub(crate) const NONE: Self =
         Self { next: Self::HOME, connection: ConnectionId::NONE, channel: Self::NOTHING };
 }

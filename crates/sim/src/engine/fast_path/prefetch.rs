@@ -1,4 +1,4 @@
-//! Asking for memory before it is needed.
+//! The prefetch instruction, for ranges of cache lines; `run/network/prefetch.rs` decides what is fetched when.
 
 use std::ops::Range;
 

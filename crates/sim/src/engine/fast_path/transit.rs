@@ -1,4 +1,4 @@
-//! How packets pass a channel. Where nothing can happen to a link that is not known, a packet's arrival is known when it enters:
+//! How packets pass a channel. Where nothing unforeseen can happen to a link, a packet's arrival is known when it enters:
 //! it has an entry of its own in the event queue, and the link is not touched again.
 
 use handfast_core::Bytes;
@@ -15,14 +15,14 @@ const LEAST: Bytes = Bytes(20);
 #[derive(Debug, Default)]
 #[repr(u32, align(64))]
 pub(crate) enum Transit {
-    /// They wait in its link, and each look at that is an event.
+    /// No: they wait in its link. An event of the link takes them on.
     #[default]
     Queued,
-    /// They do, and land at its far end.
+    /// Yes: they land at its far end.
     Direct(FarEnd, Foreseen),
-    /// They do, and there go on by links that nothing else enters (`tandem.rs`).
+    /// Yes: at its far end they go on by links that nothing else enters (`tandem.rs`).
     Tandem(FarEnd, Foreseen),
-    /// They do, and what becomes of them is found out when they land: agents at its far end see them, or stations roam.
+    /// Yes: the next hop is found when they land, because agents at its far end see them or stations roam.
     ToNode(FarEnd, Foreseen),
 }
 

@@ -1,5 +1,5 @@
-//! Agents at nodes. A node has a chain of them, and every packet that arrives there, or that its own endpoints send, passes them
-//! in the order in which the scheme lists them.
+//! What the network does for agents at nodes: it takes packets through a node's chain, sends what agents emit, wakes agents, and
+//! tells them of drops and of links. `agents/chain.rs` holds the chains.
 
 use crate::agents::chain::{Course, Leave, Member};
 use crate::engine::ids::Handle;

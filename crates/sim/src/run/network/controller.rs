@@ -1,4 +1,5 @@
-//! The SDN controller in the simulator: where its switches sit, and who tells it of stations.
+//! What the network does for the SDN controller: it takes packets through switches, wakes the controller, sends what it emits,
+//! and counts what access points deliver. `agents/controller.rs` holds the controller.
 
 use crate::agents::chain::{Course, Leave};
 use crate::agents::controller::Control;

@@ -1,5 +1,6 @@
-//! Packets in flight: where nothing can happen to a link that is not known, a packet's arrival is known when it enters. It has
-//! an entry of its own in the event queue, and the link is not touched again.
+//! What the network does with packets in flight: it sends them through channels, and lands them. Where nothing unforeseen can
+//! happen to a link, a packet's arrival is known when it enters: it gets an entry of its own in the event queue, and the link is
+//! not touched again. `engine/fast_path/flight.rs` holds what the queue keeps of such a packet.
 
 use crate::engine::entry::Entry;
 use crate::engine::fast_path::arrival_fifos::FifoId;

@@ -1,4 +1,4 @@
-//! Access points that send to stations which have left, and what their controller hears of it.
+//! What the network tells `agents/low_ack.rs`: stations leave and return, and frames to them fail.
 
 use crate::run::network::Network;
 use handfast_core::Instant;

@@ -1,4 +1,5 @@
-//! The air in the simulator: what goes by a link on the air waits for its access point's medium first.
+//! What the network does with the air: a packet waits for its access point's medium before it enters a channel on the air.
+//! `net/medium.rs` holds the media.
 
 use crate::net::medium::OnAir;
 use crate::net::packets::Passing;

@@ -1,7 +1,5 @@
-//! Stations that tell the senders of their flows of their access links: the notifications of [vho] as packets.
-//!
-//! They are no members of chains: what they tell is what the host knows (who sends to it, over which access link), not what
-//! passes by (`crates/assist/src/vho/spec.rs`).
+//! What the network does for stations that notify senders of their access links: it tells them of links and flows, sends their
+//! notifications as packets, and hands these to the senders. `agents/notify.rs` holds the stations.
 
 use crate::agents::notify::{Downlink, Station};
 use crate::engine::ids::ConnectionId;

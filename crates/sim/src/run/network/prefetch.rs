@@ -1,5 +1,5 @@
-//! Prefetching: what an event will touch is fetched before it comes. With thousands of flows nearly none of it is in the cache
-//! (`engine/fast_path/README.md`).
+//! What the network prefetches: what the next events will touch. With thousands of flows nearly none of it is in the cache
+//! (`engine/fast_path/README.md`). The instruction itself is in `engine/fast_path/prefetch.rs`.
 
 use std::ops::Range;
 
@@ -101,7 +101,7 @@ pub(crate) fn fits_cache(connections: usize, channels: usize) -> bool {
 
 /// Cache lines of connections that send, of those that receive, and of a channel.
 const SENDER_LINES: usize = size_of::<Connection>().div_ceil(CACHE_LINE);
-/// Those of them that hold nothing that senders need.
+/// The lines of a connection that only its receiver needs.
 const NOT_SENDING: Range<usize> =
     Connection::NOT_SENDING.start.div_ceil(CACHE_LINE)..Connection::NOT_SENDING.end / CACHE_LINE;
 const RECEIVER_LINES: usize = Connection::RECEIVING.div_ceil(CACHE_LINE);

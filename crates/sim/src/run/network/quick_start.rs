@@ -1,4 +1,5 @@
-//! Quick-Start in the network: requests go from router to router, and each that takes part judges its output link.
+//! What the network does for Quick-Start: it shows each request to the routers on its path, and each that takes part judges its
+//! output link. `net/quick_start.rs` holds the routers.
 
 use crate::engine::ids::ConnectionId;
 use crate::net::packets::Passing;

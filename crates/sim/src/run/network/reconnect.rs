@@ -1,4 +1,5 @@
-//! Applications that open a new connection after an error.
+//! What the network does when an application reconnects: it opens a flow's next connection. `hosts/reconnect.rs` holds what that
+//! is made of.
 
 use crate::engine::ids::ConnectionId;
 use crate::hosts::connection::{Connection, Local, Remote, SocketAddress, iss};

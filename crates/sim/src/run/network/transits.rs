@@ -81,7 +81,7 @@ mod tests {
         format!("[[links]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"10Mbit/s\"\ndelay = \"1ms\"")
     }
 
-    /// Those of such a kind.
+    /// The channels whose transit satisfies `such`.
     fn channels_that(
         more: &str,
         scheme: &str,

@@ -1,4 +1,5 @@
-//! The ends of flows that do not use TCP.
+//! What the network does for flows that do not use TCP: it wakes their ends, sends their datagrams, and delivers them.
+//! `hosts/transports.rs` holds the ends.
 
 use crate::engine::ids::Handle;
 use crate::engine::ids::TransportId;

@@ -5,7 +5,7 @@ use handfast_core::{Duration, Instant, SeqNum};
 use super::{Answer, Delivery, Facts, Losses, Rack};
 use crate::cc::Request;
 use crate::phase::Phase;
-use crate::recovery::{AckNews, Algorithm, Context, Found};
+use crate::recovery::{AckFacts, Algorithm, Context, Found};
 use crate::send::scoreboard::{DUP_THRESH, Range};
 use crate::send::sender::Sender;
 use crate::{Config, RttEstimation, rtt};
@@ -63,9 +63,9 @@ impl Rack {
     }
 
     /// Losses and the phase.
-    pub(crate) fn on_ack(&mut self, c: &mut Context<'_>, news: &AckNews) -> Found {
-        let may_judge = self.judge_phase(c, news);
-        self.answer_probe(c.tx, news);
+    pub(crate) fn on_ack(&mut self, c: &mut Context<'_>, facts: &AckFacts) -> Found {
+        let may_judge = self.judge_phase(c, facts);
+        self.answer_probe(c.tx, facts);
         let losses = if may_judge { self.detect_losses(c.now, c.tx) } else { Losses::default() };
         // Fast recovery begins where something is lost; after a timeout, where a retransmission is (as in Linux).
         let begins = match c.tx.progress.phase {
@@ -97,8 +97,8 @@ impl Rack {
     }
 
     /// RFC 8985 §7.4.2: where the probe has repaired a loss, congestion control must hear of it.
-    fn answer_probe(&mut self, tx: &mut Sender, news: &AckNews) {
-        let bare_duplicate = news.bare && news.sacks.fresh == 0;
+    fn answer_probe(&mut self, tx: &mut Sender, facts: &AckFacts) {
+        let bare_duplicate = facts.bare && facts.sacks.fresh == 0;
         let dsack = self.arrivals.dsack.map(|d| d.end);
         if self.probe.has_repaired(&Answer { una: tx.una, dsack, bare_duplicate }) {
             self.counters.loss_probe_recoveries += 1;

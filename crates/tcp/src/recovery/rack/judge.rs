@@ -6,15 +6,15 @@ use handfast_core::Instant;
 use super::Rack;
 use crate::cc::Timeout;
 use crate::phase::Phase;
-use crate::recovery::{AckNews, Algorithm, Context};
+use crate::recovery::{AckFacts, Algorithm, Context};
 use crate::send::sender::Sender;
 use crate::{Config, Detector, Event, Frto, Undo};
 
 impl Rack {
     /// What an acknowledgement means for the phase; false where nothing may be found lost by it.
-    pub(super) fn judge_phase(&mut self, c: &mut Context<'_>, news: &AckNews) -> bool {
+    pub(super) fn judge_phase(&mut self, c: &mut Context<'_>, facts: &AckFacts) -> bool {
         let undoes = c.config.undo == Undo::Linux;
-        let delayed = undoes && c.config.eifel && self.undo.is_delayed(news.ecr);
+        let delayed = undoes && c.config.eifel && self.undo.is_delayed(facts.ecr);
         let duplicates = undoes && self.undo.all_duplicates();
         match c.tx.progress.phase {
             Phase::Open => {
@@ -25,9 +25,9 @@ impl Rack {
                 self.undo.forget_stamp();
                 true
             }
-            Phase::Recovery => self.judge_recovery(c, news, delayed, duplicates),
+            Phase::Recovery => self.judge_recovery(c, facts, delayed, duplicates),
             Phase::Loss => {
-                self.judge_loss(c, news, delayed, duplicates);
+                self.judge_loss(c, facts, delayed, duplicates);
                 true
             }
         }
@@ -36,17 +36,17 @@ impl Rack {
     fn judge_recovery(
         &mut self,
         c: &mut Context<'_>,
-        news: &AckNews,
+        facts: &AckFacts,
         delayed: bool,
         duplicates: bool,
     ) -> bool {
         if c.tx.una >= c.tx.progress.recover {
             self.end_recovery(c, delayed, duplicates);
-        } else if news.octets > 0 && delayed {
+        } else if facts.octets > 0 && delayed {
             // `tcp_try_undo_partial`: the original filled the hole, so the path reorders (`tcp_check_sack_reordering`, counted as
             // TCPTSReorder). While a retransmission is under way nothing more is found lost; when none is, the recovery was a
             // mistake.
-            self.original_came(c.tx.una - news.octets);
+            self.original_came(c.tx.una - facts.octets);
             if self.log.is_repairing() {
                 return false;
             }
@@ -85,11 +85,11 @@ impl Rack {
     }
 
     /// `tcp_process_loss`.
-    fn judge_loss(&mut self, c: &mut Context<'_>, news: &AckNews, delayed: bool, duplicates: bool) {
+    fn judge_loss(&mut self, c: &mut Context<'_>, facts: &AckFacts, delayed: bool, duplicates: bool) {
         self.undo.new_first = false;
-        if news.octets > 0 && (delayed || duplicates) {
+        if facts.octets > 0 && (delayed || duplicates) {
             self.undo_timeout(c, if delayed { Detector::Eifel } else { Detector::Dsack });
-        } else if c.config.undo == Undo::Linux && self.judge_by_frto(c.tx, news) {
+        } else if c.config.undo == Undo::Linux && self.judge_by_frto(c.tx, facts) {
             self.counters.spurious_rtos += 1;
             self.undo_timeout(c, Detector::Frto);
         } else if c.tx.una >= c.tx.progress.recover {
@@ -110,7 +110,7 @@ impl Rack {
 
     /// RFC 5682 §3.1 as the kernel has it: at once by what was sent once, and after repeated timeouts too (§3.2). True where the
     /// timeout was spurious.
-    fn judge_by_frto(&mut self, tx: &Sender, news: &AckNews) -> bool {
+    fn judge_by_frto(&mut self, tx: &Sender, facts: &AckFacts) -> bool {
         if !self.undo.frto {
             return false;
         }
@@ -120,8 +120,8 @@ impl Rack {
         let recover = tx.progress.recover;
         if tx.max > recover {
             // Step 3a: the new data shows that what was sent before it is lost.
-            self.undo.frto = news.sacks.fresh == 0 && !news.bare;
-        } else if news.octets > 0 && tx.una < recover {
+            self.undo.frto = facts.sacks.fresh == 0 && !facts.bare;
+        } else if facts.octets > 0 && tx.una < recover {
             // Step 2b.
             let room = tx.data_end() > tx.max && tx.right_edge() > tx.max;
             self.undo.frto = room;
