@@ -1,11 +1,8 @@
 //! What the network does for agents at nodes: it takes packets through a node's chain, sends what agents emit, wakes agents, and
 //! tells them of drops and of links. `agents/chain.rs` holds the chains.
 
-use crate::agents::chain::{Course, Leave, Member};
-use crate::engine::ids::Handle;
-use crate::hosts::connections::Connections;
-use crate::net::packets::{Packets, Passing};
-use crate::run::network::{Network, assert_later};
+use std::net::IpAddr;
+
 use handfast_assist::{LinkEvent, Verdict, View};
 use handfast_core::Instant;
 use handfast_net::{Cause, Forward, Outbox, Port};
@@ -13,7 +10,12 @@ use handfast_plan::address::Addresses;
 use handfast_plan::topology::{ChannelId, Goal, channel};
 use handfast_scenario::{LinkId, NodeId};
 use handfast_wire::Packet;
-use std::net::IpAddr;
+
+use crate::agents::chain::{Course, Leave, Member};
+use crate::engine::ids::Handle;
+use crate::hosts::connections::Connections;
+use crate::net::packets::{Packets, Passing};
+use crate::run::network::{Network, assert_later};
 
 impl Network {
     /// Enters the agents' first deadlines.

@@ -1,11 +1,6 @@
 //! What the network does for the SDN controller: it takes packets through switches, wakes the controller, sends what it emits,
 //! and counts what access points deliver. `agents/controller.rs` holds the controller.
 
-use crate::agents::chain::{Course, Leave};
-use crate::agents::controller::Control;
-use crate::agents::sdn::Departure;
-use crate::net::packets::Passing;
-use crate::run::network::{NO_CHANNEL, Network};
 use handfast_core::Instant;
 use handfast_net::{Port, SwitchPass};
 use handfast_plan::address::Addresses;
@@ -14,6 +9,12 @@ use handfast_plan::topology::channel;
 use handfast_scenario::{LinkId, Scenario};
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::{Ethernet, Packet};
+
+use crate::agents::chain::{Course, Leave};
+use crate::agents::controller::Control;
+use crate::agents::sdn::Departure;
+use crate::net::packets::Passing;
+use crate::run::network::{NO_CHANNEL, Network};
 
 impl Network {
     /// A station leaves an access point, or comes to one, by this link: the controller will hear what was delivered over it.

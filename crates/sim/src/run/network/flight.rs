@@ -2,6 +2,9 @@
 //! happen to a link, a packet's arrival is known when it enters: it gets an entry of its own in the event queue, and the link is
 //! not touched again. `engine/fast_path/flight.rs` holds what the queue keeps of such a packet.
 
+use handfast_core::Instant;
+use handfast_plan::topology::ChannelId;
+
 use crate::engine::entry::Entry;
 use crate::engine::fast_path::arrival_fifos::FifoId;
 use crate::engine::fast_path::flight::Flight;
@@ -10,8 +13,6 @@ use crate::engine::ids::ConnectionId;
 use crate::engine::ids::Handle;
 use crate::net::packets::Passing;
 use crate::run::network::Network;
-use handfast_core::Instant;
-use handfast_plan::topology::ChannelId;
 
 impl Network {
     /// Sends a packet through a channel that it flies through, and through those in tandem with it.

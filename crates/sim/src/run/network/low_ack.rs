@@ -1,9 +1,10 @@
 //! What the network tells `agents/low_ack.rs`: stations leave and return, and frames to them fail.
 
-use crate::run::network::Network;
 use handfast_core::Instant;
 use handfast_plan::topology::ChannelId;
 use handfast_scenario::{LinkId, Scenario};
+
+use crate::run::network::Network;
 
 impl Network {
     /// A station leaves its access point.

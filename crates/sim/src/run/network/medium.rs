@@ -1,15 +1,16 @@
 //! What the network does with the air: a packet waits for its access point's medium before it enters a channel on the air.
 //! `net/medium.rs` holds the media.
 
-use crate::net::medium::OnAir;
-use crate::net::packets::Passing;
-use crate::run::network::{Network, assert_later};
 use handfast_core::{Dbm, Instant};
 use handfast_net::queue::{Class, PacketMeta};
 use handfast_net::{Cause, Occupancy};
 use handfast_plan::topology::{ChannelId, channel};
 use handfast_radio::medium::{Event, Served, TxQueueId};
 use handfast_scenario::{LinkId, Scenario};
+
+use crate::net::medium::OnAir;
+use crate::net::packets::Passing;
+use crate::run::network::{Network, assert_later};
 
 impl Network {
     /// Hands a packet to the medium of a channel.

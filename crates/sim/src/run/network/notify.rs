@@ -1,10 +1,8 @@
 //! What the network does for stations that notify senders of their access links: it tells them of links and flows, sends their
 //! notifications as packets, and hands these to the senders. `agents/notify.rs` holds the stations.
 
-use crate::agents::notify::{Downlink, Station};
-use crate::engine::ids::ConnectionId;
-use crate::engine::ids::Handle;
-use crate::run::network::{Network, assert_later};
+use std::collections::BTreeMap;
+
 use handfast_assist::vho::{Correspondent, Told};
 use handfast_core::Instant;
 use handfast_plan::change::Outage;
@@ -12,7 +10,11 @@ use handfast_scenario::{LinkId, NodeId, Scenario};
 use handfast_wire::notification::{AccessLink, Kind, PROTOCOL};
 use handfast_wire::tcp::Flags;
 use handfast_wire::{Body, Notification, Packet};
-use std::collections::BTreeMap;
+
+use crate::agents::notify::{Downlink, Station};
+use crate::engine::ids::ConnectionId;
+use crate::engine::ids::Handle;
+use crate::run::network::{Network, assert_later};
 
 impl Network {
     /// A link is back, or a station has come to another one.

@@ -1,13 +1,14 @@
 //! What the network does for Quick-Start: it shows each request to the routers on its path, and each that takes part judges its
 //! output link. `net/quick_start.rs` holds the routers.
 
-use crate::engine::ids::ConnectionId;
-use crate::net::packets::Passing;
-use crate::run::network::Network;
 use handfast_core::Instant;
 use handfast_scenario::NodeId;
 use handfast_wire::IpFacts;
 use handfast_wire::tcp::Segment;
+
+use crate::engine::ids::ConnectionId;
+use crate::net::packets::Passing;
+use crate::run::network::Network;
 
 impl Network {
     /// A packet has come to a node, which will send it on; a request leaves it as the node has judged.

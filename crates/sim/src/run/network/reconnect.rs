@@ -1,12 +1,13 @@
 //! What the network does when an application reconnects: it opens a flow's next connection. `hosts/reconnect.rs` holds what that
 //! is made of.
 
+use handfast_core::Instant;
+use handfast_scenario::NodeId;
+
 use crate::engine::ids::ConnectionId;
 use crate::hosts::connection::{Connection, Local, Remote, SocketAddress, iss};
 use crate::hosts::connections::Pair;
 use crate::run::network::Network;
-use handfast_core::Instant;
-use handfast_scenario::NodeId;
 
 impl Network {
     /// A flow's connection has died: its application opens another one, from a new port, to the same port as before.

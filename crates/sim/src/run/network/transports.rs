@@ -1,15 +1,16 @@
 //! What the network does for flows that do not use TCP: it wakes their ends, sends their datagrams, and delivers them.
 //! `hosts/transports.rs` holds the ends.
 
+use bytes::Bytes;
+use handfast_core::Instant;
+use handfast_wire::tcp::Segment;
+use handfast_wire::{Body, Datagram, Packet, Payload};
+
 use crate::engine::ids::Handle;
 use crate::engine::ids::TransportId;
 use crate::hosts::connection::SocketAddress;
 use crate::hosts::transports::End;
 use crate::run::network::{Network, assert_later};
-use bytes::Bytes;
-use handfast_core::Instant;
-use handfast_wire::tcp::Segment;
-use handfast_wire::{Body, Datagram, Packet, Payload};
 
 impl Network {
     /// A transport's time has come.
