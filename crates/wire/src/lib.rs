@@ -18,6 +18,7 @@ mod packet;
 mod payload;
 pub mod pcapng;
 mod quick_start;
+pub mod sdtp;
 mod solicitation;
 pub mod tcp;
 mod udp;
