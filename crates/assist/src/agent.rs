@@ -32,7 +32,7 @@ impl<'a> View<'a> {
     pub fn of(packet: &'a Packet) -> Self {
         let tcp = match &packet.body {
             Body::Tcp(segment) => Some(segment),
-            Body::Udp(_) | Body::Other { .. } => None,
+            Body::Udp(_) | Body::Sdtp(_) | Body::Other { .. } => None,
         };
         let &Packet { src, dst, corrupted, .. } = packet;
         Self { src, dst, tcp, ip_len: packet.ip_len(), corrupted, packet: Some(packet) }

@@ -46,6 +46,7 @@ fn packet_fields(packet: &Packet) -> Value {
         Body::Udp(datagram) => {
             json!({ "udp": { "src_port": datagram.src_port, "dst_port": datagram.dst_port } })
         }
+        Body::Sdtp(_) => json!({ "protocol": handfast_wire::sdtp::PROTOCOL }),
         Body::Other { protocol, .. } => json!({ "protocol": protocol }),
     };
     json!({

@@ -9,7 +9,7 @@ use crate::error::{EmitError, ParseError, ThroughWireError};
 use crate::ip::{self, IpHeader};
 use crate::packet::{Body, Packet};
 use crate::udp::{self, Datagram};
-use crate::{Payload, ethernet, ipv4, ipv6, tcp};
+use crate::{Payload, ethernet, ipv4, ipv6, sdtp, tcp};
 
 /// What a frame begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,13 +120,13 @@ impl Packet {
         let mut parsed = Self::parse(self.link_type(), &frame.into(), Checksums::Verify)?;
         // No checksum that this crate knows covers another protocol's body, so the wire cannot carry the mark.
         parsed.corrupted |= self.corrupted && matches!(self.body, Body::Other { .. });
-        let (sent, received) = (self.body.payload(), parsed.body.payload_mut());
+        let sent = self.body.payload();
         // Nothing is nothing, whichever way the sender wrote it.
         if matches!(sent, Payload::Synthetic { .. }) || sent.is_empty() {
-            if sent.to_bytes() != received.to_bytes() {
+            if sent.to_bytes() != parsed.body.payload().to_bytes() {
                 return Err(ThroughWireError::Payload);
             }
-            *received = sent.clone();
+            parsed.body.set_payload(sent.clone());
         }
         Ok(parsed)
     }
@@ -157,6 +157,8 @@ impl Packet {
             {
                 return Err(EmitError::Protocol(ipv6::HOP_BY_HOP));
             }
+            // Its form on the wire is not written yet.
+            Body::Sdtp(_) => return Err(EmitError::Protocol(sdtp::PROTOCOL)),
             Body::Udp(_) | Body::Other { .. } => {}
         }
         let len = self.ip_len();
@@ -194,10 +196,11 @@ impl Packet {
             traffic_class: self.traffic_class,
             identification: self.identification,
             quick_start: self.quick_start,
-            protocol: match self.body {
+            protocol: match &self.body {
                 Body::Tcp(_) => ip::TCP,
                 Body::Udp(_) => ip::UDP,
-                Body::Other { protocol, .. } => protocol,
+                Body::Sdtp(_) => sdtp::PROTOCOL,
+                Body::Other { protocol, .. } => *protocol,
             },
         }
     }
@@ -212,6 +215,8 @@ impl Packet {
                 let pseudo = pseudo_header(self.src, self.dst, ip::UDP, out.len());
                 udp::emit(datagram, pseudo, self.corrupted, out);
             }
+            // [`Packet::check`] has refused it.
+            Body::Sdtp(_) => {}
             Body::Other { payload, .. } => payload.write(out),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use crate::sdtp::{Carriage, Sdtp};
 use crate::tcp::Segment;
 use crate::udp::{self, Datagram};
 use crate::{Ecn, IpFacts, Payload, QuickStart};
@@ -35,6 +36,8 @@ pub enum Body {
     Tcp(Segment),
     /// A UDP datagram with a checksum. One without stays as it came.
     Udp(Datagram),
+    /// SDTP, in whatever carries it.
+    Sdtp(Box<Sdtp>),
     /// Anything else, by protocol number.
     Other {
         /// IP protocol number; IPv6: the next-header value of the fixed header, be it that of an extension header.
@@ -45,20 +48,23 @@ pub enum Body {
 }
 
 impl Body {
-    /// The payload that it carries.
+    /// The payload that it carries. That of SDTP is its data's.
     pub fn payload(&self) -> &Payload {
         match self {
             Self::Tcp(segment) => &segment.payload,
             Self::Udp(datagram) => &datagram.payload,
+            Self::Sdtp(sdtp) => sdtp.payload(),
             Self::Other { payload, .. } => payload,
         }
     }
 
-    pub(crate) fn payload_mut(&mut self) -> &mut Payload {
+    /// Gives it another payload, where it carries one.
+    pub(crate) fn set_payload(&mut self, new: Payload) {
         match self {
-            Self::Tcp(segment) => &mut segment.payload,
-            Self::Udp(datagram) => &mut datagram.payload,
-            Self::Other { payload, .. } => payload,
+            Self::Tcp(segment) => segment.payload = new,
+            Self::Udp(datagram) => datagram.payload = new,
+            Self::Sdtp(sdtp) => sdtp.set_payload(new),
+            Self::Other { payload, .. } => *payload = new,
         }
     }
 }
@@ -115,6 +121,11 @@ impl Packet {
         }
     }
 
+    /// An SDTP packet between two edges, not yet framed.
+    pub fn sdtp(src: IpAddr, dst: IpAddr, sdtp: Sdtp) -> Self {
+        Self { body: Body::Sdtp(Box::new(sdtp)), ..Self::tcp(src, dst, Segment::EMPTY) }
+    }
+
     /// The congestion marks.
     pub fn ecn(&self) -> Ecn {
         Ecn::of(self.traffic_class)
@@ -131,6 +142,12 @@ impl Packet {
         let body = match &self.body {
             Body::Tcp(segment) => segment.header_len() + segment.payload.len(),
             Body::Udp(datagram) => udp::HEADER_LEN + datagram.payload.len(),
+            Body::Sdtp(sdtp) => match sdtp.carriage {
+                // Figure 3's header takes the place of the IP header.
+                Carriage::Native => return sdtp.len(),
+                Carriage::Ip => sdtp.len(),
+                Carriage::Udp => udp::HEADER_LEN + sdtp.len(),
+            },
             Body::Other { payload, .. } => payload.len(),
         };
         header_len(self.src, self.quick_start) + body

@@ -133,7 +133,7 @@ proptest! {
         let len = match &packet.body {
             Body::Tcp(segment) => segment.header_len() + segment.payload.len(),
             Body::Udp(datagram) => 8 + datagram.payload.len(),
-            Body::Other { .. } => return Ok(()),
+            Body::Sdtp(_) | Body::Other { .. } => return Ok(()),
         };
         prop_assume!(!packet.corrupted);
         let mut frame = emitted(&packet).to_vec();

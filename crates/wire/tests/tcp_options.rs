@@ -34,7 +34,7 @@ fn parse(options: &[u8]) -> Result<Segment, ParseError> {
     frame.extend_from_slice(options);
     match Packet::parse(LinkType::RawIp, &Bytes::from(frame), Checksums::Trust)?.body {
         Body::Tcp(segment) => Ok(segment),
-        Body::Udp(_) | Body::Other { .. } => panic!("it was TCP"),
+        Body::Udp(_) | Body::Sdtp(_) | Body::Other { .. } => panic!("it was TCP"),
     }
 }
 

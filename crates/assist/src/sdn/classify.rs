@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use handfast_wire::sdtp::Carriage;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Checksums, LinkType, Packet, ParseError};
 
@@ -64,6 +65,11 @@ pub(crate) fn look(frame: &Bytes) -> Seen {
                 class => Seen::Other(class),
             }
         }
+        // A frame without an IP header is none that a station waits for.
+        Ok(Packet { body: Body::Sdtp(sdtp), .. }) if sdtp.carriage == Carriage::Native => {
+            Seen::Other(Class::Unreadable)
+        }
+        Ok(Packet { body: Body::Sdtp(_), .. }) => Seen::Other(Class::OtherIp),
         Err(ParseError::Fragment { .. }) => Seen::Other(Class::Fragment),
         Err(ParseError::EtherType(ETHER_TYPE_ARP)) => Seen::Other(Class::Arp),
         Err(_) => Seen::Other(Class::Unreadable),

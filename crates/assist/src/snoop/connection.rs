@@ -1,8 +1,8 @@
 //! One connection towards a mobile, with its two routines.
 
 use handfast_core::{Instant, SeqNum};
-use handfast_wire::Packet;
 use handfast_wire::tcp::{Flags, SackBlock, Segment};
+use handfast_wire::{Body, Packet};
 
 use super::cache::{Cache, Cached, Freed};
 use super::config::{Config, Counters};
@@ -258,7 +258,7 @@ fn bare_ack(view: &View<'_>, segment: &Segment) -> Packet {
 
 /// A packet without its SACK blocks.
 pub(super) fn without_sack(mut packet: Packet) -> Packet {
-    if let handfast_wire::Body::Tcp(segment) = &mut packet.body {
+    if let Body::Tcp(segment) = &mut packet.body {
         segment.sack = handfast_wire::tcp::SackBlocks::NONE;
     }
     packet
@@ -277,8 +277,8 @@ fn tells_of_duplicate(segment: &Segment) -> bool {
 
 fn window(packet: &Packet) -> Option<u16> {
     match &packet.body {
-        handfast_wire::Body::Tcp(segment) => Some(segment.window),
-        handfast_wire::Body::Udp(_) | handfast_wire::Body::Other { .. } => None,
+        Body::Tcp(segment) => Some(segment.window),
+        Body::Udp(_) | Body::Sdtp(_) | Body::Other { .. } => None,
     }
 }
 

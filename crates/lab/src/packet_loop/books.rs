@@ -66,7 +66,7 @@ impl Books {
         let (src_port, dst_port, payload) = match &packet.body {
             Body::Tcp(segment) => (segment.src_port, segment.dst_port, &segment.payload),
             Body::Udp(datagram) => (datagram.src_port, datagram.dst_port, &datagram.payload),
-            Body::Other { .. } => return,
+            Body::Sdtp(_) | Body::Other { .. } => return,
         };
         if packet.corrupted || payload.is_empty() {
             return;

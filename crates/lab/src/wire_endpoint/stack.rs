@@ -149,7 +149,7 @@ impl Stack {
             return self.learn(address, mac);
         }
         let Ok(packet) = Packet::parse(LinkType::Ethernet, &frame, checksums) else { return };
-        if !self.tcp.owns(packet.dst) || matches!(packet.body, Body::Other { .. }) {
+        if !self.tcp.owns(packet.dst) || matches!(packet.body, Body::Sdtp(_) | Body::Other { .. }) {
             return;
         }
         if packet.corrupted {
@@ -172,7 +172,7 @@ impl Stack {
                 let pair = pair(datagram.dst_port, datagram.src_port);
                 self.datagrams.push_back((pair, datagram.payload.to_bytes()));
             }
-            Body::Udp(_) | Body::Other { .. } => {}
+            Body::Udp(_) | Body::Sdtp(_) | Body::Other { .. } => {}
         }
     }
 

@@ -7,6 +7,7 @@
 use std::net::IpAddr;
 
 use handfast_wire::openflow::{EthAddr, Masked, Match, PortNo};
+use handfast_wire::sdtp::{self, Carriage, Sdtp};
 use handfast_wire::{Body, Ethernet, Packet, Payload};
 
 use super::refusal::Refusal;
@@ -60,14 +61,29 @@ pub(super) fn bits_of(in_port: PortNo, packet: &Packet) -> Option<Bits> {
     let Ethernet { dst, src, vlan } = packet.ethernet?;
     let mut bits = Bits::default();
     put(&mut bits, IN_PORT, in_port.0.into());
-    put(&mut bits, ETH_TYPE, if packet.src.is_ipv4() { IPV4 } else { IPV6 }.into());
+    put(&mut bits, ETH_TYPE, ether_type(packet).into());
     put(&mut bits, VLAN_VID, vlan.map_or(0, |tag| VLAN_PRESENT | tag.id).into());
     put(&mut bits, ETH_DST, mac(dst));
     put(&mut bits, ETH_SRC, mac(src));
-    put_address(&mut bits, SRC, address(packet.src));
-    put_address(&mut bits, DST, address(packet.dst));
+    if is_ip(packet) {
+        put_address(&mut bits, SRC, address(packet.src));
+        put_address(&mut bits, DST, address(packet.dst));
+    }
     put_transport(&mut bits, &packet.body);
     Some(bits)
+}
+
+fn ether_type(packet: &Packet) -> u16 {
+    match packet.src {
+        _ if !is_ip(packet) => sdtp::ETHER_TYPE,
+        IpAddr::V4(_) => IPV4,
+        IpAddr::V6(_) => IPV6,
+    }
+}
+
+/// Whether it has an IP header: all have one but SDTP that travels in nothing.
+fn is_ip(packet: &Packet) -> bool {
+    !matches!(&packet.body, Body::Sdtp(sdtp) if sdtp.carriage == Carriage::Native)
 }
 
 /// Adds what a packet-out says of its packet.
@@ -94,6 +110,7 @@ fn put_transport(bits: &mut Bits, body: &Body) {
             put(bits, SRC_PORT, datagram.src_port.into());
             put(bits, DST_PORT, datagram.dst_port.into());
         }
+        Body::Sdtp(sdtp) => put_sdtp(bits, sdtp),
         Body::Other { protocol, payload } => {
             put(bits, IP_PROTO, (*protocol).into());
             if *protocol == UDP {
@@ -101,6 +118,19 @@ fn put_transport(bits: &mut Bits, body: &Body) {
                 put(bits, SRC_PORT, u16::from_be_bytes([s0, s1]).into());
                 put(bits, DST_PORT, u16::from_be_bytes([d0, d1]).into());
             }
+        }
+    }
+}
+
+/// What a switch reads of SDTP: the headers of its carriage.
+fn put_sdtp(bits: &mut Bits, sdtp: &Sdtp) {
+    match sdtp.carriage {
+        Carriage::Native => {}
+        Carriage::Ip => put(bits, IP_PROTO, sdtp::PROTOCOL.into()),
+        Carriage::Udp => {
+            put(bits, IP_PROTO, UDP.into());
+            put(bits, SRC_PORT, sdtp.connection.into());
+            put(bits, DST_PORT, sdtp.slice.into());
         }
     }
 }

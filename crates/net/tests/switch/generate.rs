@@ -223,6 +223,7 @@ pub(crate) fn ports_of(packet: &Packet) -> (u16, u16) {
     match &packet.body {
         Body::Tcp(segment) => (segment.src_port, segment.dst_port),
         Body::Udp(datagram) => (datagram.src_port, datagram.dst_port),
+        Body::Sdtp(sdtp) => (sdtp.connection, sdtp.slice),
         Body::Other { payload, .. } => {
             let bytes = payload.to_bytes();
             (u16::from_be_bytes([bytes[0], bytes[1]]), u16::from_be_bytes([bytes[2], bytes[3]]))

@@ -2,7 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use handfast_core::SeqNum;
 use handfast_wire::openflow::{EthAddr, Masked, Match, PortNo};
+use handfast_wire::sdtp::{Carriage, Message, Notification, Sdtp};
 use handfast_wire::{Body, Ethernet, Packet, Payload, Vlan};
 
 use crate::bench::{
@@ -200,6 +202,31 @@ fn a_datagram_without_a_header_has_ports_zero() {
     let zeros = Match { udp_src: Some(0), udp_dst: Some(0), ..udp() };
     assert!(takes(zeros.clone(), &udp_of(Payload::Synthetic { stream: 4, offset: 10, len: 3 })));
     assert!(takes(zeros, &udp_of(Payload::Bytes(vec![1, 2, 3].into()))));
+}
+
+/// SDTP from A to B, of connection 500 and slice 53.
+fn sdtp(carriage: Carriage) -> Packet {
+    let message = Message::Notification(Notification { until: SeqNum(0) });
+    let (slice, connection, sequence) = (53, 500, SeqNum(0));
+    let sdtp = Sdtp { carriage, slice, connection, sequence, message, seal: None };
+    framed(Packet::sdtp(IP_A.into(), IP_B.into(), sdtp))
+}
+
+#[test]
+fn sdtp_is_what_it_travels_in() {
+    let ports = |src, dst| Match { udp_src: Some(src), udp_dst: Some(dst), ..udp() };
+    let protocol = Match { ip_proto: Some(253), ipv4_dst: Some(exact(IP_B)), ..v4() };
+    let ether_type = Match { eth_type: Some(0x88b5), ..Match::default() };
+    for (wanted, carriage) in [
+        (ports(500, 53), Some(Carriage::Udp)),
+        (ports(53, 500), None),
+        (protocol, Some(Carriage::Ip)),
+        (ether_type, Some(Carriage::Native)),
+    ] {
+        for each in [Carriage::Native, Carriage::Ip, Carriage::Udp] {
+            assert_eq!(takes(wanted.clone(), &sdtp(each)), carriage == Some(each), "{wanted:?} {each:?}");
+        }
+    }
 }
 
 #[test]

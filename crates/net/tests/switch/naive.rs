@@ -81,7 +81,7 @@ fn packet_fields(in_port: PortNo, packet: &Packet) -> BTreeMap<&'static str, u12
             ("tcp_dst", dst_port.into()),
             ("tcp_flags", segment.flags.0.into()),
         ]),
-        Body::Udp(_) | Body::Other { .. } => {
+        Body::Udp(_) | Body::Sdtp(_) | Body::Other { .. } => {
             fields.extend([("ip_proto", 17), ("udp_src", src_port.into()), ("udp_dst", dst_port.into())]);
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! The edges have the addresses of the packet's IP header, in every [`Carriage`].
 
+mod facts;
+
 use std::net::IpAddr;
 
 use handfast_core::SeqNum;
@@ -12,11 +14,17 @@ use crate::tcp::Segment;
 /// The protocol number in an IP header: for experiments (RFC 3692 §2.1).
 pub const PROTOCOL: u8 = 253;
 
+/// The Ethernet type of [`Carriage::Native`]: for local experiments (IEEE 802 §9.2.4).
+pub const ETHER_TYPE: u16 = 0x88b5;
+
 /// Bytes of the required fields (`[sdtp]` Figure 3).
 pub const HEADER_LEN: usize = 24;
 
 /// Bytes of the optional field (`[sdtp]` §III-B).
 pub const OPTIONAL_LEN: usize = 20;
+
+/// Bytes of a [`Seal`].
+pub const SEAL_LEN: usize = 4 + 8 + 16;
 
 /// What an SDTP packet travels in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

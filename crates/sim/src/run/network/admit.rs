@@ -39,7 +39,7 @@ impl Network {
                 let pair = self.sockets(packet, (datagram.src_port, datagram.dst_port))?;
                 self.hosts.transports.origin(pair)
             }
-            Body::Other { .. } => None,
+            Body::Sdtp(_) | Body::Other { .. } => None,
         }
     }
 }

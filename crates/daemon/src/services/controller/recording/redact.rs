@@ -67,6 +67,7 @@ fn headers(frame: &Bytes) -> usize {
         Ok(Packet { body: Layer::Tcp(segment), .. }) => segment.payload.len(),
         // The length and the checksum go too, as of a datagram without a checksum.
         Ok(Packet { body: Layer::Udp(datagram), .. }) => datagram.payload.len() + PORTS,
+        Ok(Packet { body: Layer::Sdtp(sdtp), .. }) => sdtp.len() - PORTS,
         Ok(Packet { body: Layer::Other { payload, .. }, .. }) => payload.len().saturating_sub(PORTS),
         Err(ParseError::Fragment { .. }) => return FRAGMENT,
         Err(_) => return ETHERNET,
