@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use handfast_core::Instant;
 use handfast_net::{Cause, Forwarder, Outbox, Port};
 use handfast_wire::tcp::Segment;
-use handfast_wire::{Body, Packet};
+use handfast_wire::sdtp::Sdtp;
+use handfast_wire::{Body, Ecn, Packet};
 
 /// A packet that an agent looks at, without a copy of it.
 ///
@@ -48,6 +49,21 @@ impl<'a> View<'a> {
         corrupted: bool,
     ) -> Self {
         Self { src, dst, tcp: Some(segment), ip_len, corrupted, packet: None }
+    }
+
+    /// The SDTP packet that it carries, if it carries one.
+    #[inline]
+    pub fn sdtp(&self) -> Option<&'a Sdtp> {
+        match &self.packet?.body {
+            Body::Sdtp(sdtp) => Some(sdtp),
+            Body::Tcp(_) | Body::Udp(_) | Body::Other { .. } => None,
+        }
+    }
+
+    /// The congestion marks with which it has come so far.
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        self.packet.map_or(Ecn::NotCapable, Packet::ecn)
     }
 
     /// The segment, if there is one and its checksum is right.
@@ -127,6 +143,11 @@ pub trait Agent: Send {
     /// When [`Agent::on_timer`] is due; [`None`]: not before something else happens.
     fn deadline(&self) -> Option<Instant> {
         None
+    }
+
+    /// What it has counted, for the result of a run.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
     }
 }
 

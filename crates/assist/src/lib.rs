@@ -8,17 +8,21 @@ mod agent;
 mod connection;
 pub mod eln;
 pub mod quick_start;
+mod ranges;
 mod recent;
 pub mod sdn;
+pub mod sdtp;
 pub mod snoop;
 pub mod spec;
 pub mod vho;
 
 pub use agent::{Agent, LinkEvent, Verdict, View};
 pub use connection::ConnectionKey;
+pub use sdtp::spec::Sdtp;
 
 spec::agents! {
     "sdn" => Sdn(sdn::spec::Sdn), "a controller that has switches hold what comes for a station while it is away";
+    "sdtp" => Sdtp(sdtp::spec::Sdtp), "a controller that has switches repair what is lost between them";
     "snoop" => Snoop(snoop::spec::Snoop), "base stations that keep segments and send again what the radio loses";
     "eln" => Eln(eln::spec::Eln), "base stations that mark acknowledgements: what is missing was lost on the radio, or by a handoff";
     "vho" => Vho(vho::spec::Vho), "stations that tell their peers of their access link when a connection begins, and of each change";

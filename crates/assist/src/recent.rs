@@ -93,17 +93,29 @@ impl<T, K: Ord + Copy> Recent<T, K> {
 
     /// Whom to forget before a new one comes.
     pub(crate) fn in_the_way(&mut self) -> Option<K> {
-        while self.slots.len() >= self.most {
+        if self.slots.len() < self.most {
+            return None;
+        }
+        self.silent_longest().map(|(_, key)| key)
+    }
+
+    /// Who was silent longest, and since when.
+    pub(crate) fn silent_longest(&mut self) -> Option<(Instant, K)> {
+        loop {
             let (noted, key) = *self.silent.first()?;
             let slot = &mut self.slots[*self.places.get(&key)?];
             if slot.heard == noted {
-                return Some(key);
+                return Some((noted, key));
             }
             slot.noted = slot.heard;
             self.silent.pop_first();
             self.silent.insert((slot.noted, key));
         }
-        None
+    }
+
+    /// Nobody is silent for longer than since then.
+    pub(crate) fn silent_since(&self) -> Option<Instant> {
+        self.silent.first().map(|&(noted, _)| noted)
     }
 }
 

@@ -6,3 +6,4 @@ pub(crate) mod low_ack;
 pub(crate) mod notify;
 pub(crate) mod plugin;
 pub(crate) mod sdn;
+pub(crate) mod sdtp;

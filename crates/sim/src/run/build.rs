@@ -47,6 +47,7 @@ pub(crate) fn network(
         packets: Packets::default(),
         links: Links::new(channels(scenario, options.seed, &ranks)),
         control: None,
+        sdtp: None,
         notifiers: None,
         chains: Chains::default(),
         hosts: Hosts::new(scenario.nodes.len(), layout.streams.clone()),

@@ -4,7 +4,7 @@ use handfast_core::Instant;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::Topology;
 use handfast_plan::{Paths, Streams};
-use handfast_scenario::{NodeId, Scenario, Scheme};
+use handfast_scenario::{AgentKind, NodeId, Scenario, Scheme};
 
 use crate::RunError;
 use crate::engine::entry::Rank;
@@ -103,9 +103,10 @@ impl Ranks {
                 this.transports[id as usize] = next(&mut this.count);
             }
             this.agents.push(this.count);
-            // The controller has one even where no agent of the scheme sees packets.
-            this.count +=
-                (scheme.agents.iter().filter(|agent| agent.at.contains(&node)).count() as Rank).max(1);
+            // The controller has one even where no agent of the scheme sees packets, and so has each node of SDTP.
+            let own = scheme.agents.iter().filter(|agent| agent.at.contains(&node)).count() as Rank;
+            let sdtp = scheme.agents.iter().any(|agent| matches!(agent.kind, AgentKind::Sdtp(_)));
+            this.count += (own + Rank::from(sdtp)).max(1);
             this.media.push(next(&mut this.count));
         }
         this.notifiers = next(&mut this.count);

@@ -109,6 +109,7 @@ impl Network {
                     continue;
                 }
             };
+            let Some(packet) = self.take_report(now, packet) else { continue };
             let port = if rest.is_empty() { Port::LOCAL } else { self.port_from(node, &packet) };
             let passing = self.admit(packet);
             self.consult(now, Course { node, rest: rest.clone(), port, leave }, passing);

@@ -17,6 +17,7 @@ mod notify;
 pub(crate) mod prefetch;
 mod quick_start;
 mod reconnect;
+mod sdtp;
 mod transits;
 mod transports;
 
@@ -31,6 +32,7 @@ use crate::RunError;
 use crate::agents::chain::Chains;
 use crate::agents::controller::Control;
 use crate::agents::notify::Notifiers;
+use crate::agents::sdtp::SdtpControl;
 use crate::engine::entry::Machine;
 use crate::engine::ids::ConnectionId;
 use crate::engine::ids::Handle;
@@ -49,6 +51,9 @@ pub(crate) const CONTROL: u32 = (1 << 24) - 1;
 /// That of all stations that tell of their access links.
 pub(crate) const NOTIFIERS: u32 = CONTROL - 1;
 
+/// That of SDTP's controller.
+pub(crate) const SDTP_CONTROL: u32 = CONTROL - 2;
+
 /// Where a packet came from that came from no link.
 pub(crate) const NO_CHANNEL: ChannelId = ChannelId::MAX;
 
@@ -60,6 +65,8 @@ pub(crate) struct Network {
     pub(crate) links: Links,
     /// The controller of its switches, if it has one.
     pub(crate) control: Option<Box<Control>>,
+    /// SDTP's controller, if it has one.
+    pub(crate) sdtp: Option<Box<SdtpControl>>,
     /// The stations that tell of their access links.
     pub(crate) notifiers: Option<Box<Notifiers>>,
     /// The agents, and the nodes at which they see packets.
@@ -109,6 +116,7 @@ impl Network {
                 Machine::Transport(id) => self.wake_transport(now, TransportId(id)),
                 Machine::Agent(CONTROL) => self.wake_control(now),
                 Machine::Agent(NOTIFIERS) => self.wake_notifiers(now),
+                Machine::Agent(SDTP_CONTROL) => self.wake_sdtp(now),
                 Machine::Agent(id) => self.wake_agent(now, id),
                 Machine::Air(id) => self.wake_air(now, id as u16),
                 Machine::Packet(handle) => self.land(now, handle, entry),

@@ -1,5 +1,7 @@
 //! From a scheme's agents to machines at nodes.
 
+mod sdtp;
+
 use handfast_assist::spec::Site;
 use handfast_core::Stream;
 use handfast_net::Port;
@@ -49,6 +51,14 @@ pub(crate) fn agents(
             };
             let switches = attach_controller(network, scenario, sdn, timeline, places.agents[node]);
             links.extend(switches.map_err(wrong)?);
+            continue;
+        }
+        if let AgentKind::Sdtp(spec) = &agent.kind {
+            let &[node] = &agent.at[..] else {
+                return Err(wrong(format!("{} controllers; the simulator has one", agent.at.len())));
+            };
+            let nodes = sdtp::attach(network, scenario, spec, node, seed, places.agents[node]);
+            links.extend(nodes.map_err(wrong)?);
             continue;
         }
         for &node in &agent.at {

@@ -1,0 +1,78 @@
+//! What the nodes of SDTP are told.
+
+use handfast_core::Duration;
+use handfast_wire::sdtp::Carriage;
+
+use super::caching::Config as Caching;
+use super::connections::Lifetimes;
+use super::convert::overhead;
+use super::packet_ins::Limits;
+use super::resequence::Bounds;
+use super::thresholds::Thresholds;
+
+/// The settings of a node, whatever its functions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What its packets travel in.
+    pub carriage: Carriage,
+    /// Bytes of the largest IP packet, or of the largest native SDTP packet, that the core carries.
+    pub mtu: u16,
+    /// Connections that an edge converts at most, and whose data a node watches at most.
+    pub connections: usize,
+    /// How long silent ones are kept.
+    pub lifetimes: Lifetimes,
+    /// How many handshakes an edge sends to the controller.
+    pub packet_ins: Limits,
+    /// How a retransmission node detects losses. The round trip of its segment comes with its activation.
+    pub thresholds: Thresholds,
+    /// What a caching node keeps.
+    pub caching: Caching,
+    /// What a receiving edge holds to put it in order.
+    pub resequencing: Bounds,
+}
+
+impl Config {
+    /// The largest segment that a host behind an edge may be sent: what the other edge makes of it fits the core.
+    pub(super) fn most_mss(&self, v6: bool) -> u16 {
+        // Without options. What a sender adds of these it takes off the payload (RFC 6691 §2).
+        let headers = if v6 { 60 } else { 40 };
+        let most = i32::from(self.mtu) - headers - overhead(self.carriage, v6, false).max(0);
+        u16::try_from(most).unwrap_or(0).max(LEAST_MSS)
+    }
+}
+
+/// RFC 9293 §3.7.1: what every host takes.
+const LEAST_MSS: u16 = 536;
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            carriage: Carriage::default(),
+            mtu: 1500,
+            connections: 65_536,
+            lifetimes: Lifetimes::default(),
+            packet_ins: Limits::default(),
+            thresholds: Thresholds::new(Duration::from_millis(20)),
+            caching: Caching::default(),
+            resequencing: Bounds::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_converted_packet_fits_the_core() {
+        for (carriage, v4, v6) in
+            [(Carriage::Native, 1456, 1440), (Carriage::Ip, 1436, 1436), (Carriage::Udp, 1428, 1428)]
+        {
+            let config = Config { carriage, ..Config::default() };
+            assert_eq!((config.most_mss(false), config.most_mss(true)), (v4, v6), "{carriage:?}");
+            let large = Config { mtu: 9000, ..config };
+            assert_eq!(large.most_mss(false), v4 + 7500);
+            assert_eq!(Config { mtu: 400, ..large }.most_mss(false), 536);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The connections that an edge converts: found by the addresses and ports of the hosts, and by their number.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use handfast_core::{Instant, SeqNum};
+use handfast_wire::sdtp::Stream;
+use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::{Body, Packet};
+
+use super::control::Name;
+use super::handshake::{Opening, Redundant};
+use super::resequence::Resequencer;
+use crate::ConnectionKey;
+
+/// A connection at one of its edges.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) name: Name,
+    /// The host here.
+    pub(super) local: SocketAddr,
+    /// The host behind the other edge.
+    pub(super) remote: SocketAddr,
+    /// The first byte of the host here; [`None`]: it has not answered yet.
+    pub(super) start: Option<SeqNum>,
+    /// At the server's edge, until the client has sent data.
+    pub(super) opening: Option<Box<Opening>>,
+    /// At the client's edge, until it has come.
+    pub(super) redundant: Option<Redundant>,
+    /// What comes from the other edge, in order.
+    pub(super) resequencer: Resequencer<Packet>,
+    closing: Closing,
+    heard: Instant,
+    entered: Instant,
+}
+
+/// Which ends have closed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Closing {
+    local: bool,
+    remote: bool,
+    reset: bool,
+}
+
+impl Closing {
+    fn is_over(self) -> bool {
+        self.reset || (self.local && self.remote)
+    }
+}
+
+impl Connection {
+    pub(super) fn new(
+        now: Instant,
+        name: Name,
+        (local, remote): (SocketAddr, SocketAddr),
+        resequencer: Resequencer<Packet>,
+    ) -> Self {
+        Self {
+            name,
+            local,
+            remote,
+            start: None,
+            opening: None,
+            redundant: None,
+            resequencer,
+            closing: Closing::default(),
+            heard: now,
+            entered: Instant::MAX,
+        }
+    }
+
+    /// A segment of the host here, or of the other one.
+    pub(super) fn heard(&mut self, now: Instant, segment: &Segment, local: bool) {
+        self.heard = now;
+        self.closing.reset |= segment.flags.contains(Flags::RST);
+        if segment.flags.contains(Flags::FIN) {
+            *(if local { &mut self.closing.local } else { &mut self.closing.remote }) = true;
+        }
+    }
+
+    fn deadline(&self, lifetimes: Lifetimes) -> Instant {
+        let lifetime = if self.closing.is_over() { lifetimes.closed } else { lifetimes.idle };
+        let expiry = self.heard + lifetime;
+        self.resequencer.deadline().map_or(expiry, |due| due.min(expiry))
+    }
+
+    fn key(&self) -> ConnectionKey {
+        let (src, dst) = (self.local, self.remote);
+        ConnectionKey { src: src.ip(), dst: dst.ip(), src_port: src.port(), dst_port: dst.port() }
+    }
+}
+
+/// How long a silent connection is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// That has not ended. RFC 5382 §5 REQ-5: at least 2 hours and 4 minutes.
+    pub idle: handfast_core::Duration,
+    /// That has: repeated segments still come.
+    pub closed: handfast_core::Duration,
+}
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        use handfast_core::Duration;
+        Self { idle: Duration::from_secs(7440), closed: Duration::from_secs(60) }
+    }
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    /// By the direction from the host here.
+    by_hosts: BTreeMap<ConnectionKey, Name>,
+    by_name: BTreeMap<Name, Connection>,
+    timers: BTreeSet<(Instant, Name)>,
+    lifetimes: Lifetimes,
+}
+
+impl Connections {
+    pub(super) fn new(lifetimes: Lifetimes) -> Self {
+        Self { lifetimes, ..Self::default() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// The one of the host here that sends this packet.
+    pub(super) fn of_host(&mut self, packet: &Packet) -> Option<&mut Connection> {
+        let Body::Tcp(segment) = &packet.body else { return None };
+        let (src, dst) = (packet.src, packet.dst);
+        let key = ConnectionKey { src, dst, src_port: segment.src_port, dst_port: segment.dst_port };
+        self.by_name.get_mut(self.by_hosts.get(&key)?)
+    }
+
+    pub(super) fn has_host(&self, key: &ConnectionKey) -> bool {
+        self.by_hosts.contains_key(key)
+    }
+
+    /// The one whose data comes in this stream.
+    pub(super) fn of_stream(&mut self, stream: &Stream) -> Option<&mut Connection> {
+        self.by_name.get_mut(&Name {
+            peer: stream.from,
+            slice: stream.slice,
+            connection: stream.connection,
+        })
+    }
+
+    pub(super) fn get_mut(&mut self, name: &Name) -> Option<&mut Connection> {
+        self.by_name.get_mut(name)
+    }
+
+    /// A new one, in the place of those with its number or its hosts: these are of an earlier time.
+    pub(super) fn insert(&mut self, connection: Connection) {
+        let (key, name) = (connection.key(), connection.name);
+        if let Some(&old) = self.by_hosts.get(&key) {
+            self.remove(&old);
+        }
+        self.remove(&name);
+        self.by_hosts.insert(key, name);
+        self.by_name.insert(name, connection);
+        self.rearm(&name);
+    }
+
+    pub(super) fn remove(&mut self, name: &Name) -> Option<Connection> {
+        let old = self.by_name.remove(name)?;
+        self.by_hosts.remove(&old.key());
+        self.timers.remove(&(old.entered, *name));
+        Some(old)
+    }
+
+    /// After what may have changed its deadline. One that moves later leaves its entry where it is until that comes up.
+    pub(super) fn rearm(&mut self, name: &Name) {
+        let Some(connection) = self.by_name.get_mut(name) else { return };
+        let due = connection.deadline(self.lifetimes);
+        if connection.entered <= due {
+            return;
+        }
+        self.timers.remove(&(connection.entered, *name));
+        connection.entered = due;
+        self.timers.insert((due, *name));
+    }
+
+    /// Not after the first deadline of a connection.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.timers.first().map(|&(due, _)| due)
+    }
+
+    /// What was held too long goes on, into `out`. Those that are over and silent are returned.
+    pub(super) fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>) -> Vec<Connection> {
+        let mut over = Vec::new();
+        while let Some(&(entered, name)) = self.timers.first()
+            && entered <= now
+            && let Some(connection) = self.by_name.get_mut(&name)
+        {
+            self.timers.pop_first();
+            connection.entered = Instant::MAX;
+            connection.resequencer.on_timer(now, out);
+            if connection.deadline(self.lifetimes) > now {
+                self.rearm(&name);
+            } else if let Some(mut last) = self.remove(&name) {
+                last.resequencer.flush(out);
+                over.push(last);
+            }
+        }
+        over
+    }
+}

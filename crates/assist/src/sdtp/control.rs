@@ -1,0 +1,361 @@
+//! What SDTP's controller and its nodes tell each other, as `OpenFlow` 1.3: packet-ins, packet-outs, and orders that are actions
+//! and messages of an experimenter.
+//!
+//! A packet-out with an order carries it as its first action, so that a handshake costs no message more than `[sdtp]` Figure 2 has.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use bytes::{Buf, BufMut, Bytes};
+use handfast_core::Duration;
+use handfast_wire::openflow::{
+    Action, Body, Match, Message, NO_BUFFER, PacketIn, PacketInReason, PacketOut, PortNo,
+};
+use handfast_wire::{Checksums, LinkType, Packet};
+
+/// `OFPT_EXPERIMENTER` (§7.5.4), and `OFPAT_EXPERIMENTER` (§7.2.5).
+const EXPERIMENTER_MESSAGE: u8 = 4;
+const EXPERIMENTER_ACTION: u16 = 0xffff;
+/// Not registered: the highest byte says that the ONF has assigned it (§7.5.4), the rest is ours. Two parties that both chose it
+/// would have to agree.
+const EXPERIMENTER: u32 = 0xff5d_7450;
+
+/// What a node tells the controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// A SYN or SYN-ACK of a host has come (`[sdtp]` §III-A step 2).
+    Handshake(Packet),
+    /// A connection is over, or the node has forgotten it.
+    Closed(Name),
+}
+
+/// A connection by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name {
+    /// The other edge.
+    pub peer: IpAddr,
+    /// The slice.
+    pub slice: u16,
+    /// Its number in the slice.
+    pub connection: u16,
+}
+
+/// What the controller tells a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// An edge converts this connection from now on.
+    Admit(Admission),
+    /// The receiving edge makes the closing ACK of the handshake: the reverse path has been approved (§III-A steps 4 and 5).
+    Approve(Name),
+    /// Functions for a slice (§II-B).
+    Activate(Activation),
+}
+
+/// A connection that the controller has admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Its number.
+    pub name: Name,
+    /// Who has sent the SYN.
+    pub client: SocketAddr,
+    /// Who has got it.
+    pub server: SocketAddr,
+}
+
+/// Which functions a node has for the data of a slice in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activation {
+    /// The sending edge.
+    pub from: IpAddr,
+    /// The receiving edge.
+    pub to: IpAddr,
+    /// The slice.
+    pub slice: u16,
+    /// Whether it caches.
+    pub caching: bool,
+    /// Whether it detects losses and asks for retransmissions.
+    pub retransmission: bool,
+    /// The round trip to the caching node that is furthest in its segment: a first guess of the retransmission RTT.
+    pub round_trip: Duration,
+}
+
+/// What comes to a node: a packet to send on, an order, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Instruction {
+    /// The order; it is carried out first.
+    pub order: Option<Order>,
+    /// The packet.
+    pub packet: Option<Packet>,
+}
+
+/// Why bytes are no message of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unknown;
+
+impl Report {
+    /// As an `OpenFlow` message. [`None`]: the packet has no form on the wire.
+    pub fn emit(&self) -> Option<Bytes> {
+        let body = match self {
+            Self::Handshake(packet) => {
+                let data = frame(packet)?;
+                Body::PacketIn(PacketIn {
+                    buffer_id: NO_BUFFER,
+                    total_len: u16::try_from(data.len()).ok()?,
+                    reason: PacketInReason::Action,
+                    table_id: 0,
+                    cookie: 0,
+                    matches: Match { in_port: Some(PortNo(1)), ..Match::default() },
+                    data,
+                })
+            }
+            Self::Closed(name) => experimenter(|out| {
+                out.put_u32(CLOSED);
+                put_name(out, name);
+            }),
+        };
+        emit(body)
+    }
+
+    /// # Errors
+    /// The bytes are none.
+    pub fn parse(bytes: &Bytes) -> Result<Self, Unknown> {
+        match Message::parse(bytes).map_err(|_| Unknown)?.body {
+            Body::PacketIn(PacketIn { data, .. }) => Ok(Self::Handshake(packet(&data)?)),
+            Body::Unknown { kind: EXPERIMENTER_MESSAGE, body } => {
+                let mut at = Reader::new(body)?;
+                if at.u32()? != CLOSED {
+                    return Err(Unknown);
+                }
+                at.name().map(Self::Closed)
+            }
+            _ => Err(Unknown),
+        }
+    }
+}
+
+impl Instruction {
+    /// An order alone.
+    pub fn order(order: Order) -> Self {
+        Self { order: Some(order), packet: None }
+    }
+
+    /// As an `OpenFlow` message. [`None`]: the packet has no form on the wire.
+    pub fn emit(&self) -> Option<Bytes> {
+        let order = self.order.as_ref();
+        let Some(packet) = &self.packet else {
+            return emit(experimenter(|out| order.into_iter().for_each(|order| put_order(out, order))));
+        };
+        let action = |order: &Order| {
+            let mut body = Vec::new();
+            body.put_u32(EXPERIMENTER);
+            put_order(&mut body, order);
+            // §7.2.5: type, length and this together are a multiple of eight.
+            body.resize((body.len() + 4).next_multiple_of(8) - 4, 0);
+            Action::Other { kind: EXPERIMENTER_ACTION, body: body.into() }
+        };
+        let table = Action::Output { port: PortNo::TABLE, max_len: 0 };
+        let actions = order.map(action).into_iter().chain([table]).collect();
+        let (buffer_id, in_port) = (NO_BUFFER, PortNo::CONTROLLER);
+        emit(Body::PacketOut(PacketOut { buffer_id, in_port, actions, data: frame(packet)? }))
+    }
+
+    /// # Errors
+    /// The bytes are none.
+    pub fn parse(bytes: &Bytes) -> Result<Self, Unknown> {
+        match Message::parse(bytes).map_err(|_| Unknown)?.body {
+            Body::PacketOut(PacketOut { actions, data, .. }) => {
+                let order = actions.into_iter().find_map(|action| match action {
+                    Action::Other { kind: EXPERIMENTER_ACTION, body } => Some(body),
+                    _ => None,
+                });
+                let order = order.map(|body| Reader::new(body)?.order()).transpose()?;
+                Ok(Self { order, packet: Some(packet(&data)?) })
+            }
+            Body::Unknown { kind: EXPERIMENTER_MESSAGE, body } => Ok(Self::order(Reader::new(body)?.order()?)),
+            _ => Err(Unknown),
+        }
+    }
+}
+
+const CLOSED: u32 = 1;
+const ADMIT: u32 = 2;
+const APPROVE: u32 = 3;
+const ACTIVATE: u32 = 4;
+
+fn emit(body: Body) -> Option<Bytes> {
+    let mut out = Vec::new();
+    Message { xid: 0, body }.emit(&mut out).ok()?;
+    Some(out.into())
+}
+
+fn experimenter(write: impl FnOnce(&mut Vec<u8>)) -> Body {
+    let mut body = Vec::new();
+    body.put_u32(EXPERIMENTER);
+    write(&mut body);
+    Body::Unknown { kind: EXPERIMENTER_MESSAGE, body: body.into() }
+}
+
+fn frame(packet: &Packet) -> Option<Bytes> {
+    let mut out = Vec::new();
+    packet.emit(&mut out).ok()?;
+    Some(out.into())
+}
+
+fn packet(data: &Bytes) -> Result<Packet, Unknown> {
+    let link = match data.first().map(|byte| byte >> 4) {
+        Some(4 | 6) => LinkType::RawIp,
+        _ => LinkType::Ethernet,
+    };
+    Packet::parse(link, data, Checksums::Verify).map_err(|_| Unknown)
+}
+
+fn put_order(out: &mut Vec<u8>, order: &Order) {
+    match order {
+        Order::Admit(Admission { name, client, server }) => {
+            out.put_u32(ADMIT);
+            put_name(out, name);
+            for end in [client, server] {
+                put_address(out, end.ip());
+                out.put_u16(end.port());
+            }
+        }
+        Order::Approve(name) => {
+            out.put_u32(APPROVE);
+            put_name(out, name);
+        }
+        Order::Activate(Activation { from, to, slice, caching, retransmission, round_trip }) => {
+            out.put_u32(ACTIVATE);
+            put_address(out, *from);
+            put_address(out, *to);
+            out.put_u16(*slice);
+            out.put_u16(u16::from(*caching) | u16::from(*retransmission) << 1);
+            out.put_u64(round_trip.as_nanos());
+        }
+    }
+}
+
+fn put_name(out: &mut Vec<u8>, name: &Name) {
+    put_address(out, name.peer);
+    out.put_u16(name.slice);
+    out.put_u16(name.connection);
+}
+
+/// IPv4 addresses as IPv6 has them (RFC 4291 §2.5.5.2).
+fn put_address(out: &mut Vec<u8>, address: IpAddr) {
+    let address = match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    out.put_slice(&address.octets());
+}
+
+/// Reads what the experimenter says.
+struct Reader(Bytes);
+
+impl Reader {
+    fn new(bytes: Bytes) -> Result<Self, Unknown> {
+        let mut this = Self(bytes);
+        if this.u32()? == EXPERIMENTER { Ok(this) } else { Err(Unknown) }
+    }
+
+    fn order(&mut self) -> Result<Order, Unknown> {
+        Ok(match self.u32()? {
+            ADMIT => {
+                let name = self.name()?;
+                let (client, server) = (self.socket()?, self.socket()?);
+                Order::Admit(Admission { name, client, server })
+            }
+            APPROVE => Order::Approve(self.name()?),
+            ACTIVATE => {
+                let (from, to) = (self.address()?, self.address()?);
+                let (slice, functions) = (self.u16()?, self.u16()?);
+                let round_trip = Duration::from_nanos(self.0.try_get_u64().map_err(|_| Unknown)?);
+                let (caching, retransmission) = (functions & 1 != 0, functions & 2 != 0);
+                Order::Activate(Activation { from, to, slice, caching, retransmission, round_trip })
+            }
+            _ => return Err(Unknown),
+        })
+    }
+
+    fn name(&mut self) -> Result<Name, Unknown> {
+        Ok(Name { peer: self.address()?, slice: self.u16()?, connection: self.u16()? })
+    }
+
+    fn socket(&mut self) -> Result<SocketAddr, Unknown> {
+        Ok(SocketAddr::new(self.address()?, self.u16()?))
+    }
+
+    fn address(&mut self) -> Result<IpAddr, Unknown> {
+        let address = Ipv6Addr::from_bits(self.0.try_get_u128().map_err(|_| Unknown)?);
+        Ok(address.to_ipv4_mapped().map_or(address.into(), |address: Ipv4Addr| address.into()))
+    }
+
+    fn u32(&mut self) -> Result<u32, Unknown> {
+        self.0.try_get_u32().map_err(|_| Unknown)
+    }
+
+    fn u16(&mut self) -> Result<u16, Unknown> {
+        self.0.try_get_u16().map_err(|_| Unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use handfast_wire::tcp::{Flags, Segment};
+
+    use super::*;
+
+    fn ip(host: u8) -> IpAddr {
+        Ipv4Addr::new(192, 0, 2, host).into()
+    }
+
+    fn syn() -> Packet {
+        Packet::tcp(ip(1), ip(2), Segment { src_port: 5, dst_port: 6, flags: Flags::SYN, ..Segment::EMPTY })
+    }
+
+    const NAME: Name = Name { peer: IpAddr::V6(Ipv6Addr::LOCALHOST), slice: 7, connection: 8 };
+
+    fn orders() -> [Order; 3] {
+        let (client, server) = (SocketAddr::new(ip(1), 5), SocketAddr::new(ip(2), 6));
+        let (from, to, round_trip) = (ip(8), ip(9), Duration::from_millis(20));
+        [
+            Order::Admit(Admission { name: NAME, client, server }),
+            Order::Approve(NAME),
+            Order::Activate(Activation { from, to, slice: 7, caching: true, retransmission: false, round_trip }),
+        ]
+    }
+
+    #[test]
+    fn reports_come_back_from_the_wire() {
+        for report in [Report::Handshake(syn()), Report::Closed(NAME)] {
+            assert_eq!(Report::parse(&report.emit().unwrap()), Ok(report));
+        }
+    }
+
+    #[test]
+    fn instructions_come_back_from_the_wire() {
+        for order in orders() {
+            for packet in [None, Some(syn())] {
+                let instruction = Instruction { order: Some(order.clone()), packet };
+                assert_eq!(Instruction::parse(&instruction.emit().unwrap()), Ok(instruction));
+            }
+        }
+        let bare = Instruction { order: None, packet: Some(syn()) };
+        assert_eq!(Instruction::parse(&bare.emit().unwrap()), Ok(bare));
+    }
+
+    #[test]
+    fn what_is_cut_or_of_another_experimenter_is_none() {
+        let bytes = Instruction::order(orders()[0].clone()).emit().unwrap();
+        for len in 0..bytes.len() {
+            let mut cut = bytes[..len].to_vec();
+            if let Some(length) = cut.get_mut(2..4) {
+                length.copy_from_slice(&(len as u16).to_be_bytes());
+            }
+            assert_eq!(Instruction::parse(&cut.into()), Err(Unknown), "{len}");
+        }
+        let mut other = bytes.to_vec();
+        other[11] ^= 1;
+        assert_eq!(Instruction::parse(&other.into()), Err(Unknown));
+        assert_eq!(Report::parse(&bytes), Err(Unknown), "an order is no report");
+    }
+}

@@ -1,0 +1,253 @@
+//! SDTP's controller: it admits connections between hosts behind edges, sets up their paths, and sends handshakes on
+//! (`[sdtp]` §III-A).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+use handfast_wire::tcp::Flags;
+use handfast_wire::{Body, Packet};
+
+use super::control::{Activation, Admission, Instruction, Name, Order, Report};
+use super::planner::{Placed, Planner};
+
+/// A pair of edges, the smaller address first: both directions of a slice have it.
+type Pair = (IpAddr, IpAddr);
+
+/// What the controller knows of a slice.
+#[derive(Debug)]
+struct Slice {
+    number: u16,
+    /// After the number that was given last.
+    next: u16,
+    used: BTreeSet<u16>,
+}
+
+/// A connection that was admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Admitted {
+    slice: u16,
+    connection: u16,
+    client_edge: IpAddr,
+    server_edge: IpAddr,
+}
+
+/// What it has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Packet-ins that came.
+    pub packet_ins: u64,
+    /// Packet-outs that left.
+    pub packet_outs: u64,
+    /// Other orders that left.
+    pub orders: u64,
+    /// Connections admitted.
+    pub admitted: u64,
+    /// Handshakes sent on as plain TCP: no edge has the host, no path is there, or no number is free.
+    pub plain: u64,
+    /// Paths set up.
+    pub paths: u64,
+}
+
+impl Counted {
+    /// Each with its name.
+    pub fn totals(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let &Self { packet_ins, packet_outs, orders, admitted, plain, paths } = self;
+        [
+            ("controller_packet_ins", packet_ins),
+            ("controller_packet_outs", packet_outs),
+            ("controller_orders", orders),
+            ("controller_admitted", admitted),
+            ("controller_plain", plain),
+            ("controller_paths", paths),
+        ]
+        .into_iter()
+    }
+}
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    planner: Planner,
+    /// The edge of each host.
+    hosts: BTreeMap<IpAddr, IpAddr>,
+    slices: BTreeMap<Pair, Slice>,
+    admitted: BTreeMap<(SocketAddr, SocketAddr), Admitted>,
+    by_number: BTreeMap<(Pair, u16), (SocketAddr, SocketAddr)>,
+    counted: Counted,
+}
+
+/// Instructions, each for the node that has the address.
+pub type Instructions = Vec<(IpAddr, Instruction)>;
+
+impl Controller {
+    /// One that knows the network.
+    pub fn new(planner: Planner, hosts: BTreeMap<IpAddr, IpAddr>) -> Self {
+        Self {
+            planner,
+            hosts,
+            slices: BTreeMap::new(),
+            admitted: BTreeMap::new(),
+            by_number: BTreeMap::new(),
+            counted: Counted::default(),
+        }
+    }
+
+    /// What it has counted.
+    pub fn counted(&self) -> Counted {
+        self.counted
+    }
+
+    /// A node, `from`, has told it something.
+    pub fn on_report(&mut self, from: IpAddr, report: Report, out: &mut Instructions) {
+        match report {
+            Report::Closed(name) => self.close(from, &name),
+            Report::Handshake(packet) => {
+                self.counted.packet_ins += 1;
+                self.on_handshake(from, packet, out);
+            }
+        }
+    }
+
+    fn on_handshake(&mut self, from: IpAddr, packet: Packet, out: &mut Instructions) {
+        let Body::Tcp(segment) = &packet.body else { return };
+        let source = SocketAddr::new(packet.src, segment.src_port);
+        let destination = SocketAddr::new(packet.dst, segment.dst_port);
+        if segment.flags.contains(Flags::ACK) {
+            self.on_syn_ack(from, (destination, source), packet, out);
+        } else {
+            self.on_syn(from, (source, destination), packet, out);
+        }
+    }
+
+    /// §III-A step 3: check that there is a path, set one up if there is none, and send the SYN on.
+    fn on_syn(
+        &mut self,
+        from: IpAddr,
+        ends: (SocketAddr, SocketAddr),
+        packet: Packet,
+        out: &mut Instructions,
+    ) {
+        let server_edge = self.hosts.get(&packet.dst).copied().filter(|&edge| edge != from);
+        let admitted = server_edge.and_then(|server_edge| self.admit(ends, from, server_edge, out));
+        let Some(Admitted { slice, connection, client_edge, server_edge }) = admitted else {
+            self.counted.plain += 1;
+            return self.packet_out(from, None, packet, out);
+        };
+        let name = Name { peer: client_edge, slice, connection };
+        let order = Order::Admit(Admission { name, client: ends.0, server: ends.1 });
+        self.packet_out(server_edge, Some(order), packet, out);
+    }
+
+    /// §III-A steps 4 and 5: the reverse path, the answer for the client, and the closing ACK for the server.
+    fn on_syn_ack(
+        &mut self,
+        from: IpAddr,
+        ends: (SocketAddr, SocketAddr),
+        packet: Packet,
+        out: &mut Instructions,
+    ) {
+        // Of one that is unknown, or whose server is elsewhere, nothing is sent on: the client's SYN comes again, and is admitted.
+        let Some(&known) = self.admitted.get(&ends).filter(|known| known.server_edge == from) else { return };
+        let Admitted { slice, connection, client_edge, server_edge } = known;
+        let name = Name { peer: server_edge, slice, connection };
+        let admission = Order::Admit(Admission { name, client: ends.0, server: ends.1 });
+        self.packet_out(client_edge, Some(admission), packet, out);
+        self.counted.orders += 1;
+        let name = Name { peer: client_edge, slice, connection };
+        out.push((server_edge, Instruction::order(Order::Approve(name))));
+    }
+
+    fn packet_out(&mut self, to: IpAddr, order: Option<Order>, packet: Packet, out: &mut Instructions) {
+        self.counted.packet_outs += 1;
+        out.push((to, Instruction { order, packet: Some(packet) }));
+    }
+
+    fn admit(
+        &mut self,
+        ends: (SocketAddr, SocketAddr),
+        client_edge: IpAddr,
+        server_edge: IpAddr,
+        out: &mut Instructions,
+    ) -> Option<Admitted> {
+        let known = self.admitted.get(&ends).copied();
+        if let Some(known) = known
+            && (known.client_edge, known.server_edge) == (client_edge, server_edge)
+        {
+            return Some(known);
+        }
+        let pair = pair(client_edge, server_edge);
+        self.set_up(pair, out)?;
+        let slice = self.slices.get_mut(&pair)?;
+        let connection = slice.allot()?;
+        let admitted = Admitted { slice: slice.number, connection, client_edge, server_edge };
+        self.admitted.insert(ends, admitted);
+        self.by_number.insert((pair, connection), ends);
+        self.counted.admitted += 1;
+        Some(admitted)
+    }
+
+    /// "If there is no available path, the controller deploys a new path": the functions of both directions.
+    fn set_up(&mut self, pair: Pair, out: &mut Instructions) -> Option<()> {
+        if self.slices.contains_key(&pair) {
+            return Some(());
+        }
+        let number = u16::try_from(self.slices.len() + 1).ok()?;
+        let directions = [pair, (pair.1, pair.0)];
+        let plans: Vec<&[Placed]> =
+            directions.iter().map(|&(from, to)| self.planner.plan(from, to)).collect::<Option<_>>()?;
+        for ((from, to), placed) in directions.into_iter().zip(plans) {
+            for node in placed.iter().filter(|node| node.caching || node.retransmission) {
+                let order = Order::Activate(Activation {
+                    from,
+                    to,
+                    slice: number,
+                    caching: node.caching,
+                    retransmission: node.retransmission,
+                    round_trip: node.round_trip,
+                });
+                self.counted.orders += 1;
+                out.push((node.address, Instruction::order(order)));
+            }
+        }
+        self.counted.paths += 1;
+        self.slices.insert(pair, Slice { number, next: 1, used: BTreeSet::new() });
+        Some(())
+    }
+
+    /// An edge has forgotten a connection: its number is free again, after all others.
+    fn close(&mut self, from: IpAddr, name: &Name) {
+        let pair = pair(from, name.peer);
+        let slice = self.slices.get_mut(&pair).filter(|slice| slice.number == name.slice);
+        if let Some(slice) = slice
+            && let Some(ends) = self.by_number.remove(&(pair, name.connection))
+        {
+            slice.used.remove(&name.connection);
+            self.admitted.remove(&ends);
+        }
+    }
+}
+
+fn pair(a: IpAddr, b: IpAddr) -> Pair {
+    (a.min(b), a.max(b))
+}
+
+impl Slice {
+    /// Connections of a slice: all numbers but 0, which stands for packets of no connection.
+    const MOST: usize = u16::MAX as usize;
+
+    fn allot(&mut self) -> Option<u16> {
+        if self.used.len() >= Self::MOST {
+            return None;
+        }
+        while !self.used.insert(self.next) {
+            self.advance();
+        }
+        let allotted = self.next;
+        self.advance();
+        Some(allotted)
+    }
+
+    fn advance(&mut self) {
+        self.next = self.next.wrapping_add(1).max(1);
+    }
+}

@@ -1,0 +1,213 @@
+//! Header conversion and reversion at the edges (`[sdtp]` §III-B): a host's TCP packet to SDTP data, and back.
+
+use std::net::{IpAddr, SocketAddr};
+
+use handfast_core::SeqNum;
+use handfast_wire::sdtp::{Carriage, Content, Data, InnerIp, Message, Sdtp};
+use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::{Body, Ecn, Packet};
+
+use super::control::Name;
+
+/// How one direction of a connection travels between the edges.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    /// What its packets travel in.
+    pub(super) carriage: Carriage,
+    /// This edge.
+    pub(super) edge: IpAddr,
+    /// The connection, and the other edge.
+    pub(super) name: Name,
+}
+
+/// Why a packet stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unconverted {
+    /// It is no TCP segment.
+    NotTcp,
+    /// The optional field has no room for the urgent pointer, nor for IP options.
+    NoRoom,
+}
+
+/// Whether the optional field has room for all that the packet says.
+pub(super) fn convertible(packet: &Packet) -> Result<&Segment, Unconverted> {
+    let Body::Tcp(segment) = &packet.body else { return Err(Unconverted::NotTcp) };
+    let fits = segment.urgent == 0 && !segment.flags.contains(Flags::URG) && packet.quick_start.is_none();
+    if fits { Ok(segment) } else { Err(Unconverted::NoRoom) }
+}
+
+/// The SDTP packet of a host's packet that is [`convertible`]. `start`: the sequence number of the first byte of its direction.
+pub(super) fn to_sdtp(path: &Path, start: SeqNum, packet: Packet) -> Option<Packet> {
+    let Packet { src, hop_limit, traffic_class, identification, body: Body::Tcp(segment), .. } = packet else {
+        return None;
+    };
+    let v6 = src.is_ipv6();
+    let ip = InnerIp {
+        v6,
+        hop_limit,
+        traffic_class,
+        identification,
+        // Packets whose fragments travel are not parsed at all.
+        dont_fragment: !v6,
+        flow_label: 0,
+    };
+    let since = u16::try_from(start.distance(segment.seq)).unwrap_or(u16::MAX);
+    let sequence = segment.seq;
+    let content = Content::Segment(Segment { src_port: 0, dst_port: 0, ..segment });
+    let Path { carriage, edge, name } = *path;
+    let message = Message::Data(Data { ip, since_start: since, content });
+    let (slice, connection) = (name.slice, name.connection);
+    let sdtp = Sdtp { carriage, slice, connection, sequence, message, seal: None };
+    // RFC 6040 §4.1, normal mode: the outer header has the inner one's marks.
+    Some(Packet { traffic_class, ..Packet::sdtp(edge, name.peer, sdtp) })
+}
+
+/// The host's packet again. `outer`: the marks with which the SDTP packet came. [`None`]: RFC 6040 §4.2 drops it.
+pub(super) fn to_tcp(from: SocketAddr, to: SocketAddr, outer: Ecn, data: Data) -> Option<Packet> {
+    let Data { ip, content, .. } = data;
+    let Content::Segment(segment) = content else { return None };
+    let ecn = combine(Ecn::of(ip.traffic_class), outer)?;
+    let segment = Segment { src_port: from.port(), dst_port: to.port(), ..segment };
+    Some(Packet {
+        hop_limit: ip.hop_limit,
+        traffic_class: ecn.within(ip.traffic_class),
+        identification: ip.identification,
+        ..Packet::tcp(from.ip(), to.ip(), segment)
+    })
+}
+
+/// RFC 6040 §4.2, Figure 4. [`None`]: dropped; a queue has marked what its sender did not declare capable.
+fn combine(inner: Ecn, outer: Ecn) -> Option<Ecn> {
+    match (inner, outer) {
+        (Ecn::NotCapable, Ecn::Congested) => None,
+        (Ecn::Capable0 | Ecn::Capable1 | Ecn::Congested, Ecn::Congested) => Some(Ecn::Congested),
+        (Ecn::Capable0, Ecn::Capable1) => Some(Ecn::Capable1),
+        (inner, _) => Some(inner),
+    }
+}
+
+/// Bytes that an SDTP packet has more than the TCP packet from which it was made, of this address family at the edges.
+pub(super) fn overhead(carriage: Carriage, hosts_v6: bool, edges_v6: bool) -> i32 {
+    use handfast_wire::sdtp::{HEADER_LEN, OPTIONAL_LEN};
+    let ip = |v6: bool| if v6 { 40 } else { 20 };
+    let outer = match carriage {
+        Carriage::Native => 0,
+        Carriage::Ip => ip(edges_v6),
+        Carriage::Udp => ip(edges_v6) + 8,
+    };
+    outer + (HEADER_LEN + OPTIONAL_LEN) as i32 - ip(hosts_v6) - handfast_wire::tcp::HEADER_LEN as i32
+}
+
+/// Lowers the maximum segment size that a SYN or SYN-ACK announces, so that what is sent to its sender fits through the core
+/// (RFC 9293 §3.7.1: an upper limit that the peer states). One without the option means 536 bytes (ibid.), which always fit.
+pub(super) fn clamp_mss(segment: &mut Segment, most: u16) {
+    segment.mss = segment.mss.map(|mss| mss.min(most));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use handfast_wire::Payload;
+    use handfast_wire::tcp::Timestamps;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ip(host: u8) -> IpAddr {
+        Ipv4Addr::new(192, 0, 2, host).into()
+    }
+
+    const NAME: Name = Name { peer: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 9)), slice: 3, connection: 4 };
+
+    fn path(carriage: Carriage) -> Path {
+        Path { carriage, edge: ip(8), name: NAME }
+    }
+
+    fn packet(seq: u32, len: u32, traffic_class: u8) -> Packet {
+        let segment = Segment {
+            src_port: 5,
+            dst_port: 6,
+            seq: SeqNum(seq),
+            flags: Flags::ACK,
+            timestamps: Some(Timestamps { val: 1, ecr: 2 }),
+            payload: Payload::Synthetic { stream: 1, offset: 7, len },
+            ..Segment::EMPTY
+        };
+        Packet { traffic_class, hop_limit: 60, ..Packet::tcp(ip(1), ip(2), segment) }
+    }
+
+    fn sockets() -> (SocketAddr, SocketAddr) {
+        (SocketAddr::new(ip(1), 5), SocketAddr::new(ip(2), 6))
+    }
+
+    fn data(packet: &Packet) -> Data {
+        let Body::Sdtp(sdtp) = &packet.body else { panic!("{packet:?}") };
+        sdtp.data().unwrap().clone()
+    }
+
+    proptest! {
+        #[test]
+        fn reversion_gives_the_packet_back(seq: u32, start: u32, len in 0_u32..9000, class: u8) {
+            let packet = packet(seq, len, class);
+            for carriage in [Carriage::Native, Carriage::Ip, Carriage::Udp] {
+                let sdtp = to_sdtp(&path(carriage), SeqNum(start), packet.clone()).unwrap();
+                prop_assert_eq!(sdtp.ip_len() as i32, packet.ip_len() as i32 + overhead(carriage, false, false));
+                prop_assert_eq!((sdtp.src, sdtp.dst, sdtp.ecn()), (ip(8), NAME.peer, packet.ecn()));
+                let (from, to) = sockets();
+                prop_assert_eq!(to_tcp(from, to, sdtp.ecn(), data(&sdtp)), Some(packet.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_node_learns_where_a_connection_began_from_its_first_64_kib() {
+        for (seq, since) in [(100, 0), (101, 1), (65_634, 65_534), (65_635, u16::MAX), (90_000, u16::MAX), (99, u16::MAX)] {
+            let sdtp = to_sdtp(&path(Carriage::Ip), SeqNum(100), packet(seq, 1, 0)).unwrap();
+            assert_eq!(data(&sdtp).since_start, since, "{seq}");
+        }
+    }
+
+    #[test]
+    fn marks_are_combined_as_in_figure_4_of_rfc_6040() {
+        use Ecn::{Capable0, Capable1, Congested, NotCapable};
+        let all = [NotCapable, Capable0, Capable1, Congested];
+        // Rows: inner; columns: outer.
+        let figure = [
+            [Some(NotCapable), Some(NotCapable), Some(NotCapable), None],
+            [Some(Capable0), Some(Capable0), Some(Capable1), Some(Congested)],
+            [Some(Capable1), Some(Capable1), Some(Capable1), Some(Congested)],
+            [Some(Congested); 4],
+        ];
+        for (inner, row) in all.into_iter().zip(figure) {
+            assert_eq!(all.map(|outer| combine(inner, outer)), row);
+        }
+    }
+
+    #[test]
+    fn urgent_data_and_ip_options_go_unconverted() {
+        let plain = packet(1, 1, 0);
+        assert!(convertible(&plain).is_ok());
+        let with = |change: fn(&mut Segment)| {
+            let mut packet = plain.clone();
+            if let Body::Tcp(segment) = &mut packet.body {
+                change(segment);
+            }
+            packet
+        };
+        let urgent = with(|segment| segment.flags = segment.flags | Flags::URG);
+        assert_eq!(convertible(&urgent), Err(Unconverted::NoRoom));
+        assert_eq!(convertible(&with(|segment| segment.urgent = 1)), Err(Unconverted::NoRoom));
+        let other = Packet { body: Body::Other { protocol: 1, payload: Payload::EMPTY }, ..plain.clone() };
+        assert_eq!(convertible(&other), Err(Unconverted::NotTcp));
+    }
+
+    #[test]
+    fn the_segment_size_is_only_lowered() {
+        for (announced, clamped) in [(Some(1460), Some(1428)), (Some(536), Some(536)), (None, None)] {
+            let mut segment = Segment { mss: announced, ..Segment::EMPTY };
+            clamp_mss(&mut segment, 1428);
+            assert_eq!(segment.mss, clamped);
+        }
+    }
+}

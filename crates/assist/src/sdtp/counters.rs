@@ -1,0 +1,104 @@
+//! What a node of SDTP has counted.
+
+use handfast_wire::sdtp::{Message, Trigger};
+
+/// Declares the counters, and their names.
+macro_rules! counters {
+    ($($(#[doc = $what:literal])* $name:ident,)*) => {
+        /// What a node has counted since it began.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Counters {
+            $($(#[doc = $what])* pub $name: u64,)*
+        }
+
+        impl Counters {
+            /// Each with its name.
+            pub fn totals(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name)),*].into_iter()
+            }
+        }
+
+        impl std::ops::AddAssign for Counters {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// Handshakes sent to the controller.
+    packet_ins,
+    /// Handshakes that a host or the edge sent too many of: these connections are plain TCP.
+    packet_ins_refused,
+    /// Connections admitted.
+    connections,
+    /// Connections for which there was no room: plain TCP.
+    connections_refused,
+    /// Closing ACKs made for servers.
+    closing_acks,
+    /// Closing ACKs of clients dropped.
+    dropped_acks,
+    /// Packets of hosts converted to SDTP.
+    converted,
+    /// Packets of hosts that the header has no room for, passed as they are.
+    unconverted,
+    /// Packets reverted for hosts.
+    reverted,
+    /// SDTP packets of no connection known here.
+    strangers,
+    /// Packets that a queue marked although their sender is not ECN-capable, dropped (RFC 6040 §4.2).
+    unmarkable,
+    /// SDTP packets that came from a host, dropped.
+    forged,
+    /// SDTP packets whose checksum is wrong, dropped where they end.
+    corrupted,
+    /// Control packets without a valid seal, dropped.
+    unsealed,
+    /// RR sent for losses detected by the count of later packets (C).
+    requests_count,
+    /// RR sent for losses detected by the time since the last packet (T).
+    requests_time,
+    /// RR sent for retransmissions that did not come (R).
+    requests_timeout,
+    /// RD sent.
+    repeats,
+    /// RD that brought what had come before: needless requests.
+    needless_repeats,
+    /// RI sent.
+    informations,
+    /// CN sent.
+    notifications,
+    /// RR of which the last caching node of the segment lacked something.
+    requests_unserved,
+}
+
+impl Counters {
+    /// A message without data leaves.
+    pub(super) fn count(&mut self, message: &Message) {
+        let counter = match message {
+            Message::Request(request) => match request.trigger {
+                Trigger::Count => &mut self.requests_count,
+                Trigger::Time => &mut self.requests_time,
+                Trigger::Timeout => &mut self.requests_timeout,
+            },
+            Message::Information(_) => &mut self.informations,
+            Message::Notification(_) => &mut self.notifications,
+            Message::Data(_) | Message::Repeat(_) => return,
+        };
+        *counter += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_add_up_by_name() {
+        let mut sum = Counters { packet_ins: 2, ..Counters::default() };
+        sum += Counters { packet_ins: 3, notifications: 1, ..Counters::default() };
+        let of = |name| sum.totals().find(|&(known, _)| known == name).unwrap().1;
+        assert_eq!((of("packet_ins"), of("notifications"), of("forged")), (5, 1, 0));
+    }
+}

@@ -1,0 +1,135 @@
+//! The retransmission function of a node: a [`Retransmission`] for each stream whose data comes by, and one timer for all.
+
+use std::collections::BTreeSet;
+
+use handfast_core::{Duration, Instant, SeqNum};
+use handfast_wire::sdtp::{Data, Information, Stream};
+
+use super::requests::RepeatOf;
+use super::retransmission::{Arrival, Output, Retransmission};
+use super::thresholds::Thresholds;
+use crate::recent::{Place, Recent};
+
+#[derive(Debug)]
+struct Watched {
+    retransmission: Retransmission,
+    /// The time of its entry among the timers, which is not after its deadline.
+    entered: Option<Instant>,
+}
+
+/// The retransmission machines of a node.
+#[derive(Debug)]
+pub(super) struct Detection {
+    watched: Recent<Watched, Stream>,
+    timers: BTreeSet<(Instant, Stream)>,
+    thresholds: Thresholds,
+}
+
+/// A packet's place in its stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub(super) seq: SeqNum,
+    /// More than 0.
+    pub(super) len: u32,
+    /// As [`Data::since_start`].
+    pub(super) since_start: u16,
+}
+
+impl Extent {
+    /// [`None`]: it takes no sequence numbers, so nobody would miss it.
+    pub(super) fn of(seq: SeqNum, data: &Data) -> Option<Self> {
+        let len = data.seq_len();
+        (len > 0).then_some(Self { seq, len, since_start: data.since_start })
+    }
+
+    /// The first number of the connection; the packet's own, if it began too long ago.
+    fn start(self) -> SeqNum {
+        let since = if self.since_start == u16::MAX { 0 } else { u32::from(self.since_start) };
+        SeqNum(self.seq.0.wrapping_sub(since))
+    }
+}
+
+impl Detection {
+    /// Watches `most` streams at most.
+    pub(super) fn new(thresholds: Thresholds, most: usize) -> Self {
+        Self { watched: Recent::new(most), timers: BTreeSet::new(), thresholds }
+    }
+
+    /// Data has come. `round_trip`: that of the stream's segment.
+    pub(super) fn on_data(
+        &mut self,
+        now: Instant,
+        stream: &Stream,
+        extent: Extent,
+        repeat: Option<&RepeatOf>,
+        round_trip: Duration,
+        out: &mut Vec<Output>,
+    ) -> Arrival {
+        let place = self.watched.find(stream).unwrap_or_else(|| self.begin(now, stream, extent, round_trip));
+        let watched = self.watched.touch(now, place);
+        let arrival = watched.retransmission.on_data(now, extent.seq, extent.len, repeat, out);
+        self.rearm(*stream, place);
+        arrival
+    }
+
+    fn begin(&mut self, now: Instant, stream: &Stream, extent: Extent, round_trip: Duration) -> Place {
+        if let Some(silent) = self.watched.in_the_way() {
+            self.forget(&silent);
+        }
+        let thresholds = Thresholds { segment_round_trip: round_trip, ..self.thresholds };
+        let retransmission = Retransmission::new(extent.start(), &thresholds);
+        self.watched.insert(now, *stream, Watched { retransmission, entered: None })
+    }
+
+    fn forget(&mut self, stream: &Stream) {
+        if let Some(Watched { entered: Some(entered), .. }) = self.watched.remove(stream) {
+            self.timers.remove(&(entered, *stream));
+        }
+    }
+
+    /// An RI has come from upstream.
+    pub(super) fn on_information(&mut self, stream: &Stream, information: &Information) {
+        let Some(place) = self.watched.find(stream) else { return };
+        self.watched.get_mut(place).retransmission.on_information(information);
+        self.rearm(*stream, place);
+    }
+
+    /// What is due at this time, of which stream.
+    pub(super) fn on_timer(&mut self, now: Instant, out: &mut Vec<(Stream, Output)>) {
+        let mut outputs = Vec::new();
+        while let Some(&(entered, stream)) = self.timers.first()
+            && entered <= now
+        {
+            self.timers.pop_first();
+            let Some(place) = self.watched.find(&stream) else { continue };
+            let watched = self.watched.get_mut(place);
+            watched.entered = None;
+            if watched.retransmission.deadline().is_some_and(|due| due <= now) {
+                watched.retransmission.on_timer(now, &mut outputs);
+            }
+            out.extend(outputs.drain(..).map(|output| (stream, output)));
+            self.rearm(stream, place);
+        }
+    }
+
+    /// Enters a deadline anew. One that moves later leaves its entry where it is until that comes up: nearly every packet moves
+    /// the interarrival timeout.
+    fn rearm(&mut self, stream: Stream, place: Place) {
+        let watched = self.watched.get_mut(place);
+        let due = watched.retransmission.deadline();
+        match (watched.entered, due) {
+            (None, None) => return,
+            (Some(entered), Some(due)) if entered <= due => return,
+            _ => {}
+        }
+        if let Some(old) = std::mem::replace(&mut watched.entered, due) {
+            self.timers.remove(&(old, stream));
+        }
+        self.timers.extend(due.map(|due| (due, stream)));
+    }
+
+    /// Not after the first deadline of a stream.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.timers.first().map(|&(entered, _)| entered)
+    }
+}

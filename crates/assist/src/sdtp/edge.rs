@@ -1,0 +1,288 @@
+//! An edge switch: it sends handshakes to the controller, converts what its hosts send, and reverts what comes for them.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use handfast_core::Instant;
+use handfast_net::Port;
+use handfast_wire::sdtp::{Data, Information, Outcome, Stream};
+use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::{Body, Ecn, Packet};
+
+use super::config::Config;
+use super::connections::{Connection, Connections};
+use super::control::{Admission, Instruction, Name, Order, Report};
+use super::convert::{self, Path};
+use super::counters::Counters;
+use super::handshake::{Opening, Redundant};
+use super::packet_ins::PacketIns;
+use super::resequence::{Incoming, Resequencer};
+use crate::{ConnectionKey, View};
+
+/// What an edge has for others.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    /// Packets that go where their addresses say.
+    pub(super) packets: Vec<Packet>,
+    /// What the controller is told.
+    pub(super) reports: Vec<Report>,
+}
+
+/// The edge of a node.
+#[derive(Debug)]
+pub(super) struct Edge {
+    address: IpAddr,
+    /// The hosts behind it, each at its port: what comes from another port with their address is not theirs.
+    hosts: BTreeMap<IpAddr, Port>,
+    connections: Connections,
+    packet_ins: PacketIns,
+}
+
+impl Edge {
+    pub(super) fn new(address: IpAddr, hosts: BTreeMap<IpAddr, Port>, config: &Config) -> Self {
+        Self {
+            address,
+            hosts,
+            connections: Connections::new(config.lifetimes),
+            packet_ins: PacketIns::new(config.packet_ins),
+        }
+    }
+
+    /// Whether a port leads to a host.
+    pub(super) fn is_hosts_port(&self, port: Port) -> bool {
+        self.hosts.values().any(|&at| at == port)
+    }
+
+    /// Whether it wants a packet of a host: handshakes of its own hosts, and what it converts.
+    pub(super) fn wants(&self, port: Port, view: &View<'_>, segment: &Segment) -> bool {
+        self.hosts.get(&view.src) == Some(&port)
+            && !self.hosts.contains_key(&view.dst)
+            && (segment.flags.contains(Flags::SYN) || self.connections.has_host(&ConnectionKey::of(view, segment)))
+    }
+
+    /// A packet that it [`Edge::wants`].
+    pub(super) fn on_host_packet(
+        &mut self,
+        now: Instant,
+        packet: Packet,
+        config: &Config,
+        counters: &mut Counters,
+        out: &mut Output,
+    ) {
+        match convert::convertible(&packet) {
+            Ok(segment) if segment.flags.contains(Flags::SYN) => {
+                self.on_handshake(now, packet, config, counters, out);
+            }
+            Ok(_) => self.convert(now, packet, config, counters, out),
+            Err(_) => {
+                counters.unconverted += 1;
+                out.packets.push(packet);
+            }
+        }
+    }
+
+    /// `[sdtp]` §III-A steps 1 and 2, and the server's answer in step 4.
+    fn on_handshake(
+        &mut self,
+        now: Instant,
+        mut packet: Packet,
+        config: &Config,
+        counters: &mut Counters,
+        out: &mut Output,
+    ) {
+        let Body::Tcp(segment) = &mut packet.body else { return };
+        let answers = segment.flags.contains(Flags::ACK);
+        convert::clamp_mss(segment, config.most_mss(packet.src.is_ipv6()));
+        if answers && !self.on_syn_ack(&packet, out) {
+            // It answers a SYN that did not come through the controller.
+            out.packets.push(packet);
+            return;
+        }
+        if !self.packet_ins.allow(now, packet.src) {
+            // Fail open: this connection is plain TCP. A flood costs the controller nothing, and the server keeps its SYN cookies.
+            counters.packet_ins_refused += 1;
+            if !answers {
+                out.packets.push(packet);
+            }
+            return;
+        }
+        counters.packet_ins += 1;
+        out.reports.push(Report::Handshake(packet));
+    }
+
+    /// Whether it is of a connection that opens here.
+    fn on_syn_ack(&mut self, packet: &Packet, out: &mut Output) -> bool {
+        let Body::Tcp(segment) = &packet.body else { return false };
+        let Some(connection) = self.connections.of_host(packet) else { return false };
+        let Some(opening) = &mut connection.opening else { return false };
+        connection.start = Some(segment.seq + 1);
+        out.packets.extend(opening.on_syn_ack(packet));
+        true
+    }
+
+    fn convert(
+        &mut self,
+        now: Instant,
+        packet: Packet,
+        config: &Config,
+        counters: &mut Counters,
+        out: &mut Output,
+    ) {
+        let Some(connection) = self.connections.of_host(&packet) else {
+            out.packets.push(packet);
+            return;
+        };
+        let Body::Tcp(segment) = &packet.body else { return };
+        connection.heard(now, segment, true);
+        if connection.redundant.is_some_and(|redundant| redundant.is(segment)) {
+            // `[sdtp]` §III-A step 5: "the sending edge switch requires to drop the ACK packet received from end host A directly".
+            connection.redundant = None;
+            counters.dropped_acks += 1;
+            return;
+        }
+        let name = connection.name;
+        let path = Path { carriage: config.carriage, edge: self.address, name };
+        let start = connection.start.unwrap_or(segment.seq);
+        counters.converted += 1;
+        out.packets.extend(convert::to_sdtp(&path, start, packet));
+        self.connections.rearm(&name);
+    }
+
+    /// Data for a host here. `outer`: the marks with which it came.
+    pub(super) fn on_data(
+        &mut self,
+        now: Instant,
+        stream: &Stream,
+        outer: Ecn,
+        data: Data,
+        counters: &mut Counters,
+        out: &mut Output,
+    ) {
+        let Some(connection) = self.connections.of_stream(stream) else {
+            counters.strangers += 1;
+            return;
+        };
+        let Some(packet) = convert::to_tcp(connection.remote, connection.local, outer, data) else {
+            counters.unmarkable += 1;
+            return;
+        };
+        let Body::Tcp(segment) = &packet.body else { return };
+        // The client has got the answer: nobody will ask for it again.
+        connection.opening = None;
+        connection.heard(now, segment, false);
+        counters.reverted += 1;
+        // A reset is not kept waiting.
+        let len = if segment.flags.contains(Flags::RST) { 0 } else { segment.seq_len() };
+        let timestamp = segment.timestamps.map(|timestamps| timestamps.val);
+        let incoming = Incoming { seq: segment.seq, len, bytes: packet.ip_len() as u32, timestamp };
+        connection.resequencer.on_data(now, incoming, packet, &mut out.packets);
+        let name = connection.name;
+        self.connections.rearm(&name);
+    }
+
+    /// What a node in the path says of packets for a host here.
+    pub(super) fn on_information(
+        &mut self,
+        stream: &Stream,
+        information: &Information,
+        out: &mut Output,
+    ) {
+        let Some(connection) = self.connections.of_stream(stream) else { return };
+        if let (Outcome::Never, Some(end)) = (information.outcome, information.expected.end) {
+            connection.resequencer.on_never(information.expected.start, end, &mut out.packets);
+        }
+        let name = connection.name;
+        self.connections.rearm(&name);
+    }
+
+    /// The controller has sent something for the edge.
+    pub(super) fn on_instruction(
+        &mut self,
+        now: Instant,
+        instruction: Instruction,
+        config: &Config,
+        counters: &mut Counters,
+        out: &mut Output,
+    ) {
+        let Instruction { order, packet } = instruction;
+        match (order, packet) {
+            (Some(Order::Admit(admission)), Some(packet)) => {
+                self.admit(now, &admission, packet, config, counters, out);
+            }
+            (Some(Order::Approve(name)), packet) => {
+                out.packets.extend(packet);
+                self.approve(&name, counters, out);
+            }
+            (_, packet) => out.packets.extend(packet),
+        }
+    }
+
+    /// A SYN comes to the server's edge, or the answer to the client's.
+    fn admit(
+        &mut self,
+        now: Instant,
+        &Admission { name, client, server }: &Admission,
+        packet: Packet,
+        config: &Config,
+        counters: &mut Counters,
+        out: &mut Output,
+    ) {
+        let Body::Tcp(segment) = &packet.body else { return };
+        let answers = segment.flags.contains(Flags::ACK);
+        if !answers && let Some(answer) = self.answered(&name, &packet) {
+            out.reports.push(Report::Handshake(answer));
+            return;
+        }
+        // The client's edge holds the client's end.
+        let ends = if answers { (client, server) } else { (server, client) };
+        if answers && self.is_known(&name, ends) {
+            // The answer was repeated: what has begun goes on.
+            out.packets.push(packet);
+            return;
+        }
+        if self.connections.len() >= config.connections {
+            counters.connections_refused += 1;
+            out.packets.push(packet);
+            return;
+        }
+        let resequencer = Resequencer::new(segment.seq + 1, config.resequencing);
+        let mut connection = Connection::new(now, name, ends, resequencer);
+        if answers {
+            connection.start = Some(segment.ack);
+            connection.redundant = Some(Redundant::answer_to(segment));
+        } else {
+            connection.opening = Some(Box::new(Opening::new(packet.clone())));
+        }
+        self.connections.insert(connection);
+        counters.connections += 1;
+        out.packets.push(packet);
+    }
+
+    fn is_known(&mut self, name: &Name, ends: (SocketAddr, SocketAddr)) -> bool {
+        self.connections.get_mut(name).is_some_and(|known| (known.local, known.remote) == ends)
+    }
+
+    /// The server's answer to a SYN that has come again.
+    fn answered(&mut self, name: &Name, syn: &Packet) -> Option<Packet> {
+        self.connections.get_mut(name)?.opening.as_ref()?.answer_again(syn).cloned()
+    }
+
+    /// `[sdtp]` §III-A step 5.
+    fn approve(&mut self, name: &Name, counters: &mut Counters, out: &mut Output) {
+        let opening = self.connections.get_mut(name).and_then(|known| known.opening.as_mut());
+        if let Some(ack) = opening.and_then(|opening| opening.approve()) {
+            counters.closing_acks += 1;
+            out.packets.push(ack);
+        }
+    }
+
+    pub(super) fn on_timer(&mut self, now: Instant, out: &mut Output) {
+        for over in self.connections.on_timer(now, &mut out.packets) {
+            out.reports.push(Report::Closed(over.name));
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.connections.deadline()
+    }
+}

@@ -1,0 +1,376 @@
+//! A node of SDTP with whatever functions its slices have there: an edge, a caching node, a retransmission node, or several at once.
+//!
+//! Nothing is addressed to a node in the path: it looks at what passes. So one that fails, or that is left out, is passed over.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use handfast_core::{Duration, Instant};
+use handfast_net::{Cause, Outbox, Port};
+use handfast_wire::sdtp::{Data, Information, Message, Outcome, Request, Sdtp, Stream};
+use handfast_wire::{Body, Ecn, Packet};
+
+use super::caching::{self, CachingNode, Passing, Served};
+use super::config::Config;
+use super::control::{Activation, Instruction, Order, Report};
+use super::counters::Counters;
+use super::detection::{Detection, Extent};
+use super::edge::{Edge, Output as EdgeOutput};
+use super::requests::RepeatOf;
+use super::messages;
+use super::retransmission::{Arrival, Output};
+use crate::{Verdict, View};
+
+/// The data of a slice in one direction.
+type Direction = (IpAddr, IpAddr, u16);
+
+/// What a slice has a node do.
+#[derive(Clone, Copy, Debug)]
+struct Functions {
+    caching: bool,
+    retransmission: bool,
+    round_trip: Duration,
+}
+
+/// The node.
+#[derive(Debug)]
+pub struct Node {
+    address: IpAddr,
+    config: Config,
+    /// Without hosts behind it there is none.
+    edge: Option<Edge>,
+    functions: BTreeMap<Direction, Functions>,
+    caching: CachingNode<Data>,
+    detection: Detection,
+    counters: Counters,
+    /// What the edge has for others, and the retransmission function: kept for their memory.
+    edges: EdgeOutput,
+    outputs: Vec<Output>,
+    answers: Vec<caching::Output<Data>>,
+    timed: Vec<(Stream, Output)>,
+    reports: Vec<Report>,
+}
+
+impl Node {
+    /// A node with hosts behind it, each at a port; without any it is no edge.
+    pub fn new(address: IpAddr, hosts: BTreeMap<IpAddr, Port>, config: Config) -> Self {
+        Self {
+            address,
+            edge: (!hosts.is_empty()).then(|| Edge::new(address, hosts, &config)),
+            functions: BTreeMap::new(),
+            caching: CachingNode::new(config.caching),
+            detection: Detection::new(config.thresholds, config.connections),
+            counters: Counters::default(),
+            edges: EdgeOutput::default(),
+            outputs: Vec::new(),
+            answers: Vec::new(),
+            timed: Vec::new(),
+            reports: Vec::new(),
+            config,
+        }
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// What it has for the controller.
+    pub fn reports(&mut self) -> impl Iterator<Item = Report> + '_ {
+        self.reports.drain(..)
+    }
+
+    /// A packet passes.
+    pub fn look(&mut self, now: Instant, port: Port, view: &View<'_>, out: &mut Outbox) -> Verdict {
+        if let Some(sdtp) = view.sdtp() {
+            return self.look_at_sdtp(now, port, view, sdtp, out);
+        }
+        match (&self.edge, view.intact()) {
+            (Some(edge), Some(segment)) if edge.wants(port, view, segment) => Verdict::Take,
+            _ => Verdict::Pass,
+        }
+    }
+
+    fn look_at_sdtp(
+        &mut self,
+        now: Instant,
+        port: Port,
+        view: &View<'_>,
+        sdtp: &Sdtp,
+        out: &mut Outbox,
+    ) -> Verdict {
+        if self.edge.as_ref().is_some_and(|edge| edge.is_hosts_port(port)) {
+            self.counters.forged += 1;
+            return Verdict::Drop;
+        }
+        let ends_here = view.dst == self.address;
+        if view.corrupted {
+            self.counters.corrupted += u64::from(ends_here);
+            return if ends_here { Verdict::Drop } else { Verdict::Pass };
+        }
+        let stream = sdtp.stream(view.src, view.dst);
+        let functions = self.functions.get(&(stream.from, stream.to, stream.slice)).copied();
+        let goes_on = if ends_here { Verdict::Take } else { Verdict::Pass };
+        let Some(functions) = functions else { return goes_on };
+        match &sdtp.message {
+            Message::Data(_) | Message::Repeat(_) => {
+                self.watch(now, &stream, functions, view, sdtp, out);
+                goes_on
+            }
+            Message::Information(information) => {
+                self.heed(now, &stream, functions, information);
+                goes_on
+            }
+            Message::Request(request) => self.serve(now, &stream, functions, request, ends_here, out),
+            Message::Notification(notification) if functions.caching => {
+                self.caching.on_notification(now, &stream, *notification);
+                Verdict::Drop
+            }
+            Message::Notification(_) => goes_on,
+        }
+    }
+
+    /// Data, or an RD, comes by, or ends here.
+    fn watch(
+        &mut self,
+        now: Instant,
+        stream: &Stream,
+        functions: Functions,
+        view: &View<'_>,
+        sdtp: &Sdtp,
+        out: &mut Outbox,
+    ) {
+        let Some(data) = sdtp.data() else { return };
+        let Some(extent) = Extent::of(sdtp.sequence, data) else { return };
+        if functions.retransmission {
+            let repeat = match &sdtp.message {
+                Message::Repeat(repeat) => Some(RepeatOf::from(repeat)),
+                _ => None,
+            };
+            let (outputs, round_trip) = (&mut self.outputs, functions.round_trip);
+            let arrival = self.detection.on_data(now, stream, extent, repeat.as_ref(), round_trip, outputs);
+            self.counters.needless_repeats += u64::from(repeat.is_some() && arrival == Arrival::Duplicate);
+            self.send_outputs(now, stream, out);
+        }
+        if functions.caching {
+            // Nobody asks behind the receiving edge.
+            let kept = (view.dst != self.address).then_some(data);
+            self.cache(now, stream, extent, view.ip_len, kept);
+        }
+    }
+
+    fn cache(&mut self, now: Instant, stream: &Stream, extent: Extent, ip_len: usize, data: Option<&Data>) {
+        let Extent { seq, len, since_start } = extent;
+        let bytes = u32::try_from(ip_len).unwrap_or(u32::MAX);
+        self.caching.on_data(now, stream, &Passing { seq, len, bytes, since_start }, data);
+    }
+
+    /// An RI from a node upstream.
+    fn heed(&mut self, now: Instant, stream: &Stream, functions: Functions, information: &Information) {
+        if functions.retransmission {
+            self.detection.on_information(stream, information);
+        }
+        if functions.caching {
+            self.caching.on_information(now, stream, information);
+        }
+    }
+
+    /// `[sdtp]` §III-C 4: an RR climbs the caches of its CR segment, "until the packets are found in the current CR segment". What
+    /// the last of them lacks will not come.
+    fn serve(
+        &mut self,
+        now: Instant,
+        stream: &Stream,
+        functions: Functions,
+        request: &Request,
+        ends_here: bool,
+        out: &mut Outbox,
+    ) -> Verdict {
+        let served = if functions.caching {
+            self.caching.on_request(now, stream, request, &mut self.answers)
+        } else {
+            Served::None
+        };
+        self.send_answers(out);
+        let is_last = ends_here || functions.retransmission;
+        let left = match served {
+            Served::All => return Verdict::Drop,
+            Served::None if !is_last => return Verdict::Pass,
+            Served::None => *request,
+            Served::Some(left) => left,
+        };
+        if is_last {
+            self.counters.requests_unserved += 1;
+            let Request { trigger, expected, .. } = left;
+            let never = Information { trigger, expected, outcome: Outcome::Never };
+            self.send(stream, Message::Information(never), out);
+        } else {
+            self.send(stream, Message::Request(left), out);
+        }
+        Verdict::Drop
+    }
+
+    /// What the retransmission function has for others.
+    fn send_outputs(&mut self, now: Instant, stream: &Stream, out: &mut Outbox) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        outputs.drain(..).for_each(|output| self.send_output(now, stream, output, out));
+        self.outputs = outputs;
+    }
+
+    fn send_output(&mut self, now: Instant, stream: &Stream, output: Output, out: &mut Outbox) {
+        match output {
+            Output::Request(request) => self.send(stream, Message::Request(request), out),
+            Output::Information(information) => {
+                if information.outcome == Outcome::Never {
+                    self.caching.on_information(now, stream, &information);
+                }
+                if stream.to == self.address {
+                    self.inform_edge(now, stream, &information, out);
+                } else {
+                    self.send(stream, Message::Information(information), out);
+                }
+            }
+        }
+    }
+
+    /// What the caching function has for others.
+    fn send_answers(&mut self, out: &mut Outbox) {
+        let mut answers = std::mem::take(&mut self.answers);
+        for answer in answers.drain(..) {
+            match answer {
+                caching::Output::Repeat(repeated) => {
+                    let (stream, sequence) = (repeated.stream, repeated.seq);
+                    self.counters.repeats += 1;
+                    let message = Message::Repeat(repeated.into());
+                    out.forward(messages::packet(self.config.carriage, &stream, sequence, message));
+                }
+                caching::Output::Information(stream, information) => {
+                    self.send(&stream, Message::Information(information), out);
+                }
+                caching::Output::Notification(stream, notification) => {
+                    self.send(&stream, Message::Notification(notification), out);
+                }
+            }
+        }
+        self.answers = answers;
+    }
+
+    /// Sends a message without data about a stream.
+    fn send(&mut self, stream: &Stream, message: Message, out: &mut Outbox) {
+        self.counters.count(&message);
+        let sequence = messages::about(&message);
+        out.forward(messages::packet(self.config.carriage, stream, sequence, message));
+    }
+
+    /// A packet that [`Node::look`] has asked for.
+    pub fn on_packet(&mut self, now: Instant, _port: Port, packet: Packet, out: &mut Outbox) {
+        let outer = packet.ecn();
+        let (src, dst) = (packet.src, packet.dst);
+        match packet.body {
+            Body::Sdtp(sdtp) => {
+                let stream = sdtp.stream(src, dst);
+                match sdtp.message {
+                    Message::Data(data) => self.revert(now, &stream, outer, data, out),
+                    Message::Repeat(repeat) => self.revert(now, &stream, outer, repeat.data, out),
+                    Message::Information(information) => self.inform_edge(now, &stream, &information, out),
+                    Message::Request(_) | Message::Notification(_) => {}
+                }
+            }
+            _ => self.convert(now, packet, out),
+        }
+    }
+
+    fn convert(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
+        let Some(edge) = &mut self.edge else { return };
+        edge.on_host_packet(now, packet, &self.config, &mut self.counters, &mut self.edges);
+        self.leave_edge(now, out);
+    }
+
+    fn revert(&mut self, now: Instant, stream: &Stream, outer: Ecn, data: Data, out: &mut Outbox) {
+        let Some(edge) = &mut self.edge else { return };
+        edge.on_data(now, stream, outer, data, &mut self.counters, &mut self.edges);
+        self.leave_edge(now, out);
+    }
+
+    fn inform_edge(&mut self, now: Instant, stream: &Stream, information: &Information, out: &mut Outbox) {
+        let Some(edge) = &mut self.edge else { return };
+        edge.on_information(stream, information, &mut self.edges);
+        self.leave_edge(now, out);
+    }
+
+    /// What leaves the edge: SDTP data passes the caching function of the same node first.
+    fn leave_edge(&mut self, now: Instant, out: &mut Outbox) {
+        let mut packets = std::mem::take(&mut self.edges.packets);
+        for packet in packets.drain(..) {
+            self.cache_own(now, &packet);
+            out.forward(packet);
+        }
+        self.edges.packets = packets;
+        self.reports.append(&mut self.edges.reports);
+    }
+
+    fn cache_own(&mut self, now: Instant, packet: &Packet) {
+        let Body::Sdtp(sdtp) = &packet.body else { return };
+        let stream = sdtp.stream(packet.src, packet.dst);
+        let functions = self.functions.get(&(stream.from, stream.to, stream.slice));
+        if let Some(data) = sdtp.data().filter(|_| functions.is_some_and(|functions| functions.caching))
+            && let Some(extent) = Extent::of(sdtp.sequence, data)
+        {
+            self.cache(now, &stream, extent, packet.ip_len(), Some(data));
+        }
+    }
+
+    /// The controller has sent this.
+    pub fn on_instruction(&mut self, now: Instant, instruction: Instruction, out: &mut Outbox) {
+        if let Some(Order::Activate(activation)) = instruction.order {
+            return self.activate(&activation);
+        }
+        match &mut self.edge {
+            Some(edge) => {
+                edge.on_instruction(now, instruction, &self.config, &mut self.counters, &mut self.edges);
+                self.leave_edge(now, out);
+            }
+            None => instruction.packet.into_iter().for_each(|packet| out.forward(packet)),
+        }
+    }
+
+    fn activate(&mut self, activation: &Activation) {
+        let &Activation { from, to, slice, caching, retransmission, round_trip } = activation;
+        self.functions.insert((from, to, slice), Functions { caching, retransmission, round_trip });
+    }
+
+    /// A packet that had passed was dropped on its way out of this node.
+    pub fn on_drop(&mut self, view: &View<'_>, cause: Cause) {
+        let Some(sdtp) = view.sdtp().filter(|_| matches!(cause, Cause::QueueFull | Cause::Aqm)) else { return };
+        let extent = sdtp.data().and_then(|data| Extent::of(sdtp.sequence, data));
+        if let Some(Extent { seq, len, .. }) = extent {
+            self.caching.on_own_drop(&sdtp.stream(view.src, view.dst), seq, len);
+        }
+    }
+
+    /// What is due at this time.
+    pub fn on_timer(&mut self, now: Instant, out: &mut Outbox) {
+        if self.detection.deadline().is_some_and(|due| due <= now) {
+            let mut timed = std::mem::take(&mut self.timed);
+            self.detection.on_timer(now, &mut timed);
+            timed.drain(..).for_each(|(stream, output)| self.send_output(now, &stream, output, out));
+            self.timed = timed;
+        }
+        if self.caching.deadline().is_some_and(|due| due <= now) {
+            self.caching.on_timer(now, &mut self.answers);
+            self.send_answers(out);
+        }
+        if let Some(edge) = &mut self.edge
+            && edge.deadline().is_some_and(|due| due <= now)
+        {
+            edge.on_timer(now, &mut self.edges);
+            self.leave_edge(now, out);
+        }
+    }
+
+    /// When [`Node::on_timer`] is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        let edge = self.edge.as_ref().and_then(Edge::deadline);
+        [self.detection.deadline(), self.caching.deadline(), edge].into_iter().flatten().min()
+    }
+}
