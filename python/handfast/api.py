@@ -134,7 +134,7 @@ class Scenario:
         from handfast.comparison import Comparison
 
         named = captures if isinstance(captures, Sequence) else ()
-        order = perform.Order(
+        request = perform.Request(
             self.with_overrides({"capture": list(named)}) if named else self,
             schemes,
             list(seeds),
@@ -145,9 +145,9 @@ class Scenario:
             jobs=jobs,
             force=force,
         )
-        perform.check(order)
-        tasks.check(backends, [order.scenario], schemes)
-        return Comparison(perform.perform(order, progress).runs, order.out)
+        perform.check(request)
+        tasks.check(backends, [request.scenario], schemes)
+        return Comparison(perform.perform(request, progress).runs, request.out)
 
     def sweep(
         self,

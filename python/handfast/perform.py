@@ -17,7 +17,7 @@ from handfast.store import staged, write_whole
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Request:
     """What the user asked for."""
 
     scenario: Scenario
@@ -46,7 +46,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Answer:
     """What was done."""
 
     runs: list[Result]
@@ -54,59 +54,59 @@ class Done:
     """What the directory held already, and the report shows too."""
 
 
-def check(order: Order) -> None:
+def check(request: Request) -> None:
     """Raise where captures or figures cannot be had."""
-    if order.out is None and order.pcap:
+    if request.out is None and request.pcap:
         raise InputError("--pcap needs --out DIR, where the captures go")
-    if order.out is None and order.figures is not None:
+    if request.out is None and request.figures is not None:
         raise InputError("figures need time series, and these a directory: out")
-    if order.pcap and not order.scenario.core.captures:
+    if request.pcap and not request.scenario.core.captures:
         raise InputError(
             '--pcap: the scenario names no node to capture at; add `capture = ["NODE"]` to it, '
             "or --set 'capture=[\"NODE\"]'"
         )
-    if not order.seeds:
+    if not request.seeds:
         raise InputError("no seeds, so there is nothing to run; the default is seed 1")
 
 
-def perform(order: Order, progress: Progress | None = None) -> Done:
+def perform(request: Request, progress: Progress | None = None) -> Answer:
     """Do the runs and write them."""
-    order.kept()  # nobody waits for runs that must not be written
-    with staged(order.out, bundle.ENTRIES) if order.out is not None else nullcontext() as stage:
-        runs = execute(_tasks(order, stage), jobs=order.jobs, progress=progress)
-        old = _write(order, stage, runs) if stage is not None else []
-    return Done(runs, old)
+    request.kept()  # nobody waits for runs that must not be written
+    with staged(request.out, bundle.ENTRIES) if request.out is not None else nullcontext() as stage:
+        runs = execute(_tasks(request, stage), jobs=request.jobs, progress=progress)
+        old = _write(request, stage, runs) if stage is not None else []
+    return Answer(runs, old)
 
 
-def _tasks(order: Order, stage: Path | None) -> list[Runnable]:
-    wanted = product(order.schemes, order.backends, order.seeds)
-    return [_task(order, stage, scheme, backend, seed) for scheme, backend, seed in wanted]
+def _tasks(request: Request, stage: Path | None) -> list[Runnable]:
+    wanted = product(request.schemes, request.backends, request.seeds)
+    return [_task(request, stage, scheme, backend, seed) for scheme, backend, seed in wanted]
 
 
-def _task(order: Order, stage: Path | None, scheme: str, backend: str, seed: int) -> Runnable:
+def _task(request: Request, stage: Path | None, scheme: str, backend: str, seed: int) -> Runnable:
     captures = None
-    if stage is not None and order.pcap:
+    if stage is not None and request.pcap:
         captures = stage / bundle.CAPTURES / bundle.capture_name(scheme, backend, seed)
         captures.mkdir(parents=True)
     return tasks.task(
         backend,
-        order.scenario.core,
+        request.scenario.core,
         scheme,
         seed,
         series_dir=stage / series.DIRECTORY if stage is not None else None,
         capture_dir=captures,
-        verify_wire=order.verify_wire,
+        verify_wire=request.verify_wire,
     )
 
 
-def _write(order: Order, stage: Path, runs: list[Result]) -> list[Result]:
-    old = order.kept()
-    bundle.write(stage, order.scenario, keeping.in_order(order.scenario.schemes, [*old, *runs]) if old else runs)
-    if order.out is not None and not order.force:
-        keeping.join(order.out, stage, old, runs)
+def _write(request: Request, stage: Path, runs: list[Result]) -> list[Result]:
+    old = request.kept()
+    bundle.write(stage, request.scenario, keeping.in_order(request.scenario.schemes, [*old, *runs]) if old else runs)
+    if request.out is not None and not request.force:
+        keeping.join(request.out, stage, old, runs)
     made = bundle.read(stage)
     write_whole(stage / bundle.REPORT, page.build(made))
-    if order.figures is not None:
+    if request.figures is not None:
         # The report shows all that is there, a figure for a paper what was asked for.
-        figures.write(replace(made, document=replace(made.document, runs=tuple(runs))), order.figures)
+        figures.write(replace(made, document=replace(made.document, runs=tuple(runs))), request.figures)
     return old

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -13,6 +14,9 @@ import several_flows
 from handfast import lab, results
 from handfast.cli import app
 from handfast.lab import controller, names, openvswitch
+
+if TYPE_CHECKING:
+    from harm_scene import Scene
 
 ROOT = Path(__file__).parents[2]
 OUTAGE = ROOT / "scenarios" / "wifi-outage.toml"
@@ -61,6 +65,16 @@ def nothing_is_left() -> Iterator[None]:
     folders = names.SCRATCH.iterdir() if names.SCRATCH.exists() else iter(())
     found = [names.Namespace.parse(folder.name) for folder in folders]
     assert [space for space in found if space and (space.is_orphan or space.pid == os.getpid())] == []
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    """A switch whose ports the test holds, without a daemon."""
+    # Its libraries are needed where there is a switch only.
+    from harm_scene import bridge
+
+    with bridge() as made:
+        yield made
 
 
 @pytest.fixture

@@ -34,6 +34,8 @@ STATION = bytes.fromhex("02000a000005")
 CORRESPONDENT = bytes.fromhex("02000a000001")
 OTHER = bytes.fromhex("02000a000004")
 PATIENCE_S = 10.0
+BURST = 20
+"""So many frames a test sends at a time."""
 UDP, TCP = 17, 6
 _ETH_P_ALL = 3
 _PACKET_AUXDATA, _SOL_PACKET = 8, 263
@@ -325,6 +327,15 @@ class Scene:
         for port, host in ((1, CORRESPONDENT), (2, STATION), (4, OTHER)):
             self.send(port, udp(b"\xff" * 6, 0, source=host, vlan=(vlans or {}).get(port)))
         self.forget()
+
+
+def acting(scene: Scene, *, ap1: str = "", ap2: str = "", more: str = "") -> Daemon:
+    """A daemon that commands the switch."""
+    daemon = scene.daemon(ap1=ap1, ap2=ap2, more=more)
+    scene.connect()
+    daemon.ready()
+    scene.learn()
+    return daemon
 
 
 def _ordered(text: str) -> str:

@@ -5,13 +5,12 @@ Each with real Open vSwitch bridges: ap1 is at the first, ap2 at the second.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from conftest import commanded, real
 from harm_scene import (
     BRIDGE,
+    BURST,
     CORRESPONDENT,
     OTHER,
     OURS,
@@ -20,7 +19,6 @@ from harm_scene import (
     STATION,
     Daemon,
     Scene,
-    bridge,
     tcp,
     udp,
     until,
@@ -28,14 +26,7 @@ from harm_scene import (
 
 pytestmark = [real, commanded, pytest.mark.usefixtures("nothing_is_left")]
 
-N = 20
 PORT_OF = {"ap1": 2, "ap2": 3}
-
-
-@pytest.fixture
-def scene() -> Iterator[Scene]:
-    with bridge() as made:
-        yield made
 
 
 def acting(scene: Scene, *, core: bool, more: str = "") -> Daemon:
@@ -67,16 +58,16 @@ def roam(scene: Scene, daemon: Daemon, old: str, new: str, epoch: int, *, seq: i
     # Of two bridges the userspace datapath of Open vSwitch 3.1 at times goes on as it did before an entry was made, as
     # long as a flow stays in its cache. It is emptied, so that what is tried here is what the entries say.
     scene.switch.forget_cache()
-    scene.send(1, *(tcp(STATION, seq + 100 * n) for n in range(N)))
+    scene.send(1, *(tcp(STATION, seq + 100 * n) for n in range(BURST)))
     assert scene.came(PORT_OF[old], within_s=0.1) == []
     done = len(daemon.said("released"))
     daemon.associated(new, epoch + 1)
     daemon.wait("released", done + 1)
     came = scene.came(PORT_OF[new])
-    assert [frame.rest[42:50] for frame in came] == [b"%08d" % (seq + 100 * n) for n in range(N)], len(came)
+    assert [frame.rest[42:50] for frame in came] == [b"%08d" % (seq + 100 * n) for n in range(BURST)], len(came)
     assert {frame.source for frame in came} == {CORRESPONDENT}
-    scene.send(1, *(udp(STATION, n) for n in range(N)))
-    assert len(scene.came(PORT_OF[new])) == N, "and goes straight"
+    scene.send(1, *(udp(STATION, n) for n in range(BURST)))
+    assert len(scene.came(PORT_OF[new])) == BURST, "and goes straight"
     assert ours(scene) == []
 
 

@@ -125,8 +125,8 @@ impl WindowMeter {
     }
 }
 
-/// What is seen of an open flow. Bytes of payload; [`None`]: not known.
-#[derive(Clone, Copy, Debug, Default)]
+/// What is seen of a flow at one moment, for its time series and for the metrics that have a curve. Bytes of payload; [`None`]: not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowSample {
     /// The congestion window.
     pub cwnd: u64,
@@ -151,7 +151,7 @@ impl FlowSample {
         Self {
             cwnd: seen.cwnd,
             ssthresh: (seen.ssthresh < u64::MAX).then_some(seen.ssthresh),
-            srtt: srtt(endpoint, now),
+            srtt: (seen.srtt > Duration::ZERO).then_some(seen.srtt),
             rto: seen.rto,
             delivered,
             sent: Some(seen.sent),
@@ -183,12 +183,6 @@ fn mean(values: impl Iterator<Item = u64>) -> Option<u64> {
     let (sum, count) =
         values.fold((0_u128, 0_u128), |(sum, count), value| (sum + u128::from(value), count + 1));
     sum.checked_div(count).map(|mean| mean as u64)
-}
-
-/// The smoothed round-trip time; [`None`] before the first sample.
-pub fn srtt(endpoint: &Endpoint, now: Instant) -> Option<Duration> {
-    let srtt = endpoint.snapshot(now).srtt;
-    (srtt > Duration::ZERO).then_some(srtt)
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 
 use handfast_core::Duration;
+use handfast_host::meter::FlowSample;
 use handfast_host::session::Ending;
 use handfast_plan::address::Addresses;
 use handfast_plan::{StreamId, Streams};
 use handfast_results::metrics::{self, Scope, Values};
-use handfast_results::report::{FlowFacts, Inputs, RunFacts, secs};
+use handfast_results::report::{FlowFacts, Inputs, RunFacts};
 use handfast_scenario::{Flow, FlowId, NodeId};
 
 use crate::announcer::Announced;
@@ -100,7 +101,7 @@ fn flow(inputs: &Inputs<'_>, outcome: &Outcome, streams: &Streams, id: FlowId) -
         let counters = counters_if_alone(inputs, outcome, flow.from)?;
         Some(counts.iter().map(|&name| counted(counters, name)).sum::<u64>())
     };
-    let metrics: Vec<_> = sent.iter().map(|sent| of_stream(sent)).collect();
+    let metrics: Vec<_> = sent.iter().map(|sent| of_stream(sent, meter.bytes)).collect();
     let metrics = Values::of_connections(&metrics);
     // Undone in the state Loss: both by timestamps or DSACK and by F-RTO (`tcp_try_undo_loss`).
     let spurious = metrics.spurious_timeouts().or_else(|| alone(&["TcpExtTCPLossUndo"]));
@@ -115,8 +116,9 @@ fn flow(inputs: &Inputs<'_>, outcome: &Outcome, streams: &Streams, id: FlowId) -
     FlowFacts::of_tcp(flow, ending, opened, meter, metrics)
 }
 
-/// What the sender of a stream has counted; 0 of one that was never opened.
-fn of_stream(sent: &Sent) -> Values {
+/// What the sender of a stream has counted; 0 of one that was never opened. `delivered`: what the flow's receiver has got.
+fn of_stream(sent: &Sent, delivered: u64) -> Values {
+    let seen = sent.totals.map(|totals| FlowSample { delivered, ..totals.seen });
     let count =
         |get: fn(&Totals) -> Option<u64>| sent.totals.as_ref().map_or((sent.opened == 0).then_some(0), get);
     Values::new(Scope::Flow)
@@ -127,7 +129,7 @@ fn of_stream(sent: &Sent) -> Values {
         .with(metrics::DATA_SEGMENTS, count(|totals| Some(totals.data_segments)))
         .with(metrics::CWND_MEAN, sent.cwnd_mean)
         .with(metrics::CWND_MIN, sent.cwnd_min)
-        .with(metrics::SRTT, secs(sent.totals.and_then(|totals| totals.srtt)))
+        .with_sample(seen.as_ref())
 }
 
 /// The counters of a host, if only one flow can have moved them.

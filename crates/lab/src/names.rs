@@ -15,7 +15,7 @@ pub(crate) fn port_of(stream: StreamId) -> u16 {
 /// The channel whose wire the one of `channel` is, at the near end: its own, or for one of a station's radio links that of
 /// the first of them. A station has one radio, and so one interface.
 pub(crate) fn wire_of(scenario: &Scenario, channel: ChannelId) -> ChannelId {
-    let node = scenario.links[channel / 2].between[channel % 2];
+    let node = topology::origin(scenario, channel);
     let is_radio = |link: usize| scenario.radio(link).is_some_and(|(station, _)| station == node);
     if !is_radio(channel / 2) {
         return channel;

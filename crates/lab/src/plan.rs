@@ -6,7 +6,7 @@ use handfast_core::Instant;
 use handfast_plan::address::Addresses;
 use handfast_plan::change::Change;
 use handfast_plan::timeline::Timeline;
-use handfast_plan::topology::{ChannelId, Topology};
+use handfast_plan::topology::{self, ChannelId, Topology};
 use handfast_plan::{Paths, Streams};
 use handfast_scenario::{NodeId, RunsIn, Scenario, Scheme};
 use serde::Serialize;
@@ -172,7 +172,7 @@ impl Plan {
 
 fn wires(scenario: &Scenario) -> Vec<Wire> {
     let wire = |channel: ChannelId| Wire {
-        node: scenario.links[channel / 2].between[channel % 2],
+        node: topology::origin(scenario, channel),
         interface: interface_of(scenario, channel),
         loop_interface: loop_interface_of(scenario, channel),
     };

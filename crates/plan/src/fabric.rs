@@ -3,7 +3,7 @@
 use handfast_core::BitRate;
 use handfast_scenario::{NodeId, NodeKind, Scenario};
 
-use crate::topology::Topology;
+use crate::topology::{Topology, reverse};
 
 /// An access point at its switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ fn attach(scenario: &Scenario, topology: &Topology, ap: NodeId, rate: BitRate) -
             scenario.nodes[ap].name
         )
     })?;
-    let (switch, port) = topology.departure(up.out as usize ^ 1);
+    let (switch, port) = topology.departure(reverse(up.out as usize));
     Ok(Attached { ap, switch, port: port_no(port), rate })
 }
 

@@ -14,6 +14,17 @@ pub const fn channel(link: LinkId, end: usize) -> ChannelId {
     2 * link + end
 }
 
+/// The other direction of the same link.
+#[inline]
+pub const fn reverse(channel: ChannelId) -> ChannelId {
+    channel ^ 1
+}
+
+/// The node that a channel leaves.
+pub fn origin(scenario: &Scenario, channel: ChannelId) -> NodeId {
+    scenario.links[channel / 2].between[channel % 2]
+}
+
 /// A node's end of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Attachment {
@@ -82,7 +93,7 @@ impl Topology {
             attachments,
             first,
             arrival_port,
-            from: scenario.links.iter().flat_map(|link| link.between.map(|node| node as u32)).collect(),
+            from: (0..2 * scenario.links.len()).map(|channel| origin(scenario, channel) as u32).collect(),
             forwards,
             idle,
             core_of: Vec::new(),
@@ -117,8 +128,7 @@ impl Topology {
     /// The node and port that a channel leaves.
     #[inline]
     pub fn departure(&self, channel: ChannelId) -> (NodeId, u32) {
-        // The other direction of the link, the channel beside it, arrives there.
-        (self.from[channel] as usize, self.arrival_port[channel ^ 1])
+        (self.from[channel] as usize, self.arrival_port[reverse(channel)])
     }
 
     /// How to get to `dst`, a node or not.
@@ -183,7 +193,7 @@ impl Topology {
         }
         let (nodes, neighbours) = self.core_graph();
         self.find_routes_from(core as usize, &nodes, &neighbours);
-        let ends = self.ports(station).iter().map(|attachment| attachment.out as usize ^ 1);
+        let ends = self.ports(station).iter().map(|attachment| reverse(attachment.out as usize));
         let beside: Vec<_> = ends.filter(|id| [old_link, new_link].contains(&(id / 2))).collect();
         for id in beside {
             let ap = self.core_of[self.from[id] as usize];
@@ -207,7 +217,7 @@ impl Topology {
             if path.len() > self.forwards.len() {
                 return None;
             }
-            at = self.from[out as usize ^ 1] as usize;
+            at = self.from[reverse(out as usize)] as usize;
         }
         Some(path)
     }
@@ -346,7 +356,14 @@ mod tests {
     use crate::testing::{self, Net};
 
     fn nodes_of(scenario: &Scenario, path: &[u32]) -> Vec<NodeId> {
-        path.iter().map(|&c| scenario.links[c as usize / 2].between[1 - c as usize % 2]).collect()
+        path.iter().map(|&channel| origin(scenario, reverse(channel as usize))).collect()
+    }
+
+    #[test]
+    fn a_channel_and_its_reverse_join_the_two_ends_of_a_link() {
+        let scenario = Net::new("hss").link(0, 1).link(2, 1).build();
+        let ends = |channel| [origin(&scenario, channel), origin(&scenario, reverse(channel))];
+        assert_eq!([0, 1, 2, 3].map(ends), [[0, 1], [1, 0], [2, 1], [1, 2]]);
     }
 
     #[test]

@@ -207,7 +207,7 @@ fn recoveries(flows: &mut [FlowResult], trackers: &[Vec<Tracker>]) {
 }
 
 /// A length of time as results have it.
-pub fn secs(time: Option<Duration>) -> Option<f64> {
+fn secs(time: Option<Duration>) -> Option<f64> {
     time.map(Duration::as_secs_f64)
 }
 

@@ -1,5 +1,7 @@
 //! What the columns of a time series are.
 
+use handfast_host::meter::FlowSample;
+
 /// The type of a column's values, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DType {
@@ -33,7 +35,7 @@ pub struct Table {
 }
 
 /// A column of a table.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
     /// Its name, with its unit.
     pub name: &'static str,
@@ -60,6 +62,37 @@ pub struct Curve {
     pub scale: f64,
     /// Whether a value holds until the next sample; else it grows from one sample to the next.
     pub steps: bool,
+}
+
+impl Curve {
+    /// One that holds its value until the next sample, or grows to it.
+    pub(crate) const fn new(
+        key: &'static str,
+        title: &'static str,
+        axis: &'static str,
+        unit: &'static str,
+        scale: f64,
+        steps: bool,
+    ) -> Self {
+        Self { key, title, axis, unit, scale, steps }
+    }
+}
+
+/// What is sampled of a flow: its column, and where its values come from.
+#[derive(Clone, Copy)]
+pub(crate) struct Series {
+    pub(crate) column: Column,
+    pub(crate) scale: Scale,
+    pub(crate) value: fn(&FlowSample) -> Option<f64>,
+}
+
+/// In what a sample's values are given.
+#[derive(Clone, Copy)]
+pub(crate) enum Scale {
+    /// In the column's unit.
+    Unit,
+    /// In bytes, where the column has full segments.
+    Segments,
 }
 
 /// A value of a row.

@@ -27,7 +27,7 @@ delay = "1ms"
 "#;
 
 /// An agent with these keys.
-fn agent(kind: &handfast_assist::spec::Kind, keys: &str) -> Agent {
+fn agent(kind: &handfast_assist::Kind, keys: &str) -> Agent {
     let needed = if kind.word == "sdn" { ", policy = \"spurious\"" } else { "" };
     let (word, seat) = (kind.word, kind.seat);
     let agent = format!("{{kind = \"{word}\", at = \"role:{seat:?}\"{needed}{keys}}}");

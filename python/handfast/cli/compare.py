@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from handfast.cli import options, perform
-from handfast.perform import Order
+from handfast.perform import Request
 
 
 def register(app: typer.Typer) -> None:
@@ -50,7 +50,7 @@ def compare(
     loaded = options.load(scenario, settings)
     wanted = out if out is not None or (json and figures is None) else Path("out") / loaded.name
     perform.carry_out(
-        Order(
+        Request(
             loaded,
             loaded.choose(options.names(schemes)),
             options.seeds(seeds),

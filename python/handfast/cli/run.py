@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from handfast.cli import complete, options, perform
-from handfast.perform import Order
+from handfast.perform import Request
 
 
 def register(app: typer.Typer) -> None:
@@ -54,7 +54,7 @@ def run(
     loaded = options.load(scenario, settings)
     chosen = loaded.choose([scheme] if scheme is not None else None)[:1]
     perform.carry_out(
-        Order(
+        Request(
             loaded,
             chosen,
             options.seeds(seeds),

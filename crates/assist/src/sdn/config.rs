@@ -167,8 +167,8 @@ impl Default for DatagramLimits {
             // After a second QUIC has sent most of it again, and a call has filled the gap.
             age: Duration::from_secs(1),
             count: 1000,
-            per_station: Bytes(1 << 20),
-            total: Bytes(64 << 20),
+            per_station: Bytes(1_048_576),
+            total: Bytes(67_108_864),
         }
     }
 }

@@ -50,8 +50,8 @@ pub struct Counted {
 
 impl Counted {
     /// Each with its name.
-    pub fn totals(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let &Self { packet_ins, packet_outs, orders, admitted, plain, paths } = self;
+    pub fn totals(self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let Self { packet_ins, packet_outs, orders, admitted, plain, paths } = self;
         [
             ("controller_packet_ins", packet_ins),
             ("controller_packet_outs", packet_outs),

@@ -13,7 +13,7 @@ macro_rules! counters {
 
         impl Counters {
             /// Each with its name.
-            pub fn totals(&self) -> impl Iterator<Item = (&'static str, u64)> {
+            pub fn totals(self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$((stringify!($name), self.$name)),*].into_iter()
             }
         }

@@ -40,7 +40,8 @@ pub(crate) struct Totals {
     pub(crate) timeouts: Option<u64>,
     pub(crate) spurious_timeouts: Option<u64>,
     pub(crate) fast_retransmits: Option<u64>,
-    pub(crate) srtt: Option<Duration>,
+    /// What is seen of it now.
+    pub(crate) seen: FlowSample,
 }
 
 impl Totals {
@@ -53,7 +54,7 @@ impl Totals {
             timeouts: sum(|totals| totals.timeouts),
             spurious_timeouts: sum(|totals| totals.spurious_timeouts),
             fast_retransmits: sum(|totals| totals.fast_retransmits),
-            srtt: next.srtt,
+            seen: next.seen,
         }
     }
 }
@@ -67,8 +68,21 @@ impl From<&TcpInfo> for Totals {
             // The kernel counts these for all connections of a namespace together.
             spurious_timeouts: None,
             fast_retransmits: None,
-            srtt: info.srtt,
+            seen: sample(info, 0),
         }
+    }
+}
+
+/// What the kernel says of an open connection; `delivered`: what the receiver has got.
+pub(super) fn sample(info: &TcpInfo, delivered: u64) -> FlowSample {
+    let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
+    FlowSample {
+        cwnd: bytes(info.cwnd),
+        ssthresh: info.ssthresh.map(bytes),
+        srtt: info.srtt,
+        rto: info.rto,
+        delivered,
+        ..FlowSample::default()
     }
 }
 
@@ -147,11 +161,11 @@ mod tests {
             timeouts,
             spurious_timeouts: None,
             fast_retransmits: Some(1),
-            srtt: Some(Duration::from_millis(ms)),
+            seen: FlowSample { srtt: Some(Duration::from_millis(ms)), ..FlowSample::default() },
         };
         let both = totals(1, Some(2), 20).and(totals(3, Some(4), 30));
         assert_eq!((both.retransmitted, both.data_segments, both.timeouts), (4, 20, Some(6)));
         assert_eq!((both.spurious_timeouts, both.fast_retransmits), (None, Some(2)));
-        assert_eq!(both.srtt, Some(Duration::from_millis(30)));
+        assert_eq!(both.seen.srtt, Some(Duration::from_millis(30)));
     }
 }

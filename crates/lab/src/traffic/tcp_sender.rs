@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use handfast_core::Instant;
 use handfast_host::app::{App, Source};
-use handfast_host::meter::{FlowSample, WindowMeter};
+use handfast_host::meter::WindowMeter;
 use handfast_host::session::{Ending, LOW_WATER};
 use handfast_io::{TcpInfo, Watch};
 use handfast_plan::StreamId;
@@ -15,7 +15,7 @@ use handfast_tcp::Death;
 use handfast_wire::Payload;
 use socket2::Socket;
 
-use super::sender::{Sender, Sent, Totals};
+use super::sender::{Sender, Sent, Totals, sample};
 use super::{Board, CHUNK, Goal};
 use crate::Netns;
 
@@ -165,16 +165,7 @@ impl<'a> TcpSender<'a> {
         let cwnd = u64::from(info.cwnd);
         self.window.get_or_insert_with(|| WindowMeter::new(now, cwnd)).set(now, cwnd);
         if keep {
-            let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
-            let sample = FlowSample {
-                cwnd: bytes(info.cwnd),
-                ssthresh: info.ssthresh.map(bytes),
-                srtt: info.srtt,
-                rto: info.rto,
-                delivered,
-                ..FlowSample::default()
-            };
-            self.sent.samples.push((now, sample, true));
+            self.sent.samples.push((now, sample(info, delivered), true));
         }
     }
 }

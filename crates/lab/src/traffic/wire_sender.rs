@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use handfast_core::Instant;
 use handfast_host::app::{App, Source};
-use handfast_host::meter::srtt;
+use handfast_host::meter::FlowSample;
 use handfast_host::session::{Ending, Next, Sending};
 use handfast_plan::StreamId;
 use handfast_scenario::FlowId;
@@ -181,7 +181,7 @@ impl WireStream {
 
     /// What all connections have counted, with this one.
     fn totals(&self, endpoint: &Endpoint, now: Instant) -> Totals {
-        let last = totals(endpoint, now);
+        let last = totals(endpoint, self.sending.sample(endpoint, now, 0));
         self.before.map_or(last, |before| before.and(last))
     }
 
@@ -197,7 +197,7 @@ impl WireStream {
 }
 
 /// What our own endpoint has counted.
-fn totals(endpoint: &Endpoint, end: Instant) -> Totals {
+fn totals(endpoint: &Endpoint, seen: FlowSample) -> Totals {
     let counters = endpoint.counters();
     Totals {
         retransmitted: counters.retransmitted_segments,
@@ -205,6 +205,6 @@ fn totals(endpoint: &Endpoint, end: Instant) -> Totals {
         timeouts: Some(counters.timeouts),
         spurious_timeouts: Some(counters.spurious_timeouts),
         fast_retransmits: Some(counters.fast_retransmits),
-        srtt: srtt(endpoint, end),
+        seen,
     }
 }

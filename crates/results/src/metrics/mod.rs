@@ -1,7 +1,8 @@
 //! The table of metrics: what a result says of a flow and of all flows together. From it follow the keys of `result.json`,
 //! their JSON schema, the Python types, the columns of tables and docs/reference/results.md.
 //!
-//! A new metric is a line here, and a [`Values::set`] where it is measured.
+//! A new metric is a line here, and a [`Values::set`] where it is measured. A line that says `sampled` needs no `set`: its value is
+//! read from a [`FlowSample`](handfast_host::meter::FlowSample), at the end for the result and at each sample for the curve.
 
 mod aggregate;
 mod values;
@@ -9,6 +10,10 @@ mod values;
 pub use aggregate::{Aggregation, Recovery, Together};
 pub(crate) use aggregate::{max_if_all_known, mean_if_all_known};
 pub use values::{Number, Scope, Values};
+
+use handfast_core::Duration;
+
+use crate::table::{self, Curve, DType, Scale, Series};
 
 /// What is known of a metric besides its values.
 #[derive(Debug)]
@@ -59,9 +64,12 @@ const fn column(
     Column { order, header, short, unit, digits, scale }
 }
 
-/// From one line a metric the table, and a number for each name.
+/// From one line a metric the table, and a number for each name; from those with a curve the series.
 macro_rules! metrics {
-    ($($scope:ident $kind:ident $name:ident $id:ident, $unit:literal, $aggregation:expr, $column:expr, $what:literal;)*) => {
+    ($(
+        $scope:ident $kind:ident $name:ident $id:ident, $unit:literal, $aggregation:expr, $column:expr, $what:literal
+        $(, sampled $value:expr, $curve:expr, $drawn:literal)?;
+    )*) => {
         /// All metrics, in the order in which a result has them.
         pub const METRICS: &[Metric] = &[$(Metric {
             name: stringify!($name),
@@ -73,6 +81,21 @@ macro_rules! metrics {
             description: $what,
             column: $column,
         }),*];
+
+        /// Those that a flow has at any time: the value, and the column of the time series, with its curve.
+        pub(crate) const SAMPLED: &[(MetricId, Series)] = &[$($((
+            $id,
+            Series {
+                column: table::Column {
+                    name: stringify!($name),
+                    dtype: if is_count(stringify!($kind)) { DType::F64 } else { DType::F32 },
+                    description: $drawn,
+                    curve: Some(&$curve),
+                },
+                scale: Scale::Unit,
+                value: $value,
+            },
+        ),)?)*];
 
         /// The numbers of metrics: their places in [`METRICS`].
         #[expect(non_camel_case_types, reason = "each is the name of its metric")]
@@ -122,6 +145,8 @@ use Aggregation::{Computed, Max, Mean, Min, Nothing, OutageMean, Sum};
 // `always`: each flow has the key, null where it is not known. `optional`: only where it is measured, so for what only some
 // endpoints measure: a figure of theirs with that key is it. `together`: only the
 // aggregate has it.
+//
+// `sampled`: how its value is read while the flow is open, its curve, and what the column of the time series is.
 metrics! {
     always real goodput_bps GOODPUT, "bit/s", Computed(aggregate::goodput, "all bytes, from the first to the last delivery of any"),
         Some(column(2, "goodput", "goodput", "Mbit/s", 2, 1e-6)),
@@ -163,7 +188,10 @@ metrics! {
     always real cwnd_min_pkt CWND_MIN, "pkt", Min, Some(column(7, "minimum cwnd", "min cwnd", "pkt", 1, 1.0)),
         "The smallest congestion window in full segments.";
     always real srtt_s SRTT, "s", Nothing, None,
-        "The sender's smoothed round-trip time at the end; null before the first sample.";
+        "The sender's smoothed round-trip time at the end; null before the first sample.",
+        sampled |seen| seen.srtt.map(Duration::as_secs_f64),
+        Curve::new("rtt", "Smoothed round-trip time", "smoothed RTT", "ms", 1e3, true),
+        "its smoothed round-trip time; null before the first sample";
     optional count connections CONNECTIONS, "", Nothing, None,
         "Connections that the flow has opened: of one that may reconnect, or has several at once.";
     optional real delay_min_s DELAY_MIN, "s", Nothing, None,
@@ -204,6 +232,12 @@ mod tests {
             assert!(metric.name.ends_with(suffix(metric.unit)), "{}: {}", metric.name, metric.unit);
             assert!(METRICS[..place].iter().all(|other| other.name != metric.name), "{} twice", metric.name);
         }
+    }
+
+    #[test]
+    fn a_sample_has_no_full_segments() {
+        // Its values are in bytes, and `Values::with_sample` does not know the size of a segment.
+        assert!(SAMPLED.iter().all(|(id, _)| id.metric().unit != "pkt"));
     }
 
     #[test]

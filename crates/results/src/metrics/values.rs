@@ -1,9 +1,10 @@
 //! The values of metrics, as a result has them.
 
+use handfast_host::meter::FlowSample;
 use handfast_host::transport::{Figure, Figures};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::{Aggregation, METRICS, Metric, MetricId};
+use super::{Aggregation, METRICS, Metric, MetricId, SAMPLED};
 
 /// A value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,6 +85,17 @@ impl Values {
     #[must_use]
     pub fn with(mut self, id: MetricId, value: Option<impl Into<Number>>) -> Self {
         self.set(id, value);
+        self
+    }
+
+    /// Takes the metrics that have a curve from what was seen of the flow last; [`None`]: they are not known.
+    #[must_use]
+    pub fn with_sample(mut self, seen: Option<&FlowSample>) -> Self {
+        for &(id, series) in SAMPLED {
+            let value = seen.and_then(series.value);
+            let count = id.metric().count;
+            self.set(id, value.map(|value| if count { Number::Count(value as u64) } else { value.into() }));
+        }
         self
     }
 
@@ -188,6 +200,16 @@ mod tests {
             Values::new(Scope::Flow).take_figures(&mut figures);
             assert!(figures.is_empty(), "{figures:?}");
         }
+    }
+
+    #[test]
+    fn what_has_a_curve_ends_with_the_last_sample() {
+        let seen = FlowSample { srtt: Some(Duration::from_millis(25)), ..FlowSample::default() };
+        let srtt = |seen: Option<&FlowSample>| Values::new(Scope::Flow).with_sample(seen).srtt_s();
+        assert_eq!(
+            (srtt(Some(&seen)), srtt(Some(&FlowSample::default())), srtt(None)),
+            (Some(0.025), None, None)
+        );
     }
 
     #[test]

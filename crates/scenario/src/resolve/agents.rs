@@ -1,7 +1,7 @@
 //! Agents: attached to nodes by role. What the keys of a kind mean, its `spec.rs` in `handfast-assist` says.
 
-use handfast_assist::AgentKind;
-use handfast_assist::spec::{Kind, Seat};
+use handfast_assist::spec::Seat;
+use handfast_assist::{AgentKind, Kind};
 use handfast_document::{Checked, Problem, nearest};
 
 use super::nodes::Nodes;

@@ -150,7 +150,7 @@ impl SdtpControl {
     }
 
     /// What the controller has counted.
-    pub(crate) fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub(crate) fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         self.controller.counted().totals()
     }
 }

@@ -1,17 +1,19 @@
 //! What the network knows of a run that has come to its end.
 
+use std::collections::BTreeMap;
+
 use handfast_core::Instant;
-use handfast_host::meter::srtt;
 use handfast_host::session::{Ending, Sending};
 use handfast_net::Queue;
 use handfast_plan::StreamId;
 use handfast_results::handover::Tracker;
 use handfast_results::metrics::{self, Scope, Values};
-use handfast_results::report::{FlowFacts, Inputs, RunFacts, full_segments, report as compute, secs};
+use handfast_results::report::{FlowFacts, Inputs, RunFacts, full_segments, report as compute};
 use handfast_results::result::RunResult;
 use handfast_scenario::{FlowId, Scenario};
 use handfast_tcp::{Counters, Endpoint};
 
+use crate::agents::chain::Member;
 use crate::agents::controller::Control;
 use crate::engine::ids::ConnectionId;
 use crate::hosts::connections::Connections;
@@ -25,12 +27,25 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
         valid: true,
         packets: Some(network.books.packets()),
         packet_hops: Some(network.books.hops()),
-        controller: network.control.as_deref().map(Control::counters),
+        controller: network.control.as_deref().map(Control::counters).or_else(|| sdtp_counters(network)),
         environment: None,
     };
     let known = Known { inputs, network, disciplines: has_disciplines(inputs.scenario) };
     let flows: Vec<_> = (0..inputs.scenario.flows.len()).map(|id| known.facts(id)).collect();
     compute(inputs, run, &flows, trackers)
+}
+
+/// What SDTP's controller and all its nodes have counted together.
+fn sdtp_counters(network: &Network) -> Option<BTreeMap<String, u64>> {
+    let mut sums = BTreeMap::new();
+    let of_nodes = network.chains.members.iter().filter_map(|member| match member {
+        Member::Agent { machine, .. } => Some(machine.counters()),
+        Member::Switch(_) => None,
+    });
+    for (name, count) in network.sdtp.as_ref()?.counters().chain(of_nodes.flatten()) {
+        *sums.entry(name.to_owned()).or_default() += count;
+    }
+    Some(sums)
 }
 
 /// What is known of one of a flow's streams.
@@ -55,7 +70,8 @@ impl Known<'_> {
     fn facts(&self, id: FlowId) -> FlowFacts {
         let &Self { inputs, network, .. } = self;
         let connections = &network.hosts.connections;
-        let streams: Vec<_> = connections.streams(id).filter_map(|stream| self.of_stream(stream)).collect();
+        let streams: Vec<_> =
+            connections.streams(id).filter_map(|stream| self.of_stream(id, stream)).collect();
         if let Some(ends) = network.hosts.transports.of_flow(id) {
             let senders = network.hosts.transports.sender(id).into_iter();
             let facts = FlowFacts::without_tcp(ends, network.hosts.transports.lost(id));
@@ -68,7 +84,7 @@ impl Known<'_> {
     }
 
     /// Counts are those of all connections of a stream; the window is that of its sender over all of them.
-    fn of_stream(&self, stream: StreamId) -> Option<OfStream> {
+    fn of_stream(&self, flow: FlowId, stream: StreamId) -> Option<OfStream> {
         let &Self { inputs, network, .. } = self;
         let end = Instant::ZERO + inputs.scenario.duration;
         let connections = &network.hosts.connections;
@@ -81,6 +97,9 @@ impl Known<'_> {
         let window = sender.sending().and_then(Sending::window);
         let lost =
             connections.of_stream(stream).iter().map(|pair| network.books.lost(pair.sender)).sum::<u64>();
+        let delivered = network.hosts.meter(flow).bytes;
+        let seen = sender.endpoint().zip(sender.sending());
+        let seen = seen.map(|(endpoint, sending)| sending.sample(endpoint, end, delivered));
         let metrics = Values::new(Scope::Flow)
             .with(metrics::RETRANSMITTED, count(|counters| counters.retransmitted_segments))
             .with(metrics::TIMEOUTS, count(|counters| counters.timeouts))
@@ -90,7 +109,7 @@ impl Known<'_> {
             .with(metrics::LOST, Some(lost))
             .with(metrics::CWND_MEAN, window.and_then(|window| window.mean(over)).map(packets))
             .with(metrics::CWND_MIN, window.map(|window| packets(window.min() as f64)))
-            .with(metrics::SRTT, secs(sender.endpoint().and_then(|endpoint| srtt(endpoint, end))));
+            .with_sample(seen.as_ref());
         let senders = connections.of_stream(stream).iter().map(|pair| pair.sender);
         let metrics = self.with_managed(metrics, senders);
         Some(OfStream { opened: counters.len() as u64, ending, metrics })

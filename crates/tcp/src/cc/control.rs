@@ -207,3 +207,67 @@ impl std::ops::Deref for Controlled<'_> {
         self.window
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CongestionControl;
+
+    const MS: fn(u64) -> Instant = Instant::from_millis;
+
+    fn with(congestion_control: CongestionControl) -> Control {
+        Control::new(&Config { congestion_control, ..Config::default() })
+    }
+
+    #[test]
+    fn hystart_counts_the_window_in_segments() {
+        // It leaves a window below 16 segments alone, and a train of acknowledgements ends slow start.
+        for (segments, ends) in [(15, false), (16, true)] {
+            let mut control = Control::new(&Config { hystart: true, ..Config::default() });
+            let mut window = Window::of(1460, segments, 1000);
+            for ms in 0..50 {
+                let delay = Duration::from_millis(40);
+                control.on_rtt(&mut window, &RttSample { now: MS(ms), delay, una: 1, nxt: 1000 });
+            }
+            assert_eq!(!window.in_slow_start(), ends, "{segments} segments");
+        }
+    }
+
+    #[test]
+    fn an_algorithm_that_asks_for_no_tool_has_none() {
+        let tools = |control: &Control| {
+            (control.samples_path(), control.watches_departures(), control.pacing_due().is_some())
+        };
+        assert_eq!(tools(&with(CongestionControl::Reno)), (false, false, false));
+        assert_eq!(tools(&with(CongestionControl::Vegas)), (true, true, true));
+    }
+
+    #[test]
+    fn the_kernels_algorithms_count_segments() {
+        let counts = |algorithm| with(algorithm).counts_segments();
+        assert!(!counts(CongestionControl::Reno) && !counts(CongestionControl::Cubic));
+        assert!(counts(CongestionControl::LinuxReno) && counts(CongestionControl::LinuxCubic));
+    }
+
+    #[test]
+    fn samples_tell_when_the_application_was_the_limit() {
+        let window = Window::of(1000, 10, 1000);
+        let limited = |app_limited: bool| {
+            let mut control = with(CongestionControl::Vegas);
+            let mut leave = |ms, end, idle| {
+                let departure = Departure { srtt: Duration::ZERO, end, size: Bytes(1000), idle };
+                control.on_sent(MS(ms), &window, &departure);
+                if app_limited {
+                    control.on_app_limited(1000);
+                }
+            };
+            leave(10, 1000, true);
+            leave(20, 2000, false);
+            control.on_delivered(MS(110), 0, 2000);
+            let (delivered, rate) = control.take_delivery(2000);
+            assert_eq!(delivered, 2000);
+            rate.unwrap().app_limited
+        };
+        assert_eq!([limited(false), limited(true)], [false, true]);
+    }
+}

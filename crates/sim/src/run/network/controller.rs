@@ -5,7 +5,7 @@ use handfast_core::Instant;
 use handfast_net::{Port, SwitchPass};
 use handfast_plan::address::Addresses;
 use handfast_plan::fabric::port_no;
-use handfast_plan::topology::channel;
+use handfast_plan::topology::{channel, reverse};
 use handfast_scenario::{LinkId, Scenario};
 use handfast_wire::openflow::{EthAddr, PortNo};
 use handfast_wire::{Ethernet, Packet};
@@ -55,7 +55,7 @@ impl Network {
             SwitchPass::Forward(PortNo(number)) => Leave::By(Port(number - 1)),
             SwitchPass::Normal => {
                 let from = self.topology.ports(course.node).get(course.port.0 as usize);
-                Leave::Normal(from.map_or(NO_CHANNEL, |port| port.out as usize ^ 1))
+                Leave::Normal(from.map_or(NO_CHANNEL, |port| reverse(port.out as usize)))
             }
         };
         self.consult(now, Course { leave, ..course }, passing);

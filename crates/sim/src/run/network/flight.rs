@@ -3,7 +3,7 @@
 //! not touched again. `engine/fast_path/flight.rs` holds what the queue keeps of such a packet.
 
 use handfast_core::Instant;
-use handfast_plan::topology::ChannelId;
+use handfast_plan::topology::{ChannelId, reverse};
 
 use crate::engine::entry::Entry;
 use crate::engine::fast_path::arrival_fifos::FifoId;
@@ -72,7 +72,7 @@ impl Network {
         if next == Flight::HOME {
             let connection = self.hosts.connections.peer(self.packets.label(passing.handle).origin);
             // The answer goes back by the same link.
-            return Flight { next, connection, channel: id as u32 ^ 1 };
+            return Flight { next, connection, channel: reverse(id) as u32 };
         }
         let after = match self.links.transit(next as usize) {
             Some(Transit::Tandem(far_end, _)) => self.topology.pass_on(far_end.to as usize, passing.goal),

@@ -5,7 +5,7 @@
 
 use handfast_core::Instant;
 use handfast_net::{Cause, Exit, Port};
-use handfast_plan::topology::ChannelId;
+use handfast_plan::topology::{ChannelId, reverse};
 use handfast_scenario::NodeId;
 
 use crate::agents::chain::{Course, Leave};
@@ -167,7 +167,9 @@ impl Network {
         }
         match self.topology.pass_on(node, passing.goal) {
             // A bridge sends nothing back to where it came from (IEEE 802.1Q §8.6.1): a station has roamed meanwhile.
-            Some(channel) if channel as usize != from ^ 1 => self.transmit(now, channel as usize, passing),
+            Some(channel) if channel as usize != reverse(from) => {
+                self.transmit(now, channel as usize, passing);
+            }
             _ => self.stray(now, node, passing),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use handfast_plan::topology::ChannelId;
+use handfast_plan::topology::{ChannelId, reverse};
 
 use crate::engine::entry::{Entry, Machine};
 use crate::engine::fast_path::flight::Flight;
@@ -50,7 +50,7 @@ impl Network {
             let receiver = connections.peer(self.packets.label(passing.handle).origin);
             prefetch_connection(connections, receiver);
             // The answer goes back by the same link.
-            self.prefetch_channel(id ^ 1);
+            self.prefetch_channel(reverse(id));
         } else if let Some(next) = self.topology.pass_on(channel.to as usize, passing.goal) {
             self.prefetch_channel(next as usize);
         }

@@ -17,7 +17,8 @@ impl Network {
             return Some(packet);
         }
         control.send_up(now, &packet);
-        self.queue.arm(&mut control.timer, control.deadline());
+        let deadline = control.deadline();
+        self.queue.arm(&mut control.timer, deadline);
         None
     }
 

@@ -3,7 +3,7 @@
 use handfast_core::Instant;
 use handfast_plan::Paths;
 use handfast_plan::timeline::Timeline;
-use handfast_plan::topology::ChannelId;
+use handfast_plan::topology::{ChannelId, reverse};
 
 use crate::engine::fast_path::pages::large_vec;
 use crate::engine::fast_path::tandem::leading;
@@ -24,8 +24,9 @@ impl Network {
         let channels = self.links.len();
         let changing = timeline.changing(channels);
         let still = |id: ChannelId| {
-            let captured =
-                [id, id ^ 1].iter().any(|&id| self.inspection.captures_at(self.topology.departure(id).0));
+            let captured = [id, reverse(id)]
+                .iter()
+                .any(|&id| self.inspection.captures_at(self.topology.departure(id).0));
             !changing[id] && !captured && !self.links[id].on_air.is_somewhere()
         };
         let mut leads = vec![false; channels];

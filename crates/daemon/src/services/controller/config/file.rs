@@ -84,9 +84,9 @@ pub(super) struct NotTcpTable {
 pub(super) struct LimitsTable {
     /// Datagrams held for a station. Default: 1000.
     pub(super) datagrams: Option<Count>,
-    /// Held for a station in datagrams. Default: 1 MiB.
+    /// Held for a station in datagrams. Default: "1.048576MB".
     pub(super) datagram_bytes: Option<Size>,
-    /// Held in all in datagrams. Default: 64 MiB.
+    /// Held in all in datagrams. Default: "67.108864MB".
     pub(super) datagram_total: Option<Size>,
     /// Connections that are tracked. Default: 100000.
     pub(super) connections: Option<Count>,
