@@ -1,0 +1,4 @@
+//! The caching node, the resequencing edge, the placement and the seals of SDTP, each by itself.
+
+mod resequence;
+mod resequence_model;
