@@ -16,6 +16,11 @@ impl Ranges {
         self.0.len()
     }
 
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The first range.
     pub(crate) fn first(&self) -> Option<(SeqNum, SeqNum)> {
         self.0.front().copied()
@@ -69,6 +74,11 @@ impl Ranges {
                 self.0.pop_front();
             }
         }
+    }
+
+    /// The first range that reaches beyond `seq`.
+    pub(crate) fn beyond(&self, seq: SeqNum) -> Option<(SeqNum, SeqNum)> {
+        self.0.get(self.0.partition_point(|range| !range.1.after(seq))).copied()
     }
 
     /// Whether all of these octets are there.

@@ -11,8 +11,8 @@ use crate::ConnectionKey;
 pub(crate) struct Place(usize);
 
 #[derive(Debug)]
-struct Slot<T> {
-    key: ConnectionKey,
+struct Slot<T, K> {
+    key: K,
     heard: Instant,
     /// Under which time it stands in [`Recent::silent`]: `heard`, or earlier.
     noted: Instant,
@@ -21,17 +21,17 @@ struct Slot<T> {
 
 /// A value for each connection that was heard of lately.
 #[derive(Debug)]
-pub(crate) struct Recent<T> {
-    places: BTreeMap<ConnectionKey, usize>,
-    slots: Vec<Slot<T>>,
+pub(crate) struct Recent<T, K = ConnectionKey> {
+    places: BTreeMap<K, usize>,
+    slots: Vec<Slot<T, K>>,
     /// Who was silent longest comes first, once those that were heard since stand where they belong.
-    silent: BTreeSet<(Instant, ConnectionKey)>,
+    silent: BTreeSet<(Instant, K)>,
     /// The one that was asked for last: it is likely to be the next.
     last: usize,
     most: usize,
 }
 
-impl<T> Recent<T> {
+impl<T, K: Ord + Copy> Recent<T, K> {
     /// None yet, and never more than `most`, at least one.
     pub(crate) fn new(most: usize) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl<T> Recent<T> {
 
     /// Where its value is.
     #[inline]
-    pub(crate) fn find(&mut self, key: &ConnectionKey) -> Option<Place> {
+    pub(crate) fn find(&mut self, key: &K) -> Option<Place> {
         if self.slots.get(self.last).is_none_or(|slot| slot.key != *key) {
             self.last = *self.places.get(key)?;
         }
@@ -72,7 +72,7 @@ impl<T> Recent<T> {
     }
 
     /// Something was heard of a connection for the first time.
-    pub(crate) fn insert(&mut self, now: Instant, key: ConnectionKey, value: T) -> Place {
+    pub(crate) fn insert(&mut self, now: Instant, key: K, value: T) -> Place {
         let place = self.slots.len();
         self.slots.push(Slot { key, heard: now, noted: now, value });
         self.places.insert(key, place);
@@ -81,7 +81,7 @@ impl<T> Recent<T> {
         Place(place)
     }
 
-    pub(crate) fn remove(&mut self, key: &ConnectionKey) -> Option<T> {
+    pub(crate) fn remove(&mut self, key: &K) -> Option<T> {
         let place = self.places.remove(key)?;
         let slot = self.slots.swap_remove(place);
         self.silent.remove(&(slot.noted, slot.key));
@@ -92,18 +92,30 @@ impl<T> Recent<T> {
     }
 
     /// Whom to forget before a new one comes.
-    pub(crate) fn in_the_way(&mut self) -> Option<ConnectionKey> {
-        while self.slots.len() >= self.most {
+    pub(crate) fn in_the_way(&mut self) -> Option<K> {
+        if self.slots.len() < self.most {
+            return None;
+        }
+        self.silent_longest().map(|(_, key)| key)
+    }
+
+    /// Who was silent longest, and since when.
+    pub(crate) fn silent_longest(&mut self) -> Option<(Instant, K)> {
+        loop {
             let (noted, key) = *self.silent.first()?;
             let slot = &mut self.slots[*self.places.get(&key)?];
             if slot.heard == noted {
-                return Some(key);
+                return Some((noted, key));
             }
             slot.noted = slot.heard;
             self.silent.pop_first();
             self.silent.insert((slot.noted, key));
         }
-        None
+    }
+
+    /// Nobody is silent for longer than since then.
+    pub(crate) fn silent_since(&self) -> Option<Instant> {
+        self.silent.first().map(|&(noted, _)| noted)
     }
 }
 

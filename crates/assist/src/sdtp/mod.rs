@@ -3,4 +3,7 @@
 //! Chen et al., "An SDN-Based Transmission Protocol with In-Path Packet Caching and Retransmission", cited as `[sdtp]`. What
 //! it leaves open is in docs/explanation/deviations.md.
 
+mod arrivals;
+mod cache;
+pub mod caching;
 pub mod resequence;

@@ -138,8 +138,6 @@ fn compare(isn: u32, events: &[Event]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
-
     #[test]
     fn it_does_what_the_model_does(isn in any::<u32>(), events in prop::collection::vec(event(), 0..60)) {
         compare(isn, &events)?;
