@@ -5,9 +5,13 @@
 
 mod agent;
 mod connection;
+pub mod eln;
+pub mod quick_start;
 mod ranges;
 mod recent;
-mod registry;
+pub mod sdn;
+pub mod sdtp;
+pub mod snoop;
 pub mod spec;
 
 pub use agent::{Agent, LinkEvent, Verdict, View};

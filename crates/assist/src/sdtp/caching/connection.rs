@@ -126,7 +126,8 @@ impl<P: Cacheable> Connection<P> {
     }
 
     pub(super) fn on_own_drop(&mut self, start: SeqNum, end: SeqNum) {
-        if end.after(start) && end.after(self.released) && !self.is_far(start) {
+        let start = if start.before(self.released) { self.released } else { start };
+        if end.after(start) && !self.is_far(start) {
             self.dropped.insert(start, end, MOST_DROPPED);
         }
     }

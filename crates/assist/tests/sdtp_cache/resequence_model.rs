@@ -1,0 +1,157 @@
+//! The resequencing edge beside a naive model of it.
+
+use handfast_assist::sdtp::resequence::{Bounds, Incoming, Resequencer};
+use handfast_core::{Bytes, Duration, Instant, SeqNum};
+use proptest::prelude::*;
+
+const BOUNDS: Bounds = Bounds { persistence: Duration::from_millis(20), packets: 6, bytes: Bytes(60) };
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Data { from: i64, len: u32, timestamp: Option<u32> },
+    Never { from: i64, len: u32 },
+    Wait(u64),
+    Flush,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let timestamp = prop_oneof![3 => Just(None), 1 => (0u32..4).prop_map(Some)];
+    prop_oneof![
+        12 => (0i64..80, 1u32..12, timestamp).prop_map(|(from, len, timestamp)| Event::Data { from, len, timestamp }),
+        1 => (0i64..80, 1u32..12).prop_map(|(from, len)| Event::Never { from, len }),
+        3 => (1u64..15).prop_map(Event::Wait),
+        1 => Just(Event::Flush),
+    ]
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    from: i64,
+    end: i64,
+    timestamp: Option<u32>,
+    came: u64,
+    name: usize,
+}
+
+/// Numbers that never wrap, and lists that are searched from end to end.
+#[derive(Default)]
+struct Model {
+    next: i64,
+    held: Vec<Waiting>,
+    never: Vec<i64>,
+    out: Vec<usize>,
+}
+
+impl Model {
+    fn data(&mut self, new: Waiting) {
+        let newer = |one: &Waiting| matches!((new.timestamp, one.timestamp), (Some(a), Some(b)) if a > b);
+        if self.held.iter().any(|one| one.from >= new.from && newer(one)) {
+            self.flush();
+        }
+        let before = self.held.iter().rfind(|one| one.from <= new.from);
+        if new.from > self.next && before.is_none_or(|one| one.end < new.end) {
+            self.held.push(new);
+            self.held.sort_by_key(|one| one.from);
+            let bytes = |held: &[Waiting]| held.iter().map(|one| one.end - one.from).sum::<i64>();
+            while self.held.len() > BOUNDS.packets || bytes(&self.held) > BOUNDS.bytes.get() as i64 {
+                self.give_up();
+            }
+        } else {
+            self.out.push(new.name);
+            if new.from <= self.next {
+                self.next = self.next.max(new.end);
+                self.release();
+            }
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.next = self.next.max(self.held[0].from);
+        self.release();
+    }
+
+    fn release(&mut self) {
+        loop {
+            while self.never.contains(&self.next) {
+                self.next += 1;
+            }
+            if self.held.is_empty() || self.held[0].from > self.next {
+                return;
+            }
+            let first = self.held.remove(0);
+            self.next = self.next.max(first.end);
+            self.out.push(first.name);
+        }
+    }
+
+    fn flush(&mut self) {
+        while !self.held.is_empty() {
+            self.give_up();
+        }
+    }
+
+    fn overdue(&self, now: u64) -> bool {
+        self.held.iter().any(|one| one.came + 20 <= now)
+    }
+}
+
+fn compare(isn: u32, events: &[Event]) -> Result<(), TestCaseError> {
+    let seq = |at: i64| SeqNum(isn) + at as u32;
+    let (mut machine, mut model) = (Resequencer::new(SeqNum(isn), BOUNDS), Model::default());
+    let (mut now, mut came, mut out) = (0, 0, Vec::new());
+    for &event in events {
+        let time = Instant::from_millis(now);
+        match event {
+            Event::Data { from, len, timestamp } => {
+                let facts = Incoming { seq: seq(from), len, bytes: len, timestamp };
+                machine.on_data(time, facts, came, &mut out);
+                model.data(Waiting { from, end: from + i64::from(len), timestamp, came: now, name: came });
+                came += 1;
+            }
+            Event::Never { from, len } => {
+                machine.on_never(seq(from), seq(from) + len, &mut out);
+                model.never.extend(from.max(model.next)..from + i64::from(len));
+                model.release();
+            }
+            Event::Wait(ms) => {
+                now += ms;
+                machine.on_timer(Instant::from_millis(now), &mut out);
+                while model.overdue(now) {
+                    model.give_up();
+                }
+                prop_assert!(machine.deadline().is_none_or(|due| due > Instant::from_millis(now)));
+            }
+            Event::Flush => {
+                machine.flush(&mut out);
+                model.flush();
+            }
+        }
+        prop_assert_eq!(&out, &model.out, "after {:?}", event);
+        prop_assert_eq!((machine.next(), machine.held()), (seq(model.next), model.held.len()));
+        let deadline = model.held.iter().map(|one| one.came + 20).min();
+        prop_assert_eq!(machine.deadline(), deadline.map(Instant::from_millis));
+    }
+    machine.flush(&mut out);
+    out.sort_unstable();
+    prop_assert_eq!(out, (0..came).collect::<Vec<_>>(), "each leaves once");
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn it_does_what_the_model_does(isn in any::<u32>(), events in prop::collection::vec(event(), 0..60)) {
+        compare(isn, &events)?;
+    }
+
+    /// Without loss, in any order within the bounds, all leaves in order.
+    #[test]
+    fn what_all_comes_leaves_in_order(isn in any::<u32>(), order in Just((0u32..40).collect::<Vec<_>>()).prop_shuffle()) {
+        let bounds = Bounds { packets: 40, bytes: Bytes(400), ..BOUNDS };
+        let (mut machine, mut out) = (Resequencer::new(SeqNum(isn), bounds), Vec::new());
+        for place in order {
+            let facts = Incoming { seq: SeqNum(isn) + place * 10, len: 10, bytes: 10, timestamp: Some(place) };
+            machine.on_data(Instant::ZERO, facts, place, &mut out);
+        }
+        prop_assert_eq!(out, (0..40).collect::<Vec<_>>());
+    }
+}
