@@ -3,7 +3,7 @@
 use handfast_core::SeqNum;
 use handfast_wire::tcp::Segment;
 
-use super::ranges::Ranges;
+use crate::ranges::Ranges;
 
 /// Of what an acknowledgement says is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

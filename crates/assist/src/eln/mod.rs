@@ -6,7 +6,6 @@
 
 mod base_station;
 mod caches;
-mod ranges;
 pub mod spec;
 
 pub use base_station::{BaseStation, Config, Counters};

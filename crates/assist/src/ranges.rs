@@ -7,17 +7,22 @@ use handfast_core::SeqNum;
 /// Disjoint ranges that do not touch, in order; `start` inclusive, `end` exclusive. All lie within 2^31 of each other, because what
 /// is acknowledged is forgotten; of what does not, the order means nothing.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ranges(VecDeque<(SeqNum, SeqNum)>);
+pub(crate) struct Ranges(VecDeque<(SeqNum, SeqNum)>);
 
 impl Ranges {
     /// How many there are.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Adds octets; beyond `most` ranges the first one is forgotten.
-    pub(super) fn insert(&mut self, start: SeqNum, end: SeqNum, most: usize) {
+    pub(crate) fn insert(&mut self, start: SeqNum, end: SeqNum, most: usize) {
         let first = self.0.partition_point(|range| range.1.before(start));
         let behind = self.0.partition_point(|range| !range.0.after(end)).max(first);
         let (mut from, mut to) = (start, end);
@@ -36,12 +41,12 @@ impl Ranges {
     }
 
     /// Whether an octet is so far from what is there that order means nothing any more.
-    pub(super) fn is_far_from(&self, seq: SeqNum) -> bool {
+    pub(crate) fn is_far_from(&self, seq: SeqNum) -> bool {
         self.0.front().is_some_and(|range| range.0.distance(seq).unsigned_abs() > 1 << 30)
     }
 
     /// Takes octets out; beyond `most` ranges the first one is forgotten.
-    pub(super) fn remove(&mut self, start: SeqNum, end: SeqNum, most: usize) {
+    pub(crate) fn remove(&mut self, start: SeqNum, end: SeqNum, most: usize) {
         let first = self.0.partition_point(|range| !range.1.after(start));
         let behind = self.0.partition_point(|range| range.0.before(end)).max(first);
         let cut: Vec<_> = self.0.drain(first..behind).collect();
@@ -54,7 +59,7 @@ impl Ranges {
     }
 
     /// Forgets what comes before `ack`.
-    pub(super) fn forget_below(&mut self, ack: SeqNum) {
+    pub(crate) fn forget_below(&mut self, ack: SeqNum) {
         while let Some(range) = self.0.front_mut()
             && range.0.before(ack)
         {
@@ -67,13 +72,13 @@ impl Ranges {
     }
 
     /// Whether all of these octets are there.
-    pub(super) fn cover(&self, start: SeqNum, end: SeqNum) -> bool {
+    pub(crate) fn cover(&self, start: SeqNum, end: SeqNum) -> bool {
         let at = self.0.partition_point(|range| !range.1.after(start));
         self.0.get(at).is_some_and(|range| !range.0.after(start) && !range.1.before(end))
     }
 
     /// Whether one of these octets is there.
-    pub(super) fn touch(&self, start: SeqNum, end: SeqNum) -> bool {
+    pub(crate) fn touch(&self, start: SeqNum, end: SeqNum) -> bool {
         let at = self.0.partition_point(|range| !range.1.after(start));
         self.0.get(at).is_some_and(|range| range.0.before(end))
     }
