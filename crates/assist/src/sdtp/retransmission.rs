@@ -1,0 +1,452 @@
+//! The retransmission node of one direction of a connection (`[sdtp]` §III-C): it notices what is missing, and asks for it.
+
+use std::ops::Range;
+
+use handfast_core::{Instant, SeqNum};
+use handfast_wire::sdtp::{Expected, Information, Outcome, Request, Trigger};
+
+use super::announced::Announced;
+use super::disorder::{Disorder, additional_length};
+use super::expected::{Choice, Due, ExpectedList, ExpectedPackets};
+use super::interarrival::Interarrival;
+use super::requests::{Counters, RepeatOf, Requests, timestamp};
+use super::retransmission_rtt::RetransmissionRtt;
+use super::thresholds::{Inform, Thresholds};
+use super::windows::{Window, Windows, earlier};
+use crate::ranges::Ranges;
+
+/// How many ranges that were given up are remembered; beyond, the lowest is forgotten: then it counts as a duplicate if it comes.
+const MOST_GIVEN_UP: usize = 64;
+
+/// What the node sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Upstream.
+    Request(Request),
+    /// Downstream, before the packet that has caused it: so the nodes there know before they notice themselves.
+    Information(Information),
+}
+
+/// What a packet brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Something that has not come here before.
+    New,
+    /// Nothing. It goes on all the same: it may have been lost further down.
+    Duplicate,
+}
+
+/// The node.
+#[derive(Clone, Debug)]
+pub struct Retransmission {
+    config: Thresholds,
+    windows: Windows,
+    /// What counts as received because it is no longer expected.
+    given_up: Ranges,
+    expected: ExpectedList,
+    announced: Announced,
+    interarrival: Interarrival,
+    disorder: Disorder,
+    round_trip: RetransmissionRtt,
+    requests: Requests,
+    /// Bytes of the largest packet: where the end of what is missing is not known, packets are taken to be like it.
+    largest: u32,
+    /// When `expected` has to be looked at, so that it need not be for each packet.
+    due: Due,
+}
+
+/// A packet that arrives.
+struct Packet {
+    now: Instant,
+    start: SeqNum,
+    end: SeqNum,
+    /// It is data, no RD.
+    is_first: bool,
+    /// It is the RD of a request of this node.
+    is_answer: bool,
+}
+
+impl Retransmission {
+    /// Nothing has arrived; `start` comes first.
+    pub fn new(start: SeqNum, config: &Thresholds) -> Self {
+        Self {
+            config: *config,
+            windows: Windows::new(start, config.most_windows),
+            given_up: Ranges::default(),
+            expected: ExpectedList::new(2 * config.most_windows),
+            announced: Announced::default(),
+            interarrival: Interarrival::new(config),
+            disorder: Disorder::new(config.level),
+            round_trip: RetransmissionRtt::new(config.segment_round_trip),
+            requests: Requests::new(config.most_windows),
+            largest: 0,
+            due: Due::NEVER,
+        }
+    }
+
+    /// Data of `len` bytes arrives, at least one and less than 2^28. An RD says which request it answers: `repeat`.
+    pub fn on_data(
+        &mut self,
+        now: Instant,
+        seq: SeqNum,
+        len: u32,
+        repeat: Option<&RepeatOf>,
+        out: &mut Vec<Output>,
+    ) -> Arrival {
+        if self.windows.is_far(seq) {
+            self.restart(seq);
+        }
+        let (front, end) = (self.windows.front(), seq + len);
+        let is_next = self.windows.insert(seq, end);
+        let is_new = self.was_given_up(seq, end) || is_next;
+        let is_answer = repeat.is_some_and(|of| self.take_answer(now, of, is_new));
+        let packet = Packet { now, start: seq, end, is_first: repeat.is_none(), is_answer };
+        if is_next {
+            self.on_new(&packet, front, out);
+        }
+        if is_new { Arrival::New } else { Arrival::Duplicate }
+    }
+
+    /// What was known of the connection's contents is of no use.
+    fn restart(&mut self, start: SeqNum) {
+        self.windows.restart(start);
+        self.given_up = Ranges::default();
+        self.expected.clear();
+        self.announced.clear();
+        self.interarrival.front_was_repeated();
+        self.requests.clear();
+        self.requests.counters.resets += 1;
+        self.due = Due::NEVER;
+    }
+
+    /// Whether some of a packet was given up, and comes now. Also forgets what is too old to be compared.
+    fn was_given_up(&mut self, start: SeqNum, end: SeqNum) -> bool {
+        if self.given_up.is_empty() {
+            return false;
+        }
+        self.given_up.forget_below(self.windows.first().left);
+        let is_one = self.given_up.touch(start, end);
+        if is_one {
+            self.given_up.remove(start, end, MOST_GIVEN_UP);
+        }
+        is_one
+    }
+
+    /// An RD arrives. Whether it answers a request of this node: only then its timestamp is by this node's clock, and the time
+    /// since is a sample of the retransmission RTT.
+    fn take_answer(&mut self, now: Instant, of: &RepeatOf, is_new: bool) -> bool {
+        let Some(took) = self.requests.answered(now, of, is_new) else { return false };
+        self.round_trip.sample(took);
+        if is_new && of.trigger == Trigger::Time {
+            self.interarrival.was_useful();
+        }
+        self.look();
+        true
+    }
+
+    fn on_new(&mut self, packet: &Packet, front: SeqNum, out: &mut Vec<Output>) {
+        self.interarrival.reset(packet.now);
+        self.expected.tail.is_over = false;
+        if packet.start.before(front) {
+            self.fill(packet);
+        }
+        if packet.end.after(front) {
+            self.advance(packet, front);
+        }
+        if packet.is_first {
+            self.count(packet, front);
+        }
+        self.keep_bounds(out);
+        if self.expected.counter >= self.due.counter {
+            self.detect(packet.now, out);
+        }
+    }
+
+    /// What was missing comes.
+    fn fill(&mut self, packet: &Packet) {
+        let Some(taken) = self.expected.take(packet.start, packet.end) else { return };
+        if !packet.is_answer {
+            // The delay of this node's own recovery is none of the segment's disorder: the threshold would grow by itself.
+            self.disorder.sample(taken.inter_cnt);
+        }
+        if packet.is_first && taken.asked.is_some() {
+            self.requests.came_by_itself(packet.start, packet.end);
+        }
+        self.look();
+    }
+
+    /// A packet moves the right edge of the last window.
+    fn advance(&mut self, packet: &Packet, front: SeqNum) {
+        self.largest = self.largest.max(packet.end.distance(packet.start) as u32);
+        if packet.start.after(front) {
+            self.open(packet, front);
+        } else if self.expected.tail.asked > 0 {
+            self.settle_tail(packet, front);
+        }
+        if packet.is_first {
+            self.interarrival.front(packet.now, packet.start == front);
+        } else {
+            self.interarrival.front_was_repeated();
+        }
+        if !self.announced.is_empty() {
+            self.announced.advance(packet.end, &mut self.expected);
+            self.look();
+        }
+    }
+
+    /// §III-C 1: an entry from "the right edge of corresponding content window" to the "left edge of its subsequent content
+    /// window". What requests by time have asked for already is an entry of its own.
+    fn open(&mut self, packet: &Packet, front: SeqNum) {
+        self.expected.open(front, packet.start, packet.now);
+        let asked = front + self.ahead(self.expected.tail.asked);
+        self.expected.asked_as_tail(front, earlier(asked, packet.start));
+        self.expected.tail.asked = 0;
+        self.look();
+    }
+
+    /// The next packet comes after requests by time: one of them has brought it, or all were needless.
+    fn settle_tail(&mut self, packet: &Packet, front: SeqNum) {
+        if !packet.is_first {
+            self.expected.tail.asked -= 1;
+            return;
+        }
+        let asked = front + self.ahead(self.expected.tail.asked);
+        self.expected.tail.asked = 0;
+        if self.requests.came_by_itself(front, asked) {
+            self.interarrival.was_needless();
+        }
+    }
+
+    /// Bytes of so many packets.
+    fn ahead(&self, packets: u16) -> u32 {
+        self.largest.saturating_mul(packets.into()).min(1 << 28)
+    }
+
+    /// §III-C 1 (4): `InterCnt`. An RD does not count: when it is sent does not tell what was sent before.
+    fn count(&mut self, packet: &Packet, front: SeqNum) {
+        if packet.end.after(front) {
+            self.expected.count();
+        } else {
+            self.expected.count_before(packet.start);
+            self.look();
+        }
+    }
+
+    /// Notes when the expected packets have to be looked at next.
+    fn look(&mut self) {
+        let base = self.disorder.threshold();
+        self.due = self.expected.due(base, &self.round_trip, self.config.persistence);
+    }
+
+    /// Gives up the lowest hole while there are too many: the hosts repair it first.
+    fn keep_bounds(&mut self, out: &mut Vec<Output>) {
+        while let Some((start, end)) = self.windows.close_lowest() {
+            self.abandon(start, end, Trigger::Count, out);
+            self.look();
+        }
+    }
+
+    /// Gives up a hole, and says so downstream.
+    fn abandon(&mut self, start: SeqNum, end: SeqNum, trigger: Trigger, out: &mut Vec<Output>) {
+        let asked = self.forget(start, end);
+        self.requests.counters.given_up += 1;
+        let expected = Expected { start, end: Some(end), start_num: 0 };
+        let trigger = asked.unwrap_or(trigger);
+        out.push(Output::Information(Information { trigger, expected, outcome: Outcome::Never }));
+    }
+
+    /// Bytes that are missing are no longer expected. How their loss was detected.
+    fn forget(&mut self, start: SeqNum, end: SeqNum) -> Option<Trigger> {
+        self.windows.insert(start, end);
+        self.given_up.insert(start, end, MOST_GIVEN_UP);
+        self.expected.take(start, end)?.asked
+    }
+
+    /// §III-C 2: a loss is detected once `InterCnt` has reached `CntThres`: "out-of-order packet reception indicates packet loss".
+    fn detect(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let base = self.disorder.threshold();
+        self.interarrival.loss_shown();
+        for num in 0..self.expected.len() {
+            if self.expected.hole(num).is_some_and(|hole| self.expected.is_lost(&hole, base)) {
+                self.ask(now, num, Trigger::Count, out);
+            }
+        }
+        self.look();
+    }
+
+    /// Asks for a hole: §III-C 3, "`StartSeq` and `EndSeq` specify" it.
+    fn ask(&mut self, now: Instant, num: usize, trigger: Trigger, out: &mut Vec<Output>) {
+        let Some(hole) = self.expected.ask(num, trigger, now) else { return };
+        let expected = Expected { start: hole.start, end: Some(hole.end), start_num: 0 };
+        self.send(now, trigger, expected, hole.end, out);
+    }
+
+    /// Asks for the next packet of the tail: §III-C 3, where "`EndSeq` fields are unknown, we use `StartSeq` and `StartNum`".
+    fn ask_ahead(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let (start, start_num) = (self.windows.front(), self.expected.ask_ahead(now));
+        let end = start + self.ahead(start_num + 1);
+        self.send(now, Trigger::Time, Expected { start, end: None, start_num }, end, out);
+    }
+
+    fn send(
+        &mut self,
+        now: Instant,
+        trigger: Trigger,
+        expected: Expected,
+        end: SeqNum,
+        out: &mut Vec<Output>,
+    ) {
+        let request = Request { trigger, expected, timestamp: timestamp(now) };
+        self.requests.sent(now, &request, end);
+        out.push(Output::Request(request));
+        if self.informs(trigger) {
+            let r = self.round_trip.expected();
+            let add_l = additional_length(r, self.interarrival.expected().unwrap_or(r), trigger);
+            out.push(Output::Information(Information {
+                trigger,
+                expected,
+                outcome: Outcome::Later { add_l },
+            }));
+        }
+    }
+
+    /// §III-C 3: an RI goes with an RR "triggered by a packet-level interarrival counter threshold".
+    fn informs(&self, trigger: Trigger) -> bool {
+        let is_one = match trigger {
+            Trigger::Count => true,
+            Trigger::Time => self.config.inform == Inform::CountAndTime,
+            Trigger::Timeout => false,
+        };
+        is_one && self.disorder.is_by_packet()
+    }
+
+    /// An RI from a node upstream.
+    pub fn on_information(&mut self, information: &Information) {
+        let Expected { start, end, .. } = information.expected;
+        match (information.outcome, end) {
+            (Outcome::Later { add_l }, _) => self.raise(&information.expected, add_l),
+            (Outcome::Never, Some(end)) => self.give_up(start..end),
+            (Outcome::Never, None) => self.nothing_ahead(start),
+        }
+        self.look();
+    }
+
+    /// §III-C 2: `CntThres` of packets rises by `AddL`.
+    fn raise(&mut self, expected: &Expected, add_l: u16) {
+        let from = expected.start + self.ahead(expected.start_num);
+        let (start, end) = match expected.end {
+            Some(end) => (expected.start, end),
+            None => (from, from + self.largest),
+        };
+        if !self.disorder.is_by_packet() || !self.is_near(start, end) {
+            return;
+        }
+        self.expected.raise(start, end, add_l);
+        self.announced.insert(self.windows.front(), start, end, add_l);
+    }
+
+    /// Whether a range that another node has named can be compared with what is known.
+    fn is_near(&self, start: SeqNum, end: SeqNum) -> bool {
+        end.after(start) && !self.windows.is_far(start) && !self.windows.is_far(end)
+    }
+
+    /// Nothing behind the last packet was sent: requests by time for it are needless, until more comes.
+    fn nothing_ahead(&mut self, start: SeqNum) {
+        if start != self.windows.front() || self.expected.tail.asked == 0 {
+            return;
+        }
+        let asked = start + self.ahead(self.expected.tail.asked);
+        self.expected.tail.asked = 0;
+        self.expected.tail.is_over = true;
+        if self.requests.came_by_itself(start, asked) {
+            self.interarrival.was_needless();
+        }
+    }
+
+    /// What is missing of a range will not come (RI [`Outcome::Never`]): it is neither expected nor asked for any more. With as many
+    /// windows as there may be it is, as before.
+    pub fn give_up(&mut self, range: Range<SeqNum>) {
+        if !self.is_near(range.start, range.end) {
+            return;
+        }
+        while let Some((start, end)) = self.expected.first_in(range.start, range.end)
+            && self.windows.has_room()
+        {
+            self.forget(start, end);
+        }
+        self.look();
+    }
+
+    /// What is due at this time.
+    pub fn on_timer(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if self.due.at <= now {
+            self.expire(now, out);
+            self.repeat(now, out);
+        }
+        if self.may_ask_by_time() && self.interarrival.is_due(now) {
+            self.ask_by_time(now, out);
+        }
+        self.look();
+    }
+
+    /// RFC 3366 §4.1: what has been missing for too long is given up.
+    fn expire(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let mut num = 0;
+        while let Some(hole) = self.expected.hole(num) {
+            if hole.until(self.config.persistence) <= now {
+                self.abandon(hole.start, hole.end, Trigger::Timeout, out);
+            } else {
+                num += 1;
+            }
+        }
+    }
+
+    /// §III-C 2, retransmission timeout: "resend the retransmission request".
+    fn repeat(&mut self, now: Instant, out: &mut Vec<Output>) {
+        for num in 0..self.expected.len() {
+            if self.expected.hole(num).is_some_and(|hole| hole.repeat_at(&self.round_trip) <= now) {
+                self.ask(now, num, Trigger::Timeout, out);
+            }
+        }
+    }
+
+    fn may_ask_by_time(&self) -> bool {
+        self.due.is_one_unasked || self.expected.can_ask_ahead(self.config.most_ahead)
+    }
+
+    /// §III-C 2, interarrival timeout.
+    fn ask_by_time(&mut self, now: Instant, out: &mut Vec<Output>) {
+        match self.expected.choose(self.disorder.threshold(), self.config.most_ahead) {
+            Some(Choice::Hole(num)) => self.ask(now, num, Trigger::Time, out),
+            Some(Choice::Tail) => self.ask_ahead(now, out),
+            None => {}
+        }
+    }
+
+    /// When [`Retransmission::on_timer`] has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        let by_time = self.interarrival.deadline().filter(|_| self.may_ask_by_time());
+        let by_hole = Some(self.due.at).filter(|&at| at != Instant::MAX);
+        by_time.into_iter().chain(by_hole).min()
+    }
+
+    /// The first byte that is expected: the right edge of the first content window.
+    pub fn next_expected(&self) -> SeqNum {
+        self.windows.first().right
+    }
+
+    /// The content window list. What was given up counts as received.
+    pub fn windows(&self) -> impl Iterator<Item = Window> + '_ {
+        self.windows.iter()
+    }
+
+    /// The expected packet list.
+    pub fn expected(&self) -> impl Iterator<Item = ExpectedPackets> + '_ {
+        self.expected.entries(self.disorder.threshold(), self.windows.front())
+    }
+
+    /// What it has done.
+    pub fn counters(&self) -> Counters {
+        self.requests.counters
+    }
+}
