@@ -56,6 +56,11 @@ impl Interarrival {
         self.steps = 0;
     }
 
+    /// The next packet will come late, after `add_l` expected interarrival times: it is not asked for before.
+    pub(super) fn comes_late(&mut self, add_l: u16) {
+        self.steps = self.steps.max(add_l.into());
+    }
+
     /// A packet that was sent for the first time is the new last one. `in_sequence`: it follows the last one at once, so that the
     /// time between them is a sample, unless it is a pause.
     #[inline]

@@ -134,6 +134,16 @@ fn a_nodes_own_recovery_is_no_disorder_of_the_segment() {
 }
 
 #[test]
+fn what_a_host_sends_again_is_no_disorder_of_the_segment() {
+    let mut node = Node::without_time(|config| config.level = Level::Segment);
+    node.data(0, 0);
+    (2..30).for_each(|packet| drop(node.data(1_000, packet)));
+    assert_eq!(node.until(31_000).len(), 1);
+    node.data(31_000, 1);
+    assert_eq!(node.tail().cnt_thres, 1);
+}
+
+#[test]
 fn it_is_counted_whether_a_request_was_needed() {
     let mut node = Node::without_time(|_| {});
     node.data(0, 0);

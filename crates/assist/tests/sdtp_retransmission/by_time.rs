@@ -205,3 +205,34 @@ fn if_nothing_more_was_sent_nothing_more_is_asked_for() {
     assert_eq!(node.machine.counters().count, 1, "what comes later is expected as ever");
     assert!(node.machine.deadline().is_some());
 }
+
+#[test]
+fn a_packet_that_was_asked_for_before_is_still_awaited_if_nothing_is_behind_it() {
+    let mut node = Node::new(|_| {});
+    let end = node.steady(2);
+    node.until(end + 38_000);
+    node.machine.on_information(&never(Time, ahead(2, 2)));
+    assert_eq!((node.tail().rt_cnt, node.machine.counters().needless), (2, 0), "that was not asked for");
+    node.machine.on_information(&never(Time, ahead(2, 1)));
+    assert_eq!((node.tail().rt_cnt, node.machine.counters().needless), (1, 1));
+    assert_eq!(node.until(end + 50_000), []);
+    node.answer(end + 50_000, 2, &request(Time, end + 18_750, ahead(2, 0)));
+    assert_eq!((node.machine.counters().useful, node.machine.counters().needless), (1, 1));
+}
+
+#[test]
+fn a_packet_that_comes_late_is_not_asked_for_before() {
+    let late = |expected| {
+        let mut node = Node::new(|_| {});
+        let end = node.steady(2);
+        node.machine.on_information(&later(Time, expected, 2));
+        (requests(&node.until(end + 60_000)).first().map(|first| first.0 - end), node)
+    };
+    let (first, mut node) = late(ahead(2, 0));
+    assert_eq!(first, Some(3 * 18_750));
+    node.foreign(90_000, 2);
+    assert_eq!(node.machine.deadline(), Some(us(90_000 + 18_750)), "the next is");
+    for expected in [ahead(2, 1), packets(1, 2)] {
+        assert_eq!(late(expected).0, Some(18_750), "another packet");
+    }
+}
