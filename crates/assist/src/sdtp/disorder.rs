@@ -69,3 +69,67 @@ pub(super) fn additional_length(expected: Duration, interval: Duration, trigger:
     let shown = u64::from(trigger == Trigger::Count);
     u16::try_from(ahead.saturating_add(shown)).unwrap_or(u16::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_without_disorder_has_the_initial_threshold() {
+        let mut disorder = Disorder::new(Level::Segment);
+        assert_eq!(disorder.threshold(), 1);
+        disorder.sample(0);
+        assert_eq!(disorder.threshold(), 1);
+    }
+
+    #[test]
+    fn at_segment_level_it_is_the_mean_and_four_deviations() {
+        let mut disorder = Disorder::new(Level::Segment);
+        disorder.sample(4);
+        assert_eq!(disorder.threshold(), 1 + 4);
+        disorder.sample(12);
+        // Deviation 0.25 * 8, mean 0.875 * 4 + 0.125 * 12.
+        assert_eq!(disorder.threshold(), 1 + 5 + 8);
+        disorder.sample(5);
+        // Deviation 0.75 * 2, mean as it was.
+        assert_eq!(disorder.threshold(), 1 + 5 + 6);
+        disorder.sample(4);
+        // Deviation 0.75 * 1.5 + 0.25 * 1 = 1.375, mean 4.875: 10.375, rounded up.
+        assert_eq!(disorder.threshold(), 1 + 11);
+    }
+
+    #[test]
+    fn no_length_is_longer_than_its_field() {
+        let mut disorder = Disorder::new(Level::Segment);
+        disorder.sample(u32::MAX);
+        disorder.sample(0);
+        assert_eq!(disorder.threshold(), 1 + 65_535);
+    }
+
+    #[test]
+    fn at_packet_level_samples_change_nothing() {
+        let mut disorder = Disorder::new(Level::Packet);
+        disorder.sample(9);
+        assert_eq!(disorder.threshold(), 1);
+    }
+
+    #[test]
+    fn equation_2() {
+        let ms = Duration::from_millis;
+        let cases = [
+            (ms(10), ms(5), Trigger::Count, 3),
+            (ms(10), ms(5), Trigger::Time, 2),
+            (ms(11), ms(5), Trigger::Time, 3),
+            (ms(11), ms(5), Trigger::Timeout, 3),
+            (ms(10), Duration::ZERO, Trigger::Count, u16::MAX),
+            (Duration::MAX, Duration::ZERO, Trigger::Count, u16::MAX),
+        ];
+        for (expected, interval, trigger, length) in cases {
+            assert_eq!(
+                additional_length(expected, interval, trigger),
+                length,
+                "{expected} {interval} {trigger:?}"
+            );
+        }
+    }
+}

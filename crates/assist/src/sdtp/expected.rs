@@ -62,6 +62,7 @@ pub(super) struct Tail {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     pub(super) inter_cnt: u32,
+    pub(super) rt_cnt: u32,
     /// It was asked for; how the loss was detected.
     pub(super) asked: Option<Trigger>,
 }
@@ -150,7 +151,8 @@ impl ExpectedList {
         if first.start.before(start) {
             self.holes.insert(at.start, Hole { end: start, ..first });
         }
-        Some(Taken { inter_cnt: self.inter_cnt(&first), asked: asked.map(|(trigger, _)| trigger) })
+        let asked = asked.map(|(trigger, _)| trigger);
+        Some(Taken { inter_cnt: self.inter_cnt(&first), rt_cnt: first.rt_cnt, asked })
     }
 
     /// A packet has overtaken all holes.

@@ -56,6 +56,11 @@ impl Interarrival {
         self.steps = 0;
     }
 
+    /// The next packet will come late, after `add_l` expected interarrival times: it is not asked for before.
+    pub(super) fn comes_late(&mut self, add_l: u16) {
+        self.steps = self.steps.max(add_l.into());
+    }
+
     /// A packet that was sent for the first time is the new last one. `in_sequence`: it follows the last one at once, so that the
     /// time between them is a sample, unless it is a pause.
     #[inline]
@@ -112,5 +117,119 @@ impl Interarrival {
     /// `InterCnt` has shown a loss: then the last packets before a pause get lost as well.
     pub(super) fn loss_shown(&mut self) {
         self.patience = (self.patience / 2).max(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(n: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(n)
+    }
+
+    fn interarrival(change: impl FnOnce(&mut Thresholds)) -> Interarrival {
+        let mut config = Thresholds::new(Duration::from_millis(10));
+        change(&mut config);
+        Interarrival::new(&config)
+    }
+
+    fn expected_us(interarrival: &Interarrival) -> Option<u64> {
+        interarrival.expected().map(|expected| expected.as_nanos() / 1_000)
+    }
+
+    #[test]
+    fn equation_1() {
+        let mut interarrival = interarrival(|_| {});
+        interarrival.front(us(0), true);
+        assert_eq!(expected_us(&interarrival), None);
+        interarrival.front(us(8_000), true);
+        assert_eq!(expected_us(&interarrival), Some(7_000 + 3_000));
+        interarrival.front(us(24_000), true);
+        // ΔT = (7 * 8 + 16) / 8 = 9 ms, ΔT_S = 16 ms.
+        assert_eq!(expected_us(&interarrival), Some(14_000 + 3_375));
+        interarrival.front(us(25_000), true);
+        // ΔT = (7 * 9 + 1) / 8 = 8 ms is more than 0.875 * 1 + 0.375 * 8.
+        assert_eq!(expected_us(&interarrival), Some(8_000));
+    }
+
+    #[test]
+    fn a_given_sending_interval_takes_the_place_of_the_measured_one() {
+        let mut interarrival =
+            interarrival(|config| config.sending_interval = Some(Duration::from_millis(16)));
+        assert_eq!(expected_us(&interarrival), Some(14_000 + 6_000));
+        interarrival.front(us(0), true);
+        interarrival.front(us(1_000), true);
+        assert_eq!(expected_us(&interarrival), Some(16_000));
+    }
+
+    #[test]
+    fn what_is_no_sample() {
+        let mut interarrival = interarrival(|_| {});
+        interarrival.front(us(0), true);
+        interarrival.front(us(9_000), false);
+        assert_eq!(expected_us(&interarrival), None, "a gap");
+        interarrival.front_was_repeated();
+        interarrival.front(us(12_000), true);
+        assert_eq!(expected_us(&interarrival), None, "after an RD");
+        interarrival.front(us(212_000), true);
+        assert_eq!(expected_us(&interarrival), None, "a pause as long as the persistence");
+        interarrival.front(us(213_000), true);
+        assert_eq!(expected_us(&interarrival), Some(1_250));
+    }
+
+    #[test]
+    fn it_has_a_floor() {
+        for (least, floor) in [(Duration::from_millis(2), 2_000), (Duration::ZERO, 1)] {
+            let mut interarrival = interarrival(|config| config.least_interval = least);
+            interarrival.front(us(5), true);
+            interarrival.front(us(5), true);
+            assert_eq!(expected_us(&interarrival), Some(floor));
+        }
+    }
+
+    #[test]
+    fn it_is_due_at_each_multiple_once() {
+        let mut interarrival =
+            interarrival(|config| config.sending_interval = Some(Duration::from_millis(8)));
+        assert_eq!(interarrival.deadline(), None, "nothing has come");
+        interarrival.reset(us(0));
+        assert!(!interarrival.is_due(us(9_999)));
+        assert!(interarrival.is_due(us(10_000)) && !interarrival.is_due(us(10_000)));
+        assert_eq!(interarrival.deadline(), Some(us(20_000)));
+        assert!(interarrival.is_due(us(45_000)));
+        assert_eq!(interarrival.deadline(), Some(us(50_000)));
+        interarrival.reset(us(46_000));
+        assert_eq!(interarrival.deadline(), Some(us(56_000)));
+    }
+
+    #[test]
+    fn patience_doubles_up_to_the_persistence_and_comes_back() {
+        let mut interarrival =
+            interarrival(|config| config.sending_interval = Some(Duration::from_millis(8)));
+        interarrival.reset(us(0));
+        let mut deadlines = Vec::new();
+        for _ in 0..5 {
+            interarrival.was_needless();
+            deadlines.extend(interarrival.deadline());
+        }
+        assert_eq!(
+            deadlines,
+            [20, 40, 80, 160].map(|ms| us(ms * 1_000)),
+            "320 ms are longer than the persistence"
+        );
+        interarrival.loss_shown();
+        assert_eq!(interarrival.deadline(), Some(us(160_000)));
+        interarrival.was_useful();
+        assert_eq!(interarrival.deadline(), Some(us(10_000)));
+        interarrival.loss_shown();
+        assert_eq!(interarrival.deadline(), Some(us(10_000)));
+    }
+
+    #[test]
+    fn patience_has_an_end() {
+        let mut interarrival = interarrival(|_| {});
+        (0..100).for_each(|_| interarrival.was_needless());
+        assert_eq!(interarrival.patience, 1 << 16);
     }
 }

@@ -165,8 +165,9 @@ impl Retransmission {
     /// What was missing comes.
     fn fill(&mut self, packet: &Packet) {
         let Some(taken) = self.expected.take(packet.start, packet.end) else { return };
-        if !packet.is_answer {
-            // The delay of this node's own recovery is none of the segment's disorder: the threshold would grow by itself.
+        // The delay of this node's own recovery is none of the segment's disorder: the threshold would grow by itself. And what
+        // comes after a second request is what a host has sent again.
+        if !packet.is_answer && taken.rt_cnt < 2 {
             self.disorder.sample(taken.inter_cnt);
         }
         if packet.is_first && taken.asked.is_some() {
@@ -322,11 +323,11 @@ impl Retransmission {
 
     /// An RI from a node upstream.
     pub fn on_information(&mut self, information: &Information) {
-        let Expected { start, end, .. } = information.expected;
+        let Expected { start, end, start_num } = information.expected;
         match (information.outcome, end) {
             (Outcome::Later { add_l }, _) => self.raise(&information.expected, add_l),
             (Outcome::Never, Some(end)) => self.give_up(start..end),
-            (Outcome::Never, None) => self.nothing_ahead(start),
+            (Outcome::Never, None) => self.nothing_ahead(start, start_num),
         }
         self.look();
     }
@@ -341,8 +342,12 @@ impl Retransmission {
         if !self.disorder.is_by_packet() || !self.is_near(start, end) {
             return;
         }
+        let front = self.windows.front();
         self.expected.raise(start, end, add_l);
-        self.announced.insert(self.windows.front(), start, end, add_l);
+        self.announced.insert(front, start, end, add_l);
+        if !start.after(front) && end.after(front) {
+            self.interarrival.comes_late(add_l);
+        }
     }
 
     /// Whether a range that another node has named can be compared with what is known.
@@ -350,15 +355,15 @@ impl Retransmission {
         end.after(start) && !self.windows.is_far(start) && !self.windows.is_far(end)
     }
 
-    /// Nothing behind the last packet was sent: requests by time for it are needless, until more comes.
-    fn nothing_ahead(&mut self, start: SeqNum) {
-        if start != self.windows.front() || self.expected.tail.asked == 0 {
+    /// So many packets behind the last one there is nothing yet: requests by time are needless, until more comes.
+    fn nothing_ahead(&mut self, start: SeqNum, packets: u16) {
+        let asked = self.expected.tail.asked;
+        if start != self.windows.front() || asked <= packets {
             return;
         }
-        let asked = start + self.ahead(self.expected.tail.asked);
-        self.expected.tail.asked = 0;
+        self.expected.tail.asked = packets;
         self.expected.tail.is_over = true;
-        if self.requests.came_by_itself(start, asked) {
+        if self.requests.came_by_itself(start + self.ahead(packets), start + self.ahead(asked)) {
             self.interarrival.was_needless();
         }
     }

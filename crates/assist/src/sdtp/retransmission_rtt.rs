@@ -48,3 +48,47 @@ impl RetransmissionRtt {
         self.threshold() * (1 << doublings)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn before_the_first_sample_it_is_three_round_trips_of_the_segment() {
+        let estimate = RetransmissionRtt::new(ms(10));
+        assert_eq!((estimate.expected(), estimate.timeout(1)), (ms(10), ms(30)));
+        assert_eq!(RetransmissionRtt::new(Duration::ZERO).timeout(1), ms(1));
+    }
+
+    #[test]
+    fn equation_3() {
+        let mut estimate = RetransmissionRtt::new(ms(10));
+        estimate.sample(ms(16));
+        // R_v = 16, R_m = 0.
+        assert_eq!((estimate.expected(), estimate.timeout(1)), (ms(16), ms(17)));
+        estimate.sample(ms(24));
+        // R_m = 0.25 * 8, R_v = 0.875 * 16 + 0.125 * 24.
+        assert_eq!((estimate.expected(), estimate.timeout(1)), (ms(17), ms(25)));
+        estimate.sample(ms(17));
+        // R_m = 0.75 * 2, R_v as it was.
+        assert_eq!((estimate.expected(), estimate.timeout(1)), (ms(17), ms(23)));
+    }
+
+    #[test]
+    fn the_floor_is_a_round_trip_of_the_segment() {
+        let mut estimate = RetransmissionRtt::new(ms(10));
+        estimate.sample(ms(2));
+        assert_eq!((estimate.expected(), estimate.timeout(1)), (ms(2), ms(10)));
+    }
+
+    #[test]
+    fn from_the_fifth_request_on_each_waits_twice_as_long() {
+        let estimate = RetransmissionRtt::new(ms(1));
+        let timeouts = [1, 4, 5, 6, 20, 21, u32::MAX].map(|count| estimate.timeout(count).as_millis() / 3);
+        assert_eq!(timeouts, [1, 1, 2, 4, 1 << 16, 1 << 16, 1 << 16]);
+    }
+}
