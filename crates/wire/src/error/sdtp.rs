@@ -82,9 +82,9 @@ impl fmt::Display for Unfit {
             Self::Nested => "whole IP packet: expected none that is SDTP itself",
             Self::NativeAddress => "edges: expected IPv4 addresses, native SDTP has no room for others",
             Self::NativeHeader => {
-                "IP header: expected the hop limit of hosts and no more than ECN, native SDTP has no fields for them"
+                "IP header: expected a hop limit of 64 and of the rest only ECN, native SDTP has no fields for more"
             }
-            Self::Unsealed => "SDTP packet: expected one with a seal",
+            Self::Unsealed => "packet: expected one with a seal",
         })
     }
 }
