@@ -8,6 +8,7 @@ use crate::packet::{Ethernet, Vlan};
 /// What an Ethernet type announces.
 pub(crate) const IPV4: u16 = 0x0800;
 pub(crate) const IPV6: u16 = 0x86dd;
+pub(crate) const SDTP: u16 = crate::sdtp::ETHER_TYPE;
 const VLAN: u16 = 0x8100;
 
 const HEADER_LEN: usize = 14;

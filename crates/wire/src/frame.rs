@@ -8,6 +8,7 @@ use crate::checksum::{Checksums, pseudo_header};
 use crate::error::{EmitError, ParseError, ThroughWireError};
 use crate::ip::{self, IpHeader};
 use crate::packet::{Body, Packet};
+use crate::sdtp::Carriage;
 use crate::udp::{self, Datagram};
 use crate::{Payload, ethernet, ipv4, ipv6, sdtp, tcp};
 
@@ -16,7 +17,7 @@ use crate::{Payload, ethernet, ipv4, ipv6, sdtp, tcp};
 pub enum LinkType {
     /// An Ethernet header.
     Ethernet,
-    /// An IPv4 or IPv6 header.
+    /// An IPv4 or IPv6 header, or that of SDTP which travels in nothing.
     RawIp,
 }
 
@@ -41,37 +42,30 @@ impl Packet {
     /// ```
     ///
     /// What a packet does not keep: IPv4 options other than Quick-Start's, the IPv4 flags (a fragment is an error), the IPv6 flow label, the order
-    /// and the padding of TCP options. IPv6 extension headers stay in [`Body::Other`].
+    /// and the padding of TCP options, the TCP checksum that SDTP carries. IPv6 extension headers stay in [`Body::Other`].
+    /// SDTP in UDP stays a datagram: see [`Packet::to_sdtp`].
     ///
     /// # Errors
     /// What is wrong with the bytes, and what was expected. A wrong TCP or UDP checksum is no error: it sets
     /// [`Packet::corrupted`].
     pub fn parse(link: LinkType, frame: &Bytes, checksums: Checksums) -> Result<Self, ParseError> {
-        let (ethernet, version, data) = match link {
+        let (ethernet, network, data) = match link {
             LinkType::Ethernet => {
                 let (ethernet, ether_type, data) = ethernet::parse(frame)?;
-                (Some(ethernet), version_of(ether_type)?, data)
+                (Some(ethernet), Network::of(ether_type)?, data)
             }
-            // No first byte: reported as a cut IPv4 header.
-            LinkType::RawIp => (None, frame.first().map_or(4, |byte| byte >> 4), frame.as_ref()),
+            LinkType::RawIp => (None, Network::at(frame), frame.as_ref()),
         };
-        let (header, body) = match version {
-            4 => ipv4::parse(data, checksums)?,
-            6 => ipv6::parse(data)?,
-            other => return Err(ParseError::IpVersion(other)),
+        let packet = match network {
+            Network::Sdtp => sdtp::parse_native(data, frame, checksums)?,
+            Network::Ip(version) => parse_ip(version, data, frame, checksums, parse_body)?,
         };
-        let (body, corrupted) = parse_body(&header, body, frame, checksums)?;
-        Ok(Self {
-            ethernet,
-            src: header.src,
-            dst: header.dst,
-            hop_limit: header.hop_limit,
-            traffic_class: header.traffic_class,
-            identification: header.identification,
-            quick_start: header.quick_start,
-            corrupted,
-            body,
-        })
+        Ok(Self { ethernet, ..packet })
+    }
+
+    /// Parses a whole IP packet inside an SDTP packet, in which no other SDTP packet is looked for. `frame` holds `data`.
+    pub(crate) fn parse_inner(data: &[u8], frame: &Bytes, checksums: Checksums) -> Result<Self, ParseError> {
+        parse_ip(first_version(data), data, frame, checksums, parse_transport)
     }
 
     /// Bytes of the frame that [`Packet::emit`] writes: the IP packet, and the Ethernet header where there is one.
@@ -93,7 +87,8 @@ impl Packet {
         self.check()?;
         let start = out.len();
         out.resize(start + self.wire_len(), 0);
-        self.write(&mut out[start..])
+        self.write(&mut out[start..]);
+        Ok(())
     }
 
     /// Writes the frame to the start of `buffer` and returns its length, as [`Packet::emit`] does.
@@ -104,7 +99,7 @@ impl Packet {
         self.check()?;
         let (needed, have) = (self.wire_len(), buffer.len());
         let frame = buffer.get_mut(..needed).ok_or(EmitError::Buffer { needed, have })?;
-        self.write(frame)?;
+        self.write(frame);
         Ok(needed)
     }
 
@@ -118,8 +113,10 @@ impl Packet {
         let mut frame = Vec::with_capacity(self.wire_len());
         self.emit(&mut frame)?;
         let mut parsed = Self::parse(self.link_type(), &frame.into(), Checksums::Verify)?;
-        // No checksum that this crate knows covers another protocol's body, so the wire cannot carry the mark.
-        parsed.corrupted |= self.corrupted && matches!(self.body, Body::Other { .. });
+        if matches!(&self.body, Body::Sdtp(sdtp) if sdtp.carriage == Carriage::Udp) {
+            parsed = parsed.to_sdtp(Checksums::Verify)?;
+        }
+        parsed.keep_mark(self);
         let sent = self.body.payload();
         // Nothing is nothing, whichever way the sender wrote it.
         if matches!(sent, Payload::Synthetic { .. }) || sent.is_empty() {
@@ -131,14 +128,44 @@ impl Packet {
         Ok(parsed)
     }
 
+    /// Keeps the mark of corruption of the packet that was `sent`, and of the one inside it: no checksum that this crate knows
+    /// covers another protocol's body, so the wire cannot carry it.
+    fn keep_mark(&mut self, sent: &Self) {
+        self.corrupted |= sent.corrupted && matches!(sent.body, Body::Other { .. });
+        if let (Body::Sdtp(received), Body::Sdtp(sent)) = (&mut self.body, &sent.body)
+            && let (Some(received), Some(sent)) = (received.inner_mut(), sent.inner())
+        {
+            received.keep_mark(sent);
+        }
+    }
+
     fn ethernet_len(&self) -> usize {
         self.ethernet.map_or(0, |ethernet| ethernet.header_len())
     }
 
-    fn check(&self) -> Result<(), EmitError> {
+    pub(crate) fn check(&self) -> Result<(), EmitError> {
         if let Some(ethernet) = self.ethernet {
             ethernet.check()?;
         }
+        match &self.body {
+            Body::Sdtp(sdtp) => sdtp::check(sdtp, self)?,
+            Body::Other { protocol: sdtp::PROTOCOL, payload } => self.check_other(payload)?,
+            _ => {}
+        }
+        self.check_inner()
+    }
+
+    /// Refuses a body that would parse as SDTP.
+    fn check_other(&self, payload: &Payload) -> Result<(), EmitError> {
+        let bytes = payload.to_bytes();
+        match sdtp::parse_in_ip((self.src, self.dst), &bytes, &bytes, Checksums::Trust) {
+            Ok(_) => Err(EmitError::Protocol(sdtp::PROTOCOL)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Whether all but the frame and SDTP has a form on the wire.
+    pub(crate) fn check_inner(&self) -> Result<(), EmitError> {
         let max = match (self.src, self.dst) {
             (IpAddr::V4(_), IpAddr::V4(_)) => ipv4::MAX_LEN,
             (IpAddr::V6(_), IpAddr::V6(_)) if self.quick_start.is_some() => {
@@ -157,35 +184,44 @@ impl Packet {
             {
                 return Err(EmitError::Protocol(ipv6::HOP_BY_HOP));
             }
-            // Its form on the wire is not written yet.
-            Body::Sdtp(_) => return Err(EmitError::Protocol(sdtp::PROTOCOL)),
-            Body::Udp(_) | Body::Other { .. } => {}
+            Body::Udp(_) | Body::Sdtp(_) | Body::Other { .. } => {}
         }
         let len = self.ip_len();
         if len <= max { Ok(()) } else { Err(EmitError::PacketLength(len)) }
     }
 
     /// Fills `frame`, which is as long as the packet, after [`Packet::check`].
-    fn write(&self, frame: &mut [u8]) -> Result<(), EmitError> {
-        let len = self.ip_len();
+    pub(crate) fn write(&self, frame: &mut [u8]) {
         let (framing, packet) = frame.split_at_mut(self.ethernet_len());
-        let header = self.ip_header();
-        let (ether_type, header_len) = match (self.src, self.dst) {
-            (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                ipv4::emit(&header, src, dst, len, packet);
-                (ethernet::IPV4, ipv4::len_of(self.quick_start))
+        let ether_type = match &self.body {
+            Body::Sdtp(sdtp) if sdtp.carriage == Carriage::Native => {
+                self.write_sdtp(sdtp, packet);
+                ethernet::SDTP
             }
-            (IpAddr::V6(src), IpAddr::V6(dst)) => {
-                ipv6::emit(&header, src, dst, len, packet);
-                (ethernet::IPV6, ipv6::HEADER_LEN)
-            }
-            _ => return Err(EmitError::AddressFamilies),
+            _ => self.write_ip(packet),
         };
         if let Some(ethernet) = self.ethernet {
             ethernet.emit(ether_type, framing);
         }
-        self.write_body(&mut packet[header_len..]);
-        Ok(())
+    }
+
+    /// Writes the IP packet, and returns its Ethernet type.
+    fn write_ip(&self, packet: &mut [u8]) -> u16 {
+        let (header, len) = (self.ip_header(), packet.len());
+        match (self.src, self.dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                ipv4::emit(&header, src, dst, len, packet);
+                self.write_body(&mut packet[ipv4::len_of(self.quick_start)..]);
+                ethernet::IPV4
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                ipv6::emit(&header, src, dst, len, packet);
+                self.write_body(&mut packet[ipv6::HEADER_LEN..]);
+                ethernet::IPV6
+            }
+            // [`Packet::check`] has refused it.
+            _ => 0,
+        }
     }
 
     fn ip_header(&self) -> IpHeader {
@@ -199,6 +235,7 @@ impl Packet {
             protocol: match &self.body {
                 Body::Tcp(_) => ip::TCP,
                 Body::Udp(_) => ip::UDP,
+                Body::Sdtp(sdtp) if sdtp.carriage == Carriage::Udp => ip::UDP,
                 Body::Sdtp(_) => sdtp::PROTOCOL,
                 Body::Other { protocol, .. } => *protocol,
             },
@@ -215,44 +252,95 @@ impl Packet {
                 let pseudo = pseudo_header(self.src, self.dst, ip::UDP, out.len());
                 udp::emit(datagram, pseudo, self.corrupted, out);
             }
-            // [`Packet::check`] has refused it.
-            Body::Sdtp(_) => {}
+            Body::Sdtp(sdtp) if sdtp.carriage == Carriage::Udp => {
+                self.write_sdtp(sdtp, &mut out[udp::HEADER_LEN..]);
+                let pseudo = pseudo_header(self.src, self.dst, ip::UDP, out.len());
+                udp::emit_header((sdtp.connection, sdtp.slice), pseudo, self.corrupted, out);
+            }
+            Body::Sdtp(sdtp) => self.write_sdtp(sdtp, out),
             Body::Other { payload, .. } => payload.write(out),
         }
     }
 }
 
-fn version_of(ether_type: u16) -> Result<u8, ParseError> {
-    match ether_type {
-        ethernet::IPV4 => Ok(4),
-        ethernet::IPV6 => Ok(6),
-        other => Err(ParseError::EtherType(other)),
+/// What a frame carries.
+enum Network {
+    /// IP of the version that is announced.
+    Ip(u8),
+    Sdtp,
+}
+
+impl Network {
+    /// What an Ethernet type announces.
+    fn of(ether_type: u16) -> Result<Self, ParseError> {
+        match ether_type {
+            ethernet::IPV4 => Ok(Self::Ip(4)),
+            ethernet::IPV6 => Ok(Self::Ip(6)),
+            ethernet::SDTP => Ok(Self::Sdtp),
+            other => Err(ParseError::EtherType(other)),
+        }
+    }
+
+    /// What bytes without a frame begin with. The first byte of SDTP is a protocol number, none of which is an IP header's first
+    /// byte.
+    fn at(data: &[u8]) -> Self {
+        match data.first() {
+            Some(&(ip::IPV4 | ip::TCP | ip::IPV6 | sdtp::PROTOCOL)) => Self::Sdtp,
+            _ => Self::Ip(first_version(data)),
+        }
     }
 }
 
-/// The body, and whether a checksum shows that it is corrupted.
-fn parse_body(
-    header: &IpHeader,
-    body: &[u8],
+/// The IP version that the first byte states. No first byte: reported as a cut IPv4 header.
+fn first_version(data: &[u8]) -> u8 {
+    data.first().map_or(4, |byte| byte >> 4)
+}
+
+/// The body of an IP packet, and whether a checksum shows that it is corrupted.
+type Parsed = Result<(Body, bool), ParseError>;
+
+/// A packet without its frame, whose body `parse_body` reads.
+fn parse_ip(
+    version: u8,
+    data: &[u8],
     frame: &Bytes,
     checksums: Checksums,
-) -> Result<(Body, bool), ParseError> {
+    parse_body: impl Fn(&IpHeader, &[u8], &Bytes, Checksums) -> Parsed,
+) -> Result<Packet, ParseError> {
+    let (header, body) = match version {
+        4 => ipv4::parse(data, checksums)?,
+        6 => ipv6::parse(data)?,
+        other => return Err(ParseError::IpVersion(other)),
+    };
+    let (body, corrupted) = parse_body(&header, body, frame, checksums)?;
+    let IpHeader { src, dst, hop_limit, traffic_class, identification, quick_start, .. } = header;
+    let ethernet = None;
+    Ok(Packet { ethernet, src, dst, hop_limit, traffic_class, identification, quick_start, corrupted, body })
+}
+
+/// Any body. What is no SDTP stays as it came: its protocol number is one for experiments of anybody.
+fn parse_body(header: &IpHeader, body: &[u8], frame: &Bytes, checksums: Checksums) -> Parsed {
+    if header.protocol == sdtp::PROTOCOL
+        && let Ok((sdtp, corrupted)) = sdtp::parse_in_ip((header.src, header.dst), body, frame, checksums)
+    {
+        return Ok((Body::Sdtp(Box::new(sdtp)), corrupted));
+    }
+    parse_transport(header, body, frame, checksums)
+}
+
+/// A body in which no SDTP is looked for.
+fn parse_transport(header: &IpHeader, body: &[u8], frame: &Bytes, checksums: Checksums) -> Parsed {
     let parsed = match header.protocol {
         ip::TCP => {
             let (mut segment, data) = tcp::parse(body)?;
-            segment.payload = payload(data, frame);
+            segment.payload = Payload::part_of(data, frame);
             Body::Tcp(segment)
         }
         ip::UDP if let Some((src_port, dst_port, data)) = udp::parse(body) => {
-            Body::Udp(Datagram { src_port, dst_port, payload: payload(data, frame) })
+            Body::Udp(Datagram { src_port, dst_port, payload: Payload::part_of(data, frame) })
         }
-        protocol => return Ok((Body::Other { protocol, payload: payload(body, frame) }, false)),
+        protocol => return Ok((Body::Other { protocol, payload: Payload::part_of(body, frame) }, false)),
     };
     let sum = || pseudo_header(header.src, header.dst, header.protocol, body.len()).add(body);
     Ok((parsed, checksums == Checksums::Verify && sum().fold() != 0xffff))
-}
-
-/// `part` of `frame` without a copy.
-fn payload(part: &[u8], frame: &Bytes) -> Payload {
-    if part.is_empty() { Payload::EMPTY } else { Payload::Bytes(frame.slice_ref(part)) }
 }

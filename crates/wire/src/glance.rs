@@ -1,24 +1,29 @@
 //! A look at a frame that stays bytes: what a link must know of it, without a packet being made.
 
 use crate::checksum::Checksums;
-use crate::{ethernet, ip, ipv4, ipv6, tcp};
+use crate::{ethernet, ip, ipv4, ipv6, sdtp, tcp};
 
 /// What a link must know of an Ethernet frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Glance {
-    /// Bytes of the IP packet, as [`crate::Packet::ip_len`] counts them (padding of the frame not included).
+    /// Bytes of the IP packet, or of SDTP in its place, as [`crate::Packet::ip_len`] counts them (padding of the frame not included).
     pub ip_len: usize,
-    /// Where in the frame the IP packet ends.
+    /// Where in the frame it ends.
     pub end: usize,
     /// Whether it is a TCP segment with payload.
     pub has_tcp_payload: bool,
 }
 
 impl Glance {
-    /// Looks at a frame; [`None`]: it carries no whole IP packet, or one that [`crate::Packet::parse`] would refuse before
+    /// Looks at a frame; [`None`]: it carries no whole IP or SDTP packet, or one that [`crate::Packet::parse`] would refuse before
     /// the TCP header. Checksums are not looked at.
     pub fn at(frame: &[u8]) -> Option<Self> {
         let (_, ether_type, data) = ethernet::parse(frame).ok()?;
+        let begin = frame.len() - data.len();
+        if ether_type == ethernet::SDTP {
+            let ip_len = sdtp::packet_len(data)?;
+            return Some(Self { ip_len, end: begin + ip_len, has_tcp_payload: false });
+        }
         let (header, body) = match ether_type {
             ethernet::IPV4 => ipv4::parse(data, Checksums::Trust).ok()?,
             ethernet::IPV6 => ipv6::parse(data).ok()?,
@@ -26,7 +31,7 @@ impl Glance {
         };
         // `body` ends where the packet does, somewhere in `data`, which ends where the frame does.
         let end = body.as_ptr_range().end.addr() - frame.as_ptr().addr();
-        let ip_len = end - (frame.len() - data.len());
+        let ip_len = end - begin;
         let has_tcp_payload =
             header.protocol == ip::TCP && tcp::header_len_of(body).is_some_and(|len| len < body.len());
         Some(Self { ip_len, end, has_tcp_payload })

@@ -104,10 +104,14 @@ impl IpFacts {
 
 /// Protocol number of ICMP for IPv4.
 pub(crate) const ICMP: u8 = 1;
+/// Protocol number of IPv4 in IP (RFC 2003).
+pub(crate) const IPV4: u8 = 4;
 /// Protocol number of TCP.
 pub(crate) const TCP: u8 = 6;
 /// Protocol number of UDP.
 pub(crate) const UDP: u8 = 17;
+/// Protocol number of IPv6 in IP (RFC 4213 §3.5).
+pub(crate) const IPV6: u8 = 41;
 
 #[cfg(test)]
 mod tests {

@@ -62,6 +62,11 @@ impl Payload {
         }
     }
 
+    /// `part` of `frame` without a copy.
+    pub(crate) fn part_of(part: &[u8], frame: &Bytes) -> Self {
+        if part.is_empty() { Self::EMPTY } else { Self::Bytes(frame.slice_ref(part)) }
+    }
+
     /// The real bytes, made up from their position where the payload is synthetic.
     pub fn to_bytes(&self) -> Bytes {
         match self {

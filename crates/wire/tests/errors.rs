@@ -17,7 +17,7 @@ fn parse_errors_say_what_was_expected() {
         ),
         (
             ParseError::EtherType(0x0806),
-            "Ethernet type 0x0806: expected IPv4 (0x0800) or IPv6 (0x86dd), after at most one 802.1Q tag (0x8100)",
+            "Ethernet type 0x0806: expected IPv4 (0x0800), IPv6 (0x86dd) or SDTP (0x88b5), after at most one 802.1Q tag (0x8100)",
         ),
         (ParseError::IpVersion(5), "IP version 5: expected 4 or 6, and the one the Ethernet type announces"),
         (

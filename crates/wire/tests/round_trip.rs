@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use bytes::Bytes;
+use handfast_wire::sdtp::Carriage;
 use handfast_wire::{Body, Checksums, EmitError, LinkType, Packet, ParseError, Payload, Solicitation};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,7 +18,11 @@ fn emitted(packet: &Packet) -> Bytes {
 }
 
 fn parsed(packet: &Packet, frame: &Bytes) -> Result<Packet, ParseError> {
-    Packet::parse(packet.link_type(), frame, Checksums::Verify)
+    let parsed = Packet::parse(packet.link_type(), frame, Checksums::Verify)?;
+    match &packet.body {
+        Body::Sdtp(sdtp) if sdtp.carriage == Carriage::Udp => parsed.to_sdtp(Checksums::Verify),
+        _ => Ok(parsed),
+    }
 }
 
 /// Both ways to read a frame, with and without a look at its checksums.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::{Content, Data, HEADER_LEN, Message, OPTIONAL_LEN, SEAL_LEN, Sdtp, Stream};
-use crate::Payload;
+use crate::{Packet, Payload};
 
 static NO_PAYLOAD: Payload = Payload::EMPTY;
 
@@ -38,6 +38,22 @@ impl Sdtp {
         Stream { from, to, slice: self.slice, connection: self.connection }
     }
 
+    /// The whole packet that it carries.
+    pub(crate) fn inner(&self) -> Option<&Packet> {
+        match &self.data()?.content {
+            Content::Packet(packet) => Some(packet),
+            Content::Segment(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn inner_mut(&mut self) -> Option<&mut Packet> {
+        match &mut self.data_mut()?.content {
+            Content::Packet(packet) => Some(packet),
+            Content::Segment(_) => None,
+        }
+    }
+
     /// The payload of the data that it carries.
     pub(crate) fn payload(&self) -> &Payload {
         match self.data().map(|data| &data.content) {
@@ -49,14 +65,18 @@ impl Sdtp {
 
     /// Gives the data that it carries another payload.
     pub(crate) fn set_payload(&mut self, payload: Payload) {
-        let data = match &mut self.message {
-            Message::Data(data) => data,
-            Message::Repeat(repeat) => &mut repeat.data,
-            Message::Request(_) | Message::Information(_) | Message::Notification(_) => return,
-        };
-        match &mut data.content {
-            Content::Segment(segment) => segment.payload = payload,
-            Content::Packet(packet) => packet.body.set_payload(payload),
+        match self.data_mut().map(|data| &mut data.content) {
+            Some(Content::Segment(segment)) => segment.payload = payload,
+            Some(Content::Packet(packet)) => packet.body.set_payload(payload),
+            None => {}
+        }
+    }
+
+    fn data_mut(&mut self) -> Option<&mut Data> {
+        match &mut self.message {
+            Message::Data(data) => Some(data),
+            Message::Repeat(repeat) => Some(&mut repeat.data),
+            Message::Request(_) | Message::Information(_) | Message::Notification(_) => None,
         }
     }
 }
@@ -83,10 +103,10 @@ impl Data {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Body;
     use crate::sdtp::{Carriage, Expected, InnerIp, Notification, Outcome, Repeat, Request, Seal, Trigger};
     use crate::sdtp::{Information, Message};
     use crate::tcp::{Flags, Segment, Timestamps};
-    use crate::{Body, Packet};
     use handfast_core::SeqNum;
 
     const EXPECTED: Expected = Expected { start: SeqNum(1), end: None, start_num: 0 };

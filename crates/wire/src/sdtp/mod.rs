@@ -2,7 +2,16 @@
 //!
 //! The edges have the addresses of the packet's IP header, in every [`Carriage`].
 
+mod check;
+mod data;
+mod emit;
 mod facts;
+mod flag;
+mod header;
+mod optional;
+mod packet;
+mod parse;
+mod seal;
 
 use std::net::IpAddr;
 
@@ -10,6 +19,13 @@ use handfast_core::SeqNum;
 
 use crate::Packet;
 use crate::tcp::Segment;
+
+pub use crate::error::sdtp::{Fault, Unfit};
+
+pub(crate) use check::check;
+pub(crate) use packet::{parse_in_ip, parse_native};
+pub(crate) use parse::packet_len;
+pub use seal::covered;
 
 /// The protocol number in an IP header: for experiments (RFC 3692 §2.1).
 pub const PROTOCOL: u8 = 253;

@@ -36,6 +36,13 @@ pub(crate) fn emit(segment: &Segment, pseudo_header: Sum, corrupted: bool, out: 
     header[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 
+/// Writes the options of a segment to the start of `out`, and returns how many bytes they take.
+pub(crate) fn emit_options(segment: &Segment, out: &mut [u8]) -> usize {
+    let layout = Layout::of(segment, segment.sack.as_slice().len());
+    layout.emit(segment, out);
+    layout.len
+}
+
 fn emit_fixed(segment: &Segment, header_len: usize, mut out: &mut [u8]) {
     out.put_u16(segment.src_port);
     out.put_u16(segment.dst_port);

@@ -12,7 +12,8 @@ use handfast_core::SeqNum;
 
 use crate::Payload;
 
-pub(crate) use emit::{check, emit};
+pub(crate) use emit::{check, emit, emit_options};
+pub(crate) use options::{MAX_LEN as MAX_OPTIONS_LEN, parse as parse_options};
 pub(crate) use parse::{header_len_of, parse};
 pub use rate_option::{Estimate, Probe, RateOption, TrainKind};
 

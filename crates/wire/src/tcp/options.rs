@@ -125,7 +125,7 @@ impl Layout {
 }
 
 /// Reads a header's options into `segment`. Of an option that comes twice the last counts, as in Linux.
-pub(super) fn parse(segment: &mut Segment, mut options: &[u8]) -> Result<(), ParseError> {
+pub(crate) fn parse(segment: &mut Segment, mut options: &[u8]) -> Result<(), ParseError> {
     let (mut rate, mut unknown) = (None, Vec::new());
     while let Some((&kind, rest)) = options.split_first() {
         match kind {

@@ -1,11 +1,13 @@
 //! Packets for the tests: any that has a form on the wire.
 
+pub(crate) mod sdtp;
 pub(crate) mod survive;
 
 use std::net::IpAddr;
 
 use bytes::Bytes;
 use handfast_core::SeqNum;
+use handfast_wire::sdtp::Sdtp;
 use handfast_wire::tcp::{
     Estimate, Flags, Probe, RareOptions, RateOption, SackBlock, SackBlocks, Segment, Timestamps, TrainKind,
 };
@@ -143,6 +145,7 @@ fn segment(payload: impl Strategy<Value = Payload>) -> impl Strategy<Value = Seg
     })
 }
 
+/// Any body but SDTP.
 fn body(payload: BoxedStrategy<Payload>) -> impl Strategy<Value = Body> {
     // Neither TCP nor UDP, and not an IPv6 hop-by-hop header, which cannot be empty.
     let protocol = (1..=255_u8).prop_filter("not TCP or UDP", |protocol| ![6, 17].contains(protocol));
@@ -156,6 +159,24 @@ fn body(payload: BoxedStrategy<Payload>) -> impl Strategy<Value = Body> {
 }
 
 fn packet_with(payload: BoxedStrategy<Payload>) -> impl Strategy<Value = Packet> {
+    let sdtp = sdtp_with(payload.clone());
+    (ip_packet(payload), of(sdtp)).prop_map(|(packet, sdtp)| match sdtp {
+        Some(sdtp) => sdtp::carried(packet, sdtp),
+        None => packet,
+    })
+}
+
+fn sdtp_with(payload: BoxedStrategy<Payload>) -> impl Strategy<Value = Sdtp> {
+    let whole = ip_packet(payload.clone()).prop_map(|packet| {
+        // No checksum covers another body.
+        let corrupted = packet.corrupted && !matches!(packet.body, Body::Other { .. });
+        Packet { ethernet: None, corrupted, ..packet }
+    });
+    sdtp::sdtp(segment(payload).boxed(), whole.boxed())
+}
+
+/// A packet of any body but SDTP.
+fn ip_packet(payload: BoxedStrategy<Payload>) -> impl Strategy<Value = Packet> {
     let header = (any::<(u8, u8, u16)>(), any::<bool>(), of(quick_start()));
     (of(ethernet()), addresses(), header, body(payload)).prop_map(|(ethernet, (src, dst), header, body)| {
         let ((hop_limit, traffic_class, identification), corrupted, quick_start) = header;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use handfast_wire::{
-    Advertisement, Announcement, Body, Checksums, Glance, LinkType, Notification, Packet, Solicitation,
+    Advertisement, Announcement, Body, Checksums, Glance, LinkType, Notification, Packet, Solicitation, sdtp,
 };
 
 /// Parses `data`, whose first byte says how to read the rest.
@@ -21,9 +21,13 @@ pub(crate) fn survive(link: LinkType, frame: &Bytes, checksums: Checksums) {
         survive_question(frame);
     }
     survive_notification(frame);
+    survive_covered(frame);
     let Ok(packet) = Packet::parse(link, frame, checksums) else { return };
     if let Some(advertisement) = Advertisement::parse(&packet) {
         assert_eq!(Advertisement::parse(&advertisement.packet()), Some(advertisement));
+    }
+    if let Ok(sdtp) = packet.to_sdtp(checksums) {
+        assert_eq!(sdtp.through_wire(), Ok(sdtp));
     }
     let mut emitted = Vec::new();
     packet.emit(&mut emitted).expect("what was parsed can be emitted");
@@ -35,6 +39,14 @@ pub(crate) fn survive(link: LinkType, frame: &Bytes, checksums: Checksums) {
     assert_eq!(packet.emit_into(&mut once_more), Ok(emitted.len()));
     assert_eq!(once_more, emitted);
     assert_eq!(packet.through_wire(), Ok(packet));
+}
+
+/// Whatever the bytes, no more of them are covered by a tag than there are.
+fn survive_covered(frame: &Bytes) {
+    let mut covered = Vec::new();
+    if sdtp::covered(frame, &mut covered) {
+        assert!(covered.len() + 16 <= frame.len());
+    }
 }
 
 /// A glance stays within the frame, and sees what a parse of the frame as we would emit it sees.

@@ -1,7 +1,11 @@
 //! What can be wrong with bytes from outside, and with a packet that is to become bytes.
 
+pub(crate) mod sdtp;
+
 use std::error::Error;
 use std::fmt;
+
+use sdtp::{Fault, Unfit};
 
 /// A header, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +16,9 @@ pub enum Header {
     Ipv4,
     Ipv6,
     Tcp,
+    Sdtp,
+    SdtpOptional,
+    SdtpSeal,
 }
 
 impl fmt::Display for Header {
@@ -22,6 +29,9 @@ impl fmt::Display for Header {
             Self::Ipv4 => "IPv4 header",
             Self::Ipv6 => "IPv6 header",
             Self::Tcp => "TCP header",
+            Self::Sdtp => "SDTP header",
+            Self::SdtpOptional => "SDTP optional field",
+            Self::SdtpSeal => "SDTP seal",
         })
     }
 }
@@ -38,7 +48,7 @@ pub enum ParseError {
         /// Bytes there are.
         have: usize,
     },
-    /// An Ethernet type that is neither IPv4, IPv6 nor one 802.1Q tag before these.
+    /// An Ethernet type that is neither IPv4, IPv6, SDTP nor one 802.1Q tag before these.
     EtherType(u16),
     /// A version field that is not the one the Ethernet type announces, or neither 4 nor 6.
     IpVersion(u8),
@@ -89,6 +99,14 @@ pub enum ParseError {
         /// Bytes from its kind to the end of the options.
         room: u8,
     },
+    /// A field of an SDTP packet.
+    Sdtp(Fault),
+}
+
+impl From<Fault> for ParseError {
+    fn from(fault: Fault) -> Self {
+        Self::Sdtp(fault)
+    }
 }
 
 impl fmt::Display for ParseError {
@@ -99,7 +117,7 @@ impl fmt::Display for ParseError {
             }
             Self::EtherType(found) => write!(
                 f,
-                "Ethernet type {found:#06x}: expected IPv4 (0x0800) or IPv6 (0x86dd), after at most one 802.1Q tag (0x8100)"
+                "Ethernet type {found:#06x}: expected IPv4 (0x0800), IPv6 (0x86dd) or SDTP (0x88b5), after at most one 802.1Q tag (0x8100)"
             ),
             Self::IpVersion(found) => {
                 write!(f, "IP version {found}: expected 4 or 6, and the one the Ethernet type announces")
@@ -122,6 +140,7 @@ impl fmt::Display for ParseError {
             Self::TcpOption { kind, stated, room } => {
                 write!(f, "TCP option {kind}: states its length as {stated} bytes, expected 2 to {room}")
             }
+            Self::Sdtp(fault) => write!(f, "SDTP {fault}"),
         }
     }
 }
@@ -150,7 +169,7 @@ pub enum EmitError {
     Ipv6Identification(u16),
     /// The Quick-Start option in an IPv6 packet, where it is a hop-by-hop option.
     Ipv6QuickStart,
-    /// [`crate::Body::Other`] with a protocol whose parse gives something else: TCP, a UDP datagram, or an empty hop-by-hop header.
+    /// [`crate::Body::Other`] with a protocol whose parse gives something else: TCP, a UDP datagram, SDTP, or an empty hop-by-hop header.
     Protocol(u8),
     /// Flag bits above the twelve of the TCP header.
     Flags(u16),
@@ -158,6 +177,14 @@ pub enum EmitError {
     OptionsLength(usize),
     /// [`crate::tcp::RareOptions`] are empty, or the unknown ones malformed or padded, or holds an option this crate speaks.
     UnknownOptions,
+    /// An SDTP packet.
+    Sdtp(Unfit),
+}
+
+impl From<Unfit> for EmitError {
+    fn from(unfit: Unfit) -> Self {
+        Self::Sdtp(unfit)
+    }
 }
 
 impl fmt::Display for EmitError {
@@ -186,6 +213,7 @@ impl fmt::Display for EmitError {
             Self::UnknownOptions => f.write_str(
                 "unknown TCP options: expected whole options (kind, length, value) of kinds not parsed, without padding",
             ),
+            Self::Sdtp(unfit) => write!(f, "SDTP: {unfit}"),
         }
     }
 }
