@@ -5,13 +5,9 @@
 
 mod agent;
 mod connection;
-pub mod eln;
-pub mod quick_start;
 mod ranges;
 mod recent;
-pub mod sdn;
-pub mod sdtp;
-pub mod snoop;
+mod registry;
 pub mod spec;
 
 pub use agent::{Agent, LinkEvent, Verdict, View};

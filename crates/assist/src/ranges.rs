@@ -21,6 +21,11 @@ impl Ranges {
         self.0.is_empty()
     }
 
+    /// The first range.
+    pub(crate) fn first(&self) -> Option<(SeqNum, SeqNum)> {
+        self.0.front().copied()
+    }
+
     /// Adds octets; beyond `most` ranges the first one is forgotten.
     pub(crate) fn insert(&mut self, start: SeqNum, end: SeqNum, most: usize) {
         let first = self.0.partition_point(|range| range.1.before(start));

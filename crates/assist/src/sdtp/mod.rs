@@ -4,18 +4,45 @@
 //! it leaves open is in docs/explanation/deviations.md.
 
 mod announced;
+mod arrivals;
+mod cache;
+pub mod caching;
+mod config;
+mod connections;
+mod control;
+mod controller;
+mod convert;
+mod counters;
+mod detection;
 mod disorder;
+mod edge;
 mod expected;
+mod handshake;
 mod interarrival;
+mod messages;
+mod node;
+mod packet_ins;
+mod planner;
 mod requests;
+pub mod resequence;
 mod retransmission;
 mod retransmission_rtt;
+pub mod spec;
 mod thresholds;
 mod windows;
 
+pub use caching::Congestion;
+pub use config::Config;
+pub use connections::Lifetimes;
+pub use control::{Activation, Admission, Instruction, Name, Order, Report};
+pub use controller::{Controller, Counted, Instructions};
+pub use counters::Counters;
 pub use disorder::Level;
 pub use expected::ExpectedPackets;
-pub use requests::{Counters, RepeatOf};
+pub use node::Node;
+pub use packet_ins::Limits;
+pub use planner::{Placed, Planner};
+pub use requests::{Counters as RetransmissionCounters, RepeatOf};
 pub use retransmission::{Arrival, Output, Retransmission};
 pub use thresholds::{Inform, Thresholds};
 pub use windows::Window;

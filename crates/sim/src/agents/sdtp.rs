@@ -11,9 +11,11 @@ use handfast_assist::sdtp::{Controller, Instruction, Instructions, Node, Report}
 use handfast_assist::{Agent, Sdtp, Verdict, View};
 use handfast_core::{Duration, Instant, Stream};
 use handfast_net::{Cause, Outbox, Port};
+use handfast_wire::sdtp::Stream as SdtpStream;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Datagram, Packet, Payload};
 
+use crate::engine::ids::ConnectionId;
 use crate::engine::queue::Timer;
 
 /// The port of `OpenFlow` (IANA).
@@ -98,13 +100,34 @@ pub(crate) struct SdtpControl {
     stream: Stream,
     in_flight: BTreeMap<(Instant, u64), InFlight>,
     sent: u64,
+    /// Which connection the data of a stream is from.
+    origins: BTreeMap<SdtpStream, ConnectionId>,
     pub(crate) timer: Timer,
 }
 
 impl SdtpControl {
     pub(crate) fn new(spec: &Sdtp, controller: Controller, address: IpAddr, stream: Stream, timer: Timer) -> Self {
         let (delay, loss) = (spec.control_delay, spec.control_loss);
-        Self { controller, address, delay, loss, stream, in_flight: BTreeMap::new(), sent: 0, timer }
+        Self {
+            controller,
+            address,
+            delay,
+            loss,
+            stream,
+            in_flight: BTreeMap::new(),
+            sent: 0,
+            origins: BTreeMap::new(),
+            timer,
+        }
+    }
+
+    /// The connection of a stream. `taken`: that of the packet from which an edge has made one of the stream, if it has.
+    pub(crate) fn origin(&mut self, stream: &SdtpStream, taken: ConnectionId) -> Option<ConnectionId> {
+        if taken == ConnectionId::NONE {
+            return self.origins.get(stream).copied();
+        }
+        self.origins.insert(*stream, taken);
+        Some(taken)
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {

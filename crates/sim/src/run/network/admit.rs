@@ -10,8 +10,13 @@ use crate::run::network::Network;
 
 impl Network {
     /// Takes a packet from an agent. Its loss would be that of the connection that has its addresses and ports.
-    pub(crate) fn admit(&mut self, mut packet: Packet) -> Passing {
-        let origin = self.origin(&packet).unwrap_or(ConnectionId::NONE);
+    pub(crate) fn admit(&mut self, packet: Packet) -> Passing {
+        self.admit_for(packet, ConnectionId::NONE)
+    }
+
+    /// The same of a packet that an agent has made of one from connection `taken`.
+    pub(crate) fn admit_for(&mut self, mut packet: Packet, taken: ConnectionId) -> Passing {
+        let origin = self.origin(&packet, taken).unwrap_or(ConnectionId::NONE);
         let goal = self.addresses.node_of(packet.dst);
         let goal = goal.map_or(Goal::nowhere(), |node| self.topology.goal(node as usize));
         let len = packet.ip_len();
@@ -29,7 +34,7 @@ impl Network {
     }
 
     /// Whose packet it is, as far as its addresses and ports say.
-    fn origin(&self, packet: &Packet) -> Option<ConnectionId> {
+    fn origin(&mut self, packet: &Packet, taken: ConnectionId) -> Option<ConnectionId> {
         match &packet.body {
             Body::Tcp(segment) => {
                 let (src, dst) = self.sockets(packet, (segment.src_port, segment.dst_port))?;
@@ -39,7 +44,9 @@ impl Network {
                 let pair = self.sockets(packet, (datagram.src_port, datagram.dst_port))?;
                 self.hosts.transports.origin(pair)
             }
-            Body::Sdtp(_) | Body::Other { .. } => None,
+            // It has the ports of a slice, which say nothing of the hosts.
+            Body::Sdtp(sdtp) => self.sdtp.as_mut()?.origin(&sdtp.stream(packet.src, packet.dst), taken),
+            Body::Other { .. } => None,
         }
     }
 }

@@ -12,10 +12,19 @@ use handfast_scenario::{LinkId, NodeId};
 use handfast_wire::Packet;
 
 use crate::agents::chain::{Course, Leave, Member};
-use crate::engine::ids::Handle;
+use crate::engine::ids::{ConnectionId, Handle};
 use crate::hosts::connections::Connections;
 use crate::net::packets::{Packets, Passing};
 use crate::run::network::{Network, assert_later};
+
+/// A packet that an agent has taken.
+#[derive(Clone, Copy)]
+struct Taken {
+    dst: IpAddr,
+    /// How it was to leave the node.
+    leave: Leave,
+    origin: ConnectionId,
+}
 
 impl Network {
     /// Enters the agents' first deadlines.
@@ -75,8 +84,9 @@ impl Network {
     /// Gives a packet to the agent that has asked for it.
     fn hand_over(&mut self, now: Instant, course: &Course, id: u32, handle: Handle) {
         let packet = self.packet(handle);
+        let origin = self.packets.label(handle).origin;
         self.packets.free(handle);
-        let taken = (packet.dst, course.leave);
+        let taken = Taken { dst: packet.dst, leave: course.leave, origin };
         let mut out = std::mem::take(&mut self.outbox);
         if let Member::Agent { machine, timer, .. } = &mut self.chains.members[id as usize] {
             machine.on_packet(now, course.port, packet, &mut out);
@@ -85,22 +95,22 @@ impl Network {
         self.flush(now, course.node, id + 1, out, Some(taken));
     }
 
-    /// Sends on what an agent has put into its outbox: `next` is the member that comes after it. `taken`: the destination of the
-    /// packet that it has taken, and how that was to leave; what it forwards to there leaves likewise.
+    /// Sends on what an agent has put into its outbox: `next` is the member that comes after it. `taken`: the packet that it has
+    /// taken; what it forwards to the same destination leaves likewise.
     fn flush(
         &mut self,
         now: Instant,
         node: NodeId,
         next: u32,
         mut out: Outbox,
-        taken: Option<(IpAddr, Leave)>,
+        taken: Option<Taken>,
     ) {
         let rest = next..self.chains.at(node).end;
         for forward in out.drain() {
             let (packet, leave) = match forward {
                 Forward::Routed(packet) => {
-                    let likewise = taken.filter(|&(dst, _)| dst == packet.dst);
-                    (packet, likewise.map_or(Leave::Routed, |(_, leave)| leave))
+                    let likewise = taken.filter(|taken| taken.dst == packet.dst);
+                    (packet, likewise.map_or(Leave::Routed, |taken| taken.leave))
                 }
                 Forward::To(port, packet) => (packet, Leave::By(port)),
                 Forward::Dropped(packet) => {
@@ -111,7 +121,7 @@ impl Network {
             };
             let Some(packet) = self.take_report(now, packet) else { continue };
             let port = if rest.is_empty() { Port::LOCAL } else { self.port_from(node, &packet) };
-            let passing = self.admit(packet);
+            let passing = self.admit_for(packet, taken.map_or(ConnectionId::NONE, |taken| taken.origin));
             self.consult(now, Course { node, rest: rest.clone(), port, leave }, passing);
         }
         self.outbox = out;
