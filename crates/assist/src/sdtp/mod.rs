@@ -4,6 +4,7 @@
 //! it leaves open is in docs/explanation/deviations.md.
 
 mod arrivals;
+pub mod auth;
 mod cache;
 pub mod caching;
 pub mod resequence;
