@@ -104,6 +104,10 @@ impl Verifier {
     }
 
     /// Whether a packet is by a node of the slice and comes for the first time.
+    ///
+    /// # Errors
+    ///
+    /// Why the packet must be dropped.
     pub fn verify(&mut self, seal: &Seal, covered: &[u8]) -> Result<(), Refusal> {
         let code = code_of(&self.code, seal.node, seal.counter, covered);
         // In constant time. Only what is genuine moves a window.

@@ -7,4 +7,7 @@ mod arrivals;
 pub mod auth;
 mod cache;
 pub mod caching;
+pub mod line;
+pub mod map;
+pub mod placement;
 pub mod resequence;
