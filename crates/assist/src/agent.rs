@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use handfast_core::Instant;
 use handfast_net::{Cause, Forwarder, Outbox, Port};
-use handfast_wire::tcp::Segment;
 use handfast_wire::sdtp::Sdtp;
+use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Ecn, Packet};
 
 /// A packet that an agent looks at, without a copy of it.

@@ -68,6 +68,24 @@ fn lost_if(lost: bool) -> Fate {
     if lost { Fate::Lost } else { Fate::Intact }
 }
 
+impl Loss {
+    /// How likely it is in the long run that a packet of so many bytes does not arrive intact. A list of numbers says nothing of
+    /// the long run: 0.
+    pub fn mean(&self, size: u32) -> f64 {
+        match *self {
+            Self::Packet(p) => p,
+            Self::Bit(p) => corruption(libm::log1p(-p), size),
+            Self::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                let both = good_to_bad + bad_to_good;
+                // A chain that never moves stays where it begins: in the good state.
+                let bad = if both > 0.0 { good_to_bad / both } else { 0.0 };
+                loss_good * (1.0 - bad) + loss_bad * bad
+            }
+            Self::List(_) => 0.0,
+        }
+    }
+}
+
 /// 1 - (1 - p)^bits, given ln(1 - p); exact where p is far below the spacing of numbers near 1.
 fn corruption(ln_intact: f64, size: u32) -> f64 {
     -libm::expm1(ln_intact * f64::from(size) * 8.0)
@@ -93,6 +111,21 @@ mod tests {
         assert!((843..=1157).contains(&lost), "{lost}");
         assert_eq!(losses(&Loss::Packet(0.0), 1000), 0);
         assert_eq!(losses(&Loss::Packet(1.0), 1000), 1000);
+    }
+
+    #[test]
+    fn the_mean_is_what_is_lost_in_the_long_run() {
+        let burst = |good_to_bad, bad_to_good| Loss::GilbertElliott {
+            good_to_bad,
+            bad_to_good,
+            loss_good: 0.01,
+            loss_bad: 0.5,
+        };
+        for loss in [Loss::Packet(0.02), Loss::Bit(1e-5), burst(0.01, 0.1)] {
+            let (mean, lost) = (loss.mean(1000), losses(&loss, 100_000) as f64 / 1e5);
+            assert!((lost / mean - 1.0).abs() < 0.15, "{loss:?}: {mean} {lost}");
+        }
+        assert_eq!((burst(0.0, 0.0).mean(1), Loss::List(vec![1]).mean(1)), (0.01, 0.0));
     }
 
     #[test]

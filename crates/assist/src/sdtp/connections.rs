@@ -139,11 +139,7 @@ impl Connections {
 
     /// The one whose data comes in this stream.
     pub(super) fn of_stream(&mut self, stream: &Stream) -> Option<&mut Connection> {
-        self.by_name.get_mut(&Name {
-            peer: stream.from,
-            slice: stream.slice,
-            connection: stream.connection,
-        })
+        self.by_name.get_mut(&Name { peer: stream.from, slice: stream.slice, connection: stream.connection })
     }
 
     pub(super) fn get_mut(&mut self, name: &Name) -> Option<&mut Connection> {

@@ -170,7 +170,9 @@ impl Instruction {
                 let order = order.map(|body| Reader::new(body)?.order()).transpose()?;
                 Ok(Self { order, packet: Some(packet(&data)?) })
             }
-            Body::Unknown { kind: EXPERIMENTER_MESSAGE, body } => Ok(Self::order(Reader::new(body)?.order()?)),
+            Body::Unknown { kind: EXPERIMENTER_MESSAGE, body } => {
+                Ok(Self::order(Reader::new(body)?.order()?))
+            }
             _ => Err(Unknown),
         }
     }
@@ -320,7 +322,14 @@ mod tests {
         [
             Order::Admit(Admission { name: NAME, client, server }),
             Order::Approve(NAME),
-            Order::Activate(Activation { from, to, slice: 7, caching: true, retransmission: false, round_trip }),
+            Order::Activate(Activation {
+                from,
+                to,
+                slice: 7,
+                caching: true,
+                retransmission: false,
+                round_trip,
+            }),
         ]
     }
 

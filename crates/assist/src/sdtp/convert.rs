@@ -38,7 +38,8 @@ pub(super) fn convertible(packet: &Packet) -> Result<&Segment, Unconverted> {
 
 /// The SDTP packet of a host's packet that is [`convertible`]. `start`: the sequence number of the first byte of its direction.
 pub(super) fn to_sdtp(path: &Path, start: SeqNum, packet: Packet) -> Option<Packet> {
-    let Packet { src, hop_limit, traffic_class, identification, body: Body::Tcp(segment), .. } = packet else {
+    let Packet { src, hop_limit, traffic_class, identification, body: Body::Tcp(segment), .. } = packet
+    else {
         return None;
     };
     let v6 = src.is_ipv6();
@@ -162,7 +163,9 @@ mod tests {
 
     #[test]
     fn a_node_learns_where_a_connection_began_from_its_first_64_kib() {
-        for (seq, since) in [(100, 0), (101, 1), (65_634, 65_534), (65_635, u16::MAX), (90_000, u16::MAX), (99, u16::MAX)] {
+        for (seq, since) in
+            [(100, 0), (101, 1), (65_634, 65_534), (65_635, u16::MAX), (90_000, u16::MAX), (99, u16::MAX)]
+        {
             let sdtp = to_sdtp(&path(Carriage::Ip), SeqNum(100), packet(seq, 1, 0)).unwrap();
             assert_eq!(data(&sdtp).since_start, since, "{seq}");
         }

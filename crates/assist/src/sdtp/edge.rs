@@ -57,7 +57,8 @@ impl Edge {
     pub(super) fn wants(&self, port: Port, view: &View<'_>, segment: &Segment) -> bool {
         self.hosts.get(&view.src) == Some(&port)
             && !self.hosts.contains_key(&view.dst)
-            && (segment.flags.contains(Flags::SYN) || self.connections.has_host(&ConnectionKey::of(view, segment)))
+            && (segment.flags.contains(Flags::SYN)
+                || self.connections.has_host(&ConnectionKey::of(view, segment)))
     }
 
     /// A packet that it [`Edge::wants`].
@@ -181,12 +182,7 @@ impl Edge {
     }
 
     /// What a node in the path says of packets for a host here.
-    pub(super) fn on_information(
-        &mut self,
-        stream: &Stream,
-        information: &Information,
-        out: &mut Output,
-    ) {
+    pub(super) fn on_information(&mut self, stream: &Stream, information: &Information, out: &mut Output) {
         let Some(connection) = self.connections.of_stream(stream) else { return };
         if let (Outcome::Never, Some(end)) = (information.outcome, information.expected.end) {
             connection.resequencer.on_never(information.expected.start, end, &mut out.packets);

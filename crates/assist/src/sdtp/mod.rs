@@ -5,6 +5,7 @@
 
 mod announced;
 mod arrivals;
+pub mod auth;
 mod cache;
 pub mod caching;
 mod config;
@@ -19,9 +20,12 @@ mod edge;
 mod expected;
 mod handshake;
 mod interarrival;
+pub mod line;
+pub mod map;
 mod messages;
 mod node;
 mod packet_ins;
+pub mod placement;
 mod planner;
 mod requests;
 pub mod resequence;

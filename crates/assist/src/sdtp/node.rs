@@ -16,8 +16,8 @@ use super::control::{Activation, Instruction, Order, Report};
 use super::counters::Counters;
 use super::detection::{Detection, Extent};
 use super::edge::{Edge, Output as EdgeOutput};
-use super::requests::RepeatOf;
 use super::messages;
+use super::requests::RepeatOf;
 use super::retransmission::{Arrival, Output};
 use crate::{Verdict, View};
 
@@ -341,7 +341,9 @@ impl Node {
 
     /// A packet that had passed was dropped on its way out of this node.
     pub fn on_drop(&mut self, view: &View<'_>, cause: Cause) {
-        let Some(sdtp) = view.sdtp().filter(|_| matches!(cause, Cause::QueueFull | Cause::Aqm)) else { return };
+        let Some(sdtp) = view.sdtp().filter(|_| matches!(cause, Cause::QueueFull | Cause::Aqm)) else {
+            return;
+        };
         let extent = sdtp.data().and_then(|data| Extent::of(sdtp.sequence, data));
         if let Some(Extent { seq, len, .. }) = extent {
             self.caching.on_own_drop(&sdtp.stream(view.src, view.dst), seq, len);

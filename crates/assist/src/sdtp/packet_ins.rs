@@ -94,7 +94,8 @@ mod tests {
     #[test]
     fn all_hosts_together_have_a_bound() {
         let mut packet_ins = PacketIns::new(Limits { per_host: 10, total: 25 });
-        let hosts: u32 = (0..9).map(|host| allowed(&mut packet_ins, Instant::from_millis(1), host, 100)).sum();
+        let hosts: u32 =
+            (0..9).map(|host| allowed(&mut packet_ins, Instant::from_millis(1), host, 100)).sum();
         assert_eq!(hosts, 25);
     }
 }

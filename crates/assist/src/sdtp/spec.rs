@@ -13,6 +13,9 @@ use crate::spec::{Place, Seat, Site, Spec};
 /// One way between the controller and a switch: half of the shortest control delay of `[sdtp]` Figure 6.
 const CONTROL_DELAY: Duration = Duration::from_millis(5);
 
+/// `[sdtp]` Figure 1 has a retransmission node in the middle of the path and one at its end.
+const SEGMENTS: u32 = 2;
+
 /// What SDTP packets travel in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -35,7 +38,7 @@ pub enum PlacementWord {
     EqualisedLoss,
     /// what makes the mean delay shortest
     MinimumDelay,
-    /// all switches have both functions
+    /// every switch caches; retransmission nodes as with "equalised-loss"
     EverySwitch,
     /// the roles that `caching` and `retransmission` name
     Given,
@@ -66,6 +69,11 @@ pub enum CongestionWord {
 }
 
 integer! {
+    /// A number of parts of a path.
+    Segments: u32 = 1..=64
+}
+
+integer! {
     /// Bytes of a packet.
     Mtu: u16 = 576..=65_535
 }
@@ -83,6 +91,9 @@ table! {
         control_loss: Probability,
         /// Which switches cache, and which ask for retransmissions. Default: "equalised-loss".
         placement: PlacementWord,
+        /// Retransmission nodes of a path, as far as it has switches for them; the receiving edge is one. With "minimum-delay"
+        /// as many functions are placed as "equalised-loss" would place. Default: 2.
+        segments: Segments,
         /// `given`: the role of switches that cache. Edges do in any case.
         caching: String,
         /// `given`: the role of switches that ask for retransmissions, and cache. Receiving edges do in any case.
@@ -120,8 +131,8 @@ pub struct Sdtp {
 /// Which switches have which functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Chosen by a policy.
-    By(PlacementWord),
+    /// Chosen by a policy, for paths of so many segments.
+    By(PlacementWord, usize),
     /// Those that play these roles.
     Given {
         /// Of switches that cache.
@@ -175,7 +186,8 @@ fn carriage(word: CarriageWord) -> Carriage {
 }
 
 fn caching(given: &SdtpTable, config: &mut Config) -> Checked<()> {
-    let size = |given: &Option<Located<Size>>, default: Bytes| given.as_ref().map_or(default, |size| size.value.0);
+    let size =
+        |given: &Option<Located<Size>>, default: Bytes| given.as_ref().map_or(default, |size| size.value.0);
     let caching = &mut config.caching;
     caching.quotas.per_connection = size(&given.cache, caching.quotas.per_connection);
     caching.quotas.total = size(&given.cache_total, caching.quotas.total);
@@ -194,11 +206,17 @@ fn placement(given: &SdtpTable) -> Checked<Placement> {
     let role = |given: &Option<Located<String>>| given.as_ref().map(|role| role.value.clone());
     if word == PlacementWord::Given {
         let (caching, retransmission) = (role(&given.caching), role(&given.retransmission));
+        if let Some(segments) = &given.segments {
+            let problem =
+                Problem::at(segments.span.clone(), "`segments` means nothing to a placement that is given");
+            return Err(problem.expected("leave it out"));
+        }
         return Ok(Placement::Given { caching, retransmission });
     }
     let named = given.caching.as_ref().map(|role| (role, "caching"));
     let named = named.or(given.retransmission.as_ref().map(|role| (role, "retransmission")));
-    named.map_or(Ok(Placement::By(word)), |(role, key)| {
+    let segments = given.segments.as_ref().map_or(SEGMENTS, |segments| segments.value.0);
+    named.map_or(Ok(Placement::By(word, segments as usize)), |(role, key)| {
         let problem = Problem::at(role.span.clone(), format!("`{key}` without `placement = \"given\"`"));
         Err(problem.expected("needs `placement = \"given\"`"))
     })

@@ -2,7 +2,9 @@
 
 mod caching;
 mod caching_model;
+mod map;
 mod node;
+mod placement;
 mod requests;
 mod resequence;
 mod resequence_model;

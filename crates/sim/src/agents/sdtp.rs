@@ -106,7 +106,13 @@ pub(crate) struct SdtpControl {
 }
 
 impl SdtpControl {
-    pub(crate) fn new(spec: &Sdtp, controller: Controller, address: IpAddr, stream: Stream, timer: Timer) -> Self {
+    pub(crate) fn new(
+        spec: &Sdtp,
+        controller: Controller,
+        address: IpAddr,
+        stream: Stream,
+        timer: Timer,
+    ) -> Self {
         let (delay, loss) = (spec.control_delay, spec.control_loss);
         Self {
             controller,

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use handfast_assist::Sdtp;
+use handfast_assist::sdtp::line::{Hop, Line};
+use handfast_assist::sdtp::placement::{self, DelayModel, Functions};
 use handfast_assist::sdtp::spec::{Placement, PlacementWord};
 use handfast_assist::sdtp::{Controller, Node, Placed, Planner};
 use handfast_core::{Duration, Stream};
 use handfast_net::Port;
-use handfast_plan::topology::reverse;
+use handfast_plan::topology::{ChannelId, reverse};
 use handfast_scenario::{NodeId, Scenario};
 
 use crate::agents::chain::Link;
@@ -95,52 +97,78 @@ impl World<'_> {
         Ok(planner)
     }
 
-    /// From edge to edge: each node, with the delay of the link that leads to it.
-    fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<(NodeId, Duration)>> {
-        let (topology, goal) = (&self.network.topology, self.network.topology.goal(to));
-        let mut path = vec![(from, Duration::ZERO)];
-        while path.last()?.0 != to {
-            let channel = topology.towards(path.last()?.0, goal)? as usize;
-            let (next, _) = topology.departure(reverse(channel));
-            path.push((next, self.network.links[channel].link.delay()));
-            if path.len() > self.scenario.nodes.len() {
-                return None;
-            }
-        }
-        Some(path)
+    /// The channels from edge to edge.
+    fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<ChannelId>> {
+        let path = self.network.topology.path(from, to)?;
+        Some(path.into_iter().map(|channel| channel as ChannelId).collect())
     }
 
-    fn place(&self, path: &[(NodeId, Duration)]) -> Result<Vec<Placed>, String> {
-        let last = path.len() - 1;
+    /// The nodes of a path with their functions.
+    fn place(&self, path: &[ChannelId]) -> Result<Vec<Placed>, String> {
+        let hops = path.iter().map(|&channel| self.hop(channel)).collect();
+        let line = Line::new(hops).ok_or("a link between switches loses everything: no path for SDTP")?;
+        let functions = self.functions(path, &line);
+        let mut placed = Vec::new();
         // To the first node of the segment.
         let mut distance = Duration::ZERO;
-        let mut placed = Vec::new();
-        for (place, &(node, delay)) in path.iter().enumerate() {
-            distance += delay;
-            let (caching, retransmission) = self.functions(node)?;
-            let retransmission = place == last || (place > 0 && retransmission);
-            let caching = caching || retransmission || place == 0;
-            let address = self.address(node);
+        for (place, functions) in functions.iter().enumerate() {
+            distance += place.checked_sub(1).map_or(Duration::ZERO, |hop| line.hops()[hop].delay);
+            let &Functions { caches: caching, retransmits: retransmission } = functions;
+            let address = self.address(self.node(path, place));
             placed.push(Placed { address, caching, retransmission, round_trip: distance * 2 });
             if retransmission {
                 distance = Duration::ZERO;
             }
         }
-        if self.spec.placement == Placement::By(PlacementWord::Nowhere) {
-            placed.clear();
-        }
         Ok(placed)
     }
 
-    fn functions(&self, node: NodeId) -> Result<(bool, bool), String> {
-        Ok(match &self.spec.placement {
-            Placement::By(PlacementWord::EverySwitch) => (true, true),
-            Placement::By(PlacementWord::Nowhere) => (false, false),
-            Placement::By(_) => (true, false),
-            Placement::Given { caching, retransmission } => {
-                let plays = |role: &Option<String>| role.is_some() && self.scenario.nodes[node].role == *role;
-                (plays(caching), plays(retransmission))
+    fn hop(&self, channel: ChannelId) -> Hop {
+        let [loss, loss_back] = [channel, reverse(channel)].map(|channel| {
+            let link = &self.scenario.links[channel / 2];
+            let direction = if channel % 2 == 0 { &link.forward } else { &link.backward };
+            direction.losses.iter().fold(0.0, |sum, loss| 1.0 - (1.0 - sum) * (1.0 - loss.mean(PACKET)))
+        });
+        Hop { delay: self.network.links[channel].link.delay(), loss, loss_back }
+    }
+
+    /// The node of a path by its place.
+    fn node(&self, path: &[ChannelId], place: usize) -> NodeId {
+        let topology = &self.network.topology;
+        path.get(place).map_or_else(
+            || topology.departure(reverse(path[place - 1])).0,
+            |&next| topology.departure(next).0,
+        )
+    }
+
+    fn functions(&self, path: &[ChannelId], line: &Line) -> Vec<Functions> {
+        let placement = match &self.spec.placement {
+            Placement::By(PlacementWord::Nowhere, _) => return Vec::new(),
+            Placement::By(PlacementWord::EverySwitch, segments) => placement::every_switch(line, *segments),
+            Placement::By(PlacementWord::MinimumDelay, segments) => {
+                let budget = placement::equalised_loss(line, *segments, 0.0).functions();
+                placement::minimum_delay(line, budget, DelayModel { interval: self.interval() })
             }
-        })
+            Placement::By(_, segments) => placement::equalised_loss(line, *segments, 0.0),
+            Placement::Given { caching, retransmission } => {
+                let places = |role: &Option<String>| self.playing(path, line, role);
+                placement::Placement::new(line.last(), places(caching), places(retransmission))
+            }
+        };
+        placement.nodes().to_vec()
+    }
+
+    /// Between packets: what the nodes are told, or what a full packet takes on the slowest link of an access network.
+    fn interval(&self) -> Duration {
+        self.spec.config.thresholds.sending_interval.unwrap_or(Duration::from_millis(1))
+    }
+
+    /// The places of nodes inside a path that play a role.
+    fn playing(&self, path: &[ChannelId], line: &Line, role: &Option<String>) -> Vec<usize> {
+        let plays = |&place: &usize| self.scenario.nodes[self.node(path, place)].role == *role;
+        if role.is_none() { Vec::new() } else { (1..line.last()).filter(plays).collect() }
     }
 }
+
+/// Bytes of a full packet: where losses are of bits, that of such a packet counts.
+const PACKET: u32 = 1500;

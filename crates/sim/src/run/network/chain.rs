@@ -97,14 +97,7 @@ impl Network {
 
     /// Sends on what an agent has put into its outbox: `next` is the member that comes after it. `taken`: the packet that it has
     /// taken; what it forwards to the same destination leaves likewise.
-    fn flush(
-        &mut self,
-        now: Instant,
-        node: NodeId,
-        next: u32,
-        mut out: Outbox,
-        taken: Option<Taken>,
-    ) {
+    fn flush(&mut self, now: Instant, node: NodeId, next: u32, mut out: Outbox, taken: Option<Taken>) {
         let rest = next..self.chains.at(node).end;
         for forward in out.drain() {
             let (packet, leave) = match forward {
