@@ -52,7 +52,7 @@ pub(super) fn to_sdtp(path: &Path, start: SeqNum, packet: Packet) -> Option<Pack
         dont_fragment: !v6,
         flow_label: 0,
     };
-    let since = u16::try_from(start.distance(segment.seq)).unwrap_or(u16::MAX);
+    let since = u16::try_from(segment.seq.distance(start)).unwrap_or(u16::MAX);
     let sequence = segment.seq;
     let content = Content::Segment(Segment { src_port: 0, dst_port: 0, ..segment });
     let Path { carriage, edge, name } = *path;
