@@ -78,7 +78,8 @@ impl Retransmission {
             interarrival: Interarrival::new(config),
             disorder: Disorder::new(config.level),
             round_trip: RetransmissionRtt::new(config.segment_round_trip),
-            requests: Requests::new(config.most_windows),
+            // A hole may be asked for again before the first RD comes.
+            requests: Requests::new(4 * config.most_windows),
             largest: 0,
             due: Due::NEVER,
         }
@@ -170,7 +171,7 @@ impl Retransmission {
         if !packet.is_answer && taken.rt_cnt < 2 {
             self.disorder.sample(taken.inter_cnt);
         }
-        if packet.is_first && taken.asked.is_some() {
+        if !packet.is_answer && taken.asked.is_some() {
             self.requests.came_by_itself(packet.start, packet.end);
         }
         self.look();

@@ -191,6 +191,15 @@ fn a_loss_that_is_counted_halves_patience() {
 }
 
 #[test]
+fn a_packet_out_of_order_that_shows_no_loss_leaves_patience_as_it_is() {
+    let (mut node, twice) = patient();
+    node.machine.on_information(&later(Count, packets(3, 4), 5));
+    node.data(50_000, 4);
+    assert_eq!(node.holes()[0].wait_len, 5);
+    assert_eq!(wait(&node, 50_000), twice);
+}
+
+#[test]
 fn if_nothing_more_was_sent_nothing_more_is_asked_for() {
     let mut node = Node::new(|_| {});
     let end = node.steady(2);
