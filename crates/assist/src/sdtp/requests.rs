@@ -102,15 +102,13 @@ impl Requests {
         Some(took)
     }
 
-    /// These bytes came by themselves, or will not: what was asked for them was needless. Whether something was.
-    pub(super) fn came_by_itself(&mut self, start: SeqNum, end: SeqNum) -> bool {
-        let before = self.counters.needless;
+    /// These bytes came by themselves, or will not: what was asked for them was needless.
+    pub(super) fn came_by_itself(&mut self, start: SeqNum, end: SeqNum) {
         for sent in &mut self.log {
             if sent.what.start.before(end) && sent.end.after(start) {
                 settle(sent, &mut self.counters.needless);
             }
         }
-        self.counters.needless > before
     }
 }
 

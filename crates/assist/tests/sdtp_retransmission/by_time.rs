@@ -15,6 +15,7 @@ fn at_each_multiple_of_the_expected_interarrival_time_the_next_packet_is_asked_f
     };
     assert_eq!(node.until(10_000_000), [0, 1, 2].map(asked));
     assert_eq!((node.tail().start_num, node.tail().rt_cnt, node.tail().rt_type), (3, 3, Some(Time)));
+    assert_eq!(node.tail().rt_timer, Some(us(end + 3 * 18_750)));
     assert_eq!(node.machine.deadline(), None);
     assert_eq!(node.machine.counters().time, 3);
 }
@@ -180,6 +181,31 @@ fn a_request_that_helps_brings_patience_to_an_end() {
     let (at, asked) = requests(&node.until(90_000))[0];
     node.answer(at + 1, 3, &asked);
     assert_eq!(wait(&node, at + 1) * 2, twice);
+}
+
+#[test]
+fn a_request_by_time_that_came_twice_or_one_by_count_leaves_patience_as_it_is() {
+    let (mut node, twice) = patient();
+    node.answer(35_000, 2, &request(Time, 33_750, ahead(2, 0)));
+    assert_eq!(wait(&node, 35_000), twice);
+    assert_eq!(node.until(35_001 + twice.as_nanos() / 1_000).len(), 1);
+    node.data(82_000, 3);
+    let four_times = wait(&node, 82_000);
+    node.data(105_000, 5);
+    node.answer(115_000, 4, &request(Count, 105_000, packets(4, 5)));
+    assert_eq!(node.machine.counters().useful, 1);
+    assert_eq!(wait(&node, 115_000) * 2, four_times);
+}
+
+#[test]
+fn a_packet_that_was_lost_further_up_says_nothing_of_the_sender() {
+    let mut node = Node::new(|_| {});
+    let end = node.steady(2);
+    let once = wait(&node, end);
+    node.until(end + 20_000);
+    node.machine.on_information(&never(Time, ahead(2, 0)));
+    node.foreign(end + 29_000, 2);
+    assert_eq!(wait(&node, end + 29_000), once);
 }
 
 #[test]
