@@ -62,7 +62,8 @@ impl Disorder {
 }
 
 /// Equation (2): how many packets come ahead of an RD, rounded up. `expected` is the expected retransmission RTT, `interval` the
-/// expected interarrival time.
+/// expected interarrival time. For that we take the sending interval: the threshold of equation (1) is a quarter longer at a steady
+/// rate, and the nodes downstream would ask before the RD comes.
 pub(super) fn additional_length(expected: Duration, interval: Duration, trigger: Trigger) -> u16 {
     let ahead = expected.as_nanos().div_ceil(interval.as_nanos().max(1));
     // a_k: the packet that has shown the loss is ahead as well.

@@ -54,6 +54,8 @@ pub(super) struct Tail {
     /// `StartNum`, and `RTCnt`: a request asks for the next packet each time.
     pub(super) asked: u16,
     asked_at: Option<Instant>,
+    /// Whether something was asked for since the last packet.
+    pub(super) is_doubted: bool,
     /// Nothing more was sent, says a node upstream.
     pub(super) is_over: bool,
 }
@@ -241,6 +243,7 @@ impl ExpectedList {
     /// A request for the next packet of the tail leaves. Its `StartNum`.
     pub(super) fn ask_ahead(&mut self, now: Instant) -> u16 {
         self.tail.asked_at = Some(now);
+        self.tail.is_doubted = true;
         self.tail.asked += 1;
         self.tail.asked - 1
     }

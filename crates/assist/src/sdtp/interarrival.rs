@@ -79,9 +79,14 @@ impl Interarrival {
         self.front_at = None;
     }
 
+    /// ΔT: the sending interval, as it is given or as the node measures it.
+    pub(super) fn interval(&self) -> Option<Duration> {
+        self.given.or(self.measured)
+    }
+
     /// `ΔT_E`, equation (1): a = 0.875 and b = 0.375.
-    pub(super) fn expected(&self) -> Option<Duration> {
-        let interval = self.given.or(self.measured)?;
+    fn expected(&self) -> Option<Duration> {
+        let interval = self.interval()?;
         let sample = self.sample.unwrap_or(interval);
         Some(interval.max((sample * 7 + interval * 3) / 8).max(self.floor))
     }
@@ -224,6 +229,18 @@ mod tests {
         assert_eq!(interarrival.deadline(), Some(us(10_000)));
         interarrival.loss_shown();
         assert_eq!(interarrival.deadline(), Some(us(10_000)));
+    }
+
+    #[test]
+    fn a_step_as_long_as_the_persistence_is_too_long() {
+        for (persistence, is_asked) in [(20, false), (21, true)] {
+            let mut interarrival = interarrival(|config| {
+                config.sending_interval = Some(Duration::from_millis(16));
+                config.persistence = Duration::from_millis(persistence);
+            });
+            interarrival.reset(us(0));
+            assert_eq!(interarrival.deadline().is_some(), is_asked);
+        }
     }
 
     #[test]

@@ -90,21 +90,25 @@ impl Requests {
 
     /// How long ago the request left that an RD answers; [`None`]: another node's. `is_new`: the RD brought something.
     pub(super) fn answered(&mut self, now: Instant, what: &RepeatOf, is_new: bool) -> Option<Duration> {
-        let sent = self.log.iter_mut().rev().find(|sent| sent.what == *what)?;
+        // Requests stand in the order of their times, and the timestamp is unambiguous for more than an hour.
+        let age = timestamp(now).wrapping_sub(what.timestamp);
+        let at = micros(now).checked_sub(age.into())?;
+        let first = self.log.partition_point(|sent| micros(sent.at) < at);
+        let mut candidates =
+            self.log.range_mut(first..).take_while(|sent| sent.what.timestamp == what.timestamp);
+        let sent = candidates.find(|sent| sent.what == *what)?;
         let took = now.since(sent.at);
         settle(sent, if is_new { &mut self.counters.useful } else { &mut self.counters.needless });
         Some(took)
     }
 
-    /// These bytes came by themselves, or will not: what was asked for them was needless. Whether something was.
-    pub(super) fn came_by_itself(&mut self, start: SeqNum, end: SeqNum) -> bool {
-        let before = self.counters.needless;
+    /// These bytes came by themselves, or will not: what was asked for them was needless.
+    pub(super) fn came_by_itself(&mut self, start: SeqNum, end: SeqNum) {
         for sent in &mut self.log {
             if sent.what.start.before(end) && sent.end.after(start) {
                 settle(sent, &mut self.counters.needless);
             }
         }
-        self.counters.needless > before
     }
 }
 
@@ -115,5 +119,9 @@ fn settle(sent: &mut Sent, counter: &mut u64) {
 
 /// A moment as the field Timestamp has it: in microseconds.
 pub(super) fn timestamp(at: Instant) -> u32 {
-    (at.as_nanos() / 1_000) as u32
+    micros(at) as u32
+}
+
+fn micros(at: Instant) -> u64 {
+    at.as_nanos() / 1_000
 }

@@ -78,7 +78,8 @@ impl Retransmission {
             interarrival: Interarrival::new(config),
             disorder: Disorder::new(config.level),
             round_trip: RetransmissionRtt::new(config.segment_round_trip),
-            requests: Requests::new(config.most_windows),
+            // A hole may be asked for again before the first RD comes.
+            requests: Requests::new(4 * config.most_windows),
             largest: 0,
             due: Due::NEVER,
         }
@@ -170,7 +171,7 @@ impl Retransmission {
         if !packet.is_answer && taken.rt_cnt < 2 {
             self.disorder.sample(taken.inter_cnt);
         }
-        if packet.is_first && taken.asked.is_some() {
+        if !packet.is_answer && taken.asked.is_some() {
             self.requests.came_by_itself(packet.start, packet.end);
         }
         self.look();
@@ -181,7 +182,7 @@ impl Retransmission {
         self.largest = self.largest.max(packet.end.distance(packet.start) as u32);
         if packet.start.after(front) {
             self.open(packet, front);
-        } else if self.expected.tail.asked > 0 {
+        } else if self.expected.tail.is_doubted {
             self.settle_tail(packet, front);
         }
         if packet.is_first {
@@ -202,18 +203,17 @@ impl Retransmission {
         let asked = front + self.ahead(self.expected.tail.asked);
         self.expected.asked_as_tail(front, earlier(asked, packet.start));
         self.expected.tail.asked = 0;
+        self.expected.tail.is_doubted = false;
         self.look();
     }
 
-    /// The next packet comes after requests by time: one of them has brought it, or all were needless.
+    /// The next packet comes after requests by time: it had been lost, here or further up, or the sender had paused.
     fn settle_tail(&mut self, packet: &Packet, front: SeqNum) {
-        if !packet.is_first {
-            self.expected.tail.asked -= 1;
-            return;
-        }
-        let asked = front + self.ahead(self.expected.tail.asked);
-        self.expected.tail.asked = 0;
-        if self.requests.came_by_itself(front, asked) {
+        let asked = self.expected.tail.asked;
+        self.expected.tail.asked = if packet.is_first { 0 } else { asked.saturating_sub(1) };
+        self.expected.tail.is_doubted = self.expected.tail.asked > 0;
+        if packet.is_first {
+            self.requests.came_by_itself(front, front + self.ahead(asked));
             self.interarrival.was_needless();
         }
     }
@@ -302,7 +302,7 @@ impl Retransmission {
         out.push(Output::Request(request));
         if self.informs(trigger) {
             let r = self.round_trip.expected();
-            let add_l = additional_length(r, self.interarrival.expected().unwrap_or(r), trigger);
+            let add_l = additional_length(r, self.interarrival.interval().unwrap_or(r), trigger);
             out.push(Output::Information(Information {
                 trigger,
                 expected,
@@ -363,9 +363,7 @@ impl Retransmission {
         }
         self.expected.tail.asked = packets;
         self.expected.tail.is_over = true;
-        if self.requests.came_by_itself(start + self.ahead(packets), start + self.ahead(asked)) {
-            self.interarrival.was_needless();
-        }
+        self.requests.came_by_itself(start + self.ahead(packets), start + self.ahead(asked));
     }
 
     /// What is missing of a range will not come (RI [`Outcome::Never`]): it is neither expected nor asked for any more. With as many

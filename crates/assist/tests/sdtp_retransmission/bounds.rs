@@ -82,6 +82,18 @@ fn after_a_reset_nothing_of_before_is_asked_for() {
 }
 
 #[test]
+fn after_a_reset_nothing_that_was_announced_before_counts() {
+    let mut node = Node::without_time(|_| {});
+    node.data(0, 0);
+    node.machine.on_information(&later(Trigger::Count, packets(2, 3), 9));
+    node.machine.on_data(us(0), seq(0) - (1 << 30) - 1_000, LEN, None, &mut Vec::new());
+    node.data(0, 0);
+    node.data(0, 1);
+    assert_eq!(node.data(0, 3).len(), 2);
+    assert_eq!((node.machine.counters().resets, node.machine.counters().count), (2, 1));
+}
+
+#[test]
 fn windows_far_apart_are_joined() {
     let mut node = Node::without_time(|_| {});
     let mut out = Vec::new();

@@ -10,7 +10,7 @@ fn the_first_packet_out_of_order_shows_a_loss_and_those_downstream_are_told() {
     let mut node =
         Node::without_time(|config| config.least_interval = handfast_core::Duration::from_millis(4));
     node.steady(2);
-    // Equation (2): R = 10 ms, I = max (15, 0.875 * 15 + 0.375 * 15) = 18.75 ms: 0.53 + 1, rounded up.
+    // Equation (2): R = 10 ms, I = 15 ms: 0.67 + 1, rounded up.
     let information = later(Count, packets(2, 4), 2);
     assert_eq!(node.data(45_000, 4), [rr(Count, 45_000, packets(2, 4)), Output::Information(information)]);
     assert_eq!(node.data(46_000, 5), [], "it is asked for once");
@@ -74,7 +74,7 @@ fn an_ri_of_trigger_t_goes_out_if_so_configured_with_no_packet_ahead() {
     let mut node = Node::new(|config| config.inform = Inform::CountAndTime);
     node.steady(2);
     let sent: Vec<_> = node.until(34_000).into_iter().map(|(_, output)| output).collect();
-    // Equation (2) with a_k = 0: 10 / 18.75, rounded up.
+    // Equation (2) with a_k = 0: 10 / 15, rounded up.
     let information = Output::Information(later(Time, ahead(2, 0), 1));
     assert_eq!(sent, [rr(Time, 33_750, ahead(2, 0)), information]);
 }
@@ -158,6 +158,25 @@ fn it_is_counted_whether_a_request_was_needed() {
     node.answer(12_000, 3, &asked(3));
     assert_eq!((node.machine.counters().useful, node.machine.counters().needless), (1, 1));
     node.foreign(12_000, 5);
+    assert_eq!(
+        (node.machine.counters().useful, node.machine.counters().needless),
+        (1, 2),
+        "a node upstream had asked"
+    );
     node.answer(12_000, 5, &asked(5));
-    assert_eq!((node.machine.counters().useful, node.machine.counters().needless), (1, 2), "it came twice");
+    assert_eq!((node.machine.counters().useful, node.machine.counters().needless), (1, 2));
+}
+
+#[test]
+fn a_packet_that_comes_by_itself_says_nothing_of_its_neighbours() {
+    let mut node = Node::without_time(|_| {});
+    node.data(0, 0);
+    node.machine.on_information(&later(Count, packets(2, 3), 1));
+    node.data(1_000, 4);
+    node.data(2_000, 5);
+    assert_eq!(node.machine.counters().count, 3);
+    node.data(3_000, 2);
+    node.answer(11_000, 1, &request(Count, 1_000, packets(1, 2)));
+    node.answer(11_000, 3, &request(Count, 1_000, packets(3, 4)));
+    assert_eq!((node.machine.counters().useful, node.machine.counters().needless), (2, 1));
 }

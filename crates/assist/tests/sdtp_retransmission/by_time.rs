@@ -15,6 +15,7 @@ fn at_each_multiple_of_the_expected_interarrival_time_the_next_packet_is_asked_f
     };
     assert_eq!(node.until(10_000_000), [0, 1, 2].map(asked));
     assert_eq!((node.tail().start_num, node.tail().rt_cnt, node.tail().rt_type), (3, 3, Some(Time)));
+    assert_eq!(node.tail().rt_timer, Some(us(end + 3 * 18_750)));
     assert_eq!(node.machine.deadline(), None);
     assert_eq!(node.machine.counters().time, 3);
 }
@@ -183,11 +184,45 @@ fn a_request_that_helps_brings_patience_to_an_end() {
 }
 
 #[test]
+fn a_request_by_time_that_came_twice_or_one_by_count_leaves_patience_as_it_is() {
+    let (mut node, twice) = patient();
+    node.answer(35_000, 2, &request(Time, 33_750, ahead(2, 0)));
+    assert_eq!(wait(&node, 35_000), twice);
+    assert_eq!(node.until(35_001 + twice.as_nanos() / 1_000).len(), 1);
+    node.data(82_000, 3);
+    let four_times = wait(&node, 82_000);
+    node.data(105_000, 5);
+    node.answer(115_000, 4, &request(Count, 105_000, packets(4, 5)));
+    assert_eq!(node.machine.counters().useful, 1);
+    assert_eq!(wait(&node, 115_000) * 2, four_times);
+}
+
+#[test]
+fn a_packet_that_was_lost_further_up_says_nothing_of_the_sender() {
+    let mut node = Node::new(|_| {});
+    let end = node.steady(2);
+    let once = wait(&node, end);
+    node.until(end + 20_000);
+    node.machine.on_information(&never(Time, ahead(2, 0)));
+    node.foreign(end + 29_000, 2);
+    assert_eq!(wait(&node, end + 29_000), once);
+}
+
+#[test]
 fn a_loss_that_is_counted_halves_patience() {
     let (mut node, twice) = patient();
     node.data(50_000, 4);
     assert_eq!(node.machine.counters().count, 1);
     assert_eq!(wait(&node, 50_000) * 2, twice, "the gap over a loss is no sample");
+}
+
+#[test]
+fn a_packet_out_of_order_that_shows_no_loss_leaves_patience_as_it_is() {
+    let (mut node, twice) = patient();
+    node.machine.on_information(&later(Count, packets(3, 4), 5));
+    node.data(50_000, 4);
+    assert_eq!(node.holes()[0].wait_len, 5);
+    assert_eq!(wait(&node, 50_000), twice);
 }
 
 #[test]

@@ -97,3 +97,30 @@ fn parts_of_a_hole_that_come_are_not_asked_for_again() {
     let again = requests(&node.until(12_000));
     assert_eq!(again, [packets(1, 2), packets(3, 4)].map(|gap| (12_000, request(Timeout, 12_000, gap))));
 }
+
+#[test]
+fn a_round_trip_longer_than_the_first_timeout_is_learnt_with_as_many_holes_as_there_may_be() {
+    let mut node = Node::without_time(|config| config.most_windows = 16);
+    node.data(0, 0);
+    (1..=15).for_each(|hole| drop(node.data(1_000, hole * 2)));
+    assert_eq!(requests(&node.until(62_000)).len(), 2 * 15);
+    for hole in 1..=15 {
+        let gap = packets(hole * 2 - 1, hole * 2);
+        node.answer(81_000, hole * 2 - 1, &request(Count, 1_000, gap));
+    }
+    assert_eq!(node.machine.counters().useful, 15);
+    node.data(100_000, 32);
+    assert_eq!(requests(&node.until(200_000))[0].0, 181_000);
+}
+
+#[test]
+fn a_timestamp_holds_beyond_its_wrap() {
+    let wrap = 1 << 32;
+    let mut node = Node::without_time(|_| {});
+    node.data(wrap - 5_000, 0);
+    node.data(wrap - 5_000, 2);
+    node.answer(wrap + 15_000, 1, &request(Count, wrap - 5_000, packets(1, 2)));
+    assert_eq!(node.machine.counters().useful, 1);
+    node.data(wrap + 20_000, 4);
+    assert_eq!(requests(&node.until(wrap + 50_000))[0].0, wrap + 41_000);
+}

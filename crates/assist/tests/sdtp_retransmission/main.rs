@@ -6,4 +6,5 @@ mod by_time;
 mod by_timeout;
 mod lists;
 mod model;
+mod segments;
 mod world;
