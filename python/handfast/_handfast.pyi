@@ -59,9 +59,9 @@ class Run:
     def series(self) -> dict[str, dict[str, list[str] | memoryview]]:
         """Tables of equally long columns.
 
-        The tables are "flows" and "queues", empty unless the run was asked for time series. The column of names is a
-        list of str; each other column is a memoryview of float32, float64, uint32 or uint64, NaN where there is no
-        value.
+        The tables are "flows", "queues" and "packets", empty unless the run was asked for time series; the last one
+        also where no flow measures its delays. The column of names is a list of str; each other column is a memoryview
+        of float32, float64, uint32 or uint64, NaN where there is no value.
         """
 
 @final

@@ -59,8 +59,8 @@ class Comparison(Tabular, Sequence[Result]):
     def series(self, table: str = series.FLOWS) -> pl.DataFrame:
         """The time series of all runs: columns `scheme`, `backend`, `seed`, then those of the `table`.
 
-        `flows` has a row whenever a flow's figures changed, `queues` whenever a queue's length did
-        (docs/reference/results.md names the columns and their units).
+        `flows` has a row whenever a flow's figures changed, `queues` whenever a queue's length did, `packets` a row for
+        each packet of flows with `measure = ["delay"]` (docs/reference/results.md names the columns and their units).
         """
         import polars as pl
 
@@ -78,7 +78,8 @@ class Comparison(Tabular, Sequence[Result]):
             if frame is not None
         ]
         if not parts:
-            raise InputError(f"{directory}: no table {table!r} of these runs; there are: flows, queues")
+            there = "flows, queues, and packets where flows measure delays"
+            raise InputError(f"{directory}: no table {table!r} of these runs; there are: {there}")
         return pl.concat(parts)
 
     def figure(self, name: str = "overview") -> Picture:

@@ -62,6 +62,63 @@ class Measures:
     Unit: pkt. Of all flows: mean."""
     cwnd_min_pkt: float | None = None
     """The smallest congestion window in full segments. Unit: pkt. Of all flows: the smallest."""
+    connect_s: float | None = None
+    """With `measure = ["connect"]`: from the first SYN until both ends hold their packet, the client the SYN-ACK and
+    the server an ACK of its SYN. None where one never did; of several connections at once the mean of those that did.
+    Unit: s. Of all flows: mean."""
+    write_to_arrival_mean_s: float | None = None
+    """With `measure = ["delay"]`, the time of a packet from its write to its arrival at the receiving host, the mean;
+    None where the application writes as there is room. Unit: s. Of all flows: mean."""
+    write_to_arrival_p50_s: float | None = None
+    """The same, half of the packets at most, by nearest rank. Unit: s. Of all flows: mean."""
+    write_to_arrival_p99_s: float | None = None
+    """The same, 99 % of them at most. Unit: s. Of all flows: mean."""
+    write_to_arrival_p999_s: float | None = None
+    """The same, 99.9 % of them at most. Unit: s. Of all flows: mean."""
+    write_to_arrival_deviation_s: float | None = None
+    """The same, the standard deviation. Unit: s. Of all flows: mean."""
+    write_to_delivery_mean_s: float | None = None
+    """With `measure = ["delay"]`, the time of a packet from its write to its delivery to the receiving application, in
+    order, the mean; None as above. Unit: s. Of all flows: mean."""
+    write_to_delivery_p50_s: float | None = None
+    """The same, half of the packets at most, by nearest rank. Unit: s. Of all flows: mean."""
+    write_to_delivery_p99_s: float | None = None
+    """The same, 99 % of them at most. Unit: s. Of all flows: mean."""
+    write_to_delivery_p999_s: float | None = None
+    """The same, 99.9 % of them at most. Unit: s. Of all flows: mean."""
+    write_to_delivery_deviation_s: float | None = None
+    """The same, the standard deviation. Unit: s. Of all flows: mean."""
+    send_to_arrival_mean_s: float | None = None
+    """With `measure = ["delay"]`, the time of a packet from the first transmission of its first byte to its arrival at
+    the receiving host, the mean. Unit: s. Of all flows: mean."""
+    send_to_arrival_p50_s: float | None = None
+    """The same, half of the packets at most, by nearest rank. Unit: s. Of all flows: mean."""
+    send_to_arrival_p99_s: float | None = None
+    """The same, 99 % of them at most. Unit: s. Of all flows: mean."""
+    send_to_arrival_p999_s: float | None = None
+    """The same, 99.9 % of them at most. Unit: s. Of all flows: mean."""
+    send_to_arrival_deviation_s: float | None = None
+    """The same, the standard deviation. Unit: s. Of all flows: mean."""
+    send_to_delivery_mean_s: float | None = None
+    """With `measure = ["delay"]`, the time of a packet from the first transmission of its first byte to its delivery to
+    the receiving application, in order, the mean. Unit: s. Of all flows: mean."""
+    send_to_delivery_p50_s: float | None = None
+    """The same, half of the packets at most, by nearest rank. Unit: s. Of all flows: mean."""
+    send_to_delivery_p99_s: float | None = None
+    """The same, 99 % of them at most. Unit: s. Of all flows: mean."""
+    send_to_delivery_p999_s: float | None = None
+    """The same, 99.9 % of them at most. Unit: s. Of all flows: mean."""
+    send_to_delivery_deviation_s: float | None = None
+    """The same, the standard deviation. Unit: s. Of all flows: mean."""
+    measured_packets: int | None = None
+    """With `measure = ["delay"]`, packets that were sent, up to 1,000,000 a flow: writes of a paced flow, segments of
+    any other. Of all flows: sum."""
+    arrived_packets: int | None = None
+    """Those of `measured_packets` that have arrived. Of all flows: sum."""
+    delivered_packets: int | None = None
+    """Those of `measured_packets` that were delivered. Of all flows: sum."""
+    unmeasured_packets: int | None = None
+    """Packets that were sent after the first 1,000,000 of a flow: no other figure contains them. Of all flows: sum."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -22,6 +22,9 @@ DIRECTORY = "series"
 FLOWS = "flows"
 """The table of flows."""
 
+PACKETS = "packets"
+"""The table of single packets, of flows that measure their delays; there is no file where no flow does."""
+
 
 def file_name(run: Result, table: str) -> str:
     """The name of a run's series file."""
@@ -38,6 +41,8 @@ def write(directory: Path, run: Result, tables: Mapping[str, Table]) -> None:
     """Write a run's tables into `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
     for table, columns in tables.items():
+        if table == PACKETS and not columns["flow"]:
+            continue
         (directory / file_name(run, table)).write_bytes(parquet(_frame(columns)))
 
 

@@ -73,3 +73,26 @@ def test_figures_that_only_some_flows_have_are_measures_and_in_the_schema() -> N
         assert set(flow) <= set(of_flow["properties"])
         jsonschema.validate(flow, of_flow)
     assert "jitter_s" not in of_flow["required"]
+
+
+MEASURED = TWO_FLOWS.replace("connections = 4", 'connections = 4\nmeasure = ["connect", "delay"]')
+
+
+def test_a_flow_that_asks_for_it_has_delays_and_a_table_of_packets(tmp_path: Path) -> None:
+    compared = hf.compare(hf.parse(MEASURED, "two.toml"), schemes=["sack"], out=tmp_path / "asks")
+    call, bulk = (flow.measures for flow in compared[0].flows)
+    assert (call.connect_s, call.measured_packets) == (None, None)
+    # Three times 10 ms, and the serialisation of what four connections send first.
+    assert bulk.connect_s == pytest.approx(0.030, abs=0.010)
+    assert bulk.write_to_delivery_p50_s is None, "bulk writes as there is room"
+    assert compared[0].aggregate.connect_s == bulk.connect_s
+    frame = compared.series("packets")
+    assert len(frame) == bulk.measured_packets
+    delays = frame.filter(frame["arrived_s"].is_not_null())
+    mean = (delays["arrived_s"] - delays["sent_s"]).mean()
+    assert mean == pytest.approx(bulk.send_to_arrival_mean_s)
+    assert set(frame["connection"]) == set(range(4))
+    assert set(frame["flow"]) == {compared[0].flows[1].flow}
+    without = hf.compare(hf.parse(TWO_FLOWS, "two.toml"), schemes=["sack"], out=tmp_path / "plain")
+    assert without[0].flows[1].measures.connect_s is None
+    assert not list((tmp_path / "plain/series").glob("*packets*"))

@@ -6,12 +6,14 @@
 //! - [`session`]: between an application and the connections that carry its bytes;
 //! - [`app`]: what applications send and when, one application a file;
 //! - [`transport`]: transports besides TCP, one a file; QUIC would be one;
-//! - [`meter`]: what is measured of a flow.
+//! - [`meter`]: what is measured of a flow;
+//! - [`probe`]: what is measured of its packets, where it asks for that.
 #![forbid(unsafe_code)]
 
 pub mod app;
 pub mod meter;
 pub mod ports;
+pub mod probe;
 pub mod session;
 pub mod stack;
 pub mod transport;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use handfast_core::{BitRate, Duration, Instant};
 use handfast_net::{Direction, Queue};
-use handfast_scenario::{Action, App, Event, Flow, Link, Node, NodeId, NodeKind, Scenario, Scheme};
+use handfast_scenario::{Action, App, Event, Flow, Link, Measures, Node, NodeId, NodeKind, Scenario, Scheme};
 use handfast_tcp::profile;
 
 /// A network in the making. Nodes are `h`osts, `s`witches, `a`ccess points and stations (`m`), named by kind and number.
@@ -98,6 +98,7 @@ pub fn bulk(from: NodeId, to: NodeId) -> Flow {
         read_rate: None,
         tcp: None,
         connections: 1,
+        measure: Measures::default(),
     }
 }
 

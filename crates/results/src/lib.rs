@@ -6,11 +6,13 @@
 
 pub mod capture;
 pub mod control;
+mod delays;
 pub mod describe;
 pub mod flow_series;
 pub mod handover;
 pub mod metrics;
 pub mod outages;
+mod packet_series;
 pub mod report;
 pub mod result;
 pub mod sampler;

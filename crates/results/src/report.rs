@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use handfast_core::{Duration, Instant};
 use handfast_scenario::{Flow, FlowId, NodeId, NodeKind, Scenario, Scheme};
 
+use crate::delays::with_measured;
 use crate::handover::Tracker;
 use crate::meter::DeliveryMeter;
 use crate::metrics::{self, Recovery, Scope, Together, Values, max_if_all_known, mean_if_all_known};
 use crate::result::{Environment, FlowHandover, FlowResult, HandoverResult, RunResult};
+use handfast_host::probe::Probe;
 use handfast_host::session::Ending;
 use handfast_host::transport::{Figures, Transport};
 use handfast_plan::Paths;
@@ -67,6 +69,8 @@ pub struct FlowFacts {
     pub metrics: Values,
     /// Further figures, of an endpoint that is not TCP.
     pub figures: Figures,
+    /// What has measured its streams, where it asks for that; none where the backend cannot.
+    pub probes: Vec<Probe>,
 }
 
 impl FlowFacts {
@@ -88,6 +92,7 @@ impl FlowFacts {
             meter,
             metrics,
             figures: Figures::new(),
+            probes: Vec::new(),
         }
     }
 
@@ -114,6 +119,7 @@ impl FlowFacts {
                 .with(metrics::FAST_RETRANSMITS, Some(0_u64))
                 .with(metrics::LOST, Some(lost)),
             figures,
+            probes: Vec::new(),
         }
     }
 }
@@ -173,7 +179,7 @@ fn flow(inputs: &Inputs<'_>, facts: &FlowFacts, id: FlowId, limit_bps: Option<f6
     let waited_until = if facts.finished { last.unwrap_or(over) } else { over };
     let (mut metrics, mut figures) = (facts.metrics.clone(), facts.figures.clone());
     metrics.take_figures(&mut figures);
-    let metrics = metrics
+    let metrics = with_measured(metrics, flow.measure, &facts.probes)
         .with(metrics::GOODPUT, meter.rate())
         .with(metrics::LIMIT, limit_bps)
         .with(metrics::DELIVERED, Some(meter.bytes))

@@ -1,4 +1,4 @@
-//! Makes time series of what a backend sees of flows and queues at regular times.
+//! Makes time series of what a backend sees of flows and queues at regular times, and of single packets at the end.
 
 use std::io;
 
@@ -6,9 +6,10 @@ use handfast_core::Instant;
 use handfast_net::Occupancy;
 
 use handfast_host::meter::FlowSample;
+use handfast_host::probe::Probe;
 
-use crate::flow_series;
-use crate::series::{FLOWS, QUEUES, Rows, SeriesSink, Value};
+use crate::series::{FLOWS, PACKETS, QUEUES, Rows, SeriesSink, Value};
+use crate::{flow_series, packet_series};
 
 /// The last two samples of one direction of a link.
 #[derive(Clone, Copy)]
@@ -19,21 +20,22 @@ struct Seen {
     left_out: bool,
 }
 
-/// Rows of both tables on their way to a sink.
+/// Rows of all tables on their way to a sink.
 pub struct Sampler<'a> {
     /// Payload bytes of a full segment.
     segment: f32,
     seen: Vec<Option<Seen>>,
     flows: Rows,
     queues: Rows,
+    packets: Rows,
     sink: &'a mut dyn SeriesSink,
 }
 
 impl<'a> Sampler<'a> {
     /// `segment`: payload bytes of a full segment; `channels`: directions of links.
     pub fn new(segment: u64, channels: usize, sink: &'a mut dyn SeriesSink) -> Self {
-        let (flows, queues) = (Rows::new(FLOWS), Rows::new(QUEUES));
-        Self { segment: segment as f32, seen: vec![None; channels], flows, queues, sink }
+        let [flows, queues, packets] = [FLOWS, QUEUES, PACKETS].map(Rows::new);
+        Self { segment: segment as f32, seen: vec![None; channels], flows, queues, packets, sink }
     }
 
     /// A flow that is open.
@@ -57,6 +59,18 @@ impl<'a> Sampler<'a> {
         self.seen[id] = Some(Seen { queue, at: now, left_out: same });
     }
 
+    /// The packets of one of the connections that a flow has at once, when the run is over.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn packets(&mut self, flow: u32, connection: u32, probe: &Probe) -> io::Result<()> {
+        let push = |(number, packet): (u64, _)| {
+            self.packets.push(packet_series::row(number, flow, connection, &packet).into_iter());
+            self.packets.hand_out(self.sink, false)
+        };
+        probe.with_packets(|packets| (0..).zip(packets.iter()).try_for_each(push)).unwrap_or(Ok(()))
+    }
+
     fn push_queue(&mut self, at: Instant, id: usize, queue: Occupancy) {
         self.queues.push(
             [
@@ -74,7 +88,7 @@ impl<'a> Sampler<'a> {
     /// # Errors
     /// Those of the sink.
     pub fn hand_out(&mut self, last: bool) -> io::Result<()> {
-        for rows in [&mut self.flows, &mut self.queues] {
+        for rows in [&mut self.flows, &mut self.queues, &mut self.packets] {
             rows.hand_out(self.sink, last)?;
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Time series: columns of little-endian numbers, handed out in chunks so that memory stays bounded.
 //!
-//! Two tables. [`FLOWS`] (`flow_series.rs`) has a row for each open flow at each sample. [`QUEUES`] has rows for each direction of a link; one
-//! that is like the rows before and after it is left out, so that a line through the others is the line through all.
+//! Three tables. [`FLOWS`] (`flow_series.rs`) has a row for each open flow at each sample. [`QUEUES`] has rows for each direction of a link; one
+//! that is like the rows before and after it is left out, so that a line through the others is the line through all. [`PACKETS`]
+//! (`packet_series.rs`) has a row for each packet of the flows that ask for it, at the end of the run.
 //! Sampling only looks: results are the same with and without.
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use std::io::{self, Write};
 use handfast_scenario::{Link, NodeId, Scenario};
 
 pub use crate::flow_series::FLOWS;
+pub use crate::packet_series::PACKETS;
 pub(crate) use crate::table::Value;
 pub use crate::table::{Column, Curve, DType, Table};
 
@@ -63,7 +65,7 @@ pub fn queue_names(scenario: &Scenario) -> Vec<String> {
 }
 
 /// All tables, in the order of their numbers in files.
-pub const TABLES: [&Table; 2] = [FLOWS, QUEUES];
+pub const TABLES: [&Table; 3] = [FLOWS, QUEUES, PACKETS];
 
 /// Where chunks go.
 pub trait SeriesSink {

@@ -193,7 +193,7 @@ pub struct Link {
     pub backward: Direction,
 }
 
-pub use handfast_host::{App, transport::Kind as TransportKind};
+pub use handfast_host::{App, probe::Measures, transport::Kind as TransportKind};
 
 /// A transfer from one node to another.
 #[derive(Clone)]
@@ -218,19 +218,25 @@ pub struct Flow {
     pub tcp: Option<String>,
     /// How many connections at once carry its data.
     pub connections: u32,
+    /// What is measured of it besides what each flow has.
+    pub measure: Measures,
 }
 
 impl fmt::Debug for Flow {
-    /// As it would be derived, without the number of connections where that is 1: a scenario's hash is taken from it, and
-    /// scenarios that do not name the key keep theirs.
+    /// As it would be derived, without the number of connections where that is 1, and without what is measured where nothing
+    /// is: a scenario's hash is taken from it, and scenarios that do not name these keys keep theirs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, from, to, app, start, start_jitter, stop, read_rate, tcp, connections } = self;
+        let Self { name, from, to, app, start, start_jitter, stop, read_rate, tcp, connections, measure } =
+            self;
         let mut fields = f.debug_struct("Flow");
         fields.field("name", name).field("from", from).field("to", to).field("app", app);
         fields.field("start", start).field("start_jitter", start_jitter).field("stop", stop);
         fields.field("read_rate", read_rate).field("tcp", tcp);
         if *connections > 1 {
             fields.field("connections", connections);
+        }
+        if measure.any() {
+            fields.field("measure", measure);
         }
         fields.finish()
     }

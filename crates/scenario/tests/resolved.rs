@@ -5,8 +5,8 @@ use handfast_document::testing::edited;
 use handfast_net::queue::codel;
 use handfast_radio::airtime::{Physical, Rates};
 use handfast_scenario::{
-    Action, AgentKind, App, Directions, DownMode, EndNotice, Loss, LowAck, NodeKind, Queue, QueueLimit,
-    Release, Scenario, Sdn, SdnPolicy, TransportKind,
+    Action, AgentKind, App, Directions, DownMode, EndNotice, Loss, LowAck, Measures, NodeKind, Queue,
+    QueueLimit, Release, Scenario, Sdn, SdnPolicy, TransportKind,
 };
 use handfast_tcp::{CongestionControl, Recovery};
 
@@ -134,6 +134,8 @@ fn flows_of_one_table_start_one_after_the_other() {
     assert_eq!(flow.stop, Some(Instant::from_millis(50_000)));
     assert_eq!(flow.read_rate, Some(BitRate::from_bps(5_000_000)));
     assert_eq!(scenario.flows[3].app, App::Paced { size: Bytes(200), interval: Duration::from_millis(20) });
+    assert_eq!(scenario.flows[3].measure, Measures { connect: true, delay: true });
+    assert!(!scenario.flows[2].measure.any());
     let after = Duration::from_secs(1);
     assert_eq!(scenario.flows[4].app, App::Reconnecting { size: None, after });
     assert_eq!((scenario.flows[3].connections, scenario.flows[4].connections), (1, 4));

@@ -5,6 +5,7 @@ use handfast_tcp::Endpoint;
 use handfast_wire::Payload;
 
 use crate::meter::{DeliveryMeter, SharedMeter};
+use crate::probe::Probe;
 
 /// What a receiving application with a read rate reads at a time, in bytes.
 const READ_SIZE: usize = 4096;
@@ -16,6 +17,8 @@ struct Special {
     rate: Option<BitRate>,
     /// What the application has got by all of its connections.
     all: Option<SharedMeter>,
+    /// What measures its packets.
+    probe: Option<Probe>,
 }
 
 /// A receiving application, or one of its connections where it has several at once.
@@ -36,7 +39,7 @@ pub struct Sink {
 impl Sink {
     /// Expects the bytes of `stream` from its first one on. `rate`: how fast it reads; [`None`]: at once.
     pub fn new(stream: u32, rate: Option<BitRate>) -> Self {
-        let special = rate.map(|rate| Box::new(Special { rate: Some(rate), all: None }));
+        let special = rate.map(|rate| Box::new(Special { rate: Some(rate), ..Special::default() }));
         let next_read = Instant::ZERO;
         Self { stream, special, next_read, repeats: 0, meter: DeliveryMeter::default(), wrong_at: None }
     }
@@ -46,6 +49,18 @@ impl Sink {
     pub fn sharing(mut self, all: SharedMeter) -> Self {
         self.special.get_or_insert_default().all = Some(all);
         self
+    }
+
+    /// The same, with a probe that measures its packets.
+    #[must_use]
+    pub fn measured_by(mut self, probe: Probe) -> Self {
+        self.special.get_or_insert_default().probe = Some(probe);
+        self
+    }
+
+    /// What names its bytes.
+    pub fn stream(&self) -> u32 {
+        self.stream
     }
 
     /// When it may read next; [`None`]: never.
@@ -146,6 +161,9 @@ impl Sink {
         let Some(special) = &self.special else { return };
         if let Some(all) = special.all.as_ref().filter(|_| len > again) {
             all.add(now, len - again);
+        }
+        if let Some(probe) = &special.probe {
+            probe.on_delivered(now, self.meter.bytes);
         }
         if let Some(rate) = special.rate {
             // At rate zero it never reads again.

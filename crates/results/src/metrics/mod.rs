@@ -210,6 +210,47 @@ metrics! {
         "Datagrams that arrived after one with a higher number (RFC 4737 §3.3).";
     optional count sent_datagrams SENT_DATAGRAMS, "", Nothing, None,
         "Datagrams that were sent.";
+    optional real connect_s CONNECT, "s", Mean, None,
+        "With `measure = [\"connect\"]`: from the first SYN until both ends hold their packet, the client the SYN-ACK and the server \
+         an ACK of its SYN. Null where one never did; of several connections at once the mean of those that did.";
+    optional real write_to_arrival_mean_s WRITE_TO_ARRIVAL_MEAN, "s", Mean, None,
+        "With `measure = [\"delay\"]`, the time of a packet from its write to its arrival at the receiving host, the mean; \
+         null where the application writes as there is room.";
+    optional real write_to_arrival_p50_s WRITE_TO_ARRIVAL_P50, "s", Mean, None,
+        "The same, half of the packets at most, by nearest rank.";
+    optional real write_to_arrival_p99_s WRITE_TO_ARRIVAL_P99, "s", Mean, None, "The same, 99 % of them at most.";
+    optional real write_to_arrival_p999_s WRITE_TO_ARRIVAL_P999, "s", Mean, None, "The same, 99.9 % of them at most.";
+    optional real write_to_arrival_deviation_s WRITE_TO_ARRIVAL_DEVIATION, "s", Mean, None, "The same, the standard deviation.";
+    optional real write_to_delivery_mean_s WRITE_TO_DELIVERY_MEAN, "s", Mean, None,
+        "With `measure = [\"delay\"]`, the time of a packet from its write to its delivery to the receiving application, \
+         in order, the mean; null as above.";
+    optional real write_to_delivery_p50_s WRITE_TO_DELIVERY_P50, "s", Mean, None,
+        "The same, half of the packets at most, by nearest rank.";
+    optional real write_to_delivery_p99_s WRITE_TO_DELIVERY_P99, "s", Mean, None, "The same, 99 % of them at most.";
+    optional real write_to_delivery_p999_s WRITE_TO_DELIVERY_P999, "s", Mean, None, "The same, 99.9 % of them at most.";
+    optional real write_to_delivery_deviation_s WRITE_TO_DELIVERY_DEVIATION, "s", Mean, None, "The same, the standard deviation.";
+    optional real send_to_arrival_mean_s SEND_TO_ARRIVAL_MEAN, "s", Mean, None,
+        "With `measure = [\"delay\"]`, the time of a packet from the first transmission of its first byte to its arrival \
+         at the receiving host, the mean.";
+    optional real send_to_arrival_p50_s SEND_TO_ARRIVAL_P50, "s", Mean, None,
+        "The same, half of the packets at most, by nearest rank.";
+    optional real send_to_arrival_p99_s SEND_TO_ARRIVAL_P99, "s", Mean, None, "The same, 99 % of them at most.";
+    optional real send_to_arrival_p999_s SEND_TO_ARRIVAL_P999, "s", Mean, None, "The same, 99.9 % of them at most.";
+    optional real send_to_arrival_deviation_s SEND_TO_ARRIVAL_DEVIATION, "s", Mean, None, "The same, the standard deviation.";
+    optional real send_to_delivery_mean_s SEND_TO_DELIVERY_MEAN, "s", Mean, None,
+        "With `measure = [\"delay\"]`, the time of a packet from the first transmission of its first byte to its delivery \
+         to the receiving application, in order, the mean.";
+    optional real send_to_delivery_p50_s SEND_TO_DELIVERY_P50, "s", Mean, None,
+        "The same, half of the packets at most, by nearest rank.";
+    optional real send_to_delivery_p99_s SEND_TO_DELIVERY_P99, "s", Mean, None, "The same, 99 % of them at most.";
+    optional real send_to_delivery_p999_s SEND_TO_DELIVERY_P999, "s", Mean, None, "The same, 99.9 % of them at most.";
+    optional real send_to_delivery_deviation_s SEND_TO_DELIVERY_DEVIATION, "s", Mean, None, "The same, the standard deviation.";
+    optional count measured_packets MEASURED_PACKETS, "", Sum, None,
+        "With `measure = [\"delay\"]`, packets that were sent, up to 1,000,000 a flow: writes of a paced flow, segments of any other.";
+    optional count arrived_packets ARRIVED_PACKETS, "", Sum, None, "Those of `measured_packets` that have arrived.";
+    optional count delivered_packets DELIVERED_PACKETS, "", Sum, None, "Those of `measured_packets` that were delivered.";
+    optional count unmeasured_packets UNMEASURED_PACKETS, "", Sum, None,
+        "Packets that were sent after the first 1,000,000 of a flow: no other figure contains them.";
     together real fairness FAIRNESS, "", Computed(aggregate::fairness, "1 / number of flows to 1"), None,
         "Jain's index of the flows' goodput; null with fewer than two flows.";
 }

@@ -1,6 +1,7 @@
 //! `[[flows]]`.
 
 use handfast_host::App;
+use handfast_host::probe::Measures;
 use handfast_host::transport::Kind;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,6 +31,9 @@ tables_with_shared_keys! {
         reconnect: Located<Span>,
         /// How many connections at once carry the data: 1 to 128, of "bulk" and transfers. Default: 1.
         connections: Located<u32>,
+        /// What is measured besides what each flow has, of flows over TCP: "connect", how long its connection takes to be set up;
+        /// "delay", how long its packets take. Default: nothing.
+        measure: Located<Vec<MeasureKind>>,
     }
 
     /// What flows do, without their ends.
@@ -73,6 +77,23 @@ impl AppKind {
                 App::Over(Kind::Datagrams { size: size.0, interval: interval.0 })
             }
         }
+    }
+}
+
+/// What is measured of a flow where it asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum MeasureKind {
+    /// From the first SYN until both ends hold the packet that sets the connection up.
+    Connect,
+    /// From a packet's write and first transmission to its arrival and delivery.
+    Delay,
+}
+
+impl MeasureKind {
+    /// In the words of hosts.
+    pub(crate) fn measures(all: &[Self]) -> Measures {
+        Measures { connect: all.contains(&Self::Connect), delay: all.contains(&Self::Delay) }
     }
 }
 

@@ -23,7 +23,7 @@ use serde::Deserialize;
 pub(crate) use agents::AgentTable;
 pub(crate) use airtime::{AirTable, Standard};
 pub(crate) use events::{EventKind, EventTable, Gap, Mode, Phase};
-pub(crate) use flows::{AppKind, FlowShape, FlowTable};
+pub(crate) use flows::{AppKind, FlowShape, FlowTable, MeasureKind};
 pub(crate) use generate::{Dumbbell, GenerateTable, Line, Ride, Roams, Wlan};
 pub(crate) use handfast_document::{Located, Name, Named};
 pub(crate) use links::{LinkShape, LinkTable};

@@ -5,8 +5,8 @@ use handfast_core::{Duration, Instant};
 use super::moment;
 use super::names::Names;
 use super::nodes::Nodes;
-use crate::file::{AppKind, FlowShape, FlowTable, Located};
-use crate::model::{App, Flow, NodeId, Scheme};
+use crate::file::{AppKind, FlowShape, FlowTable, Located, MeasureKind};
+use crate::model::{App, Flow, Measures, NodeId, Scheme};
 use handfast_document::{Checked, Problem, Span};
 
 /// The flows so far.
@@ -32,6 +32,7 @@ pub(super) struct Pattern {
     read_rate: Option<handfast_core::BitRate>,
     tcp: Option<Located<String>>,
     connections: u32,
+    measure: Measures,
     span: Span,
 }
 
@@ -126,6 +127,7 @@ impl Flows {
             read_rate: shape.read_rate.map(|rate| rate.0),
             tcp: shape.tcp.clone(),
             connections: connections(shape)?,
+            measure: measures(shape)?,
             span: span.clone(),
         })
     }
@@ -171,6 +173,7 @@ impl Flows {
             read_rate: pattern.read_rate,
             tcp: pattern.tcp.as_ref().map(|tcp| tcp.value.clone()),
             connections: pattern.connections,
+            measure: pattern.measure,
         });
         self.tcp.extend(pattern.tcp.clone());
         self.spans.push(pattern.span.clone());
@@ -199,6 +202,17 @@ fn connections(shape: &FlowShape) -> Checked<u32> {
         return Err(Problem::at(given.span.clone(), title));
     }
     count(given, Flows::MOST_CONNECTIONS)
+}
+
+/// What is measured of a flow where it asks for it.
+fn measures(shape: &FlowShape) -> Checked<Measures> {
+    let Some(given) = &shape.measure else { return Ok(Measures::default()) };
+    let app = shape.app.map_or(App::Bulk, AppKind::app);
+    if app.uses_tcp() {
+        return Ok(MeasureKind::measures(&given.value));
+    }
+    let problem = Problem::at(given.span.clone(), "only flows over TCP can `measure`");
+    Err(problem.expected("expected no `measure`: a flow of datagrams has figures of its own"))
 }
 
 /// How many of something a table asks for: 1 to `most`, 1 where it does not say.

@@ -20,6 +20,12 @@ const OUTAGE: &[Case] = &[
         "app = {paced = {size = \"160B\", interval = \"20ms\"}}\nreconnect = \"1s\"",
     ),
     ("a flow that reconnects at once", "app = \"bulk\"", "app = \"bulk\"\nreconnect = \"0s\""),
+    (
+        "datagrams that are measured",
+        "app = \"bulk\"",
+        "app = {datagrams = {size = \"160B\", interval = \"20ms\"}}\nmeasure = [\"delay\"]",
+    ),
+    ("a measure that there is not", "app = \"bulk\"", "measure = [\"delays\"]"),
     ("a flow without connections", "app = \"bulk\"", "connections = 0"),
     ("a flow with too many connections", "app = \"bulk\"", "connections = 129"),
     (

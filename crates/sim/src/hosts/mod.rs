@@ -2,6 +2,7 @@
 
 pub(crate) mod connection;
 pub(crate) mod connections;
+mod measure;
 pub(crate) mod reconnect;
 pub(crate) mod transports;
 
@@ -11,7 +12,8 @@ use std::net::Ipv4Addr;
 use handfast_host::app::Sink;
 use handfast_host::meter::{DeliveryMeter, SharedMeter};
 use handfast_host::ports::Ports;
-use handfast_plan::Streams;
+use handfast_host::probe::Probe;
+use handfast_plan::{StreamId, Streams};
 use handfast_scenario::{FlowId, NodeId};
 
 use crate::engine::ids::ConnectionId;
@@ -32,6 +34,8 @@ pub(crate) struct Hosts {
     pub(crate) again: BTreeMap<FlowId, Again>,
     /// What the receiving applications of flows with several connections at once have got.
     pub(crate) shared: BTreeMap<FlowId, SharedMeter>,
+    /// What measures the streams of flows that ask for it.
+    pub(crate) probes: BTreeMap<StreamId, Probe>,
     /// The ends of flows that do not use TCP.
     pub(crate) transports: Transports,
     /// From whom stations have heard advertisements last.
@@ -47,6 +51,7 @@ impl Hosts {
             ports,
             again: BTreeMap::new(),
             shared: BTreeMap::new(),
+            probes: BTreeMap::new(),
             transports: Transports::default(),
             heard: Heard::default(),
         }

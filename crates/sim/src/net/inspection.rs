@@ -14,12 +14,14 @@ pub(crate) struct Inspection {
     routers: Option<Box<Routers>>,
     /// Whether either of the last two is there: packets are looked at more closely then.
     looks_closer: bool,
+    /// Whether that is so, or a flow is measured: segments are looked at where they begin then.
+    looks_at_departures: bool,
 }
 
 impl Inspection {
-    pub(crate) fn new(taps: Taps, verify_wire: bool, routers: Option<Box<Routers>>) -> Self {
+    pub(crate) fn new(taps: Taps, verify_wire: bool, routers: Option<Box<Routers>>, measures: bool) -> Self {
         let looks_closer = verify_wire || routers.is_some();
-        Self { taps, verify_wire, routers, looks_closer }
+        Self { taps, verify_wire, routers, looks_closer, looks_at_departures: looks_closer || measures }
     }
 
     /// Whether a node's packets are captured.
@@ -31,6 +33,12 @@ impl Inspection {
     #[inline]
     pub(crate) fn looks_closer(&self) -> bool {
         self.looks_closer
+    }
+
+    /// Whether segments are looked at where they begin.
+    #[inline]
+    pub(crate) fn looks_at_departures(&self) -> bool {
+        self.looks_at_departures
     }
 
     /// Whether packets are emitted and parsed on each hop.

@@ -42,6 +42,8 @@ pub(crate) fn network(
         Some(dir) => Taps::new(scenario, &topology, dir)?,
         None => Taps::default(),
     };
+    let routers = Routers::new(scheme, options.seed);
+    let measures = scenario.flows.iter().any(|flow| flow.measure.any());
     let mut network = Network {
         queue: EventQueue::new(ranks.count as usize, connections),
         packets: Packets::default(),
@@ -52,7 +54,7 @@ pub(crate) fn network(
         chains: Chains::default(),
         hosts: Hosts::new(scenario.nodes.len(), layout.streams.clone()),
         books: Books::new(connections),
-        inspection: Inspection::new(taps, options.verify_wire, Routers::new(scheme, options.seed)),
+        inspection: Inspection::new(taps, options.verify_wire, routers, measures),
         outbox: Outbox::default(),
         subnets: scenario.subnets,
         fits_cache: fits_cache(connections, scenario.links.len() * 2),

@@ -2,6 +2,7 @@
 
 use handfast_host::app::{Sink, Source};
 use handfast_host::meter::SharedMeter;
+use handfast_host::probe::Probe;
 use handfast_host::session::Sending;
 use handfast_plan::StreamId;
 use handfast_scenario::{FlowId, NodeId, Scenario, Scheme};
@@ -50,6 +51,9 @@ pub(crate) fn open(
             let sender = Connection::sender(key(pair.sender), there, sending, start, tcp.0, iss(0));
             let sink = Sink::new(stream, flow.read_rate);
             let sink = shared.iter().fold(sink, |sink, all| sink.sharing(all.clone()));
+            let probe = Probe::new(flow.measure, app.writes(), start, flow.connections);
+            let sink = probe.iter().fold(sink, |sink, probe| sink.measured_by(probe.clone()));
+            network.hosts.probes.extend(probe.map(|probe| (stream, probe)));
             let receiver = Connection::receiver(key(pair.receiver), back, sink, tcp.1, iss(1));
             network.connect(stream, sender, receiver);
         }

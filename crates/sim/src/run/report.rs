@@ -80,7 +80,10 @@ impl Known<'_> {
         let ending = Ending::of_all(&streams.iter().map(|stream| stream.ending).collect::<Vec<_>>());
         let metrics: Vec<_> = streams.iter().map(|stream| stream.metrics.clone()).collect();
         let (opened, meter) = (streams.iter().map(|stream| stream.opened).sum(), network.hosts.meter(id));
-        FlowFacts::of_tcp(&inputs.scenario.flows[id], ending, opened, meter, Values::of_connections(&metrics))
+        let metrics = Values::of_connections(&metrics);
+        let facts = FlowFacts::of_tcp(&inputs.scenario.flows[id], ending, opened, meter, metrics);
+        let probes = connections.streams(id).filter_map(|stream| network.hosts.probes.get(&stream).cloned());
+        FlowFacts { probes: probes.collect(), ..facts }
     }
 
     /// Counts are those of all connections of a stream; the window is that of its sender over all of them.

@@ -218,9 +218,21 @@ impl<'a> Simulation<'a> {
         self.network.wake_channel(now, id);
     }
 
+    /// Hands out what was measured of single packets.
+    fn hand_out_packets(&mut self) -> Result<(), RunError> {
+        let (hosts, Some(sampler)) = (&self.network.hosts, &mut self.sampler) else { return Ok(()) };
+        for (&stream, probe) in &hosts.probes {
+            let flow = hosts.connections.flow(stream);
+            let connection = stream - hosts.connections.streams(flow).start;
+            sampler.packets(flow as u32, connection, probe).map_err(RunError::Series)?;
+        }
+        Ok(())
+    }
+
     /// Closes the books.
     fn finish(mut self, control: &Control) -> Result<(Network, Vec<Vec<Tracker>>), RunError> {
         self.sample(self.end)?;
+        self.hand_out_packets()?;
         let trackers = self.outages.finish(&mut self.network);
         if let Some(sampler) = self.sampler {
             sampler.finish().map_err(RunError::Series)?;

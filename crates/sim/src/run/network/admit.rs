@@ -23,7 +23,8 @@ impl Network {
         let body = std::mem::replace(&mut packet.body, Body::Tcp(Segment::EMPTY));
         match (self.hosts.connections.get(origin), body) {
             (Some(connection), Body::Tcp(segment))
-                if connection.addresses(&segment)
+                if !self.hosts.is_measured(origin)
+                    && connection.addresses(&segment)
                     && packet == connection.packet(&self.addresses, Segment::EMPTY) =>
             {
                 let around = |segment| connection.packet(&self.addresses, segment);

@@ -96,6 +96,7 @@ impl Network {
         };
         let connection = &mut self.hosts.connections[id];
         connection.on_segment(now, &Received { segment, ip: packet.ip_facts() });
+        self.hosts.note_arrival(now, id, segment);
         self.delivered(now, id, handle);
     }
 
@@ -138,8 +139,8 @@ impl Network {
     /// A segment of one of the node's own endpoints.
     #[inline]
     fn originate(&mut self, now: Instant, id: ConnectionId, segment: Segment, ip: IpFacts) {
-        // What is not plain travels as a whole packet.
-        if self.inspection.looks_closer() || !ip.is_plain() {
+        // What is not plain, or measured, travels as a whole packet.
+        if self.inspection.looks_at_departures() || !ip.is_plain() {
             return self.originate_closer(now, id, segment, ip);
         }
         let passing = self.admit_own(id, segment);

@@ -37,14 +37,16 @@ impl Network {
         self.packets.replace(passing.handle, packet)
     }
 
-    /// A segment of one of the node's own endpoints, perhaps with an option. RFC 4782 §3.1 counts
-    /// the IP layer at the sender among the routers.
+    /// A segment of one of the node's own endpoints, perhaps measured, perhaps with an option. RFC 4782 §3.1 counts the IP layer
+    /// at the sender among the routers.
     #[cold]
     pub(crate) fn originate_closer(&mut self, now: Instant, id: ConnectionId, segment: Segment, ip: IpFacts) {
         let connection = &self.hosts.connections[id];
         let (node, out) = (connection.local.node as usize, connection.local.out as usize);
         let (rate, goal) = (self.links[out].link.rate(), connection.remote.goal);
-        let passing = if ip.is_plain() {
+        let passing = if self.hosts.note_departure(now, id, &segment) && ip.is_plain() {
+            self.packets.insert_whole(connection.packet(&self.addresses, segment), id, goal)
+        } else if ip.is_plain() {
             self.admit_own(id, segment)
         } else {
             let mut packet = connection.packet_with(&self.addresses, segment, ip);
