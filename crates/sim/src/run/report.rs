@@ -30,7 +30,7 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
     };
     let known = Known { inputs, network, disciplines: has_disciplines(inputs.scenario) };
     let flows: Vec<_> = (0..inputs.scenario.flows.len()).map(|id| known.facts(id)).collect();
-    compute(inputs, run, &flows, trackers)
+    compute(inputs, run, flows, trackers)
 }
 
 /// What is known of one of a flow's streams.
@@ -62,9 +62,9 @@ impl Known<'_> {
             return FlowFacts { metrics: self.with_managed(facts.metrics, senders), ..facts };
         }
         let ending = Ending::of_all(&streams.iter().map(|stream| stream.ending).collect::<Vec<_>>());
-        let metrics: Vec<_> = streams.iter().map(|stream| stream.metrics.clone()).collect();
         let (opened, meter) = (streams.iter().map(|stream| stream.opened).sum(), network.hosts.meter(id));
-        FlowFacts::of_tcp(&inputs.scenario.flows[id], ending, opened, meter, Values::of_connections(&metrics))
+        let metrics = streams.into_iter().map(|stream| stream.metrics).collect();
+        FlowFacts::of_tcp(&inputs.scenario.flows[id], ending, opened, meter, Values::of_connections(metrics))
     }
 
     /// Counts are those of all connections of a stream; the window is that of its sender over all of them.
