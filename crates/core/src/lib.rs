@@ -1,9 +1,10 @@
-//! Units as types, seeded random streams and a queue: what every machine of handfast shares.
+//! Units as types, seeded random streams, a queue, a prefetch: what every machine of handfast shares.
 //!
 //! Nothing here knows a protocol. A quantity that crosses a public boundary carries its unit in its type, so that
 //! a duration cannot be passed where a byte count is meant, and text has one format per unit ([`units`]).
 #![forbid(unsafe_code)]
 
+pub mod prefetch;
 mod quantity;
 mod random;
 mod seq;

@@ -8,8 +8,10 @@ pub const DYNAMIC_PORTS: u16 = 49_152;
 /// The connections and listeners of a host. `S` is an address with a port, `C` a connection, `L` a listener.
 #[derive(Debug)]
 pub struct Ports<S, C, L> {
-    /// By local and remote address.
-    connections: BTreeMap<(S, S), C>,
+    /// The connection with the lowest local and remote address: in place, because most hosts have one.
+    first: Option<((S, S), C)>,
+    /// The others, by local and remote address.
+    others: BTreeMap<(S, S), C>,
     /// By local port.
     listeners: BTreeMap<u16, L>,
     /// The dynamic port that was given out last.
@@ -25,29 +27,44 @@ impl<S, C, L> Default for Ports<S, C, L> {
 impl<S, C, L> Ports<S, C, L> {
     /// Nothing is open. The first dynamic port comes after `last`.
     pub fn starting_after(last: u16) -> Self {
-        Self { connections: BTreeMap::new(), listeners: BTreeMap::new(), last }
+        Self { first: None, others: BTreeMap::new(), listeners: BTreeMap::new(), last }
     }
 }
 
 impl<S: Ord + Copy, C: Copy, L> Ports<S, C, L> {
     /// Enters a connection between a local and a remote address.
     pub fn open(&mut self, pair: (S, S), connection: C) {
-        self.connections.insert(pair, connection);
+        let entry = (pair, connection);
+        match &mut self.first {
+            None => self.first = Some(entry),
+            Some(first) if first.0 == pair => *first = entry,
+            Some(first) => {
+                let (pair, connection) = if pair < first.0 { std::mem::replace(first, entry) } else { entry };
+                self.others.insert(pair, connection);
+            }
+        }
     }
 
     /// Forgets a connection.
     pub fn close(&mut self, pair: (S, S)) {
-        self.connections.remove(&pair);
+        if self.first.is_some_and(|(first, _)| first == pair) {
+            self.first = self.others.pop_first();
+        } else {
+            self.others.remove(&pair);
+        }
     }
 
     /// The connection between a local and a remote address.
     pub fn connection(&self, pair: (S, S)) -> Option<C> {
-        self.connections.get(&pair).copied()
+        match self.first {
+            Some((first, connection)) if first == pair => Some(connection),
+            _ => self.others.get(&pair).copied(),
+        }
     }
 
     /// All connections, in order of their local address.
     pub fn connections(&self) -> impl Iterator<Item = C> + '_ {
-        self.connections.values().copied()
+        self.first.iter().map(|&(_, connection)| connection).chain(self.others.values().copied())
     }
 
     /// Listens on a port.
@@ -69,7 +86,7 @@ impl<S: Ord + Copy, C: Copy, L> Ports<S, C, L> {
     pub fn free_port(&mut self, pair: impl Fn(u16) -> (S, S)) -> Option<u16> {
         (DYNAMIC_PORTS..=u16::MAX).find_map(|_| {
             self.last = self.last.wrapping_add(1).max(DYNAMIC_PORTS);
-            (!self.connections.contains_key(&pair(self.last))).then_some(self.last)
+            self.connection(pair(self.last)).is_none().then_some(self.last)
         })
     }
 }
@@ -90,6 +107,26 @@ mod tests {
         }
         ports.close(((1, 80), (2, 5000)));
         assert_eq!(ports.connections().collect::<Vec<_>>(), [8]);
+    }
+
+    #[test]
+    fn connections_are_in_order_of_their_address_however_they_come_and_go() {
+        let mut ports = Ports::<(u8, u16), u16, ()>::default();
+        let pair = |port| ((1, port), (2, 80));
+        let all = |ports: &Ports<_, u16, ()>| ports.connections().collect::<Vec<_>>();
+        for port in [7, 5, 9, 6] {
+            ports.open(pair(port), port);
+        }
+        assert_eq!(all(&ports), [5, 6, 7, 9]);
+        for (port, instead) in [(5, 50), (9, 90)] {
+            ports.open(pair(port), instead);
+            assert_eq!(ports.connection(pair(port)), Some(instead));
+        }
+        assert_eq!(all(&ports), [50, 6, 7, 90]);
+        for (port, left) in [(5, &[6, 7, 90][..]), (9, &[6, 7]), (6, &[7]), (7, &[]), (7, &[])] {
+            ports.close(pair(port));
+            assert_eq!((all(&ports), ports.connection(pair(port))), (left.to_vec(), None));
+        }
     }
 
     #[test]

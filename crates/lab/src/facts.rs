@@ -102,7 +102,7 @@ fn flow(inputs: &Inputs<'_>, outcome: &Outcome, streams: &Streams, id: FlowId) -
         Some(counts.iter().map(|&name| counted(counters, name)).sum::<u64>())
     };
     let metrics: Vec<_> = sent.iter().map(|sent| of_stream(sent, meter.bytes)).collect();
-    let metrics = Values::of_connections(&metrics);
+    let metrics = Values::of_connections(metrics);
     // Undone in the state Loss: both by timestamps or DSACK and by F-RTO (`tcp_try_undo_loss`).
     let spurious = metrics.spurious_timeouts().or_else(|| alone(&["TcpExtTCPLossUndo"]));
     let fast =

@@ -95,7 +95,7 @@ pub fn run(
     let (starts, timeline, paths) = (&layout.starts[..], &layout.timeline, &layout.paths);
     let inputs = Inputs { scenario, scheme, seed: options.seed, starts, timeline, paths };
     let flows = facts::flows(&inputs, &outcome);
-    Ok(report(&inputs, facts::run(&inputs, &outcome), &flows, &outcome.moved.received.trackers))
+    Ok(report(&inputs, facts::run(&inputs, &outcome), flows, &outcome.moved.received.trackers))
 }
 
 /// The namespaces of a run, entered by name once.

@@ -49,6 +49,11 @@ impl Direction {
     pub const fn plain(rate: BitRate, delay: Duration) -> Self {
         Self { rate, delay, queue: Queue::UNLIMITED, losses: Vec::new(), reorder: None, duplicate: 0.0 }
     }
+
+    /// Whether anything may happen to packets at the end of the line.
+    pub(crate) fn is_impaired(&self) -> bool {
+        !self.losses.is_empty() || self.reorder.is_some_and(|(p, _)| p > 0.0) || self.duplicate > 0.0
+    }
 }
 
 /// What becomes of packets while a link is down.

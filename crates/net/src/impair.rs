@@ -62,13 +62,15 @@ impl<H> Late<H> {
 impl<H: Copy> Impairments<H> {
     /// The impairments of `direction`, each with a stream of its own drawn from `seed`; [`None`] where there are none.
     pub(crate) fn new(direction: &Direction, seed: u64) -> Option<Box<Self>> {
+        if !direction.is_impaired() {
+            return None;
+        }
         let own = |label: &str| Stream::new(seed, label);
         let process = |(i, loss)| Process::new(loss, own(&format!("loss {i}")));
         let losses: Vec<_> = direction.losses.iter().enumerate().map(process).collect();
         let reorder = direction.reorder.filter(|&(p, _)| p > 0.0).map(|(p, by)| (p, by, own("reorder")));
         let duplicate = (direction.duplicate > 0.0).then(|| (direction.duplicate, own("duplicate")));
-        let any = !losses.is_empty() || reorder.is_some() || duplicate.is_some();
-        any.then(|| Box::new(Self { losses, reorder, duplicate, late: BinaryHeap::new(), put_aside: 0 }))
+        Some(Box::new(Self { losses, reorder, duplicate, late: BinaryHeap::new(), put_aside: 0 }))
     }
 
     /// When the first packet put aside is due.

@@ -1,11 +1,13 @@
 //! The machines of a scenario's links and media.
 
+use std::collections::BTreeSet;
+
 use handfast_core::{BitRate, Instant, Stream};
 use handfast_net::queue::Handle;
 use handfast_net::{Direction, DownMode, Link, Queue};
 use handfast_radio::airtime::Rate;
 use handfast_radio::medium::{Medium, TxQueueConfig};
-use handfast_scenario::{NodeId, Scenario};
+use handfast_scenario::{LinkId, NodeId, Scenario};
 
 use crate::radios::Radios;
 use crate::topology::{ChannelId, channel};
@@ -15,26 +17,25 @@ const AT_ONCE: BitRate = BitRate::from_bps(1_000_000_000_000_000);
 
 /// The machine of every channel, each with its random numbers: the same seed makes the same decisions in both backends.
 /// Radio links on which no station is are down. A link on the air takes what its [`media`] has delivered.
-pub fn links<H: Handle>(scenario: &Scenario, seed: u64) -> Vec<Link<H>> {
-    let directions =
-        scenario.links.iter().flat_map(|link| [(link, 0, &link.forward), (link, 1, &link.backward)]);
-    let machine = |(id, (link, end, direction)): (usize, (&handfast_scenario::Link, _, &Direction))| {
-        let stream = Stream::new(seed, &format!("link {} {end}", link.name));
-        if scenario.on_air.contains_key(&(id / 2)) {
-            return Link::new(
-                &Direction { rate: AT_ONCE, queue: Queue::UNLIMITED, ..direction.clone() },
-                stream,
-            );
+pub fn links<H: Handle>(scenario: &Scenario, seed: u64) -> impl Iterator<Item = Link<H>> {
+    let idle: BTreeSet<LinkId> = Radios::new(scenario).idle().collect();
+    let directions = scenario
+        .links
+        .iter()
+        .enumerate()
+        .flat_map(|(id, link)| [(id, 0, &link.forward), (id, 1, &link.backward)]);
+    directions.map(move |(id, end, direction)| {
+        let stream = Stream::new(seed, &format!("link {} {end}", scenario.links[id].name));
+        let mut machine = if scenario.on_air.contains_key(&id) {
+            Link::new(&Direction { rate: AT_ONCE, queue: Queue::UNLIMITED, ..direction.clone() }, stream)
+        } else {
+            Link::new(direction, stream)
+        };
+        if idle.contains(&id) {
+            machine.down(Instant::ZERO, DownMode::Drop);
         }
-        Link::new(direction, stream)
-    };
-    let mut links: Vec<_> = directions.enumerate().map(machine).collect();
-    for idle in Radios::new(scenario).idle() {
-        for end in [0, 1] {
-            links[channel(idle, end)].down(Instant::ZERO, DownMode::Drop);
-        }
-    }
-    links
+        machine
+    })
 }
 
 /// The medium of an access point.

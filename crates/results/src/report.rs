@@ -133,13 +133,13 @@ pub fn full_segments(scheme: &Scheme, bytes: f64) -> f64 {
 pub fn report(
     inputs: &Inputs<'_>,
     run: RunFacts,
-    facts: &[FlowFacts],
+    facts: Vec<FlowFacts>,
     trackers: &[Vec<Tracker>],
 ) -> RunResult {
     let Inputs { scenario, scheme, .. } = inputs;
     let limits = limits(scenario, scheme, inputs.timeline, inputs.starts, inputs.paths);
     let mut flows: Vec<_> =
-        facts.iter().enumerate().map(|(id, facts)| flow(inputs, facts, id, limits.flows[id])).collect();
+        facts.into_iter().enumerate().map(|(id, facts)| flow(inputs, facts, id, limits.flows[id])).collect();
     recoveries(&mut flows, trackers);
     let handovers = handovers(scenario, inputs.timeline, trackers);
     RunResult {
@@ -170,14 +170,14 @@ fn aggregate(flows: &[FlowResult], handovers: &[HandoverResult], limit_bps: Opti
     Values::together(&Together { flows: &flows, recoveries: &recoveries, limit_bps })
 }
 
-fn flow(inputs: &Inputs<'_>, facts: &FlowFacts, id: FlowId, limit_bps: Option<f64>) -> FlowResult {
+fn flow(inputs: &Inputs<'_>, facts: FlowFacts, id: FlowId, limit_bps: Option<f64>) -> FlowResult {
     let scenario = inputs.scenario;
     let (flow, end) = (&scenario.flows[id], Instant::ZERO + scenario.duration);
     let meter = &facts.meter;
     let over = facts.ended.unwrap_or(end);
     let last = meter.span.map(|(_, last)| last);
     let waited_until = if facts.finished { last.unwrap_or(over) } else { over };
-    let (mut metrics, mut figures) = (facts.metrics.clone(), facts.figures.clone());
+    let (mut metrics, mut figures) = (facts.metrics, facts.figures);
     metrics.take_figures(&mut figures);
     let metrics = with_measured(metrics, flow.measure, &facts.probes)
         .with(metrics::GOODPUT, meter.rate())

@@ -30,7 +30,7 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
         subnets,
     } = scenario;
     let content = (duration, nodes, links, flows, events, schemes, profiles, captures, sample_interval);
-    let mut sink = Sink(Sha256::new());
+    let mut sink = Sink { hash: Sha256::new(), text: String::with_capacity(2 * Sink::PIECE) };
     // The sink takes everything.
     let _ = write!(sink, "{content:?}");
     if let Some(radio) = radio {
@@ -42,21 +42,44 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
     if *subnets {
         let _ = write!(sink, "subnets");
     }
-    let digest = sink.0.finalize();
-    digest.iter().take(8).fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"))
+    let digest = sink.finish();
+    digest.into_iter().take(8).fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"))
 }
 
 /// Fields that had another name when hashes were first taken: a new name is no new content.
 const RENAMED: [(&str, &str); 3] =
     [("congestion_control", "growth"), ("directions", "way"), ("end_notice", "news")];
 
-struct Sink(Sha256);
+/// Hashes text that comes in many small parts.
+struct Sink {
+    hash: Sha256,
+    /// What is not hashed yet: a hash of a large piece costs less than those of its parts.
+    text: String,
+}
+
+impl Sink {
+    /// Bytes that are hashed at once, at least.
+    const PIECE: usize = 4096;
+
+    fn flush(&mut self) {
+        self.hash.update(&self.text);
+        self.text.clear();
+    }
+
+    fn finish(mut self) -> impl IntoIterator<Item = u8> {
+        self.flush();
+        self.hash.finalize()
+    }
+}
 
 impl Write for Sink {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         // A derived `Debug` writes the name of a field on its own.
         let text = RENAMED.iter().find(|(now, _)| *now == text).map_or(text, |(_, then)| then);
-        self.0.update(text);
+        self.text.push_str(text);
+        if self.text.len() >= Self::PIECE {
+            self.flush();
+        }
         Ok(())
     }
 }

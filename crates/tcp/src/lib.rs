@@ -28,7 +28,7 @@ pub use config::{
     Acks, Config, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation, Undo,
     VhoRule, VhoRules,
 };
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, Touch};
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
 pub use profile::{PROFILES, Profile, profile};
 pub use transfer::{Received, Transmit};

@@ -7,18 +7,18 @@ macro_rules! counters {
     ($($(#[doc = $what:literal])* $name:ident,)*) => {
         /// What a node has counted since it began.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Counters {
+        pub struct NodeCounters {
             $($(#[doc = $what])* pub $name: u64,)*
         }
 
-        impl Counters {
+        impl NodeCounters {
             /// Each with its name.
             pub fn totals(self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$((stringify!($name), self.$name)),*].into_iter()
             }
         }
 
-        impl std::ops::AddAssign for Counters {
+        impl std::ops::AddAssign for NodeCounters {
             fn add_assign(&mut self, other: Self) {
                 $(self.$name += other.$name;)*
             }
@@ -73,7 +73,7 @@ counters! {
     requests_unserved,
 }
 
-impl Counters {
+impl NodeCounters {
     /// A message without data leaves.
     pub(super) fn count(&mut self, message: &Message) {
         let counter = match message {
@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn counters_add_up_by_name() {
-        let mut sum = Counters { packet_ins: 2, ..Counters::default() };
-        sum += Counters { packet_ins: 3, notifications: 1, ..Counters::default() };
+        let mut sum = NodeCounters { packet_ins: 2, ..NodeCounters::default() };
+        sum += NodeCounters { packet_ins: 3, notifications: 1, ..NodeCounters::default() };
         let of = |name| sum.totals().find(|&(known, _)| known == name).unwrap().1;
         assert_eq!((of("packet_ins"), of("notifications"), of("forged")), (5, 1, 0));
     }

@@ -13,7 +13,7 @@ use super::config::Config;
 use super::connections::{Connection, Connections};
 use super::control::{Admission, Instruction, Name, Order, Report};
 use super::convert::{self, Path};
-use super::counters::Counters;
+use super::counters::NodeCounters;
 use super::handshake::{Opening, Redundant};
 use super::packet_ins::PacketIns;
 use super::resequence::{Incoming, Resequencer};
@@ -67,7 +67,7 @@ impl Edge {
         now: Instant,
         packet: Packet,
         config: &Config,
-        counters: &mut Counters,
+        counters: &mut NodeCounters,
         out: &mut Output,
     ) {
         match convert::convertible(&packet) {
@@ -88,7 +88,7 @@ impl Edge {
         now: Instant,
         mut packet: Packet,
         config: &Config,
-        counters: &mut Counters,
+        counters: &mut NodeCounters,
         out: &mut Output,
     ) {
         let Body::Tcp(segment) = &mut packet.body else { return };
@@ -126,7 +126,7 @@ impl Edge {
         now: Instant,
         packet: Packet,
         config: &Config,
-        counters: &mut Counters,
+        counters: &mut NodeCounters,
         out: &mut Output,
     ) {
         let Some(connection) = self.connections.of_host(&packet) else {
@@ -156,7 +156,7 @@ impl Edge {
         stream: &Stream,
         outer: Ecn,
         data: Data,
-        counters: &mut Counters,
+        counters: &mut NodeCounters,
         out: &mut Output,
     ) {
         let Some(connection) = self.connections.of_stream(stream) else {
@@ -197,7 +197,7 @@ impl Edge {
         now: Instant,
         instruction: Instruction,
         config: &Config,
-        counters: &mut Counters,
+        counters: &mut NodeCounters,
         out: &mut Output,
     ) {
         let Instruction { order, packet } = instruction;
@@ -220,7 +220,7 @@ impl Edge {
         &Admission { name, client, server }: &Admission,
         packet: Packet,
         config: &Config,
-        counters: &mut Counters,
+        counters: &mut NodeCounters,
         out: &mut Output,
     ) {
         let Body::Tcp(segment) = &packet.body else { return };
@@ -264,7 +264,7 @@ impl Edge {
     }
 
     /// `[sdtp]` §III-A step 5.
-    fn approve(&mut self, name: &Name, counters: &mut Counters, out: &mut Output) {
+    fn approve(&mut self, name: &Name, counters: &mut NodeCounters, out: &mut Output) {
         let opening = self.connections.get_mut(name).and_then(|known| known.opening.as_mut());
         if let Some(ack) = opening.and_then(|opening| opening.approve()) {
             counters.closing_acks += 1;

@@ -13,7 +13,7 @@ use handfast_wire::{Body, Ecn, Packet};
 use super::caching::{self, CachingNode, Passing, Served};
 use super::config::Config;
 use super::control::{Activation, Instruction, Order, Report};
-use super::counters::Counters;
+use super::counters::NodeCounters;
 use super::detection::{Detection, Extent};
 use super::edge::{Edge, Output as EdgeOutput};
 use super::messages;
@@ -42,7 +42,7 @@ pub struct Node {
     functions: BTreeMap<Direction, Functions>,
     caching: CachingNode<Data>,
     detection: Detection,
-    counters: Counters,
+    counters: NodeCounters,
     /// What the edge has for others, and the retransmission function: kept for their memory.
     edges: EdgeOutput,
     outputs: Vec<Output>,
@@ -60,7 +60,7 @@ impl Node {
             functions: BTreeMap::new(),
             caching: CachingNode::new(config.caching),
             detection: Detection::new(config.thresholds, config.connections),
-            counters: Counters::default(),
+            counters: NodeCounters::default(),
             edges: EdgeOutput::default(),
             outputs: Vec::new(),
             answers: Vec::new(),
@@ -71,7 +71,7 @@ impl Node {
     }
 
     /// What it has counted.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> NodeCounters {
         self.counters
     }
 

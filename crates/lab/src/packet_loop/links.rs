@@ -75,8 +75,7 @@ impl Links {
             down: 0,
             driven: Instant::ZERO,
         };
-        let mut all: Vec<_> =
-            handfast_plan::links(scenario, seed).into_iter().zip(directions).map(direction).collect();
+        let mut all: Vec<_> = handfast_plan::links(scenario, seed).zip(directions).map(direction).collect();
         for idle in Radios::new(scenario).idle() {
             for end in [0, 1] {
                 all[channel(idle, end)].down = 1;

@@ -52,16 +52,18 @@ struct Rest<H> {
     counters: Counters,
     impairments: Option<Box<Impairments<H>>>,
     /// The packets that wait; [`None`]: under drop-tail, where `fifo` has them.
-    queued: Option<Queued<H>>,
+    queued: Option<Box<Queued<H>>>,
 }
 
 impl<H: Handle> Link<H> {
     /// An empty link. Each of its random processes gets a stream of its own, drawn from `stream`.
     pub fn new(direction: &Direction, mut stream: Stream) -> Self {
-        let seed = stream.bits();
         if let Queue::DropTail(config) = &direction.queue {
+            // Most links have no random process: none draws a number for nothing.
+            let seed = if direction.is_impaired() { stream.bits() } else { 0 };
             return Self::made(direction, seed, config.limit, None);
         }
+        let seed = stream.bits();
         let discipline = direction.queue.build(Stream::new(seed, "queue"));
         Self::made(direction, seed, None, Some(discipline))
     }
@@ -97,7 +99,7 @@ impl<H: Handle> Link<H> {
                 left: None,
                 counters: Counters::default(),
                 impairments,
-                queued: discipline.map(Queued::new),
+                queued: discipline.map(|discipline| Box::new(Queued::new(discipline))),
             }),
         };
         link.unchecked = link.unchecked();

@@ -91,7 +91,12 @@ impl Values {
 
     /// The connections that a flow has at once, as one. A metric has the same rule as for flows. Where flows together have no
     /// such metric, counts are added up, and of what else is known the mean is taken.
-    pub fn of_connections(all: &[Self]) -> Self {
+    pub fn of_connections(all: Vec<Self>) -> Self {
+        // Each rule gives of one value that value.
+        let all = match <[Self; 1]>::try_from(all) {
+            Ok([only]) => return only,
+            Err(all) => all,
+        };
         let mut values = Self::new(Scope::Flow);
         for (place, metric) in METRICS.iter().enumerate() {
             let id = MetricId(place);
@@ -204,7 +209,7 @@ mod tests {
                 .with(CWND_MIN, Some(cwnd))
                 .with(SRTT, srtt)
         };
-        let all = Values::of_connections(&[connection(1, 4.0, Some(0.5)), connection(2, 8.0, None)]);
+        let all = Values::of_connections(vec![connection(1, 4.0, Some(0.5)), connection(2, 8.0, None)]);
         assert_eq!((all.retransmitted_segments(), all.data_segments_sent()), (Some(3), Some(30)));
         assert_eq!(
             (all.real(CWND_MEAN), all.real(CWND_MIN), all.real(SRTT)),
@@ -212,7 +217,7 @@ mod tests {
         );
         assert_eq!((all.count(TIMEOUTS), all.real(GOODPUT)), (None, None));
         let one = connection(3, 5.0, None);
-        assert_eq!(Values::of_connections(std::slice::from_ref(&one)), one);
+        assert_eq!(Values::of_connections(vec![one.clone()]), one);
     }
 
     /// A flow of which all is known.

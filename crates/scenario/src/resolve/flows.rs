@@ -56,6 +56,10 @@ impl Flows {
 
     /// Adds all of `more` after these.
     pub(super) fn append(&mut self, more: Self) -> Checked<()> {
+        if self.list.is_empty() {
+            *self = more;
+            return Ok(());
+        }
         self.tcp.extend(more.tcp);
         for (flow, span) in more.list.into_iter().zip(more.spans) {
             self.check_room(flow.connections, &span)?;

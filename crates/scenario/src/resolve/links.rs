@@ -126,6 +126,10 @@ impl Links {
 
     /// Adds all of `more` after these.
     pub(super) fn append(&mut self, more: Self) -> Checked<()> {
+        if self.list.is_empty() {
+            *self = more;
+            return Ok(());
+        }
         let before = self.list.len();
         self.on_air
             .extend(more.on_air.into_iter().map(|on_air| OnAir { link: before + on_air.link, ..on_air }));

@@ -1,6 +1,7 @@
 //! Names of nodes, links and flows: each once, found again with a hint.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::file::Located;
 use handfast_document::{Checked, Problem, Span};
@@ -21,12 +22,12 @@ impl Names {
 
     /// Takes a name for the thing with this index.
     pub(super) fn insert(&mut self, name: &str, id: usize, span: &Span) -> Checked<()> {
-        if self.index.contains_key(name) {
-            let title = format!("there are two {}s called `{name}`", self.what);
-            return Err(Problem::at(span.clone(), title).expected("expected another name"));
+        if let Entry::Vacant(place) = self.index.entry(name.to_owned()) {
+            place.insert(id);
+            return Ok(());
         }
-        self.index.insert(name.to_owned(), id);
-        Ok(())
+        let title = format!("there are two {}s called `{name}`", self.what);
+        Err(Problem::at(span.clone(), title).expected("expected another name"))
     }
 
     /// Takes `stem`, or where that is taken `stem-2`, `stem-3`, …; returns the name.

@@ -1,7 +1,8 @@
 //! A 4-ary heap of events.
 
+use handfast_core::prefetch::prefetch;
+
 use crate::engine::entry::{Entry, Rank};
-use crate::engine::fast_path::prefetch::prefetch;
 
 /// The four children of an entry: a cache line.
 #[derive(Clone, Copy, Debug)]

@@ -1,16 +1,16 @@
 //! A connection as one host sees it: an application on a TCP endpoint.
 
 use std::mem::offset_of;
-use std::ops::Range;
 use std::sync::Arc;
 
+use handfast_core::prefetch::{CACHE_LINE, prefetch};
 use handfast_core::{Bytes, Instant, SeqNum, Stream};
 use handfast_host::app::Sink;
 use handfast_host::meter::FlowSample;
 use handfast_host::session::{Ending, Next, Sending, close_after_peer};
 use handfast_plan::address::{AddressId, Addresses};
 use handfast_plan::topology::Goal;
-use handfast_tcp::{Config, Endpoint, Received, Transmit};
+use handfast_tcp::{Config, Endpoint, Received, Touch, Transmit};
 use handfast_wire::tcp::Segment;
 use handfast_wire::{IpFacts, Notification, Packet};
 
@@ -53,7 +53,7 @@ pub(crate) struct Remote {
     pub(crate) socket: SocketAddress,
 }
 
-/// In the order of the fields, so that whoever fetches it knows where it begins.
+/// In the order of the fields, so that the endpoint begins a cache line: see [`Connection::prefetch`].
 #[repr(C, align(64))]
 pub(crate) struct Connection {
     pub(crate) key: Key,
@@ -66,13 +66,18 @@ pub(crate) struct Connection {
     endpoint: Endpoint,
 }
 
-impl Connection {
-    /// How many of its first bytes it touches while it receives.
-    pub(crate) const RECEIVING: usize = offset_of!(Self, endpoint) + Endpoint::RECEIVING;
+const _: () = assert!(offset_of!(Connection, endpoint).is_multiple_of(CACHE_LINE));
 
-    /// Which bytes it does not touch while it sends.
-    pub(crate) const NOT_SENDING: Range<usize> =
-        offset_of!(Self, endpoint)..offset_of!(Self, endpoint) + Endpoint::ONLY_RECEIVING;
+impl Connection {
+    /// Cache lines in front of the endpoint.
+    const HEAD_LINES: usize = offset_of!(Self, endpoint) / CACHE_LINE;
+
+    /// Fetches what `touch` will need.
+    #[inline]
+    pub(crate) fn prefetch(&self, touch: Touch) {
+        prefetch(Some(&self.key), 0..Self::HEAD_LINES);
+        self.endpoint.prefetch(touch);
+    }
 
     /// The one that opens at `start` and sends.
     pub(crate) fn sender(

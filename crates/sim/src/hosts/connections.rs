@@ -8,6 +8,7 @@ use std::ops::{Index, IndexMut, Range};
 use handfast_host::session::is_fin_acknowledged;
 use handfast_plan::{StreamId, Streams};
 use handfast_scenario::FlowId;
+use smallvec::{SmallVec, smallvec};
 
 use crate::engine::fast_path::pages::large_vec;
 use crate::engine::ids::ConnectionId;
@@ -31,13 +32,13 @@ pub(crate) struct Connections {
     known: Vec<Known>,
     streams: Streams,
     /// In the order in which they were opened; the last one carries the stream.
-    of_stream: Vec<Vec<Pair>>,
+    of_stream: Vec<SmallVec<[Pair; 1]>>,
 }
 
 impl Connections {
     /// None yet.
     pub(crate) fn new(streams: Streams) -> Self {
-        let (ends, of_stream) = (2 * streams.count(), vec![Vec::new(); streams.count()]);
+        let (ends, of_stream) = (2 * streams.count(), vec![smallvec![]; streams.count()]);
         Self { list: large_vec(ends), known: Vec::with_capacity(ends), streams, of_stream }
     }
 
@@ -51,7 +52,9 @@ impl Connections {
     pub(crate) fn open(&mut self, stream: StreamId, sender: Connection, receiver: Connection) {
         let pair = self.next();
         assert!(pair.receiver.0 < 1 << 31, "no run has 2^30 connections");
-        self.list.extend([sender, receiver]);
+        // One by one: an array of both would be a copy of three kilobytes.
+        self.list.push(sender);
+        self.list.push(receiver);
         self.known.extend([Known(pair.receiver.0 << 1 | 1), Known(pair.sender.0 << 1)]);
         self.of_stream[stream as usize].push(pair);
     }

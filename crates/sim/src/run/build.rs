@@ -72,7 +72,7 @@ pub(crate) fn network(
 
 fn channels(scenario: &Scenario, seed: u64, ranks: &Ranks) -> Vec<Channel> {
     let ends = scenario.links.iter().flat_map(|link| [link.between[1], link.between[0]]);
-    let machines = handfast_plan::links(scenario, seed).into_iter().zip(ends).enumerate();
+    let machines = handfast_plan::links(scenario, seed).zip(ends).enumerate();
     let channel = |(id, (link, to)): (ChannelId, (_, NodeId))| {
         let timer = Timer::new(ranks.channels[id], Machine::Channel(id as u32));
         Channel { link, timer, to: to as u32, on_air: OnAir::NOWHERE }

@@ -32,7 +32,7 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
     };
     let known = Known { inputs, network, disciplines: has_disciplines(inputs.scenario) };
     let flows: Vec<_> = (0..inputs.scenario.flows.len()).map(|id| known.facts(id)).collect();
-    compute(inputs, run, &flows, trackers)
+    compute(inputs, run, flows, trackers)
 }
 
 /// What SDTP's controller and all its nodes have counted together.
@@ -78,9 +78,8 @@ impl Known<'_> {
             return FlowFacts { metrics: self.with_managed(facts.metrics, senders), ..facts };
         }
         let ending = Ending::of_all(&streams.iter().map(|stream| stream.ending).collect::<Vec<_>>());
-        let metrics: Vec<_> = streams.iter().map(|stream| stream.metrics.clone()).collect();
         let (opened, meter) = (streams.iter().map(|stream| stream.opened).sum(), network.hosts.meter(id));
-        let metrics = Values::of_connections(&metrics);
+        let metrics = Values::of_connections(streams.into_iter().map(|stream| stream.metrics).collect());
         let facts = FlowFacts::of_tcp(&inputs.scenario.flows[id], ending, opened, meter, metrics);
         let probes = connections.streams(id).filter_map(|stream| network.hosts.probes.get(&stream).cloned());
         FlowFacts { probes: probes.collect(), ..facts }

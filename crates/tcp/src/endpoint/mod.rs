@@ -28,6 +28,7 @@ mod build;
 mod choose;
 mod help;
 mod open;
+mod prefetch;
 mod round_trip;
 mod sacks;
 mod startup;
@@ -36,7 +37,6 @@ mod timers;
 mod transmit;
 mod verdict;
 
-use std::mem::offset_of;
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Duration, Instant, SeqNum, ShortQueue};
@@ -51,6 +51,8 @@ use crate::send::sender::Sender;
 use crate::spurious::Spurious;
 use crate::startup::Startup;
 use crate::{Config, Counters, Death, Event, Footprint, LossCounters, Received, Snapshot, State, Transmit};
+
+pub use prefetch::Touch;
 
 use alive::Alive;
 use timers::{Timer, Timers};
@@ -80,7 +82,7 @@ use timers::{Timer, Timers};
 /// assert_eq!((client.state(), server.state()), (State::Established, State::Established));
 /// ```
 // In the order of the fields: a driver of thousands of connections finds each in memory that it has not touched for long.
-// First what only receivers touch ([`Endpoint::ONLY_RECEIVING`]), then what every segment does, then what only senders do.
+// First what only receivers touch, then what every segment does, then what only senders do (`prefetch.rs`).
 #[derive(Clone)]
 #[repr(C)]
 pub struct Endpoint {
@@ -116,13 +118,6 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// How many of its first bytes it touches only while it receives: for drivers that fetch a connection from memory before
-    /// they need it.
-    pub const ONLY_RECEIVING: usize = offset_of!(Self, rx) + Receiver::ONLY_RECEIVING;
-
-    /// How many of its first bytes are all that it touches while it only receives.
-    pub const RECEIVING: usize = offset_of!(Self, tx) + Sender::SHARED;
-
     /// Active open: the SYN comes out of the first [`Endpoint::poll_transmit`]. `iss` is the initial sequence number; a
     /// field driver chooses it as RFC 6528 says.
     pub fn connect(

@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
+use handfast_core::prefetch::prefetch;
+
 use crate::engine::entry::Entry;
 use crate::engine::fast_path::flight::Flight;
-use crate::engine::fast_path::prefetch::prefetch;
 
 /// Data and acknowledgments, each before and behind a bottleneck, are four kinds.
 const FIFOS: usize = 4;

@@ -3,6 +3,5 @@
 pub(crate) mod arrival_fifos;
 pub(crate) mod flight;
 pub(crate) mod pages;
-pub(crate) mod prefetch;
 pub(crate) mod tandem;
 pub(crate) mod transit;

@@ -2,11 +2,11 @@
 //! it has an entry of its own in the event queue, and the link is not touched again.
 
 use handfast_core::Bytes;
+use handfast_core::prefetch::CACHE_LINE;
 use handfast_net::Foreseen;
 
 use crate::engine::entry::Rank;
 use crate::engine::fast_path::arrival_fifos::FifoId;
-use crate::engine::fast_path::prefetch::CACHE_LINE;
 
 /// The length of the shortest IP packet (RFC 791 §3.1).
 const LEAST: Bytes = Bytes(20);

@@ -1,13 +1,12 @@
 //! What the network prefetches: what the next events will touch. With thousands of flows nearly none of it is in the cache
-//! (`engine/fast_path/README.md`). The instruction itself is in `engine/fast_path/prefetch.rs`.
+//! (`engine/fast_path/README.md`). The instruction itself is in `core`.
 
-use std::ops::Range;
-
+use handfast_core::prefetch::{CACHE_LINE, prefetch};
 use handfast_plan::topology::{ChannelId, reverse};
+use handfast_tcp::Touch;
 
 use crate::engine::entry::{Entry, Machine};
 use crate::engine::fast_path::flight::Flight;
-use crate::engine::fast_path::prefetch::{CACHE_LINE, prefetch};
 use crate::engine::ids::ConnectionId;
 use crate::hosts::connection::Connection;
 use crate::hosts::connections::Connections;
@@ -82,12 +81,11 @@ impl Network {
 
 #[inline]
 fn prefetch_connection(connections: &Connections, id: ConnectionId) {
-    let first = connections.get(id).map(|connection| &connection.key);
+    let Some(connection) = connections.get(id) else { return };
     if connections.sends(id) {
-        prefetch(first, 0..NOT_SENDING.start);
-        prefetch(first, NOT_SENDING.end..SENDER_LINES);
+        connection.prefetch(Touch::Acknowledgment);
     } else {
-        prefetch(first, 0..RECEIVER_LINES);
+        connection.prefetch(Touch::Segment);
     }
 }
 
@@ -99,11 +97,6 @@ pub(crate) fn fits_cache(connections: usize, channels: usize) -> bool {
     connections * size_of::<Connection>() + channels * size_of::<Channel>() <= CACHED
 }
 
-/// Cache lines of connections that send, of those that receive, and of a channel.
-const SENDER_LINES: usize = size_of::<Connection>().div_ceil(CACHE_LINE);
-/// The lines of a connection that only its receiver needs.
-const NOT_SENDING: Range<usize> =
-    Connection::NOT_SENDING.start.div_ceil(CACHE_LINE)..Connection::NOT_SENDING.end / CACHE_LINE;
-const RECEIVER_LINES: usize = Connection::RECEIVING.div_ceil(CACHE_LINE);
+/// Cache lines of a channel.
 const CHANNEL_LINES: usize = size_of::<Channel>().div_ceil(CACHE_LINE);
 const _: () = assert!(CHANNEL_LINES <= 3);
