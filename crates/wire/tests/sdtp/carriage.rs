@@ -70,6 +70,20 @@ fn a_wrong_checksum_is_a_mark_and_no_error() {
 }
 
 #[test]
+fn a_wrong_header_checksum_of_a_whole_packet_marks_the_packet_around_it() {
+    let mut frame = emit(&between_edges(sdtp(Message::Data(whole()))));
+    // Its checksum; that of SDTP is made right again.
+    let (inner, around) = (44 + 10, 4);
+    frame[inner] ^= 1;
+    let delta = if frame[inner] & 1 == 1 { -0x100 } else { 0x100 };
+    let sum = i32::from(u16::from_be_bytes([frame[around], frame[around + 1]])) + delta;
+    frame[around..around + 2].copy_from_slice(&(sum as u16).to_be_bytes());
+    let received = parse(&frame).unwrap();
+    assert_eq!(received, Packet { corrupted: true, ..between_edges(sdtp(Message::Data(whole()))) });
+    assert_eq!(received.through_wire(), Ok(received));
+}
+
+#[test]
 fn in_udp_either_checksum_marks_it() {
     let packet = between_edges(Sdtp { carriage: Carriage::Udp, ..sdtp(notification()) });
     let mut frame = emit(&packet);
