@@ -5,7 +5,7 @@ use handfast_core::SeqNum;
 use handfast_wire::sdtp::{Carriage, Content, Fault, Message, Notification, Sdtp};
 use handfast_wire::{Body, Checksums, EmitError, Ethernet, Glance, LinkType, Packet, ParseError, Payload};
 
-use crate::samples::{IPV4, between_edges, data, emit, messages, notification, parse, sdtp, whole};
+use crate::samples::{IPV4, between_edges, data, emit, messages, notification, packet, parse, sdtp, whole};
 
 const CARRIAGES: [Carriage; 3] = [Carriage::Native, Carriage::Ip, Carriage::Udp];
 
@@ -66,6 +66,16 @@ fn a_wrong_checksum_is_a_mark_and_no_error() {
         assert_eq!(sdtp.message, Message::Notification(Notification { until }));
         let trusted = Packet::parse(LinkType::RawIp, &frame.into(), Checksums::Trust).unwrap();
         assert!(!trusted.corrupted);
+    }
+}
+
+#[test]
+fn a_packet_that_is_corrupted_never_has_the_right_checksum() {
+    // All checksums there are.
+    for until in 0..=0xffff {
+        let packet = packet(Message::Notification(Notification { until: SeqNum(until) }));
+        let packet = Packet { corrupted: true, ..packet };
+        assert!(parse(&emit(&packet)).unwrap().corrupted, "{until:#x}");
     }
 }
 
