@@ -63,9 +63,15 @@ impl Packet {
         Ok(Self { ethernet, ..packet })
     }
 
-    /// Parses a whole IP packet inside an SDTP packet, in which no other SDTP packet is looked for. `frame` holds `data`.
-    pub(crate) fn parse_inner(data: &[u8], frame: &Bytes, checksums: Checksums) -> Result<Self, ParseError> {
-        parse_ip(first_version(data), data, frame, checksums, parse_transport)
+    /// Parses a whole IP packet of that version inside an SDTP packet, in which no other SDTP packet is looked for. `frame`
+    /// holds `data`.
+    pub(crate) fn parse_inner(
+        version: u8,
+        data: &[u8],
+        frame: &Bytes,
+        checksums: Checksums,
+    ) -> Result<Self, ParseError> {
+        parse_ip(version, data, frame, checksums, parse_transport)
     }
 
     /// Bytes of the frame that [`Packet::emit`] writes: the IP packet, and the Ethernet header where there is one.
@@ -286,14 +292,11 @@ impl Network {
     fn at(data: &[u8]) -> Self {
         match data.first() {
             Some(&(ip::IPV4 | ip::TCP | ip::IPV6 | sdtp::PROTOCOL)) => Self::Sdtp,
-            _ => Self::Ip(first_version(data)),
+            Some(byte) => Self::Ip(byte >> 4),
+            // Reported as a cut IPv4 header.
+            None => Self::Ip(4),
         }
     }
-}
-
-/// The IP version that the first byte states. No first byte: reported as a cut IPv4 header.
-fn first_version(data: &[u8]) -> u8 {
-    data.first().map_or(4, |byte| byte >> 4)
 }
 
 /// The body of an IP packet, and whether a checksum shows that it is corrupted.

@@ -27,21 +27,40 @@ struct Fields {
     ip: InnerIp,
 }
 
-/// Reads data from the optional field on. `frame` holds `bytes`.
+/// Reads data from the optional field on, and says whether the header checksum of a whole packet is wrong. `frame` holds
+/// `bytes`.
 pub(super) fn parse(
     header: &Header,
     bytes: &[u8],
     frame: &Bytes,
     checksums: Checksums,
-) -> Result<Data, ParseError> {
+) -> Result<(Data, bool), ParseError> {
     let (field, rest) = optional::split(bytes)?;
     let fields = parse_fields(field, header)?;
-    let content = if header.protocol == TCP {
-        Content::Segment(parse_segment(&fields, header.sequence, rest, frame)?)
+    let (content, corrupted) = if header.protocol == TCP {
+        (Content::Segment(parse_segment(&fields, header.sequence, rest, frame)?), false)
     } else {
-        Content::Packet(Box::new(Packet::parse_inner(rest, frame, checksums)?))
+        let (packet, corrupted) = parse_whole(header.flag.v6, rest, frame, checksums)?;
+        (Content::Packet(Box::new(packet)), corrupted)
     };
-    Ok(Data { ip: fields.ip, since_start: fields.since_start, content })
+    Ok((Data { ip: fields.ip, since_start: fields.since_start, content }, corrupted))
+}
+
+/// The whole packet, and whether its header's checksum is wrong: that is no error here, for the packet around it, which is
+/// marked as corrupted then, does not stop being SDTP.
+fn parse_whole(
+    v6: bool,
+    bytes: &[u8],
+    frame: &Bytes,
+    checksums: Checksums,
+) -> Result<(Packet, bool), ParseError> {
+    let version = if v6 { 6 } else { 4 };
+    match Packet::parse_inner(version, bytes, frame, checksums) {
+        Err(ParseError::Ipv4Checksum { .. }) => {
+            Ok((Packet::parse_inner(version, bytes, frame, Checksums::Trust)?, true))
+        }
+        parsed => Ok((parsed?, false)),
+    }
 }
 
 fn parse_fields(field: &Field, header: &Header) -> Result<Fields, Fault> {

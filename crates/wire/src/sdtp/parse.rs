@@ -16,7 +16,7 @@ pub(crate) struct Parsed {
     /// Source and destination; of IPv6 addresses the last 32 bits.
     pub(crate) edges: [u32; 2],
     pub(crate) ecn: Ecn,
-    /// The checksum is wrong.
+    /// The checksum is wrong, or that of the header of a whole packet inside.
     pub(crate) corrupted: bool,
 }
 
@@ -28,16 +28,16 @@ pub(crate) fn parse(
     checksums: Checksums,
 ) -> Result<Parsed, ParseError> {
     let (header, packet) = Header::parse(bytes)?;
-    let corrupted = checksums == Checksums::Verify && Sum::default().add(packet).fold() != 0xffff;
+    let wrong = checksums == Checksums::Verify && Sum::default().add(packet).fold() != 0xffff;
     let (body, seal) = seal::split(&packet[HEADER_LEN..], header.flag.sealed)?;
-    let message = if header.flag.kind.has_data() {
+    let (message, wrong_inside) = if header.flag.kind.has_data() {
         with_data(&header, body, frame, checksums)?
     } else {
-        control(&header, body)?
+        (control(&header, body)?, false)
     };
     let &Header { slice, connection, sequence, edges, .. } = &header;
     let sdtp = Sdtp { carriage, slice, connection, sequence, message, seal };
-    Ok(Parsed { sdtp, edges, ecn: header.flag.ecn, corrupted })
+    Ok(Parsed { sdtp, edges, ecn: header.flag.ecn, corrupted: wrong || wrong_inside })
 }
 
 /// Bytes of the packet that `data` begins with, where it begins with one.
@@ -45,20 +45,22 @@ pub(crate) fn packet_len(data: &[u8]) -> Option<usize> {
     Header::parse(data).ok().map(|(_, packet)| packet.len())
 }
 
-/// Data, or RD: its own optional field stands before that of the data.
+/// Data, or RD, whose own optional field stands before that of the data; and whether a checksum inside is wrong.
 fn with_data(
     header: &Header,
     body: &[u8],
     frame: &Bytes,
     checksums: Checksums,
-) -> Result<Message, ParseError> {
+) -> Result<(Message, bool), ParseError> {
     if header.flag.kind == Kind::Data {
-        return Ok(Message::Data(data::parse(header, body, frame, checksums)?));
+        let (data, corrupted) = data::parse(header, body, frame, checksums)?;
+        return Ok((Message::Data(data), corrupted));
     }
     let (field, rest) = optional::split(body)?;
     let Answered { start, start_num, timestamp } = optional::parse_repeat(field)?;
-    let data = data::parse(header, rest, frame, checksums)?;
-    Ok(Message::Repeat(Repeat { trigger: header.flag.trigger, start, start_num, timestamp, data }))
+    let (data, corrupted) = data::parse(header, rest, frame, checksums)?;
+    let trigger = header.flag.trigger;
+    Ok((Message::Repeat(Repeat { trigger, start, start_num, timestamp, data }), corrupted))
 }
 
 /// RR, RI or CN: the optional field and nothing else.

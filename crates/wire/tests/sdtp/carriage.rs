@@ -5,7 +5,7 @@ use handfast_core::SeqNum;
 use handfast_wire::sdtp::{Carriage, Content, Fault, Message, Notification, Sdtp};
 use handfast_wire::{Body, Checksums, EmitError, Ethernet, Glance, LinkType, Packet, ParseError, Payload};
 
-use crate::samples::{IPV4, between_edges, data, emit, messages, notification, parse, sdtp, whole};
+use crate::samples::{IPV4, between_edges, data, emit, messages, notification, packet, parse, sdtp, whole};
 
 const CARRIAGES: [Carriage; 3] = [Carriage::Native, Carriage::Ip, Carriage::Udp];
 
@@ -67,6 +67,30 @@ fn a_wrong_checksum_is_a_mark_and_no_error() {
         let trusted = Packet::parse(LinkType::RawIp, &frame.into(), Checksums::Trust).unwrap();
         assert!(!trusted.corrupted);
     }
+}
+
+#[test]
+fn a_packet_that_is_corrupted_never_has_the_right_checksum() {
+    // All checksums there are.
+    for until in 0..=0xffff {
+        let packet = packet(Message::Notification(Notification { until: SeqNum(until) }));
+        let packet = Packet { corrupted: true, ..packet };
+        assert!(parse(&emit(&packet)).unwrap().corrupted, "{until:#x}");
+    }
+}
+
+#[test]
+fn a_wrong_header_checksum_of_a_whole_packet_marks_the_packet_around_it() {
+    let mut frame = emit(&between_edges(sdtp(Message::Data(whole()))));
+    // Its checksum; that of SDTP is made right again.
+    let (inner, around) = (44 + 10, 4);
+    frame[inner] ^= 1;
+    let delta = if frame[inner] & 1 == 1 { -0x100 } else { 0x100 };
+    let sum = i32::from(u16::from_be_bytes([frame[around], frame[around + 1]])) + delta;
+    frame[around..around + 2].copy_from_slice(&(sum as u16).to_be_bytes());
+    let received = parse(&frame).unwrap();
+    assert_eq!(received, Packet { corrupted: true, ..between_edges(sdtp(Message::Data(whole()))) });
+    assert_eq!(received.through_wire(), Ok(received));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Bytes that are no SDTP packet, and what their errors say.
 
-use handfast_wire::sdtp::{Fault, Message, Outcome};
-use handfast_wire::{Checksums, Header, LinkType, Packet, ParseError};
+use handfast_wire::sdtp::{Content, Data, Fault, Message, Outcome};
+use handfast_wire::{Body, Checksums, Header, LinkType, Packet, ParseError, Payload};
 
 use crate::samples::{
     data, emit, information, messages, notification, packet, parse, repeat, request, whole,
@@ -177,13 +177,25 @@ fn the_segment_is_checked() {
     assert_eq!(fault(Message::Data(data()), &[(29, 0x38)]), Fault::Urgent);
 }
 
+/// A whole packet as long as an IPv6 header.
+fn whole_of_40() -> Data {
+    let mut data = whole();
+    let Content::Packet(packet) = &mut data.content else { unreachable!() };
+    packet.body = Body::Other { protocol: 59, payload: Payload::Bytes(vec![0; 20].into()) };
+    data
+}
+
 #[test]
 fn a_whole_packet_is_checked() {
     let header = Header::Ipv4;
     // Its length, beyond what there is.
     let length = ParseError::PacketLength { header, stated: 22, min: 20, max: 21 };
     assert_eq!(with(Message::Data(whole()), &[(47, 22)]), length);
-    assert!(matches!(with(Message::Data(whole()), &[(44, 0x65)]), ParseError::Truncated { .. }));
+    // Its version, where the protocol or the header itself says another one.
+    let truncated = ParseError::Truncated { header: Header::Ipv6, needed: 40, have: 21 };
+    assert_eq!(with(Message::Data(whole()), &[(0, 41), (7, 0x80), (44, 0x65)]), truncated);
+    assert_eq!(with(Message::Data(whole_of_40()), &[(0, 41), (7, 0x80)]), ParseError::IpVersion(4));
+    assert_eq!(with(Message::Data(whole()), &[(44, 0x65)]), ParseError::IpVersion(6));
     assert_eq!(with(Message::Data(whole()), &[(44, 0x55)]), ParseError::IpVersion(5));
 }
 
