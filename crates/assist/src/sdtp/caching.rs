@@ -6,6 +6,7 @@
 
 mod config;
 mod connection;
+mod key;
 mod output;
 mod quotas;
 mod serve;
@@ -20,6 +21,7 @@ use crate::recent::{Place, Recent};
 pub use config::{Config, Congestion, Counters, Quotas};
 use connection::Connection;
 pub use connection::Passing;
+use key::Key;
 pub use output::{Output, Repeated, Served};
 use quotas::Accounts;
 
@@ -27,7 +29,7 @@ use quotas::Accounts;
 #[derive(Debug)]
 pub struct CachingNode<P> {
     config: Config,
-    known: Recent<Connection<P>, Stream>,
+    known: Recent<Connection<P>, Key>,
     /// When connections are to be asked for a CN. An entry holds if it has the connection's time.
     notices: VecDeque<(Instant, Stream)>,
     accounts: Accounts,
@@ -58,7 +60,7 @@ impl<P: Cacheable> CachingNode<P> {
 
     /// Packets of a connection that are kept.
     pub fn packets(&mut self, stream: &Stream) -> usize {
-        self.known.find(stream).map_or(0, |place| self.known.get_mut(place).packets())
+        self.known.find(&Key(*stream)).map_or(0, |place| self.known.get_mut(place).packets())
     }
 
     /// Data passes, for the first time or as RD. Where nobody downstream will ask, as at the receiving edge, there is no packet:
@@ -77,34 +79,33 @@ impl<P: Cacheable> CachingNode<P> {
         }
         let cost = connection.cost();
         self.note(now, stream, place);
-        if cost != was {
-            self.accounts.set(stream, cost);
+        if cost != was && self.accounts.set(stream, cost, &self.config.quotas) {
             self.keep_within_quotas(stream);
         }
     }
 
     /// Where a connection is, which may begin with this packet.
     fn enter(&mut self, now: Instant, stream: &Stream, passing: &Passing) -> Place {
-        if let Some(place) = self.known.find(stream) {
+        if let Some(place) = self.known.find(&Key(*stream)) {
             if !self.known.get_mut(place).is_far(passing.seq) {
                 return place;
             }
             // Another connection has the same number.
             self.forget(stream);
         }
-        if let Some(silent) = self.known.in_the_way() {
+        if let Some(Key(silent)) = self.known.in_the_way() {
             self.counters.evicted += 1;
             self.forget(&silent);
         }
-        self.known.insert(now, *stream, Connection::new(now, passing))
+        self.known.insert(now, Key(*stream), Connection::new(now, passing))
     }
 
     fn keep_within_quotas(&mut self, stream: &Stream) {
         while let Some(debtor) = self.accounts.debtor(stream, &self.config.quotas) {
-            let Some(place) = self.known.find(&debtor) else { return };
+            let Some(place) = self.known.find(&Key(debtor)) else { return };
             let connection = self.known.get_mut(place);
             self.counters.overflowed += u64::from(connection.drop_first());
-            self.accounts.set(&debtor, connection.cost());
+            self.accounts.set(&debtor, connection.cost(), &self.config.quotas);
         }
     }
 
@@ -117,7 +118,7 @@ impl<P: Cacheable> CachingNode<P> {
         out: &mut Vec<Output<P>>,
     ) -> Served {
         self.counters.requests += 1;
-        let served = self.known.find(stream).map_or(Served::None, |place| {
+        let served = self.known.find(&Key(*stream)).map_or(Served::None, |place| {
             let connection = self.known.touch(now, place);
             connection.on_request(stream, request, &self.config, &mut self.counters, out)
         });
@@ -127,14 +128,14 @@ impl<P: Cacheable> CachingNode<P> {
 
     /// CN of the node downstream: releases what that node has.
     pub fn on_notification(&mut self, now: Instant, stream: &Stream, notification: Notification) {
-        let Some(place) = self.known.find(stream) else { return };
+        let Some(place) = self.known.find(&Key(*stream)) else { return };
         let connection = self.known.touch(now, place);
         let released = connection.on_notification(now, notification.until);
         let cost = connection.cost();
         self.note(now, stream, place);
         if released > 0 {
             self.counters.released += released;
-            self.accounts.set(stream, cost);
+            self.accounts.set(stream, cost, &self.config.quotas);
         }
     }
 
@@ -142,7 +143,7 @@ impl<P: Cacheable> CachingNode<P> {
     pub fn on_information(&mut self, now: Instant, stream: &Stream, information: &Information) {
         let Expected { start, end: Some(end), .. } = information.expected else { return };
         if information.outcome == Outcome::Never
-            && let Some(place) = self.known.find(stream)
+            && let Some(place) = self.known.find(&Key(*stream))
         {
             self.known.touch(now, place).on_never(now, start, end);
             self.note(now, stream, place);
@@ -153,7 +154,7 @@ impl<P: Cacheable> CachingNode<P> {
     pub fn on_own_drop(&mut self, stream: &Stream, seq: SeqNum, len: u32) {
         self.counters.own_drops += 1;
         if self.config.congestion == Congestion::Signal
-            && let Some(place) = self.known.find(stream)
+            && let Some(place) = self.known.find(&Key(*stream))
         {
             self.known.get_mut(place).on_own_drop(seq, seq + len);
         }
@@ -161,8 +162,8 @@ impl<P: Cacheable> CachingNode<P> {
 
     /// The connection is over.
     pub fn forget(&mut self, stream: &Stream) {
-        if self.known.remove(stream).is_some() {
-            self.accounts.set(stream, 0);
+        if self.known.remove(&Key(*stream)).is_some() {
+            self.accounts.set(stream, 0, &self.config.quotas);
         }
     }
 
@@ -182,7 +183,7 @@ impl<P: Cacheable> CachingNode<P> {
         if self.notices.len() > 2 * self.config.connections.max(1) {
             let known = &mut self.known;
             self.notices.retain(|(due, stream)| {
-                known.find(stream).is_some_and(|place| known.get_mut(place).due == Some(*due))
+                known.find(&Key(*stream)).is_some_and(|place| known.get_mut(place).due == Some(*due))
             });
         }
     }
@@ -194,7 +195,7 @@ impl<P: Cacheable> CachingNode<P> {
             self.notify(now, due, &stream, out);
         }
         while self.idle_since().is_some_and(|due| due <= now) {
-            let Some((heard, stream)) = self.known.silent_longest() else { return };
+            let Some((heard, Key(stream))) = self.known.silent_longest() else { return };
             if heard + self.config.idle <= now {
                 self.counters.expired += 1;
                 self.forget(&stream);
@@ -203,7 +204,7 @@ impl<P: Cacheable> CachingNode<P> {
     }
 
     fn notify(&mut self, now: Instant, due: Instant, stream: &Stream, out: &mut Vec<Output<P>>) {
-        let Some(place) = self.known.find(stream) else { return };
+        let Some(place) = self.known.find(&Key(*stream)) else { return };
         let connection = self.known.get_mut(place);
         if connection.due != Some(due) {
             return;

@@ -59,7 +59,7 @@ fn without_functions_between_the_edges_the_sending_edge_repairs_all() {
     let placement = minimum_delay(&line, 0, MODEL);
     assert_eq!(nodes(&placement), (vec![0, 2], vec![2]));
     // 15 ms, and for each second packet 15 ms and a round trip of 30 ms, which fails three times of four.
-    assert_eq!(MODEL.mean_delay(&line, &placement) as u64, 15_000_000 + (15_000_000 + 30_000_000 * 4) / 2);
+    assert_eq!(MODEL.mean_delay(&line, &placement) as u64, 15_000_000 + 67_500_000);
 }
 
 #[test]
