@@ -151,7 +151,7 @@ impl World<'_> {
             }
             Placement::By(_, segments) => placement::equalised_loss(line, *segments, 0.0),
             Placement::Given { caching, retransmission } => {
-                let places = |role: &Option<String>| self.playing(path, line, role);
+                let places = |role: &Option<String>| self.playing(path, line, role.as_deref());
                 placement::Placement::new(line.last(), places(caching), places(retransmission))
             }
         };
@@ -164,8 +164,8 @@ impl World<'_> {
     }
 
     /// The places of nodes inside a path that play a role.
-    fn playing(&self, path: &[ChannelId], line: &Line, role: &Option<String>) -> Vec<usize> {
-        let plays = |&place: &usize| self.scenario.nodes[self.node(path, place)].role == *role;
+    fn playing(&self, path: &[ChannelId], line: &Line, role: Option<&str>) -> Vec<usize> {
+        let plays = |&place: &usize| self.scenario.nodes[self.node(path, place)].role.as_deref() == role;
         if role.is_none() { Vec::new() } else { (1..line.last()).filter(plays).collect() }
     }
 }
