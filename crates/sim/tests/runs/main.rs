@@ -17,6 +17,7 @@ mod quick_start;
 mod reconnect;
 mod roams;
 mod sdn;
+mod sdtp;
 mod series;
 mod snoop;
 mod subnets;

@@ -1,0 +1,131 @@
+//! SDTP in whole runs: the network of [sdtp], Figure 5.
+
+use std::fmt::Write;
+
+use handfast_sim::{Options, RunResult};
+
+use crate::support::{bytes, result, scenario, set};
+
+/// Two hosts, five switches; a write of 1,000 bytes every 15 ms.
+fn line(keys: &str) -> String {
+    let mut text = String::from(
+        "duration = \"8s\"\n[nodes]\na = {kind = \"host\"}\nb = {kind = \"host\"}\n\
+         ctl = {kind = \"controller\", role = \"controller\"}\n",
+    );
+    (1..6).for_each(|switch| writeln!(text, "s{switch} = {{kind = \"switch\"}}").unwrap());
+    for (from, to, ms) in
+        [("a", "s1", 20), ("s1", "s2", 5), ("s2", "s3", 5), ("s3", "s4", 5), ("s4", "s5", 5), ("s5", "b", 20)]
+    {
+        let ends = format!("name = \"{from}-{to}\"\nbetween = [\"{from}\", \"{to}\"]");
+        writeln!(text, "[[links]]\n{ends}\nrate = \"1Gbit/s\"\ndelay = \"{ms}ms\"").unwrap();
+    }
+    let agent = |more: &str| format!("[{{kind = \"sdtp\", at = \"role:controller\"{more}}}]");
+    write!(
+        text,
+        "[[flows]]\nfrom = \"a\"\nto = \"b\"\napp = {{paced = {{size = \"1000B\", interval = \"15ms\"}}}}\n{keys}\n\
+         [schemes.linux]\nsender = \"linux\"\n\
+         [schemes.sdtp]\nsender = \"linux\"\nagents = {}\n\
+         [schemes.slow]\nsender = \"linux\"\nagents = {}\n\
+         [schemes.nowhere]\nsender = \"linux\"\nagents = {}\n",
+        agent(""),
+        agent(", control_delay = \"32.5ms\""),
+        agent(", placement = \"nowhere\""),
+    )
+    .unwrap();
+    text
+}
+
+/// The same loss on the four links between switches, in both directions.
+const LOSS: [(&str, &str); 4] = [
+    ("links.s1-s2.loss", "0.01"),
+    ("links.s2-s3.loss", "0.01"),
+    ("links.s3-s4.loss", "0.01"),
+    ("links.s4-s5.loss", "0.01"),
+];
+
+fn counted(run: &RunResult, name: &str) -> u64 {
+    run.controller.as_ref().and_then(|counters| counters.get(name)).copied().unwrap_or_default()
+}
+
+#[test]
+fn the_handshake_takes_the_access_links_and_the_controller() {
+    let network = scenario(&line("measure = [\"connect\"]"));
+    // Claim sdtp-6: 180 ms, and 80 ms + 2 c; c is twice `control_delay`. Bits take microseconds.
+    for (scheme, expected) in [("linux", 0.180), ("sdtp", 0.100), ("slow", 0.210)] {
+        let run = result(&network, scheme, 1);
+        let took = run.flows[0].metrics.connect_s().unwrap();
+        assert!((took - expected).abs() < 1e-4, "{scheme}: {took}");
+    }
+    let run = result(&network, "sdtp", 1);
+    let count = |name| counted(&run, name);
+    assert_eq!((count("controller_packet_ins"), count("controller_packet_outs")), (2, 2));
+    // The client has data at once, which the edge may not drop: there is no bare ACK.
+    assert_eq!((count("closing_acks"), count("dropped_acks"), count("connections")), (1, 0, 2));
+}
+
+#[test]
+fn without_losses_nothing_is_asked_for_and_the_same_bytes_arrive() {
+    let network = scenario(&line(""));
+    let (plain, sdtp) = (result(&network, "linux", 1), result(&network, "sdtp", 1));
+    let delivered = |run: &RunResult| run.aggregate.delivered_bytes().unwrap();
+    // The handshake is 80 ms shorter: that is five writes.
+    assert!((0..=6_000).contains(&(delivered(&sdtp) - delivered(&plain))), "{}", delivered(&sdtp));
+    assert_eq!(sdtp.aggregate.retransmitted_segments(), Some(0));
+    for name in ["requests_count", "requests_timeout", "strangers", "unconverted", "forged"] {
+        assert_eq!(counted(&sdtp, name), 0, "{name}");
+    }
+    // As the connection begins, packets come in pairs and then in pauses: a node that asks by time guesses wrong a few times.
+    assert!(counted(&sdtp, "repeats") <= 4, "{}", counted(&sdtp, "repeats"));
+    assert!(counted(&sdtp, "notifications") > 100, "caches are released");
+}
+
+#[test]
+fn losses_are_repaired_in_the_path() {
+    let network = set(&line(""), &LOSS);
+    let of = |scheme| {
+        let runs = (1..=5).map(|seed| result(&network, scheme, seed));
+        runs.map(|run| run.aggregate.retransmitted_segments().unwrap()).sum::<u64>()
+    };
+    let [plain, sdtp, nowhere] = ["linux", "sdtp", "nowhere"].map(of);
+    assert!(plain > 30 && nowhere > 30, "{plain}, {nowhere}: what is lost has to be repeated");
+    assert!(
+        sdtp * 5 < plain.min(nowhere),
+        "{sdtp} by the sender with SDTP, {plain} without, {nowhere} without repair"
+    );
+}
+
+#[test]
+fn every_byte_comes_once_whatever_the_links_do() {
+    // The receiver checks each byte's offset. Twenty transfers at once, and every kind of trouble.
+    let flows =
+        "\n[[flows]]\nfrom = \"a\"\nto = \"b\"\napp = {transfer = \"60kB\"}\ncount = 20\nstagger = \"50ms\"";
+    let mut changes = LOSS.to_vec();
+    changes.extend([
+        ("links.s1-s2.duplicate", "0.02"),
+        ("links.s2-s3.reorder", "{probability = 0.05, by = \"3ms\"}"),
+        ("links.a-s1.loss", "0.01"),
+        ("links.s5-b.loss", "0.01"),
+        ("links.s3-s4.queue", "\"20pkt\""),
+        ("links.s3-s4.rate", "\"5Mbit/s\""),
+        ("duration", "\"60s\""),
+    ]);
+    let network = set(&line(flows), &changes);
+    for seed in 1..=10 {
+        let run = result(&network, "sdtp", seed);
+        for flow in &run.flows[1..] {
+            assert_eq!(flow.metrics.delivered_bytes(), Some(60_000), "seed {seed}, {}", flow.flow);
+        }
+    }
+}
+
+#[test]
+fn packets_survive_the_wire_in_every_carriage() {
+    for carriage in ["native", "ip", "udp"] {
+        let text = line("").replace("placement = \"nowhere\"", &format!("carriage = \"{carriage}\""));
+        let network = set(&text, &LOSS);
+        let of = |verify_wire| {
+            bytes(&network, "nowhere", &Options { seed: 1, verify_wire, ..Options::default() }).0
+        };
+        assert_eq!(of(true), of(false), "{carriage}");
+    }
+}
