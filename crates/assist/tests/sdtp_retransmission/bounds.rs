@@ -4,7 +4,7 @@ use handfast_assist::sdtp::{Arrival, Output};
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{Outcome, Trigger};
 
-use crate::world::{LEN, Node, later, never, packets, seq, us};
+use crate::world::{LEN, Node, later, never, packets, request, seq, us};
 
 #[test]
 fn there_are_never_more_windows_than_configured_and_the_lowest_hole_goes() {
@@ -79,6 +79,29 @@ fn after_a_reset_nothing_of_before_is_asked_for() {
         sent.iter()
             .all(|(_, output)| matches!(output, Output::Request(rr) if rr.expected.start == far + 2 * LEN))
     );
+}
+
+#[test]
+fn after_a_reset_an_answer_to_a_request_of_before_is_no_sample() {
+    let mut node = Node::without_time(|_| {});
+    node.data(0, 0);
+    node.data(0, 2);
+    node.machine.on_data(us(0), seq(0) + (1 << 31), LEN, None, &mut Vec::new());
+    node.data(1_000, 0);
+    node.answer(1_000, 1, &request(Trigger::Count, 0, packets(1, 2)));
+    assert_eq!((node.machine.counters().resets, node.machine.counters().useful), (2, 0));
+}
+
+#[test]
+fn a_gap_of_several_entries_is_given_up_as_one() {
+    let mut node = Node::without_time(|config| config.most_windows = 3);
+    node.data(0, 0);
+    node.machine.on_information(&later(Trigger::Count, packets(2, 5), 9));
+    node.data(0, 5);
+    assert_eq!(node.holes().len(), 2);
+    node.machine.give_up(seq(1) + 1..seq(5) - 1);
+    let left: Vec<_> = node.holes().iter().map(|hole| (hole.start_seq, hole.end_seq)).collect();
+    assert_eq!(left, [(seq(1), Some(seq(1) + 1)), (seq(5) - 1, Some(seq(5)))]);
 }
 
 #[test]
