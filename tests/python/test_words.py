@@ -20,7 +20,15 @@ def test_list(handfast: Command) -> None:
     assert outage["schemes"] == SCHEMES
     assert outage["description"]
     assert {*SCHEMES, "linux"} <= {profile["name"] for profile in found["profiles"]}
-    assert [agent["name"] for agent in found["agents"]] == ["sdn", "snoop", "eln", "vho", "quick-start", "ack-filter"]
+    assert [agent["name"] for agent in found["agents"]] == [
+        "sdn",
+        "sdtp",
+        "snoop",
+        "eln",
+        "vho",
+        "quick-start",
+        "ack-filter",
+    ]
     assert all(agent["description"] for agent in found["agents"])
     assert [discipline["name"] for discipline in found["disciplines"]] == ["drop-tail", "codel"]
     shown = handfast("list").stdout
