@@ -1,13 +1,14 @@
 //! What the nodes of SDTP are told.
 
 use handfast_core::Duration;
-use handfast_wire::sdtp::Carriage;
+use handfast_wire::sdtp::{Carriage, OPTIONAL_LEN, SEAL_LEN};
 
 use super::caching::Config as Caching;
 use super::connections::Lifetimes;
 use super::convert::overhead;
 use super::packet_ins::Limits;
 use super::resequence::Bounds;
+use super::seals::Sealing;
 use super::thresholds::Thresholds;
 
 /// The settings of a node, whatever its functions.
@@ -29,14 +30,19 @@ pub struct Config {
     pub caching: Caching,
     /// What a receiving edge holds to put it in order.
     pub resequencing: Bounds,
+    /// With what RR, RI, CN and RD are sealed; [`None`]: nothing is, and whoever is in the core can say anything.
+    pub sealing: Option<Sealing>,
 }
 
 impl Config {
-    /// The largest segment that a host behind an edge may be sent: what the other edge makes of it fits the core.
-    pub(super) fn most_mss(&self, v6: bool) -> u16 {
+    /// The largest segment that a host behind an edge may be sent: what the other edge makes of it fits the core, and so does the
+    /// RD with it.
+    pub(super) fn most_mss(&self, v6: bool, edges_v6: bool) -> u16 {
         // Without options. What a sender adds of these it takes off the payload (RFC 6691 §2).
         let headers = if v6 { 60 } else { 40 };
-        let most = i32::from(self.mtu) - headers - overhead(self.carriage, v6, false).max(0);
+        // An RD has an optional field of its own before that of the data, and a seal.
+        let repeat = OPTIONAL_LEN + if self.sealing.is_some() { SEAL_LEN } else { 0 };
+        let most = i32::from(self.mtu) - headers - (overhead(self.carriage, v6, edges_v6) + repeat as i32).max(0);
         u16::try_from(most).unwrap_or(0).max(LEAST_MSS)
     }
 }
@@ -55,6 +61,7 @@ impl Default for Config {
             thresholds: Thresholds::new(Duration::from_millis(20)),
             caching: Caching::default(),
             resequencing: Bounds::default(),
+            sealing: None,
         }
     }
 }
@@ -62,17 +69,23 @@ impl Default for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sdtp::auth::Key;
 
     #[test]
     fn a_converted_packet_fits_the_core() {
         for (carriage, v4, v6) in
-            [(Carriage::Native, 1456, 1440), (Carriage::Ip, 1436, 1436), (Carriage::Udp, 1428, 1428)]
+            [(Carriage::Native, 1436, 1436), (Carriage::Ip, 1416, 1416), (Carriage::Udp, 1408, 1408)]
         {
             let config = Config { carriage, ..Config::default() };
-            assert_eq!((config.most_mss(false), config.most_mss(true)), (v4, v6), "{carriage:?}");
+            assert_eq!((config.most_mss(false, false), config.most_mss(true, false)), (v4, v6), "{carriage:?}");
+            let sealing = Some(Sealing { key: Key::new([0; 32]), first: 0 });
+            let sealed = Config { sealing, ..config.clone() };
+            assert_eq!(sealed.most_mss(false, false), v4 - 28, "{carriage:?}");
+            let outer = if carriage == Carriage::Native { 0 } else { 20 };
+            assert_eq!(config.most_mss(false, true), v4 - outer, "{carriage:?}");
             let large = Config { mtu: 9000, ..config };
-            assert_eq!(large.most_mss(false), v4 + 7500);
-            assert_eq!(Config { mtu: 400, ..large }.most_mss(false), 536);
+            assert_eq!(large.most_mss(false, false), v4 + 7500);
+            assert_eq!(Config { mtu: 400, ..large }.most_mss(false, false), 536);
         }
     }
 }

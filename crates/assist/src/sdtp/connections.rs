@@ -10,7 +10,7 @@ use handfast_wire::{Body, Packet};
 
 use super::control::Name;
 use super::handshake::{Opening, Redundant};
-use super::resequence::Resequencer;
+use super::resequence::{Bounds, Resequencer};
 use crate::ConnectionKey;
 
 /// A connection at one of its edges.
@@ -21,6 +21,8 @@ pub(super) struct Connection {
     pub(super) local: SocketAddr,
     /// The host behind the other edge.
     pub(super) remote: SocketAddr,
+    /// The number of the other host's SYN.
+    remote_syn: SeqNum,
     /// The first byte of the host here; [`None`]: it has not answered yet.
     pub(super) start: Option<SeqNum>,
     /// At the server's edge, until the client has sent data.
@@ -53,12 +55,16 @@ impl Connection {
         now: Instant,
         name: Name,
         (local, remote): (SocketAddr, SocketAddr),
-        resequencer: Resequencer<Packet>,
+        syn: &Segment,
+        bounds: Bounds,
     ) -> Self {
+        // Behind what a SYN carries (RFC 7413 §3): a host that does not take that gets it again, out of order.
+        let resequencer = Resequencer::new(syn.seq + syn.seq_len(), bounds);
         Self {
             name,
             local,
             remote,
+            remote_syn: syn.seq,
             start: None,
             opening: None,
             redundant: None,
@@ -78,8 +84,22 @@ impl Connection {
         }
     }
 
+    /// Whether a SYN of the other host, or its answer to one of the host here, is the one with which this connection began.
+    pub(super) fn began_with(&self, ends: (SocketAddr, SocketAddr), segment: &Segment) -> bool {
+        let answers = segment.flags.contains(Flags::ACK);
+        (self.local, self.remote) == ends
+            && self.remote_syn == segment.seq
+            && (!answers || self.start == Some(segment.ack))
+    }
+
     fn deadline(&self, lifetimes: Lifetimes) -> Instant {
-        let lifetime = if self.closing.is_over() { lifetimes.closed } else { lifetimes.idle };
+        let lifetime = if self.closing.is_over() {
+            lifetimes.closed
+        } else if self.opening.as_ref().is_some_and(|opening| !opening.is_closed()) {
+            lifetimes.opening
+        } else {
+            lifetimes.idle
+        };
         let expiry = self.heard + lifetime;
         self.resequencer.deadline().map_or(expiry, |due| due.min(expiry))
     }
@@ -95,6 +115,8 @@ impl Connection {
 pub struct Lifetimes {
     /// That has not ended. RFC 5382 §5 REQ-5: at least 2 hours and 4 minutes.
     pub idle: handfast_core::Duration,
+    /// Whose handshake has not ended. REQ-5: at least 4 minutes.
+    pub opening: handfast_core::Duration,
     /// That has: repeated segments still come.
     pub closed: handfast_core::Duration,
 }
@@ -102,7 +124,11 @@ pub struct Lifetimes {
 impl Default for Lifetimes {
     fn default() -> Self {
         use handfast_core::Duration;
-        Self { idle: Duration::from_secs(7440), closed: Duration::from_secs(60) }
+        Self {
+            idle: Duration::from_secs(7440),
+            opening: Duration::from_secs(240),
+            closed: Duration::from_secs(60),
+        }
     }
 }
 

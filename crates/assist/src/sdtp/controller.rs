@@ -100,7 +100,8 @@ impl Controller {
     /// A node, `from`, has told it something.
     pub fn on_report(&mut self, from: IpAddr, report: Report, out: &mut Instructions) {
         match report {
-            Report::Closed(name) => self.close(from, &name),
+            Report::Started => self.on_start(from, out),
+            Report::Closed(name) => self.close(from, &name, out),
             Report::Handshake(packet) => {
                 self.counted.packet_ins += 1;
                 self.on_handshake(from, packet, out);
@@ -127,7 +128,9 @@ impl Controller {
         packet: Packet,
         out: &mut Instructions,
     ) {
-        let server_edge = self.hosts.get(&packet.dst).copied().filter(|&edge| edge != from);
+        let is_crossed = self.forget((ends.1, ends.0), None, out);
+        // RFC 9293 §3.5, simultaneous open: neither end is the client, so the two-way handshake has no edge to close it at.
+        let server_edge = self.hosts.get(&packet.dst).copied().filter(|&edge| edge != from && !is_crossed);
         let admitted = server_edge.and_then(|server_edge| self.admit(ends, from, server_edge, out));
         let Some(Admitted { slice, connection, client_edge, server_edge }) = admitted else {
             self.counted.plain += 1;
@@ -175,6 +178,8 @@ impl Controller {
         {
             return Some(known);
         }
+        // A host is behind another edge now.
+        self.forget(ends, None, out);
         let pair = pair(client_edge, server_edge);
         self.set_up(pair, out)?;
         let slice = self.slices.get_mut(&pair)?;
@@ -193,37 +198,75 @@ impl Controller {
         }
         let number = u16::try_from(self.slices.len() + 1).ok()?;
         let directions = [pair, (pair.1, pair.0)];
-        let plans: Vec<&[Placed]> =
-            directions.iter().map(|&(from, to)| self.planner.plan(from, to)).collect::<Option<_>>()?;
-        for ((from, to), placed) in directions.into_iter().zip(plans) {
-            for node in placed.iter().filter(|node| node.caching || node.retransmission) {
-                let order = Order::Activate(Activation {
-                    from,
-                    to,
-                    slice: number,
-                    caching: node.caching,
-                    retransmission: node.retransmission,
-                    round_trip: node.round_trip,
-                });
-                self.counted.orders += 1;
-                out.push((node.address, Instruction::order(order)));
-            }
+        if directions.iter().any(|&(from, to)| self.planner.plan(from, to).is_none()) {
+            return None;
         }
+        self.activate(pair, number, |_| true, out);
         self.counted.paths += 1;
         self.slices.insert(pair, Slice { number, next: 1, used: BTreeSet::new() });
         Some(())
     }
 
-    /// An edge has forgotten a connection: its number is free again, after all others.
-    fn close(&mut self, from: IpAddr, name: &Name) {
-        let pair = pair(from, name.peer);
-        let slice = self.slices.get_mut(&pair).filter(|slice| slice.number == name.slice);
-        if let Some(slice) = slice
-            && let Some(ends) = self.by_number.remove(&(pair, name.connection))
-        {
-            slice.used.remove(&name.connection);
-            self.admitted.remove(&ends);
+    /// Tells nodes of a slice, in both directions, what they do.
+    fn activate(
+        &mut self,
+        pair: Pair,
+        slice: u16,
+        concerns: impl Fn(IpAddr) -> bool,
+        out: &mut Instructions,
+    ) {
+        for (from, to) in [pair, (pair.1, pair.0)] {
+            let placed = self.planner.plan(from, to).into_iter().flatten();
+            for node in placed.filter(|node| (node.caching || node.retransmission) && concerns(node.address)) {
+                let &Placed { address, caching, retransmission, round_trip } = node;
+                let activation = Activation { from, to, slice, caching, retransmission, round_trip };
+                self.counted.orders += 1;
+                out.push((address, Instruction::order(Order::Activate(activation))));
+            }
         }
+    }
+
+    /// A node has begun anew: it gets its functions, and what it has converted before is plain TCP from now on.
+    fn on_start(&mut self, node: IpAddr, out: &mut Instructions) {
+        let slices: Vec<_> = self.slices.iter().map(|(&pair, slice)| (pair, slice.number)).collect();
+        for (pair, number) in slices {
+            self.activate(pair, number, |address| address == node, out);
+        }
+        let is_its = |known: &Admitted| [known.client_edge, known.server_edge].contains(&node);
+        let lost: Vec<_> =
+            self.admitted.iter().filter(|(_, known)| is_its(known)).map(|(&ends, _)| ends).collect();
+        for ends in lost {
+            self.forget(ends, Some(node), out);
+        }
+    }
+
+    /// An edge has forgotten a connection.
+    fn close(&mut self, from: IpAddr, name: &Name, out: &mut Instructions) {
+        let pair = pair(from, name.peer);
+        let is_its = self.slices.get(&pair).is_some_and(|slice| slice.number == name.slice);
+        if let Some(&ends) = self.by_number.get(&(pair, name.connection)).filter(|_| is_its) {
+            self.forget(ends, Some(from), out);
+        }
+    }
+
+    /// A connection is over: its number is free again, after all others, and its edges forget it, `but` the one that has. Whether
+    /// it was known.
+    fn forget(&mut self, ends: (SocketAddr, SocketAddr), but: Option<IpAddr>, out: &mut Instructions) -> bool {
+        let Some(known) = self.admitted.remove(&ends) else { return false };
+        let Admitted { slice, connection, client_edge, server_edge } = known;
+        let pair = pair(client_edge, server_edge);
+        self.by_number.remove(&(pair, connection));
+        if let Some(slice) = self.slices.get_mut(&pair) {
+            slice.used.remove(&connection);
+        }
+        for (edge, peer) in [(client_edge, server_edge), (server_edge, client_edge)] {
+            if Some(edge) != but {
+                self.counted.orders += 1;
+                let name = Name { peer, slice, connection };
+                out.push((edge, Instruction::order(Order::Forget(name))));
+            }
+        }
+        true
     }
 }
 

@@ -53,8 +53,10 @@ counters! {
     forged,
     /// SDTP packets whose checksum is wrong, dropped where they end.
     corrupted,
-    /// Control packets without a valid seal, dropped.
+    /// RR, RI, CN and RD without a valid seal of their slice, dropped.
     unsealed,
+    /// RR, RI, CN and RD that came before, dropped.
+    replayed,
     /// RR sent for losses detected by the count of later packets (C).
     requests_count,
     /// RR sent for losses detected by the time since the last packet (T).

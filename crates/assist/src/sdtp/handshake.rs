@@ -21,6 +21,11 @@ impl Opening {
         Self { syn, syn_ack: None, approved: false }
     }
 
+    /// Whether the closing ACK has been made.
+    pub(super) fn is_closed(&self) -> bool {
+        self.approved && self.syn_ack.is_some()
+    }
+
     /// The server has answered: what goes back to it at once, for its first answer has been approved already.
     pub(super) fn on_syn_ack(&mut self, packet: &Packet) -> Option<Packet> {
         self.syn_ack = Some(packet.clone());
