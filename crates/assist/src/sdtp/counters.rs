@@ -45,7 +45,13 @@ counters! {
     unconverted,
     /// Packets reverted for hosts.
     reverted,
-    /// SDTP packets of no connection known here.
+    /// Packets that no connection has, sent whole.
+    protected,
+    /// Such packets that are too long to be sent whole, passed as they are.
+    too_long,
+    /// Packets that came whole, for hosts.
+    unwrapped,
+    /// SDTP packets of no connection known here, or in a lane for no host here.
     strangers,
     /// Packets that a queue marked although their sender is not ECN-capable, dropped (RFC 6040 §4.2).
     unmarkable,

@@ -29,6 +29,17 @@ pub enum CarriageWord {
     Udp,
 }
 
+/// What edges protect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProtectWord {
+    /// TCP connections whose handshake the edges have seen
+    #[default]
+    Tcp,
+    /// and every other IP packet between their hosts, whole
+    All,
+}
+
 /// Which switches cache, and which ask for retransmissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -81,6 +92,10 @@ integer! {
 table! {
     /// What SDTP is told.
     SdtpTable {
+        /// What is protected. Default: "tcp".
+        protect: ProtectWord,
+        /// The role of hosts whose packets are protected. Default: all hosts.
+        hosts: String,
         /// What its packets travel in. Default: "udp".
         carriage: CarriageWord,
         /// Bytes of the largest packet that the core carries. Default: 1500.
@@ -124,6 +139,8 @@ pub struct Sdtp {
     pub control_delay: Duration,
     /// How likely the loss of a packet-in or packet-out is.
     pub control_loss: f64,
+    /// The role of hosts whose packets are protected; [`None`]: all.
+    pub hosts: Option<String>,
     /// Which switches have which functions.
     pub placement: Placement,
     /// Whether the nodes seal: the driver has the key.
@@ -161,6 +178,7 @@ impl Spec for Sdtp {
             carriage: carriage(given.carriage.as_ref().map(|word| word.value).unwrap_or_default()),
             ..Config::default()
         };
+        config.all = given.protect.as_ref().is_some_and(|word| word.value == ProtectWord::All);
         config.mtu = given.mtu.as_ref().map_or(config.mtu, |mtu| mtu.value.0);
         let persistence = time(&given.persistence, "persistence", config.resequencing.persistence)?;
         config.resequencing.persistence = persistence;
@@ -173,7 +191,8 @@ impl Spec for Sdtp {
         config.thresholds.sending_interval = interval.transpose()?;
         caching(given, &mut config)?;
         let seal = given.seal.as_ref().is_none_or(|seal| seal.value);
-        Ok(Self { control_delay, control_loss, placement: placement(given)?, seal, config })
+        let hosts = given.hosts.as_ref().map(|role| role.value.clone());
+        Ok(Self { control_delay, control_loss, hosts, placement: placement(given)?, seal, config })
     }
 
     /// The controller commands all switches: the driver makes it and them together.

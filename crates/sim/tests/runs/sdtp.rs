@@ -129,3 +129,48 @@ fn packets_survive_the_wire_in_every_carriage() {
         assert_eq!(of(true), of(false), "{carriage}");
     }
 }
+
+/// A call on the same line, both ways.
+fn call() -> String {
+    let datagrams = "\n[[flows]]\nname = \"call\"\nfrom = \"a\"\nto = \"b\"\n\
+                     app = {datagrams = {size = \"160B\", interval = \"20ms\"}}";
+    let text = line(datagrams).replace("duration = \"8s\"", "duration = \"20s\"");
+    text.replace("placement = \"nowhere\"", "protect = \"all\"")
+}
+
+#[test]
+fn datagrams_are_repaired_where_everything_is_protected() {
+    let network = set(&call(), &LOSS);
+    let lost = |run: &RunResult| run.flows[1].metrics.lost_datagrams().unwrap();
+    // Not those before the controller has answered, nor those that an edge's own link loses.
+    let of = |scheme| (1..=5).map(|seed| result(&network, scheme, seed)).collect::<Vec<_>>();
+    let [tcp, all] = ["sdtp", "nowhere"].map(of);
+    let total = |runs: &[RunResult]| runs.iter().map(lost).sum::<u64>();
+    assert!(total(&tcp) > 100, "{}: SDTP protects TCP alone", total(&tcp));
+    assert!(total(&all) * 20 < total(&tcp), "{} of {}", total(&all), total(&tcp));
+    for run in &all {
+        // Two before the controller has answered.
+        assert!((995..=1000).contains(&counted(run, "protected")), "{}", counted(run, "protected"));
+        assert_eq!((counted(run, "strangers"), counted(run, "too_long")), (0, 0));
+        // A repair takes a round trip of a segment, 20 ms, and the time until it is missed.
+        let p99 = run.flows[1].metrics.delay_p99_s().unwrap();
+        assert!((0.060..0.120).contains(&p99), "{p99}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_the_core_passes_as_it_is() {
+    let text = call().replace("size = \"160B\"", "size = \"1472B\"");
+    let run = result(&set(&text, &LOSS), "nowhere", 1);
+    assert!(counted(&run, "too_long") > 990, "{}", counted(&run, "too_long"));
+    assert_eq!(counted(&run, "protected"), 0);
+    assert!(run.flows[1].metrics.received_datagrams().unwrap() > 900, "it passes");
+}
+
+#[test]
+fn whole_packets_survive_the_wire() {
+    let network = set(&call(), &LOSS);
+    let of =
+        |verify_wire| bytes(&network, "nowhere", &Options { seed: 1, verify_wire, ..Options::default() }).0;
+    assert_eq!(of(true), of(false));
+}

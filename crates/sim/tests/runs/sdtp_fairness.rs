@@ -1,0 +1,88 @@
+//! A transfer across SDTP beside a plain one: what a queue drops is not masked.
+
+use handfast_sim::RunResult;
+
+use crate::support::{result, scenario};
+
+/// Two pairs of hosts over three switches; 10 Mbit/s between the last two, and a queue of a bandwidth-delay product. Only `ours` has
+/// its packets protected.
+fn shared(agent: &str, queue: &str) -> String {
+    format!(
+        r#"
+duration = "60s"
+[nodes]
+a = {{kind = "host", role = "ours"}}
+b = {{kind = "host", role = "ours"}}
+c = {{kind = "host"}}
+d = {{kind = "host"}}
+s1 = {{kind = "switch"}}
+s2 = {{kind = "switch"}}
+s3 = {{kind = "switch"}}
+ctl = {{kind = "controller", role = "controller"}}
+[[links]]
+between = ["a", "s1"]
+rate = "100Mbit/s"
+delay = "10ms"
+[[links]]
+between = ["c", "s1"]
+rate = "100Mbit/s"
+delay = "10ms"
+[[links]]
+between = ["s1", "s2"]
+rate = "100Mbit/s"
+delay = "5ms"
+[[links]]
+between = ["s2", "s3"]
+rate = "10Mbit/s"
+delay = "5ms"
+queue = {queue}
+[[links]]
+between = ["s3", "b"]
+rate = "100Mbit/s"
+delay = "10ms"
+[[links]]
+between = ["s3", "d"]
+rate = "100Mbit/s"
+delay = "10ms"
+[[flows]]
+name = "ours"
+from = "a"
+to = "b"
+[[flows]]
+name = "theirs"
+from = "c"
+to = "d"
+start = "100ms"
+jitter = "200ms"
+[schemes.plain]
+sender = "linux"
+[schemes.sdtp]
+sender = "linux"
+agents = [{{kind = "sdtp", at = "role:controller", hosts = "ours"{agent}}}]
+"#
+    )
+}
+
+/// What the protected flow gets for each byte of the plain one: the median over the seeds.
+fn advantage(text: &str, scheme: &str) -> f64 {
+    let network = scenario(text);
+    let ratio = |run: &RunResult| {
+        let [ours, theirs] = [0, 1].map(|flow| run.flows[flow].metrics.delivered_bytes().unwrap() as f64);
+        ours / theirs
+    };
+    let mut ratios: Vec<f64> = (1..=9).map(|seed| ratio(&result(&network, scheme, seed))).collect();
+    ratios.sort_by(f64::total_cmp);
+    println!("{scheme}: {ratios:.2?}");
+    ratios[ratios.len() / 2]
+}
+
+#[test]
+fn across_sdtp_a_flow_takes_a_tenth_more_at_most() {
+    for queue in ["\"50pkt\"", "\"codel\""] {
+        let plain = advantage(&shared("", queue), "plain");
+        for agent in ["", ", placement = \"every-switch\"", ", congestion = \"mask\""] {
+            let sdtp = advantage(&shared(agent, queue), "sdtp");
+            println!("{queue} {agent} sdtp {sdtp} plain {plain}");
+        }
+    }
+}
