@@ -42,7 +42,8 @@ impl Config {
         let headers = if v6 { 60 } else { 40 };
         // An RD has an optional field of its own before that of the data, and a seal.
         let repeat = OPTIONAL_LEN + if self.sealing.is_some() { SEAL_LEN } else { 0 };
-        let most = i32::from(self.mtu) - headers - (overhead(self.carriage, v6, edges_v6) + repeat as i32).max(0);
+        let most =
+            i32::from(self.mtu) - headers - (overhead(self.carriage, v6, edges_v6) + repeat as i32).max(0);
         u16::try_from(most).unwrap_or(0).max(LEAST_MSS)
     }
 }
@@ -77,7 +78,11 @@ mod tests {
             [(Carriage::Native, 1436, 1436), (Carriage::Ip, 1416, 1416), (Carriage::Udp, 1408, 1408)]
         {
             let config = Config { carriage, ..Config::default() };
-            assert_eq!((config.most_mss(false, false), config.most_mss(true, false)), (v4, v6), "{carriage:?}");
+            assert_eq!(
+                (config.most_mss(false, false), config.most_mss(true, false)),
+                (v4, v6),
+                "{carriage:?}"
+            );
             let sealing = Some(Sealing { key: Key::new([0; 32]), first: 0 });
             let sealed = Config { sealing, ..config.clone() };
             assert_eq!(sealed.most_mss(false, false), v4 - 28, "{carriage:?}");

@@ -129,9 +129,7 @@ impl Report {
     pub fn parse(bytes: &Bytes) -> Result<Self, Unknown> {
         match Message::parse(bytes).map_err(|_| Unknown)?.body {
             Body::PacketIn(PacketIn { data, .. }) => Ok(Self::Handshake(packet(&data)?)),
-            Body::Unknown { kind: EXPERIMENTER_MESSAGE, body } => {
-                Reader::new(body)?.report()
-            }
+            Body::Unknown { kind: EXPERIMENTER_MESSAGE, body } => Reader::new(body)?.report(),
             _ => Err(Unknown),
         }
     }

@@ -217,7 +217,8 @@ impl Controller {
     ) {
         for (from, to) in [pair, (pair.1, pair.0)] {
             let placed = self.planner.plan(from, to).into_iter().flatten();
-            for node in placed.filter(|node| (node.caching || node.retransmission) && concerns(node.address)) {
+            for node in placed.filter(|node| (node.caching || node.retransmission) && concerns(node.address))
+            {
                 let &Placed { address, caching, retransmission, round_trip } = node;
                 let activation = Activation { from, to, slice, caching, retransmission, round_trip };
                 self.counted.orders += 1;
@@ -251,7 +252,12 @@ impl Controller {
 
     /// A connection is over: its number is free again, after all others, and its edges forget it, `but` the one that has. Whether
     /// it was known.
-    fn forget(&mut self, ends: (SocketAddr, SocketAddr), but: Option<IpAddr>, out: &mut Instructions) -> bool {
+    fn forget(
+        &mut self,
+        ends: (SocketAddr, SocketAddr),
+        but: Option<IpAddr>,
+        out: &mut Instructions,
+    ) -> bool {
         let Some(known) = self.admitted.remove(&ends) else { return false };
         let Admitted { slice, connection, client_edge, server_edge } = known;
         let pair = pair(client_edge, server_edge);

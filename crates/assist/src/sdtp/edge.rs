@@ -13,7 +13,7 @@ use super::config::Config;
 use super::connections::{Connection, Connections};
 use super::control::{Admission, Instruction, Name, Order, Report};
 use super::convert::{self, Path};
-use super::counters::NodeCounters;
+use super::counters::{Kept, NodeCounters};
 use super::handshake::{Opening, Redundant};
 use super::packet_ins::PacketIns;
 use super::resequence::Incoming;
@@ -48,6 +48,12 @@ impl Edge {
             connections: Connections::new(config.lifetimes),
             packet_ins: PacketIns::new(config.packet_ins),
         }
+    }
+
+    /// What it keeps.
+    pub(super) fn kept(&self) -> Kept {
+        let (waiting, waiting_bytes) = self.connections.waiting();
+        Kept { connections: self.connections.len(), waiting, waiting_bytes, ..Kept::default() }
     }
 
     /// Whether a port leads to a host.

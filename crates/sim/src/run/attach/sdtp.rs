@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use handfast_assist::Sdtp;
+use handfast_assist::sdtp::auth::Key;
 use handfast_assist::sdtp::line::{Hop, Line};
 use handfast_assist::sdtp::placement::{self, DelayModel, Functions};
 use handfast_assist::sdtp::spec::{Placement, PlacementWord};
-use handfast_assist::sdtp::auth::Key;
 use handfast_assist::sdtp::{Config, Controller, Node, Placed, Planner, Sealing};
 use handfast_core::{Duration, Stream};
 use handfast_net::Port;
