@@ -151,6 +151,12 @@ impl Connections {
         self.by_name.len()
     }
 
+    /// Packets that wait for their place, and their bytes.
+    pub(super) fn waiting(&self) -> (usize, u64) {
+        let waiting = self.by_name.values().map(|one| (one.resequencer.held(), one.resequencer.bytes()));
+        waiting.fold((0, 0), |(packets, bytes), (more, of)| (packets + more, bytes + of))
+    }
+
     /// The one of the host here that sends this packet.
     pub(super) fn of_host(&mut self, packet: &Packet) -> Option<&mut Connection> {
         let Body::Tcp(segment) = &packet.body else { return None };

@@ -81,6 +81,23 @@ counters! {
     requests_unserved,
 }
 
+/// What a node keeps at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Connections that its edge converts.
+    pub connections: usize,
+    /// Packets that wait at its edge for what is missing before them.
+    pub waiting: usize,
+    /// Bytes of these.
+    pub waiting_bytes: u64,
+    /// Streams in which it detects losses.
+    pub watched: usize,
+    /// Streams that it caches.
+    pub cached: usize,
+    /// What its cached packets cost.
+    pub cache_cost: u64,
+}
+
 impl NodeCounters {
     /// A message without data leaves.
     pub(super) fn count(&mut self, message: &Message) {

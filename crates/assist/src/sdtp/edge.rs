@@ -15,7 +15,7 @@ use super::config::Config;
 use super::connections::{Connection, Connections};
 use super::control::{Admission, Instruction, Name, Order, Report};
 use super::convert::{self, Path, Unconverted};
-use super::counters::NodeCounters;
+use super::counters::{Kept, NodeCounters};
 use super::handshake::{Opening, Redundant};
 use super::packet_ins::PacketIns;
 use super::resequence::Incoming;
@@ -68,6 +68,12 @@ impl Edge {
     /// These ports lead to hosts of others.
     pub(super) fn distrust(&mut self, ports: impl Iterator<Item = Port>) {
         self.ports.extend(ports);
+    }
+
+    /// What it keeps.
+    pub(super) fn kept(&self) -> Kept {
+        let (waiting, waiting_bytes) = self.connections.waiting();
+        Kept { connections: self.connections.len(), waiting, waiting_bytes, ..Kept::default() }
     }
 
     /// Whether a port leads to a host.

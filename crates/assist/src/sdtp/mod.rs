@@ -42,7 +42,7 @@ pub use config::Config;
 pub use connections::Lifetimes;
 pub use control::{Activation, Admission, Instruction, Location, Name, Order, Report};
 pub use controller::{Controller, Counted, Instructions};
-pub use counters::NodeCounters;
+pub use counters::{Kept, NodeCounters};
 pub use disorder::Level;
 pub use expected::ExpectedPackets;
 pub use node::Node;

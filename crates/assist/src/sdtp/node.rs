@@ -16,7 +16,7 @@ use super::auth::Refusal;
 use super::caching::{self, CachingNode, Passing, Served};
 use super::config::Config;
 use super::control::{Activation, Instruction, Location, Order, Report};
-use super::counters::NodeCounters;
+use super::counters::{Kept, NodeCounters};
 use super::detection::{Detection, Extent};
 use super::edge::{Arrived, Edge, Output as EdgeOutput};
 use super::requests::RepeatOf;
@@ -89,6 +89,13 @@ impl Node {
     /// What it has counted.
     pub fn counters(&self) -> NodeCounters {
         self.counters
+    }
+
+    /// What it keeps.
+    pub fn kept(&self) -> Kept {
+        let edge = self.edge.as_ref().map(Edge::kept).unwrap_or_default();
+        let (watched, cached) = (self.detection.len(), self.caching.connections());
+        Kept { watched, cached, cache_cost: self.caching.cost(), ..edge }
     }
 
     /// What it has for the controller.
@@ -199,7 +206,7 @@ impl Node {
     /// An RI from a node upstream.
     fn heed(&mut self, now: Instant, stream: &Stream, functions: Functions, information: &Information) {
         if functions.retransmission {
-            self.detection.on_information(stream, information);
+            self.detection.on_information(now, stream, information);
         }
         if functions.caching {
             self.caching.on_information(now, stream, information);

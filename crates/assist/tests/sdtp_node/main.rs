@@ -1,0 +1,8 @@
+//! The nodes of SDTP and their controller on a line, as a driver runs them.
+
+mod attacks;
+mod edges;
+mod handshake;
+mod restarts;
+mod script;
+mod world;
