@@ -219,8 +219,7 @@ impl Controller {
     ) {
         for (from, to) in [pair, (pair.1, pair.0)] {
             let placed = self.planner.plan(from, to).into_iter().flatten();
-            for node in placed.filter(|node| (node.caching || node.retransmission) && concerns(node.address))
-            {
+            for node in placed.filter(|node| concerns(node.address)) {
                 let &Placed { address, caching, retransmission, round_trip } = node;
                 let activation = Activation { from, to, slice, caching, retransmission, round_trip };
                 self.counted.orders += 1;

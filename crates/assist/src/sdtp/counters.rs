@@ -79,6 +79,8 @@ counters! {
     notifications,
     /// RR of which the last caching node of the segment lacked something.
     requests_unserved,
+    /// RR for what a queue of this node had dropped: not repaired, so that the sender learns of the congestion.
+    requests_refused,
 }
 
 /// What a node keeps at the moment.

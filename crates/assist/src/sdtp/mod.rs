@@ -25,6 +25,7 @@ pub mod line;
 pub mod map;
 mod messages;
 mod node;
+mod own_drops;
 mod packet_ins;
 pub mod placement;
 mod planner;

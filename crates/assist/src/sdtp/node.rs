@@ -2,13 +2,14 @@
 //!
 //! Nothing is addressed to a node in the path: it looks at what passes. So one that fails, or that is left out, is passed over.
 
+mod congestion;
 mod send;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use handfast_core::{Duration, Instant};
-use handfast_net::{Cause, Outbox, Port};
+use handfast_net::{Outbox, Port};
 use handfast_wire::sdtp::{Data, Information, Message, Outcome, Request, Sdtp, Stream};
 use handfast_wire::{Body, Packet};
 
@@ -19,6 +20,7 @@ use super::control::{Activation, Instruction, Location, Order, Report};
 use super::counters::{Kept, NodeCounters};
 use super::detection::{Detection, Extent};
 use super::edge::{Arrived, Edge, Output as EdgeOutput};
+use super::own_drops::OwnDrops;
 use super::requests::RepeatOf;
 use super::retransmission::{Arrival, Output};
 use super::seals::Seals;
@@ -45,6 +47,7 @@ pub struct Node {
     functions: BTreeMap<Direction, Functions>,
     caching: CachingNode<Data>,
     detection: Detection,
+    own_drops: OwnDrops,
     seals: Seals,
     counters: NodeCounters,
     /// What the edge has for others, and the retransmission function: kept for their memory.
@@ -64,6 +67,7 @@ impl Node {
             functions: BTreeMap::new(),
             caching: CachingNode::new(config.caching),
             detection: Detection::new(config.thresholds, config.connections),
+            own_drops: OwnDrops::new(config.connections),
             seals: Seals::new(address, config.sealing.clone()),
             counters: NodeCounters::default(),
             edges: EdgeOutput::default(),
@@ -194,6 +198,8 @@ impl Node {
             // Nobody asks behind the receiving edge.
             let kept = (view.dst != self.address).then_some(data);
             self.cache(now, stream, extent, view.ip_len, kept);
+        } else {
+            self.own_drops.on_data(stream, extent.seq, extent.len);
         }
     }
 
@@ -224,13 +230,15 @@ impl Node {
         ends_here: bool,
         out: &mut Outbox,
     ) -> Verdict {
+        let is_last = ends_here || functions.retransmission;
         let served = if functions.caching {
             self.caching.on_request(now, stream, request, &mut self.answers)
+        } else if !is_last && self.refuse(stream, request, out) {
+            return Verdict::Drop;
         } else {
             Served::None
         };
         self.send_answers(out);
-        let is_last = ends_here || functions.retransmission;
         let left = match served {
             Served::All => return Verdict::Drop,
             Served::None if !is_last => return Verdict::Pass,
@@ -307,17 +315,6 @@ impl Node {
         let &Activation { from, to, slice, caching, retransmission, round_trip } = activation;
         self.seals.learn(slice);
         self.functions.insert((from, to, slice), Functions { caching, retransmission, round_trip });
-    }
-
-    /// A packet that had passed was dropped on its way out of this node.
-    pub fn on_drop(&mut self, view: &View<'_>, cause: Cause) {
-        let Some(sdtp) = view.sdtp().filter(|_| matches!(cause, Cause::QueueFull | Cause::Aqm)) else {
-            return;
-        };
-        let extent = sdtp.data().and_then(|data| Extent::of(sdtp.sequence, data));
-        if let Some(Extent { seq, len, .. }) = extent {
-            self.caching.on_own_drop(&sdtp.stream(view.src, view.dst), seq, len);
-        }
     }
 
     /// What is due at this time.

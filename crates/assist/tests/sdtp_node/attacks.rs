@@ -196,7 +196,11 @@ fn an_rd_is_delivered_and_counted_once() {
         line.run(ms(5));
         assert_eq!(line.got(1).len(), 0, "a copy is dropped in any case");
         assert_eq!(line.counted().replayed, replayed);
-        assert_eq!(line.counted().needless_repeats - needless, 3 - replayed, "and is no sign of a needless request");
+        assert_eq!(
+            line.counted().needless_repeats - needless,
+            3 - replayed,
+            "and is no sign of a needless request"
+        );
         // Changed on its way, it is none.
         let mut changed = rd;
         let Body::Sdtp(sdtp) = &mut changed.body else { panic!("{changed:?}") };
@@ -205,8 +209,8 @@ fn an_rd_is_delivered_and_counted_once() {
         segment.window ^= 1;
         line.inject(2, LEFT, changed);
         line.run(ms(5));
-        assert_eq!(line.got(1).len(), copies.min(1));
-        assert_eq!(line.counted().unsealed, if copies == 0 { 1 } else { 0 });
+        assert_eq!(line.got(1).len(), 0);
+        assert_eq!(line.counted().unsealed, u64::from(replayed > 0));
     }
 }
 

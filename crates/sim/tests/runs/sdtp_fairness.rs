@@ -9,7 +9,7 @@ use crate::support::{result, scenario};
 fn shared(agent: &str, queue: &str) -> String {
     format!(
         r#"
-duration = "60s"
+duration = "30s"
 [nodes]
 a = {{kind = "host", role = "ours"}}
 b = {{kind = "host", role = "ours"}}
@@ -70,9 +70,8 @@ fn advantage(text: &str, scheme: &str) -> f64 {
         let [ours, theirs] = [0, 1].map(|flow| run.flows[flow].metrics.delivered_bytes().unwrap() as f64);
         ours / theirs
     };
-    let mut ratios: Vec<f64> = (1..=9).map(|seed| ratio(&result(&network, scheme, seed))).collect();
+    let mut ratios: Vec<f64> = (1..=5).map(|seed| ratio(&result(&network, scheme, seed))).collect();
     ratios.sort_by(f64::total_cmp);
-    println!("{scheme}: {ratios:.2?}");
     ratios[ratios.len() / 2]
 }
 
@@ -80,9 +79,17 @@ fn advantage(text: &str, scheme: &str) -> f64 {
 fn across_sdtp_a_flow_takes_a_tenth_more_at_most() {
     for queue in ["\"50pkt\"", "\"codel\""] {
         let plain = advantage(&shared("", queue), "plain");
-        for agent in ["", ", placement = \"every-switch\"", ", congestion = \"mask\""] {
-            let sdtp = advantage(&shared(agent, queue), "sdtp");
-            println!("{queue} {agent} sdtp {sdtp} plain {plain}");
+        // With caches at the edges alone the switch that drops has no function; with the other placement it has a copy.
+        for placement in ["", ", placement = \"every-switch\""] {
+            let sdtp = advantage(&shared(placement, queue), "sdtp");
+            assert!(sdtp <= 1.1 * plain, "{queue}{placement}: {sdtp}, and {plain} without SDTP");
         }
     }
+}
+
+#[test]
+fn what_masks_congestion_takes_nearly_all() {
+    // The control: as in the paper, every drop is repaired.
+    let masked = advantage(&shared(", congestion = \"mask\"", "\"50pkt\""), "sdtp");
+    assert!(masked > 4.0, "{masked}");
 }
