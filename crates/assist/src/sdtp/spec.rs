@@ -146,7 +146,7 @@ pub struct Sdtp {
     /// Whether the nodes seal: the driver has the key.
     pub seal: bool,
     /// What the nodes are told.
-    pub config: Config,
+    pub config: Box<Config>,
 }
 
 /// Which switches have which functions.
@@ -192,7 +192,14 @@ impl Spec for Sdtp {
         caching(given, &mut config)?;
         let seal = given.seal.as_ref().is_none_or(|seal| seal.value);
         let hosts = given.hosts.as_ref().map(|role| role.value.clone());
-        Ok(Self { control_delay, control_loss, hosts, placement: placement(given)?, seal, config })
+        Ok(Self {
+            control_delay,
+            control_loss,
+            hosts,
+            placement: placement(given)?,
+            seal,
+            config: Box::new(config),
+        })
     }
 
     /// The controller commands all switches: the driver makes it and them together.

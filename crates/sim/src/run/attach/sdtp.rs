@@ -89,7 +89,7 @@ impl World<'_> {
     fn nodes(&self, controller: NodeId) -> Vec<(NodeId, Link)> {
         let controller = self.address(controller);
         let sealing = self.spec.seal.then_some(Sealing { key: KEY, first: 0 });
-        let config = Config { sealing, ..self.spec.config.clone() };
+        let config = Config { sealing, ..Config::clone(&self.spec.config) };
         let made = |node| {
             let (ours, others): (Vec<_>, Vec<_>) =
                 self.hosts(node).partition(|&(host, _)| self.is_protected(host));
