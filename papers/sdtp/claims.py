@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handfast.studies.reproduce import Claims, need
 
-from . import delays, draw, path, setup
+from . import delays, draw, path, protocol, setup
 
 CLAIMS = Claims(
     "sdtp",
@@ -13,7 +13,8 @@ CLAIMS = Claims(
 
 CLAIMS.claim(
     "6",
-    "set-up takes longer with the control delay: with 10 ms far less than TCP's, with 65 ms more at low loss and less at "
+    "set-up takes longer with the control delay: with 10 ms far less than TCP's, with 65 ms more at low loss and "
+    "less at "
     "high",
     paper="Figure 6: increases with the control delay; 10 ms: much less than TCP; 65 ms: larger if the loss is small",
     needs=[need("connect")],
@@ -39,7 +40,8 @@ CLAIMS.claim(
 CLAIMS.claim(
     "hs",
     "a connection is set up in two ways through the controller, with less signalling in the data plane",
-    paper="section III-A and Figure 2: a two-way handshake; the receiving edge makes the closing ACK, the sending edge "
+    paper="section III-A and Figure 2: a two-way handshake; the receiving edge makes the closing ACK, the sending "
+    "edge "
     "drops the client's",
     needs=[need("connect", loss="0")],
 )(setup.handshake)
@@ -75,3 +77,27 @@ CLAIMS.claim(
     needs=[need("segments")],
     figure=draw.segments,
 )(path.segments)
+
+CLAIMS.claim(
+    "core",
+    "headers are converted, losses detected by three triggers, and repaired within their segment",
+    paper="section III: header, lists, equations (1) to (3), three triggers, RR, RD, RI and CN",
+    needs=[need("core")],
+    figure=draw.rules,
+)(protocol.core)
+
+CLAIMS.claim(
+    "hdr",
+    "throughput is higher than TCP's, because the header is shorter",
+    paper="section III-B: achieves higher throughput according to the simplified packet header",
+    needs=[need("headers")],
+    figure=draw.headers,
+)(protocol.header)
+
+CLAIMS.claim(
+    "cong",
+    "SDTP helps especially when congestion happens",
+    paper="section I: further reduces E2E packet transmission delay especially when congestion happens",
+    needs=[need("congestion")],
+    figure=draw.congestion,
+)(protocol.congestion)

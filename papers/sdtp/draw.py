@@ -124,3 +124,35 @@ def caches(runs: Runs) -> Figure:
 def segments(runs: Runs) -> Figure:
     """How unequal the segments' requests are."""
     return grouped(runs, "lost", "requests of the busier segment over the mean", imbalance)
+
+
+def rules(runs: Runs) -> Figure:
+    """Segments that senders repeat."""
+    return each(runs, "repeated by the sender, segments", lambda run: run.measures.retransmitted_segments)
+
+
+def headers(runs: Runs) -> Figure:
+    """Goodput on a core of 2 Mbit/s."""
+    return each(runs, "goodput, bit/s", lambda run: run.measures.goodput_bps)
+
+
+def congestion(runs: Runs) -> Figure:
+    """Mean delays by what loses packets."""
+
+    def mean(run: Run) -> float | None:
+        found = run.flow.measures.send_to_delivery_mean_s
+        return None if found is None else MS * found
+
+    return grouped(runs, "losses", "mean delay from the first transmission to the delivery, ms", mean)
+
+
+def each(runs: Runs, label: str, of: Of) -> Figure:
+    """A bar for each scheme."""
+    figure = figures.blank(figures.COLUMN_IN)
+    axes = figure.subplots()
+    schemes = list(dict.fromkeys(run.scheme for run in runs.all))
+    for index, scheme in enumerate(schemes):
+        bars(axes, index, scheme, COLOURS[index], [[of(run) for run in runs.of(scheme)]], len(schemes))
+    axes.set_xticks([])
+    axes.set_ylabel(label)
+    return with_legend(figure)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from handfast.studies.reproduce import Figure, NotRun, Run, Runs, middle, required
+from handfast.studies.reproduce import Figure, NotRun, Run, Runs, middle, pairs, required
 
 LOSSES = ("1", "2", "3", "4", "5")
 """Per cent end to end at which figures 7 and 8 are judged."""
@@ -74,6 +75,13 @@ cache_bytes: Figure = counter("cache_bytes")
 """What the caches of all nodes have held at most, each by itself."""
 
 
+def beside(
+    runs: Runs, first: str, second: str, figure: Figure, **choices: str
+) -> list[tuple[float | None, float | None]]:
+    """A figure of two schemes' runs with the same seed."""
+    return pairs(runs.of(first, **choices), runs.of(second, **choices), figure)
+
+
 def imbalance(run: Run) -> float | None:
     """The requests of the segment that has most, over the mean of two segments."""
     return 2 * counted(run, "requests_of_one") / required(requests(run))
@@ -107,7 +115,7 @@ def growth(runs: Runs, figure: Figure, scheme: str, points: Sequence[str]) -> fl
 def crossing(points: Sequence[str], above: Callable[[str], float]) -> float | None:
     """The loss at which a difference falls to zero, by a line between the two points around it; None: nowhere."""
     known = [(float(point), above(point)) for point in points]
-    for (before, high), (after, low) in zip(known, known[1:], strict=False):
+    for (before, high), (after, low) in itertools.pairwise(known):
         if high > 0 >= low:
             return before + (after - before) * high / (high - low)
     return None

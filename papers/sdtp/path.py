@@ -10,18 +10,16 @@ from handfast.studies.reproduce import (
     Figure,
     Finding,
     Measured,
-    Run,
     Runs,
     above,
     at_least,
     at_most,
     medians,
     middle,
-    pairs,
     within,
 )
 
-from .measure import cache_bytes, counted, counter, delay, imbalance, needless, signalling
+from .measure import beside, cache_bytes, counted, counter, delay, imbalance, needless, signalling
 
 DELIVERY: Figure = delay("send", "delivery", "mean")
 TOLD_APART = ("first", "second", "fourth", "first-and-third")
@@ -33,8 +31,8 @@ def selection(runs: Runs) -> Finding:
     """Bytes and packets by paired differences, mean delays by medians."""
 
     def less(what: str, unit: str, figure: Figure, scheme: str, where: str) -> Check:
-        both = (runs.of(one, where=where) for one in ("every-switch", scheme))
-        return above(f"{what}, every-switch above {scheme}, {where}", pairs(*both, figure), unit)
+        found = beside(runs, "every-switch", scheme, figure, where=where)
+        return above(f"{what}, every-switch above {scheme}, {where}", found, unit)
 
     def judged(scheme: str) -> tuple[Check, ...]:
         return tuple(
@@ -65,7 +63,8 @@ def selection(runs: Runs) -> Finding:
         ),
         judged("sdtp"),
         Control("a cache at every switch on both sides", judged("every-switch")),
-        remark="Where all four links lose as much, the paper's setting, every switch but the last is chosen, and the last "
+        remark="Where all four links lose as much, the paper's setting, every switch but the last is chosen, and the "
+        "last "
         "keeps no copies: both are the same. So the claim is judged where one or two links lose 2 %",
     )
 
@@ -113,7 +112,9 @@ def caches(runs: Runs) -> Finding:
                 one
                 for cache in BOUNDS
                 for one in (
-                    *medians(runs, "let go", "pkt", counter("cache_overflows"), ("sdtp", "never-released"), cache=cache),
+                    *medians(
+                        runs, "let go", "pkt", counter("cache_overflows"), ("sdtp", "never-released"), cache=cache
+                    ),
                     *medians(runs, "mean delay", "ms", DELIVERY, ("sdtp", "never-released"), cache=cache),
                 )
             ),
@@ -172,8 +173,8 @@ def information(runs: Runs) -> Finding:
     """Needless RR: those whose RD brought what had come before."""
 
     def spared(scheme: str, loss: str, apart: str) -> Check:
-        both = (runs.of(one, loss=loss, apart=apart) for one in ("untold", scheme))
-        return above(f"needless, untold above {scheme}, {loss} %, {apart}", pairs(*both, needless), "RR")
+        found = beside(runs, "untold", scheme, needless, loss=loss, apart=apart)
+        return above(f"needless, untold above {scheme}, {loss} %, {apart}", found, "RR")
 
     def judged(scheme: str) -> tuple[Check, ...]:
         return tuple(spared(scheme, loss, apart) for apart in APART for loss in POINTS)
@@ -196,10 +197,13 @@ def information(runs: Runs) -> Finding:
         judged("sdtp"),
         Control("nobody is told", judged("untold")),
         cause=(
-            f"With packets 15 ms apart {by('time', '15ms'):.3g} RR are triggered by time and {by('count', '15ms'):.3g} by "
-            "count, and an RI goes with the latter only: the next packet, which would show the loss, comes later than the "
+            f"With packets 15 ms apart {by('time', '15ms'):.3g} RR are triggered by time and "
+            f"{by('count', '15ms'):.3g} by "
+            "count, and an RI goes with the latter only: the next packet, which would show the loss, comes later "
+            "than the "
             f"threshold of equation (1). Medians at 3 %: {shown('15ms', schemes)}; with packets 3 ms apart "
-            f"({by('time', '3ms'):.3g} by time, {by('count', '3ms'):.3g} by count) {shown('3ms', schemes)}. Told of both "
+            f"({by('time', '3ms'):.3g} by time, {by('count', '3ms'):.3g} by count) {shown('3ms', schemes)}. Told of "
+            "both "
             "triggers, as equation (2) with its a_k of 0 for T would have it, the second node asks less at "
             f"{_told(runs)} of {len(APART) * len(POINTS)} points"
         ),
@@ -208,12 +212,8 @@ def information(runs: Runs) -> Finding:
 
 def _told(runs: Runs) -> int:
     """At how many points RIs for both triggers spare something."""
-
-    def some(scheme: str, loss: str, apart: str) -> list[Run]:
-        return runs.of(scheme, loss=loss, apart=apart)
-
     return sum(
-        above("", pairs(some("untold", loss, apart), some("told-of-both", loss, apart), needless)).holds
+        above("", beside(runs, "untold", "told-of-both", needless, loss=loss, apart=apart)).holds
         for apart in APART
         for loss in POINTS
     )

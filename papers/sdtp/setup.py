@@ -16,12 +16,11 @@ from handfast.studies.reproduce import (
     at_most,
     medians,
     middle,
-    pairs,
     values,
     within,
 )
 
-from .measure import TCPS, connect, connections, counted, crossing, crossings
+from .measure import TCPS, beside, connect, connections, counted, crossing, crossings
 
 POINTS = ("0", "0.5", "1", "2", "3", "4", "5")
 """Per cent lost end to end."""
@@ -45,8 +44,7 @@ def set_up(runs: Runs) -> Finding:
             raise NotRun(f"{opened} connections at a loss of {point} %; at least {LEAST} are needed")
 
     def longer(one: str, other: str, point: str) -> Check:
-        both = (runs.of(scheme, loss=point) for scheme in (one, other))
-        return above(f"{one} longer than {other}, {point} %", pairs(*both, connect), "ms")
+        return above(f"{one} longer than {other}, {point} %", beside(runs, one, other, connect, loss=point), "ms")
 
     def judged(short: str, long: str) -> tuple[Check, ...]:
         return (
@@ -65,9 +63,7 @@ def set_up(runs: Runs) -> Finding:
     )
     return Finding(
         tuple(
-            one
-            for point in ("0", "1", "5")
-            for one in medians(runs, "set-up", "ms", connect, _schemes(), loss=point)
+            one for point in ("0", "1", "5") for one in medians(runs, "set-up", "ms", connect, _schemes(), loss=point)
         ),
         (*_without_loss(runs), *grows, *judged("sdtp-10", "sdtp-65")),
         Control("linux in SDTP's place", _control(runs)),
@@ -95,7 +91,9 @@ def _without_loss(runs: Runs) -> tuple[Check, ...]:
 
 def _control(runs: Runs) -> tuple[Check, ...]:
     """TCP is not much below itself."""
-    return tuple(at_most(f"linux / {tcp}, {p} %", _share(runs, "linux", tcp, p), MUCH_LESS) for tcp in TCPS for p in POINTS)
+    return tuple(
+        at_most(f"linux / {tcp}, {p} %", _share(runs, "linux", tcp, p), MUCH_LESS) for tcp in TCPS for p in POINTS
+    )
 
 
 def _crossings(runs: Runs) -> str:
@@ -109,7 +107,8 @@ def _crossings(runs: Runs) -> str:
         how = "lost as data" if lost else "never lost"
         return f"{tcp}, SYN and SYN-ACK {how}: {'nowhere' if found is None else f'{found:.2f} %'}"
 
-    return f"With 65 ms SDTP falls below TCP at a loss of ({'; '.join(at(t, lost) for lost in LOST_OR_NOT for t in TCPS)})"
+    found = "; ".join(at(tcp, lost) for lost in LOST_OR_NOT for tcp in TCPS)
+    return f"With 65 ms SDTP falls below TCP at a loss of ({found})"
 
 
 def handshake(runs: Runs) -> Finding:
@@ -156,6 +155,8 @@ def handshake(runs: Runs) -> Finding:
             *judged("sdtp-10"),
         ),
         Control("linux in SDTP's place", control()),
-        remark="The closing ACK waits for the controller's word, which is a message of its own: with it SDTP has five "
-        "control messages a connection, the paper's figure four. The functions of a path are ordered once for all connections",
+        remark="The closing ACK waits for the controller's word, which is a message of its own: with it SDTP has "
+        "five "
+        "control messages a connection, the paper's figure four. The functions of a path are ordered once for all "
+        "connections",
     )
