@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handfast.studies.reproduce import Claims, need
 
-from . import delays, draw, path, protocol, setup
+from . import beyond, delays, draw, path, protocol, setup
 
 CLAIMS = Claims(
     "sdtp",
@@ -101,3 +101,14 @@ CLAIMS.claim(
     needs=[need("congestion")],
     figure=draw.congestion,
 )(protocol.congestion)
+
+CLAIMS.claim(
+    "beyond",
+    "what the paper leaves out: bursts, reordering, losses of one link, of the hosts' links, outages, several flows, "
+    "a "
+    "transfer: delays are below TCP's",
+    paper="none",
+    needs=[need("beyond")],
+    figure=draw.beyond,
+    beyond=True,
+)(beyond.beyond)

@@ -19,10 +19,8 @@ from handfast.studies.reproduce import (
     required,
 )
 
-from .measure import ENDS, LOSSES, STARTS, TCPS, WITHOUT_REPAIR, beside, delay, growth, jitter
+from .measure import ENDS, LOSSES, PACKETS, STARTS, TCPS, WITHOUT_REPAIR, beside, delay, growth, jitter
 
-PACKETS = 1000
-"""Of a run."""
 SCHEMES = ("linux", "sdtp", "reno", "sdtp-reno")
 
 

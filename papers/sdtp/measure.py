@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from handfast.measures import Measures
 from handfast.studies.reproduce import Figure, NotRun, Run, Runs, middle, pairs, required
 
 LOSSES = ("1", "2", "3", "4", "5")
@@ -17,6 +18,8 @@ WITHOUT_REPAIR = {"linux": "nowhere", "reno": "nowhere-reno"}
 """The same, where edges convert headers and nothing is repaired."""
 STARTS, ENDS = ("write", "send"), ("arrival", "delivery")
 """From the application's write or the first transmission, to the arrival at the host or the delivery in order."""
+PACKETS = 1000
+"""Of a run, at least."""
 MS = 1e3
 
 
@@ -31,10 +34,18 @@ def delay(start: str, end: str, what: str) -> Figure:
     name = f"{start}_to_{end}_{what}_s"
 
     def of(run: Run) -> float | None:
+        complete(run.scheme, run.measures)
         found: float | None = getattr(run.measures, name)
         return None if found is None else MS * found
 
     return of
+
+
+def complete(scheme: str, measures: Measures) -> None:
+    """All packets were delivered: else a run would count those alone that were quick."""
+    sent, delivered = required(measures.measured_packets), required(measures.delivered_packets)
+    if sent < PACKETS or delivered < sent:
+        raise NotRun(f"a run of {scheme} ends before its packets are delivered: {delivered} of {max(sent, PACKETS)}")
 
 
 @cache

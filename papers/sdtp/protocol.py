@@ -18,7 +18,7 @@ from handfast.studies.reproduce import (
     required,
 )
 
-from .measure import beside, counter, delay
+from .measure import beside, complete, counter, delay
 
 DELIVERY: Figure = delay("send", "delivery", "mean")
 
@@ -145,6 +145,7 @@ def lost(run: Run) -> float | None:
 
 def of_data(run: Run) -> float | None:
     """The mean delay of the data, from the first transmission to the delivery, ms."""
+    complete(run.scheme, run.flow.measures)
     found = run.flow.measures.send_to_delivery_mean_s
     return None if found is None else 1e3 * found
 
