@@ -59,8 +59,7 @@ def beyond(runs: Runs) -> Finding:
         cause=(
             "What is lost between the sender and its edge looks like a loss of the core: the nodes ask for it, "
             f"{middle(runs, counter('requests_unserved'), 'sdtp', case='senders-link'):.4g} RR a run find nothing, "
-            "and the "
-            "packets behind wait at the receiving edge until it is told so. The mean delay is "
+            "and the packets behind wait at the receiving edge until it is told so. The mean delay is "
             f"{middle(runs, DELIVERY, 'sdtp', case='senders-link'):.4g} ms, linux's "
             f"{middle(runs, DELIVERY, 'linux', case='senders-link'):.4g}; where nothing waits (persistence 1 ms) "
             f"{middle(runs, DELIVERY, 'impatient', case='senders-link'):.4g}"

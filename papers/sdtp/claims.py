@@ -14,8 +14,7 @@ CLAIMS = Claims(
 CLAIMS.claim(
     "6",
     "set-up takes longer with the control delay: with 10 ms far less than TCP's, with 65 ms more at low loss and "
-    "less at "
-    "high",
+    "less at high",
     paper="Figure 6: increases with the control delay; 10 ms: much less than TCP; 65 ms: larger if the loss is small",
     needs=[need("connect")],
     figure=draw.set_up,
@@ -41,8 +40,7 @@ CLAIMS.claim(
     "hs",
     "a connection is set up in two ways through the controller, with less signalling in the data plane",
     paper="section III-A and Figure 2: a two-way handshake; the receiving edge makes the closing ACK, the sending "
-    "edge "
-    "drops the client's",
+    "edge drops the client's",
     needs=[need("connect", loss="0")],
 )(setup.handshake)
 
@@ -104,9 +102,8 @@ CLAIMS.claim(
 
 CLAIMS.claim(
     "beyond",
-    "what the paper leaves out: bursts, reordering, losses of one link, of the hosts' links, outages, several flows, "
-    "a "
-    "transfer: delays are below TCP's",
+    "what the paper leaves out: bursts, reordering, losses of one link, of the hosts' links, outages, several "
+    "flows, a transfer: delays are below TCP's",
     paper="none",
     needs=[need("beyond")],
     figure=draw.beyond,

@@ -72,10 +72,8 @@ def _windows(runs: Runs) -> str:
     shown = "; ".join(f"{tcp} {', '.join(window(tcp, loss) for loss in ('1', '3', '5'))}" for tcp in TCPS)
     return (
         "A packet every 15 ms needs a window of 8 segments on a round trip of 120 ms. The mean window at 1, 3 and 5 "
-        "% is "
-        f"({shown}): where it is below 8, packets wait at the sender, and the delay from the write grows with the "
-        "run's "
-        "length"
+        f"% is ({shown}): where it is below 8, packets wait at the sender, and the delay from the write grows with "
+        "the run's length"
     )
 
 
@@ -94,10 +92,8 @@ def _edge_of_a_percentile(runs: Runs) -> str:
 
     return (
         "From the first transmission to the arrival TCP delays none but the lost packets, and 1 % of 1,000 are ten: "
-        "the 99th "
-        "percentile is that of a lost packet or not by chance. Where plain linux has lost more than ten, its p99 - "
-        "p50 is "
-        f"above SDTP's {shown(many)}; else {shown(few)}"
+        "the 99th percentile is that of a lost packet or not by chance. Where plain linux has lost more than ten, "
+        f"its p99 - p50 is above SDTP's {shown(many)}; else {shown(few)}"
     )
 
 

@@ -11,7 +11,7 @@ from handfast.studies.reproduce import Figure as Of
 from handfast.studies.reproduce import NotRun, Run, Runs
 from handfast.studies.reproduce.plot import bars, with_legend
 
-from .measure import MS, connect, counter, delay, imbalance, needless, signalling
+from .measure import MS, connect, counter, delay, goodput, imbalance, needless, signalling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +107,7 @@ def grouped(runs: Runs, axis: str, label: str, of: Of) -> Figure:
 def needless_requests(runs: Runs) -> Figure:
     """Needless requests at 15 ms between packets."""
     some = Runs(tuple(run for run in runs.all if run.choices["apart"] == "15ms"), runs.quick, runs.scratch)
-    return grouped(some, "loss", "needless RR a run, packets 15 ms apart", needless)
+    return grouped(some, "loss", "needless RR", needless)
 
 
 def chosen_caches(runs: Runs) -> Figure:
@@ -118,22 +118,24 @@ def chosen_caches(runs: Runs) -> Figure:
 
 def caches(runs: Runs) -> Figure:
     """The largest cache by its bound."""
-    return grouped(runs, "cache", "largest cache, B", counter("cache_bytes_of_one"))
+    figure = grouped(runs, "cache", "largest cache, B", counter("cache_bytes_of_one"))
+    figure.axes[0].set_yscale("log")
+    return figure
 
 
 def segments(runs: Runs) -> Figure:
     """How unequal the segments' requests are."""
-    return grouped(runs, "lost", "requests of the busier segment over the mean", imbalance)
+    return grouped(runs, "lost", "RR, largest over mean", imbalance)
 
 
 def rules(runs: Runs) -> Figure:
     """Segments that senders repeat."""
-    return each(runs, "repeated by the sender, segments", lambda run: run.measures.retransmitted_segments)
+    return each(runs, "repeated, segments", lambda run: run.measures.retransmitted_segments)
 
 
 def headers(runs: Runs) -> Figure:
     """Goodput on a core of 2 Mbit/s."""
-    return each(runs, "goodput, bit/s", lambda run: run.measures.goodput_bps)
+    return each(runs, "goodput, Mbit/s", goodput)
 
 
 def congestion(runs: Runs) -> Figure:
@@ -143,7 +145,7 @@ def congestion(runs: Runs) -> Figure:
         found = run.flow.measures.send_to_delivery_mean_s
         return None if found is None else MS * found
 
-    return grouped(runs, "losses", "mean delay from the first transmission to the delivery, ms", mean)
+    return grouped(runs, "losses", "mean delay, ms", mean)
 
 
 def each(runs: Runs, label: str, of: Of) -> Figure:

@@ -59,6 +59,11 @@ def jitter(start: str, end: str) -> Figure:
     return of
 
 
+def goodput(run: Run) -> float | None:
+    """New data at the application, Mbit/s."""
+    return None if run.measures.goodput_bps is None else run.measures.goodput_bps / 1e6
+
+
 def counted(run: Run, name: str) -> int:
     """What SDTP's controller and nodes have counted."""
     counters = run.result.controller

@@ -63,9 +63,8 @@ def selection(runs: Runs) -> Finding:
         ),
         judged("sdtp"),
         Control("a cache at every switch on both sides", judged("every-switch")),
-        remark="Where all four links lose as much, the paper's setting, every switch but the last is chosen, and the "
-        "last "
-        "keeps no copies: both are the same. So the claim is judged where one or two links lose 2 %",
+        remark="Where all four links lose as much, the paper's setting, every switch but the last is chosen, and "
+        "the last keeps no copies: both are the same. So the claim is judged where one or two links lose 2 %",
     )
 
 
@@ -121,7 +120,7 @@ def caches(runs: Runs) -> Finding:
         ),
         judged("sdtp"),
         Control("no CN is sent", judged("never-released")),
-        remark=f"A packet that a full cache has let go is repaired by the end hosts. So the mean delay grows from "
+        remark="A packet that a full cache has let go is repaired by the end hosts. So the mean delay grows from "
         f"{middle(runs, DELIVERY, 'sdtp', cache='4MB'):.4g} to {middle(runs, DELIVERY, 'sdtp', cache='6kB'):.4g} ms",
     )
 
@@ -198,14 +197,12 @@ def information(runs: Runs) -> Finding:
         Control("nobody is told", judged("untold")),
         cause=(
             f"With packets 15 ms apart {by('time', '15ms'):.3g} RR are triggered by time and "
-            f"{by('count', '15ms'):.3g} by "
-            "count, and an RI goes with the latter only: the next packet, which would show the loss, comes later "
-            "than the "
-            f"threshold of equation (1). Medians at 3 %: {shown('15ms', schemes)}; with packets 3 ms apart "
-            f"({by('time', '3ms'):.3g} by time, {by('count', '3ms'):.3g} by count) {shown('3ms', schemes)}. Told of "
-            "both "
-            "triggers, as equation (2) with its a_k of 0 for T would have it, the second node asks less at "
-            f"{_told(runs)} of {len(APART) * len(POINTS)} points"
+            f"{by('count', '15ms'):.3g} by count, and an RI goes with the latter only: the next packet, which would "
+            "show the loss, comes later than the threshold of equation (1). Medians at 3 %: "
+            f"{shown('15ms', schemes)}; with packets 3 ms apart ({by('time', '3ms'):.3g} by time, "
+            f"{by('count', '3ms'):.3g} by count) {shown('3ms', schemes)}. Told of both triggers, as equation (2) with "
+            f"its a_k of 0 for T would have it, the second node asks less at {_told(runs)} of "
+            f"{len(APART) * len(POINTS)} points"
         ),
     )
 

@@ -123,8 +123,10 @@ def handshake(runs: Runs) -> Finding:
         return max(found)
 
     def judged(scheme: str) -> tuple[Check, ...]:
+        messages = sum(per(scheme, f"controller_{name}") for name in ("packet_ins", "packet_outs", "orders"))
         return (
             at_most(f"links crossed, {scheme}", crossed(scheme), 6),
+            at_most(f"links crossed and control messages, {scheme}", crossed(scheme) + messages, crossed("linux") - 1),
             *(
                 within(f"{what}, {scheme}", per(scheme, name), expected, 0)
                 for what, name, expected in (
@@ -156,7 +158,6 @@ def handshake(runs: Runs) -> Finding:
         ),
         Control("linux in SDTP's place", control()),
         remark="The closing ACK waits for the controller's word, which is a message of its own: with it SDTP has "
-        "five "
-        "control messages a connection, the paper's figure four. The functions of a path are ordered once for all "
-        "connections",
+        "five control messages a connection, the paper's figure four. The functions of a path are ordered once for "
+        "all connections",
     )
