@@ -180,7 +180,8 @@ impl Spec for Sdtp {
             LevelWord::Packet => Level::Packet,
             LevelWord::Segment => Level::Segment,
         };
-        config.thresholds.inform = match given.information.as_ref().map(|word| word.value).unwrap_or_default() {
+        config.thresholds.inform = match given.information.as_ref().map(|word| word.value).unwrap_or_default()
+        {
             InformationWord::Off => Inform::Never,
             InformationWord::Count => Inform::Count,
             InformationWord::CountAndTime => Inform::CountAndTime,
