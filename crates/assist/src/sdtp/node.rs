@@ -92,7 +92,8 @@ impl Node {
 
     /// What it has counted.
     pub fn counters(&self) -> NodeCounters {
-        self.counters
+        let (cache_bytes, cache_overflows) = (self.caching.most(), self.caching.counters().overflowed);
+        NodeCounters { cache_bytes, cache_overflows, ..self.counters }
     }
 
     /// What it keeps.
@@ -239,6 +240,8 @@ impl Node {
             Served::None
         };
         self.send_answers(out);
+        self.counters.requests_climbed +=
+            u64::from(functions.caching && !is_last && !matches!(served, Served::All));
         let left = match served {
             Served::All => return Verdict::Drop,
             Served::None if !is_last => return Verdict::Pass,

@@ -6,7 +6,7 @@ use handfast_wire::sdtp::Carriage;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Config, Congestion, Level};
+use super::{Config, Congestion, Inform, Level};
 use crate::Agent;
 use crate::spec::{Place, Seat, Site, Spec};
 
@@ -68,6 +68,19 @@ pub enum LevelWord {
     Segment,
 }
 
+/// After which requests the retransmission nodes downstream are told what comes late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InformationWord {
+    /// none
+    Off,
+    /// those that the count of later packets has caused, as the paper's text says
+    #[default]
+    Count,
+    /// those that the time since the last packet has caused as well
+    CountAndTime,
+}
+
 /// What becomes of packets that a caching node's own queue has dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -115,6 +128,8 @@ table! {
         retransmission: String,
         /// At which level a retransmission node decides that late packets are lost. Default: "packet".
         level: LevelWord,
+        /// With "packet": after which requests the retransmission nodes downstream are told. Default: "count".
+        information: InformationWord,
         /// The time between packets as the sender sends them, where it is known. Default: nodes measure it.
         sending_interval: TimeSpan,
         /// How often a caching node tells the one before it what has arrived. Default: "50ms".
@@ -186,6 +201,12 @@ impl Spec for Sdtp {
         config.thresholds.level = match given.level.as_ref().map(|word| word.value).unwrap_or_default() {
             LevelWord::Packet => Level::Packet,
             LevelWord::Segment => Level::Segment,
+        };
+        config.thresholds.inform = match given.information.as_ref().map(|word| word.value).unwrap_or_default()
+        {
+            InformationWord::Off => Inform::Never,
+            InformationWord::Count => Inform::Count,
+            InformationWord::CountAndTime => Inform::CountAndTime,
         };
         let interval = given.sending_interval.as_ref().map(|time| positive(time, "sending_interval"));
         config.thresholds.sending_interval = interval.transpose()?;

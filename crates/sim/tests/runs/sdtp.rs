@@ -64,6 +64,30 @@ fn the_handshake_takes_the_access_links_and_the_controller() {
 }
 
 #[test]
+fn of_a_silent_client_the_edge_drops_the_closing_ack() {
+    let network = scenario(
+        &line("measure = [\"connect\"]\nconnections = 3")
+            .replace("{paced = {size = \"1000B\", interval = \"15ms\"}}", "\"silent\""),
+    );
+    let hops = |scheme| result(&network, scheme, 1).packet_hops;
+    // Claim sdtp-hs: three packets over six links; with SDTP each packet crosses access links only.
+    assert_eq!((hops("linux"), hops("sdtp")), (Some(3 * 18), Some(3 * 6)));
+    let run = result(&network, "sdtp", 1);
+    assert_eq!((counted(&run, "closing_acks"), counted(&run, "dropped_acks")), (3, 3));
+    assert!((run.flows[0].metrics.connect_s().unwrap() - 0.100).abs() < 1e-4);
+}
+
+#[test]
+fn of_some_figures_the_node_that_has_most_counts() {
+    let run = result(&set(&line(""), &LOSS), "sdtp", 1);
+    let count = |name| counted(&run, name);
+    let requests = count("requests_count") + count("requests_time") + count("requests_timeout");
+    let (most, cached) = (count("requests_of_one"), count("cache_bytes_of_one"));
+    assert!(most < requests && 2 * most >= requests, "two segments: {most} of {requests}");
+    assert!(cached < count("cache_bytes") && 4 * cached >= count("cache_bytes"), "four caches");
+}
+
+#[test]
 fn without_losses_nothing_is_asked_for_and_the_same_bytes_arrive() {
     let network = scenario(&line(""));
     let (plain, sdtp) = (result(&network, "linux", 1), result(&network, "sdtp", 1));
