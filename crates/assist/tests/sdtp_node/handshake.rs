@@ -182,7 +182,9 @@ fn a_full_table_at_the_clients_edge_leaves_plain_tcp() {
     line.run(ms(20));
     line.send(1, flow.packet(1, syn_ack(SERVER, FIRST)));
     line.run(ms(20));
-    assert_eq!((line.got(0).len(), flags(&line.got(1))), (1, vec![Flags::SYN, Flags::ACK]));
+    // The server's edge cannot know that its answer has come, and repeats it.
+    assert_eq!(flags(&line.got(0)), [Flags::SYN | Flags::ACK; 2]);
+    assert_eq!(flags(&line.got(1)), [Flags::SYN, Flags::ACK]);
     assert_eq!([0, 2].map(|place| line.nodes[place].kept().connections), [1, 0]);
     passes(&mut line, 0, &flow.packet(0, ack(FIRST, SERVER + 1)), "plain");
     talks(&mut line, &flow, "plain");
