@@ -218,8 +218,8 @@ fn play(case: &Case) -> Result<f64, TestCaseError> {
             || opening.contains(&flow) && ends.iter().all(|state| matches!(state, State::Reset(_)))
     };
     prop_assert!(all.iter().enumerate().all(is_well), "{all:?} {:?}", line.counted());
-    // Repairs persist for at most 300 ms, and CNs are repeated twice after a hole was given up.
-    let settled = line.now + ms(5_000);
+    // A caching node gives up a hole a second, of 64 at most, and repeats its CN twice.
+    let settled = line.now + ms(70_000);
     run_to(&mut line, settled, &case.config);
     let (messages, packets) = crossed(&line);
     let quiet = line.now + ms(30_000);
