@@ -327,6 +327,8 @@ impl Edge {
     fn forget(&mut self, name: &Name, out: &mut Output) {
         if let Some(mut over) = self.connections.remove(name) {
             over.resequencer.flush(&mut out.packets);
+            // Whether the client has got it is not known, and the server will not send it again.
+            out.packets.extend(over.opening.and_then(|opening| opening.into_answer()));
         }
     }
 

@@ -39,6 +39,11 @@ impl Opening {
         self.syn_ack.as_ref().filter(|_| again && self.approved)
     }
 
+    /// The answer, if the server counts it as received.
+    pub(super) fn into_answer(self) -> Option<Packet> {
+        self.syn_ack.filter(|_| self.approved)
+    }
+
     /// The reverse path is there: the closing ACK for the server.
     pub(super) fn approve(&mut self) -> Option<Packet> {
         self.approved = true;

@@ -103,20 +103,24 @@ fn an_old_syn_that_comes_late_changes_nothing() {
 
 #[test]
 fn the_next_connection_of_the_same_ports_begins_anew() {
-    let (mut line, flow) = (Line::scripted(sealed()), flow());
-    open(&mut line, &flow);
-    talks(&mut line, &flow, "data");
     let later = 100_000;
-    line.send(0, flow.packet(0, syn(CLIENT + later)));
-    line.run(ms(20));
-    line.send(1, flow.packet(1, syn_ack(SERVER + later, FIRST + later)));
-    line.run(ms(20));
-    assert_eq!(
-        (flags(&line.got(0)), flags(&line.got(1))),
-        (vec![Flags::SYN | Flags::ACK], vec![Flags::SYN, Flags::ACK])
-    );
-    passes(&mut line, 0, &flow.packet(0, data(FIRST + later, SERVER + later + 1, 100)), "data");
-    passes(&mut line, 1, &flow.packet(1, data(SERVER + later + 1, FIRST + later + 100, 50)), "data");
+    // A server may begin with the same number again.
+    for server in [SERVER, SERVER + later] {
+        let (mut line, flow) = (Line::scripted(sealed()), flow());
+        open(&mut line, &flow);
+        talks(&mut line, &flow, "data");
+        line.send(0, flow.packet(0, syn(CLIENT + later)));
+        line.run(ms(20));
+        line.send(1, flow.packet(1, syn_ack(server, FIRST + later)));
+        line.run(ms(20));
+        assert_eq!(flags(&line.got(0)), [Flags::SYN | Flags::ACK]);
+        assert_eq!(flags(&line.got(1)), [Flags::SYN, Flags::ACK]);
+        line.send(0, flow.packet(0, ack(FIRST + later, server + 1)));
+        line.run(ms(20));
+        assert_eq!((line.got(1).len(), line.counted().dropped_acks), (0, 2));
+        passes(&mut line, 0, &flow.packet(0, data(FIRST + later, server + 1, 100)), "data");
+        passes(&mut line, 1, &flow.packet(1, data(server + 1, FIRST + later + 100, 50)), "data");
+    }
 }
 
 #[test]
@@ -182,7 +186,9 @@ fn a_full_table_at_the_clients_edge_leaves_plain_tcp() {
     line.run(ms(20));
     line.send(1, flow.packet(1, syn_ack(SERVER, FIRST)));
     line.run(ms(20));
-    assert_eq!((line.got(0).len(), flags(&line.got(1))), (1, vec![Flags::SYN, Flags::ACK]));
+    // The server's edge cannot know that its answer has come, and repeats it.
+    assert_eq!(flags(&line.got(0)), [Flags::SYN | Flags::ACK; 2]);
+    assert_eq!(flags(&line.got(1)), [Flags::SYN, Flags::ACK]);
     assert_eq!([0, 2].map(|place| line.nodes[place].kept().connections), [1, 0]);
     passes(&mut line, 0, &flow.packet(0, ack(FIRST, SERVER + 1)), "plain");
     talks(&mut line, &flow, "plain");

@@ -3,6 +3,8 @@
 mod attacks;
 mod edges;
 mod handshake;
+mod peer;
 mod restarts;
 mod script;
+mod sequences;
 mod world;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::script::{FIRST, Flow, SERVER, data, open, segment, talks};
+use handfast_wire::tcp::Flags;
+
+use crate::script::{CLIENT, FIRST, Flow, SERVER, data, open, segment, syn, syn_ack, talks};
 use crate::world::{HOP, Line, host, ms, sealed};
 
 fn flow() -> Flow {
@@ -52,4 +54,20 @@ fn a_node_in_the_core_that_begins_anew_passes_packets_and_gets_its_functions_aga
     // The node asks for what it has missed of the connection's beginning, too.
     assert!(got.is_superset(&BTreeSet::from([first.0, (first + 100).0])), "{got:?}");
     assert!(line.nodes[1].counters().repeats > 0);
+}
+
+#[test]
+fn an_answer_that_a_restart_of_the_clients_edge_has_lost_comes_all_the_same() {
+    let (mut line, flow) = (Line::scripted(sealed()), flow());
+    line.send(0, flow.packet(0, syn(CLIENT)));
+    line.run(ms(20));
+    line.got(1);
+    line.send(1, flow.packet(1, syn_ack(SERVER, FIRST)));
+    // The controller has sent it on, and approved it.
+    line.run(ms(6));
+    line.restart(0);
+    line.run(ms(30));
+    assert_eq!(segment(&line.got(1)[0]).flags, Flags::ACK, "the server will not send it again");
+    assert_eq!(segment(&line.got(0)[0]).flags, Flags::SYN | Flags::ACK);
+    talks(&mut line, &flow, "plain");
 }

@@ -144,8 +144,13 @@ impl<H: Host> Line<H> {
         Node::new(node(place), hosts, Config { sealing, ..self.config.clone() })
     }
 
-    /// A node begins anew.
+    /// A node begins anew. What it and the controller have on the way to each other is lost with its connection.
     pub(crate) fn restart(&mut self, place: usize) {
+        let its = node(place);
+        self.events.retain(|_, event| match event {
+            Event::Arrive(..) => true,
+            Event::Report(of, _) | Event::Instruct(of, _) => *of != its,
+        });
         self.generation += 1;
         self.nodes[place] = self.make(place, self.nodes.len());
         self.report(place, Report::Started);
