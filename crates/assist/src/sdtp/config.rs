@@ -1,6 +1,7 @@
 //! What the nodes of SDTP are told.
 
 use handfast_core::Duration;
+use handfast_wire::Packet;
 use handfast_wire::sdtp::Carriage;
 
 use super::caching::Config as Caching;
@@ -32,11 +33,17 @@ pub struct Config {
 }
 
 impl Config {
+    /// Whether the core carries what an edge makes of a host's packet. It does, unless a host sends more than it was told.
+    pub(super) fn fits_core(&self, packet: &Packet, edges_v6: bool) -> bool {
+        let longer = overhead(self.carriage, packet.src.is_ipv6(), edges_v6);
+        packet.ip_len() as i32 + longer <= i32::from(self.mtu)
+    }
+
     /// The largest segment that a host behind an edge may be sent: what the other edge makes of it fits the core.
-    pub(super) fn most_mss(&self, v6: bool) -> u16 {
+    pub(super) fn most_mss(&self, v6: bool, edges_v6: bool) -> u16 {
         // Without options. What a sender adds of these it takes off the payload (RFC 6691 §2).
         let headers = if v6 { 60 } else { 40 };
-        let most = i32::from(self.mtu) - headers - overhead(self.carriage, v6, false).max(0);
+        let most = i32::from(self.mtu) - headers - overhead(self.carriage, v6, edges_v6).max(0);
         u16::try_from(most).unwrap_or(0).max(LEAST_MSS)
     }
 }
@@ -69,10 +76,14 @@ mod tests {
             [(Carriage::Native, 1456, 1440), (Carriage::Ip, 1436, 1436), (Carriage::Udp, 1428, 1428)]
         {
             let config = Config { carriage, ..Config::default() };
-            assert_eq!((config.most_mss(false), config.most_mss(true)), (v4, v6), "{carriage:?}");
+            assert_eq!(
+                (config.most_mss(false, false), config.most_mss(true, false)),
+                (v4, v6),
+                "{carriage:?}"
+            );
             let large = Config { mtu: 9000, ..config };
-            assert_eq!(large.most_mss(false), v4 + 7500);
-            assert_eq!(Config { mtu: 400, ..large }.most_mss(false), 536);
+            assert_eq!(large.most_mss(false, false), v4 + 7500);
+            assert_eq!(Config { mtu: 400, ..large }.most_mss(false, false), 536);
         }
     }
 }

@@ -10,7 +10,7 @@ use handfast_core::Duration;
 use handfast_wire::openflow::{
     Action, Body, Match, Message, NO_BUFFER, PacketIn, PacketInReason, PacketOut, PortNo,
 };
-use handfast_wire::{Checksums, LinkType, Packet};
+use handfast_wire::{Checksums, Ethernet, LinkType, Packet};
 
 /// `OFPT_EXPERIMENTER` (§7.5.4), and `OFPAT_EXPERIMENTER` (§7.2.5).
 const EXPERIMENTER_MESSAGE: u8 = 4;
@@ -26,6 +26,8 @@ pub enum Report {
     Handshake(Packet),
     /// A connection is over, or the node has forgotten it.
     Closed(Name),
+    /// The node has just begun, and knows of no connection.
+    Began,
 }
 
 /// A connection by its number.
@@ -48,6 +50,8 @@ pub enum Order {
     Approve(Name),
     /// Functions for a slice (§II-B).
     Activate(Activation),
+    /// An edge forgets its connections with another one, which has forgotten them: they go on as plain TCP.
+    Forget(IpAddr),
 }
 
 /// A connection that the controller has admitted.
@@ -111,6 +115,7 @@ impl Report {
                 out.put_u32(CLOSED);
                 put_name(out, name);
             }),
+            Self::Began => experimenter(|out| out.put_u32(BEGAN)),
         };
         emit(body)
     }
@@ -122,10 +127,11 @@ impl Report {
             Body::PacketIn(PacketIn { data, .. }) => Ok(Self::Handshake(packet(&data)?)),
             Body::Unknown { kind: EXPERIMENTER_MESSAGE, body } => {
                 let mut at = Reader::new(body)?;
-                if at.u32()? != CLOSED {
-                    return Err(Unknown);
+                match at.u32()? {
+                    CLOSED => at.name().map(Self::Closed),
+                    BEGAN => Ok(Self::Began),
+                    _ => Err(Unknown),
                 }
-                at.name().map(Self::Closed)
             }
             _ => Err(Unknown),
         }
@@ -182,6 +188,8 @@ const CLOSED: u32 = 1;
 const ADMIT: u32 = 2;
 const APPROVE: u32 = 3;
 const ACTIVATE: u32 = 4;
+const FORGET: u32 = 5;
+const BEGAN: u32 = 6;
 
 fn emit(body: Body) -> Option<Bytes> {
     let mut out = Vec::new();
@@ -196,18 +204,18 @@ fn experimenter(write: impl FnOnce(&mut Vec<u8>)) -> Body {
     Body::Unknown { kind: EXPERIMENTER_MESSAGE, body: body.into() }
 }
 
+/// `OpenFlow` carries frames: a packet without one has a header of zeros.
 fn frame(packet: &Packet) -> Option<Bytes> {
     let mut out = Vec::new();
-    packet.emit(&mut out).ok()?;
+    let ethernet = Some(packet.ethernet.unwrap_or_default());
+    Packet { ethernet, ..packet.clone() }.emit(&mut out).ok()?;
     Some(out.into())
 }
 
 fn packet(data: &Bytes) -> Result<Packet, Unknown> {
-    let link = match data.first().map(|byte| byte >> 4) {
-        Some(4 | 6) => LinkType::RawIp,
-        _ => LinkType::Ethernet,
-    };
-    Packet::parse(link, data, Checksums::Verify).map_err(|_| Unknown)
+    let packet = Packet::parse(LinkType::Ethernet, data, Checksums::Verify).map_err(|_| Unknown)?;
+    let ethernet = packet.ethernet.filter(|ethernet| *ethernet != Ethernet::default());
+    Ok(Packet { ethernet, ..packet })
 }
 
 fn put_order(out: &mut Vec<u8>, order: &Order) {
@@ -231,6 +239,10 @@ fn put_order(out: &mut Vec<u8>, order: &Order) {
             out.put_u16(*slice);
             out.put_u16(u16::from(*caching) | u16::from(*retransmission) << 1);
             out.put_u64(round_trip.as_nanos());
+        }
+        Order::Forget(edge) => {
+            out.put_u32(FORGET);
+            put_address(out, *edge);
         }
     }
 }
@@ -274,6 +286,7 @@ impl Reader {
                 let (caching, retransmission) = (functions & 1 != 0, functions & 2 != 0);
                 Order::Activate(Activation { from, to, slice, caching, retransmission, round_trip })
             }
+            FORGET => Order::Forget(self.address()?),
             _ => return Err(Unknown),
         })
     }
@@ -316,12 +329,13 @@ mod tests {
 
     const NAME: Name = Name { peer: IpAddr::V6(Ipv6Addr::LOCALHOST), slice: 7, connection: 8 };
 
-    fn orders() -> [Order; 3] {
+    fn orders() -> [Order; 4] {
         let (client, server) = (SocketAddr::new(ip(1), 5), SocketAddr::new(ip(2), 6));
         let (from, to, round_trip) = (ip(8), ip(9), Duration::from_millis(20));
         [
             Order::Admit(Admission { name: NAME, client, server }),
             Order::Approve(NAME),
+            Order::Forget(NAME.peer),
             Order::Activate(Activation {
                 from,
                 to,
@@ -333,9 +347,17 @@ mod tests {
         ]
     }
 
+    /// In a frame whose first byte would be that of an IPv4 header.
+    fn framed() -> Packet {
+        let ethernet = Ethernet { dst: [0x46, 0, 0, 0, 0, 1], src: [0x62, 0, 0, 0, 0, 2], vlan: None };
+        Packet { ethernet: Some(ethernet), ..syn() }
+    }
+
     #[test]
     fn reports_come_back_from_the_wire() {
-        for report in [Report::Handshake(syn()), Report::Closed(NAME)] {
+        for report in
+            [Report::Handshake(syn()), Report::Handshake(framed()), Report::Closed(NAME), Report::Began]
+        {
             assert_eq!(Report::parse(&report.emit().unwrap()), Ok(report));
         }
     }
@@ -343,7 +365,7 @@ mod tests {
     #[test]
     fn instructions_come_back_from_the_wire() {
         for order in orders() {
-            for packet in [None, Some(syn())] {
+            for packet in [None, Some(syn()), Some(framed())] {
                 let instruction = Instruction { order: Some(order.clone()), packet };
                 assert_eq!(Instruction::parse(&instruction.emit().unwrap()), Ok(instruction));
             }

@@ -71,6 +71,10 @@ pub struct Controller {
     /// The edge of each host.
     hosts: BTreeMap<IpAddr, IpAddr>,
     slices: BTreeMap<Pair, Slice>,
+    /// Nodes that cannot be told anything now.
+    away: BTreeSet<IpAddr>,
+    /// The number of the first slice.
+    first: u16,
     admitted: BTreeMap<(SocketAddr, SocketAddr), Admitted>,
     by_number: BTreeMap<(Pair, u16), (SocketAddr, SocketAddr)>,
     counted: Counted,
@@ -86,9 +90,34 @@ impl Controller {
             planner,
             hosts,
             slices: BTreeMap::new(),
+            away: BTreeSet::new(),
+            first: 1,
             admitted: BTreeMap::new(),
             by_number: BTreeMap::new(),
             counted: Counted::default(),
+        }
+    }
+
+    /// Numbers slices from `first` on. One that begins anew does not know which numbers edges still use: with others than last
+    /// time it names no connection as one that lives.
+    #[must_use]
+    pub fn numbering_from(self, first: u16) -> Self {
+        Self { first: first.max(1), ..self }
+    }
+
+    /// A node cannot be told anything: it is as if it were not there, until [`Controller::is_back`].
+    pub fn is_away(&mut self, node: IpAddr) {
+        self.away.insert(node);
+    }
+
+    /// A node can be told something: which functions it has, in all slices.
+    pub fn is_back(&mut self, node: IpAddr, out: &mut Instructions) {
+        self.away.remove(&node);
+        let pairs: Vec<(Pair, u16)> = self.slices.iter().map(|(&pair, slice)| (pair, slice.number)).collect();
+        for (pair, number) in pairs {
+            let orders = self.activations(pair, number).unwrap_or_default();
+            let orders = orders.into_iter().filter(|(address, _)| *address == node);
+            self.order(orders, out);
         }
     }
 
@@ -101,6 +130,7 @@ impl Controller {
     pub fn on_report(&mut self, from: IpAddr, report: Report, out: &mut Instructions) {
         match report {
             Report::Closed(name) => self.close(from, &name),
+            Report::Began => self.withdraw(from, out),
             Report::Handshake(packet) => {
                 self.counted.packet_ins += 1;
                 self.on_handshake(from, packet, out);
@@ -128,6 +158,7 @@ impl Controller {
         out: &mut Instructions,
     ) {
         let server_edge = self.hosts.get(&packet.dst).copied().filter(|&edge| edge != from);
+        let server_edge = server_edge.filter(|edge| !self.away.contains(edge));
         let admitted = server_edge.and_then(|server_edge| self.admit(ends, from, server_edge, out));
         let Some(Admitted { slice, connection, client_edge, server_edge }) = admitted else {
             self.counted.plain += 1;
@@ -191,27 +222,57 @@ impl Controller {
         if self.slices.contains_key(&pair) {
             return Some(());
         }
-        let number = u16::try_from(self.slices.len() + 1).ok()?;
-        let directions = [pair, (pair.1, pair.0)];
-        let plans: Vec<&[Placed]> =
-            directions.iter().map(|&(from, to)| self.planner.plan(from, to)).collect::<Option<_>>()?;
-        for ((from, to), placed) in directions.into_iter().zip(plans) {
-            for node in placed.iter().filter(|node| node.caching || node.retransmission) {
-                let order = Order::Activate(Activation {
-                    from,
-                    to,
-                    slice: number,
-                    caching: node.caching,
-                    retransmission: node.retransmission,
-                    round_trip: node.round_trip,
-                });
-                self.counted.orders += 1;
-                out.push((node.address, Instruction::order(order)));
-            }
-        }
+        let number = self.next_number()?;
+        let orders = self.activations(pair, number)?;
+        self.order(orders, out);
         self.counted.paths += 1;
         self.slices.insert(pair, Slice { number, next: 1, used: BTreeSet::new() });
         Some(())
+    }
+
+    /// The number of the next slice: all but 0, each once.
+    fn next_number(&self) -> Option<u16> {
+        let nth = u16::try_from(self.slices.len()).ok().filter(|&nth| nth < u16::MAX)?;
+        let number = (u32::from(self.first) - 1 + u32::from(nth)) % u32::from(u16::MAX) + 1;
+        u16::try_from(number).ok()
+    }
+
+    /// The functions of a slice in both directions, each with its node; [`None`]: there is no path.
+    fn activations(&self, pair: Pair, slice: u16) -> Option<Vec<(IpAddr, Order)>> {
+        let mut orders = Vec::new();
+        for (from, to) in [pair, (pair.1, pair.0)] {
+            let placed = self.planner.plan(from, to)?;
+            for node in placed.iter().filter(|node| node.caching || node.retransmission) {
+                let &Placed { address, caching, retransmission, round_trip } = node;
+                let activation = Activation { from, to, slice, caching, retransmission, round_trip };
+                orders.push((address, Order::Activate(activation)));
+            }
+        }
+        Some(orders)
+    }
+
+    fn order(&mut self, orders: impl IntoIterator<Item = (IpAddr, Order)>, out: &mut Instructions) {
+        for (address, order) in orders {
+            self.counted.orders += 1;
+            out.push((address, Instruction::order(order)));
+        }
+    }
+
+    /// An edge has begun anew, and converts nothing: the edges at the other ends must not convert for it either.
+    fn withdraw(&mut self, edge: IpAddr, out: &mut Instructions) {
+        let mut others = BTreeSet::new();
+        self.admitted.retain(|_, known| {
+            let Admitted { slice: _, connection, client_edge, server_edge } = *known;
+            let is_of_it = client_edge == edge || server_edge == edge;
+            if is_of_it {
+                let pair = pair(client_edge, server_edge);
+                others.insert(if client_edge == edge { server_edge } else { client_edge });
+                self.by_number.remove(&(pair, connection));
+                self.slices.get_mut(&pair).map(|slice| slice.used.remove(&connection));
+            }
+            !is_of_it
+        });
+        self.order(others.into_iter().map(|other| (other, Order::Forget(edge))), out);
     }
 
     /// An edge has forgotten a connection: its number is free again, after all others.

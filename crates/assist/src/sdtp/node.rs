@@ -8,11 +8,12 @@ use std::net::IpAddr;
 use handfast_core::{Duration, Instant};
 use handfast_net::{Cause, Outbox, Port};
 use handfast_wire::sdtp::{Data, Information, Message, Outcome, Request, Sdtp, Stream};
-use handfast_wire::{Body, Ecn, Packet};
+use handfast_wire::{Body, Packet};
 
 use super::caching::{self, CachingNode, Passing, Served};
 use super::config::Config;
 use super::control::{Activation, Instruction, Order, Report};
+use super::convert::Outer;
 use super::counters::NodeCounters;
 use super::detection::{Detection, Extent};
 use super::edge::{Edge, Output as EdgeOutput};
@@ -20,6 +21,9 @@ use super::messages;
 use super::requests::RepeatOf;
 use super::retransmission::{Arrival, Output};
 use crate::{Verdict, View};
+
+/// Directions in which a node has functions, at most: both of as many slices as a port number can name.
+const MOST_DIRECTIONS: usize = 2 * 65_536;
 
 /// The data of a slice in one direction.
 type Direction = (IpAddr, IpAddr, u16);
@@ -70,6 +74,40 @@ impl Node {
         }
     }
 
+    /// Whether the controller is there. Without it, connections that begin are plain TCP; what it has ordered stays.
+    pub fn set_controller(&mut self, is_there: bool) {
+        if let Some(edge) = &mut self.edge {
+            edge.set_controller(is_there);
+        }
+    }
+
+    /// It caches nothing and asks for nothing any more, until the controller orders it again.
+    pub fn deactivate(&mut self) {
+        self.functions.clear();
+    }
+
+    /// Whether a host is behind it.
+    pub fn has_host(&self, address: IpAddr) -> bool {
+        self.edge.as_ref().is_some_and(|edge| edge.has_host(address))
+    }
+
+    /// Whether it has hosts behind it.
+    pub fn is_edge(&self) -> bool {
+        self.edge.is_some()
+    }
+
+    /// Whether data of a stream is reverted here.
+    pub fn reverts(&mut self, stream: &Stream) -> bool {
+        self.edge.as_mut().is_some_and(|edge| edge.has_stream(stream))
+    }
+
+    /// A segment passes without the controller being told of it if it is a handshake.
+    pub fn see_handshake(&mut self, view: &View<'_>) {
+        if let (Some(edge), Some(segment)) = (&mut self.edge, view.intact()) {
+            edge.see_handshake(view, segment);
+        }
+    }
+
     /// What it has counted.
     pub fn counters(&self) -> NodeCounters {
         self.counters
@@ -85,10 +123,14 @@ impl Node {
         if let Some(sdtp) = view.sdtp() {
             return self.look_at_sdtp(now, port, view, sdtp, out);
         }
-        match (&self.edge, view.intact()) {
-            (Some(edge), Some(segment)) if edge.wants(port, view, segment) => Verdict::Take,
-            _ => Verdict::Pass,
+        let (Some(edge), Some(segment)) = (&mut self.edge, view.intact()) else { return Verdict::Pass };
+        if edge.wants(port, view, segment) {
+            return Verdict::Take;
         }
+        if !edge.is_hosts_port(port) {
+            edge.see_handshake(view, segment);
+        }
+        Verdict::Pass
     }
 
     fn look_at_sdtp(
@@ -264,7 +306,7 @@ impl Node {
 
     /// A packet that [`Node::look`] has asked for.
     pub fn on_packet(&mut self, now: Instant, _port: Port, packet: Packet, out: &mut Outbox) {
-        let outer = packet.ecn();
+        let outer = Outer::of(&packet);
         let (src, dst) = (packet.src, packet.dst);
         match packet.body {
             Body::Sdtp(sdtp) => {
@@ -286,7 +328,7 @@ impl Node {
         self.leave_edge(now, out);
     }
 
-    fn revert(&mut self, now: Instant, stream: &Stream, outer: Ecn, data: Data, out: &mut Outbox) {
+    fn revert(&mut self, now: Instant, stream: &Stream, outer: Outer, data: Data, out: &mut Outbox) {
         let Some(edge) = &mut self.edge else { return };
         edge.on_data(now, stream, outer, data, &mut self.counters, &mut self.edges);
         self.leave_edge(now, out);
@@ -336,7 +378,11 @@ impl Node {
 
     fn activate(&mut self, activation: &Activation) {
         let &Activation { from, to, slice, caching, retransmission, round_trip } = activation;
-        self.functions.insert((from, to, slice), Functions { caching, retransmission, round_trip });
+        let direction = (from, to, slice);
+        if self.functions.len() >= MOST_DIRECTIONS && !self.functions.contains_key(&direction) {
+            return;
+        }
+        self.functions.insert(direction, Functions { caching, retransmission, round_trip });
     }
 
     /// A packet that had passed was dropped on its way out of this node.
