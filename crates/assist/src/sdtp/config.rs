@@ -2,7 +2,7 @@
 
 use handfast_core::Duration;
 use handfast_wire::Packet;
-use handfast_wire::sdtp::Carriage;
+use handfast_wire::sdtp::{Carriage, OPTIONAL_LEN};
 
 use super::caching::Config as Caching;
 use super::connections::Lifetimes;
@@ -35,7 +35,7 @@ pub struct Config {
 impl Config {
     /// Whether the core carries what an edge makes of a host's packet. It does, unless a host sends more than it was told.
     pub(super) fn fits_core(&self, packet: &Packet, edges_v6: bool) -> bool {
-        let longer = overhead(self.carriage, packet.src.is_ipv6(), edges_v6);
+        let longer = overhead(self.carriage, packet.src.is_ipv6(), edges_v6) + REPEATED;
         packet.ip_len() as i32 + longer <= i32::from(self.mtu)
     }
 
@@ -43,10 +43,13 @@ impl Config {
     pub(super) fn most_mss(&self, v6: bool, edges_v6: bool) -> u16 {
         // Without options. What a sender adds of these it takes off the payload (RFC 6691 §2).
         let headers = if v6 { 60 } else { 40 };
-        let most = i32::from(self.mtu) - headers - overhead(self.carriage, v6, edges_v6).max(0);
+        let most = i32::from(self.mtu) - headers - (overhead(self.carriage, v6, edges_v6) + REPEATED).max(0);
         u16::try_from(most).unwrap_or(0).max(LEAST_MSS)
     }
 }
+
+/// What an RD has more than the data in it: a field of its own (`[sdtp]` §III-C 4).
+const REPEATED: i32 = OPTIONAL_LEN as i32;
 
 /// RFC 9293 §3.7.1: what every host takes.
 const LEAST_MSS: u16 = 536;
@@ -73,7 +76,7 @@ mod tests {
     #[test]
     fn a_converted_packet_fits_the_core() {
         for (carriage, v4, v6) in
-            [(Carriage::Native, 1456, 1440), (Carriage::Ip, 1436, 1436), (Carriage::Udp, 1428, 1428)]
+            [(Carriage::Native, 1436, 1436), (Carriage::Ip, 1416, 1416), (Carriage::Udp, 1408, 1408)]
         {
             let config = Config { carriage, ..Config::default() };
             assert_eq!(

@@ -272,7 +272,10 @@ impl Controller {
             }
             !is_of_it
         });
-        self.order(others.into_iter().map(|other| (other, Order::Forget(edge))), out);
+        // It is told too: what it has admitted since it began is forgotten at both ends.
+        let both =
+            others.iter().flat_map(|&other| [(other, Order::Forget(edge)), (edge, Order::Forget(other))]);
+        self.order(both, out);
     }
 
     /// An edge has forgotten a connection: its number is free again, after all others.

@@ -4,6 +4,11 @@
 
 pub mod controller;
 mod metrics;
+mod openflow_link;
+mod questions;
+mod sdtp;
+mod sdtp_controller;
+mod words;
 
 use std::path::Path;
 
@@ -15,7 +20,12 @@ use serde_json::Value;
 use crate::process::{ConfigFile, Failure, Level, Log, Tool};
 
 /// The registry: a line a service, in the order of the help.
-pub(crate) const SERVICES: &[&dyn Service] = &[&controller::ControllerService, &metrics::MetricsService];
+pub(crate) const SERVICES: &[&dyn Service] = &[
+    &controller::ControllerService,
+    &sdtp::SdtpService,
+    &sdtp_controller::SdtpControllerService,
+    &metrics::MetricsService,
+];
 
 /// Where a service's keys are in the configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
