@@ -100,6 +100,3 @@ impl Configured for Settings {
         Ok(Box::new(adapter))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -145,3 +145,75 @@ fn interface(name: Located<String>) -> Checked<String> {
     }
     Ok(name.value)
 }
+
+#[cfg(test)]
+mod tests {
+    use handfast_core::Duration;
+    use handfast_wire::sdtp::Carriage;
+
+    use super::*;
+
+    const BASE: &str = r#"
+[sdtp]
+address = "10.99.0.1"
+datapath_id = "00000000000000a1"
+inside = "eth0"
+outside = "eth1"
+hosts = ["10.0.1.0/24", "fd00::1"]
+controller = "127.0.0.1:6654"
+socket = "/run/handfastd/sdtp.sock"
+carriage = "ip"
+persistence = "150ms"
+"#;
+
+    #[test]
+    fn a_node_is_read_with_the_keys_of_scenarios() {
+        let settings = Settings::parse(BASE, "x").unwrap();
+        assert_eq!(settings.mode, Mode::Observe, "the first start changes nothing");
+        assert_eq!((settings.hosts.len(), settings.datapath_id), (257, 0xa1));
+        assert_eq!(settings.config.carriage, Carriage::Ip);
+        assert_eq!(settings.config.resequencing.persistence, Duration::from_millis(150));
+        let text = settings.describe();
+        for line in ["observe: passes all frames", "bridges eth0 (inside) and eth1", "an edge with 257 hosts"]
+        {
+            assert!(text.contains(line), "{text}");
+        }
+        let core = BASE.replace("hosts = [\"10.0.1.0/24\", \"fd00::1\"]\n", "");
+        assert!(!Settings::parse(&core, "x").unwrap().node().is_edge());
+    }
+
+    #[test]
+    fn switched_off_it_observes() {
+        let mut settings = Settings::parse(&format!("{BASE}mode = \"act\"\n"), "x").unwrap();
+        assert_eq!(settings.mode, Mode::Act);
+        settings.switch_off(true);
+        assert_eq!(settings.mode, Mode::Observe);
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        for (from, to, says) in [
+            ("address = \"10.99.0.1\"\n", "", "address"),
+            ("10.99.0.1", "10.99.0", "is no IP address"),
+            ("10.99.0.1", "10.0.1.7", "a host has this address"),
+            ("outside = \"eth1\"", "outside = \"eth0\"", "both sides are the same interface"),
+            ("\"eth1\"", "\"a-name-of-sixteen\"", "1 to 15 bytes"),
+            ("10.0.1.0/24", "10.0.1.0/8", "names no hosts"),
+            ("127.0.0.1:6654", "controller", "is not an address with a port"),
+            ("/run/handfastd/sdtp.sock", "", "a socket's path"),
+            ("00000000000000a1", "a1", "16 hexadecimal digits"),
+            ("carriage = \"ip\"", "carriage = \"tcp\"", "carriage"),
+            ("carriage = \"ip\"", "carriag = \"ip\"", "did you mean"),
+            ("carriage = \"ip\"", "control_delay = \"5ms\"", "has another place"),
+            ("carriage = \"ip\"", "placement = \"nowhere\"", "has another place"),
+            ("persistence = \"150ms\"", "persistence = \"0s\"", "is zero"),
+            ("persistence = \"150ms\"", "mode = \"off\"", "mode"),
+            ("[sdtp]", "[sdpt]", "there is no table [sdtp]"),
+        ] {
+            let text = BASE.replacen(from, to, 1);
+            assert_ne!(text, BASE);
+            let error = Settings::parse(&text, "x").unwrap_err().to_string();
+            assert!(error.contains(says), "{from} -> {to}: {error}");
+        }
+    }
+}

@@ -53,7 +53,8 @@ impl Adapter {
         let mut machine = settings.controller().numbering_from((wall_ms() / 1000) as u16);
         settings.nodes.iter().for_each(|node| machine.is_away(node.address));
         let links = Links::new(settings.nodes.iter().map(|node| (node.datapath_id, node.address)).collect());
-        info!(listen = %settings.listen, nodes = settings.nodes.len(), "started");
+        let listen = listener.local_addr().context(|| "the listening socket".to_owned())?;
+        info!(%listen, nodes = settings.nodes.len(), "started");
         let (timers, said) = (Timers::default(), Vec::new());
         Ok(Self { settings, machine, links, listener, listener_id, questions, timers, said, log, file })
     }
