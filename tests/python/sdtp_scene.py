@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pyroute2 import IPRoute, netns
 
@@ -29,6 +29,7 @@ from handfast.lab.plumbing import BRIDGE, spaces
 LINE = ROOT / "scenarios" / "lossy-line.toml"
 PORT = 6654
 PATIENCE_S = 10.0
+T = TypeVar("T")
 
 NODE = """
 [sdtp]
@@ -136,7 +137,9 @@ def run(
     changes: Mapping[str, Any],
 ) -> Ran:
     """The line with its flow, whose switches are nodes of SDTP."""
-    scenario = hf.parse(LINE.read_text(encoding="utf-8"), "lossy-line.toml", [(k, str(v)) for k, v in changes.items()]).core
+    scenario = hf.parse(
+        LINE.read_text(encoding="utf-8"), "lossy-line.toml", [(k, str(v)) for k, v in changes.items()]
+    ).core
     plan = Plan.of(scenario, "linux")
     with ThreadPoolExecutor(1) as pool, spaces(plan) as made, ExitStack() as stack:
         scene = stack.enter_context(_furnished(plan, made.nodes, mode))
@@ -153,33 +156,43 @@ def run(
 @contextmanager
 def _furnished(plan: Plan, made: tuple[Namespace, ...], mode: str) -> Iterator[Scene]:
     switches = [number for number, node in enumerate(plan.nodes) if node.forwards]
-    hosts = {node.name: (made[number], node.address) for number, node in enumerate(plan.nodes) if node.kernel and not node.forwards}
+    hosts = {
+        node.name: (made[number], node.address)
+        for number, node in enumerate(plan.nodes)
+        if node.kernel and not node.forwards
+    }
     control = names.mine(910_000, 0, "control")
     folder = names.scratch_of(control)
     folder.mkdir(parents=True, mode=0o700)
     netns.create(control.name)
     with ExitStack() as stack:
-        stack.callback(_remove, folder)
+        stack.callback(remove, folder)
         stack.callback(netns.remove, control.name)
         nodes = []
         for number, switch in enumerate(switches, 1):
-            _in(made[switch], lambda: _unbridge())
+            inside(made[switch], _unbridge)
             _join(control, made[switch], number)
             wires = [wire.interface for wire in plan.wires if wire.node == switch]
             # Of a node of the core it does not matter which is which.
             ends = {1: "a", len(switches): "b"}
             behind = ends.get(number)
-            inside, outside = (wires[1], wires[0]) if number == len(switches) else (wires[0], wires[1])
+            ends_of = (wires[1], wires[0]) if number == len(switches) else (wires[0], wires[1])
             node = Daemon(made[switch], f"s{number}", folder, stack)
             given = json.dumps([hosts[behind][1]] if behind else [])
             node.config.write_text(
                 NODE.format(
-                    number=number, inside=inside, outside=outside, hosts=given, port=PORT, socket=node.socket, mode=mode
+                    number=number,
+                    inside=ends_of[0],
+                    outside=ends_of[1],
+                    hosts=given,
+                    port=PORT,
+                    socket=node.socket,
+                    mode=mode,
                 )
             )
             nodes.append(node)
         commander = Daemon(control, "controller", folder, stack, "sdtp-controller")
-        commander.config.write_text(_line(plan, len(switches), hosts, commander.socket))
+        commander.config.write_text(_line(len(switches), hosts, commander.socket))
         scene = Scene(commander, nodes, hosts)
         for daemon in (commander, *nodes):
             daemon.start()
@@ -190,7 +203,7 @@ def _furnished(plan: Plan, made: tuple[Namespace, ...], mode: str) -> Iterator[S
         yield scene
 
 
-def _line(plan: Plan, count: int, hosts: Mapping[str, tuple[Namespace, str]], path: Path) -> str:
+def _line(count: int, hosts: Mapping[str, tuple[Namespace, str]], path: Path) -> str:
     ends = {1: "a", count: "b"}
     nodes = [
         f'{{address = "10.99.0.{number}", datapath_id = "{number:016x}"'
@@ -209,10 +222,10 @@ links = [{", ".join(links)}]
 """
 
 
-def _in(space: Namespace, work: Callable[[], Any]) -> Any:
+def inside(space: Namespace, work: Callable[[], T]) -> T:
     """Do something in a namespace, in a thread of its own."""
 
-    def there() -> Any:
+    def there() -> T:
         netns.setns(str(names.DIRECTORY / space.name))
         return work()
 
@@ -235,13 +248,13 @@ def _join(control: Namespace, node: Namespace, number: int) -> None:
                 link.link("add", ifname=f"node{number}", kind="veth", peer=peer)
                 _up(link, f"node{number}", f"192.168.{number}.1")
 
-        _in(control, lay)
+        inside(control, lay)
 
     def join() -> None:
         with IPRoute() as link:
             _up(link, "control", f"192.168.{number}.2")
 
-    _in(node, join)
+    inside(node, join)
 
 
 def _up(link: IPRoute, name: str, address: str) -> None:
@@ -250,14 +263,14 @@ def _up(link: IPRoute, name: str, address: str) -> None:
     link.link("set", index=index, state="up")
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
     for name in folder.iterdir():
         name.unlink()
     folder.rmdir()
 
 
 def transfer(scene: Scene, data: bytes, *, port: int = 9000) -> tuple[bool, int]:
-    """Send bytes from a to b by the kernels' TCP: whether all came as they were, and how many segments were sent again."""
+    """Send bytes from a to b by the kernels' TCP: whether all came as they were, and the segments sent again."""
     (_, address_a), (_, address_b) = scene.hosts["a"], scene.hosts["b"]
     listening = threading.Event()
     digests: list[str] = []
@@ -286,8 +299,41 @@ def transfer(scene: Scene, data: bytes, *, port: int = 9000) -> tuple[bool, int]
             return int.from_bytes(info[100:104], "little")
 
     with ThreadPoolExecutor(2) as pool:
-        receiving = pool.submit(_in, scene.hosts["b"][0], receive)
-        sending = pool.submit(_in, scene.hosts["a"][0], send)
+        receiving = pool.submit(inside, scene.hosts["b"][0], receive)
+        sending = pool.submit(inside, scene.hosts["a"][0], send)
         again = sending.result()
         receiving.result()
     return digests == [hashlib.sha256(data).hexdigest()], int(again)
+
+
+@contextmanager
+def long_connection(scene: Scene, port: int = 8999) -> Iterator[Callable[[bytes], bool]]:
+    """A connection from a to b that stays; a call says something, and whether it comes back."""
+    (space_a, address_a), (space_b, address_b) = scene.hosts["a"], scene.hosts["b"]
+
+    def serve() -> socket.socket:
+        return socket.create_server((address_b, port))
+
+    def connect() -> socket.socket:
+        return socket.create_connection((address_b, port), PATIENCE_S, (address_a, 0))
+
+    with inside(space_b, serve) as server, inside(space_a, connect) as client:
+        server.settimeout(PATIENCE_S)
+        peer, _ = server.accept()
+        with peer:
+            peer.settimeout(PATIENCE_S)
+
+            def say(what: bytes) -> bool:
+                client.sendall(what)
+                heard = _exactly(peer, len(what))
+                peer.sendall(heard)
+                return heard == _exactly(client, len(what)) == what
+
+            yield say
+
+
+def _exactly(peer: socket.socket, count: int) -> bytes:
+    heard = b""
+    while len(heard) < count and (part := peer.recv(count - len(heard))):
+        heard += part
+    return heard

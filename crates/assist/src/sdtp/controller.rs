@@ -73,6 +73,8 @@ pub struct Controller {
     slices: BTreeMap<Pair, Slice>,
     /// Nodes that cannot be told anything now.
     away: BTreeSet<IpAddr>,
+    /// Edges that have begun anew, of which a node that is away is to hear.
+    owed: BTreeMap<IpAddr, BTreeSet<IpAddr>>,
     /// The number of the first slice.
     first: u16,
     admitted: BTreeMap<(SocketAddr, SocketAddr), Admitted>,
@@ -91,6 +93,7 @@ impl Controller {
             hosts,
             slices: BTreeMap::new(),
             away: BTreeSet::new(),
+            owed: BTreeMap::new(),
             first: 1,
             admitted: BTreeMap::new(),
             by_number: BTreeMap::new(),
@@ -113,6 +116,8 @@ impl Controller {
     /// A node can be told something: which functions it has, in all slices.
     pub fn is_back(&mut self, node: IpAddr, out: &mut Instructions) {
         self.away.remove(&node);
+        let owed = self.owed.remove(&node).unwrap_or_default();
+        self.order(owed.into_iter().map(|edge| (node, Order::Forget(edge))), out);
         let pairs: Vec<(Pair, u16)> = self.slices.iter().map(|(&pair, slice)| (pair, slice.number)).collect();
         for (pair, number) in pairs {
             let orders = self.activations(pair, number).unwrap_or_default();
@@ -258,24 +263,29 @@ impl Controller {
         }
     }
 
-    /// An edge has begun anew, and converts nothing: the edges at the other ends must not convert for it either.
+    /// An edge has begun anew, and converts nothing: no other edge must convert for it either, whoever has admitted the
+    /// connection.
     fn withdraw(&mut self, edge: IpAddr, out: &mut Instructions) {
-        let mut others = BTreeSet::new();
         self.admitted.retain(|_, known| {
             let Admitted { slice: _, connection, client_edge, server_edge } = *known;
             let is_of_it = client_edge == edge || server_edge == edge;
             if is_of_it {
                 let pair = pair(client_edge, server_edge);
-                others.insert(if client_edge == edge { server_edge } else { client_edge });
                 self.by_number.remove(&(pair, connection));
                 self.slices.get_mut(&pair).map(|slice| slice.used.remove(&connection));
             }
             !is_of_it
         });
-        // It is told too: what it has admitted since it began is forgotten at both ends.
-        let both =
-            others.iter().flat_map(|&other| [(other, Order::Forget(edge)), (edge, Order::Forget(other))]);
-        self.order(both, out);
+        let others: BTreeSet<IpAddr> = self.hosts.values().copied().filter(|&other| other != edge).collect();
+        for other in others {
+            // It is told too: what it has admitted since it began is forgotten at both ends.
+            self.order([(edge, Order::Forget(other))], out);
+            if self.away.contains(&other) {
+                self.owed.entry(other).or_default().insert(edge);
+            } else {
+                self.order([(other, Order::Forget(edge))], out);
+            }
+        }
     }
 
     /// An edge has forgotten a connection: its number is free again, after all others.

@@ -53,6 +53,22 @@ fn connections_of_an_edge_that_is_started_again_go_on_as_plain_tcp() {
     }
 }
 
+/// The controller was started again too, and the other edge reaches it later than the one that has begun anew.
+#[test]
+fn an_edge_hears_of_it_from_a_controller_that_has_admitted_nothing() {
+    let mut world = World::new(Mode::Act, Carriage::Udp);
+    world.open(false, |_| ());
+    world.controller = World::new(Mode::Act, Carriage::Udp).controller.numbering_from(77);
+    world.away(2);
+    world.restart(0);
+    world.back(2);
+    assert!(!goes_both_ways(&mut world, 106));
+    assert_eq!(world.node_counter(0, "strangers"), 0);
+    world.clear();
+    world.open(false, |_| ());
+    assert!(goes_both_ways(&mut world, 101));
+}
+
 #[test]
 fn a_node_in_the_core_that_is_started_again_gets_its_functions_back() {
     let mut world = World::new(Mode::Act, Carriage::Udp);

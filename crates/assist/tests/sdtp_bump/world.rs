@@ -129,6 +129,20 @@ impl World {
         self.instruct(instructions);
     }
 
+    /// The controller does not reach a node.
+    pub(crate) fn away(&mut self, number: usize) {
+        self.controller.is_away(edge(number));
+        self.bumps[number].set_controller(false);
+    }
+
+    /// It does again.
+    pub(crate) fn back(&mut self, number: usize) {
+        let mut instructions = Instructions::new();
+        self.controller.is_back(edge(number), &mut instructions);
+        self.bumps[number].set_controller(true);
+        self.instruct(instructions);
+    }
+
     /// A node is started again.
     pub(crate) fn restart(&mut self, number: usize) {
         self.bumps[number] = bump(number, Mode::Act, &self.config);
