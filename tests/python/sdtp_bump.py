@@ -49,6 +49,12 @@ class Bump:
                     came.append(_retagged(data, beside))
         return came
 
+    def wire_again(self) -> None:
+        """The left wire is taken away, and laid again."""
+        self.ends[0].close()
+        inside(self.daemon.space, _cut)
+        self.ends = (_wired(self.daemon.space, self.hosts[0], 1), self.ends[1])
+
     def datagrams(self, count: int) -> int:
         """Send datagrams from one kernel to the other: how many come."""
         spaces = self.hosts
@@ -110,7 +116,14 @@ def bump() -> Iterator[Bump]:
         )
         daemon.start()
         daemon.until(lambda status: status["ok"])
-        yield Bump(daemon, (ends[0], ends[1]), (hosts[0], hosts[1]))
+        made = Bump(daemon, (ends[0], ends[1]), (hosts[0], hosts[1]))
+        yield made
+        made.ends[0].close()
+
+
+def _cut() -> None:
+    with IPRoute() as link:
+        link.link("del", index=link.link_lookup(ifname="end1")[0])
 
 
 def _quiet() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,6 +119,17 @@ def test_checksums_that_a_kernel_leaves_to_its_card_are_written(wire: Bump) -> N
     wire.set_mode("act")
     assert wire.datagrams(20) == 20
     assert wire.daemon.counters()["checksums_completed"] >= 20
+
+
+def test_an_interface_that_comes_again_is_found(wire: Bump) -> None:
+    wire.set_mode("act")
+    wire.wire_again()
+    deadline = time.monotonic() + 5
+    while wire.datagrams(5) != 5:
+        assert time.monotonic() < deadline, wire.daemon.log.read_text()
+    said = wire.daemon.log.read_text()
+    assert said.count('"message":"interface"') <= 2
+    assert "interface found again" in said
 
 
 def test_off_and_on_are_obeyed_and_outlive_a_restart(wire: Bump) -> None:

@@ -18,6 +18,9 @@ use crate::services::{Configured, Running};
 /// How often counters are logged.
 const SUMMARY_INTERVAL: Duration = Duration::from_secs(60);
 
+/// How often it looks whether an interface was removed and made again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// What has a deadline here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
@@ -25,6 +28,7 @@ enum Due {
     Channel,
     Summary,
     Accept,
+    Interfaces,
 }
 
 /// The running node.
@@ -54,7 +58,9 @@ impl Adapter {
         let bump = Bump::new(settings.node(), settings.mode, settings.config.connections);
         let channel = Channel::new(settings.controller, settings.datapath_id, settings.mode == Mode::Act);
         let mut timers = Timers::default();
-        timers.set(Due::Summary, Some(Clock::SYSTEM.now() + SUMMARY_INTERVAL));
+        let now = Clock::SYSTEM.now();
+        timers.set(Due::Summary, Some(now + SUMMARY_INTERVAL));
+        timers.set(Due::Interfaces, Some(now + LOOK_AGAIN));
         let [inside, outside] = &settings.interfaces;
         info!(inside, outside, address = %settings.address, "started");
         let said = Vec::new();
@@ -181,6 +187,10 @@ impl Running for Adapter {
                     self.wire.look_at_overruns();
                     info!(counters = %status::counters(self), "summary");
                     self.timers.set(Due::Summary, Some(now + SUMMARY_INTERVAL));
+                }
+                Due::Interfaces => {
+                    self.wire.look_again(io);
+                    self.timers.set(Due::Interfaces, Some(now + LOOK_AGAIN));
                 }
                 Due::Accept => {
                     if !self.questions.accept(io) {

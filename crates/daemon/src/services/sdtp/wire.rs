@@ -3,11 +3,14 @@
 use std::io;
 
 use handfast_assist::sdtp::bump::{Emitted, Side};
-use handfast_io::{BATCH, EventLoop, Inbox, Interface, PacketSocket, SourceId, offloads_off};
+use handfast_io::{BATCH, EventLoop, Inbox, Interface, PacketSocket, SourceId, index_of, offloads_off};
 use handfast_wire::complete_checksum;
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::process::{Context, Failure};
+
+/// `linux/errno.h`.
+const ENETDOWN: i32 = 100;
 
 /// Where a tag stands: before the Ethernet type.
 const TAG_AT: usize = 12;
@@ -67,10 +70,10 @@ impl Wire {
         let end = &ends[side as usize];
         let more = match end.socket.receive(inbox) {
             Ok(more) => more,
-            // Said once each time when an interface goes down; what comes when it is up again is read.
             Err(error) => {
                 warn!(interface = end.name, %error, "interface");
-                return true;
+                // packet(7): said once when an interface goes down.
+                return error.raw_os_error() == Some(ENETDOWN);
             }
         };
         let mut too_long = false;
@@ -125,6 +128,17 @@ impl Wire {
         emitted.clear();
     }
 
+    /// Takes interfaces that were removed and made again. A socket is not told: it is silent from then on.
+    pub(super) fn look_again(&mut self, io: &mut EventLoop) {
+        let is_other = |end: &&mut End| index_of(&end.name).is_ok_and(|index| index != end.index);
+        for end in self.ends.iter_mut().filter(is_other) {
+            if let Ok(found) = End::open(&end.name, io) {
+                info!(interface = end.name, "interface found again");
+                *end = found;
+            }
+        }
+    }
+
     /// Looks at what the kernel had no room for.
     pub(super) fn look_at_overruns(&mut self) {
         let dropped: u64 = self.ends.iter().filter_map(|end| end.socket.dropped().ok()).sum();
@@ -138,7 +152,7 @@ impl Wire {
 impl End {
     fn open(name: &str, io: &mut EventLoop) -> Result<Self, Failure> {
         let what = || format!("interface {name}");
-        let index = handfast_io::index_of(name).context(what)?;
+        let index = index_of(name).context(what)?;
         no_offloads(name).context(what)?;
         let socket = PacketSocket::on(name).context(what)?;
         socket.take_all_from(index).context(what)?;
