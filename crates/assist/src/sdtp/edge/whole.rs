@@ -116,14 +116,14 @@ impl Edge {
         out: &mut Output,
     ) {
         let Some(extent) = Extent::of(arrived.sequence, &data) else { return };
-        let Some(packet) = convert::unwrap(data) else { return };
+        let Some(packet) = convert::unwrap(arrived.outer, data) else { return };
         // From behind the other edge to a host behind this one: nobody gets a packet out of a lane that would not get it without.
         let is_ours = self.hosts.contains_key(&packet.dst) && !self.hosts.contains_key(&packet.src);
         if !is_ours || stream.connection < lanes::FIRST {
             counters.strangers += 1;
             return;
         }
-        let Some(packet) = convert::marked(arrived.outer, packet) else {
+        let Some(packet) = convert::marked(arrived.outer.ecn, packet) else {
             counters.unmarkable += 1;
             return;
         };
