@@ -50,6 +50,7 @@ datapath_id = "{number:016x}"
 inside = "{inside}"
 outside = "{outside}"
 hosts = {hosts}
+key = "{folder}/sdtp.key"
 controller = "127.0.0.1:6654"
 socket = "{folder}/node{number}.sock"
 mode = "{mode}"
@@ -126,6 +127,9 @@ def _download(program: Path, mode: str) -> dict[str, float]:
         controller.write_text(CONTROLLER.format(folder=folder), encoding="utf-8")
         stack.enter_context(_running(line, program, "sdtp-controller", controller, folder / "controller.sock"))
         nodes = []
+        key = folder / "sdtp.key"
+        key.touch(mode=0o600)
+        key.write_text("5d" * 32, encoding="utf-8")
         for number in range(1, NODES + 1):
             ends = [f"w{2 * number - 1}", f"w{2 * number}"]
             inside, outside = reversed(ends) if number == NODES else ends

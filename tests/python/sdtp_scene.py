@@ -38,10 +38,19 @@ datapath_id = "{number:016x}"
 inside = "{inside}"
 outside = "{outside}"
 hosts = {hosts}
+key = "{key}"
 controller = "192.168.{number}.1:{port}"
 socket = "{socket}"
 mode = "{mode}"
 """
+
+
+def _key(folder: Path) -> Path:
+    """The network's key, which its owner alone may read."""
+    path = folder / "sdtp.key"
+    path.touch(mode=0o600)
+    path.write_text("5d" * 32)
+    return path
 
 
 @dataclass(slots=True)
@@ -185,6 +194,7 @@ def _furnished(plan: Plan, made: tuple[Namespace, ...], mode: str) -> Iterator[S
                     inside=ends_of[0],
                     outside=ends_of[1],
                     hosts=given,
+                    key=_key(folder),
                     port=PORT,
                     socket=node.socket,
                     mode=mode,

@@ -111,6 +111,11 @@ impl Node {
         self.edge.as_ref().is_some_and(|edge| edge.has_host(address))
     }
 
+    /// Whether it has hosts behind it, of which it protects all packets.
+    pub fn protects_all(&self) -> bool {
+        self.is_edge() && self.config.all
+    }
+
     /// Whether it has hosts behind it.
     pub fn is_edge(&self) -> bool {
         self.edge.is_some()

@@ -3,4 +3,5 @@
 mod ends;
 mod fidelity;
 mod repair;
+mod whole;
 mod world;

@@ -86,7 +86,10 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(mode: Mode, carriage: Carriage) -> Self {
-        let config = Config { carriage, ..Config::default() };
+        Self::with(mode, Config { carriage, ..Config::default() })
+    }
+
+    pub(crate) fn with(mode: Mode, config: Config) -> Self {
         let mut planner = Planner::default();
         let round_trip = Duration::from_millis(2);
         let placed = |number: usize, last: usize| Placed {

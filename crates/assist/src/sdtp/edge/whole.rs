@@ -70,7 +70,7 @@ impl Edge {
             return false;
         }
         let (known, ask) = self.whole.routes.find(now, view.dst);
-        ask || matches!(known, Known::At(_))
+        ask && self.has_controller || matches!(known, Known::At(_))
     }
 
     /// A packet that it [`Edge::wants_whole`], or whose connection it does not know.
@@ -87,7 +87,7 @@ impl Edge {
             return;
         }
         let (known, ask) = self.whole.routes.find(now, packet.dst);
-        if ask && self.packet_ins.allow(now, packet.src) {
+        if ask && self.has_controller && self.packet_ins.allow(now, packet.src) {
             self.whole.routes.asked(now, packet.dst);
             out.reports.push(Report::Locate(packet.dst));
         }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::channel::{Channel, Said};
+use super::key;
 use super::settings::Settings;
 use super::status;
 use super::wire::Wire;
@@ -20,6 +21,10 @@ const SUMMARY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// How often it looks whether an interface was removed and made again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+fn no_key(why: String) -> Failure {
+    Failure::new("the network's key".to_owned(), std::io::Error::other(why))
+}
 
 /// What has a deadline here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +60,8 @@ impl Adapter {
         let questions = Questions::listen(&settings.socket, io)
             .context(|| format!("socket {}", settings.socket.display()))?;
         let wire = Wire::open(&settings.interfaces, io)?;
-        let bump = Bump::new(settings.node(), settings.mode, settings.config.connections);
+        let sealing = settings.key.as_deref().map(key::sealing).transpose().map_err(no_key)?;
+        let bump = Bump::new(settings.node(sealing), settings.mode, settings.config.connections);
         let channel = Channel::new(settings.controller, settings.datapath_id, settings.mode == Mode::Act);
         let mut timers = Timers::default();
         let now = Clock::SYSTEM.now();

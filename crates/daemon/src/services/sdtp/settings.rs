@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use handfast_assist::Sdtp;
 use handfast_assist::sdtp::bump::{Mode, Side};
-use handfast_assist::sdtp::{Config, Node};
+use handfast_assist::sdtp::{Config, Node, Sealing};
 use handfast_document::{Checked, DocumentError, Located, Problem, Table, missing_key, problem, table};
 use serde::Deserialize;
 use toml::Spanned;
@@ -33,6 +33,8 @@ table! {
         outside: String,
         /// The hosts inside: addresses and prefixes. Default: none, then the node is no edge.
         hosts: Vec<Located<String>>,
+        /// The file with the network's key, 64 hexadecimal digits, which its owner alone may read. Required unless `seal = false`.
+        key: String,
         /// Where the controller listens. Required.
         controller: String,
         /// The Unix socket at which the node is asked how it does. Required.
@@ -52,6 +54,8 @@ pub(super) struct Settings {
     /// By [`Side`].
     pub(super) interfaces: [String; 2],
     pub(super) hosts: BTreeSet<IpAddr>,
+    /// [`None`]: nothing is sealed.
+    pub(super) key: Option<PathBuf>,
     pub(super) controller: SocketAddr,
     pub(super) socket: PathBuf,
     pub(super) mode: Mode,
@@ -85,8 +89,19 @@ impl Settings {
             return Err(Problem::at(own.span.clone(), "a host has this address")
                 .help("SDTP packets go from edge to edge: give the node an address that nobody else has"));
         }
+        let key = match (seal, file.key) {
+            (true, None) => {
+                return Err(missing("key")
+                    .help("nodes seal what they tell each other; `seal = false` trusts the whole core"));
+            }
+            (false, Some(key)) => {
+                return Err(Problem::at(key.span.clone(), "`key` means nothing with `seal = false`"));
+            }
+            (_, key) => key.map(|key| PathBuf::from(key.value)),
+        };
         Ok(Self {
             address,
+            key,
             datapath_id: file.datapath_id.ok_or_else(|| missing("datapath_id"))?.0,
             interfaces: [interface(inside)?, interface(outside)?],
             hosts,
@@ -108,10 +123,10 @@ impl Settings {
         }
     }
 
-    /// The node.
-    pub(super) fn node(&self) -> Node {
+    /// The node, which seals with this.
+    pub(super) fn node(&self, sealing: Option<Sealing>) -> Node {
         let hosts: BTreeMap<_, _> = self.hosts.iter().map(|&host| (host, Side::Inside.port())).collect();
-        Node::new(self.address, hosts, self.config.clone())
+        Node::new(self.address, hosts, Config { sealing, ..self.config.clone() })
     }
 
     /// What it would do, for people.
@@ -128,10 +143,14 @@ impl Settings {
         };
         let Config { carriage, mtu, .. } = self.config;
         let (address, id) = (self.address, self.datapath_id);
+        let seals = match &self.key {
+            Some(key) => format!("seals what it tells other nodes with the key in {}", key.display()),
+            None => "seals nothing: whoever can send into the core can speak for a node".to_owned(),
+        };
         format!(
             "{mode}\nbridges {inside} (inside) and {outside} (outside), whose offloads are turned off\n{hosts}\n\
              node {address}, datapath id {id:016x}, packets in {carriage:?} of at most {mtu} bytes\n\
-             connects to the controller at {}\nis asked at {}\n",
+             {seals}\nconnects to the controller at {}\nis asked at {}\n",
             self.controller,
             self.socket.display(),
         )
@@ -160,6 +179,7 @@ datapath_id = "00000000000000a1"
 inside = "eth0"
 outside = "eth1"
 hosts = ["10.0.1.0/24", "fd00::1"]
+key = "/etc/handfastd/sdtp.key"
 controller = "127.0.0.1:6654"
 socket = "/run/handfastd/sdtp.sock"
 carriage = "ip"
@@ -179,7 +199,7 @@ persistence = "150ms"
             assert!(text.contains(line), "{text}");
         }
         let core = BASE.replace("hosts = [\"10.0.1.0/24\", \"fd00::1\"]\n", "");
-        assert!(!Settings::parse(&core, "x").unwrap().node().is_edge());
+        assert!(!Settings::parse(&core, "x").unwrap().node(None).is_edge());
     }
 
     #[test]
@@ -208,6 +228,8 @@ persistence = "150ms"
             ("carriage = \"ip\"", "placement = \"nowhere\"", "has another place"),
             ("persistence = \"150ms\"", "persistence = \"0s\"", "is zero"),
             ("persistence = \"150ms\"", "mode = \"off\"", "mode"),
+            ("key = \"/etc/handfastd/sdtp.key\"\n", "", "seal = false"),
+            ("carriage = \"ip\"", "seal = false", "`key` means nothing"),
             ("[sdtp]", "[sdpt]", "there is no table [sdtp]"),
         ] {
             let text = BASE.replacen(from, to, 1);
