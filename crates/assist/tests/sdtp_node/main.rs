@@ -1,6 +1,7 @@
 //! The nodes of SDTP and their controller on a line, as a driver runs them.
 
 mod attacks;
+mod controller;
 mod edges;
 mod handshake;
 mod peer;
