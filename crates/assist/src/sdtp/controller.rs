@@ -237,7 +237,8 @@ impl Controller {
         let lost: Vec<_> =
             self.admitted.iter().filter(|(_, known)| is_its(known)).map(|(&ends, _)| ends).collect();
         for ends in lost {
-            self.forget(ends, Some(node), out);
+            // The node as well: it may have heard of it since.
+            self.forget(ends, None, out);
         }
     }
 
