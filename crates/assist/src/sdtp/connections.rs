@@ -105,9 +105,13 @@ impl Connection {
     }
 
     fn key(&self) -> ConnectionKey {
-        let (src, dst) = (self.local, self.remote);
-        ConnectionKey { src: src.ip(), dst: dst.ip(), src_port: src.port(), dst_port: dst.port() }
+        connection_key((self.local, self.remote))
     }
+}
+
+/// The direction from the host here to the other one.
+pub(super) fn connection_key((local, remote): (SocketAddr, SocketAddr)) -> ConnectionKey {
+    ConnectionKey { src: local.ip(), dst: remote.ip(), src_port: local.port(), dst_port: remote.port() }
 }
 
 /// How long a silent connection is kept.

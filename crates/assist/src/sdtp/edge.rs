@@ -12,7 +12,7 @@ use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
 
 use super::config::Config;
-use super::connections::{Connection, Connections};
+use super::connections::{Connection, Connections, connection_key};
 use super::control::{Admission, Instruction, Name, Order, Report};
 use super::convert::{self, Outer, Path, Unconverted};
 use super::counters::{Kept, NodeCounters};
@@ -356,7 +356,7 @@ impl Edge {
             out.packets.push(packet);
             return;
         }
-        if self.connections.len() >= config.connections {
+        if self.connections.len() >= config.connections && !self.connections.has_host(&connection_key(ends)) {
             counters.connections_refused += 1;
             out.reports.push(Report::Closed(name));
             out.packets.push(packet);
