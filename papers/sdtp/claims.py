@@ -109,3 +109,12 @@ CLAIMS.claim(
     figure=draw.beyond,
     beyond=True,
 )(beyond.beyond)
+
+CLAIMS.claim(
+    "place",
+    "the placement that minimises the delay has shorter delays than equalised losses, with no more functions",
+    paper="section V, its future work: optimise the placement to minimise the E2E packet delay",
+    needs=[need("placement")],
+    figure=draw.placements,
+    beyond=True,
+)(beyond.placement)
