@@ -71,8 +71,14 @@ impl World<'_> {
         self.forwarders().filter(|&node| self.hosts(node).next().is_some())
     }
 
+    /// Of a station with links to several access points the edge is the one with which it begins.
     fn edges_of_hosts(&self) -> BTreeMap<IpAddr, IpAddr> {
-        let of = |edge| self.hosts(edge).map(move |(host, _)| (self.address(host), self.address(edge)));
+        let begins_at =
+            |host: NodeId, edge| self.scenario.nodes[host].ap.is_none_or(|access_point| access_point == edge);
+        let of = |edge| {
+            let here = self.hosts(edge).filter(move |&(host, _)| begins_at(host, edge));
+            here.map(move |(host, _)| (self.address(host), self.address(edge)))
+        };
         self.edges().flat_map(of).collect()
     }
 
