@@ -80,9 +80,15 @@ impl World<'_> {
         self.forwarders().filter(|&node| self.hosts(node).any(|(host, _)| self.is_protected(host)))
     }
 
+    /// Of a station with links to several access points the edge is the one with which it begins.
     fn edges_of_hosts(&self) -> BTreeMap<IpAddr, IpAddr> {
-        let hosts = |edge| self.hosts(edge).filter(|&(host, _)| self.is_protected(host));
-        let of = |edge| hosts(edge).map(move |(host, _)| (self.address(host), self.address(edge)));
+        let begins_at =
+            |host: NodeId, edge| self.scenario.nodes[host].ap.is_none_or(|access_point| access_point == edge);
+        let of = |edge| {
+            let here =
+                self.hosts(edge).filter(move |&(host, _)| self.is_protected(host) && begins_at(host, edge));
+            here.map(move |(host, _)| (self.address(host), self.address(edge)))
+        };
         self.edges().flat_map(of).collect()
     }
 
