@@ -271,7 +271,9 @@ impl Edge {
             }
             (_, packet) => {
                 // The controller sends a handshake back: plain TCP.
-                packet.iter().for_each(|packet| self.forget_host_of(packet));
+                if let Some(packet) = &packet {
+                    self.forget_host_of(packet);
+                }
                 out.packets.extend(packet);
             }
         }

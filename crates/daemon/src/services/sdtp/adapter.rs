@@ -33,14 +33,14 @@ enum Due {
 
 /// The running node.
 pub(super) struct Adapter {
-    pub(super) settings: Settings,
-    pub(super) bump: Bump,
-    pub(super) wire: Wire,
-    pub(super) channel: Channel,
+    settings: Settings,
+    bump: Bump,
+    wire: Wire,
+    channel: Channel,
     questions: Questions,
     timers: Timers<Due>,
     said: Vec<Said>,
-    pub(super) log: Log,
+    log: Log,
     file: ConfigFile,
 }
 
@@ -80,7 +80,7 @@ impl Adapter {
             Said::Ready => self.bump.set_controller(true),
             Said::Gone => self.bump.set_controller(false),
             Said::Instruction(instruction) => {
-                self.bump.on_instruction(Clock::SYSTEM.now(), instruction);
+                self.bump.on_instruction(Clock::SYSTEM.now(), *instruction);
                 self.carry_out();
             }
         }
@@ -113,7 +113,11 @@ impl Adapter {
         }
     }
 
-    fn apply(&mut self, new: Settings) {
+    fn counters(&self) -> Value {
+        status::counters(&self.bump, self.wire.counters)
+    }
+
+    fn apply(&mut self, new: &Settings) {
         let mut applied = Settings { mode: new.mode, ..self.settings.clone() };
         if applied.plan() != new.plan() || applied.config != new.config || applied.hosts != new.hosts {
             warn!("all but mode stays as it is until the daemon is started again");
@@ -185,7 +189,7 @@ impl Running for Adapter {
                 }
                 Due::Summary => {
                     self.wire.look_at_overruns();
-                    info!(counters = %status::counters(self), "summary");
+                    info!(counters = %self.counters(), "summary");
                     self.timers.set(Due::Summary, Some(now + SUMMARY_INTERVAL));
                 }
                 Due::Interfaces => {
@@ -204,16 +208,17 @@ impl Running for Adapter {
     fn reload(&mut self) {
         if let Some((mut new, off)) = reread(&mut self.file, Settings::parse) {
             new.switch_off(off);
-            self.apply(new);
+            self.apply(&new);
         }
     }
 
     fn status(&self) -> Value {
-        status::report(self)
+        let has_controller = self.channel.is_ready();
+        status::report(&self.settings, has_controller, &self.counters(), self.log.dropped())
     }
 
     fn stop(&mut self, _: &mut EventLoop, _: Instant) -> Result<(), Failure> {
-        info!(counters = %status::counters(self), "summary");
+        info!(counters = %self.counters(), "summary");
         Ok(())
     }
 }
