@@ -53,6 +53,7 @@ hosts = {hosts}
 controller = "127.0.0.1:6654"
 socket = "{folder}/node{number}.sock"
 mode = "{mode}"
+key_file = "{folder}/key"
 """
 CONTROLLER = """
 [sdtp-controller]
@@ -122,6 +123,7 @@ def _download(program: Path, mode: str) -> dict[str, float]:
         )
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         _wire(line, left, right)
+        (folder / "key").write_text("5d" * 32)
         controller = folder / "controller.toml"
         controller.write_text(CONTROLLER.format(folder=folder), encoding="utf-8")
         stack.enter_context(_running(line, program, "sdtp-controller", controller, folder / "controller.sock"))

@@ -60,6 +60,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Appends to `out` what the seal of the SDTP packet covers, as [`Packet::sealed_bytes`]; false: there is none.
+    pub fn sealed_bytes(&self, out: &mut Vec<u8>) -> bool {
+        self.packet.is_some_and(|packet| packet.sealed_bytes(out).is_ok())
+    }
+
     /// The congestion marks with which it has come so far.
     #[inline]
     pub fn ecn(&self) -> Ecn {

@@ -43,6 +43,11 @@ impl<T, K: Ord + Copy> Recent<T, K> {
         }
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Where its value is.
     #[inline]
     pub(crate) fn find(&mut self, key: &K) -> Option<Place> {

@@ -58,6 +58,11 @@ impl<P: Cacheable> CachingNode<P> {
         self.accounts.total()
     }
 
+    /// Connections that it knows.
+    pub fn connections(&self) -> usize {
+        self.known.len()
+    }
+
     /// Packets of a connection that are kept.
     pub fn packets(&mut self, stream: &Stream) -> usize {
         self.known.find(&Key(*stream)).map_or(0, |place| self.known.get_mut(place).packets())

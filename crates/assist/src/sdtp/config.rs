@@ -2,13 +2,14 @@
 
 use handfast_core::Duration;
 use handfast_wire::Packet;
-use handfast_wire::sdtp::{Carriage, OPTIONAL_LEN};
+use handfast_wire::sdtp::{Carriage, OPTIONAL_LEN, SEAL_LEN};
 
 use super::caching::Config as Caching;
 use super::connections::Lifetimes;
 use super::convert::overhead;
 use super::packet_ins::Limits;
 use super::resequence::Bounds;
+use super::seals::Sealing;
 use super::thresholds::Thresholds;
 
 /// The settings of a node, whatever its functions.
@@ -30,26 +31,33 @@ pub struct Config {
     pub caching: Caching,
     /// What a receiving edge holds to put it in order.
     pub resequencing: Bounds,
+    /// With what RR, RI, CN and RD are sealed; [`None`]: nothing is, and whoever is in the core can say anything.
+    pub sealing: Option<Sealing>,
 }
 
 impl Config {
-    /// Whether the core carries what an edge makes of a host's packet. It does, unless a host sends more than it was told.
-    pub(super) fn fits_core(&self, packet: &Packet, edges_v6: bool) -> bool {
-        let longer = overhead(self.carriage, packet.src.is_ipv6(), edges_v6) + REPEATED;
-        packet.ip_len() as i32 + longer <= i32::from(self.mtu)
+    /// Bytes that an SDTP packet has more, at most, than the host's packet in it: as an RD, which has an optional field of its own
+    /// before that of the data, and a seal.
+    fn longer(&self, v6: bool, edges_v6: bool) -> i32 {
+        let repeat = OPTIONAL_LEN + if self.sealing.is_some() { SEAL_LEN } else { 0 };
+        (overhead(self.carriage, v6, edges_v6) + repeat as i32).max(0)
     }
 
-    /// The largest segment that a host behind an edge may be sent: what the other edge makes of it fits the core.
+    /// Whether the core carries what an edge makes of a host's packet, and the RD with it. It does, unless a host sends more than
+    /// it was told.
+    pub(super) fn fits_core(&self, packet: &Packet, edges_v6: bool) -> bool {
+        packet.ip_len() as i32 + self.longer(packet.src.is_ipv6(), edges_v6) <= i32::from(self.mtu)
+    }
+
+    /// The largest segment that a host behind an edge may be sent: what the other edge makes of it fits the core, and so does the
+    /// RD with it.
     pub(super) fn most_mss(&self, v6: bool, edges_v6: bool) -> u16 {
         // Without options. What a sender adds of these it takes off the payload (RFC 6691 §2).
         let headers = if v6 { 60 } else { 40 };
-        let most = i32::from(self.mtu) - headers - (overhead(self.carriage, v6, edges_v6) + REPEATED).max(0);
+        let most = i32::from(self.mtu) - headers - self.longer(v6, edges_v6);
         u16::try_from(most).unwrap_or(0).max(LEAST_MSS)
     }
 }
-
-/// What an RD has more than the data in it: a field of its own (`[sdtp]` §III-C 4).
-const REPEATED: i32 = OPTIONAL_LEN as i32;
 
 /// RFC 9293 §3.7.1: what every host takes.
 const LEAST_MSS: u16 = 536;
@@ -65,6 +73,7 @@ impl Default for Config {
             thresholds: Thresholds::new(Duration::from_millis(20)),
             caching: Caching::default(),
             resequencing: Bounds::default(),
+            sealing: None,
         }
     }
 }
@@ -72,6 +81,7 @@ impl Default for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sdtp::auth::Key;
 
     #[test]
     fn a_converted_packet_fits_the_core() {
@@ -84,6 +94,11 @@ mod tests {
                 (v4, v6),
                 "{carriage:?}"
             );
+            let sealing = Some(Sealing { key: Key::new([0; 32]), first: 0 });
+            let sealed = Config { sealing, ..config.clone() };
+            assert_eq!(sealed.most_mss(false, false), v4 - 28, "{carriage:?}");
+            let outer = if carriage == Carriage::Native { 0 } else { 20 };
+            assert_eq!(config.most_mss(false, true), v4 - outer, "{carriage:?}");
             let large = Config { mtu: 9000, ..config };
             assert_eq!(large.most_mss(false, false), v4 + 7500);
             assert_eq!(Config { mtu: 400, ..large }.most_mss(false, false), 536);

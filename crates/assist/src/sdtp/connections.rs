@@ -10,7 +10,7 @@ use handfast_wire::{Body, Packet};
 
 use super::control::Name;
 use super::handshake::{Opening, Redundant};
-use super::resequence::Resequencer;
+use super::resequence::{Bounds, Resequencer};
 use crate::ConnectionKey;
 
 /// A connection at one of its edges.
@@ -21,6 +21,8 @@ pub(super) struct Connection {
     pub(super) local: SocketAddr,
     /// The host behind the other edge.
     pub(super) remote: SocketAddr,
+    /// The number of the other host's SYN.
+    remote_syn: SeqNum,
     /// The first byte of the host here; [`None`]: it has not answered yet.
     pub(super) start: Option<SeqNum>,
     /// At the server's edge, until the client has sent data.
@@ -53,12 +55,16 @@ impl Connection {
         now: Instant,
         name: Name,
         (local, remote): (SocketAddr, SocketAddr),
-        resequencer: Resequencer<Packet>,
+        syn: &Segment,
+        bounds: Bounds,
     ) -> Self {
+        // Behind what a SYN carries (RFC 7413 §3): a host that does not take that gets it again, out of order.
+        let resequencer = Resequencer::new(syn.seq + syn.seq_len(), bounds);
         Self {
             name,
             local,
             remote,
+            remote_syn: syn.seq,
             start: None,
             opening: None,
             redundant: None,
@@ -78,16 +84,34 @@ impl Connection {
         }
     }
 
+    /// Whether a SYN of the other host, or its answer to one of the host here, is the one with which this connection began.
+    pub(super) fn began_with(&self, ends: (SocketAddr, SocketAddr), segment: &Segment) -> bool {
+        let answers = segment.flags.contains(Flags::ACK);
+        (self.local, self.remote) == ends
+            && self.remote_syn == segment.seq
+            && (!answers || self.start == Some(segment.ack))
+    }
+
     fn deadline(&self, lifetimes: Lifetimes) -> Instant {
-        let lifetime = if self.closing.is_over() { lifetimes.closed } else { lifetimes.idle };
+        let lifetime = if self.closing.is_over() {
+            lifetimes.closed
+        } else if self.opening.as_ref().is_some_and(|opening| !opening.is_closed()) {
+            lifetimes.opening
+        } else {
+            lifetimes.idle
+        };
         let expiry = self.heard + lifetime;
         self.resequencer.deadline().map_or(expiry, |due| due.min(expiry))
     }
 
     fn key(&self) -> ConnectionKey {
-        let (src, dst) = (self.local, self.remote);
-        ConnectionKey { src: src.ip(), dst: dst.ip(), src_port: src.port(), dst_port: dst.port() }
+        connection_key((self.local, self.remote))
     }
+}
+
+/// The direction from the host here to the other one.
+pub(super) fn connection_key((local, remote): (SocketAddr, SocketAddr)) -> ConnectionKey {
+    ConnectionKey { src: local.ip(), dst: remote.ip(), src_port: local.port(), dst_port: remote.port() }
 }
 
 /// How long a silent connection is kept.
@@ -95,6 +119,8 @@ impl Connection {
 pub struct Lifetimes {
     /// That has not ended. RFC 5382 §5 REQ-5: at least 2 hours and 4 minutes.
     pub idle: handfast_core::Duration,
+    /// Whose handshake has not ended. REQ-5: at least 4 minutes.
+    pub opening: handfast_core::Duration,
     /// That has: repeated segments still come.
     pub closed: handfast_core::Duration,
 }
@@ -102,7 +128,11 @@ pub struct Lifetimes {
 impl Default for Lifetimes {
     fn default() -> Self {
         use handfast_core::Duration;
-        Self { idle: Duration::from_secs(7440), closed: Duration::from_secs(60) }
+        Self {
+            idle: Duration::from_secs(7440),
+            opening: Duration::from_secs(240),
+            closed: Duration::from_secs(60),
+        }
     }
 }
 
@@ -123,6 +153,12 @@ impl Connections {
 
     pub(super) fn len(&self) -> usize {
         self.by_name.len()
+    }
+
+    /// Packets that wait for their place, and their bytes.
+    pub(super) fn waiting(&self) -> (usize, u64) {
+        let waiting = self.by_name.values().map(|one| (one.resequencer.held(), one.resequencer.bytes()));
+        waiting.fold((0, 0), |(packets, bytes), (more, of)| (packets + more, bytes + of))
     }
 
     /// The one of the host here that sends this packet.
@@ -165,12 +201,11 @@ impl Connections {
         }
     }
 
-    /// Those with another edge are none any more.
-    pub(super) fn forget_peer(&mut self, peer: IpAddr) -> Vec<Connection> {
+    /// Those with another edge.
+    pub(super) fn names_of(&self, peer: IpAddr) -> Vec<Name> {
         let first = Name { peer, slice: 0, connection: 0 };
         let last = Name { slice: u16::MAX, connection: u16::MAX, ..first };
-        let names: Vec<Name> = self.by_name.range(first..=last).map(|(&name, _)| name).collect();
-        names.iter().filter_map(|name| self.remove(name)).collect()
+        self.by_name.range(first..=last).map(|(&name, _)| name).collect()
     }
 
     pub(super) fn remove(&mut self, name: &Name) -> Option<Connection> {

@@ -3,14 +3,18 @@
 //!
 //! A packet-out with an order carries it as its first action, so that a handshake costs no message more than `[sdtp]` Figure 2 has.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+mod reader;
 
-use bytes::{Buf, BufMut, Bytes};
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::{BufMut, Bytes};
 use handfast_core::Duration;
 use handfast_wire::openflow::{
     Action, Body, Match, Message, NO_BUFFER, PacketIn, PacketInReason, PacketOut, PortNo,
 };
 use handfast_wire::{Checksums, Ethernet, LinkType, Packet};
+
+use reader::Reader;
 
 /// `OFPT_EXPERIMENTER` (§7.5.4), and `OFPAT_EXPERIMENTER` (§7.2.5).
 const EXPERIMENTER_MESSAGE: u8 = 4;
@@ -22,12 +26,12 @@ const EXPERIMENTER: u32 = 0xff5d_7450;
 /// What a node tells the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
+    /// The node has begun, and knows nothing: its driver says so before all else, each time that a node is made.
+    Started,
     /// A SYN or SYN-ACK of a host has come (`[sdtp]` §III-A step 2).
     Handshake(Packet),
     /// A connection is over, or the node has forgotten it.
     Closed(Name),
-    /// The node has just begun, and knows of no connection.
-    Began,
 }
 
 /// A connection by its number.
@@ -50,8 +54,10 @@ pub enum Order {
     Approve(Name),
     /// Functions for a slice (§II-B).
     Activate(Activation),
-    /// An edge forgets its connections with another one, which has forgotten them: they go on as plain TCP.
-    Forget(IpAddr),
+    /// The other edge has forgotten this connection, or will: its packets are plain TCP from now on.
+    Forget(Name),
+    /// Another edge has begun anew, and has forgotten all its connections, also those of which the controller does not know.
+    ForgetEdge(IpAddr),
 }
 
 /// A connection that the controller has admitted.
@@ -111,11 +117,11 @@ impl Report {
                     data,
                 })
             }
+            Self::Started => experimenter(|out| out.put_u32(STARTED)),
             Self::Closed(name) => experimenter(|out| {
                 out.put_u32(CLOSED);
                 put_name(out, name);
             }),
-            Self::Began => experimenter(|out| out.put_u32(BEGAN)),
         };
         emit(body)
     }
@@ -125,14 +131,7 @@ impl Report {
     pub fn parse(bytes: &Bytes) -> Result<Self, Unknown> {
         match Message::parse(bytes).map_err(|_| Unknown)?.body {
             Body::PacketIn(PacketIn { data, .. }) => Ok(Self::Handshake(packet(&data)?)),
-            Body::Unknown { kind: EXPERIMENTER_MESSAGE, body } => {
-                let mut at = Reader::new(body)?;
-                match at.u32()? {
-                    CLOSED => at.name().map(Self::Closed),
-                    BEGAN => Ok(Self::Began),
-                    _ => Err(Unknown),
-                }
-            }
+            Body::Unknown { kind: EXPERIMENTER_MESSAGE, body } => Reader::new(body)?.report(),
             _ => Err(Unknown),
         }
     }
@@ -188,8 +187,9 @@ const CLOSED: u32 = 1;
 const ADMIT: u32 = 2;
 const APPROVE: u32 = 3;
 const ACTIVATE: u32 = 4;
-const FORGET: u32 = 5;
-const BEGAN: u32 = 6;
+const STARTED: u32 = 5;
+const FORGET: u32 = 6;
+const FORGET_EDGE: u32 = 7;
 
 fn emit(body: Body) -> Option<Bytes> {
     let mut out = Vec::new();
@@ -232,6 +232,10 @@ fn put_order(out: &mut Vec<u8>, order: &Order) {
             out.put_u32(APPROVE);
             put_name(out, name);
         }
+        Order::Forget(name) => {
+            out.put_u32(FORGET);
+            put_name(out, name);
+        }
         Order::Activate(Activation { from, to, slice, caching, retransmission, round_trip }) => {
             out.put_u32(ACTIVATE);
             put_address(out, *from);
@@ -240,8 +244,8 @@ fn put_order(out: &mut Vec<u8>, order: &Order) {
             out.put_u16(u16::from(*caching) | u16::from(*retransmission) << 1);
             out.put_u64(round_trip.as_nanos());
         }
-        Order::Forget(edge) => {
-            out.put_u32(FORGET);
+        Order::ForgetEdge(edge) => {
+            out.put_u32(FORGET_EDGE);
             put_address(out, *edge);
         }
     }
@@ -262,59 +266,10 @@ fn put_address(out: &mut Vec<u8>, address: IpAddr) {
     out.put_slice(&address.octets());
 }
 
-/// Reads what the experimenter says.
-struct Reader(Bytes);
-
-impl Reader {
-    fn new(bytes: Bytes) -> Result<Self, Unknown> {
-        let mut this = Self(bytes);
-        if this.u32()? == EXPERIMENTER { Ok(this) } else { Err(Unknown) }
-    }
-
-    fn order(&mut self) -> Result<Order, Unknown> {
-        Ok(match self.u32()? {
-            ADMIT => {
-                let name = self.name()?;
-                let (client, server) = (self.socket()?, self.socket()?);
-                Order::Admit(Admission { name, client, server })
-            }
-            APPROVE => Order::Approve(self.name()?),
-            ACTIVATE => {
-                let (from, to) = (self.address()?, self.address()?);
-                let (slice, functions) = (self.u16()?, self.u16()?);
-                let round_trip = Duration::from_nanos(self.0.try_get_u64().map_err(|_| Unknown)?);
-                let (caching, retransmission) = (functions & 1 != 0, functions & 2 != 0);
-                Order::Activate(Activation { from, to, slice, caching, retransmission, round_trip })
-            }
-            FORGET => Order::Forget(self.address()?),
-            _ => return Err(Unknown),
-        })
-    }
-
-    fn name(&mut self) -> Result<Name, Unknown> {
-        Ok(Name { peer: self.address()?, slice: self.u16()?, connection: self.u16()? })
-    }
-
-    fn socket(&mut self) -> Result<SocketAddr, Unknown> {
-        Ok(SocketAddr::new(self.address()?, self.u16()?))
-    }
-
-    fn address(&mut self) -> Result<IpAddr, Unknown> {
-        let address = Ipv6Addr::from_bits(self.0.try_get_u128().map_err(|_| Unknown)?);
-        Ok(address.to_ipv4_mapped().map_or(address.into(), |address: Ipv4Addr| address.into()))
-    }
-
-    fn u32(&mut self) -> Result<u32, Unknown> {
-        self.0.try_get_u32().map_err(|_| Unknown)
-    }
-
-    fn u16(&mut self) -> Result<u16, Unknown> {
-        self.0.try_get_u16().map_err(|_| Unknown)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
     use handfast_wire::tcp::{Flags, Segment};
 
     use super::*;
@@ -329,13 +284,14 @@ mod tests {
 
     const NAME: Name = Name { peer: IpAddr::V6(Ipv6Addr::LOCALHOST), slice: 7, connection: 8 };
 
-    fn orders() -> [Order; 4] {
+    fn orders() -> [Order; 5] {
         let (client, server) = (SocketAddr::new(ip(1), 5), SocketAddr::new(ip(2), 6));
         let (from, to, round_trip) = (ip(8), ip(9), Duration::from_millis(20));
         [
             Order::Admit(Admission { name: NAME, client, server }),
             Order::Approve(NAME),
-            Order::Forget(NAME.peer),
+            Order::Forget(NAME),
+            Order::ForgetEdge(NAME.peer),
             Order::Activate(Activation {
                 from,
                 to,
@@ -356,7 +312,7 @@ mod tests {
     #[test]
     fn reports_come_back_from_the_wire() {
         for report in
-            [Report::Handshake(syn()), Report::Handshake(framed()), Report::Closed(NAME), Report::Began]
+            [Report::Started, Report::Handshake(syn()), Report::Handshake(framed()), Report::Closed(NAME)]
         {
             assert_eq!(Report::parse(&report.emit().unwrap()), Ok(report));
         }

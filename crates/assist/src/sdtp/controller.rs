@@ -113,17 +113,13 @@ impl Controller {
         self.away.insert(node);
     }
 
-    /// A node can be told something: which functions it has, in all slices.
+    /// A node can be told something: which functions it has, in all slices, and which edges have begun anew meanwhile.
     pub fn is_back(&mut self, node: IpAddr, out: &mut Instructions) {
         self.away.remove(&node);
-        let owed = self.owed.remove(&node).unwrap_or_default();
-        self.order(owed.into_iter().map(|edge| (node, Order::Forget(edge))), out);
-        let pairs: Vec<(Pair, u16)> = self.slices.iter().map(|(&pair, slice)| (pair, slice.number)).collect();
-        for (pair, number) in pairs {
-            let orders = self.activations(pair, number).unwrap_or_default();
-            let orders = orders.into_iter().filter(|(address, _)| *address == node);
-            self.order(orders, out);
+        for edge in self.owed.remove(&node).unwrap_or_default() {
+            self.order(node, Order::ForgetEdge(edge), out);
         }
+        self.activate_all(node, out);
     }
 
     /// What it has counted.
@@ -134,8 +130,8 @@ impl Controller {
     /// A node, `from`, has told it something.
     pub fn on_report(&mut self, from: IpAddr, report: Report, out: &mut Instructions) {
         match report {
-            Report::Closed(name) => self.close(from, &name),
-            Report::Began => self.withdraw(from, out),
+            Report::Started => self.on_start(from, out),
+            Report::Closed(name) => self.close(from, &name, out),
             Report::Handshake(packet) => {
                 self.counted.packet_ins += 1;
                 self.on_handshake(from, packet, out);
@@ -162,7 +158,9 @@ impl Controller {
         packet: Packet,
         out: &mut Instructions,
     ) {
-        let server_edge = self.hosts.get(&packet.dst).copied().filter(|&edge| edge != from);
+        let is_crossed = self.forget((ends.1, ends.0), None, out);
+        // RFC 9293 §3.5, simultaneous open: neither end is the client, so the two-way handshake has no edge to close it at.
+        let server_edge = self.hosts.get(&packet.dst).copied().filter(|&edge| edge != from && !is_crossed);
         let server_edge = server_edge.filter(|edge| !self.away.contains(edge));
         let admitted = server_edge.and_then(|server_edge| self.admit(ends, from, server_edge, out));
         let Some(Admitted { slice, connection, client_edge, server_edge }) = admitted else {
@@ -211,6 +209,8 @@ impl Controller {
         {
             return Some(known);
         }
+        // A host is behind another edge now.
+        self.forget(ends, None, out);
         let pair = pair(client_edge, server_edge);
         self.set_up(pair, out)?;
         let slice = self.slices.get_mut(&pair)?;
@@ -228,8 +228,11 @@ impl Controller {
             return Some(());
         }
         let number = self.next_number()?;
-        let orders = self.activations(pair, number)?;
-        self.order(orders, out);
+        let directions = [pair, (pair.1, pair.0)];
+        if directions.iter().any(|&(from, to)| self.planner.plan(from, to).is_none()) {
+            return None;
+        }
+        self.activate(pair, number, |_| true, out);
         self.counted.paths += 1;
         self.slices.insert(pair, Slice { number, next: 1, used: BTreeSet::new() });
         Some(())
@@ -242,62 +245,100 @@ impl Controller {
         u16::try_from(number).ok()
     }
 
-    /// The functions of a slice in both directions, each with its node; [`None`]: there is no path.
-    fn activations(&self, pair: Pair, slice: u16) -> Option<Vec<(IpAddr, Order)>> {
+    /// Tells nodes of a slice, in both directions, what they do.
+    fn activate(
+        &mut self,
+        pair: Pair,
+        slice: u16,
+        concerns: impl Fn(IpAddr) -> bool,
+        out: &mut Instructions,
+    ) {
         let mut orders = Vec::new();
         for (from, to) in [pair, (pair.1, pair.0)] {
-            let placed = self.planner.plan(from, to)?;
-            for node in placed.iter().filter(|node| node.caching || node.retransmission) {
+            let placed = self.planner.plan(from, to).into_iter().flatten();
+            for node in placed.filter(|node| (node.caching || node.retransmission) && concerns(node.address))
+            {
                 let &Placed { address, caching, retransmission, round_trip } = node;
                 let activation = Activation { from, to, slice, caching, retransmission, round_trip };
                 orders.push((address, Order::Activate(activation)));
             }
         }
-        Some(orders)
-    }
-
-    fn order(&mut self, orders: impl IntoIterator<Item = (IpAddr, Order)>, out: &mut Instructions) {
         for (address, order) in orders {
-            self.counted.orders += 1;
-            out.push((address, Instruction::order(order)));
+            self.order(address, order, out);
         }
     }
 
-    /// An edge has begun anew, and converts nothing: no other edge must convert for it either, whoever has admitted the
-    /// connection.
-    fn withdraw(&mut self, edge: IpAddr, out: &mut Instructions) {
-        self.admitted.retain(|_, known| {
-            let Admitted { slice: _, connection, client_edge, server_edge } = *known;
-            let is_of_it = client_edge == edge || server_edge == edge;
-            if is_of_it {
-                let pair = pair(client_edge, server_edge);
-                self.by_number.remove(&(pair, connection));
-                self.slices.get_mut(&pair).map(|slice| slice.used.remove(&connection));
+    /// A node has begun anew: it gets its functions, and what it has converted before is plain TCP from now on.
+    fn on_start(&mut self, node: IpAddr, out: &mut Instructions) {
+        self.activate_all(node, out);
+        let is_its = |known: &Admitted| [known.client_edge, known.server_edge].contains(&node);
+        let lost: Vec<_> =
+            self.admitted.iter().filter(|(_, known)| is_its(known)).map(|(&ends, _)| ends).collect();
+        for ends in lost {
+            // The node as well: it may have heard of it since.
+            self.forget(ends, None, out);
+        }
+        self.disown(node, out);
+    }
+
+    /// What an edge has converted before it began anew may have been admitted by a controller before this one.
+    fn disown(&mut self, edge: IpAddr, out: &mut Instructions) {
+        let edges: BTreeSet<IpAddr> = self.hosts.values().copied().collect();
+        for other in edges {
+            if self.planner.plan(edge, other).is_none() {
+                continue;
             }
-            !is_of_it
-        });
-        let others: BTreeSet<IpAddr> = self.hosts.values().copied().filter(|&other| other != edge).collect();
-        for other in others {
-            // It is told too: what it has admitted since it began is forgotten at both ends.
-            self.order([(edge, Order::Forget(other))], out);
             if self.away.contains(&other) {
                 self.owed.entry(other).or_default().insert(edge);
             } else {
-                self.order([(other, Order::Forget(edge))], out);
+                self.order(other, Order::ForgetEdge(edge), out);
             }
         }
     }
 
-    /// An edge has forgotten a connection: its number is free again, after all others.
-    fn close(&mut self, from: IpAddr, name: &Name) {
-        let pair = pair(from, name.peer);
-        let slice = self.slices.get_mut(&pair).filter(|slice| slice.number == name.slice);
-        if let Some(slice) = slice
-            && let Some(ends) = self.by_number.remove(&(pair, name.connection))
-        {
-            slice.used.remove(&name.connection);
-            self.admitted.remove(&ends);
+    /// Tells a node its functions in all slices.
+    fn activate_all(&mut self, node: IpAddr, out: &mut Instructions) {
+        let slices: Vec<_> = self.slices.iter().map(|(&pair, slice)| (pair, slice.number)).collect();
+        for (pair, number) in slices {
+            self.activate(pair, number, |address| address == node, out);
         }
+    }
+
+    fn order(&mut self, node: IpAddr, order: Order, out: &mut Instructions) {
+        self.counted.orders += 1;
+        out.push((node, Instruction::order(order)));
+    }
+
+    /// An edge has forgotten a connection.
+    fn close(&mut self, from: IpAddr, name: &Name, out: &mut Instructions) {
+        let pair = pair(from, name.peer);
+        let is_its = self.slices.get(&pair).is_some_and(|slice| slice.number == name.slice);
+        if let Some(&ends) = self.by_number.get(&(pair, name.connection)).filter(|_| is_its) {
+            self.forget(ends, Some(from), out);
+        }
+    }
+
+    /// A connection is over: its number is free again, after all others, and its edges forget it, `but` the one that has. Whether
+    /// it was known.
+    fn forget(
+        &mut self,
+        ends: (SocketAddr, SocketAddr),
+        but: Option<IpAddr>,
+        out: &mut Instructions,
+    ) -> bool {
+        let Some(known) = self.admitted.remove(&ends) else { return false };
+        let Admitted { slice, connection, client_edge, server_edge } = known;
+        let pair = pair(client_edge, server_edge);
+        self.by_number.remove(&(pair, connection));
+        if let Some(slice) = self.slices.get_mut(&pair) {
+            slice.used.remove(&connection);
+        }
+        for (edge, peer) in [(client_edge, server_edge), (server_edge, client_edge)] {
+            if Some(edge) != but {
+                self.order(edge, Order::Forget(Name { peer, slice, connection }), out);
+            }
+        }
+        true
     }
 }
 

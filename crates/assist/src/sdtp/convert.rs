@@ -87,13 +87,15 @@ pub(super) fn to_tcp(from: SocketAddr, to: SocketAddr, outer: Outer, data: Data)
     let Content::Segment(segment) = content else { return None };
     let ecn = combine(Ecn::of(ip.traffic_class), outer.ecn)?;
     let segment = Segment { src_port: from.port(), dst_port: to.port(), ..segment };
+    let v6 = to.is_ipv6();
     Some(Packet {
         ethernet: outer.ethernet,
         hop_limit: ip.hop_limit,
         traffic_class: ecn.within(ip.traffic_class),
-        identification: ip.identification,
-        may_fragment: !ip.v6 && !ip.dont_fragment,
-        flow_label: ip.flow_label,
+        // A header of the other version has no such field, whatever the packet says.
+        identification: if v6 { 0 } else { ip.identification },
+        may_fragment: !v6 && !ip.dont_fragment,
+        flow_label: if v6 { ip.flow_label } else { 0 },
         ..Packet::tcp(from.ip(), to.ip(), segment)
     })
 }

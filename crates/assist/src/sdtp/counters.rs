@@ -55,8 +55,10 @@ counters! {
     forged,
     /// SDTP packets whose checksum is wrong, dropped where they end.
     corrupted,
-    /// Control packets without a valid seal, dropped.
+    /// RR, RI, CN and RD without a valid seal of their slice, dropped.
     unsealed,
+    /// RR, RI, CN and RD that came before, dropped.
+    replayed,
     /// RR sent for losses detected by the count of later packets (C).
     requests_count,
     /// RR sent for losses detected by the time since the last packet (T).
@@ -73,6 +75,23 @@ counters! {
     notifications,
     /// RR of which the last caching node of the segment lacked something.
     requests_unserved,
+}
+
+/// What a node keeps at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Connections that its edge converts.
+    pub connections: usize,
+    /// Packets that wait at its edge for what is missing before them.
+    pub waiting: usize,
+    /// Bytes of these.
+    pub waiting_bytes: u64,
+    /// Streams in which it detects losses.
+    pub watched: usize,
+    /// Streams that it caches.
+    pub cached: usize,
+    /// What its cached packets cost.
+    pub cache_cost: u64,
 }
 
 impl NodeCounters {

@@ -55,6 +55,11 @@ impl Detection {
         Self { watched: Recent::new(most), timers: BTreeSet::new(), thresholds }
     }
 
+    /// Streams that it watches.
+    pub(super) fn len(&self) -> usize {
+        self.watched.len()
+    }
+
     /// Data has come. `round_trip`: that of the stream's segment.
     pub(super) fn on_data(
         &mut self,
@@ -68,7 +73,7 @@ impl Detection {
         let place = self.watched.find(stream).unwrap_or_else(|| self.begin(now, stream, extent, round_trip));
         let watched = self.watched.touch(now, place);
         let arrival = watched.retransmission.on_data(now, extent.seq, extent.len, repeat, out);
-        self.rearm(*stream, place);
+        self.rearm(now, *stream, place);
         arrival
     }
 
@@ -88,10 +93,10 @@ impl Detection {
     }
 
     /// An RI has come from upstream.
-    pub(super) fn on_information(&mut self, stream: &Stream, information: &Information) {
+    pub(super) fn on_information(&mut self, now: Instant, stream: &Stream, information: &Information) {
         let Some(place) = self.watched.find(stream) else { return };
         self.watched.get_mut(place).retransmission.on_information(information);
-        self.rearm(*stream, place);
+        self.rearm(now, *stream, place);
     }
 
     /// What is due at this time, of which stream.
@@ -108,15 +113,16 @@ impl Detection {
                 watched.retransmission.on_timer(now, &mut outputs);
             }
             out.extend(outputs.drain(..).map(|output| (stream, output)));
-            self.rearm(stream, place);
+            self.rearm(now, stream, place);
         }
     }
 
     /// Enters a deadline anew. One that moves later leaves its entry where it is until that comes up: nearly every packet moves
     /// the interarrival timeout.
-    fn rearm(&mut self, stream: Stream, place: Place) {
+    fn rearm(&mut self, now: Instant, stream: Stream, place: Place) {
         let watched = self.watched.get_mut(place);
-        let due = watched.retransmission.deadline();
+        // A sample of the round trip may show that a request is overdue.
+        let due = watched.retransmission.deadline().map(|due| due.max(now));
         match (watched.entered, due) {
             (None, None) => return,
             (Some(entered), Some(due)) if entered <= due => return,

@@ -1,7 +1,7 @@
 //! An edge switch: it sends handshakes to the controller, converts what its hosts send, and reverts what comes for them.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use handfast_core::Instant;
 use handfast_net::Port;
@@ -10,13 +10,13 @@ use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
 
 use super::config::Config;
-use super::connections::{Connection, Connections};
+use super::connections::{Connection, Connections, connection_key};
 use super::control::{Admission, Instruction, Name, Order, Report};
 use super::convert::{self, Outer, Path};
-use super::counters::NodeCounters;
+use super::counters::{Kept, NodeCounters};
 use super::handshake::{Opening, Redundant};
 use super::packet_ins::PacketIns;
-use super::resequence::{Incoming, Resequencer};
+use super::resequence::Incoming;
 use crate::{ConnectionKey, View};
 
 /// What an edge has for others.
@@ -34,6 +34,7 @@ pub(super) struct Edge {
     address: IpAddr,
     /// The hosts behind it, each at its port: what comes from another port with their address is not theirs.
     hosts: BTreeMap<IpAddr, Port>,
+    ports: BTreeSet<Port>,
     connections: Connections,
     packet_ins: PacketIns,
     /// Whether the controller is there.
@@ -44,6 +45,7 @@ impl Edge {
     pub(super) fn new(address: IpAddr, hosts: BTreeMap<IpAddr, Port>, config: &Config) -> Self {
         Self {
             address,
+            ports: hosts.values().copied().collect(),
             hosts,
             connections: Connections::new(config.lifetimes),
             packet_ins: PacketIns::new(config.packet_ins),
@@ -78,9 +80,15 @@ impl Edge {
         self.connections.forget_host(if self.has_host(src) { &sent } else { &came });
     }
 
+    /// What it keeps.
+    pub(super) fn kept(&self) -> Kept {
+        let (waiting, waiting_bytes) = self.connections.waiting();
+        Kept { connections: self.connections.len(), waiting, waiting_bytes, ..Kept::default() }
+    }
+
     /// Whether a port leads to a host.
     pub(super) fn is_hosts_port(&self, port: Port) -> bool {
-        self.hosts.values().any(|&at| at == port)
+        self.ports.contains(&port)
     }
 
     /// Whether it wants a packet of a host: handshakes of its own hosts, and what it converts.
@@ -188,6 +196,16 @@ impl Edge {
             return;
         };
         let Body::Tcp(segment) = &packet.body else { return };
+        let name = connection.name;
+        let Some(start) = connection.start else {
+            // The server refuses, or answers an older connection: the client's edge does not know this one yet.
+            if segment.flags.contains(Flags::RST) {
+                self.connections.remove(&name);
+                out.reports.push(Report::Closed(name));
+            }
+            out.packets.push(packet);
+            return;
+        };
         connection.heard(now, segment, true);
         if connection.redundant.is_some_and(|redundant| redundant.is(segment)) {
             // `[sdtp]` §III-A step 5: "the sending edge switch requires to drop the ACK packet received from end host A directly".
@@ -195,9 +213,7 @@ impl Edge {
             counters.dropped_acks += 1;
             return;
         }
-        let name = connection.name;
         let path = Path { carriage: config.carriage, edge: self.address, name };
-        let start = connection.start.unwrap_or(segment.seq);
         counters.converted += 1;
         out.packets.extend(convert::to_sdtp(&path, start, packet));
         self.connections.rearm(&name);
@@ -259,15 +275,19 @@ impl Edge {
             (Some(Order::Admit(admission)), Some(packet)) => {
                 self.admit(now, &admission, packet, config, counters, out);
             }
+            (Some(Order::Forget(name)), packet) => {
+                out.packets.extend(packet);
+                self.forget(&name, out);
+            }
             (Some(Order::Approve(name)), packet) => {
                 out.packets.extend(packet);
                 self.approve(&name, counters, out);
             }
-            (Some(Order::Forget(peer)), packet) => {
-                for mut forgotten in self.connections.forget_peer(peer) {
-                    forgotten.resequencer.flush(&mut out.packets);
-                }
+            (Some(Order::ForgetEdge(peer)), packet) => {
                 out.packets.extend(packet);
+                for name in self.connections.names_of(peer) {
+                    self.forget(&name, out);
+                }
             }
             (_, packet) => {
                 // The controller sends a handshake back: plain TCP.
@@ -297,18 +317,18 @@ impl Edge {
         }
         // The client's edge holds the client's end.
         let ends = if answers { (client, server) } else { (server, client) };
-        if answers && self.is_known(&name, ends) {
-            // The answer was repeated: what has begun goes on.
+        if self.connections.get_mut(&name).is_some_and(|known| known.began_with(ends, segment)) {
+            // It was repeated: what has begun goes on.
             out.packets.push(packet);
             return;
         }
-        if self.connections.len() >= config.connections {
+        if self.connections.len() >= config.connections && !self.connections.has_host(&connection_key(ends)) {
             counters.connections_refused += 1;
+            out.reports.push(Report::Closed(name));
             out.packets.push(packet);
             return;
         }
-        let resequencer = Resequencer::new(segment.seq + 1, config.resequencing);
-        let mut connection = Connection::new(now, name, ends, resequencer);
+        let mut connection = Connection::new(now, name, ends, segment, config.resequencing);
         if answers {
             connection.start = Some(segment.ack);
             connection.redundant = Some(Redundant::answer_to(segment));
@@ -318,10 +338,6 @@ impl Edge {
         self.connections.insert(connection);
         counters.connections += 1;
         out.packets.push(packet);
-    }
-
-    fn is_known(&mut self, name: &Name, ends: (SocketAddr, SocketAddr)) -> bool {
-        self.connections.get_mut(name).is_some_and(|known| (known.local, known.remote) == ends)
     }
 
     /// The server's answer to a SYN that has come again.
@@ -335,6 +351,15 @@ impl Edge {
         if let Some(ack) = opening.and_then(|opening| opening.approve()) {
             counters.closing_acks += 1;
             out.packets.push(ack);
+        }
+    }
+
+    /// A connection is plain TCP from now on. What waits for its place goes on.
+    fn forget(&mut self, name: &Name, out: &mut Output) {
+        if let Some(mut over) = self.connections.remove(name) {
+            over.resequencer.flush(&mut out.packets);
+            // Whether the client has got it is not known, and the server will not send it again.
+            out.packets.extend(over.opening.and_then(|opening| opening.into_answer()));
         }
     }
 

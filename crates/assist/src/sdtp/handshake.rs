@@ -26,6 +26,11 @@ impl Opening {
         self.approved
     }
 
+    /// Whether the closing ACK has been made.
+    pub(super) fn is_closed(&self) -> bool {
+        self.approved && self.syn_ack.is_some()
+    }
+
     /// The server has answered: what goes back to it at once, for its first answer has been approved already.
     pub(super) fn on_syn_ack(&mut self, packet: &Packet) -> Option<Packet> {
         self.syn_ack = Some(packet.clone());
@@ -37,6 +42,11 @@ impl Opening {
     pub(super) fn answer_again(&self, syn: &Packet) -> Option<&Packet> {
         let again = matches!((&syn.body, &self.syn.body), (Body::Tcp(a), Body::Tcp(b)) if a.seq == b.seq);
         self.syn_ack.as_ref().filter(|_| again && self.approved)
+    }
+
+    /// The answer, if the server counts it as received.
+    pub(super) fn into_answer(self) -> Option<Packet> {
+        self.syn_ack.filter(|_| self.approved)
     }
 
     /// The reverse path is there: the closing ACK for the server.

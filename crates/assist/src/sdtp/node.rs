@@ -2,6 +2,8 @@
 //!
 //! Nothing is addressed to a node in the path: it looks at what passes. So one that fails, or that is left out, is passed over.
 
+mod send;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -10,16 +12,17 @@ use handfast_net::{Cause, Outbox, Port};
 use handfast_wire::sdtp::{Data, Information, Message, Outcome, Request, Sdtp, Stream};
 use handfast_wire::{Body, Packet};
 
+use super::auth::Refusal;
 use super::caching::{self, CachingNode, Passing, Served};
 use super::config::Config;
 use super::control::{Activation, Instruction, Order, Report};
 use super::convert::Outer;
-use super::counters::NodeCounters;
+use super::counters::{Kept, NodeCounters};
 use super::detection::{Detection, Extent};
 use super::edge::{Edge, Output as EdgeOutput};
-use super::messages;
 use super::requests::RepeatOf;
 use super::retransmission::{Arrival, Output};
+use super::seals::Seals;
 use crate::{Verdict, View};
 
 /// Directions in which a node has functions, at most: both of as many slices as a port number can name.
@@ -46,6 +49,7 @@ pub struct Node {
     functions: BTreeMap<Direction, Functions>,
     caching: CachingNode<Data>,
     detection: Detection,
+    seals: Seals,
     counters: NodeCounters,
     /// What the edge has for others, and the retransmission function: kept for their memory.
     edges: EdgeOutput,
@@ -64,6 +68,7 @@ impl Node {
             functions: BTreeMap::new(),
             caching: CachingNode::new(config.caching),
             detection: Detection::new(config.thresholds, config.connections),
+            seals: Seals::new(address, config.sealing.clone()),
             counters: NodeCounters::default(),
             edges: EdgeOutput::default(),
             outputs: Vec::new(),
@@ -113,6 +118,13 @@ impl Node {
         self.counters
     }
 
+    /// What it keeps.
+    pub fn kept(&self) -> Kept {
+        let edge = self.edge.as_ref().map(Edge::kept).unwrap_or_default();
+        let (watched, cached) = (self.detection.len(), self.caching.connections());
+        Kept { watched, cached, cache_cost: self.caching.cost(), ..edge }
+    }
+
     /// What it has for the controller.
     pub fn reports(&mut self) -> impl Iterator<Item = Report> + '_ {
         self.reports.drain(..)
@@ -153,6 +165,9 @@ impl Node {
         let stream = sdtp.stream(view.src, view.dst);
         let functions = self.functions.get(&(stream.from, stream.to, stream.slice)).copied();
         let goes_on = if ends_here { Verdict::Take } else { Verdict::Pass };
+        if acts_on(&sdtp.message, functions, ends_here) && !self.is_genuine(view, sdtp) {
+            return Verdict::Drop;
+        }
         let Some(functions) = functions else { return goes_on };
         match &sdtp.message {
             Message::Data(_) | Message::Repeat(_) => {
@@ -170,6 +185,17 @@ impl Node {
             }
             Message::Notification(_) => goes_on,
         }
+    }
+
+    /// Whether a message was sealed by a node of its slice, and comes here for the first time.
+    fn is_genuine(&mut self, view: &View<'_>, sdtp: &Sdtp) -> bool {
+        let counter = match self.seals.verify(view, sdtp) {
+            Ok(()) => return true,
+            Err(Refusal::Replayed) => &mut self.counters.replayed,
+            Err(Refusal::Forged | Refusal::Crowded) => &mut self.counters.unsealed,
+        };
+        *counter += 1;
+        false
     }
 
     /// Data, or an RD, comes by, or ends here.
@@ -210,7 +236,7 @@ impl Node {
     /// An RI from a node upstream.
     fn heed(&mut self, now: Instant, stream: &Stream, functions: Functions, information: &Information) {
         if functions.retransmission {
-            self.detection.on_information(stream, information);
+            self.detection.on_information(now, stream, information);
         }
         if functions.caching {
             self.caching.on_information(now, stream, information);
@@ -252,58 +278,6 @@ impl Node {
         Verdict::Drop
     }
 
-    /// What the retransmission function has for others.
-    fn send_outputs(&mut self, now: Instant, stream: &Stream, out: &mut Outbox) {
-        let mut outputs = std::mem::take(&mut self.outputs);
-        outputs.drain(..).for_each(|output| self.send_output(now, stream, output, out));
-        self.outputs = outputs;
-    }
-
-    fn send_output(&mut self, now: Instant, stream: &Stream, output: Output, out: &mut Outbox) {
-        match output {
-            Output::Request(request) => self.send(stream, Message::Request(request), out),
-            Output::Information(information) => {
-                if information.outcome == Outcome::Never {
-                    self.caching.on_information(now, stream, &information);
-                }
-                if stream.to == self.address {
-                    self.inform_edge(now, stream, &information, out);
-                } else {
-                    self.send(stream, Message::Information(information), out);
-                }
-            }
-        }
-    }
-
-    /// What the caching function has for others.
-    fn send_answers(&mut self, out: &mut Outbox) {
-        let mut answers = std::mem::take(&mut self.answers);
-        for answer in answers.drain(..) {
-            match answer {
-                caching::Output::Repeat(repeated) => {
-                    let (stream, sequence) = (repeated.stream, repeated.seq);
-                    self.counters.repeats += 1;
-                    let message = Message::Repeat(repeated.into());
-                    out.forward(messages::packet(self.config.carriage, &stream, sequence, message));
-                }
-                caching::Output::Information(stream, information) => {
-                    self.send(&stream, Message::Information(information), out);
-                }
-                caching::Output::Notification(stream, notification) => {
-                    self.send(&stream, Message::Notification(notification), out);
-                }
-            }
-        }
-        self.answers = answers;
-    }
-
-    /// Sends a message without data about a stream.
-    fn send(&mut self, stream: &Stream, message: Message, out: &mut Outbox) {
-        self.counters.count(&message);
-        let sequence = messages::about(&message);
-        out.forward(messages::packet(self.config.carriage, stream, sequence, message));
-    }
-
     /// A packet that [`Node::look`] has asked for.
     pub fn on_packet(&mut self, now: Instant, _port: Port, packet: Packet, out: &mut Outbox) {
         let outer = Outer::of(&packet);
@@ -340,32 +314,12 @@ impl Node {
         self.leave_edge(now, out);
     }
 
-    /// What leaves the edge: SDTP data passes the caching function of the same node first.
-    fn leave_edge(&mut self, now: Instant, out: &mut Outbox) {
-        let mut packets = std::mem::take(&mut self.edges.packets);
-        for packet in packets.drain(..) {
-            self.cache_own(now, &packet);
-            out.forward(packet);
-        }
-        self.edges.packets = packets;
-        self.reports.append(&mut self.edges.reports);
-    }
-
-    fn cache_own(&mut self, now: Instant, packet: &Packet) {
-        let Body::Sdtp(sdtp) = &packet.body else { return };
-        let stream = sdtp.stream(packet.src, packet.dst);
-        let functions = self.functions.get(&(stream.from, stream.to, stream.slice));
-        if let Some(data) = sdtp.data().filter(|_| functions.is_some_and(|functions| functions.caching))
-            && let Some(extent) = Extent::of(sdtp.sequence, data)
-        {
-            self.cache(now, &stream, extent, packet.ip_len(), Some(data));
-        }
-    }
-
     /// The controller has sent this.
     pub fn on_instruction(&mut self, now: Instant, instruction: Instruction, out: &mut Outbox) {
-        if let Some(Order::Activate(activation)) = instruction.order {
-            return self.activate(&activation);
+        match &instruction.order {
+            Some(Order::Activate(activation)) => return self.activate(activation),
+            Some(Order::Admit(admission)) => self.seals.learn(admission.name.slice),
+            _ => {}
         }
         match &mut self.edge {
             Some(edge) => {
@@ -378,6 +332,7 @@ impl Node {
 
     fn activate(&mut self, activation: &Activation) {
         let &Activation { from, to, slice, caching, retransmission, round_trip } = activation;
+        self.seals.learn(slice);
         let direction = (from, to, slice);
         if self.functions.len() >= MOST_DIRECTIONS && !self.functions.contains_key(&direction) {
             return;
@@ -420,5 +375,15 @@ impl Node {
     pub fn deadline(&self) -> Option<Instant> {
         let edge = self.edge.as_ref().and_then(Edge::deadline);
         [self.detection.deadline(), self.caching.deadline(), edge].into_iter().flatten().min()
+    }
+}
+
+/// Whether a node does something because of a message but to send it on. At its end the edge does.
+fn acts_on(message: &Message, functions: Option<Functions>, ends_here: bool) -> bool {
+    match message {
+        Message::Data(_) => false,
+        Message::Repeat(_) | Message::Information(_) => ends_here || functions.is_some(),
+        Message::Request(_) => functions.is_some(),
+        Message::Notification(_) => functions.is_some_and(|functions| functions.caching),
     }
 }

@@ -131,6 +131,8 @@ table! {
         persistence: TimeSpan,
         /// What becomes of packets that a caching node's own queue has dropped. Default: "signal".
         congestion: CongestionWord,
+        /// Whether nodes seal what they tell each other, and verify it. Default: true.
+        seal: bool,
     }
 }
 
@@ -143,6 +145,8 @@ pub struct Sdtp {
     pub control_loss: f64,
     /// Which switches have which functions.
     pub placement: Placement,
+    /// Whether the nodes seal: the driver has the key.
+    pub seal: bool,
     /// What the nodes are told.
     pub config: Config,
 }
@@ -194,7 +198,8 @@ impl Spec for Sdtp {
         let interval = given.sending_interval.as_ref().map(|time| positive(time, "sending_interval"));
         config.thresholds.sending_interval = interval.transpose()?;
         caching(given, &mut config)?;
-        Ok(Self { control_delay, control_loss, placement: read_placement(given)?, config })
+        let seal = given.seal.as_ref().is_none_or(|seal| seal.value);
+        Ok(Self { control_delay, control_loss, placement: read_placement(given)?, seal, config })
     }
 
     /// The controller commands all switches: the driver makes it and them together.

@@ -53,9 +53,15 @@ impl Packet {
     pub fn sealed_bytes(&self, out: &mut Vec<u8>) -> Result<(), EmitError> {
         self.check()?;
         let Body::Sdtp(sdtp) = &self.body else { return Err(Unfit::Unsealed.into()) };
-        let mut bytes = vec![0; sdtp.len()];
-        self.write_sdtp(sdtp, &mut bytes);
-        if seal::covered(&bytes, out) { Ok(()) } else { Err(Unfit::Unsealed.into()) }
+        if sdtp.seal.is_none() {
+            return Err(Unfit::Unsealed.into());
+        }
+        let start = out.len();
+        out.resize(start + sdtp.len(), 0);
+        self.write_sdtp(sdtp, &mut out[start..]);
+        out.truncate(out.len() - seal::TAG_LEN);
+        seal::clear_mutable(&mut out[start..]);
+        Ok(())
     }
 
     /// Writes the SDTP packet that this one carries.

@@ -8,7 +8,7 @@ use super::{SEAL_LEN, Seal};
 use crate::error::{Header as Name, ParseError};
 
 /// Bytes of [`Seal::tag`].
-const TAG_LEN: usize = 16;
+pub(super) const TAG_LEN: usize = 16;
 
 /// The bytes before the seal, and the seal, which a packet ends with if it is `sealed`.
 pub(super) fn split(bytes: &[u8], sealed: bool) -> Result<(&[u8], Option<Seal>), ParseError> {
@@ -46,9 +46,13 @@ pub fn covered(packet: &[u8], out: &mut Vec<u8>) -> bool {
     };
     let start = out.len();
     out.extend_from_slice(before);
-    let mutable = &mut out[start + CHECKSUM_AT..];
-    let [c0, c1, f0, f1, ..] = mutable else { return false };
+    clear_mutable(&mut out[start..]);
+    true
+}
+
+/// Puts zeros in place of what changes on the way, in a packet that begins with the header of Figure 3.
+pub(super) fn clear_mutable(packet: &mut [u8]) {
+    let Some([c0, c1, f0, f1, ..]) = packet.get_mut(CHECKSUM_AT..) else { return };
     let flag = u16::from_be_bytes([*f0, *f1]) & !ECN_BITS;
     ([*c0, *c1], [*f0, *f1]) = ([0; 2], flag.to_be_bytes());
-    true
 }

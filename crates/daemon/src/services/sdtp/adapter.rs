@@ -1,5 +1,6 @@
 //! The machine between its interfaces, the controller, and who asks how it does.
 
+use handfast_assist::sdtp::Config;
 use handfast_assist::sdtp::bump::{Bump, Mode};
 use handfast_core::{Duration, Instant};
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId, Timers};
@@ -119,7 +120,9 @@ impl Adapter {
 
     fn apply(&mut self, new: &Settings) {
         let mut applied = Settings { mode: new.mode, ..self.settings.clone() };
-        if applied.plan() != new.plan() || applied.config != new.config || applied.hosts != new.hosts {
+        // Where the counter of seals begins is another one each time.
+        let config = |of: &Settings| Config { sealing: None, ..of.config.clone() };
+        if applied.plan() != new.plan() || applied.hosts != new.hosts || config(&applied) != config(new) {
             warn!("all but mode stays as it is until the daemon is started again");
         }
         log_changes(&self.settings.plan(), &applied.plan());

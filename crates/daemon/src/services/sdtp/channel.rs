@@ -213,7 +213,7 @@ impl Channel {
         if let Some(link) = &mut self.link {
             link.is_ready = true;
             if !has_told {
-                Report::Began.emit().iter().for_each(|bytes| link.stream.push_bytes(bytes));
+                Report::Started.emit().iter().for_each(|bytes| link.stream.push_bytes(bytes));
                 link.say(Body::EchoRequest(BEGAN.into()));
             }
         }

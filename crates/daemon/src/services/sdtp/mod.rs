@@ -35,6 +35,7 @@ It reads the table [sdtp] of FILE:
     hosts = [\"10.0.1.0/24\"]
     controller = \"127.0.0.1:6654\"
     socket = \"/run/handfastd/sdtp.sock\"
+    key_file = \"/etc/handfastd/sdtp.key\"
     mode = \"observe\"
 
 What comes in at one interface leaves by the other. With `mode = \"act\"` it converts the TCP of its hosts, and

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use handfast_assist::Sdtp;
+use handfast_assist::sdtp::auth::Key;
 use handfast_assist::sdtp::line::{Hop, Line};
 use handfast_assist::sdtp::placement::{self, Functions};
 use handfast_assist::sdtp::spec::Placement;
-use handfast_assist::sdtp::{Controller, Node, Placed, Planner};
+use handfast_assist::sdtp::{Config, Controller, Node, Placed, Planner, Sealing};
 use handfast_core::{Duration, Stream};
 use handfast_net::Port;
 use handfast_plan::topology::{ChannelId, reverse};
@@ -78,9 +79,11 @@ impl World<'_> {
 
     fn nodes(&self, controller: NodeId) -> Vec<(NodeId, Link)> {
         let controller = self.address(controller);
+        let sealing = self.spec.seal.then(|| Sealing { key: KEY, first: 0 });
+        let config = Config { sealing, ..self.spec.config.clone() };
         let made = |node| {
             let hosts = self.hosts(node).map(|(host, port)| (self.address(host), port)).collect();
-            let machine = Node::new(self.address(node), hosts, self.spec.config.clone());
+            let machine = Node::new(self.address(node), hosts, config.clone());
             (node, Link::Agent(Box::new(SdtpNode::new(machine, self.address(node), controller))))
         };
         self.forwarders().map(made).collect()
@@ -155,3 +158,6 @@ impl World<'_> {
 
 /// Bytes of a full packet: where losses are of bits, that of such a packet counts.
 const PACKET: u32 = 1500;
+
+/// The network's: in a simulation nobody guesses it.
+const KEY: Key = Key::new([0x5d; 32]);

@@ -1,0 +1,384 @@
+//! Who is no node of a slice can say nothing in it; who is one, and says anything, does no more than that.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use handfast_assist::sdtp::auth::{Key, Sealer};
+use handfast_assist::sdtp::{Config, Kept};
+use handfast_core::SeqNum;
+use handfast_wire::sdtp::{
+    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Repeat, Request,
+    Sdtp, Trigger,
+};
+use handfast_wire::tcp::Segment;
+use handfast_wire::{Body, Packet};
+use proptest::prelude::*;
+
+use crate::script::{FIRST, Flow, SERVER, data, open, segment, talks};
+use crate::world::{HOP, KEY, LEFT, Line, RIGHT, Sink, host, kind, ms, node, sealed};
+
+/// The first slice, and the first connection in it.
+const SLICE: u16 = 1;
+const CONNECTION: u16 = 1;
+
+/// A message about the client's data, not sealed.
+fn message(message: Message, sequence: SeqNum) -> Packet {
+    let upstream = matches!(message, Message::Request(_) | Message::Notification(_));
+    let (src, dst) = if upstream { (node(2), node(0)) } else { (node(0), node(2)) };
+    let sdtp =
+        Sdtp { carriage: Carriage::Udp, slice: SLICE, connection: CONNECTION, sequence, message, seal: None };
+    Packet::sdtp(src, dst, sdtp)
+}
+
+/// The packet, sealed by somebody with this key of a slice.
+fn seal(mut packet: Packet, key: &Key, counter: u64) -> Packet {
+    let mut sealer = Sealer::new(key, 0x0a00_0002, counter);
+    let Body::Sdtp(sdtp) = &mut packet.body else { panic!("{packet:?}") };
+    let begun = sealer.begin();
+    sdtp.seal = Some(begun);
+    let mut covered = Vec::new();
+    packet.sealed_bytes(&mut covered).unwrap();
+    let Body::Sdtp(sdtp) = &mut packet.body else { panic!("{packet:?}") };
+    sdtp.seal.as_mut().unwrap().tag = sealer.tag(&begun, &covered);
+    packet
+}
+
+/// Without a seal, with one of another network, and with one of another slice.
+fn forgeries(packet: &Packet) -> [Packet; 3] {
+    let sealed = |key: Key| seal(packet.clone(), &key, 1 << 50);
+    [packet.clone(), sealed(Key::new([8; 32]).of_slice(SLICE)), sealed(KEY.of_slice(SLICE + 1))]
+}
+
+fn range(from: SeqNum, to: SeqNum) -> Expected {
+    Expected { start: from, end: Some(to), start_num: 0 }
+}
+
+fn request(expected: Expected) -> Message {
+    Message::Request(Request { trigger: Trigger::Timeout, expected, timestamp: 1 })
+}
+
+fn never(from: SeqNum, to: SeqNum) -> Message {
+    let (trigger, outcome) = (Trigger::Count, Outcome::Never);
+    Message::Information(Information { trigger, expected: range(from, to), outcome })
+}
+
+/// Ten packets of 100 bytes have gone from the client to the server; no CN has come back yet.
+fn talking(config: Config) -> Line<Sink> {
+    let mut line = Line::scripted(config);
+    open(&mut line, &flow());
+    for at in 0..10 {
+        line.send(0, flow().packet(0, data(FIRST + 100 * at, SERVER + 1, 100)));
+    }
+    line.run(ms(10));
+    assert_eq!(line.got(1).len(), 10);
+    line
+}
+
+fn flow() -> Flow {
+    Flow::between(host(0, 1), host(1, 1))
+}
+
+fn kept(line: &Line<Sink>) -> Vec<Kept> {
+    line.nodes.iter().map(handfast_assist::sdtp::Node::kept).collect()
+}
+
+#[test]
+fn sdtp_of_a_host_ends_at_its_edge() {
+    let mut line = talking(sealed());
+    let before = (kept(&line), line.crossed.clone());
+    let until = FIRST + 1_000;
+    let says = [Message::Notification(Notification { until: until }), never(FIRST, until)];
+    for said in says {
+        // Even if the host knows the key.
+        let packet = seal(message(said, FIRST), &KEY.of_slice(SLICE), 1 << 50);
+        line.send(0, packet.clone());
+        line.send(1, packet);
+    }
+    line.run(ms(5));
+    assert_eq!((kept(&line), line.crossed.clone()), before);
+    assert_eq!(line.counted().forged, 4);
+}
+
+#[test]
+fn a_forged_cn_empties_no_cache() {
+    let cn = message(Message::Notification(Notification { until: FIRST + 1_000 }), FIRST);
+    let mut line = talking(sealed());
+    let before = kept(&line);
+    assert!(before[0].cache_cost > 3_000 && before[1].cache_cost > 3_000, "{before:?}");
+    for forged in forgeries(&cn) {
+        for place in [0, 1] {
+            line.inject(place, RIGHT, forged.clone());
+        }
+    }
+    line.run(ms(5));
+    assert_eq!((kept(&line), line.counted().unsealed), (before, 6));
+    // The control: the same CN by a node of the slice.
+    line.inject(0, RIGHT, seal(cn, &KEY.of_slice(SLICE), 1 << 50));
+    line.run(ms(5));
+    assert_eq!(line.nodes[0].kept().cache_cost, 0);
+}
+
+#[test]
+fn a_forged_rr_gets_no_answer() {
+    let rr = message(request(range(FIRST, FIRST + 300)), FIRST);
+    let mut line = talking(sealed());
+    for forged in forgeries(&rr) {
+        line.inject(1, RIGHT, forged);
+    }
+    line.run(ms(5));
+    assert_eq!((line.counted().repeats, line.counted().unsealed, line.got(1).len()), (0, 3, 0));
+    line.inject(1, RIGHT, seal(rr, &KEY.of_slice(SLICE), 1 << 50));
+    line.run(ms(5));
+    assert_eq!(line.counted().repeats, 3, "the control");
+}
+
+/// The last link loses the packet at `FIRST + 1,000`, and its first RD. When the hole shows, somebody says that it will not come.
+/// How many of four packets the server has in the end.
+fn after_information(config: Config, forge: impl Fn(&Packet) -> Vec<Packet>) -> (usize, u64) {
+    let mut line = talking(config);
+    let lost = FIRST + 1_000;
+    let mut losses = 0;
+    line.fate = Box::new(move |crossing| match crossing.sdtp() {
+        Some(sdtp) if crossing.to == 2 && sdtp.data().is_some() && sdtp.sequence == lost && losses < 2 => {
+            losses += 1;
+            vec![]
+        }
+        _ => vec![HOP],
+    });
+    line.send(0, flow().packet(0, data(lost, SERVER + 1, 100)));
+    line.send(0, flow().packet(0, data(lost + 100, SERVER + 1, 100)));
+    line.run(ms(6));
+    for packet in forge(&message(never(lost, lost + 100), lost)) {
+        line.inject(2, LEFT, packet);
+    }
+    for at in 2..4 {
+        line.send(0, flow().packet(0, data(lost + 100 * at, SERVER + 1, 100)));
+    }
+    line.run(ms(100));
+    let got: BTreeSet<_> = line.got(1).iter().map(|packet| segment(packet).seq.0).collect();
+    (got.len(), line.counted().unsealed)
+}
+
+#[test]
+fn a_forged_ri_makes_nobody_give_up() {
+    let forged = |packet: &Packet| forgeries(packet).to_vec();
+    assert_eq!(after_information(sealed(), forged), (4, 3));
+    // Controls: where nothing is sealed, and from a node of the slice.
+    assert_eq!(after_information(Config::default(), forged), (3, 0));
+    let genuine = |packet: &Packet| vec![seal(packet.clone(), &KEY.of_slice(SLICE), 1 << 50)];
+    assert_eq!(after_information(sealed(), genuine), (3, 0));
+}
+
+#[test]
+fn an_rd_is_delivered_and_counted_once() {
+    for (config, copies) in [(sealed(), 0), (Config::default(), 3)] {
+        let mut line = talking(config);
+        let recorded = Rc::new(RefCell::new(None));
+        let record = recorded.clone();
+        let mut has_lost = false;
+        line.fate = Box::new(move |crossing| {
+            if kind(crossing.packet) == "RD" && crossing.to == 2 {
+                *record.borrow_mut() = Some(crossing.packet.clone());
+            }
+            let loses = crossing.to == 2 && !has_lost;
+            has_lost |= loses;
+            if loses { vec![] } else { vec![HOP] }
+        });
+        for at in 10..13 {
+            line.send(0, flow().packet(0, data(FIRST + 100 * at, SERVER + 1, 100)));
+            line.run(ms(3));
+        }
+        line.run(ms(30));
+        let got: BTreeSet<_> = line.got(1).iter().map(|packet| segment(packet).seq.0).collect();
+        assert_eq!(got.len(), 3, "repaired");
+        let rd: Packet = recorded.take().expect("an RD");
+        for _ in 0..3 {
+            line.inject(2, LEFT, rd.clone());
+        }
+        line.run(ms(5));
+        assert_eq!(line.got(1).len(), copies);
+        assert_eq!(line.counted().replayed, 3 - copies as u64);
+        // Changed on its way, it is none.
+        let mut changed = rd;
+        let Body::Sdtp(sdtp) = &mut changed.body else { panic!("{changed:?}") };
+        let Message::Repeat(Repeat { data, .. }) = &mut sdtp.message else { panic!("no RD") };
+        let Content::Segment(segment) = &mut data.content else { panic!("no segment") };
+        segment.window ^= 1;
+        line.inject(2, LEFT, changed);
+        line.run(ms(5));
+        assert_eq!(line.got(1).len(), copies.min(1));
+        assert_eq!(line.counted().unsealed, if copies == 0 { 1 } else { 0 });
+    }
+}
+
+#[test]
+fn copies_that_the_network_makes_are_no_attack() {
+    let mut line = talking(sealed());
+    let mut at = 0;
+    line.fate = Box::new(move |_| {
+        at += 1;
+        if at % 5 == 0 { vec![] } else { vec![HOP, HOP] }
+    });
+    for at in 10..60 {
+        line.send(0, flow().packet(0, data(FIRST + 100 * at, SERVER + 1, 100)));
+        line.run(ms(5));
+    }
+    line.run(ms(500));
+    let all: BTreeSet<_> = line.got(1).iter().map(|packet| segment(packet).seq.distance(FIRST)).collect();
+    assert_eq!(all.len(), 50, "{:?}", line.counted());
+    assert_eq!(line.counted().unsealed, 0);
+    assert!(line.counted().replayed > 0);
+}
+
+#[test]
+fn what_was_never_sent_is_not_repeated() {
+    let mut line = talking(sealed());
+    // Until nobody asks any more for what may have come after the last packet.
+    line.run(ms(1_000));
+    let before = line.counted();
+    let ahead = FIRST + 5_000;
+    line.inject(
+        1,
+        RIGHT,
+        seal(message(request(range(ahead, ahead + 500)), ahead), &KEY.of_slice(SLICE), 1 << 50),
+    );
+    let mut other = message(request(range(FIRST, FIRST + 500)), FIRST);
+    let Body::Sdtp(sdtp) = &mut other.body else { panic!("{other:?}") };
+    sdtp.connection = 9;
+    line.inject(1, RIGHT, seal(other, &KEY.of_slice(SLICE), 2 << 50));
+    line.run(ms(20));
+    let counted = line.counted();
+    let unserved = counted.requests_unserved - before.requests_unserved;
+    let told = counted.informations - before.informations;
+    assert_eq!((counted.repeats - before.repeats, unserved, told), (0, 2, 2), "RI Never, one an RR");
+    assert_eq!(line.got(1).len(), 0);
+}
+
+#[derive(Clone, Debug)]
+struct Said {
+    message: Message,
+    sequence: SeqNum,
+    slice: u16,
+    connection: u16,
+    reversed: bool,
+    is_sealed: bool,
+}
+
+fn numbers() -> impl Strategy<Value = SeqNum> + Clone {
+    prop_oneof![any::<u32>().prop_map(SeqNum), (0u32..2_000).prop_map(|by| FIRST + by)]
+}
+
+fn messages() -> impl Strategy<Value = Message> {
+    let expected = (numbers(), prop::option::of(numbers()), prop_oneof![0u16..4, any::<u16>()])
+        .prop_map(|(start, end, start_num)| Expected { start, end: end, start_num });
+    let trigger = prop::sample::select(vec![Trigger::Count, Trigger::Time, Trigger::Timeout]);
+    let outcome = prop_oneof![Just(Outcome::Never), any::<u16>().prop_map(|add_l| Outcome::Later { add_l })];
+    let payload =
+        (0usize..200, numbers(), 0u16..0x200, any::<u16>()).prop_map(|(len, ack, flags, since_start)| {
+            let flags = handfast_wire::tcp::Flags(flags & !0x20);
+            let segment = Segment { flags, src_port: 0, dst_port: 0, ..data(FIRST, ack, len) };
+            Data {
+                ip: InnerIp { hop_limit: 9, ..InnerIp::default() },
+                since_start,
+                content: Content::Segment(segment),
+            }
+        });
+    let repeat = (trigger.clone(), numbers(), any::<u16>(), any::<u32>(), payload.clone()).prop_map(
+        |(trigger, start, start_num, timestamp, data)| {
+            Message::Repeat(Repeat { trigger, start, start_num, timestamp, data })
+        },
+    );
+    prop_oneof![
+        payload.prop_map(Message::Data),
+        repeat,
+        (trigger.clone(), expected.clone(), any::<u32>()).prop_map(|(trigger, expected, timestamp)| {
+            Message::Request(Request { trigger, expected, timestamp })
+        }),
+        (trigger, expected, outcome).prop_map(|(trigger, expected, outcome)| {
+            Message::Information(Information { trigger, expected, outcome })
+        }),
+        numbers().prop_map(|until| Message::Notification(Notification { until: until })),
+    ]
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let numbers = (
+        numbers(),
+        prop_oneof![9 => Just(SLICE), 1 => any::<u16>()],
+        prop_oneof![9 => Just(CONNECTION), 1 => any::<u16>()],
+    );
+    (messages(), numbers, any::<bool>(), any::<bool>()).prop_map(
+        |(message, (sequence, slice, connection), reversed, is_sealed)| Said {
+            message,
+            sequence,
+            slice,
+            connection,
+            reversed,
+            is_sealed,
+        },
+    )
+}
+
+fn packet_of(said: &Said, counter: u64) -> Packet {
+    let mut packet = message(said.message.clone(), said.sequence);
+    if said.reversed {
+        std::mem::swap(&mut packet.src, &mut packet.dst);
+    }
+    let Body::Sdtp(sdtp) = &mut packet.body else { panic!("{packet:?}") };
+    (sdtp.slice, sdtp.connection) = (said.slice, said.connection);
+    if let Message::Data(data) | Message::Repeat(Repeat { data, .. }) = &mut sdtp.message
+        && let Content::Segment(segment) = &mut data.content
+    {
+        segment.seq = said.sequence;
+    }
+    if said.is_sealed { seal(packet, &KEY.of_slice(said.slice), counter) } else { packet }
+}
+
+proptest! {
+    /// Of what is said without a seal only data does anything; and whatever a node of the slice says, the answer is bounded.
+    #[test]
+    fn whatever_is_said_nodes_go_on(all in prop::collection::vec((said(), 0usize..3), 1..40)) {
+        let mut line = talking(sealed());
+        let before: u64 = line.crossed.values().sum();
+        for (counter, (said, place)) in (1 << 50..).zip(&all) {
+            line.inject(*place, if said.reversed { RIGHT } else { LEFT }, packet_of(said, counter));
+            line.run(ms(1));
+        }
+        line.run(ms(20_000));
+        let sent = line.crossed.values().sum::<u64>() - before;
+        // A request may fetch all ten packets, each over two links; the rest is CNs, RRs and their repetitions.
+        prop_assert!(sent < 2_000 + 100 * all.len() as u64, "{sent} packets after {}", all.len());
+        let kept = kept(&line);
+        prop_assert!(kept.iter().all(|kept| kept.waiting == 0), "{kept:?}");
+        line.ends = Default::default();
+        let next = Flow::from_port(6_000);
+        open(&mut line, &next);
+        talks(&mut line, &next, "data");
+    }
+
+    /// Bits that turn on the way, and bytes that are no packet at all.
+    #[test]
+    fn random_bytes_are_survived(
+        said in said(), flips in prop::collection::vec((any::<prop::sample::Index>(), 0u8..8), 1..6), place in 0usize..3,
+    ) {
+        let mut line = talking(sealed());
+        let mut bytes = Vec::new();
+        packet_of(&said, 1 << 50).emit(&mut bytes).unwrap();
+        for (at, bit) in flips {
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+        }
+        for checksums in [handfast_wire::Checksums::Verify, handfast_wire::Checksums::Trust] {
+            let parsed = Packet::parse(handfast_wire::LinkType::RawIp, &bytes.clone().into(), checksums);
+            let Ok(packet) = parsed else { continue };
+            let packet = packet.to_sdtp(checksums).unwrap_or(packet);
+            if packet.emit(&mut Vec::new()).is_ok() {
+                line.inject(place, LEFT, packet.clone());
+                line.inject(place, RIGHT, packet);
+                line.run(ms(50));
+            }
+        }
+        line.run(ms(1_000));
+    }
+}

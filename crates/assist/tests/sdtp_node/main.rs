@@ -1,0 +1,11 @@
+//! The nodes of SDTP and their controller on a line, as a driver runs them.
+
+mod attacks;
+mod controller;
+mod edges;
+mod handshake;
+mod peer;
+mod restarts;
+mod script;
+mod sequences;
+mod world;
