@@ -50,10 +50,10 @@ datapath_id = "{number:016x}"
 inside = "{inside}"
 outside = "{outside}"
 hosts = {hosts}
-key = "{folder}/sdtp.key"
 controller = "127.0.0.1:6654"
 socket = "{folder}/node{number}.sock"
 mode = "{mode}"
+key_file = "{folder}/key"
 """
 CONTROLLER = """
 [sdtp-controller]
@@ -123,13 +123,11 @@ def _download(program: Path, mode: str) -> dict[str, float]:
         )
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         _wire(line, left, right)
+        (folder / "key").write_text("5d" * 32)
         controller = folder / "controller.toml"
         controller.write_text(CONTROLLER.format(folder=folder), encoding="utf-8")
         stack.enter_context(_running(line, program, "sdtp-controller", controller, folder / "controller.sock"))
         nodes = []
-        key = folder / "sdtp.key"
-        key.touch(mode=0o600)
-        key.write_text("5d" * 32, encoding="utf-8")
         for number in range(1, NODES + 1):
             ends = [f"w{2 * number - 1}", f"w{2 * number}"]
             inside, outside = reversed(ends) if number == NODES else ends

@@ -13,7 +13,7 @@ from pyroute2 import IPRoute, netns
 
 from handfast.lab import names
 from handfast.lab.names import Namespace
-from sdtp_scene import NODE, PORT, Daemon, inside, remove
+from sdtp_scene import Daemon, inside, remove, write_node
 
 _ETH_P_ALL = 3
 _PACKET_AUXDATA, _SOL_PACKET = 8, 263
@@ -103,17 +103,8 @@ def bump() -> Iterator[Bump]:
             inside(space, _quiet)
         ends = tuple(stack.enter_context(_wired(node, host, number)) for number, host in enumerate(hosts, 1))
         daemon = Daemon(node, "node", folder, stack)
-        daemon.config.write_text(
-            NODE.format(
-                number=1,
-                inside="end1",
-                outside="end2",
-                hosts='["10.1.0.1"]',
-                port=PORT,
-                socket=daemon.socket,
-                mode="observe",
-            )
-        )
+        keys = {"number": 1, "inside": "end1", "outside": "end2", "hosts": '["10.1.0.1"]'}
+        write_node(daemon.config, **keys, socket=daemon.socket, mode="observe")
         daemon.start()
         daemon.until(lambda status: status["ok"])
         made = Bump(daemon, (ends[0], ends[1]), (hosts[0], hosts[1]))

@@ -38,19 +38,18 @@ datapath_id = "{number:016x}"
 inside = "{inside}"
 outside = "{outside}"
 hosts = {hosts}
-key = "{key}"
 controller = "192.168.{number}.1:{port}"
 socket = "{socket}"
 mode = "{mode}"
+key_file = "{key}"
 """
 
 
-def _key(folder: Path) -> Path:
-    """The network's key, which its owner alone may read."""
-    path = folder / "sdtp.key"
-    path.touch(mode=0o600)
-    path.write_text("5d" * 32)
-    return path
+def write_node(file: Path, **keys: object) -> None:
+    """A node's configuration, and its network's key."""
+    key = file.with_suffix(".key")
+    key.write_text("5d" * 32)
+    file.write_text(NODE.format(port=PORT, key=key, **keys))
 
 
 @dataclass(slots=True)
@@ -188,18 +187,8 @@ def _furnished(plan: Plan, made: tuple[Namespace, ...], mode: str) -> Iterator[S
             ends_of = (wires[1], wires[0]) if number == len(switches) else (wires[0], wires[1])
             node = Daemon(made[switch], f"s{number}", folder, stack)
             given = json.dumps([hosts[behind][1]] if behind else [])
-            node.config.write_text(
-                NODE.format(
-                    number=number,
-                    inside=ends_of[0],
-                    outside=ends_of[1],
-                    hosts=given,
-                    key=_key(folder),
-                    port=PORT,
-                    socket=node.socket,
-                    mode=mode,
-                )
-            )
+            keys = {"number": number, "inside": ends_of[0], "outside": ends_of[1], "hosts": given}
+            write_node(node.config, **keys, socket=node.socket, mode=mode)
             nodes.append(node)
         commander = Daemon(control, "controller", folder, stack, "sdtp-controller")
         commander.config.write_text(_line(len(switches), hosts, commander.socket))

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-import sdtp_scene
 from conftest import real
 from handfast.lab import controller
 from sdtp_bump import Bump, bump
-from sdtp_scene import Ran, Scene, long_connection, run, transfer
+from sdtp_scene import Ran, Scene, long_connection, run, transfer, write_node
 
 pytestmark = [
     real,
@@ -153,11 +152,8 @@ def test_off_and_on_are_obeyed_and_outlive_a_restart(wire: Bump) -> None:
 
 def test_an_interface_that_is_missing_is_said(tmp_path: Path) -> None:
     config = tmp_path / "handfastd.toml"
-    config.write_text(
-        sdtp_scene.NODE.format(
-            number=1, inside="none0", outside="none1", hosts="[]", port=1, socket=tmp_path / "s", mode="act"
-        )
-    )
+    keys = {"number": 1, "inside": "none0", "outside": "none1", "hosts": "[]"}
+    write_node(config, **keys, socket=tmp_path / "s", mode="act")
     command = [str(controller.daemon()), "sdtp", "--config", str(config)]
     for check in (["--check"], []):
         done = subprocess.run([*command, *check], check=False, capture_output=True, text=True, timeout=10)

@@ -56,9 +56,9 @@ fn main() {
         let frames: Vec<Frame> = (0..ROUND).map(|_| data(&mut seq, &payload)).collect();
         // What no node wants, for comparison.
         spent[3] += time(|| line.pass_plain(&frames));
-        let frames = line.stage(0, Side::Inside, frames, &mut spent[0]);
-        let frames = line.stage(1, Side::Inside, frames, &mut spent[1]);
-        let frames = line.stage(2, Side::Outside, frames, &mut spent[2]);
+        let frames = line.stage(0, Side::Inside, &frames, &mut spent[0]);
+        let frames = line.stage(1, Side::Inside, &frames, &mut spent[1]);
+        let frames = line.stage(2, Side::Outside, &frames, &mut spent[2]);
         assert_eq!(frames.len(), ROUND as usize, "all arrive");
         line.settle(&mut spent);
         rounds += 1;
@@ -167,10 +167,10 @@ impl Line {
     }
 
     /// All frames of a round at one node; those that leave it downstream.
-    fn stage(&mut self, number: usize, side: Side, frames: Vec<Frame>, spent: &mut i64) -> Vec<Frame> {
+    fn stage(&mut self, number: usize, side: Side, frames: &[Frame], spent: &mut i64) -> Vec<Frame> {
         let (bump, mut now) = (&mut self.bumps[number], self.now);
         *spent += time(|| {
-            for frame in &frames {
+            for frame in frames {
                 now += SPACING;
                 bump.on_frame(now, side, frame);
             }
@@ -203,7 +203,7 @@ impl Line {
             spent[stage] += time(|| bump.on_timer(now));
             if number == 2 {
                 let back = self.take(2, Side::Outside);
-                drop(self.stage(1, Side::Outside, back, &mut spent[1]));
+                drop(self.stage(1, Side::Outside, &back, &mut spent[1]));
             }
             self.bumps[number].emitted().clear();
         }

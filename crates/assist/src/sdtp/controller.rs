@@ -300,7 +300,9 @@ impl Controller {
             !is_of_it
         });
         let edges: BTreeSet<IpAddr> = self.hosts.values().copied().collect();
-        for other in edges.iter().copied().filter(|&other| other != node && edges.contains(&node)) {
+        for other in
+            edges.into_iter().filter(|&other| self.planner.plan(node, other).is_some()).collect::<Vec<_>>()
+        {
             // It is told too: what it has admitted since it began is forgotten at both ends.
             self.order([(node, Order::ForgetEdge(other)), (other, Order::ForgetEdge(node))], out);
         }

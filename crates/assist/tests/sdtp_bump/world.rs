@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use handfast_assist::sdtp::auth::Key;
 use handfast_assist::sdtp::bump::{Bump, Mode, Side};
-use handfast_assist::sdtp::{Config, Controller, Instruction, Instructions, Node, Placed, Planner, Report};
+use handfast_assist::sdtp::{
+    Config, Controller, Instruction, Instructions, Node, Placed, Planner, Report, Sealing,
+};
 use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::sdtp::Carriage;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
@@ -86,7 +89,8 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(mode: Mode, carriage: Carriage) -> Self {
-        Self::with(mode, Config { carriage, ..Config::default() })
+        let sealing = Some(Sealing { key: Key::new([7; 32]), first: 0 });
+        Self::with(mode, Config { carriage, sealing, ..Config::default() })
     }
 
     pub(crate) fn with(mode: Mode, config: Config) -> Self {
@@ -148,6 +152,9 @@ impl World {
 
     /// A node is started again.
     pub(crate) fn restart(&mut self, number: usize) {
+        // As the time of day does.
+        let first = self.config.sealing.as_ref().map_or(0, |sealing| sealing.first) + (1 << 20);
+        self.config.sealing = Some(Sealing { key: Key::new([7; 32]), first });
         self.bumps[number] = bump(number, Mode::Act, &self.config);
         self.bumps[number].set_controller(self.online);
         let mut instructions = Instructions::new();

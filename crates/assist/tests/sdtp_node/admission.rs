@@ -70,9 +70,9 @@ fn with_the_first_connection_a_path_is_set_up_both_ways_and_only_then() {
     let mut controller = controller();
     let first = says(&mut controller, switch(1), &syn(1, 3, 5));
     let set_up = activations(&first);
-    // A node without a function is told nothing.
     assert_eq!(set_up.len(), 6);
-    assert_eq!(set_up.get(&(switch(1), switch(2))), None);
+    // It remembers what its queues drop.
+    assert_eq!(set_up[&(switch(1), switch(2))], (false, false));
     assert_eq!(set_up[&(switch(3), switch(2))], (true, false));
     assert_eq!(set_up[&(switch(1), switch(3))], (true, true));
     let second = says(&mut controller, switch(1), &syn(2, 3, 5));

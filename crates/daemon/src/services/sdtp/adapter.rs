@@ -1,5 +1,6 @@
 //! The machine between its interfaces, the controller, and who asks how it does.
 
+use handfast_assist::sdtp::Config;
 use handfast_assist::sdtp::bump::{Bump, Mode};
 use handfast_core::{Duration, Instant};
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId, Timers};
@@ -7,7 +8,6 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::channel::{Channel, Said};
-use super::key;
 use super::settings::Settings;
 use super::status;
 use super::wire::Wire;
@@ -22,10 +22,6 @@ const SUMMARY_INTERVAL: Duration = Duration::from_secs(60);
 /// How often it looks whether an interface was removed and made again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-fn no_key(why: String) -> Failure {
-    Failure::new("the network's key".to_owned(), std::io::Error::other(why))
-}
-
 /// What has a deadline here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
@@ -38,14 +34,14 @@ enum Due {
 
 /// The running node.
 pub(super) struct Adapter {
-    pub(super) settings: Settings,
-    pub(super) bump: Bump,
-    pub(super) wire: Wire,
-    pub(super) channel: Channel,
+    settings: Settings,
+    bump: Bump,
+    wire: Wire,
+    channel: Channel,
     questions: Questions,
     timers: Timers<Due>,
     said: Vec<Said>,
-    pub(super) log: Log,
+    log: Log,
     file: ConfigFile,
 }
 
@@ -60,8 +56,7 @@ impl Adapter {
         let questions = Questions::listen(&settings.socket, io)
             .context(|| format!("socket {}", settings.socket.display()))?;
         let wire = Wire::open(&settings.interfaces, io)?;
-        let sealing = settings.key.as_deref().map(key::sealing).transpose().map_err(no_key)?;
-        let bump = Bump::new(settings.node(sealing), settings.mode, settings.config.connections);
+        let bump = Bump::new(settings.node(), settings.mode, settings.config.connections);
         let channel = Channel::new(settings.controller, settings.datapath_id, settings.mode == Mode::Act);
         let mut timers = Timers::default();
         let now = Clock::SYSTEM.now();
@@ -86,7 +81,7 @@ impl Adapter {
             Said::Ready => self.bump.set_controller(true),
             Said::Gone => self.bump.set_controller(false),
             Said::Instruction(instruction) => {
-                self.bump.on_instruction(Clock::SYSTEM.now(), instruction);
+                self.bump.on_instruction(Clock::SYSTEM.now(), *instruction);
                 self.carry_out();
             }
         }
@@ -119,9 +114,15 @@ impl Adapter {
         }
     }
 
-    fn apply(&mut self, new: Settings) {
+    fn counters(&self) -> Value {
+        status::counters(&self.bump, self.wire.counters)
+    }
+
+    fn apply(&mut self, new: &Settings) {
         let mut applied = Settings { mode: new.mode, ..self.settings.clone() };
-        if applied.plan() != new.plan() || applied.config != new.config || applied.hosts != new.hosts {
+        // Where the counter of seals begins is another one each time.
+        let config = |of: &Settings| Config { sealing: None, ..of.config.clone() };
+        if applied.plan() != new.plan() || applied.hosts != new.hosts || config(&applied) != config(new) {
             warn!("all but mode stays as it is until the daemon is started again");
         }
         log_changes(&self.settings.plan(), &applied.plan());
@@ -191,7 +192,7 @@ impl Running for Adapter {
                 }
                 Due::Summary => {
                     self.wire.look_at_overruns();
-                    info!(counters = %status::counters(self), "summary");
+                    info!(counters = %self.counters(), "summary");
                     self.timers.set(Due::Summary, Some(now + SUMMARY_INTERVAL));
                 }
                 Due::Interfaces => {
@@ -210,16 +211,17 @@ impl Running for Adapter {
     fn reload(&mut self) {
         if let Some((mut new, off)) = reread(&mut self.file, Settings::parse) {
             new.switch_off(off);
-            self.apply(new);
+            self.apply(&new);
         }
     }
 
     fn status(&self) -> Value {
-        status::report(self)
+        let has_controller = self.channel.is_ready();
+        status::report(&self.settings, has_controller, &self.counters(), self.log.dropped())
     }
 
     fn stop(&mut self, _: &mut EventLoop, _: Instant) -> Result<(), Failure> {
-        info!(counters = %status::counters(self), "summary");
+        info!(counters = %self.counters(), "summary");
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ pub(super) enum Said {
     /// It is not there any more.
     Gone,
     /// An order, or a packet, or both.
-    Instruction(Instruction),
+    Instruction(Box<Instruction>),
 }
 
 /// The channel.
@@ -49,7 +49,7 @@ pub(super) struct Channel {
 /// A connection.
 struct Link {
     id: SourceId,
-    link: OpenFlowLink,
+    stream: OpenFlowLink,
     /// Whether the controller knows who this is.
     is_ready: bool,
     heard: Instant,
@@ -120,7 +120,7 @@ impl Channel {
             Ok((id, stream)) => {
                 let mut link = Link {
                     id,
-                    link: OpenFlowLink::new(stream, self.controller),
+                    stream: OpenFlowLink::new(stream, self.controller),
                     is_ready: false,
                     heard: now,
                     has_asked: false,
@@ -152,7 +152,7 @@ impl Channel {
     /// Reads once; what was said, in order.
     pub(super) fn read(&mut self, said: &mut Vec<Said>) -> ReadOutcome {
         let Some(link) = &mut self.link else { return ReadOutcome::Nothing };
-        match link.link.read(&mut self.chunk) {
+        match link.stream.read(&mut self.chunk) {
             Ok(ReadOutcome::Some) => {
                 (link.heard, link.has_asked) = (Clock::SYSTEM.now(), false);
             }
@@ -163,7 +163,7 @@ impl Channel {
             }
         }
         while let Some(link) = &mut self.link {
-            match link.link.next() {
+            match link.stream.next() {
                 Ok(Some((bytes, message))) => said.extend(self.hear(&bytes, message)),
                 Ok(None) => return ReadOutcome::Some,
                 Err(error) => said.extend(self.lose(&error)),
@@ -200,7 +200,7 @@ impl Channel {
                 None
             }
             Body::PacketOut(_) | Body::Unknown { .. } => {
-                Instruction::parse(bytes).ok().map(Said::Instruction)
+                Instruction::parse(bytes).ok().map(|said| Said::Instruction(Box::new(said)))
             }
             _ => None,
         }
@@ -213,7 +213,7 @@ impl Channel {
         if let Some(link) = &mut self.link {
             link.is_ready = true;
             if !has_told {
-                Report::Started.emit().iter().for_each(|bytes| link.link.push_bytes(bytes));
+                Report::Started.emit().iter().for_each(|bytes| link.stream.push_bytes(bytes));
                 link.say(Body::EchoRequest(BEGAN.into()));
             }
         }
@@ -226,14 +226,14 @@ impl Channel {
         if let Some(link) = self.link.as_mut().filter(|link| link.is_ready)
             && let Some(bytes) = report.emit()
         {
-            link.link.push_bytes(&bytes);
+            link.stream.push_bytes(&bytes);
         }
     }
 
     /// Gives the kernel what it takes.
     pub(super) fn flush(&mut self) -> Option<Said> {
         let link = self.link.as_mut()?;
-        let Err(error) = link.link.flush(MOST_WAITING) else { return None };
+        let Err(error) = link.stream.flush(MOST_WAITING) else { return None };
         self.lose(&error)
     }
 }
@@ -245,7 +245,7 @@ impl Link {
 
     fn answer(&mut self, xid: u32, body: Body) {
         // These have a form on the wire.
-        let _ = self.link.push(&Message { xid, body });
+        let _ = self.stream.push(&Message { xid, body });
     }
 }
 

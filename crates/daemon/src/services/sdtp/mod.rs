@@ -3,7 +3,6 @@
 
 mod adapter;
 pub(super) mod channel;
-mod key;
 mod settings;
 pub(super) mod shared;
 mod status;
@@ -34,9 +33,9 @@ It reads the table [sdtp] of FILE:
     inside = \"eth0\"
     outside = \"eth1\"
     hosts = [\"10.0.1.0/24\"]
-    key = \"/etc/handfastd/sdtp.key\"
     controller = \"127.0.0.1:6654\"
     socket = \"/run/handfastd/sdtp.sock\"
+    key_file = \"/etc/handfastd/sdtp.key\"
     mode = \"observe\"
 
 What comes in at one interface leaves by the other. With `mode = \"act\"` it converts the TCP of its hosts, and
@@ -92,8 +91,7 @@ impl Configured for Settings {
             let error = index_of(name).err()?;
             Some(format!("{key}: {error}; see which there are (ip link)"))
         });
-        let key = self.key.as_deref().and_then(|path| key::sealing(path).err());
-        interfaces.chain(key).chain(socket_obstacles("socket", &self.socket)).collect()
+        interfaces.chain(socket_obstacles("socket", &self.socket)).collect()
     }
 
     fn start(self: Box<Self>, start: Start<'_>) -> Result<Box<dyn Running>, String> {

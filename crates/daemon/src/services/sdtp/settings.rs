@@ -5,9 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use handfast_assist::Sdtp;
+use handfast_assist::sdtp::auth::Key;
 use handfast_assist::sdtp::bump::{Mode, Side};
 use handfast_assist::sdtp::{Config, Node, Sealing};
-use handfast_document::{Checked, DocumentError, Located, Problem, Table, missing_key, problem, table};
+use handfast_document::{Checked, DocumentError, Located, Problem, Span, Table, missing_key, problem, table};
+use handfast_io::wall_ms;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::DeTable;
@@ -33,12 +35,12 @@ table! {
         outside: String,
         /// The hosts inside: addresses and prefixes. Default: none, then the node is no edge.
         hosts: Vec<Located<String>>,
-        /// The file with the network's key, 64 hexadecimal digits, which its owner alone may read. Required unless `seal = false`.
-        key: String,
         /// Where the controller listens. Required.
         controller: String,
         /// The Unix socket at which the node is asked how it does. Required.
         socket: String,
+        /// The file with the network's key: 64 hexadecimal digits. Required, unless `seal = false`.
+        key_file: String,
         /// "observe" (default): count what would be converted, touch nothing. "act": do it.
         mode: ModeWord,
         /// Least important messages that are logged. Default: "info".
@@ -54,8 +56,6 @@ pub(super) struct Settings {
     /// By [`Side`].
     pub(super) interfaces: [String; 2],
     pub(super) hosts: BTreeSet<IpAddr>,
-    /// [`None`]: nothing is sealed.
-    pub(super) key: Option<PathBuf>,
     pub(super) controller: SocketAddr,
     pub(super) socket: PathBuf,
     pub(super) mode: Mode,
@@ -73,7 +73,7 @@ impl Settings {
         let span = table.span();
         let is_nodes =
             |key: &str| !Sdtp::NETWORK_KEYS.contains(&key) && !Sdtp::CONTROLLER_KEYS.contains(&key);
-        let Sdtp { config, seal, .. } = take(table.get_mut(), File::KEYS, is_nodes)?;
+        let Sdtp { mut config, seal, .. } = take(table.get_mut(), File::KEYS, is_nodes)?;
         let file =
             File::deserialize(toml::Deserializer::from(table)).map_err(|error| problem(&error, &[]))?;
         let missing = |key| missing_key(span.clone(), key);
@@ -83,25 +83,15 @@ impl Settings {
             return Err(Problem::at(outside.span.clone(), "both sides are the same interface"));
         }
         let hosts = hosts(file.hosts.as_ref().map_or(&[], |hosts| &hosts.value))?;
+        config.sealing = if seal { Some(sealing(file.key_file.as_ref(), &span)?) } else { None };
         let own = required(file.address, "address")?;
         let address = address(&own)?;
         if hosts.contains(&address) {
             return Err(Problem::at(own.span.clone(), "a host has this address")
                 .help("SDTP packets go from edge to edge: give the node an address that nobody else has"));
         }
-        let key = match (seal, file.key) {
-            (true, None) => {
-                return Err(missing("key")
-                    .help("nodes seal what they tell each other; `seal = false` trusts the whole core"));
-            }
-            (false, Some(key)) => {
-                return Err(Problem::at(key.span.clone(), "`key` means nothing with `seal = false`"));
-            }
-            (_, key) => key.map(|key| PathBuf::from(key.value)),
-        };
         Ok(Self {
             address,
-            key,
             datapath_id: file.datapath_id.ok_or_else(|| missing("datapath_id"))?.0,
             interfaces: [interface(inside)?, interface(outside)?],
             hosts,
@@ -123,10 +113,10 @@ impl Settings {
         }
     }
 
-    /// The node, which seals with this.
-    pub(super) fn node(&self, sealing: Option<Sealing>) -> Node {
+    /// The node.
+    pub(super) fn node(&self) -> Node {
         let hosts: BTreeMap<_, _> = self.hosts.iter().map(|&host| (host, Side::Inside.port())).collect();
-        Node::new(self.address, hosts, Config { sealing, ..self.config.clone() })
+        Node::new(self.address, hosts, self.config.clone())
     }
 
     /// What it would do, for people.
@@ -141,20 +131,45 @@ impl Settings {
             1 => "an edge with 1 host inside".to_owned(),
             many => format!("an edge with {many} hosts inside"),
         };
-        let Config { carriage, mtu, .. } = self.config;
+        let Config { carriage, mtu, ref sealing, .. } = self.config;
+        let sealed =
+            if sealing.is_some() { "sealed" } else { "not sealed: whoever is in the core can forge it" };
         let (address, id) = (self.address, self.datapath_id);
-        let seals = match &self.key {
-            Some(key) => format!("seals what it tells other nodes with the key in {}", key.display()),
-            None => "seals nothing: whoever can send into the core can speak for a node".to_owned(),
-        };
         format!(
             "{mode}\nbridges {inside} (inside) and {outside} (outside), whose offloads are turned off\n{hosts}\n\
              node {address}, datapath id {id:016x}, packets in {carriage:?} of at most {mtu} bytes\n\
-             {seals}\nconnects to the controller at {}\nis asked at {}\n",
+             what nodes tell each other is {sealed}\nconnects to the controller at {}\nis asked at {}\n",
             self.controller,
             self.socket.display(),
         )
     }
+}
+
+/// With what the node seals. Its counter begins with the time of day: above all that it has used before it was started again.
+fn sealing(file: Option<&Located<String>>, table: &Span) -> Checked<Sealing> {
+    let Some(path) = file else {
+        return Err(missing_key(table.clone(), "key_file").help(
+            "nodes seal what they tell each other: make a key (openssl rand -hex 32), or say `seal = false`",
+        ));
+    };
+    let wrong = |what: String| Problem::at(path.span.clone(), format!("{}: {what}", path.value));
+    let text = std::fs::read_to_string(&path.value).map_err(|error| wrong(error.to_string()))?;
+    let key = key(text.trim())
+        .ok_or_else(|| wrong("this is no key".to_owned()).expected("64 hexadecimal digits"))?;
+    Ok(Sealing { key: Key::new(key), first: wall_ms() * 1_000_000 })
+}
+
+fn key(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes().as_chunks::<2>();
+    if digits.0.len() != 32 || !digits.1.is_empty() {
+        return None;
+    }
+    let mut key = [0; 32];
+    for (byte, [high, low]) in key.iter_mut().zip(digits.0) {
+        let of = |digit: u8| char::from(digit).to_digit(16);
+        *byte = (of(*high)? << 4 | of(*low)?) as u8;
+    }
+    Some(key)
 }
 
 fn interface(name: Located<String>) -> Checked<String> {
@@ -179,9 +194,9 @@ datapath_id = "00000000000000a1"
 inside = "eth0"
 outside = "eth1"
 hosts = ["10.0.1.0/24", "fd00::1"]
-key = "/etc/handfastd/sdtp.key"
 controller = "127.0.0.1:6654"
 socket = "/run/handfastd/sdtp.sock"
+seal = false
 carriage = "ip"
 persistence = "150ms"
 "#;
@@ -199,7 +214,16 @@ persistence = "150ms"
             assert!(text.contains(line), "{text}");
         }
         let core = BASE.replace("hosts = [\"10.0.1.0/24\", \"fd00::1\"]\n", "");
-        assert!(!Settings::parse(&core, "x").unwrap().node(None).is_edge());
+        assert!(!Settings::parse(&core, "x").unwrap().node().is_edge());
+    }
+
+    #[test]
+    fn a_key_has_64_hexadecimal_digits() {
+        let text = "00ff".repeat(16);
+        assert_eq!(key(&text).map(|key| [key[0], key[1], key[31]]), Some([0, 0xff, 0xff]));
+        for wrong in ["", &text[1..], &text.replace('f', "g"), &format!("{text}00"), &"é".repeat(32)] {
+            assert_eq!(key(wrong), None, "{wrong}");
+        }
     }
 
     #[test]
@@ -226,10 +250,11 @@ persistence = "150ms"
             ("carriage = \"ip\"", "carriag = \"ip\"", "did you mean"),
             ("carriage = \"ip\"", "control_delay = \"5ms\"", "has another place"),
             ("carriage = \"ip\"", "placement = \"nowhere\"", "has another place"),
+            ("seal = false", "", "key_file"),
+            ("seal = false", "key_file = \"/no/such/file\"", "No such file"),
+            ("seal = false", "key_file = \"/dev/null\"", "64 hexadecimal digits"),
             ("persistence = \"150ms\"", "persistence = \"0s\"", "is zero"),
             ("persistence = \"150ms\"", "mode = \"off\"", "mode"),
-            ("key = \"/etc/handfastd/sdtp.key\"\n", "", "seal = false"),
-            ("carriage = \"ip\"", "seal = false", "`key` means nothing"),
             ("[sdtp]", "[sdpt]", "there is no table [sdtp]"),
         ] {
             let text = BASE.replacen(from, to, 1);

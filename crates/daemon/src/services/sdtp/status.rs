@@ -1,28 +1,29 @@
 //! The answer to `status`.
 
-use handfast_assist::sdtp::bump::Mode;
+use handfast_assist::sdtp::bump::{Bump, Mode};
 use serde_json::{Map, Value, json};
 
-use super::adapter::Adapter;
+use super::settings::Settings;
+use super::wire::WireCounters;
 use crate::process::log::mode_word;
 use crate::services::Configured;
 
-pub(super) fn report(adapter: &Adapter) -> Value {
+/// `counters`: as [`counters`] has them.
+pub(super) fn report(settings: &Settings, has_controller: bool, counters: &Value, dropped: u64) -> Value {
     json!({
         "ok": true,
-        "mode": mode_word(adapter.settings.mode == Mode::Act),
-        "plan": adapter.settings.plan().lines().collect::<Vec<_>>(),
-        "address": adapter.settings.address.to_string(),
-        "controller": adapter.channel.is_ready(),
-        "log_lines_dropped": adapter.log.dropped(),
-        "counters": counters(adapter),
+        "mode": mode_word(settings.mode == Mode::Act),
+        "plan": settings.plan().lines().collect::<Vec<_>>(),
+        "address": settings.address.to_string(),
+        "controller": has_controller,
+        "log_lines_dropped": dropped,
+        "counters": counters,
     })
 }
 
 /// Those of the machine and of the wire.
-pub(super) fn counters(adapter: &Adapter) -> Value {
-    let (bump, node) = adapter.bump.counters();
-    let wire = adapter.wire.counters;
+pub(super) fn counters(bump: &Bump, wire: WireCounters) -> Value {
+    let (bump, node) = bump.counters();
     let wire = [
         ("too_long", wire.too_long),
         ("checksums_completed", wire.completed),

@@ -44,7 +44,7 @@ struct Connected {
 pub(super) struct Links {
     /// Nodes by their datapath ids.
     nodes: BTreeMap<u64, IpAddr>,
-    links: BTreeMap<SourceId, Connected>,
+    connected: BTreeMap<SourceId, Connected>,
     ready: BTreeMap<IpAddr, SourceId>,
     to_flush: BTreeSet<SourceId>,
     chunk: Box<[u8; CHUNK]>,
@@ -57,7 +57,7 @@ impl Links {
         let chunk = vec![0; CHUNK].into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("its size"));
         Self {
             nodes,
-            links: BTreeMap::new(),
+            connected: BTreeMap::new(),
             ready: BTreeMap::new(),
             to_flush: BTreeSet::new(),
             chunk,
@@ -68,11 +68,11 @@ impl Links {
     /// Whether there is room for one more: each node may be connected twice, for it may have been started again, and a few
     /// others may try.
     pub(super) fn has_room(&self) -> bool {
-        self.links.len() < 2 * self.nodes.len() + 8
+        self.connected.len() < 2 * self.nodes.len() + 8
     }
 
     pub(super) fn has(&self, id: SourceId) -> bool {
-        self.links.contains_key(&id)
+        self.connected.contains_key(&id)
     }
 
     /// The nodes that are there.
@@ -87,13 +87,13 @@ impl Links {
             // These have a form on the wire.
             let _ = link.push(&Message { xid: 0, body });
         }
-        self.links.insert(id, Connected { link, node: None, heard: now, has_asked: false });
+        self.connected.insert(id, Connected { link, node: None, heard: now, has_asked: false });
         self.to_flush.insert(id);
     }
 
     /// Reads once; what was said, in order.
     pub(super) fn read(&mut self, now: Instant, id: SourceId, said: &mut Vec<Said>) -> ReadOutcome {
-        let Some(connected) = self.links.get_mut(&id) else { return ReadOutcome::Nothing };
+        let Some(connected) = self.connected.get_mut(&id) else { return ReadOutcome::Nothing };
         match connected.link.read(&mut self.chunk) {
             Ok(ReadOutcome::Some) => (connected.heard, connected.has_asked) = (now, false),
             Ok(outcome) => return outcome,
@@ -102,7 +102,7 @@ impl Links {
                 return ReadOutcome::Nothing;
             }
         }
-        while let Some(connected) = self.links.get_mut(&id) {
+        while let Some(connected) = self.connected.get_mut(&id) {
             match connected.link.next() {
                 Ok(Some((bytes, message))) => self.hear(id, &bytes, message, said),
                 Ok(None) => return ReadOutcome::Some,
@@ -113,7 +113,7 @@ impl Links {
     }
 
     fn hear(&mut self, id: SourceId, bytes: &Bytes, message: Message, said: &mut Vec<Said>) {
-        let Some(connected) = self.links.get_mut(&id) else { return };
+        let Some(connected) = self.connected.get_mut(&id) else { return };
         match message.body {
             Body::Hello(hello) if !speaks(&hello) => self.lose(id, &"it does not speak OpenFlow 1.3", said),
             Body::FeaturesReply(features) if connected.node.is_none() => {
@@ -142,7 +142,7 @@ impl Links {
         if let Some(&older) = self.ready.get(&node) {
             self.lose(older, &"it has connected anew", said);
         }
-        if let Some(connected) = self.links.get_mut(&id) {
+        if let Some(connected) = self.connected.get_mut(&id) {
             connected.node = Some(node);
             self.ready.insert(node, id);
             info!(%node, peer = %connected.link.peer(), "node ready");
@@ -151,21 +151,20 @@ impl Links {
     }
 
     fn lose(&mut self, id: SourceId, why: &dyn std::fmt::Display, said: &mut Vec<Said>) {
-        let Some(Connected { link, node, .. }) = self.links.remove(&id) else { return };
+        let Some(Connected { link, node, .. }) = self.connected.remove(&id) else { return };
         let peer = link.peer();
-        match node.filter(|node| self.ready.get(node) == Some(&id)) {
-            Some(node) => {
-                self.ready.remove(&node);
-                warn!(%node, %peer, %why, "node gone");
-                said.push(Said::Gone(node));
-            }
-            None => debug!(%peer, %why, "connection closed"),
-        }
+        let Some(node) = node.filter(|node| self.ready.get(node) == Some(&id)) else {
+            debug!(%peer, %why, "connection closed");
+            return;
+        };
+        self.ready.remove(&node);
+        warn!(%node, %peer, %why, "node gone");
+        said.push(Said::Gone(node));
     }
 
     /// Sends an instruction to a node.
     pub(super) fn instruct(&mut self, node: IpAddr, instruction: &Instruction) {
-        let connected = self.ready.get(&node).and_then(|id| Some((*id, self.links.get_mut(id)?)));
+        let connected = self.ready.get(&node).and_then(|id| Some((*id, self.connected.get_mut(id)?)));
         match connected.zip(instruction.emit()) {
             Some(((id, connected), bytes)) => {
                 connected.link.push_bytes(&bytes);
@@ -180,14 +179,14 @@ impl Links {
         let due = |connected: &Connected| {
             connected.heard + if connected.has_asked { GONE_AFTER } else { ASK_AFTER }
         };
-        self.links.values().map(due).min()
+        self.connected.values().map(due).min()
     }
 
     /// Asks who is silent, and closes who stays so.
     pub(super) fn on_timer(&mut self, now: Instant, said: &mut Vec<Said>) {
-        let ids: Vec<SourceId> = self.links.keys().copied().collect();
+        let ids: Vec<SourceId> = self.connected.keys().copied().collect();
         for id in ids {
-            let Some(connected) = self.links.get_mut(&id) else { continue };
+            let Some(connected) = self.connected.get_mut(&id) else { continue };
             if now >= connected.heard + GONE_AFTER {
                 self.lose(id, &"it is silent", said);
             } else if now >= connected.heard + ASK_AFTER && !std::mem::replace(&mut connected.has_asked, true)
@@ -206,7 +205,7 @@ impl Links {
     /// Gives the kernel what it takes.
     pub(super) fn flush(&mut self, said: &mut Vec<Said>) {
         while let Some(id) = self.to_flush.pop_first() {
-            let flushed = self.links.get_mut(&id).map(|connected| connected.link.flush(MOST_WAITING));
+            let flushed = self.connected.get_mut(&id).map(|connected| connected.link.flush(MOST_WAITING));
             if let Some(Err(error)) = flushed {
                 self.lose(id, &error, said);
             }

@@ -1,6 +1,7 @@
 //! What the file says: `[sdtp-controller]`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -198,7 +199,8 @@ impl Settings {
                 1 => ", 1 host".to_owned(),
                 many => format!(", {many} hosts"),
             };
-            lines += &format!("node {} (datapath id {:016x}){hosts}\n", node.address, node.datapath_id);
+            // A string takes all that is written to it.
+            let _ = writeln!(lines, "node {} (datapath id {:016x}){hosts}", node.address, node.datapath_id);
         }
         let edges: Vec<usize> = self.edges().collect();
         for (from, to) in edges.iter().flat_map(|&from| edges.iter().map(move |&to| (from, to))) {
