@@ -121,11 +121,11 @@ fn release(release: Release, fabric: &Fabric) -> (&'static str, Option<String>, 
     }
 }
 
-fn size(Bytes(bytes): Bytes) -> String {
+pub(crate) fn size(Bytes(bytes): Bytes) -> String {
     format!("{bytes}B")
 }
 
-fn span(span: Duration) -> String {
+pub(crate) fn span(span: Duration) -> String {
     format!("{}ns", span.as_nanos())
 }
 

@@ -1,9 +1,11 @@
 //! What the kernel and the packet loop know of a run, in the words of `results`.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use handfast_core::Duration;
 use handfast_host::meter::FlowSample;
+use handfast_host::probe::Probe;
 use handfast_host::session::Ending;
 use handfast_plan::address::Addresses;
 use handfast_plan::{StreamId, Streams};
@@ -36,6 +38,8 @@ pub(crate) struct Outcome {
     /// For each node what its kernel counted.
     pub(crate) counters: Vec<Counters>,
     pub(crate) moved: Moved,
+    /// Of the streams that are measured.
+    pub(crate) probes: BTreeMap<StreamId, Probe>,
 }
 
 /// The run as a whole.
@@ -113,7 +117,8 @@ fn flow(inputs: &Inputs<'_>, outcome: &Outcome, streams: &Streams, id: FlowId) -
         .with(metrics::LOST, Some(lost));
     let ending = Ending::of_all(&sent.iter().map(|sent| sent.ending).collect::<Vec<_>>());
     let opened = sent.iter().map(|sent| sent.opened).sum();
-    FlowFacts::of_tcp(flow, ending, opened, meter, metrics)
+    let probes = streams.of_flow(id).filter_map(|stream| outcome.probes.get(&stream).cloned()).collect();
+    FlowFacts { probes, ..FlowFacts::of_tcp(flow, ending, opened, meter, metrics) }
 }
 
 /// What the sender of a stream has counted; 0 of one that was never opened. `delivered`: what the flow's receiver has got.

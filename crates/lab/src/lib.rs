@@ -22,6 +22,7 @@ mod plan;
 pub mod relay;
 mod roaming;
 mod run;
+mod sdtp;
 mod traffic;
 mod wire_endpoint;
 
@@ -36,4 +37,5 @@ pub use netns::{Entered, Netns};
 pub use packet_loop::{Ends, Faults, FlowKey, LoopOptions, LoopReport, PacketLoop, QueueSample};
 pub use plan::{Forwarding, Node, Peer, Plan, Wire};
 pub use run::{LabOptions, Spaces, run};
+pub use sdtp::{SdtpLine, SdtpNode};
 pub use wire_endpoint::{ConnectionId, Dropped, Identity, Stack, WireHost};

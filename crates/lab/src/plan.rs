@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::controlled::Controlled;
 use crate::kernel::{self, Ends, Settings};
 use crate::names::{FIRST_PORT, interface_of, loop_interface_of, mac_text, wire_of};
+use crate::sdtp::SdtpLine;
 
 /// Nodes at most: each is a namespace, and a kernel makes some twenty of them a second while it cleans up as many.
 const MOST_NODES: usize = 200;
@@ -27,6 +28,8 @@ pub struct Plan {
     pub wires: Vec<Wire>,
     /// The switch that a controller commands, and its configuration.
     pub controlled: Option<Controlled>,
+    /// The line of nodes of SDTP.
+    pub sdtp: Option<SdtpLine>,
 }
 
 /// One node's namespace.
@@ -161,7 +164,8 @@ impl Plan {
         let node = |(id, settings)| Node::new(scenario, &layout.topology, id, settings);
         let nodes = settings.into_iter().enumerate().map(node).collect();
         let controlled = Controlled::of(scenario, scheme, &layout.topology)?;
-        Ok(Self { nodes, wires: wires(scenario), controlled })
+        let sdtp = SdtpLine::of(scenario, scheme, &layout.topology)?;
+        Ok(Self { nodes, wires: wires(scenario), controlled, sdtp })
     }
 
     /// As text.

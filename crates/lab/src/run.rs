@@ -9,6 +9,7 @@ use std::thread::{self, ScopedJoinHandle};
 
 use handfast_core::{Duration, Instant};
 use handfast_host::meter::FlowSample;
+use handfast_host::probe::Probe;
 use handfast_plan::address::Addresses;
 use handfast_plan::limit::segment_size;
 use handfast_plan::timeline::Timeline;
@@ -82,20 +83,32 @@ pub fn run(
     sink: &mut dyn SeriesSink,
 ) -> Result<RunResult, LabError> {
     let layout = Layout::new(scenario, options.seed).map_err(LabError::Scenario)?;
-    let lab = Lab::open(scenario, scheme, spaces)?;
+    let lab = Lab::open(scenario, scheme, &layout, spaces)?;
     let before = lab.counters()?;
     let moved = lab.go(&layout, options, control)?;
-    let outcome = Outcome { counters: lab.counters_since(&before)?, moved };
+    let outcome = Outcome { counters: lab.counters_since(&before)?, moved, probes: lab.probes };
     if let Some((flow, position)) = outcome.moved.received.wrong {
         return Err(LabError::WrongByte { flow: scenario.flows[flow].name.clone(), position });
     }
     if options.series {
-        write_series(scenario, scheme, &outcome.moved, sink).map_err(LabError::Series)?;
+        write_series(scenario, scheme, &outcome, sink).map_err(LabError::Series)?;
     }
     let (starts, timeline, paths) = (&layout.starts[..], &layout.timeline, &layout.paths);
     let inputs = Inputs { scenario, scheme, seed: options.seed, starts, timeline, paths };
     let flows = facts::flows(&inputs, &outcome);
     Ok(report(&inputs, facts::run(&inputs, &outcome), flows, &outcome.moved.received.trackers))
+}
+
+/// A probe for each stream that is measured, if both its ends are kernels.
+fn probes(scenario: &Scenario, layout: &Layout, ends: &Ends) -> BTreeMap<StreamId, Probe> {
+    let mut probes = BTreeMap::new();
+    for (id, flow) in scenario.flows.iter().enumerate().filter(|_| ends.sender.is_some()) {
+        for (stream, app) in layout.streams.shares(scenario, id) {
+            let probe = Probe::new(flow.measure, app.writes(), layout.starts[id], flow.connections);
+            probes.extend(probe.map(|probe| (stream, probe)));
+        }
+    }
+    probes
 }
 
 /// The namespaces of a run, entered by name once.
@@ -107,10 +120,17 @@ struct Lab<'a> {
     hub: Netns,
     nodes: Vec<Netns>,
     association_socket: Option<PathBuf>,
+    /// Of the streams between kernels that are measured.
+    probes: BTreeMap<StreamId, Probe>,
 }
 
 impl<'a> Lab<'a> {
-    fn open(scenario: &'a Scenario, scheme: &'a Scheme, spaces: &Spaces) -> Result<Self, LabError> {
+    fn open(
+        scenario: &'a Scenario,
+        scheme: &'a Scheme,
+        layout: &Layout,
+        spaces: &Spaces,
+    ) -> Result<Self, LabError> {
         if spaces.nodes.len() != scenario.nodes.len() {
             let (found, wanted) = (spaces.nodes.len(), scenario.nodes.len());
             return Err(LabError::Scenario(format!("{found} namespaces for {wanted} nodes")));
@@ -120,7 +140,8 @@ impl<'a> Lab<'a> {
         let nodes = spaces.nodes.iter().map(open).collect::<Result<_, _>>()?;
         let association_socket = spaces.association_socket.clone();
         let (addresses, hub) = (Addresses::of(scenario), open(&spaces.hub)?);
-        let lab = Self { scenario, scheme, addresses, ends, hub, nodes, association_socket };
+        let probes = probes(scenario, layout, &ends);
+        let lab = Self { scenario, scheme, addresses, ends, hub, nodes, association_socket, probes };
         lab.turn_offloads_off()?;
         Ok(lab)
     }
@@ -280,7 +301,10 @@ impl<'a> Lab<'a> {
         let goal = self.goal(flow, stream, self.scheme.receiver.mss, &self.ends.receiver);
         Ok(match flow.app.transport(layout.starts[id], flow.stop) {
             Some([_, machine]) => Box::new(DatagramReceiver::bind(id, machine, host, &goal)?),
-            None => Box::new(TcpReceiver::listen((id, flow), stream, host, &goal)?),
+            None => {
+                let probe = self.probes.get(&stream).cloned();
+                Box::new(TcpReceiver::listen((id, flow), (stream, probe), host, &goal)?)
+            }
         })
     }
 
@@ -297,7 +321,11 @@ impl<'a> Lab<'a> {
                     Some([machine, _]) => {
                         Box::new(DatagramSender::new(stream, machine, from, &goal, (clock, end))?)
                     }
-                    None => Box::new(TcpSender::new(Job { flow: id, stream, app, from, start, stop, goal })?),
+                    None => {
+                        let probe = self.probes.get(&stream).cloned();
+                        let job = Job { flow: id, stream, app, from, start, stop, goal, probe };
+                        Box::new(TcpSender::new(job)?)
+                    }
                 });
             }
         }
@@ -384,13 +412,13 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 fn write_series(
     scenario: &Scenario,
     scheme: &Scheme,
-    moved: &Moved,
+    outcome: &Outcome,
     sink: &mut dyn SeriesSink,
 ) -> io::Result<()> {
     let mut sampler = Sampler::new(segment_size(scheme).0, 2 * scenario.links.len(), sink);
     let mut samples: BTreeMap<(Instant, u32), Vec<_>> = BTreeMap::new();
     let streams = Streams::of(scenario);
-    for (stream, sent) in (0..).zip(&moved.sent) {
+    for (stream, sent) in (0..).zip(&outcome.moved.sent) {
         let flow = streams.flow(stream) as u32;
         for &(at, sample, open) in &sent.samples {
             samples.entry((at, flow)).or_default().push((sample, open));
@@ -403,9 +431,14 @@ fn write_series(
             sampler.hand_out(false)?;
         }
     }
-    for seen in &moved.looped.queues {
+    for seen in &outcome.moved.looped.queues {
         sampler.queue(seen.at, seen.channel, seen.occupancy);
         sampler.hand_out(false)?;
+    }
+    for (&stream, probe) in &outcome.probes {
+        let flow = streams.flow(stream);
+        let connection = stream - streams.of_flow(flow).start;
+        sampler.packets(flow as u32, connection, probe)?;
     }
     sampler.finish()
 }

@@ -40,7 +40,7 @@ const WAYS: [Way; 4] = [
         deviation: metrics::WRITE_TO_DELIVERY_DEVIATION,
     },
     Way {
-        from: |packet| Some(packet.sent),
+        from: |packet| packet.sent,
         to: |packet| packet.arrived,
         mean: metrics::SEND_TO_ARRIVAL_MEAN,
         ranks: ranks(
@@ -51,7 +51,7 @@ const WAYS: [Way; 4] = [
         deviation: metrics::SEND_TO_ARRIVAL_DEVIATION,
     },
     Way {
-        from: |packet| Some(packet.sent),
+        from: |packet| packet.sent,
         to: |packet| packet.delivered,
         mean: metrics::SEND_TO_DELIVERY_MEAN,
         ranks: ranks(
@@ -86,10 +86,13 @@ pub(crate) fn with_measured(mut values: Values, measures: Measures, probes: &[Pr
 
 fn set_counts(values: &mut Values, probes: &[Probe]) {
     let [mut arrived, mut delivered, mut unmeasured, mut sent] = [0_u64; 4];
+    // What a kernel sends and gets is not seen.
+    let mut seen = true;
     for probe in probes {
         probe.with_packets(|packets| {
             for packet in packets.iter() {
                 sent += 1;
+                seen &= packet.sent.is_some();
                 arrived += u64::from(packet.arrived.is_some());
                 delivered += u64::from(packet.delivered.is_some());
             }
@@ -98,7 +101,7 @@ fn set_counts(values: &mut Values, probes: &[Probe]) {
     }
     let known = |count: u64| (!probes.is_empty()).then_some(count);
     values.set(metrics::MEASURED_PACKETS, known(sent));
-    values.set(metrics::ARRIVED_PACKETS, known(arrived));
+    values.set(metrics::ARRIVED_PACKETS, known(arrived).filter(|_| seen));
     values.set(metrics::DELIVERED_PACKETS, known(delivered));
     values.set(metrics::UNMEASURED_PACKETS, known(unmeasured));
 }

@@ -37,7 +37,7 @@ pub(crate) fn row(number: u64, flow: u32, connection: u32, packet: &PacketTime) 
         Value::U32(flow),
         Value::U32(connection),
         time(written),
-        time(Some(sent)),
+        time(sent),
         time(arrived),
         time(delivered),
     ]

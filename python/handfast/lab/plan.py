@@ -84,12 +84,47 @@ class Controlled:
 
 
 @dataclass(frozen=True, slots=True)
+class SdtpNode:
+    """A node of SDTP in place of a switch."""
+
+    switch: int
+    """Which node."""
+    configuration: str
+    """But for its sockets and its key: TOML."""
+
+
+@dataclass(frozen=True, slots=True)
+class SdtpLine:
+    """The nodes of SDTP in their order, and their controller."""
+
+    nodes: tuple[SdtpNode, ...]
+    controller: str
+    """Its configuration, but for its sockets: TOML."""
+    control_delay_s: float
+    """One way between the controller and a node."""
+    sealed: bool
+    """Whether nodes seal what they tell each other."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read `sdtp`."""
+        return cls(**{**data, "nodes": tuple(SdtpNode(**node) for node in data["nodes"])})
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a run needs."""
 
     nodes: tuple[Node, ...]
     wires: tuple[Wire, ...]
     controlled: Controlled | None
+    sdtp: SdtpLine | None
+
+    @property
+    def commanded(self) -> set[int]:
+        """The switches that are no bridges."""
+        lined = [node.switch for node in self.sdtp.nodes] if self.sdtp else []
+        return {*lined, *([self.controlled.switch] if self.controlled else [])}
 
     @classmethod
     def of(cls, scenario: _handfast.Scenario, scheme: str) -> Self:
@@ -97,4 +132,5 @@ class Plan:
         data = json.loads(scenario.lab_plan(scheme))
         nodes = tuple(map(Node.from_json, data["nodes"]))
         wires = tuple(Wire(**wire) for wire in data["wires"])
-        return cls(nodes, wires, Controlled(**data["controlled"]) if data["controlled"] else None)
+        controlled = Controlled(**data["controlled"]) if data["controlled"] else None
+        return cls(nodes, wires, controlled, SdtpLine.from_json(data["sdtp"]) if data["sdtp"] else None)

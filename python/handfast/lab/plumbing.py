@@ -11,9 +11,9 @@ import ctypes
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -116,9 +116,53 @@ def _make(plan: Plan, made: Spaces) -> None:
         for number, (node, space) in enumerate(zip(plan.nodes, made.nodes, strict=True)):
             _enter(handles[space])
             _apply(node.settings)
-            commanded = plan.controlled is not None and plan.controlled.switch == number
+            commanded = number in plan.commanded
             interfaces = [wire.interface for wire in plan.wires if wire.node == number]
             _furnish(node, interfaces, bridge=node.forwards and not commanded)
+
+
+def control_address(number: int) -> tuple[str, str]:
+    """The addresses of a wire of the control network: the controller's, and that of node `number`."""
+    third = number + 1
+    return f"192.168.{third}.1", f"192.168.{third}.2"
+
+
+@contextmanager
+def control_network(nodes: Sequence[Namespace], index: int) -> Iterator[Namespace]:
+    """A namespace with a wire to each of these, there as long as the block lasts."""
+    control = names.mine(nodes[0].run, index, "control")
+    try:
+        _apart(lambda: _make_control(control, nodes))
+        yield control
+    finally:
+        remove([control])
+
+
+def _make_control(control: Namespace, nodes: Sequence[Namespace]) -> None:
+    _create(control)
+    with ExitStack() as stack:
+        spaces = (control, *nodes)
+        opened = [os.open(names.DIRECTORY / space.name, os.O_RDONLY | os.O_CLOEXEC) for space in spaces]
+        for handle in opened:
+            stack.callback(os.close, handle)
+        _enter(opened[0])
+        _apply(EVERYWHERE)
+        with _netlink() as link:
+            link.link("set", index=_index(link, "lo"), state="up")
+            for number, node in enumerate(opened[1:]):
+                peer: dict[str, Any] = {"ifname": "control", "net_ns_fd": node}
+                link.link("add", ifname=f"node{number}", kind="veth", peer=peer)
+                _address(link, f"node{number}", control_address(number)[0])
+        for number, node in enumerate(opened[1:]):
+            _enter(node)
+            with _netlink() as link:
+                _address(link, "control", control_address(number)[1])
+
+
+def _address(link: Any, interface: str, address: str) -> None:  # noqa: ANN401 (pyroute2 is untyped)
+    index = _index(link, interface)
+    link.addr("add", index=index, address=address, prefixlen=30)
+    link.link("set", index=index, state="up")
 
 
 def _create(space: Namespace) -> None:

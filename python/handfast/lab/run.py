@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from handfast import _handfast, series
-from handfast.lab import controller
+from handfast.lab import controller, sdtp
 from handfast.lab.plan import Plan
 from handfast.lab.plumbing import spaces
 from handfast.results import Result
@@ -37,6 +39,7 @@ class LabTask:
             if plan.controlled is not None:
                 space = made.nodes[plan.controlled.switch]
                 socket = stack.enter_context(controller.running(plan.controlled, space)).association_socket
+            line = stack.enter_context(sdtp.running(plan, plan.sdtp, made)) if plan.sdtp else None
             run = self.scenario.run_lab(
                 self.scheme,
                 self.seed,
@@ -47,7 +50,13 @@ class LabTask:
                 capture_dir=self.capture_dir,
                 control=self.control,
             )
-        result = Result.from_json(run.json)
+            text = run.json if line is None else _with_counters(run.json, line.counters())
+        result = Result.from_json(text)
         if self.series_dir is not None:
             series.write(self.series_dir, result, run.series)
         return result
+
+
+def _with_counters(text: str, counters: Mapping[str, int]) -> str:
+    """A result with what daemons have counted, which the core does not hear of."""
+    return json.dumps({**json.loads(text), "controller": dict(counters)})

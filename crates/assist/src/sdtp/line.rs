@@ -1,6 +1,7 @@
 //! The way of a connection from the sending edge to the receiving edge, as the placement of functions sees it.
 
 use handfast_core::Duration;
+use handfast_net::Direction;
 
 /// One link of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,6 +12,19 @@ pub struct Hop {
     pub loss: f64,
     /// How likely it loses a request on the way back.
     pub loss_back: f64,
+}
+
+/// Bytes of a full packet: where losses are of bits, that of such a packet counts.
+const PACKET: u32 = 1500;
+
+impl Hop {
+    /// That of a link, in this direction and in the other one.
+    pub fn of(direction: &Direction, back: &Direction) -> Self {
+        let loss = |direction: &Direction| {
+            direction.losses.iter().fold(0.0, |sum, loss| 1.0 - (1.0 - sum) * (1.0 - loss.mean(PACKET)))
+        };
+        Self { delay: direction.delay, loss: loss(direction), loss_back: loss(back) }
+    }
 }
 
 /// The links from the sending edge, node 0, to the receiving edge, in order. Link i leads from node i to node i + 1.

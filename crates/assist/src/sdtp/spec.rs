@@ -207,7 +207,7 @@ impl Sdtp {
 impl Spec for Sdtp {
     type Table = SdtpTable;
     const SEAT: Seat = Seat::Controller;
-    const RUNS_IN: &'static [Place] = &[Place::Simulator];
+    const RUNS_IN: &'static [Place] = &[Place::Simulator, Place::Lab];
 
     fn read(given: &SdtpTable, _kind: &Located<String>) -> Checked<Self> {
         let time = |given: &Option<Located<TimeSpan>>, name: &'static str, default| {

@@ -73,6 +73,23 @@ impl Probe {
         }
     }
 
+    /// The application of a kernel's socket connects.
+    pub fn on_connect(&self, now: Instant) {
+        self.lock().set_up.on_connect(now);
+    }
+
+    /// A kernel's socket is open at this end.
+    pub fn on_open(&self, now: Instant, end: End) {
+        self.lock().set_up.on_open(now, end);
+    }
+
+    /// The application has written these bytes to a kernel's socket.
+    pub fn on_written(&self, offset: u64, len: u64) {
+        if let Some(packets) = &mut self.lock().packets {
+            packets.on_written(offset, len);
+        }
+    }
+
     /// A segment has come to an endpoint, which is in that state now.
     pub fn on_arrival(&self, now: Instant, end: End, state: State, segment: &Segment) {
         let mut seen = self.lock();

@@ -15,7 +15,7 @@ const NEVER: Instant = Instant::MAX;
 struct Packet {
     /// The position after its last byte.
     end: u64,
-    /// When its first byte was sent first.
+    /// When its first byte was sent first; [`NEVER`]: not known.
     sent: Instant,
     arrived: Instant,
     delivered: Instant,
@@ -34,8 +34,8 @@ struct Writes {
 pub struct PacketTime {
     /// When the application wrote it; not known of one that writes as there is room.
     pub written: Option<Instant>,
-    /// When its first byte was sent first.
-    pub sent: Instant,
+    /// When its first byte was sent first; not known where a kernel sends it.
+    pub sent: Option<Instant>,
     /// When the last of its bytes had come to the receiving host.
     pub arrived: Option<Instant>,
     /// When the receiving application had got all of it, in order.
@@ -81,6 +81,11 @@ impl PacketTimes {
         }
     }
 
+    /// The application has given these bytes to a kernel, which sends them when it will.
+    pub(super) fn on_written(&mut self, offset: u64, len: u64) {
+        self.on_sent(NEVER, offset, len);
+    }
+
     /// A segment with these bytes has arrived, perhaps not for the first time.
     pub(super) fn on_arrival(&mut self, now: Instant, offset: u64, len: u64) {
         let end = offset + len;
@@ -115,7 +120,7 @@ impl PacketTimes {
         let known = |at: Instant| (at != NEVER).then_some(at);
         (0..).zip(&self.packets).map(move |(number, packet)| PacketTime {
             written: self.writes.map(|Writes { interval, start, .. }| start + interval * number),
-            sent: packet.sent,
+            sent: known(packet.sent),
             arrived: known(packet.arrived),
             delivered: known(packet.delivered),
         })
@@ -146,7 +151,7 @@ mod tests {
     /// Milliseconds, 0 for what has not happened.
     fn times(packets: &PacketTimes) -> Vec<[u64; 3]> {
         let ms = |at: Option<Instant>| at.map_or(0, |at| at.as_nanos() / 1_000_000);
-        packets.iter().map(|one| [ms(Some(one.sent)), ms(one.arrived), ms(one.delivered)]).collect()
+        packets.iter().map(|one| [ms(one.sent), ms(one.arrived), ms(one.delivered)]).collect()
     }
 
     #[test]
@@ -193,6 +198,16 @@ mod tests {
         assert_eq!(times(&packets), [[200, 260, 260], [200, 260, 260], [200, 270, 275]]);
         let written: Vec<_> = packets.iter().map(|packet| packet.written).collect();
         assert_eq!(written, [100, 115, 130].map(|ms| Some(at(ms))));
+    }
+
+    #[test]
+    fn of_what_a_kernel_sends_only_writing_and_delivery_are_known() {
+        let mut packets = paced(100);
+        packets.on_written(0, 100);
+        packets.on_written(100, 100);
+        packets.on_delivered(at(160), 150);
+        assert_eq!(times(&packets), [[0, 0, 160], [0, 0, 0]]);
+        assert!(packets.iter().all(|packet| packet.sent.is_none() && packet.written.is_some()));
     }
 
     #[test]

@@ -39,6 +39,18 @@ impl SetUp {
         }
     }
 
+    /// The client asks its kernel for a connection, for the first time or after one has failed.
+    pub(super) fn on_connect(&mut self, now: Instant) {
+        if self.took().is_none() {
+            *self = Self { syn: Some((SeqNum(0), now)), holds: [None; 2] };
+        }
+    }
+
+    /// A kernel says that an end holds its packet.
+    pub(super) fn on_open(&mut self, now: Instant, end: End) {
+        self.holds[end as usize].get_or_insert(now);
+    }
+
     /// How long it took; [`None`]: an end holds no packet yet.
     pub(super) fn took(&self) -> Option<Duration> {
         let [client, server] = self.holds;
@@ -52,6 +64,23 @@ mod tests {
 
     fn at(millis: u64) -> Instant {
         Instant::from_millis(millis)
+    }
+
+    #[test]
+    fn kernels_say_when_they_are_asked_and_when_they_have_it() {
+        let mut set_up = SetUp::default();
+        set_up.on_connect(at(5));
+        set_up.on_connect(at(10));
+        set_up.on_open(at(90), End::Client);
+        assert_eq!(set_up.took(), None);
+        set_up.on_open(at(130), End::Server);
+        set_up.on_open(at(140), End::Server);
+        set_up.on_connect(at(200));
+        assert_eq!(
+            set_up.took(),
+            Some(Duration::from_millis(120)),
+            "the later of both, from the last attempt"
+        );
     }
 
     #[test]

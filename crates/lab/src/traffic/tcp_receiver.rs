@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use handfast_core::{BitRate, Instant};
 use handfast_host::app::Sink;
+use handfast_host::probe::{End, Probe};
 use handfast_host::transport::Transport;
 use handfast_io::Watch;
 use handfast_plan::StreamId;
@@ -25,6 +26,7 @@ pub(crate) struct TcpReceiver {
     listener: Socket,
     connection: Option<Socket>,
     sink: Sink,
+    probe: Option<Probe>,
     /// Its sender opens a new connection after an error.
     reconnects: bool,
 }
@@ -36,7 +38,7 @@ impl TcpReceiver {
     /// Where the address is not there, or taken.
     pub(crate) fn listen(
         (id, flow): (FlowId, &Flow),
-        stream: StreamId,
+        (stream, probe): (StreamId, Option<Probe>),
         host: &Netns,
         goal: &Goal,
     ) -> io::Result<Self> {
@@ -45,7 +47,9 @@ impl TcpReceiver {
         listener.listen(BACKLOG)?;
         let rate: Option<BitRate> = flow.read_rate;
         let reconnects = flow.app.reconnects().is_some();
-        Ok(Self { flow: id, stream, listener, connection: None, sink: Sink::new(stream, rate), reconnects })
+        let sink = Sink::new(stream, rate);
+        let sink = probe.iter().fold(sink, |sink, probe| sink.measured_by(probe.clone()));
+        Ok(Self { flow: id, stream, listener, connection: None, sink, probe, reconnects })
     }
 
     fn next_read(&self) -> Instant {
@@ -55,6 +59,7 @@ impl TcpReceiver {
     /// Whatever is wrong with a connection before it is accepted, its sender sees it.
     fn accept(&mut self, clock: Clock, end: Instant, buffer: &mut [u8], board: &Board) {
         let Ok((connection, peer)) = self.listener.accept() else { return };
+        self.probe.iter().for_each(|probe| probe.on_open(clock.now(), End::Server));
         if connection.set_nonblocking(true).is_err() {
             return;
         }

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use handfast_core::Instant;
 use handfast_host::app::{App, Source};
 use handfast_host::meter::WindowMeter;
+use handfast_host::probe::{End, Probe};
 use handfast_host::session::{Ending, LOW_WATER};
 use handfast_io::{TcpInfo, Watch};
 use handfast_plan::StreamId;
@@ -29,6 +30,7 @@ pub(crate) struct Job<'a> {
     pub(crate) start: Instant,
     pub(crate) stop: Option<Instant>,
     pub(crate) goal: Goal,
+    pub(crate) probe: Option<Probe>,
 }
 
 impl Job<'_> {
@@ -86,13 +88,19 @@ impl<'a> TcpSender<'a> {
 
     fn connect(&mut self, now: Instant, board: &Board) {
         self.sent.opened += 1;
+        self.job.probe.iter().for_each(|probe| probe.on_connect(now));
         self.stage = Stage::Connecting;
         board.set_active(self.job.stream, true);
         match self.socket.connect(&self.job.goal.address.into()) {
-            Ok(()) => self.stage = Stage::Open,
+            Ok(()) => self.is_open(now),
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
             Err(error) => self.die(now, &error, board),
         }
+    }
+
+    fn is_open(&mut self, now: Instant) {
+        self.stage = Stage::Open;
+        self.job.probe.iter().for_each(|probe| probe.on_open(now, End::Client));
     }
 
     fn write(&mut self, now: Instant, board: &Board) {
@@ -104,7 +112,10 @@ impl<'a> TcpSender<'a> {
             let len = left.min(CHUNK as u64) as u32;
             let chunk = Payload::Synthetic { stream: self.job.stream, offset, len };
             match (&self.socket).write(&chunk.to_bytes()) {
-                Ok(written) => self.source.on_written(written as u64),
+                Ok(written) => {
+                    self.job.probe.iter().for_each(|probe| probe.on_written(offset, written as u64));
+                    self.source.on_written(written as u64);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return self.die(now, &error, board),
             }
@@ -206,7 +217,7 @@ impl Sender for TcpSender<'_> {
             Ok(Some(error)) | Err(error) => return self.die(now, &error, board),
         }
         if self.stage == Stage::Connecting && self.socket.peer_addr().is_ok() {
-            self.stage = Stage::Open;
+            self.is_open(now);
             self.source.on_timer(now);
         }
         if self.stage == Stage::Open {

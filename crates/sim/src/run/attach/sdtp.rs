@@ -133,12 +133,11 @@ impl World<'_> {
     }
 
     fn hop(&self, channel: ChannelId) -> Hop {
-        let [loss, loss_back] = [channel, reverse(channel)].map(|channel| {
+        let direction = |channel: ChannelId| {
             let link = &self.scenario.links[channel / 2];
-            let direction = if channel % 2 == 0 { &link.forward } else { &link.backward };
-            direction.losses.iter().fold(0.0, |sum, loss| 1.0 - (1.0 - sum) * (1.0 - loss.mean(PACKET)))
-        });
-        Hop { delay: self.network.links[channel].link.delay(), loss, loss_back }
+            if channel.is_multiple_of(2) { &link.forward } else { &link.backward }
+        };
+        Hop::of(direction(channel), direction(reverse(channel)))
     }
 
     /// The node of a path by its place.
@@ -173,9 +172,6 @@ impl World<'_> {
         if role.is_none() { Vec::new() } else { (1..line.last()).filter(plays).collect() }
     }
 }
-
-/// Bytes of a full packet: where losses are of bits, that of such a packet counts.
-const PACKET: u32 = 1500;
 
 /// The network's: in a simulation nobody guesses it.
 const KEY: Key = Key::new([0x5d; 32]);

@@ -1,0 +1,287 @@
+//! What a run with SDTP needs besides its links: nodes in place of the switches of a line, and their controller.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use handfast_assist::Sdtp;
+use handfast_assist::sdtp::line::Hop;
+use handfast_assist::sdtp::spec::{Placement, PlacementWord};
+use handfast_assist::sdtp::{Config, Congestion, Inform, Level};
+use handfast_core::Duration;
+use handfast_plan::address::Addresses;
+use handfast_plan::fabric::datapath_of;
+use handfast_plan::topology::{Topology, reverse};
+use handfast_scenario::{AgentKind, NodeId, Scenario, Scheme};
+use handfast_wire::sdtp::Carriage;
+use serde::Serialize;
+
+use crate::controlled::{size, span};
+use crate::names::interface_of;
+
+/// The nodes, each a `handfastd sdtp` in its switch's namespace, and the `handfastd sdtp-controller` that commands them.
+#[derive(Clone, Debug, Serialize)]
+pub struct SdtpLine {
+    /// In the order of the line.
+    pub nodes: Vec<SdtpNode>,
+    /// The controller's configuration, but for its sockets: a table of TOML, with its name first.
+    pub controller: String,
+    /// One way between the controller and a node, in seconds.
+    pub control_delay_s: f64,
+    /// Whether nodes seal what they tell each other.
+    pub sealed: bool,
+}
+
+/// A node.
+#[derive(Clone, Debug, Serialize)]
+pub struct SdtpNode {
+    /// The switch: index into [`crate::Plan::nodes`].
+    pub switch: NodeId,
+    /// Its configuration, but for its sockets and its key: a table of TOML, with its name first.
+    pub configuration: String,
+}
+
+/// As docs/reference/sdtp.md has it.
+#[derive(Serialize)]
+struct NodeFile {
+    address: IpAddr,
+    datapath_id: String,
+    inside: String,
+    outside: String,
+    hosts: Vec<IpAddr>,
+    mode: &'static str,
+    seal: bool,
+    protect: &'static str,
+    carriage: &'static str,
+    mtu: u16,
+    level: &'static str,
+    information: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sending_interval: Option<String>,
+    notification_interval: String,
+    cache: String,
+    cache_total: String,
+    persistence: String,
+    congestion: &'static str,
+}
+
+#[derive(Serialize)]
+struct ControllerFile {
+    placement: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments: Option<usize>,
+    nodes: Vec<BTreeMap<&'static str, toml::Value>>,
+    links: Vec<LinkTable>,
+}
+
+#[derive(Serialize)]
+struct LinkTable {
+    delay: String,
+    loss: f64,
+    loss_back: f64,
+}
+
+fn spec_of(scheme: &Scheme) -> Option<&Sdtp> {
+    scheme.agents.iter().find_map(|agent| match &agent.kind {
+        AgentKind::Sdtp(sdtp) => Some(sdtp),
+        _ => None,
+    })
+}
+
+impl SdtpLine {
+    /// What a scheme's SDTP needs; [`None`]: it has none.
+    ///
+    /// # Errors
+    /// What the lab cannot do, in one sentence.
+    pub(crate) fn of(
+        scenario: &Scenario,
+        scheme: &Scheme,
+        topology: &Topology,
+    ) -> Result<Option<Self>, String> {
+        let Some(spec) = spec_of(scheme) else { return Ok(None) };
+        let of_scheme = |why: String| format!("scheme `{}`: {why}", scheme.name);
+        if spec.control_loss > 0.0 {
+            return Err(of_scheme(
+                "`control_loss` is in the simulator only: here nodes and controller use TCP".into(),
+            ));
+        }
+        if spec.config.carriage == Carriage::Native {
+            return Err(of_scheme(
+                "`carriage = \"native\"`: the lab's links carry IP; use \"ip\" or \"udp\"".into(),
+            ));
+        }
+        let line = Places { scenario, spec, topology, addresses: Addresses::of(scenario) };
+        line.plan().map(Some).map_err(of_scheme)
+    }
+}
+
+/// Where things are.
+struct Places<'a> {
+    scenario: &'a Scenario,
+    spec: &'a Sdtp,
+    topology: &'a Topology,
+    addresses: Addresses,
+}
+
+impl Places<'_> {
+    fn forwards(&self, node: NodeId) -> bool {
+        self.scenario.nodes[node].kind.forwards()
+    }
+
+    /// The neighbours of a node, each with the channel that leads to it.
+    fn neighbours(&self, node: NodeId) -> Vec<(NodeId, usize)> {
+        self.topology.ports(node).iter().map(|port| (port.neighbour as NodeId, port.out as usize)).collect()
+    }
+
+    /// The switches in their order.
+    fn line(&self) -> Result<Vec<NodeId>, String> {
+        let switches: Vec<NodeId> =
+            (0..self.scenario.nodes.len()).filter(|&node| self.forwards(node)).collect();
+        let name = |node: NodeId| &self.scenario.nodes[node].name;
+        if let Some(&wide) = switches.iter().find(|&&switch| self.neighbours(switch).len() != 2) {
+            let count = self.neighbours(wide).len();
+            return Err(format!("`{}` has {count} links: in the lab a node of SDTP has two", name(wide)));
+        }
+        let switches_at = |node| {
+            let neighbours = self.neighbours(node).into_iter().map(|(neighbour, _)| neighbour);
+            neighbours.filter(|&neighbour| self.forwards(neighbour)).collect::<Vec<_>>()
+        };
+        let first = switches.iter().copied().find(|&switch| switches_at(switch).len() == 1);
+        let mut line: Vec<NodeId> = first.into_iter().collect();
+        while let Some(&at) = line.last()
+            && let Some(next) = switches_at(at).into_iter().find(|next| !line.contains(next))
+        {
+            line.push(next);
+        }
+        if line.len() < 2 || line.len() != switches.len() {
+            return Err("the lab runs SDTP on one line of two switches or more".to_owned());
+        }
+        Ok(line)
+    }
+
+    fn plan(&self) -> Result<SdtpLine, String> {
+        let line = self.line()?;
+        let nodes = line.iter().enumerate().map(|(place, &switch)| {
+            let configuration = text("sdtp", self.node_file(&line, place, switch))?;
+            Ok(SdtpNode { switch, configuration })
+        });
+        Ok(SdtpLine {
+            nodes: nodes.collect::<Result<_, String>>()?,
+            controller: text("sdtp-controller", self.controller_file(&line))?,
+            control_delay_s: self.spec.control_delay.as_secs_f64(),
+            sealed: self.spec.seal,
+        })
+    }
+
+    /// The hosts behind a switch whose packets are protected.
+    fn hosts(&self, switch: NodeId) -> Vec<IpAddr> {
+        let hosts =
+            self.neighbours(switch).into_iter().map(|(neighbour, _)| neighbour).filter(|&neighbour| {
+                let role = &self.scenario.nodes[neighbour].role;
+                !self.forwards(neighbour) && (self.spec.hosts.is_none() || *role == self.spec.hosts)
+            });
+        hosts.map(|host| self.addresses.ip_of(host)).collect()
+    }
+
+    fn node_file(&self, line: &[NodeId], place: usize, switch: NodeId) -> NodeFile {
+        let next = line.get(place + 1).or_else(|| line.get(place.wrapping_sub(1)));
+        // Outside is the next switch, or for the last one the switch before it.
+        let (mut outs, mut others) = (None, None);
+        for (neighbour, channel) in self.neighbours(switch) {
+            let side = if Some(&neighbour) == next { &mut outs } else { &mut others };
+            *side = Some(interface_of(self.scenario, channel));
+        }
+        let Config { carriage, mtu, all, ref thresholds, caching, ref resequencing, .. } = *self.spec.config;
+        NodeFile {
+            address: self.addresses.ip_of(switch),
+            datapath_id: format!("{:016x}", datapath_of(switch)),
+            inside: others.unwrap_or_default(),
+            outside: outs.unwrap_or_default(),
+            hosts: self.hosts(switch),
+            mode: "act",
+            seal: self.spec.seal,
+            protect: if all { "all" } else { "tcp" },
+            carriage: match carriage {
+                Carriage::Native => "native",
+                Carriage::Ip => "ip",
+                Carriage::Udp => "udp",
+            },
+            mtu,
+            level: match thresholds.level {
+                Level::Packet => "packet",
+                Level::Segment => "segment",
+            },
+            information: match thresholds.inform {
+                Inform::Never => "off",
+                Inform::Count => "count",
+                Inform::CountAndTime => "count-and-time",
+            },
+            sending_interval: thresholds.sending_interval.map(span),
+            notification_interval: span(caching.notify),
+            cache: size(caching.quotas.per_connection),
+            cache_total: size(caching.quotas.total),
+            persistence: span(resequencing.persistence),
+            congestion: match caching.congestion {
+                Congestion::Signal => "signal",
+                Congestion::Mask => "mask",
+            },
+        }
+    }
+
+    fn controller_file(&self, line: &[NodeId]) -> ControllerFile {
+        let (placement, segments) = match &self.spec.placement {
+            Placement::By(word, segments) => (word_of(*word), Some(*segments)),
+            Placement::Given { .. } => ("given", None),
+        };
+        let links = line.windows(2).map(|pair| {
+            let channel = self.neighbours(pair[0]).into_iter().find(|&(next, _)| next == pair[1]);
+            let Hop { delay, loss, loss_back } =
+                channel.map_or_else(no_hop, |(_, channel)| self.hop(channel));
+            LinkTable { delay: span(delay), loss, loss_back }
+        });
+        let nodes = line.iter().map(|&switch| self.controllers_node(switch)).collect();
+        ControllerFile { placement, segments, nodes, links: links.collect() }
+    }
+
+    fn controllers_node(&self, switch: NodeId) -> BTreeMap<&'static str, toml::Value> {
+        let hosts: Vec<String> = self.hosts(switch).iter().map(IpAddr::to_string).collect();
+        let mut node = BTreeMap::from([
+            ("address", self.addresses.ip_of(switch).to_string().into()),
+            ("datapath_id", format!("{:016x}", datapath_of(switch)).into()),
+            ("hosts", hosts.into()),
+        ]);
+        if let Placement::Given { caching, retransmission } = &self.spec.placement {
+            let plays = |role: &Option<String>| role.is_some() && self.scenario.nodes[switch].role == *role;
+            node.insert("caching", plays(caching).into());
+            node.insert("retransmission", plays(retransmission).into());
+        }
+        node
+    }
+
+    fn hop(&self, channel: usize) -> Hop {
+        let direction = |channel: usize| {
+            let link = &self.scenario.links[channel / 2];
+            if channel.is_multiple_of(2) { &link.forward } else { &link.backward }
+        };
+        Hop::of(direction(channel), direction(reverse(channel)))
+    }
+}
+
+fn no_hop() -> Hop {
+    Hop { delay: Duration::ZERO, loss: 0.0, loss_back: 0.0 }
+}
+
+fn word_of(word: PlacementWord) -> &'static str {
+    match word {
+        PlacementWord::EqualisedLoss => "equalised-loss",
+        PlacementWord::MinimumDelay => "minimum-delay",
+        PlacementWord::EverySwitch => "every-switch",
+        PlacementWord::Given => "given",
+        PlacementWord::Nowhere => "nowhere",
+    }
+}
+
+/// A table of this name.
+fn text(name: &str, file: impl Serialize) -> Result<String, String> {
+    toml::to_string(&BTreeMap::from([(name, file)]))
+        .map_err(|error| format!("a configuration of SDTP: {error}"))
+}
