@@ -5,7 +5,7 @@ use handfast_wire::sdtp::{Carriage, OPTIONAL_LEN, SEAL_LEN};
 
 use super::caching::Config as Caching;
 use super::connections::Lifetimes;
-use super::convert::overhead;
+use super::convert::{around, overhead};
 use super::packet_ins::Limits;
 use super::resequence::Bounds;
 use super::seals::Sealing;
@@ -30,6 +30,8 @@ pub struct Config {
     pub caching: Caching,
     /// What a receiving edge holds to put it in order.
     pub resequencing: Bounds,
+    /// Whether packets that no connection has are protected, too: those of any protocol.
+    pub all: bool,
     /// With what RR, RI, CN and RD are sealed; [`None`]: nothing is, and whoever is in the core can say anything.
     pub sealing: Option<Sealing>,
 }
@@ -40,11 +42,19 @@ impl Config {
     pub(super) fn most_mss(&self, v6: bool, edges_v6: bool) -> u16 {
         // Without options. What a sender adds of these it takes off the payload (RFC 6691 §2).
         let headers = if v6 { 60 } else { 40 };
-        // An RD has an optional field of its own before that of the data, and a seal.
-        let repeat = OPTIONAL_LEN + if self.sealing.is_some() { SEAL_LEN } else { 0 };
-        let most =
-            i32::from(self.mtu) - headers - (overhead(self.carriage, v6, edges_v6) + repeat as i32).max(0);
+        let more = overhead(self.carriage, v6, edges_v6) + self.repeat() as i32;
+        let most = i32::from(self.mtu) - headers - more.max(0);
         u16::try_from(most).unwrap_or(0).max(LEAST_MSS)
+    }
+
+    /// The longest packet that can be sent whole through the core, and again as an RD.
+    pub(super) fn most_whole(&self, edges_v6: bool) -> usize {
+        usize::from(self.mtu).saturating_sub(around(self.carriage, edges_v6) + self.repeat())
+    }
+
+    /// Bytes that an RD has more than the data: an optional field of its own before that of the data, and a seal.
+    fn repeat(&self) -> usize {
+        OPTIONAL_LEN + if self.sealing.is_some() { SEAL_LEN } else { 0 }
     }
 }
 
@@ -62,6 +72,7 @@ impl Default for Config {
             thresholds: Thresholds::new(Duration::from_millis(20)),
             caching: Caching::default(),
             resequencing: Bounds::default(),
+            all: false,
             sealing: None,
         }
     }

@@ -7,7 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use handfast_wire::tcp::Flags;
 use handfast_wire::{Body, Packet};
 
-use super::control::{Activation, Admission, Instruction, Name, Order, Report};
+use super::control::{Activation, Admission, Instruction, Location, Name, Order, Report};
+use super::lanes;
 use super::planner::{Placed, Planner};
 
 /// A pair of edges, the smaller address first: both directions of a slice have it.
@@ -102,6 +103,7 @@ impl Controller {
         match report {
             Report::Started => self.on_start(from, out),
             Report::Closed(name) => self.close(from, &name, out),
+            Report::Locate(host) => self.locate(from, host, out),
             Report::Handshake(packet) => {
                 self.counted.packet_ins += 1;
                 self.on_handshake(from, packet, out);
@@ -217,14 +219,24 @@ impl Controller {
     ) {
         for (from, to) in [pair, (pair.1, pair.0)] {
             let placed = self.planner.plan(from, to).into_iter().flatten();
-            for node in placed.filter(|node| (node.caching || node.retransmission) && concerns(node.address))
-            {
+            for node in placed.filter(|node| concerns(node.address)) {
                 let &Placed { address, caching, retransmission, round_trip } = node;
                 let activation = Activation { from, to, slice, caching, retransmission, round_trip };
                 self.counted.orders += 1;
                 out.push((address, Instruction::order(Order::Activate(activation))));
             }
         }
+    }
+
+    /// An edge has packets for a host that no connection has.
+    fn locate(&mut self, from: IpAddr, host: IpAddr, out: &mut Instructions) {
+        let edge = self.hosts.get(&host).copied().filter(|&edge| edge != from).and_then(|edge| {
+            let pair = pair(from, edge);
+            self.set_up(pair, out)?;
+            Some((edge, self.slices.get(&pair)?.number))
+        });
+        self.counted.orders += 1;
+        out.push((from, Instruction::order(Order::Route(Location { host, edge }))));
     }
 
     /// A node has begun anew: it gets its functions, and what it has converted before is plain TCP from now on.
@@ -282,8 +294,8 @@ fn pair(a: IpAddr, b: IpAddr) -> Pair {
 }
 
 impl Slice {
-    /// Connections of a slice: all numbers but 0, which stands for packets of no connection.
-    const MOST: usize = u16::MAX as usize;
+    /// Connections of a slice: all numbers but 0, which is nobody's, and those of lanes.
+    const MOST: usize = lanes::FIRST as usize - 1;
 
     fn allot(&mut self) -> Option<u16> {
         if self.used.len() >= Self::MOST {
@@ -298,6 +310,6 @@ impl Slice {
     }
 
     fn advance(&mut self) {
-        self.next = self.next.wrapping_add(1).max(1);
+        self.next = if self.next + 1 < lanes::FIRST { self.next + 1 } else { 1 };
     }
 }
