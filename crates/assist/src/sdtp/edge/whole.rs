@@ -33,6 +33,10 @@ impl Whole {
         }
     }
 
+    pub(super) fn receivers(&self) -> &Receivers {
+        &self.receivers
+    }
+
     pub(super) fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.receivers.on_timer(now, out);
     }

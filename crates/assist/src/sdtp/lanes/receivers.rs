@@ -31,6 +31,16 @@ impl Receivers {
         Self { lanes: Recent::new(most), timers: BTreeSet::new(), bounds }
     }
 
+    pub(in super::super) fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Packets that wait for their place, and their bytes.
+    pub(in super::super) fn waiting(&self) -> (usize, u64) {
+        let waiting = self.lanes.values().map(|lane| (lane.resequencer.held(), lane.resequencer.bytes()));
+        waiting.fold((0, 0), |(packets, bytes), (more, of)| (packets + more, bytes + of))
+    }
+
     /// A packet has come; those that go on to hosts are added to `out`.
     pub(in super::super) fn on_packet(
         &mut self,
