@@ -5,6 +5,7 @@
 # make bench    the speed comparison; writes out/bench.json
 # make bench-campus  a thousand roaming stations: time and memory
 # make bench-controller  what the daemon costs, beside os-ken; writes out/bench-controller.json
+# make bench-sdtp  what a packet costs at nodes of SDTP; as root with real interfaces; writes out/bench-sdtp.json
 # make bench-false-alarm  as root: what a false report does to a call and to QUIC; writes out/bench-false-alarm.json
 # make picture  draws README's picture of one roam again
 # make common   the common table: README's first picture and table, and docs/reference/common.md's
@@ -30,7 +31,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo package metrics notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-campus picture common docs clean
+.PHONY: demo package metrics notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-sdtp bench-campus picture common docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -71,6 +72,9 @@ bench-controller:
 
 bench-false-alarm: $(VENV)/.built
 	$(BIN)/python bench/false_alarm.py
+
+bench-sdtp: $(VENV)/.built
+	$(BIN)/python bench/sdtp.py
 
 bench-campus:
 	$(PYTHON) bench/campus.py

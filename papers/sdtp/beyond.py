@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from handfast.studies.reproduce import Check, Control, Figure, Finding, Runs, above, mean_time, medians, middle, no_less
 
-from .measure import TCPS, WITHOUT_REPAIR, beside, counter, delay
+from .measure import TCPS, WITHOUT_REPAIR, beside, cache_bytes, counter, delay
 
 DELIVERY: Figure = delay("send", "delivery", "mean")
 CORE = (
@@ -66,4 +66,44 @@ def beyond(runs: Runs) -> Finding:
         ),
         remark="The simulator has no forward error correction, duplication of packets by a sender, ARQ on links "
         "other than 802.11's, split connections, or BBR: these rivals are missing",
+    )
+
+
+UNEQUAL = ("4-1-1-1", "1-4-1-1", "1-1-1-4", "1-2-3-4")
+EQUAL_OR_ONE = ("1-1-1-1", "2-0-0-0", "0-0-0-2")
+
+
+def placement(runs: Runs) -> Finding:
+    """The paper's future work: with as many functions, mean delays by paired differences, and bytes in caches."""
+
+    def against(scheme: str, lost: str, figure: Figure) -> list[tuple[float | None, float | None]]:
+        return beside(runs, "sdtp", scheme, figure, lost=lost)
+
+    def judged(scheme: str) -> tuple[Check, ...]:
+        return (
+            *(above(f"equalised above {scheme}, {lost} %", against(scheme, lost, DELIVERY), "ms") for lost in UNEQUAL),
+            *(
+                no_less(f"equalised no less than {scheme}, {lost} %", against(scheme, lost, DELIVERY), "ms")
+                for lost in EQUAL_OR_ONE
+            ),
+            *(
+                no_less(
+                    f"cache bytes, equalised no less than {scheme}, {lost} %", against(scheme, lost, cache_bytes), "B"
+                )
+                for lost in (*UNEQUAL, *EQUAL_OR_ONE)
+            ),
+        )
+
+    schemes = ("sdtp", "minimum-delay")
+    return Finding(
+        tuple(
+            one
+            for lost in (*UNEQUAL, *EQUAL_OR_ONE)
+            for one in (
+                *medians(runs, "mean delay", "ms", DELIVERY, schemes, lost=lost),
+                *medians(runs, "cache bytes", "B", cache_bytes, schemes, lost=lost),
+            )
+        ),
+        judged("minimum-delay"),
+        Control("equalised losses on both sides", judged("sdtp")),
     )

@@ -40,8 +40,8 @@ CLAIMS.claim(
     "hs",
     "a connection is set up in two ways through the controller, with less signalling in the data plane",
     paper="section III-A and Figure 2: a two-way handshake; the receiving edge makes the closing ACK, the sending "
-    "edge drops the client's",
-    needs=[need("connect", loss="0")],
+    "edge drops the client's; if there is no available path, the controller deploys a new one",
+    needs=[need("connect", loss="0"), need("detour")],
 )(setup.handshake)
 
 CLAIMS.claim(
@@ -109,3 +109,12 @@ CLAIMS.claim(
     figure=draw.beyond,
     beyond=True,
 )(beyond.beyond)
+
+CLAIMS.claim(
+    "place",
+    "the placement that minimises the delay has shorter delays than equalised losses, with no more functions",
+    paper="section V, its future work: optimise the placement to minimise the E2E packet delay",
+    needs=[need("placement")],
+    figure=draw.placements,
+    beyond=True,
+)(beyond.placement)

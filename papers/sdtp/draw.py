@@ -168,3 +168,10 @@ def beyond(runs: Runs) -> Figure:
     figure.axes[0].tick_params("x", labelsize=4, rotation=20)
     figure.axes[0].set_yscale("log")
     return figure
+
+
+def placements(runs: Runs) -> Figure:
+    """Mean delays by what the links lose."""
+    figure = grouped(runs, "lost", "mean delay, ms", delay("send", "delivery", "mean"))
+    figure.axes[0].set_ylim(bottom=60)
+    return figure

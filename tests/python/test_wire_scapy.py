@@ -212,6 +212,8 @@ def scapy_fields(link: str, frame: bytes) -> dict[str, Any]:
         "hop_limit": ip.ttl if v4 else ip.hlim,
         "traffic_class": ip.tos if v4 else ip.tc,
         "identification": ip.id if v4 else 0,
+        "may_fragment": v4 and "DF" not in ip.flags,
+        "flow_label": 0 if v4 else ip.fl,
         "corrupted": (is_tcp or is_udp) and not checksum_is_right(packet),
         "body": kind,
         "payload": body[header_len:].hex(),

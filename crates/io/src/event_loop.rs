@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use handfast_core::Instant;
@@ -70,6 +71,14 @@ impl EventLoop {
         self.poll.registry().register(source, Token(id.0), interest)?;
         self.next += 1;
         Ok(id)
+    }
+
+    /// The same for something that can only be read, and is no socket of mio's. It leaves the loop when it is closed.
+    ///
+    /// # Errors
+    /// What `epoll_ctl(2)` says.
+    pub fn add_descriptor(&mut self, descriptor: &impl AsFd) -> io::Result<SourceId> {
+        self.add(&mut SourceFd(&descriptor.as_fd().as_raw_fd()), Interest::READABLE)
     }
 
     /// Sleeps until a socket is ready or `until` has come; perhaps shorter. It does not sleep while there is something left

@@ -56,6 +56,8 @@ fn packet_fields(packet: &Packet) -> Value {
         "hop_limit": packet.hop_limit,
         "traffic_class": packet.traffic_class,
         "identification": packet.identification,
+        "may_fragment": packet.may_fragment,
+        "flow_label": packet.flow_label,
         "corrupted": packet.corrupted,
         "body": body,
         "payload": hex::encode(packet.body.payload().to_bytes()),

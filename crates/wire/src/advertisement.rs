@@ -54,6 +54,9 @@ impl Advertisement {
             hop_limit: 1,
             traffic_class: 0,
             identification: 0,
+            // As any message of 28 bytes.
+            may_fragment: false,
+            flow_label: 0,
             corrupted: false,
             quick_start: None,
             body: Body::Other { protocol: ip::ICMP, payload: Payload::Bytes(message.into()) },

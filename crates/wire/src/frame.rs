@@ -41,7 +41,7 @@ impl Packet {
     /// }
     /// ```
     ///
-    /// What a packet does not keep: IPv4 options other than Quick-Start's, the IPv4 flags (a fragment is an error), the IPv6 flow label, the order
+    /// What a packet does not keep: IPv4 options other than Quick-Start's, the IPv4 reserved flag (a fragment is an error), the order
     /// and the padding of TCP options, the TCP checksum that SDTP carries. IPv6 extension headers stay in [`Body::Other`].
     /// SDTP in UDP stays a datagram: see [`Packet::to_sdtp`].
     ///
@@ -173,7 +173,12 @@ impl Packet {
     /// Whether all but the frame and SDTP has a form on the wire.
     pub(crate) fn check_inner(&self) -> Result<(), EmitError> {
         let max = match (self.src, self.dst) {
-            (IpAddr::V4(_), IpAddr::V4(_)) => ipv4::MAX_LEN,
+            (IpAddr::V4(_), IpAddr::V4(_)) if self.flow_label == 0 => ipv4::MAX_LEN,
+            (IpAddr::V4(_), IpAddr::V4(_)) => return Err(EmitError::FlowLabel(self.flow_label)),
+            (IpAddr::V6(_), IpAddr::V6(_)) if self.may_fragment => return Err(EmitError::Ipv6Fragment),
+            (IpAddr::V6(_), IpAddr::V6(_)) if self.flow_label > ip::FLOW_LABEL => {
+                return Err(EmitError::FlowLabel(self.flow_label));
+            }
             (IpAddr::V6(_), IpAddr::V6(_)) if self.quick_start.is_some() => {
                 return Err(EmitError::Ipv6QuickStart);
             }
@@ -237,6 +242,8 @@ impl Packet {
             hop_limit: self.hop_limit,
             traffic_class: self.traffic_class,
             identification: self.identification,
+            may_fragment: self.may_fragment,
+            flow_label: self.flow_label,
             quick_start: self.quick_start,
             protocol: match &self.body {
                 Body::Tcp(_) => ip::TCP,
@@ -316,9 +323,22 @@ fn parse_ip(
         other => return Err(ParseError::IpVersion(other)),
     };
     let (body, corrupted) = parse_body(&header, body, frame, checksums)?;
-    let IpHeader { src, dst, hop_limit, traffic_class, identification, quick_start, .. } = header;
-    let ethernet = None;
-    Ok(Packet { ethernet, src, dst, hop_limit, traffic_class, identification, quick_start, corrupted, body })
+    let IpHeader { src, dst, hop_limit, traffic_class, identification, may_fragment, flow_label, .. } =
+        header;
+    let (ethernet, quick_start) = (None, header.quick_start);
+    Ok(Packet {
+        ethernet,
+        src,
+        dst,
+        hop_limit,
+        traffic_class,
+        identification,
+        may_fragment,
+        flow_label,
+        quick_start,
+        corrupted,
+        body,
+    })
 }
 
 /// Any body. What is no SDTP stays as it came: its protocol number is one for experiments of anybody.

@@ -12,6 +12,10 @@ pub(crate) struct IpHeader {
     pub(crate) hop_limit: u8,
     pub(crate) traffic_class: u8,
     pub(crate) identification: u16,
+    /// IPv4: "do not fragment" is not set.
+    pub(crate) may_fragment: bool,
+    /// IPv6 only.
+    pub(crate) flow_label: u32,
     /// IPv4 only.
     pub(crate) quick_start: Option<QuickStart>,
     /// Protocol, or the next-header value of an IPv6 header.
@@ -102,6 +106,8 @@ impl IpFacts {
     }
 }
 
+/// Bits of an IPv6 flow label.
+pub(crate) const FLOW_LABEL: u32 = 0x000f_ffff;
 /// Protocol number of ICMP for IPv4.
 pub(crate) const ICMP: u8 = 1;
 /// Protocol number of IPv4 in IP (RFC 2003).

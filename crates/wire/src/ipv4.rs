@@ -35,7 +35,8 @@ pub(crate) fn parse(data: &[u8], checksums: Checksums) -> Result<(IpHeader, &[u8
     if checksums == Checksums::Verify {
         verify(header, u16::from_be_bytes([c0, c1]))?;
     }
-    whole(u16::from_be_bytes([f0, f1]))?;
+    let fragment = u16::from_be_bytes([f0, f1]);
+    whole(fragment)?;
     let [s0, s1, s2, s3, d0, d1, d2, d3] = addresses;
     let parsed = IpHeader {
         src: Ipv4Addr::new(s0, s1, s2, s3).into(),
@@ -43,6 +44,8 @@ pub(crate) fn parse(data: &[u8], checksums: Checksums) -> Result<(IpHeader, &[u8
         hop_limit,
         traffic_class,
         identification: u16::from_be_bytes([i0, i1]),
+        may_fragment: fragment & DONT_FRAGMENT == 0,
+        flow_label: 0,
         protocol,
         quick_start: find_quick_start(&header[HEADER_LEN..]),
     };
@@ -117,8 +120,7 @@ pub(crate) fn emit(header: &IpHeader, src: Ipv4Addr, dst: Ipv4Addr, len: usize, 
     at.put_u8(header.traffic_class);
     at.put_u16(len as u16);
     at.put_u16(header.identification);
-    // RFC 8900 §6.1 and what kernels do for TCP: path MTU discovery instead of fragments.
-    at.put_u16(DONT_FRAGMENT);
+    at.put_u16(if header.may_fragment { 0 } else { DONT_FRAGMENT });
     at.put_u8(header.hop_limit);
     at.put_u8(header.protocol);
     at.put_u16(0);

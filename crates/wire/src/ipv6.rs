@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 use bytes::BufMut;
 
 use crate::error::{Header, ParseError};
-use crate::ip::IpHeader;
+use crate::ip::{FLOW_LABEL, IpHeader};
 
 /// Bytes of the fixed header.
 pub(crate) const HEADER_LEN: usize = 40;
@@ -21,7 +21,7 @@ pub(crate) fn parse(data: &[u8]) -> Result<(IpHeader, &[u8]), ParseError> {
     let Some((fixed, rest)) = data.split_first_chunk::<HEADER_LEN>() else {
         return Err(ParseError::Truncated { header: Header::Ipv6, needed: HEADER_LEN, have: data.len() });
     };
-    let [v0, v1, _, _, l0, l1, protocol, hop_limit, addresses @ ..] = *fixed;
+    let [v0, v1, f0, f1, l0, l1, protocol, hop_limit, addresses @ ..] = *fixed;
     if v0 >> 4 != 6 {
         return Err(ParseError::IpVersion(v0 >> 4));
     }
@@ -33,6 +33,8 @@ pub(crate) fn parse(data: &[u8]) -> Result<(IpHeader, &[u8]), ParseError> {
         hop_limit,
         traffic_class: v0 << 4 | v1 >> 4,
         identification: 0,
+        may_fragment: false,
+        flow_label: u32::from_be_bytes([0, v1, f0, f1]) & FLOW_LABEL,
         quick_start: None,
         protocol,
     };
@@ -56,9 +58,9 @@ fn address(bytes: &[u8]) -> Ipv6Addr {
     octets.into()
 }
 
-/// Writes the header of a packet of `len` bytes, itself included, which [`MAX_LEN`] bounds. The flow label is 0.
+/// Writes the header of a packet of `len` bytes, itself included, which [`MAX_LEN`] bounds.
 pub(crate) fn emit(header: &IpHeader, src: Ipv6Addr, dst: Ipv6Addr, len: usize, mut out: &mut [u8]) {
-    out.put_u32(6 << 28 | u32::from(header.traffic_class) << 20);
+    out.put_u32(6 << 28 | u32::from(header.traffic_class) << 20 | header.flow_label);
     out.put_u16((len - HEADER_LEN) as u16);
     out.put_u8(header.protocol);
     out.put_u8(header.hop_limit);

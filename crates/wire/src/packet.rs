@@ -84,6 +84,10 @@ pub struct Packet {
     pub traffic_class: u8,
     /// IPv4 identification; 0 for IPv6.
     pub identification: u16,
+    /// IPv4: routers may fragment it, for "do not fragment" is not set. TCP's senders set it (RFC 8900 §6.1).
+    pub may_fragment: bool,
+    /// IPv6 flow label, 20 bits; 0 for IPv4.
+    pub flow_label: u32,
     /// The Quick-Start option of an IPv4 header (RFC 4782 §3.1).
     pub quick_start: Option<QuickStart>,
     /// Bit errors that a checksum would reveal. Only nodes that verify checksums may look at it.
@@ -105,6 +109,8 @@ impl Packet {
             hop_limit: Self::HOP_LIMIT,
             traffic_class: 0,
             identification: 0,
+            may_fragment: false,
+            flow_label: 0,
             quick_start: None,
             corrupted: false,
             body: Body::Tcp(segment),
@@ -166,5 +172,5 @@ fn header_len(src: IpAddr, option: Option<QuickStart>) -> usize {
     if src.is_ipv4() { crate::ipv4::len_of(option) } else { crate::ipv6::HEADER_LEN }
 }
 
-// Simulations copy packets on every hop: a larger one is a decision, not an accident.
-const _: () = assert!(size_of::<Packet>() <= 184 && size_of::<Segment>() <= 120);
+// Simulations copy packets on every hop: a larger one is a decision, not an accident. Three cache lines.
+const _: () = assert!(size_of::<Packet>() <= 192 && size_of::<Segment>() <= 120);

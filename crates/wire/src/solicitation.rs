@@ -185,6 +185,8 @@ fn put_neighbor(
         hop_limit: 255,
         traffic_class: 0,
         identification: 0,
+        may_fragment: false,
+        flow_label: 0,
         quick_start: None,
         corrupted: false,
         body: Body::Other { protocol: ICMPV6, payload: Payload::Bytes(message.into()) },

@@ -66,6 +66,8 @@ fn emit_errors_say_what_was_expected() {
             EmitError::Ipv6Identification(1),
             "identification 1: expected 0 in an IPv6 packet, which has no such field",
         ),
+        (EmitError::FlowLabel(0x10_0000), "flow label 0x100000: expected at most 20 bits, in an IPv6 packet"),
+        (EmitError::Ipv6Fragment, "leave to fragment: expected an IPv4 packet"),
         (EmitError::Ipv6QuickStart, "Quick-Start option: expected an IPv4 packet"),
         (EmitError::Protocol(6), "protocol 6: expected one that does not parse as something else"),
         (EmitError::Flags(0x1000), "TCP flags 0x1000: expected at most 0x0fff"),

@@ -84,16 +84,24 @@ fn ipv4_and_tcp_fields_stand_where_the_rfcs_say() {
 }
 
 #[test]
+fn leave_to_fragment_is_kept() {
+    let packet = Packet { may_fragment: true, ..v4_packet() };
+    let frame = emit(&packet);
+    assert_eq!(frame[6..8], [0, 0]);
+    assert_eq!(parse(&frame), Ok(packet));
+}
+
+#[test]
 fn ipv6_fields_stand_where_rfc_8200_says() {
     let frame = emit(&v6_packet());
     assert_eq!(frame[..8], [0x6b, 0x80, 0, 0, 0, 22, 6, 63]);
     assert_eq!(frame[8..24], [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
     assert_eq!(frame[39], 2);
     assert_eq!(parse(&frame), Ok(v6_packet()));
-    // A flow label is not kept.
-    let mut labelled = frame;
-    labelled[1..4].copy_from_slice(&[0x8f, 0xff, 0xff]);
-    assert_eq!(parse(&labelled), Ok(v6_packet()));
+    let labelled = Packet { flow_label: 0x5_4321, ..v6_packet() };
+    let frame = emit(&labelled);
+    assert_eq!(frame[..4], [0x6b, 0x85, 0x43, 0x21]);
+    assert_eq!(parse(&frame), Ok(labelled));
 }
 
 #[test]
@@ -242,8 +250,10 @@ fn ipv4_fragments_are_errors_and_dont_fragment_is_none() {
         Err(ParseError::Fragment { offset: 0xfff8, more: false })
     );
     // Neither the reserved bit nor the absence of "don't fragment" makes a fragment.
-    assert_eq!(parse(&v4_with(&[(6, 0x80)])), Ok(v4_packet()));
-    assert_eq!(parse(&v4_with(&[(6, 0x00)])), Ok(v4_packet()));
+    let may_fragment = Packet { may_fragment: true, ..v4_packet() };
+    for flags in [0x80, 0x00] {
+        assert_eq!(parse(&v4_with(&[(6, flags)])), Ok(may_fragment.clone()));
+    }
 }
 
 #[test]
@@ -323,6 +333,9 @@ fn what_has_no_form_on_the_wire_is_refused() {
     let report = QuickStart::Report { rate: QuickStartRate::NONE, nonce: QuickStartNonce::default() };
     assert_eq!(refused(&Packet { quick_start: Some(report), ..v6_packet() }), EmitError::Ipv6QuickStart);
     assert_eq!(refused(&Packet { identification: 9, ..v6_packet() }), EmitError::Ipv6Identification(9));
+    assert_eq!(refused(&Packet { may_fragment: true, ..v6_packet() }), EmitError::Ipv6Fragment);
+    assert_eq!(refused(&Packet { flow_label: 1, ..v4_packet() }), EmitError::FlowLabel(1));
+    assert_eq!(refused(&Packet { flow_label: 1 << 20, ..v6_packet() }), EmitError::FlowLabel(1 << 20));
     let other = |protocol| Body::Other { protocol, payload: Payload::EMPTY };
     assert_eq!(refused(&Packet { body: other(6), ..v4_packet() }), EmitError::Protocol(6));
     assert_eq!(refused(&Packet { body: other(0), ..v6_packet() }), EmitError::Protocol(0));

@@ -1,6 +1,7 @@
 //! What the nodes of SDTP are told.
 
 use handfast_core::Duration;
+use handfast_wire::Packet;
 use handfast_wire::sdtp::{Carriage, OPTIONAL_LEN, SEAL_LEN};
 
 use super::caching::Config as Caching;
@@ -37,6 +38,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// Whether the core carries what an edge makes of a host's packet. It does, unless a host sends more than it was told.
+    pub(super) fn fits_core(&self, packet: &Packet, edges_v6: bool) -> bool {
+        let longer = overhead(self.carriage, packet.src.is_ipv6(), edges_v6) + self.repeat() as i32;
+        packet.ip_len() as i32 + longer <= i32::from(self.mtu)
+    }
+
     /// The largest segment that a host behind an edge may be sent: what the other edge makes of it fits the core, and so does the
     /// RD with it.
     pub(super) fn most_mss(&self, v6: bool, edges_v6: bool) -> u16 {

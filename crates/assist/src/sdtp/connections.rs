@@ -1,7 +1,7 @@
 //! The connections that an edge converts: found by the addresses and ports of the hosts, and by their number.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use handfast_core::{Instant, SeqNum};
 use handfast_wire::sdtp::Stream;
@@ -192,6 +192,20 @@ impl Connections {
         self.by_hosts.insert(key, name);
         self.by_name.insert(name, connection);
         self.rearm(&name);
+    }
+
+    /// The one of the host with the first address of `key` is none any more.
+    pub(super) fn forget_host(&mut self, key: &ConnectionKey) {
+        if let Some(&name) = self.by_hosts.get(key) {
+            self.remove(&name);
+        }
+    }
+
+    /// Those with another edge.
+    pub(super) fn with_peer(&self, peer: IpAddr) -> Vec<Name> {
+        let first = Name { peer, slice: 0, connection: 0 };
+        let last = Name { slice: u16::MAX, connection: u16::MAX, ..first };
+        self.by_name.range(first..=last).map(|(&name, _)| name).collect()
     }
 
     pub(super) fn remove(&mut self, name: &Name) -> Option<Connection> {

@@ -12,7 +12,7 @@ use handfast_core::Duration;
 use handfast_wire::openflow::{
     Action, Body, Match, Message, NO_BUFFER, PacketIn, PacketInReason, PacketOut, PortNo,
 };
-use handfast_wire::{Checksums, LinkType, Packet};
+use handfast_wire::{Checksums, Ethernet, LinkType, Packet};
 
 use reader::Reader;
 
@@ -60,6 +60,8 @@ pub enum Order {
     Route(Location),
     /// The other edge has forgotten this connection, or will: its packets are plain TCP from now on.
     Forget(Name),
+    /// An edge forgets its connections with another one, which has forgotten them: they are plain TCP from now on.
+    ForgetEdge(IpAddr),
 }
 
 /// A connection that the controller has admitted.
@@ -206,6 +208,7 @@ const STARTED: u32 = 5;
 const FORGET: u32 = 6;
 const LOCATE: u32 = 7;
 const ROUTE: u32 = 8;
+const FORGET_EDGE: u32 = 9;
 
 fn emit(body: Body) -> Option<Bytes> {
     let mut out = Vec::new();
@@ -220,18 +223,18 @@ fn experimenter(write: impl FnOnce(&mut Vec<u8>)) -> Body {
     Body::Unknown { kind: EXPERIMENTER_MESSAGE, body: body.into() }
 }
 
+/// `OpenFlow` carries frames: a packet without one has a header of zeros.
 fn frame(packet: &Packet) -> Option<Bytes> {
     let mut out = Vec::new();
-    packet.emit(&mut out).ok()?;
+    let ethernet = Some(packet.ethernet.unwrap_or_default());
+    Packet { ethernet, ..packet.clone() }.emit(&mut out).ok()?;
     Some(out.into())
 }
 
 fn packet(data: &Bytes) -> Result<Packet, Unknown> {
-    let link = match data.first().map(|byte| byte >> 4) {
-        Some(4 | 6) => LinkType::RawIp,
-        _ => LinkType::Ethernet,
-    };
-    Packet::parse(link, data, Checksums::Verify).map_err(|_| Unknown)
+    let packet = Packet::parse(LinkType::Ethernet, data, Checksums::Verify).map_err(|_| Unknown)?;
+    let ethernet = packet.ethernet.filter(|ethernet| *ethernet != Ethernet::default());
+    Ok(Packet { ethernet, ..packet })
 }
 
 fn put_order(out: &mut Vec<u8>, order: &Order) {
@@ -269,6 +272,10 @@ fn put_order(out: &mut Vec<u8>, order: &Order) {
             out.put_u16(u16::from(*caching) | u16::from(*retransmission) << 1);
             out.put_u64(round_trip.as_nanos());
         }
+        Order::ForgetEdge(edge) => {
+            out.put_u32(FORGET_EDGE);
+            put_address(out, *edge);
+        }
     }
 }
 
@@ -305,13 +312,14 @@ mod tests {
 
     const NAME: Name = Name { peer: IpAddr::V6(Ipv6Addr::LOCALHOST), slice: 7, connection: 8 };
 
-    fn orders() -> [Order; 6] {
+    fn orders() -> [Order; 7] {
         let (client, server) = (SocketAddr::new(ip(1), 5), SocketAddr::new(ip(2), 6));
         let (from, to, round_trip) = (ip(8), ip(9), Duration::from_millis(20));
         [
             Order::Admit(Admission { name: NAME, client, server }),
             Order::Approve(NAME),
             Order::Forget(NAME),
+            Order::ForgetEdge(NAME.peer),
             Order::Route(Location { host: ip(1), edge: Some((ip(9), 7)) }),
             Order::Route(Location { host: ip(1), edge: None }),
             Order::Activate(Activation {
@@ -325,10 +333,21 @@ mod tests {
         ]
     }
 
+    /// In a frame whose first byte would be that of an IPv4 header.
+    fn framed() -> Packet {
+        let ethernet = Ethernet { dst: [0x46, 0, 0, 0, 0, 1], src: [0x62, 0, 0, 0, 0, 2], vlan: None };
+        Packet { ethernet: Some(ethernet), ..syn() }
+    }
+
     #[test]
     fn reports_come_back_from_the_wire() {
-        for report in [Report::Started, Report::Handshake(syn()), Report::Closed(NAME), Report::Locate(ip(2))]
-        {
+        for report in [
+            Report::Started,
+            Report::Handshake(syn()),
+            Report::Handshake(framed()),
+            Report::Closed(NAME),
+            Report::Locate(ip(2)),
+        ] {
             assert_eq!(Report::parse(&report.emit().unwrap()), Ok(report));
         }
     }
@@ -336,7 +355,7 @@ mod tests {
     #[test]
     fn instructions_come_back_from_the_wire() {
         for order in orders() {
-            for packet in [None, Some(syn())] {
+            for packet in [None, Some(syn()), Some(framed())] {
                 let instruction = Instruction { order: Some(order.clone()), packet };
                 assert_eq!(Instruction::parse(&instruction.emit().unwrap()), Ok(instruction));
             }

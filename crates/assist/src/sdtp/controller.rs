@@ -72,6 +72,12 @@ pub struct Controller {
     /// The edge of each host.
     hosts: BTreeMap<IpAddr, IpAddr>,
     slices: BTreeMap<Pair, Slice>,
+    /// Nodes that cannot be told anything now.
+    away: BTreeSet<IpAddr>,
+    /// What edges that are away are to forget.
+    owed: BTreeMap<IpAddr, Vec<Order>>,
+    /// The number of the first slice.
+    first: u16,
     admitted: BTreeMap<(SocketAddr, SocketAddr), Admitted>,
     by_number: BTreeMap<(Pair, u16), (SocketAddr, SocketAddr)>,
     counted: Counted,
@@ -87,10 +93,33 @@ impl Controller {
             planner,
             hosts,
             slices: BTreeMap::new(),
+            away: BTreeSet::new(),
+            owed: BTreeMap::new(),
+            first: 1,
             admitted: BTreeMap::new(),
             by_number: BTreeMap::new(),
             counted: Counted::default(),
         }
+    }
+
+    /// Numbers slices from `first` on. One that begins anew does not know which numbers edges still use: with others than last
+    /// time it names no connection as one that lives.
+    #[must_use]
+    pub fn numbering_from(self, first: u16) -> Self {
+        Self { first: first.max(1), ..self }
+    }
+
+    /// A node cannot be told anything: it is as if it were not there, until [`Controller::is_back`].
+    pub fn is_away(&mut self, node: IpAddr) {
+        self.away.insert(node);
+    }
+
+    /// A node can be told something: which functions it has, in all slices.
+    pub fn is_back(&mut self, node: IpAddr, out: &mut Instructions) {
+        self.away.remove(&node);
+        let owed = self.owed.remove(&node).unwrap_or_default();
+        self.order(owed.into_iter().map(|order| (node, order)), out);
+        self.tell_functions(node, out);
     }
 
     /// What it has counted.
@@ -133,6 +162,7 @@ impl Controller {
         let is_crossed = self.forget((ends.1, ends.0), None, out);
         // RFC 9293 §3.5, simultaneous open: neither end is the client, so the two-way handshake has no edge to close it at.
         let server_edge = self.hosts.get(&packet.dst).copied().filter(|&edge| edge != from && !is_crossed);
+        let server_edge = server_edge.filter(|edge| !self.away.contains(edge));
         let admitted = server_edge.and_then(|server_edge| self.admit(ends, from, server_edge, out));
         let Some(Admitted { slice, connection, client_edge, server_edge }) = admitted else {
             self.counted.plain += 1;
@@ -198,32 +228,48 @@ impl Controller {
         if self.slices.contains_key(&pair) {
             return Some(());
         }
-        let number = u16::try_from(self.slices.len() + 1).ok()?;
-        let directions = [pair, (pair.1, pair.0)];
-        if directions.iter().any(|&(from, to)| self.planner.plan(from, to).is_none()) {
-            return None;
-        }
-        self.activate(pair, number, |_| true, out);
+        let number = self.next_number()?;
+        let orders = self.activations(pair, number)?;
+        self.order(orders, out);
         self.counted.paths += 1;
         self.slices.insert(pair, Slice { number, next: 1, used: BTreeSet::new() });
         Some(())
     }
 
-    /// Tells nodes of a slice, in both directions, what they do.
-    fn activate(
-        &mut self,
-        pair: Pair,
-        slice: u16,
-        concerns: impl Fn(IpAddr) -> bool,
-        out: &mut Instructions,
-    ) {
+    /// The number of the next slice: all but 0, each once.
+    fn next_number(&self) -> Option<u16> {
+        let nth = u16::try_from(self.slices.len()).ok().filter(|&nth| nth < u16::MAX)?;
+        let number = (u32::from(self.first) - 1 + u32::from(nth)) % u32::from(u16::MAX) + 1;
+        u16::try_from(number).ok()
+    }
+
+    /// The functions of a slice in both directions, each with its node; [`None`]: there is no path.
+    fn activations(&self, pair: Pair, slice: u16) -> Option<Vec<(IpAddr, Order)>> {
+        let mut orders = Vec::new();
         for (from, to) in [pair, (pair.1, pair.0)] {
-            let placed = self.planner.plan(from, to).into_iter().flatten();
-            for node in placed.filter(|node| concerns(node.address)) {
+            let placed = self.planner.plan(from, to)?;
+            for node in placed {
                 let &Placed { address, caching, retransmission, round_trip } = node;
                 let activation = Activation { from, to, slice, caching, retransmission, round_trip };
-                self.counted.orders += 1;
-                out.push((address, Instruction::order(Order::Activate(activation))));
+                orders.push((address, Order::Activate(activation)));
+            }
+        }
+        Some(orders)
+    }
+
+    /// Orders leave. What an edge that is away must forget it is told when it is back: no more than it had admitted, for nothing is
+    /// admitted for one that is away.
+    fn order(&mut self, orders: impl IntoIterator<Item = (IpAddr, Order)>, out: &mut Instructions) {
+        for (address, order) in orders {
+            match order {
+                // When it comes back it still converts for nobody.
+                Order::Forget(_) | Order::ForgetEdge(_) if self.away.contains(&address) => {
+                    self.owed.entry(address).or_default().push(order);
+                }
+                order => {
+                    self.counted.orders += 1;
+                    out.push((address, Instruction::order(order)));
+                }
             }
         }
     }
@@ -239,18 +285,35 @@ impl Controller {
         out.push((from, Instruction::order(Order::Route(Location { host, edge }))));
     }
 
-    /// A node has begun anew: it gets its functions, and what it has converted before is plain TCP from now on.
+    /// A node has begun anew: it gets its functions. If it is an edge it converts nothing, and no other edge must convert for it
+    /// either, whoever has admitted the connection.
     fn on_start(&mut self, node: IpAddr, out: &mut Instructions) {
-        let slices: Vec<_> = self.slices.iter().map(|(&pair, slice)| (pair, slice.number)).collect();
-        for (pair, number) in slices {
-            self.activate(pair, number, |address| address == node, out);
+        self.tell_functions(node, out);
+        self.admitted.retain(|_, known| {
+            let Admitted { slice: _, connection, client_edge, server_edge } = *known;
+            let is_of_it = client_edge == node || server_edge == node;
+            if is_of_it {
+                let pair = pair(client_edge, server_edge);
+                self.by_number.remove(&(pair, connection));
+                self.slices.get_mut(&pair).map(|slice| slice.used.remove(&connection));
+            }
+            !is_of_it
+        });
+        let edges: BTreeSet<IpAddr> = self.hosts.values().copied().collect();
+        for other in
+            edges.into_iter().filter(|&other| self.planner.plan(node, other).is_some()).collect::<Vec<_>>()
+        {
+            // It is told too: what it has admitted since it began is forgotten at both ends.
+            self.order([(node, Order::ForgetEdge(other)), (other, Order::ForgetEdge(node))], out);
         }
-        let is_its = |known: &Admitted| [known.client_edge, known.server_edge].contains(&node);
-        let lost: Vec<_> =
-            self.admitted.iter().filter(|(_, known)| is_its(known)).map(|(&ends, _)| ends).collect();
-        for ends in lost {
-            // The node as well: it may have heard of it since.
-            self.forget(ends, None, out);
+    }
+
+    /// Which functions a node has, in all slices.
+    fn tell_functions(&mut self, node: IpAddr, out: &mut Instructions) {
+        let pairs: Vec<(Pair, u16)> = self.slices.iter().map(|(&pair, slice)| (pair, slice.number)).collect();
+        for (pair, number) in pairs {
+            let orders = self.activations(pair, number).unwrap_or_default();
+            self.order(orders.into_iter().filter(|(address, _)| *address == node), out);
         }
     }
 
@@ -280,9 +343,7 @@ impl Controller {
         }
         for (edge, peer) in [(client_edge, server_edge), (server_edge, client_edge)] {
             if Some(edge) != but {
-                self.counted.orders += 1;
-                let name = Name { peer, slice, connection };
-                out.push((edge, Instruction::order(Order::Forget(name))));
+                self.order([(edge, Order::Forget(Name { peer, slice, connection }))], out);
             }
         }
         true

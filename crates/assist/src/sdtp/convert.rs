@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{Carriage, Content, Data, HEADER_LEN, InnerIp, Message, OPTIONAL_LEN, Sdtp};
 use handfast_wire::tcp::{Flags, Segment};
-use handfast_wire::{Body, Ecn, Packet};
+use handfast_wire::{Body, Ecn, Ethernet, Packet};
 
 use super::control::Name;
 
@@ -18,6 +18,31 @@ pub(super) struct Path {
     pub(super) edge: IpAddr,
     /// The connection, and the other edge.
     pub(super) name: Name,
+}
+
+/// With what an SDTP packet came.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outer {
+    /// Its frame.
+    pub(super) ethernet: Option<Ethernet>,
+    /// Its marks.
+    pub(super) ecn: Ecn,
+}
+
+impl Outer {
+    pub(super) fn of(packet: &Packet) -> Self {
+        Self { ethernet: packet.ethernet, ecn: packet.ecn() }
+    }
+}
+
+/// The traffic class of a packet that carries one of this class.
+pub(super) fn outer_class(carriage: Carriage, inner: u8) -> u8 {
+    match carriage {
+        // Figure 3 has no field for DSCP.
+        Carriage::Native => Ecn::of(inner).within(0),
+        // RFC 6040 §4.1, normal mode: the outer header has the inner one's marks.
+        Carriage::Ip | Carriage::Udp => inner,
+    }
 }
 
 /// Why a packet stays as it is.
@@ -38,20 +63,12 @@ pub(super) fn convertible(packet: &Packet) -> Result<&Segment, Unconverted> {
 
 /// The SDTP packet of a host's packet that is [`convertible`]. `start`: the sequence number of the first byte of its direction.
 pub(super) fn to_sdtp(path: &Path, start: SeqNum, packet: Packet) -> Option<Packet> {
-    let Packet { src, hop_limit, traffic_class, identification, body: Body::Tcp(segment), .. } = packet
-    else {
-        return None;
-    };
+    let Packet { ethernet, src, hop_limit, traffic_class, identification, may_fragment, flow_label, .. } =
+        packet;
+    let Body::Tcp(segment) = packet.body else { return None };
     let v6 = src.is_ipv6();
-    let ip = InnerIp {
-        v6,
-        hop_limit,
-        traffic_class,
-        identification,
-        // Packets whose fragments travel are not parsed at all.
-        dont_fragment: !v6,
-        flow_label: 0,
-    };
+    let dont_fragment = !v6 && !may_fragment;
+    let ip = InnerIp { v6, hop_limit, traffic_class, identification, dont_fragment, flow_label };
     let since = u16::try_from(segment.seq.distance(start)).unwrap_or(u16::MAX);
     let sequence = segment.seq;
     let content = Content::Segment(Segment { src_port: 0, dst_port: 0, ..segment });
@@ -59,42 +76,48 @@ pub(super) fn to_sdtp(path: &Path, start: SeqNum, packet: Packet) -> Option<Pack
     let message = Message::Data(Data { ip, since_start: since, content });
     let (slice, connection) = (name.slice, name.connection);
     let sdtp = Sdtp { carriage, slice, connection, sequence, message, seal: None };
-    // RFC 6040 §4.1, normal mode: the outer header has the inner one's marks.
-    Some(Packet { traffic_class, ..Packet::sdtp(edge, name.peer, sdtp) })
+    let traffic_class = outer_class(carriage, traffic_class);
+    // In the host's frame: it takes the way that the host's packet would have taken.
+    Some(Packet { ethernet, traffic_class, ..Packet::sdtp(edge, name.peer, sdtp) })
 }
 
-/// The host's packet again. `outer`: the marks with which the SDTP packet came. [`None`]: RFC 6040 §4.2 drops it.
-pub(super) fn to_tcp(from: SocketAddr, to: SocketAddr, outer: Ecn, data: Data) -> Option<Packet> {
+/// The host's packet again, in the frame with which the SDTP packet came. [`None`]: RFC 6040 §4.2 drops it.
+pub(super) fn to_tcp(from: SocketAddr, to: SocketAddr, outer: Outer, data: Data) -> Option<Packet> {
     let Data { ip, content, .. } = data;
     let Content::Segment(segment) = content else { return None };
-    let ecn = combine(Ecn::of(ip.traffic_class), outer)?;
+    let v6 = from.is_ipv6();
+    let ecn = combine(Ecn::of(ip.traffic_class), outer.ecn)?;
     let segment = Segment { src_port: from.port(), dst_port: to.port(), ..segment };
     Some(Packet {
+        ethernet: outer.ethernet,
         hop_limit: ip.hop_limit,
         traffic_class: ecn.within(ip.traffic_class),
-        identification: ip.identification,
+        // What the hosts' IP version has no field for was made up.
+        identification: if v6 { 0 } else { ip.identification },
+        may_fragment: !v6 && !ip.dont_fragment,
+        flow_label: if v6 { ip.flow_label } else { 0 },
         ..Packet::tcp(from.ip(), to.ip(), segment)
     })
 }
 
 /// The SDTP packet around a packet that no connection has.
 pub(super) fn whole(path: &Path, sequence: SeqNum, packet: Packet) -> Packet {
+    let Packet { ethernet, src, hop_limit, traffic_class, identification, .. } = packet;
     let packet = Packet { ethernet: None, ..packet };
-    let Packet { src, hop_limit, traffic_class, identification, .. } = packet;
     // Besides the version and the marks, which an RD repeats, nobody reads this: the packet has its header.
     let ip = InnerIp { v6: src.is_ipv6(), hop_limit, traffic_class, identification, ..InnerIp::default() };
     let since_start = u16::try_from(sequence.0).unwrap_or(u16::MAX);
     let message = Message::Data(Data { ip, since_start, content: Content::Packet(Box::new(packet)) });
     let Path { carriage, edge, name: Name { peer, slice, connection } } = *path;
     let sdtp = Sdtp { carriage, slice, connection, sequence, message, seal: None };
-    // RFC 6040 §4.1, normal mode.
-    Packet { traffic_class, ..Packet::sdtp(edge, peer, sdtp) }
+    let traffic_class = outer_class(carriage, traffic_class);
+    Packet { ethernet, traffic_class, ..Packet::sdtp(edge, peer, sdtp) }
 }
 
-/// The packet that data carries whole.
-pub(super) fn unwrap(data: Data) -> Option<Packet> {
+/// The packet that data carries whole, in the frame with which it came.
+pub(super) fn unwrap(outer: Outer, data: Data) -> Option<Packet> {
     match data.content {
-        Content::Packet(packet) => Some(*packet),
+        Content::Packet(packet) => Some(Packet { ethernet: outer.ethernet, ..*packet }),
         Content::Segment(_) => None,
     }
 }
@@ -173,10 +196,6 @@ mod tests {
         Packet { traffic_class, hop_limit: 60, ..Packet::tcp(ip(1), ip(2), segment) }
     }
 
-    fn sockets() -> (SocketAddr, SocketAddr) {
-        (SocketAddr::new(ip(1), 5), SocketAddr::new(ip(2), 6))
-    }
-
     fn data(packet: &Packet) -> Data {
         let Body::Sdtp(sdtp) = &packet.body else { panic!("{packet:?}") };
         sdtp.data().unwrap().clone()
@@ -184,14 +203,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reversion_gives_the_packet_back(seq: u32, start: u32, len in 0_u32..9000, class: u8) {
-            let packet = packet(seq, len, class);
+        fn reversion_gives_the_packet_back(
+            seq: u32, start: u32, len in 0_u32..9000, class: u8, may_fragment: bool, label in 0..1_u32 << 20, v6: bool
+        ) {
+            let ethernet = Some(Ethernet { dst: [2; 6], src: [4; 6], vlan: None });
+            let mut packet = Packet { ethernet, may_fragment, identification: 77, ..packet(seq, len, class) };
+            if v6 {
+                (packet.src, packet.dst) = ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
+                (packet.may_fragment, packet.flow_label, packet.identification) = (false, label, 0);
+            }
             for carriage in [Carriage::Native, Carriage::Ip, Carriage::Udp] {
                 let sdtp = to_sdtp(&path(carriage), SeqNum(start), packet.clone()).unwrap();
-                prop_assert_eq!(sdtp.ip_len() as i32, packet.ip_len() as i32 + overhead(carriage, false, false));
+                prop_assert_eq!(sdtp.ip_len() as i32, packet.ip_len() as i32 + overhead(carriage, v6, false));
                 prop_assert_eq!((sdtp.src, sdtp.dst, sdtp.ecn()), (ip(8), NAME.peer, packet.ecn()));
-                let (from, to) = sockets();
-                prop_assert_eq!(to_tcp(from, to, sdtp.ecn(), data(&sdtp)), Some(packet.clone()));
+                let (from, to) = (SocketAddr::new(packet.src, 5), SocketAddr::new(packet.dst, 6));
+                prop_assert_eq!(to_tcp(from, to, Outer::of(&sdtp), data(&sdtp)), Some(packet.clone()));
             }
         }
     }

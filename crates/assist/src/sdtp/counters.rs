@@ -33,6 +33,8 @@ counters! {
     packet_ins,
     /// Handshakes that a host or the edge sent too many of: these connections are plain TCP.
     packet_ins_refused,
+    /// Handshakes while the controller was away: these connections are plain TCP.
+    offline,
     /// Connections admitted.
     connections,
     /// Connections for which there was no room: plain TCP.

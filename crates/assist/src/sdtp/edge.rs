@@ -9,12 +9,12 @@ use handfast_core::{Instant, SeqNum};
 use handfast_net::Port;
 use handfast_wire::sdtp::{Content, Data, Information, Outcome, Stream};
 use handfast_wire::tcp::{Flags, Segment};
-use handfast_wire::{Body, Ecn, Packet};
+use handfast_wire::{Body, Packet};
 
 use super::config::Config;
 use super::connections::{Connection, Connections, connection_key};
 use super::control::{Admission, Instruction, Name, Order, Report};
-use super::convert::{self, Path, Unconverted};
+use super::convert::{self, Outer, Path, Unconverted};
 use super::counters::{Kept, NodeCounters};
 use super::handshake::{Opening, Redundant};
 use super::packet_ins::PacketIns;
@@ -26,8 +26,7 @@ use whole::Whole;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
     pub(super) sequence: SeqNum,
-    /// The marks of the packet around it.
-    pub(super) outer: Ecn,
+    pub(super) outer: Outer,
     /// As an RD.
     pub(super) repeat: bool,
 }
@@ -51,6 +50,8 @@ pub(super) struct Edge {
     connections: Connections,
     packet_ins: PacketIns,
     whole: Whole,
+    /// Whether the controller is there.
+    has_controller: bool,
 }
 
 impl Edge {
@@ -62,6 +63,7 @@ impl Edge {
             connections: Connections::new(config.lifetimes),
             packet_ins: PacketIns::new(config.packet_ins),
             whole: Whole::new(config),
+            has_controller: true,
         }
     }
 
@@ -76,6 +78,33 @@ impl Edge {
         let (connections, lanes) = (self.connections.len(), self.whole.receivers().len());
         let (waiting, waiting_bytes) = (one.0 + other.0, one.1 + other.1);
         Kept { connections, lanes, waiting, waiting_bytes, ..Kept::default() }
+    }
+
+    /// Whether a host is behind it.
+    pub(super) fn has_host(&self, address: IpAddr) -> bool {
+        self.hosts.contains_key(&address)
+    }
+
+    /// Whether it converts the connection of a stream.
+    pub(super) fn has_stream(&mut self, stream: &Stream) -> bool {
+        self.connections.of_stream(stream).is_some()
+    }
+
+    /// Without the controller, connections that begin are plain TCP; others go on.
+    pub(super) fn set_controller(&mut self, is_there: bool) {
+        self.has_controller = is_there;
+    }
+
+    /// A handshake passes that went past the controller: an earlier connection of the same ends is over, and must not lend the
+    /// new one its number, which the other edge may not know any more.
+    pub(super) fn see_handshake(&mut self, view: &View<'_>, segment: &Segment) {
+        if !segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        let sent = ConnectionKey::of(view, segment);
+        let ConnectionKey { src, dst, src_port, dst_port } = sent;
+        let came = ConnectionKey { src: dst, dst: src, src_port: dst_port, dst_port: src_port };
+        self.connections.forget_host(if self.has_host(src) { &sent } else { &came });
     }
 
     /// Whether a port leads to a host.
@@ -104,6 +133,10 @@ impl Edge {
             Ok(segment) if segment.flags.contains(Flags::SYN) => {
                 self.on_handshake(now, packet, config, counters, out);
             }
+            Ok(_) if !config.fits_core(&packet, self.address.is_ipv6()) => {
+                counters.unconverted += 1;
+                out.packets.push(packet);
+            }
             Ok(_) => self.convert(now, packet, config, counters, out),
             Err(Unconverted::NotTcp) => self.send_whole(now, packet, config, counters, out),
             Err(Unconverted::NoRoom) => {
@@ -130,16 +163,36 @@ impl Edge {
             out.packets.push(packet);
             return;
         }
+        if !self.has_controller {
+            counters.offline += 1;
+            return self.go_without(packet, out);
+        }
         if !self.packet_ins.allow(now, packet.src) {
             // Fail open: this connection is plain TCP. A flood costs the controller nothing, and the server keeps its SYN cookies.
             counters.packet_ins_refused += 1;
             if !answers {
-                out.packets.push(packet);
+                self.go_without(packet, out);
             }
             return;
         }
         counters.packet_ins += 1;
         out.reports.push(Report::Handshake(packet));
+    }
+
+    /// A handshake goes on as plain TCP. An answer to one that is approved has been answered here.
+    fn go_without(&mut self, packet: Packet, out: &mut Output) {
+        let opening = self.connections.of_host(&packet).and_then(|known| known.opening.as_ref());
+        if opening.is_some_and(|opening| opening.is_approved()) {
+            return;
+        }
+        self.forget_host_of(&packet);
+        out.packets.push(packet);
+    }
+
+    fn forget_host_of(&mut self, packet: &Packet) {
+        if let Some(name) = self.connections.of_host(packet).map(|known| known.name) {
+            self.connections.remove(&name);
+        }
     }
 
     /// Whether it is of a connection that opens here.
@@ -266,7 +319,19 @@ impl Edge {
                 out.packets.extend(packet);
                 self.approve(&name, counters, out);
             }
-            (_, packet) => out.packets.extend(packet),
+            (Some(Order::ForgetEdge(peer)), packet) => {
+                for name in self.connections.with_peer(peer) {
+                    self.forget(&name, out);
+                }
+                out.packets.extend(packet);
+            }
+            (_, packet) => {
+                // The controller sends a handshake back: plain TCP.
+                if let Some(packet) = packet {
+                    self.forget_host_of(&packet);
+                    out.packets.push(packet);
+                }
+            }
         }
     }
 

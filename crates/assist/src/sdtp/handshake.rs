@@ -26,6 +26,11 @@ impl Opening {
         self.approved && self.syn_ack.is_some()
     }
 
+    /// Whether the controller has approved the reverse path.
+    pub(super) fn is_approved(&self) -> bool {
+        self.approved
+    }
+
     /// The server has answered: what goes back to it at once, for its first answer has been approved already.
     pub(super) fn on_syn_ack(&mut self, packet: &Packet) -> Option<Packet> {
         self.syn_ack = Some(packet.clone());
@@ -70,8 +75,8 @@ impl Opening {
             timestamps,
             ..Segment::EMPTY
         };
-        let Packet { src, dst, hop_limit, .. } = self.syn;
-        Some(Packet { hop_limit, ..Packet::tcp(src, dst, ack) })
+        let Packet { ethernet, src, dst, hop_limit, flow_label, .. } = self.syn;
+        Some(Packet { ethernet, hop_limit, flow_label, ..Packet::tcp(src, dst, ack) })
     }
 }
 

@@ -4,13 +4,15 @@ use handfast_core::SeqNum;
 use handfast_wire::Packet;
 use handfast_wire::sdtp::{Carriage, Message, Sdtp, Stream};
 
+use super::convert::outer_class;
+
 /// A packet with a message about a stream: RR and CN go upstream, the others downstream.
 pub(super) fn packet(carriage: Carriage, stream: &Stream, sequence: SeqNum, message: Message) -> Packet {
     let upstream = matches!(message, Message::Request(_) | Message::Notification(_));
     let (src, dst) = if upstream { (stream.to, stream.from) } else { (stream.from, stream.to) };
     let traffic_class = match &message {
         // The queues between may mark it as they would have marked the first one.
-        Message::Repeat(repeat) => repeat.data.ip.traffic_class,
+        Message::Repeat(repeat) => outer_class(carriage, repeat.data.ip.traffic_class),
         _ => 0,
     };
     let &Stream { slice, connection, .. } = stream;

@@ -6,6 +6,7 @@
 mod announced;
 mod arrivals;
 pub mod auth;
+pub mod bump;
 mod cache;
 pub mod caching;
 mod config;

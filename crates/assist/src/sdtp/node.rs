@@ -17,6 +17,7 @@ use super::auth::Refusal;
 use super::caching::{self, CachingNode, Passing, Served};
 use super::config::Config;
 use super::control::{Activation, Instruction, Location, Order, Report};
+use super::convert::Outer;
 use super::counters::{Kept, NodeCounters};
 use super::detection::{Detection, Extent};
 use super::edge::{Arrived, Edge, Output as EdgeOutput};
@@ -25,6 +26,9 @@ use super::requests::RepeatOf;
 use super::retransmission::{Arrival, Output};
 use super::seals::Seals;
 use crate::{Verdict, View};
+
+/// Directions in which a node has functions, at most: both of as many slices as a port number can name.
+const MOST_DIRECTIONS: usize = 2 * 65_536;
 
 /// The data of a slice in one direction.
 type Direction = (IpAddr, IpAddr, u16);
@@ -90,6 +94,45 @@ impl Node {
         self
     }
 
+    /// Whether the controller is there. Without it, connections that begin are plain TCP; what it has ordered stays.
+    pub fn set_controller(&mut self, is_there: bool) {
+        if let Some(edge) = &mut self.edge {
+            edge.set_controller(is_there);
+        }
+    }
+
+    /// It caches nothing and asks for nothing any more, until the controller orders it again.
+    pub fn deactivate(&mut self) {
+        self.functions.clear();
+    }
+
+    /// Whether a host is behind it.
+    pub fn has_host(&self, address: IpAddr) -> bool {
+        self.edge.as_ref().is_some_and(|edge| edge.has_host(address))
+    }
+
+    /// Whether it has hosts behind it, of which it protects all packets.
+    pub fn protects_all(&self) -> bool {
+        self.is_edge() && self.config.all
+    }
+
+    /// Whether it has hosts behind it.
+    pub fn is_edge(&self) -> bool {
+        self.edge.is_some()
+    }
+
+    /// Whether data of a stream is reverted here.
+    pub fn reverts(&mut self, stream: &Stream) -> bool {
+        self.edge.as_mut().is_some_and(|edge| edge.has_stream(stream))
+    }
+
+    /// A segment passes without the controller being told of it if it is a handshake.
+    pub fn see_handshake(&mut self, view: &View<'_>) {
+        if let (Some(edge), Some(segment)) = (&mut self.edge, view.intact()) {
+            edge.see_handshake(view, segment);
+        }
+    }
+
     /// What it has counted.
     pub fn counters(&self) -> NodeCounters {
         let (cache_bytes, cache_overflows) = (self.caching.most(), self.caching.counters().overflowed);
@@ -114,10 +157,17 @@ impl Node {
             return self.look_at_sdtp(now, port, view, sdtp, out);
         }
         let Some(edge) = &mut self.edge else { return Verdict::Pass };
-        let converts = view.intact().is_some_and(|segment| edge.wants(port, view, segment));
+        if let Some(segment) = view.intact() {
+            if edge.wants(port, view, segment) {
+                return Verdict::Take;
+            }
+            if !edge.is_hosts_port(port) {
+                edge.see_handshake(view, segment);
+            }
+        }
         // Bit errors are the hosts' to find: the checksum around a packet would hide them.
-        let wanted = converts || self.config.all && !view.corrupted && edge.wants_whole(now, port, view);
-        if wanted { Verdict::Take } else { Verdict::Pass }
+        let protects = self.config.all && !view.corrupted && edge.wants_whole(now, port, view);
+        if protects { Verdict::Take } else { Verdict::Pass }
     }
 
     fn look_at_sdtp(
@@ -261,7 +311,7 @@ impl Node {
 
     /// A packet that [`Node::look`] has asked for.
     pub fn on_packet(&mut self, now: Instant, _port: Port, packet: Packet, out: &mut Outbox) {
-        let outer = packet.ecn();
+        let outer = Outer::of(&packet);
         let (src, dst) = (packet.src, packet.dst);
         match packet.body {
             Body::Sdtp(sdtp) => {
@@ -317,7 +367,11 @@ impl Node {
     fn activate(&mut self, activation: &Activation) {
         let &Activation { from, to, slice, caching, retransmission, round_trip } = activation;
         self.seals.learn(slice);
-        self.functions.insert((from, to, slice), Functions { caching, retransmission, round_trip });
+        let direction = (from, to, slice);
+        if self.functions.len() >= MOST_DIRECTIONS && !self.functions.contains_key(&direction) {
+            return;
+        }
+        self.functions.insert(direction, Functions { caching, retransmission, round_trip });
     }
 
     /// What is due at this time.

@@ -5,6 +5,9 @@ use std::net::IpAddr;
 
 use handfast_core::Duration;
 
+use super::line::Line;
+use super::placement::Functions;
+
 /// A node of a path with its functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
@@ -16,6 +19,24 @@ pub struct Placed {
     pub retransmission: bool,
     /// The round trip to the first node of its segment.
     pub round_trip: Duration,
+}
+
+impl Placed {
+    /// The nodes of a line with their functions. `address`: that of a node by its place.
+    pub fn on_line(line: &Line, functions: &[Functions], address: impl Fn(usize) -> IpAddr) -> Vec<Self> {
+        let mut placed = Vec::new();
+        // To the first node of the segment.
+        let mut distance = Duration::ZERO;
+        for (place, functions) in functions.iter().enumerate() {
+            distance += place.checked_sub(1).map_or(Duration::ZERO, |hop| line.hops()[hop].delay);
+            let &Functions { caches: caching, retransmits: retransmission } = functions;
+            placed.push(Self { address: address(place), caching, retransmission, round_trip: distance * 2 });
+            if retransmission {
+                distance = Duration::ZERO;
+            }
+        }
+        placed
+    }
 }
 
 /// Paths with their functions, by sending and receiving edge.

@@ -6,6 +6,8 @@ use handfast_wire::sdtp::Carriage;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::line::Line;
+use super::placement::{self, DelayModel, Functions};
 use super::{Config, Congestion, Inform, Level};
 use crate::Agent;
 use crate::spec::{Place, Seat, Site, Spec};
@@ -55,6 +57,23 @@ pub enum PlacementWord {
     Given,
     /// none: edges convert headers, and nothing is repaired
     Nowhere,
+}
+
+impl PlacementWord {
+    /// The functions of the nodes of a line by this policy. `interval`: between packets. With [`Self::Given`] there are none:
+    /// whoever gives them knows them.
+    pub fn functions(self, line: &Line, segments: usize, interval: Duration) -> Vec<Functions> {
+        let placement = match self {
+            Self::Nowhere | Self::Given => return Vec::new(),
+            Self::EverySwitch => placement::every_switch(line, segments),
+            Self::MinimumDelay => {
+                let budget = placement::equalised_loss(line, segments, 0.0).functions();
+                placement::minimum_delay(line, budget, DelayModel { interval })
+            }
+            Self::EqualisedLoss => placement::equalised_loss(line, segments, 0.0),
+        };
+        placement.nodes().to_vec()
+    }
 }
 
 /// At which level a retransmission node decides that late packets are lost.
@@ -108,7 +127,7 @@ table! {
         /// What is protected. Default: "tcp".
         protect: ProtectWord,
         /// The role of hosts whose packets are protected. Default: all hosts.
-        hosts: String,
+        protected: String,
         /// What its packets travel in. Default: "udp".
         carriage: CarriageWord,
         /// Bytes of the largest packet that the core carries. Default: 1500.
@@ -178,6 +197,13 @@ pub enum Placement {
     },
 }
 
+impl Sdtp {
+    /// Keys that describe a simulated network, and mean nothing to a real node.
+    pub const NETWORK_KEYS: [&str; 3] = ["control_delay", "control_loss", "protected"];
+    /// Keys of the controller.
+    pub const CONTROLLER_KEYS: [&str; 4] = ["placement", "segments", "caching", "retransmission"];
+}
+
 impl Spec for Sdtp {
     type Table = SdtpTable;
     const SEAT: Seat = Seat::Controller;
@@ -212,12 +238,12 @@ impl Spec for Sdtp {
         config.thresholds.sending_interval = interval.transpose()?;
         caching(given, &mut config)?;
         let seal = given.seal.as_ref().is_none_or(|seal| seal.value);
-        let hosts = given.hosts.as_ref().map(|role| role.value.clone());
+        let hosts = given.protected.as_ref().map(|role| role.value.clone());
         Ok(Self {
             control_delay,
             control_loss,
             hosts,
-            placement: placement(given)?,
+            placement: read_placement(given)?,
             seal,
             config: Box::new(config),
         })
@@ -253,7 +279,7 @@ fn caching(given: &SdtpTable, config: &mut Config) -> Checked<()> {
     Ok(())
 }
 
-fn placement(given: &SdtpTable) -> Checked<Placement> {
+fn read_placement(given: &SdtpTable) -> Checked<Placement> {
     let word = given.placement.as_ref().map(|word| word.value).unwrap_or_default();
     let role = |given: &Option<Located<String>>| given.as_ref().map(|role| role.value.clone());
     if word == PlacementWord::Given {

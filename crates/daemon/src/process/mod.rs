@@ -5,8 +5,10 @@ mod ask;
 mod config_file;
 pub(crate) mod descriptors;
 pub(crate) mod log;
+mod places;
 mod port;
 mod reload;
+mod socket_obstacles;
 pub(crate) mod switched_off;
 mod tool;
 
@@ -17,8 +19,10 @@ pub(crate) use ask::ask;
 pub use config_file::ConfigFile;
 pub(crate) use config_file::parse;
 pub use log::{Level, Log};
+pub(crate) use places::{listen_address, socket_address, socket_path};
 pub(crate) use port::port_obstacle;
 pub(crate) use reload::{log_changes, reread};
+pub(crate) use socket_obstacles::socket_obstacles;
 pub use tool::Tool;
 pub(crate) use tool::{FileOption, parsed, read, say};
 

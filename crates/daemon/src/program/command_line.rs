@@ -11,7 +11,7 @@ use serde_json::json;
 use super::signals::Signals;
 use super::{check, main_loop};
 use crate::process::{Context, Failure, FileOption, ask, log, parsed, read, say, switched_off};
-use crate::services::{SERVICES, Service, Start};
+use crate::services::{SERVICES, Service, Start, has_keys};
 
 /// The options of every service.
 #[derive(Args)]
@@ -29,11 +29,11 @@ type Switch = (&'static str, &'static str, fn(&Path) -> Result<(), String>);
 const SWITCHES: [Switch; 3] = [
     (
         "off",
-        "Takes all flow entries out, and lets a controller only observe, also after restarts, until `handfastd on`",
+        "Takes all flow entries out, and lets controllers and nodes of SDTP only observe, also after restarts, until `handfastd on`",
         off,
     ),
-    ("on", "Lets a controller do again what its configuration says", on),
-    ("reload", "Makes a controller read its configuration, as SIGHUP does", reload),
+    ("on", "Lets them do again what their configuration says", on),
+    ("reload", "Makes them read their configuration, as SIGHUP does", reload),
 ];
 
 fn command() -> Command {
@@ -101,7 +101,8 @@ fn switchable(config: &Path) -> Result<Vec<(&'static str, &'static str, PathBuf)
     let file = read(config)?;
     let mut found = Vec::new();
     for service in SERVICES {
-        let Some(when_off) = service.when_off() else { continue };
+        let when_off = service.when_off().filter(|_| has_keys(&file.text, service.table()));
+        let Some(when_off) = when_off else { continue };
         let configured = service.configure(&file, false)?;
         let socket = configured.control_socket().map(Path::to_owned);
         found.extend(socket.map(|socket| (service.name(), when_off, socket)));

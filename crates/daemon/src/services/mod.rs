@@ -4,6 +4,11 @@
 
 pub mod controller;
 mod metrics;
+mod openflow_link;
+mod questions;
+mod sdtp;
+mod sdtp_controller;
+mod words;
 
 use std::path::Path;
 
@@ -11,11 +16,17 @@ use clap::{ArgMatches, Command};
 use handfast_core::Instant;
 use handfast_io::{EventLoop, ReadOutcome, SourceId};
 use serde_json::Value;
+use toml::de::DeTable;
 
 use crate::process::{ConfigFile, Failure, Level, Log, Tool};
 
 /// The registry: a line a service, in the order of the help.
-pub(crate) const SERVICES: &[&dyn Service] = &[&controller::ControllerService, &metrics::MetricsService];
+pub(crate) const SERVICES: &[&dyn Service] = &[
+    &controller::ControllerService,
+    &sdtp::SdtpService,
+    &sdtp_controller::SdtpControllerService,
+    &metrics::MetricsService,
+];
 
 /// Where a service's keys are in the configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +43,19 @@ pub(crate) fn named_tables() -> impl Iterator<Item = &'static str> {
         Table::Named(name) => Some(name),
         Table::Root => None,
     })
+}
+
+/// Whether a file has keys of a service. One that cannot be read has: the service says what is wrong with it.
+pub(crate) fn has_keys(text: &str, of: Table) -> bool {
+    let Ok(document) = DeTable::parse(text) else { return true };
+    let keys = document.get_ref();
+    match of {
+        Table::Named(name) => keys.contains_key(name),
+        Table::Root => {
+            let is_named = |key: &str| named_tables().any(|name| name == key);
+            keys.is_empty() || keys.keys().any(|key| !is_named(key.get_ref()))
+        }
+    }
 }
 
 /// A service before it runs.
@@ -135,6 +159,18 @@ mod tests {
         assert_eq!(tables.len(), named_tables().count());
         let roots = SERVICES.iter().filter(|service| service.table() == Table::Root).count();
         assert!(roots <= 1, "the rest of the file belongs to one service");
+    }
+
+    #[test]
+    fn a_file_is_of_the_services_that_it_has_keys_of() {
+        let of = |text: &str| {
+            let tables = [Table::Root, Table::Named("sdtp"), Table::Named("metrics")];
+            tables.map(|table| has_keys(text, table))
+        };
+        assert_eq!(of("[sdtp]\n[metrics]"), [false, true, true]);
+        assert_eq!(of("listen = \"x\""), [true, false, false]);
+        assert_eq!(of(""), [true, false, false]);
+        assert_eq!(of("no document"), [true; 3]);
     }
 
     #[test]

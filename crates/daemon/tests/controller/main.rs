@@ -6,5 +6,6 @@ mod metrics;
 mod observe;
 mod record;
 mod roam;
+mod sdtp;
 mod signals;
 mod support;

@@ -26,7 +26,7 @@ pub type Interface = u32;
 
 /// A packet socket. It gets what others send to its interface, never what is sent through itself or by this host.
 ///
-/// 802.1Q tags are not seen: the kernel takes them off before a packet socket looks.
+/// The kernel takes an 802.1Q tag off before a packet socket looks; [`Arrival::tag`] has it.
 #[derive(Debug)]
 pub struct PacketSocket(OwnedFd);
 
@@ -41,6 +41,9 @@ pub struct Arrival<'a> {
     pub frame: Option<&'a [u8]>,
     /// Its checksum was left for a network card to write: the sending interface has checksum offload on.
     pub checksum_missing: bool,
+    /// The outermost 802.1Q tag, which is not in `frame` any more: type and control information, as they stand before the
+    /// Ethernet type.
+    pub tag: Option<[u8; 4]>,
 }
 
 /// What [`PacketSocket::send`] did.
@@ -92,6 +95,22 @@ impl PacketSocket {
         let (pointer, len) = ((&raw const value).cast::<c_void>(), size_of::<c_int>() as u32);
         // SAFETY: `value` lives through the call and `len` is its size.
         check(unsafe { libc::setsockopt(self.0.as_raw_fd(), level, option, pointer, len) }).map(|_| ())
+    }
+
+    /// Takes frames for all addresses from an interface, as a bridge does, for as long as the socket is open.
+    ///
+    /// # Errors
+    /// Where there is no such interface.
+    pub fn take_all_from(&self, interface: Interface) -> io::Result<()> {
+        // SAFETY: plain data for which zeros are valid.
+        let mut membership: libc::packet_mreq = unsafe { zeroed() };
+        membership.mr_ifindex = interface as c_int;
+        membership.mr_type = libc::PACKET_MR_PROMISC as u16;
+        let (pointer, len) =
+            ((&raw const membership).cast::<c_void>(), size_of::<libc::packet_mreq>() as u32);
+        let (fd, option) = (self.0.as_raw_fd(), libc::PACKET_ADD_MEMBERSHIP);
+        // SAFETY: `membership` is what this option takes, and lives through the call.
+        check(unsafe { libc::setsockopt(fd, libc::SOL_PACKET, option, pointer, len) }).map(|_| ())
     }
 
     /// The Ethernet address of its interface; [`None`]: it is on all interfaces, or on one of another kind.
@@ -222,6 +241,7 @@ struct Note {
     at: Option<u64>,
     len: usize,
     checksum_missing: bool,
+    tag: Option<[u8; 4]>,
 }
 
 /// Where [`PacketSocket::receive`] puts frames; made once and used again.
@@ -265,6 +285,7 @@ impl Inbox {
             at: note.at,
             frame: frame.get(..note.len),
             checksum_missing: note.checksum_missing,
+            tag: note.tag,
         })
     }
 
@@ -299,15 +320,24 @@ impl Inbox {
             for_each_control(header, |kind, data| match kind {
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => note.at = read::<timespec>(data).map(nanos),
                 (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
-                    let auxiliary = read::<tpacket_auxdata>(data);
-                    note.checksum_missing =
-                        auxiliary.is_some_and(|a| a.tp_status & libc::TP_STATUS_CSUMNOTREADY != 0);
+                    let Some(auxiliary) = read::<tpacket_auxdata>(data) else { return };
+                    note.checksum_missing = auxiliary.tp_status & libc::TP_STATUS_CSUMNOTREADY != 0;
+                    note.tag = tag(&auxiliary);
                 }
                 _ => {}
             });
             self.notes[slot] = note;
         }
     }
+}
+
+/// The tag that the kernel has taken off.
+fn tag(auxiliary: &tpacket_auxdata) -> Option<[u8; 4]> {
+    // packet(7): since Linux 3.14 the type is said too; before, it is 802.1Q's.
+    let has_type = auxiliary.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let kind = if has_type { auxiliary.tp_vlan_tpid } else { libc::ETH_P_8021Q as u16 };
+    let ([t0, t1], [c0, c1]) = (kind.to_be_bytes(), auxiliary.tp_vlan_tci.to_be_bytes());
+    (auxiliary.tp_status & libc::TP_STATUS_VLAN_VALID != 0).then_some([t0, t1, c0, c1])
 }
 
 fn nanos(time: timespec) -> u64 {

@@ -187,7 +187,7 @@ impl PacketLoop {
     fn take_in(&mut self, clock: Clock) -> io::Result<bool> {
         let more = self.socket.receive(&mut self.inbox)?;
         let (now, offset) = clock.now_and_offset();
-        for Arrival { interface, at, frame, checksum_missing } in self.inbox.arrivals() {
+        for Arrival { interface, at, frame, checksum_missing, .. } in self.inbox.arrivals() {
             // Ignore interfaces that are no end of a link, such as loopback.
             let Some(&Some(channel)) = self.channel_at.get(interface as usize) else { continue };
             let Some(frame) = frame else {

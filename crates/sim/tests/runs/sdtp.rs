@@ -79,6 +79,37 @@ fn of_a_silent_client_the_edge_drops_the_closing_ack() {
     assert!((run.flows[0].metrics.connect_s().unwrap() - 0.100).abs() < 1e-4);
 }
 
+/// A station that two access points have a radio link to, and the network between them and a host.
+const STATION: &str = r#"
+duration = "12s"
+[nodes]
+cn = {kind = "host"}
+s1 = {kind = "switch"}
+ap1 = {kind = "ap"}
+ap2 = {kind = "ap"}
+mn = {kind = "station", ap = "ap1"}
+ctl = {kind = "controller", role = "controller"}
+"#;
+
+#[test]
+fn a_station_is_behind_the_access_point_with_which_it_begins() {
+    let mut text = STATION.to_owned();
+    for (from, to) in [("cn", "s1"), ("s1", "ap1"), ("s1", "ap2"), ("ap1", "mn"), ("ap2", "mn")] {
+        let link = "rate = \"20Mbit/s\"\ndelay = \"5ms\"";
+        writeln!(text, "[[links]]\nbetween = [\"{from}\", \"{to}\"]\n{link}").unwrap();
+    }
+    text += "[[flows]]\nfrom = \"cn\"\nto = \"mn\"\n\
+             [schemes.sdtp]\nsender = \"linux\"\nagents = [{kind = \"sdtp\", at = \"role:controller\"}]\n";
+    let run = result(&set(&text, &[("links.s1-ap1.loss", "0.01")]), "sdtp", 1);
+    assert!(counted(&run, "repeats") > 50 && run.aggregate.goodput_bps().unwrap() > 15e6);
+    // What the first edge reverts finds it after a roam too, and what it sends itself is plain TCP.
+    let roam = "[{do = \"handover\", at = \"4s\", station = \"mn\", to = \"ap2\", gap = \"100ms\"}]";
+    let run = result(&set(&text, &[("events", roam)]), "sdtp", 1);
+    assert!(counted(&run, "converted") > 1_000);
+    let last = run.flows[0].metrics.last_byte_s().unwrap();
+    assert!(last > 11.5, "{last}");
+}
+
 #[test]
 fn of_some_figures_the_node_that_has_most_counts() {
     let run = result(&set(&line(""), &LOSS), "sdtp", 1);

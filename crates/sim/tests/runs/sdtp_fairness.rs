@@ -58,7 +58,7 @@ jitter = "1s"
 sender = "linux"
 [schemes.sdtp]
 sender = "linux"
-agents = [{{kind = "sdtp", at = "role:controller", hosts = "ours"{agent}}}]
+agents = [{{kind = "sdtp", at = "role:controller", protected = "ours"{agent}}}]
 "#
     )
 }

@@ -167,6 +167,10 @@ pub enum EmitError {
     VlanPriority(u8),
     /// An identification that is not 0 in an IPv6 packet, whose header has no such field.
     Ipv6Identification(u16),
+    /// A flow label of more than 20 bits, or one in an IPv4 packet.
+    FlowLabel(u32),
+    /// Leave to fragment an IPv6 packet, which routers never do.
+    Ipv6Fragment,
     /// The Quick-Start option in an IPv6 packet, where it is a hop-by-hop option.
     Ipv6QuickStart,
     /// [`crate::Body::Other`] with a protocol whose parse gives something else: TCP, a UDP datagram, SDTP, or an empty hop-by-hop header.
@@ -202,6 +206,10 @@ impl fmt::Display for EmitError {
             Self::Ipv6Identification(id) => {
                 write!(f, "identification {id}: expected 0 in an IPv6 packet, which has no such field")
             }
+            Self::FlowLabel(label) => {
+                write!(f, "flow label {label:#x}: expected at most 20 bits, in an IPv6 packet")
+            }
+            Self::Ipv6Fragment => f.write_str("leave to fragment: expected an IPv4 packet"),
             Self::Ipv6QuickStart => f.write_str("Quick-Start option: expected an IPv4 packet"),
             Self::Protocol(protocol) => {
                 write!(f, "protocol {protocol}: expected one that does not parse as something else")

@@ -1,9 +1,9 @@
 //! Which SDTP packets have a form on the wire that parses back to them.
 
-use super::data::FLOW_LABEL;
 use super::{Carriage, Content, Data, Sdtp};
 use crate::error::EmitError;
 use crate::error::sdtp::Unfit;
+use crate::ip::FLOW_LABEL;
 use crate::tcp::{self, Flags, Segment};
 use crate::{Body, Packet};
 
@@ -30,6 +30,7 @@ fn check_native(packet: &Packet) -> Result<(), EmitError> {
     let as_parsed = packet.hop_limit == Packet::HOP_LIMIT
         && packet.traffic_class == packet.ecn().within(0)
         && packet.identification == 0
+        && !packet.may_fragment
         && packet.quick_start.is_none();
     if as_parsed { Ok(()) } else { Err(Unfit::NativeHeader.into()) }
 }

@@ -9,12 +9,10 @@ use super::{Content, Data, InnerIp, OPTIONAL_LEN};
 use crate::checksum::Checksums;
 use crate::error::sdtp::Fault;
 use crate::error::{Header as Name, ParseError};
-use crate::ip::TCP;
+use crate::ip::{FLOW_LABEL, TCP};
 use crate::tcp::{self, Flags, Segment};
 use crate::{Packet, Payload};
 
-/// Bits of an IPv6 flow label.
-pub(super) const FLOW_LABEL: u32 = 0x000f_ffff;
 const DONT_FRAGMENT: u32 = 1 << 31;
 
 /// The optional field of data.

@@ -27,7 +27,8 @@ impl Packet {
             return Err(Fault::Ports.into());
         }
         let body = Body::Sdtp(Box::new(sdtp));
-        let Self { ethernet, src, dst, hop_limit, traffic_class, identification, quick_start, .. } = *self;
+        let Self { ethernet, src, dst, hop_limit, traffic_class, identification, .. } = *self;
+        let Self { may_fragment, flow_label, quick_start, .. } = *self;
         let corrupted = self.corrupted || corrupted;
         Ok(Self {
             ethernet,
@@ -36,6 +37,8 @@ impl Packet {
             hop_limit,
             traffic_class,
             identification,
+            may_fragment,
+            flow_label,
             quick_start,
             corrupted,
             body,

@@ -14,7 +14,7 @@ use crate::Payload;
 
 pub(crate) use emit::{check, emit, emit_options};
 pub(crate) use options::{MAX_LEN as MAX_OPTIONS_LEN, parse as parse_options};
-pub(crate) use parse::{header_len_of, parse};
+pub(crate) use parse::{flags_of, header_len_of, parse};
 pub use rate_option::{Estimate, Probe, RateOption, TrainKind};
 
 /// Bytes of a TCP header without options.

@@ -34,6 +34,13 @@ pub(crate) fn header_len_of(data: &[u8]) -> Option<usize> {
     header_len(data.get(DATA_OFFSET_AT).copied()?, data.len()).ok()
 }
 
+/// The control bits of the header that `data` begins with; [`None`] where it does not hold one.
+pub(crate) fn flags_of(data: &[u8]) -> Option<Flags> {
+    header_len_of(data)?;
+    let &[offset, flags] = data.get(DATA_OFFSET_AT..DATA_OFFSET_AT + 2)? else { return None };
+    Some(Flags(u16::from_be_bytes([offset & 0x0f, flags])))
+}
+
 /// RFC 9293 §3.1: the data offset counts 32-bit words.
 fn header_len(offset_flags: u8, have: usize) -> Result<usize, ParseError> {
     let stated = usize::from(offset_flags >> 4) * 4;

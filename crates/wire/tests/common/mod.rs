@@ -177,12 +177,24 @@ fn sdtp_with(payload: BoxedStrategy<Payload>) -> impl Strategy<Value = Sdtp> {
 
 /// A packet of any body but SDTP.
 fn ip_packet(payload: BoxedStrategy<Payload>) -> impl Strategy<Value = Packet> {
-    let header = (any::<(u8, u8, u16)>(), any::<bool>(), of(quick_start()));
+    let header = (any::<(u8, u8, u16)>(), any::<(bool, u32, bool)>(), of(quick_start()));
     (of(ethernet()), addresses(), header, body(payload)).prop_map(|(ethernet, (src, dst), header, body)| {
-        let ((hop_limit, traffic_class, identification), corrupted, quick_start) = header;
+        let ((hop_limit, traffic_class, identification), (may_fragment, label, corrupted), quick_start) =
+            header;
         let quick_start = quick_start.filter(|_| src.is_ipv4());
         let identification = if src.is_ipv4() { identification } else { 0 };
-        Packet { ethernet, src, dst, hop_limit, traffic_class, identification, quick_start, corrupted, body }
+        Packet {
+            ethernet,
+            hop_limit,
+            traffic_class,
+            identification,
+            may_fragment: may_fragment && src.is_ipv4(),
+            flow_label: if src.is_ipv4() { 0 } else { label & 0xf_ffff },
+            quick_start,
+            corrupted,
+            body,
+            ..Packet::tcp(src, dst, Segment::EMPTY)
+        }
     })
 }
 

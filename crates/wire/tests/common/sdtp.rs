@@ -108,6 +108,7 @@ pub(crate) fn carried(mut packet: Packet, sdtp: Sdtp) -> Packet {
         }
         packet.traffic_class &= 3;
         (packet.hop_limit, packet.identification, packet.quick_start) = (64, 0, None);
+        (packet.may_fragment, packet.flow_label) = (false, 0);
     }
     Packet { body: Body::Sdtp(Box::new(sdtp)), ..packet }
 }

@@ -90,6 +90,7 @@ fn native_packets_have_what_their_header_holds() {
         |packet: &mut Packet, _| packet.hop_limit = 63,
         |packet: &mut Packet, _| packet.traffic_class = 4,
         |packet: &mut Packet, _| packet.identification = 1,
+        |packet: &mut Packet, _| packet.may_fragment = true,
         |packet: &mut Packet, report| packet.quick_start = Some(report),
     ] {
         let mut native = plain.clone();

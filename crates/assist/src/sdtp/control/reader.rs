@@ -6,8 +6,8 @@ use bytes::{Buf, Bytes};
 use handfast_core::Duration;
 
 use super::{
-    ACTIVATE, ADMIT, APPROVE, Activation, Admission, CLOSED, EXPERIMENTER, FORGET, LOCATE, Location, Name,
-    Order, ROUTE, Report, STARTED, Unknown,
+    ACTIVATE, ADMIT, APPROVE, Activation, Admission, CLOSED, EXPERIMENTER, FORGET, FORGET_EDGE, LOCATE,
+    Location, Name, Order, ROUTE, Report, STARTED, Unknown,
 };
 
 /// Reads what the experimenter says.
@@ -37,6 +37,7 @@ impl Reader {
             }
             APPROVE => Order::Approve(self.name()?),
             FORGET => Order::Forget(self.name()?),
+            FORGET_EDGE => Order::ForgetEdge(self.address()?),
             ROUTE => Order::Route(self.location()?),
             ACTIVATE => {
                 let (from, to) = (self.address()?, self.address()?);

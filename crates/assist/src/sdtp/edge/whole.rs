@@ -74,7 +74,7 @@ impl Edge {
             return false;
         }
         let (known, ask) = self.whole.routes.find(now, view.dst);
-        ask || matches!(known, Known::At(_))
+        ask && self.has_controller || matches!(known, Known::At(_))
     }
 
     /// A packet that it [`Edge::wants_whole`], or whose connection it does not know.
@@ -91,7 +91,7 @@ impl Edge {
             return;
         }
         let (known, ask) = self.whole.routes.find(now, packet.dst);
-        if ask && self.packet_ins.allow(now, packet.src) {
+        if ask && self.has_controller && self.packet_ins.allow(now, packet.src) {
             self.whole.routes.asked(now, packet.dst);
             out.reports.push(Report::Locate(packet.dst));
         }
@@ -120,14 +120,14 @@ impl Edge {
         out: &mut Output,
     ) {
         let Some(extent) = Extent::of(arrived.sequence, &data) else { return };
-        let Some(packet) = convert::unwrap(data) else { return };
+        let Some(packet) = convert::unwrap(arrived.outer, data) else { return };
         // From behind the other edge to a host behind this one: nobody gets a packet out of a lane that would not get it without.
         let is_ours = self.hosts.contains_key(&packet.dst) && !self.hosts.contains_key(&packet.src);
         if !is_ours || stream.connection < lanes::FIRST {
             counters.strangers += 1;
             return;
         }
-        let Some(packet) = convert::marked(arrived.outer, packet) else {
+        let Some(packet) = convert::marked(arrived.outer.ecn, packet) else {
             counters.unmarkable += 1;
             return;
         };

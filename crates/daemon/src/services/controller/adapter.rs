@@ -17,12 +17,12 @@ use super::association::LIMITS;
 use super::config::Settings;
 use super::conversation::Input;
 use super::recording::Recorder;
-use super::switch_link::{CHUNK, SwitchLink};
 use super::warned::WarnedPeers;
 use super::{descriptors, log};
 use crate::process::log::limiter::LogLimiter;
 use crate::process::{ConfigFile, Context, Failure, Log};
 use crate::services::Running;
+use crate::services::openflow_link::{CHUNK, OpenFlowLink};
 
 /// After a failed accept, such as for want of file descriptors, how long until the next.
 pub(super) const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ pub(super) struct Adapter {
     pub(super) listener: TcpListener,
     listener_id: SourceId,
     pub(super) lines: LineSocket,
-    pub(super) links: BTreeMap<SourceId, SwitchLink>,
+    pub(super) links: BTreeMap<SourceId, OpenFlowLink>,
     /// Connections of switches to which something is to be sent.
     pub(super) to_flush: BTreeSet<SourceId>,
     pub(super) chunk: Box<[u8; CHUNK]>,
@@ -194,7 +194,7 @@ impl Adapter {
             let chunk = &mut self.chunk;
             self.links.retain(|_, link| link.drain(chunk));
             if self.links.is_empty() || Clock::SYSTEM.now() >= deadline {
-                let waiting: usize = self.links.values().map(SwitchLink::waiting).sum();
+                let waiting: usize = self.links.values().map(OpenFlowLink::waiting).sum();
                 if waiting > 0 {
                     warn!(waiting, "switches did not take all in time");
                 }

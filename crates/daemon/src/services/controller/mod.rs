@@ -11,7 +11,6 @@ pub mod recording;
 mod reload;
 mod station_events;
 mod status;
-mod switch_link;
 mod switches;
 mod tools;
 mod warned;

@@ -10,7 +10,7 @@ use tracing::{debug, info, warn};
 use super::adapter::{ACCEPT_AGAIN, Adapter, Due};
 use super::conversation::Input;
 use super::log;
-use super::switch_link::{LinkError, SwitchLink};
+use crate::services::openflow_link::{LinkError, OpenFlowLink};
 
 /// Connections from one address that may be there without having shown that they are a switch's of ours.
 const UNKNOWN_EACH: usize = 8;
@@ -82,7 +82,7 @@ impl Adapter {
         stream.set_nodelay(true)?;
         let id = io.add(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
         let conn = id.0;
-        self.links.insert(id, SwitchLink::new(stream, peer));
+        self.links.insert(id, OpenFlowLink::new(stream, peer));
         if self.wrong_version.contains(peer.ip()) || !self.may_log("connected", peer.ip()) {
             debug!(conn, %peer, "connected");
         } else {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use handfast_core::Duration;
-use handfast_document::{Checked, DocumentError, Located, Problem, TimeSpan, problem};
+use handfast_document::{Checked, DocumentError, Located, Problem, TimeSpan, missing_key, problem};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::DeTable;
@@ -14,12 +14,33 @@ use crate::process::parse;
 const LISTEN: &str = "127.0.0.1:9653";
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The part of the file that is read; other keys are the controller's.
+/// The part of the file that is read; other keys are those of the service that is asked.
 #[derive(Deserialize)]
 struct File {
-    association_socket: PathBuf,
+    /// Where the controller is asked.
+    association_socket: Option<PathBuf>,
+    /// Where a node of SDTP is asked, in a file of a node.
+    sdtp: Option<Asked>,
+    /// Where the controller of SDTP is asked, in a file of its own.
+    #[serde(rename = "sdtp-controller")]
+    sdtp_controller: Option<Asked>,
     #[serde(default)]
     metrics: MetricsTable,
+}
+
+/// A service's table, of which only this is read.
+#[derive(Deserialize)]
+struct Asked {
+    socket: PathBuf,
+}
+
+impl File {
+    /// Whom it asks: the first of these services that the file has.
+    fn socket(&self) -> Checked<PathBuf> {
+        let asked = self.sdtp.as_ref().or(self.sdtp_controller.as_ref()).map(|asked| &asked.socket);
+        let socket = self.association_socket.as_ref().or(asked).cloned();
+        socket.ok_or_else(|| missing_key(0..0, "association_socket"))
+    }
 }
 
 /// `[metrics]`.
@@ -47,7 +68,9 @@ impl Settings {
 
     fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
         let file = File::deserialize(toml::Deserializer::from(document));
-        let File { association_socket, metrics } = file.map_err(|error| problem(&error, &[]))?;
+        let file = file.map_err(|error| problem(&error, &[]))?;
+        let association_socket = file.socket()?;
+        let metrics = file.metrics;
         let listen = metrics.listen.unwrap_or_else(|| Located { span: 0..0, value: LISTEN.to_owned() });
         let loopback = listen.parse().ok().filter(|address: &SocketAddr| address.ip().is_loopback());
         let listen = loopback.ok_or_else(|| {
@@ -79,6 +102,18 @@ mod tests {
         let own = "association_socket = \"/s\"\n[metrics]\nlisten = \"[::1]:80\"\ninterval = \"1s\"";
         let settings = Settings::parse(own, "x").unwrap();
         assert_eq!(settings.plan(), "serves http://[::1]:80/metrics\nasks /s every 1s\n");
+    }
+
+    #[test]
+    fn nodes_of_sdtp_are_asked_too() {
+        for (text, asks) in [
+            ("[sdtp]\nsocket = \"/n\"\n", "/n"),
+            ("[sdtp-controller]\nsocket = \"/c\"\nother = 3\n", "/c"),
+            ("association_socket = \"/s\"\n[sdtp]\nsocket = \"/n\"\n", "/s"),
+        ] {
+            let plan = Settings::parse(text, "x").unwrap().plan();
+            assert!(plan.contains(&format!("asks {asks} every 5s")), "{plan}");
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use handfast_assist::Sdtp;
 use handfast_assist::sdtp::auth::Key;
 use handfast_assist::sdtp::line::{Hop, Line};
-use handfast_assist::sdtp::placement::{self, DelayModel, Functions};
-use handfast_assist::sdtp::spec::{Placement, PlacementWord};
+use handfast_assist::sdtp::placement::{self, Functions};
+use handfast_assist::sdtp::spec::Placement;
 use handfast_assist::sdtp::{Config, Controller, Node, Placed, Planner, Sealing};
 use handfast_core::{Duration, Stream};
 use handfast_net::Port;
@@ -34,7 +34,7 @@ pub(super) fn attach(
     }
     let world = World { network, scenario, spec };
     if let (Some(role), None) = (&spec.hosts, world.edges().next()) {
-        return Err(format!("`hosts = \"{role}\"`: no host at a switch plays this role"));
+        return Err(format!("`protected = \"{role}\"`: no host at a switch plays this role"));
     }
     let (nodes, controller) = (world.nodes(at), Controller::new(world.planner()?, world.edges_of_hosts()));
     let address = network.addresses.ip_of(at);
@@ -80,9 +80,15 @@ impl World<'_> {
         self.forwarders().filter(|&node| self.hosts(node).any(|(host, _)| self.is_protected(host)))
     }
 
+    /// Of a station with links to several access points the edge is the one with which it begins.
     fn edges_of_hosts(&self) -> BTreeMap<IpAddr, IpAddr> {
-        let hosts = |edge| self.hosts(edge).filter(|&(host, _)| self.is_protected(host));
-        let of = |edge| hosts(edge).map(move |(host, _)| (self.address(host), self.address(edge)));
+        let begins_at =
+            |host: NodeId, edge| self.scenario.nodes[host].ap.is_none_or(|access_point| access_point == edge);
+        let of = |edge| {
+            let here =
+                self.hosts(edge).filter(move |&(host, _)| self.is_protected(host) && begins_at(host, edge));
+            here.map(move |(host, _)| (self.address(host), self.address(edge)))
+        };
         self.edges().flat_map(of).collect()
     }
 
@@ -122,20 +128,8 @@ impl World<'_> {
     fn place(&self, path: &[ChannelId]) -> Result<Vec<Placed>, String> {
         let hops = path.iter().map(|&channel| self.hop(channel)).collect();
         let line = Line::new(hops).ok_or("a link between switches loses everything: no path for SDTP")?;
-        let functions = self.functions(path, &line);
-        let mut placed = Vec::new();
-        // To the first node of the segment.
-        let mut distance = Duration::ZERO;
-        for (place, functions) in functions.iter().enumerate() {
-            distance += place.checked_sub(1).map_or(Duration::ZERO, |hop| line.hops()[hop].delay);
-            let &Functions { caches: caching, retransmits: retransmission } = functions;
-            let address = self.address(self.node(path, place));
-            placed.push(Placed { address, caching, retransmission, round_trip: distance * 2 });
-            if retransmission {
-                distance = Duration::ZERO;
-            }
-        }
-        Ok(placed)
+        let address = |place| self.address(self.node(path, place));
+        Ok(Placed::on_line(&line, &self.functions(path, &line), address))
     }
 
     fn hop(&self, channel: ChannelId) -> Hop {
@@ -157,20 +151,15 @@ impl World<'_> {
     }
 
     fn functions(&self, path: &[ChannelId], line: &Line) -> Vec<Functions> {
-        let placement = match &self.spec.placement {
-            Placement::By(PlacementWord::Nowhere, _) => return Vec::new(),
-            Placement::By(PlacementWord::EverySwitch, segments) => placement::every_switch(line, *segments),
-            Placement::By(PlacementWord::MinimumDelay, segments) => {
-                let budget = placement::equalised_loss(line, *segments, 0.0).functions();
-                placement::minimum_delay(line, budget, DelayModel { interval: self.interval() })
-            }
-            Placement::By(_, segments) => placement::equalised_loss(line, *segments, 0.0),
+        match &self.spec.placement {
+            Placement::By(word, segments) => word.functions(line, *segments, self.interval()),
             Placement::Given { caching, retransmission } => {
                 let places = |role: &Option<String>| self.playing(path, line, role.as_deref());
-                placement::Placement::new(line.last(), places(caching), places(retransmission))
+                let placement =
+                    placement::Placement::new(line.last(), places(caching), places(retransmission));
+                placement.nodes().to_vec()
             }
-        };
-        placement.nodes().to_vec()
+        }
     }
 
     /// Between packets: what the nodes are told, or what a full packet takes on the slowest link of an access network.

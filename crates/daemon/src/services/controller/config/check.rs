@@ -11,17 +11,17 @@ use handfast_core::{Bytes, Duration};
 use handfast_document::{Checked, Located, Name, Problem, TimeSpan, missing_key};
 use handfast_wire::openflow::{EthAddr, PortNo};
 
-use super::file::{AccessPointTable, File, LogWord, ModeWord, NotTcpTable, TreatmentWord};
+use super::Settings;
+use super::file::{AccessPointTable, File, NotTcpTable, TreatmentWord};
 use super::shared::Shared;
-use super::{Level, Settings};
+use crate::process::{listen_address, socket_path};
+use crate::services::words::ModeWord;
 
 /// The registered port of OpenFlow (IANA), on this machine only.
 const LISTEN: &str = "127.0.0.1:6653";
 const SWITCHES: usize = 64;
 const WRITE_BUFFER: Bytes = Bytes(32_000_000);
 const SUMMARY_INTERVAL: Duration = Duration::from_secs(60);
-/// `sun_path` has 108 bytes, the last of which is zero (unix(7)).
-const LONGEST_PATH: usize = 107;
 
 pub(super) fn settings(file: &File, shared: &Shared) -> Checked<Settings> {
     let listen = listen(file)?;
@@ -56,12 +56,7 @@ pub(super) fn settings(file: &File, shared: &Shared) -> Checked<Settings> {
         controller,
         access_points: access_points(file).map(|(name, _)| name.value.0.clone()).collect(),
         switches: switches.map_or(SWITCHES, |count| count.0),
-        log: match word(file.log.as_ref()) {
-            LogWord::Error => Level::Error,
-            LogWord::Warn => Level::Warn,
-            LogWord::Info => Level::Info,
-            LogWord::Debug => Level::Debug,
-        },
+        log: word(file.log.as_ref()).into(),
         summary_interval: time(file.summary_interval.as_ref(), SUMMARY_INTERVAL, second)?,
     })
 }
@@ -74,25 +69,8 @@ fn word<T: Copy + Default>(given: Option<&Located<T>>) -> T {
 fn listen(file: &File) -> Checked<SocketAddr> {
     let default = Located { span: 0..0, value: LISTEN.to_owned() };
     let text = file.listen.as_ref().unwrap_or(&default);
-    let address: SocketAddr = text.parse().map_err(|_| {
-        Problem::at(text.span.clone(), format!("`{}` is not an address with a port", text.escape_debug()))
-            .expected(format!("expected one such as \"{LISTEN}\" or \"[::1]:6653\""))
-    })?;
-    if address.ip().is_loopback() || word(file.insecure_listen.as_ref()) {
-        return Ok(address);
-    }
-    let title = format!("{} can be reached from other machines", address.ip());
-    Err(Problem::at(text.span.clone(), title)
-        .expected("the channel is neither authenticated nor encrypted")
-        .help("whoever reaches it can pass for a switch and read what is held; if you know that: `insecure_listen = true`"))
-}
-
-fn socket_path(path: &Located<String>) -> Checked<&str> {
-    if path.is_empty() || path.len() > LONGEST_PATH || path.contains('\0') {
-        let title = format!("a socket's path has 1 to {LONGEST_PATH} bytes");
-        return Err(Problem::at(path.span.clone(), title));
-    }
-    Ok(path)
+    let risk = "whoever reaches it can pass for a switch and read what is held";
+    listen_address(text, word(file.insecure_listen.as_ref()), risk)
 }
 
 /// A paced release has a rate for each access point: the daemon has no radio to ask.

@@ -1,12 +1,10 @@
 //! The tables of the file as they are written: keys and types, no meaning yet.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use handfast_document::{Located, Named, Rate, Size, TimeSpan, integer, table};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, Visitor};
+
+use crate::services::words::{DatapathId, LogWord, ModeWord};
 
 table! {
     /// What `handfastd controller` has of its own. What a scenario tells its controller too is in the controller's own table
@@ -120,17 +118,6 @@ integer! {
     Count: usize = 1..=10_000_000
 }
 
-/// Whether it acts.
-#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum ModeWord {
-    /// It says what it would do.
-    #[default]
-    Observe,
-    /// It does it.
-    Act,
-}
-
 /// What becomes of packets for a station that is away.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -142,65 +129,4 @@ pub(super) enum TreatmentWord {
     Hold,
     /// They are dropped.
     Drop,
-}
-
-/// What is logged.
-#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum LogWord {
-    /// Only what ends it.
-    Error,
-    /// And what somebody should look at.
-    Warn,
-    /// And what happens to switches and stations.
-    #[default]
-    Info,
-    /// And every order to a switch, and connections to the association socket.
-    Debug,
-}
-
-const DATAPATH_ID: &str = "a datapath id of 16 hexadecimal digits such as \"0000000000000001\"";
-
-/// A switch's identity.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct DatapathId(pub(super) u64);
-
-impl<'de> Deserialize<'de> for DatapathId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(DatapathIdVisitor)
-    }
-}
-
-struct DatapathIdVisitor;
-
-impl Visitor<'_> for DatapathIdVisitor {
-    type Value = DatapathId;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(DATAPATH_ID)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<DatapathId, E> {
-        let right = text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
-        let id = u64::from_str_radix(text, 16).ok().filter(|_| right).map(DatapathId);
-        id.ok_or_else(|| E::custom(format!("expected {DATAPATH_ID}")))
-    }
-}
-
-impl fmt::Display for DatapathId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-impl JsonSchema for DatapathId {
-    fn schema_name() -> Cow<'static, str> {
-        "DatapathId".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[0-9A-Fa-f]{16}$"})
-    }
 }

@@ -1,4 +1,4 @@
-//! A switch's connection: bytes in, messages out, and the other way round.
+//! One end of an OpenFlow channel: bytes in, messages out, and the other way round.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
@@ -11,31 +11,31 @@ use handfast_wire::openflow::{Message, ParseError};
 
 /// Bytes of a read. Besides them less than one message is kept, so a connection's incoming bytes are bounded by this and
 /// 65,535.
-pub(super) const CHUNK: usize = 64 << 10;
+pub(in crate::services) const CHUNK: usize = 64 << 10;
 
 /// At the end: reads of one connection before the others have their turn.
 const MOST_READS: usize = 64;
 
-/// A switch's connection.
-pub(super) struct SwitchLink {
+/// One end of a channel.
+pub(in crate::services) struct OpenFlowLink {
     stream: TcpStream,
     peer: SocketAddr,
     incoming: BytesMut,
     outgoing: Vec<u8>,
     /// How many of `outgoing` the kernel has taken.
     sent: usize,
-    /// Whether the switch was told that nothing more follows.
+    /// Whether the peer was told that nothing more follows.
     ended: bool,
 }
 
 /// Why a connection cannot go on.
 #[derive(Debug)]
-pub(super) enum LinkError {
+pub(in crate::services) enum LinkError {
     /// It is not OpenFlow 1.3.
     NotOpenFlow(ParseError),
-    /// The send queue is full, since the switch does not read: so many bytes wait.
+    /// The send queue is full, since the peer does not read: so many bytes wait.
     SendQueueFull(usize),
-    /// The switch has closed.
+    /// The peer has closed.
     Closed,
     /// Another connection needed its place, and it was not known as a switch of ours yet.
     Displaced,
@@ -48,7 +48,7 @@ impl std::fmt::Display for LinkError {
         match self {
             Self::NotOpenFlow(error) => write!(f, "not OpenFlow 1.3: {error}"),
             Self::SendQueueFull(waiting) => write!(f, "it does not read: {waiting} bytes wait for it"),
-            Self::Closed => f.write_str("the switch has closed it"),
+            Self::Closed => f.write_str("the peer has closed it"),
             Self::Displaced => {
                 f.write_str("it has not shown yet that it is a switch's, and others want its place")
             }
@@ -57,17 +57,17 @@ impl std::fmt::Display for LinkError {
     }
 }
 
-impl SwitchLink {
-    pub(super) fn new(stream: TcpStream, peer: SocketAddr) -> Self {
+impl OpenFlowLink {
+    pub(in crate::services) fn new(stream: TcpStream, peer: SocketAddr) -> Self {
         Self { stream, peer, incoming: BytesMut::new(), outgoing: Vec::new(), sent: 0, ended: false }
     }
 
-    pub(super) fn peer(&self) -> SocketAddr {
+    pub(in crate::services) fn peer(&self) -> SocketAddr {
         self.peer
     }
 
     /// Reads once.
-    pub(super) fn read(&mut self, chunk: &mut [u8; CHUNK]) -> Result<ReadOutcome, LinkError> {
+    pub(in crate::services) fn read(&mut self, chunk: &mut [u8; CHUNK]) -> Result<ReadOutcome, LinkError> {
         loop {
             match self.stream.read(chunk) {
                 Ok(0) => return Err(LinkError::Closed),
@@ -84,7 +84,7 @@ impl SwitchLink {
     }
 
     /// The next message that is there as a whole, as its bytes and what they say.
-    pub(super) fn next(&mut self) -> Result<Option<(Bytes, Message)>, LinkError> {
+    pub(in crate::services) fn next(&mut self) -> Result<Option<(Bytes, Message)>, LinkError> {
         let Some(len) = Message::framed_len(&self.incoming).map_err(LinkError::NotOpenFlow)? else {
             return Ok(None);
         };
@@ -94,12 +94,20 @@ impl SwitchLink {
     }
 
     /// Puts a message among those that wait to be sent.
-    pub(super) fn push(&mut self, message: &Message) -> Result<(), handfast_wire::openflow::EmitError> {
+    pub(in crate::services) fn push(
+        &mut self,
+        message: &Message,
+    ) -> Result<(), handfast_wire::openflow::EmitError> {
         message.emit(&mut self.outgoing)
     }
 
+    /// Puts a message that stands in bytes among those that wait to be sent.
+    pub(in crate::services) fn push_bytes(&mut self, message: &[u8]) {
+        self.outgoing.extend_from_slice(message);
+    }
+
     /// Gives the kernel what it takes. `most`: how much may wait.
-    pub(super) fn flush(&mut self, most: Count) -> Result<(), LinkError> {
+    pub(in crate::services) fn flush(&mut self, most: Count) -> Result<(), LinkError> {
         while self.sent < self.outgoing.len() {
             match self.stream.write(&self.outgoing[self.sent..]) {
                 Ok(written) => self.sent += written,
@@ -122,13 +130,13 @@ impl SwitchLink {
         if waiting as u64 > most.0 { Err(LinkError::SendQueueFull(waiting)) } else { Ok(()) }
     }
 
-    /// Ends our side after what waits: reads and drops until the switch closes. Whether it has not yet.
-    pub(super) fn drain(&mut self, chunk: &mut [u8; CHUNK]) -> bool {
+    /// Ends our side after what waits: reads and drops until the peer closes. Whether it has not yet.
+    pub(in crate::services) fn drain(&mut self, chunk: &mut [u8; CHUNK]) -> bool {
         if self.waiting() == 0 && !std::mem::replace(&mut self.ended, true) {
             // It fails where the connection is gone, which the read tells.
             let _ = self.stream.shutdown(Shutdown::Write);
         }
-        // Bounded: a switch that never stops sending does not hold up the others.
+        // Bounded: a peer that never stops sending does not hold up the others.
         for _ in 0..MOST_READS {
             match self.stream.read(chunk) {
                 Ok(1..) => {}
@@ -141,7 +149,7 @@ impl SwitchLink {
     }
 
     /// Bytes that wait to be sent.
-    pub(super) fn waiting(&self) -> usize {
+    pub(in crate::services) fn waiting(&self) -> usize {
         self.outgoing.len() - self.sent
     }
 }

@@ -1,0 +1,307 @@
+//! A node of SDTP as a bump in the wire: it has two sides, and what comes in at one leaves by the other.
+//!
+//! What it does not take goes on byte for byte: other protocols, tags, fragments, what is malformed. An edge converts only what
+//! can be given back byte for byte.
+
+mod emitted;
+mod frames;
+
+use bytes::Bytes;
+use handfast_core::Instant;
+use handfast_net::{Forward, Outbox, Port};
+use handfast_wire::sdtp::Message;
+use handfast_wire::tcp::Flags;
+use handfast_wire::{Body, Checksums, LinkType, Packet, Seen};
+
+use super::control::{Instruction, Report};
+use super::counters::NodeCounters;
+use super::node::Node;
+use crate::{Verdict, View};
+pub use emitted::Emitted;
+use frames::Frames;
+
+/// A side of the bump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Of an edge: where its hosts are. Of a node in the core: one of both.
+    Inside,
+    /// The other one.
+    Outside,
+}
+
+impl Side {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::Inside, Self::Outside];
+
+    /// The node's number of the port.
+    pub const fn port(self) -> Port {
+        Port(self as u32)
+    }
+
+    /// Where what comes in here leaves.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Inside => Self::Outside,
+            Self::Outside => Self::Inside,
+        }
+    }
+}
+
+/// Whether the bump acts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It counts what it would convert, and converts nothing. What was converted for it, it still reverts.
+    #[default]
+    Observe,
+    /// It acts.
+    Act,
+}
+
+/// Declares the counters, and their names.
+macro_rules! counters {
+    ($($(#[doc = $what:literal])* $name:ident,)*) => {
+        /// What the bump has counted besides its node.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct BumpCounters {
+            $($(#[doc = $what])* pub $name: u64,)*
+        }
+
+        impl BumpCounters {
+            /// Each with its name.
+            pub fn totals(self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$((stringify!($name), self.$name)),*].into_iter()
+            }
+        }
+    };
+}
+
+counters! {
+    /// Frames that came.
+    frames,
+    /// Frames that left as they came.
+    passed,
+    /// Packets of connections that went as they came, for conversion would have changed them.
+    unfit,
+    /// Packets made here for which no frame was known, or that have no form on the wire: dropped.
+    unsendable,
+    /// While it observes: handshakes that the controller would have been told of.
+    would_report,
+    /// While it observes: packets of hosts that could have been converted.
+    would_convert,
+}
+
+/// The bump.
+#[derive(Debug)]
+pub struct Bump {
+    node: Node,
+    mode: Mode,
+    frames: Frames,
+    counters: BumpCounters,
+    /// What the node has for others, and scratch: kept for their memory.
+    out: Outbox,
+    scratch: Vec<u8>,
+    emitted: Emitted,
+}
+
+impl Bump {
+    /// A node in a wire; its hosts, if it has any, are inside. `streams`: so many directions of connections have their frames
+    /// remembered.
+    pub fn new(mut node: Node, mode: Mode, streams: usize) -> Self {
+        node.set_controller(false);
+        Self {
+            node,
+            mode,
+            frames: Frames::new(streams),
+            counters: BumpCounters::default(),
+            out: Outbox::default(),
+            scratch: Vec::new(),
+            emitted: Emitted::default(),
+        }
+    }
+
+    /// What it has counted, and its node.
+    pub fn counters(&self) -> (BumpCounters, NodeCounters) {
+        (self.counters, self.node.counters())
+    }
+
+    /// Whether it acts.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Whether it acts from now on. One that observes has no controller, and the functions that it had are gone: the controller
+    /// orders them again when it comes back.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+        if mode == Mode::Observe {
+            self.set_controller(false);
+            self.node.deactivate();
+        }
+    }
+
+    /// Whether the controller is there.
+    pub fn set_controller(&mut self, is_there: bool) {
+        self.node.set_controller(is_there);
+    }
+
+    /// What it has for the controller.
+    pub fn reports(&mut self) -> impl Iterator<Item = Report> + '_ {
+        self.node.reports()
+    }
+
+    /// The frames that leave, in order. Their owner takes them after each call.
+    pub fn emitted(&mut self) -> &mut Emitted {
+        &mut self.emitted
+    }
+
+    /// A frame comes in, with all its checksums.
+    pub fn on_frame(&mut self, now: Instant, side: Side, frame: &[u8]) {
+        self.counters.frames += 1;
+        if self.goes_on(now, side, frame) {
+            self.counters.passed += 1;
+            self.emitted.push(side.other(), frame);
+        }
+    }
+
+    fn goes_on(&mut self, now: Instant, side: Side, frame: &[u8]) -> bool {
+        let seen = Seen::at(frame);
+        if !self.concerns(side, seen) {
+            return true;
+        }
+        let Some(packet) = parse(&Bytes::copy_from_slice(frame), seen) else { return true };
+        match self.mode {
+            Mode::Act => self.show(now, side, frame, packet),
+            Mode::Observe => self.observe(now, side, frame, packet),
+        }
+    }
+
+    /// Whether the node may want such a frame.
+    fn concerns(&self, side: Side, seen: Seen) -> bool {
+        match seen {
+            Seen::Sdtp => true,
+            // What an edge protects besides TCP.
+            Seen::Other => side == Side::Inside && self.node.protects_all(),
+            Seen::Tcp(_) if !self.node.is_edge() => false,
+            Seen::Tcp(flags) => side == Side::Inside || flags.contains(Flags::SYN),
+        }
+    }
+
+    /// The node looks at a packet, and may take it. Whether its frame goes on.
+    fn show(&mut self, now: Instant, side: Side, frame: &[u8], packet: Packet) -> bool {
+        let verdict = self.node.look(now, side.port(), &View::of(&packet), &mut self.out);
+        if verdict != Verdict::Drop {
+            self.frames.note(now, side, &packet);
+        }
+        let goes_on = match verdict {
+            Verdict::Pass => true,
+            Verdict::Drop => false,
+            Verdict::Take if self.is_fit(&packet, frame) => {
+                self.node.on_packet(now, side.port(), packet, &mut self.out);
+                false
+            }
+            Verdict::Take => {
+                self.counters.unfit += 1;
+                true
+            }
+        };
+        self.leave(now);
+        goes_on
+    }
+
+    /// Whether what comes out at the other end is what has come. A handshake has a form of its own: its segment size is lowered
+    /// anyway.
+    fn is_fit(&mut self, packet: &Packet, frame: &[u8]) -> bool {
+        let Body::Tcp(segment) = &packet.body else { return true };
+        self.scratch.clear();
+        let has_form = packet.emit(&mut self.scratch).is_ok();
+        // Ethernet pads short frames.
+        has_form && (segment.flags.contains(Flags::SYN) || frame.starts_with(&self.scratch))
+    }
+
+    /// Nothing is converted. What the other edge has converted for a connection of before is reverted.
+    fn observe(&mut self, now: Instant, side: Side, frame: &[u8], packet: Packet) -> bool {
+        match &packet.body {
+            Body::Sdtp(sdtp) => {
+                let stream = sdtp.stream(packet.src, packet.dst);
+                let ends_here = !matches!(sdtp.message, Message::Request(_) | Message::Notification(_));
+                !(ends_here && side == Side::Outside && self.node.reverts(&stream))
+                    || self.show(now, side, frame, packet)
+            }
+            Body::Tcp(segment) => {
+                self.node.see_handshake(&View::of(&packet));
+                if side == Side::Outside || !self.node.has_host(packet.src) {
+                    return true;
+                }
+                let counter = if segment.flags.contains(Flags::SYN) {
+                    &mut self.counters.would_report
+                } else if self.is_fit(&packet, frame) {
+                    &mut self.counters.would_convert
+                } else {
+                    &mut self.counters.unfit
+                };
+                *counter += 1;
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// The controller has sent this.
+    pub fn on_instruction(&mut self, now: Instant, instruction: Instruction) {
+        if self.mode == Mode::Act {
+            self.node.on_instruction(now, instruction, &mut self.out);
+            self.leave(now);
+        }
+    }
+
+    /// What is due at this time.
+    pub fn on_timer(&mut self, now: Instant) {
+        self.node.on_timer(now, &mut self.out);
+        self.leave(now);
+    }
+
+    /// When [`Bump::on_timer`] is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.node.deadline()
+    }
+
+    /// What the node has put out gets a frame and a side.
+    fn leave(&mut self, now: Instant) {
+        let mut out = std::mem::take(&mut self.out);
+        for forward in out.drain() {
+            let (Forward::Routed(packet) | Forward::To(_, packet)) = forward else { continue };
+            let is_sdtp = matches!(packet.body, Body::Sdtp(_));
+            match self.way(now, packet) {
+                // The CN of the first cache: nobody is upstream of an edge.
+                Some((Side::Inside, _)) if is_sdtp && self.node.is_edge() => {}
+                Some((side, packet)) if self.emitted.emit(side, &packet) => {}
+                _ => self.counters.unsendable += 1,
+            }
+        }
+        self.out = out;
+    }
+
+    /// Where a packet of the node leaves, in its frame.
+    fn way(&mut self, now: Instant, packet: Packet) -> Option<(Side, Packet)> {
+        match (&packet.body, packet.ethernet) {
+            (Body::Sdtp(_), None) => self.frames.frame(packet),
+            (_, None) => None,
+            (Body::Sdtp(_), Some(_)) => {
+                // An edge has made it of its host's.
+                self.frames.note(now, Side::Inside, &packet);
+                Some((Side::Outside, packet))
+            }
+            (_, Some(_)) if self.node.has_host(packet.dst) => Some((Side::Inside, packet)),
+            (_, Some(_)) => Some((Side::Outside, packet)),
+        }
+    }
+}
+
+fn parse(frame: &Bytes, seen: Seen) -> Option<Packet> {
+    let packet = Packet::parse(LinkType::Ethernet, frame, Checksums::Verify).ok()?;
+    match (&packet.body, seen) {
+        (Body::Udp(_), Seen::Sdtp) => packet.to_sdtp(Checksums::Verify).ok(),
+        _ => Some(packet),
+    }
+}

@@ -1,0 +1,37 @@
+//! Where a service is reached, as a configuration says it: TCP addresses and paths of Unix sockets.
+
+use std::net::SocketAddr;
+
+use handfast_document::{Checked, Located, Problem};
+
+/// `sun_path` has 108 bytes, the last of which is zero (unix(7)).
+const LONGEST_PATH: usize = 107;
+
+/// An address with a port.
+pub(crate) fn socket_address(text: &Located<String>) -> Checked<SocketAddr> {
+    text.parse().map_err(|_| {
+        Problem::at(text.span.clone(), format!("`{}` is not an address with a port", text.escape_debug()))
+            .expected("expected one such as \"127.0.0.1:6653\" or \"[::1]:6653\"")
+    })
+}
+
+/// Where a service listens that trusts who reaches it: a loopback address, unless the operator knows the `risk`.
+pub(crate) fn listen_address(text: &Located<String>, insecure: bool, risk: &str) -> Checked<SocketAddr> {
+    let address = socket_address(text)?;
+    if address.ip().is_loopback() || insecure {
+        return Ok(address);
+    }
+    let title = format!("{} can be reached from other machines", address.ip());
+    Err(Problem::at(text.span.clone(), title)
+        .expected("the channel is neither authenticated nor encrypted")
+        .help(format!("{risk}; if you know that: `insecure_listen = true`")))
+}
+
+/// The path of a Unix socket.
+pub(crate) fn socket_path(path: &Located<String>) -> Checked<&str> {
+    if path.is_empty() || path.len() > LONGEST_PATH || path.contains('\0') {
+        let title = format!("a socket's path has 1 to {LONGEST_PATH} bytes");
+        return Err(Problem::at(path.span.clone(), title));
+    }
+    Ok(path)
+}

@@ -1,0 +1,227 @@
+//! The machine between its interfaces, the controller, and who asks how it does.
+
+use handfast_assist::sdtp::Config;
+use handfast_assist::sdtp::bump::{Bump, Mode};
+use handfast_core::{Duration, Instant};
+use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId, Timers};
+use serde_json::{Value, json};
+use tracing::{info, warn};
+
+use super::channel::{Channel, Said};
+use super::settings::Settings;
+use super::status;
+use super::wire::Wire;
+use crate::process::log::mode_word;
+use crate::process::{ConfigFile, Context, Failure, Log, log_changes, reread};
+use crate::services::questions::{ACCEPT_AGAIN, Question, Questions};
+use crate::services::{Configured, Running};
+
+/// How often counters are logged.
+const SUMMARY_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How often it looks whether an interface was removed and made again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What has a deadline here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Machine,
+    Channel,
+    Summary,
+    Accept,
+    Interfaces,
+}
+
+/// The running node.
+pub(super) struct Adapter {
+    settings: Settings,
+    bump: Bump,
+    wire: Wire,
+    channel: Channel,
+    questions: Questions,
+    timers: Timers<Due>,
+    said: Vec<Said>,
+    log: Log,
+    file: ConfigFile,
+}
+
+impl Adapter {
+    /// Takes the interfaces and the socket.
+    pub(super) fn start(
+        settings: Settings,
+        file: ConfigFile,
+        log: Log,
+        io: &mut EventLoop,
+    ) -> Result<Self, Failure> {
+        let questions = Questions::listen(&settings.socket, io)
+            .context(|| format!("socket {}", settings.socket.display()))?;
+        let wire = Wire::open(&settings.interfaces, io)?;
+        let bump = Bump::new(settings.node(), settings.mode, settings.config.connections);
+        let channel = Channel::new(settings.controller, settings.datapath_id, settings.mode == Mode::Act);
+        let mut timers = Timers::default();
+        let now = Clock::SYSTEM.now();
+        timers.set(Due::Summary, Some(now + SUMMARY_INTERVAL));
+        timers.set(Due::Interfaces, Some(now + LOOK_AGAIN));
+        let [inside, outside] = &settings.interfaces;
+        info!(inside, outside, address = %settings.address, "started");
+        let said = Vec::new();
+        Ok(Self { settings, bump, wire, channel, questions, timers, said, log, file })
+    }
+
+    /// What the machine has put out leaves.
+    fn carry_out(&mut self) {
+        self.wire.send(self.bump.emitted());
+        for report in self.bump.reports() {
+            self.channel.report(&report);
+        }
+    }
+
+    fn hear(&mut self, said: Said) {
+        match said {
+            Said::Ready => self.bump.set_controller(true),
+            Said::Gone => self.bump.set_controller(false),
+            Said::Instruction(instruction) => {
+                self.bump.on_instruction(Clock::SYSTEM.now(), *instruction);
+                self.carry_out();
+            }
+        }
+    }
+
+    fn read_controller(&mut self) -> ReadOutcome {
+        let mut said = std::mem::take(&mut self.said);
+        let outcome = self.channel.read(&mut said);
+        said.drain(..).for_each(|said| self.hear(said));
+        self.said = said;
+        outcome
+    }
+
+    fn read_question(&mut self, id: SourceId) -> ReadOutcome {
+        let (asked, outcome) = self.questions.read(id);
+        for question in asked {
+            let answer = question.map(|question| self.answer(question));
+            self.questions.answer(id, answer.as_ref());
+        }
+        self.questions.read_on(id, outcome)
+    }
+
+    fn answer(&mut self, question: Question) -> Value {
+        match question {
+            Question::Status => self.status(),
+            Question::Reload => {
+                self.reload();
+                json!({"ok": true, "mode": mode_word(self.settings.mode == Mode::Act)})
+            }
+        }
+    }
+
+    fn counters(&self) -> Value {
+        status::counters(&self.bump, self.wire.counters)
+    }
+
+    fn apply(&mut self, new: &Settings) {
+        let mut applied = Settings { mode: new.mode, ..self.settings.clone() };
+        // Where the counter of seals begins is another one each time.
+        let config = |of: &Settings| Config { sealing: None, ..of.config.clone() };
+        if applied.plan() != new.plan() || applied.hosts != new.hosts || config(&applied) != config(new) {
+            warn!("all but mode stays as it is until the daemon is started again");
+        }
+        log_changes(&self.settings.plan(), &applied.plan());
+        if applied.mode != self.settings.mode {
+            self.bump.set_mode(applied.mode);
+            self.channel.want(applied.mode == Mode::Act);
+            self.log.set_mode(applied.mode == Mode::Act);
+        }
+        std::mem::swap(&mut self.settings, &mut applied);
+        info!("configuration applied");
+    }
+}
+
+impl Running for Adapter {
+    fn on_readable(&mut self, io: &mut EventLoop, id: SourceId) -> ReadOutcome {
+        if let Some(side) = self.wire.side(id) {
+            let now = Clock::SYSTEM.now();
+            let bump = &mut self.bump;
+            let more = self.wire.read(side, |frame| bump.on_frame(now, side, frame));
+            self.carry_out();
+            return if more { ReadOutcome::Some } else { ReadOutcome::Nothing };
+        }
+        if self.channel.is(id) {
+            return self.read_controller();
+        }
+        if self.questions.is_listener(id) {
+            if !self.questions.accept(io) {
+                self.timers.set(Due::Accept, Some(Clock::SYSTEM.now() + ACCEPT_AGAIN));
+            }
+            return ReadOutcome::Nothing;
+        }
+        if self.questions.has(id) { self.read_question(id) } else { ReadOutcome::Nothing }
+    }
+
+    fn flush(&mut self, io: &mut EventLoop) {
+        while let Some(id) = io.next_writable() {
+            if self.questions.has(id) {
+                self.questions.is_writable(id);
+            }
+        }
+        self.questions.flush();
+        if let Some(said) = self.channel.flush() {
+            self.hear(said);
+        }
+    }
+
+    fn deadline(&mut self) -> Option<Instant> {
+        self.timers.set(Due::Machine, self.bump.deadline());
+        self.timers.set(Due::Channel, self.channel.deadline());
+        self.timers.next()
+    }
+
+    fn on_timer(&mut self, io: &mut EventLoop, now: Instant) {
+        // What came in since the last sleep may have moved them.
+        self.timers.set(Due::Machine, self.bump.deadline());
+        self.timers.set(Due::Channel, self.channel.deadline());
+        while let Some(due) = self.timers.due(now) {
+            match due {
+                Due::Machine => {
+                    self.bump.on_timer(now);
+                    self.carry_out();
+                }
+                Due::Channel => {
+                    if let Some(said) = self.channel.on_timer(io, now) {
+                        self.hear(said);
+                    }
+                }
+                Due::Summary => {
+                    self.wire.look_at_overruns();
+                    info!(counters = %self.counters(), "summary");
+                    self.timers.set(Due::Summary, Some(now + SUMMARY_INTERVAL));
+                }
+                Due::Interfaces => {
+                    self.wire.look_again(io);
+                    self.timers.set(Due::Interfaces, Some(now + LOOK_AGAIN));
+                }
+                Due::Accept => {
+                    if !self.questions.accept(io) {
+                        self.timers.set(Due::Accept, Some(now + ACCEPT_AGAIN));
+                    }
+                }
+            }
+        }
+    }
+
+    fn reload(&mut self) {
+        if let Some((mut new, off)) = reread(&mut self.file, Settings::parse) {
+            new.switch_off(off);
+            self.apply(&new);
+        }
+    }
+
+    fn status(&self) -> Value {
+        let has_controller = self.channel.is_ready();
+        status::report(&self.settings, has_controller, &self.counters(), self.log.dropped())
+    }
+
+    fn stop(&mut self, _: &mut EventLoop, _: Instant) -> Result<(), Failure> {
+        info!(counters = %self.counters(), "summary");
+        Ok(())
+    }
+}

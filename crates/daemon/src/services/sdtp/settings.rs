@@ -1,0 +1,266 @@
+//! What the file says: `[sdtp]`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use handfast_assist::Sdtp;
+use handfast_assist::sdtp::auth::Key;
+use handfast_assist::sdtp::bump::{Mode, Side};
+use handfast_assist::sdtp::{Config, Node, Sealing};
+use handfast_document::{Checked, DocumentError, Located, Problem, Span, Table, missing_key, problem, table};
+use handfast_io::wall_ms;
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::DeTable;
+
+use super::NAME;
+use super::shared::{address, hosts, take};
+use crate::process::{Level, parse, socket_address, socket_path};
+use crate::services::words::{DatapathId, LogWord, ModeWord};
+
+/// Bytes of an interface's name (`IFNAMSIZ` without its end).
+const LONGEST_NAME: usize = 15;
+
+table! {
+    /// What a node has of its own. What a scenario tells its nodes too is in the table of scenarios ([`super::shared`]).
+    File {
+        /// The node's address in SDTP packets. Required.
+        address: String,
+        /// The node's identity at the controller. Required.
+        datapath_id: DatapathId,
+        /// The interface to the hosts; of a node without hosts one of both. Required.
+        inside: String,
+        /// The other interface. Required.
+        outside: String,
+        /// The hosts inside: addresses and prefixes. Default: none, then the node is no edge.
+        hosts: Vec<Located<String>>,
+        /// Where the controller listens. Required.
+        controller: String,
+        /// The Unix socket at which the node is asked how it does. Required.
+        socket: String,
+        /// The file with the network's key: 64 hexadecimal digits. Required, unless `seal = false`.
+        key_file: String,
+        /// "observe" (default): count what would be converted, touch nothing. "act": do it.
+        mode: ModeWord,
+        /// Least important messages that are logged. Default: "info".
+        log: LogWord,
+    }
+}
+
+/// A configuration that is right.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) address: IpAddr,
+    pub(super) datapath_id: u64,
+    /// By [`Side`].
+    pub(super) interfaces: [String; 2],
+    pub(super) hosts: BTreeSet<IpAddr>,
+    pub(super) controller: SocketAddr,
+    pub(super) socket: PathBuf,
+    pub(super) mode: Mode,
+    pub(super) log: Level,
+    pub(super) config: Config,
+}
+
+impl Settings {
+    pub(super) fn parse(text: &str, name: &str) -> Result<Self, DocumentError> {
+        parse(text, name, Self::read)
+    }
+
+    fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
+        let mut table = super::shared::table(document, NAME)?;
+        let span = table.span();
+        let is_nodes =
+            |key: &str| !Sdtp::NETWORK_KEYS.contains(&key) && !Sdtp::CONTROLLER_KEYS.contains(&key);
+        let Sdtp { mut config, seal, .. } = take(table.get_mut(), File::KEYS, is_nodes)?;
+        let file =
+            File::deserialize(toml::Deserializer::from(table)).map_err(|error| problem(&error, &[]))?;
+        let missing = |key| missing_key(span.clone(), key);
+        let required = |given: Option<Located<String>>, key| given.ok_or_else(|| missing(key));
+        let (inside, outside) = (required(file.inside, "inside")?, required(file.outside, "outside")?);
+        if inside.value == outside.value {
+            return Err(Problem::at(outside.span.clone(), "both sides are the same interface"));
+        }
+        let hosts = hosts(file.hosts.as_ref().map_or(&[], |hosts| &hosts.value))?;
+        config.sealing = if seal { Some(sealing(file.key_file.as_ref(), &span)?) } else { None };
+        let own = required(file.address, "address")?;
+        let address = address(&own)?;
+        if hosts.contains(&address) {
+            return Err(Problem::at(own.span.clone(), "a host has this address")
+                .help("SDTP packets go from edge to edge: give the node an address that nobody else has"));
+        }
+        Ok(Self {
+            address,
+            datapath_id: file.datapath_id.ok_or_else(|| missing("datapath_id"))?.0,
+            interfaces: [interface(inside)?, interface(outside)?],
+            hosts,
+            controller: socket_address(&required(file.controller, "controller")?)?,
+            socket: socket_path(&required(file.socket, "socket")?)?.into(),
+            mode: match file.mode.map(|mode| mode.value).unwrap_or_default() {
+                ModeWord::Observe => Mode::Observe,
+                ModeWord::Act => Mode::Act,
+            },
+            log: file.log.map(|log| log.value).unwrap_or_default().into(),
+            config: *config,
+        })
+    }
+
+    /// Switched off, it only observes, whatever the file says.
+    pub(super) fn switch_off(&mut self, off: bool) {
+        if off {
+            self.mode = Mode::Observe;
+        }
+    }
+
+    /// The node.
+    pub(super) fn node(&self) -> Node {
+        let hosts: BTreeMap<_, _> = self.hosts.iter().map(|&host| (host, Side::Inside.port())).collect();
+        Node::new(self.address, hosts, self.config.clone())
+    }
+
+    /// What it would do, for people.
+    pub(super) fn describe(&self) -> String {
+        let [inside, outside] = &self.interfaces;
+        let mode = match self.mode {
+            Mode::Observe => "observe: passes all frames as they come, and counts what it would convert",
+            Mode::Act => "act: converts, keeps copies and repairs as the controller orders",
+        };
+        let hosts = match self.hosts.len() {
+            0 => "no hosts: a node of the core".to_owned(),
+            1 => "an edge with 1 host inside".to_owned(),
+            many => format!("an edge with {many} hosts inside"),
+        };
+        let Config { carriage, mtu, ref sealing, .. } = self.config;
+        let sealed =
+            if sealing.is_some() { "sealed" } else { "not sealed: whoever is in the core can forge it" };
+        let (address, id) = (self.address, self.datapath_id);
+        format!(
+            "{mode}\nbridges {inside} (inside) and {outside} (outside), whose offloads are turned off\n{hosts}\n\
+             node {address}, datapath id {id:016x}, packets in {carriage:?} of at most {mtu} bytes\n\
+             what nodes tell each other is {sealed}\nconnects to the controller at {}\nis asked at {}\n",
+            self.controller,
+            self.socket.display(),
+        )
+    }
+}
+
+/// With what the node seals. Its counter begins with the time of day: above all that it has used before it was started again.
+fn sealing(file: Option<&Located<String>>, table: &Span) -> Checked<Sealing> {
+    let Some(path) = file else {
+        return Err(missing_key(table.clone(), "key_file").help(
+            "nodes seal what they tell each other: make a key (openssl rand -hex 32), or say `seal = false`",
+        ));
+    };
+    let wrong = |what: String| Problem::at(path.span.clone(), format!("{}: {what}", path.value));
+    let text = std::fs::read_to_string(&path.value).map_err(|error| wrong(error.to_string()))?;
+    let key = key(text.trim())
+        .ok_or_else(|| wrong("this is no key".to_owned()).expected("64 hexadecimal digits"))?;
+    Ok(Sealing { key: Key::new(key), first: wall_ms() * 1_000_000 })
+}
+
+fn key(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes().as_chunks::<2>();
+    if digits.0.len() != 32 || !digits.1.is_empty() {
+        return None;
+    }
+    let mut key = [0; 32];
+    for (byte, [high, low]) in key.iter_mut().zip(digits.0) {
+        let of = |digit: u8| char::from(digit).to_digit(16);
+        *byte = (of(*high)? << 4 | of(*low)?) as u8;
+    }
+    Some(key)
+}
+
+fn interface(name: Located<String>) -> Checked<String> {
+    if name.is_empty() || name.len() > LONGEST_NAME || name.contains(['/', '\0']) {
+        let title = format!("an interface's name has 1 to {LONGEST_NAME} bytes");
+        return Err(Problem::at(name.span.clone(), title));
+    }
+    Ok(name.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use handfast_core::Duration;
+    use handfast_wire::sdtp::Carriage;
+
+    use super::*;
+
+    const BASE: &str = r#"
+[sdtp]
+address = "10.99.0.1"
+datapath_id = "00000000000000a1"
+inside = "eth0"
+outside = "eth1"
+hosts = ["10.0.1.0/24", "fd00::1"]
+controller = "127.0.0.1:6654"
+socket = "/run/handfastd/sdtp.sock"
+seal = false
+carriage = "ip"
+persistence = "150ms"
+"#;
+
+    #[test]
+    fn a_node_is_read_with_the_keys_of_scenarios() {
+        let settings = Settings::parse(BASE, "x").unwrap();
+        assert_eq!(settings.mode, Mode::Observe, "the first start changes nothing");
+        assert_eq!((settings.hosts.len(), settings.datapath_id), (257, 0xa1));
+        assert_eq!(settings.config.carriage, Carriage::Ip);
+        assert_eq!(settings.config.resequencing.persistence, Duration::from_millis(150));
+        let text = settings.describe();
+        for line in ["observe: passes all frames", "bridges eth0 (inside) and eth1", "an edge with 257 hosts"]
+        {
+            assert!(text.contains(line), "{text}");
+        }
+        let core = BASE.replace("hosts = [\"10.0.1.0/24\", \"fd00::1\"]\n", "");
+        assert!(!Settings::parse(&core, "x").unwrap().node().is_edge());
+    }
+
+    #[test]
+    fn a_key_has_64_hexadecimal_digits() {
+        let text = "00ff".repeat(16);
+        assert_eq!(key(&text).map(|key| [key[0], key[1], key[31]]), Some([0, 0xff, 0xff]));
+        for wrong in ["", &text[1..], &text.replace('f', "g"), &format!("{text}00"), &"é".repeat(32)] {
+            assert_eq!(key(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn switched_off_it_observes() {
+        let mut settings = Settings::parse(&format!("{BASE}mode = \"act\"\n"), "x").unwrap();
+        assert_eq!(settings.mode, Mode::Act);
+        settings.switch_off(true);
+        assert_eq!(settings.mode, Mode::Observe);
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        for (from, to, says) in [
+            ("address = \"10.99.0.1\"\n", "", "address"),
+            ("10.99.0.1", "10.99.0", "is no IP address"),
+            ("10.99.0.1", "10.0.1.7", "a host has this address"),
+            ("outside = \"eth1\"", "outside = \"eth0\"", "both sides are the same interface"),
+            ("\"eth1\"", "\"a-name-of-sixteen\"", "1 to 15 bytes"),
+            ("10.0.1.0/24", "10.0.1.0/8", "names no hosts"),
+            ("127.0.0.1:6654", "controller", "is not an address with a port"),
+            ("/run/handfastd/sdtp.sock", "", "a socket's path"),
+            ("00000000000000a1", "a1", "16 hexadecimal digits"),
+            ("carriage = \"ip\"", "carriage = \"tcp\"", "carriage"),
+            ("carriage = \"ip\"", "carriag = \"ip\"", "did you mean"),
+            ("carriage = \"ip\"", "control_delay = \"5ms\"", "has another place"),
+            ("carriage = \"ip\"", "placement = \"nowhere\"", "has another place"),
+            ("seal = false", "", "key_file"),
+            ("seal = false", "key_file = \"/no/such/file\"", "No such file"),
+            ("seal = false", "key_file = \"/dev/null\"", "64 hexadecimal digits"),
+            ("persistence = \"150ms\"", "persistence = \"0s\"", "is zero"),
+            ("persistence = \"150ms\"", "mode = \"off\"", "mode"),
+            ("[sdtp]", "[sdpt]", "there is no table [sdtp]"),
+        ] {
+            let text = BASE.replacen(from, to, 1);
+            assert_ne!(text, BASE);
+            let error = Settings::parse(&text, "x").unwrap_err().to_string();
+            assert!(error.contains(says), "{from} -> {to}: {error}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+"""A line of switches in the lab whose switches are `handfastd sdtp`: real kernels at the ends, real interfaces between.
+
+The links lose packets as the scenario says. Each node reaches the controller by a network of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pyroute2 import IPRoute, netns
+
+import handfast as hf
+from conftest import ROOT, skip_if_late
+from handfast.lab import controller, names, processes
+from handfast.lab.names import Namespace
+from handfast.lab.plan import Plan
+from handfast.lab.plumbing import BRIDGE, spaces
+
+LINE = ROOT / "scenarios" / "lossy-line.toml"
+PORT = 6654
+PATIENCE_S = 10.0
+T = TypeVar("T")
+
+NODE = """
+[sdtp]
+address = "10.99.0.{number}"
+datapath_id = "{number:016x}"
+inside = "{inside}"
+outside = "{outside}"
+hosts = {hosts}
+controller = "192.168.{number}.1:{port}"
+socket = "{socket}"
+mode = "{mode}"
+key_file = "{key}"
+"""
+
+
+def write_node(file: Path, **keys: object) -> None:
+    """A node's configuration, and its network's key."""
+    key = file.with_suffix(".key")
+    key.write_text("5d" * 32)
+    file.write_text(NODE.format(port=PORT, key=key, **keys))
+
+
+@dataclass(slots=True)
+class Daemon:
+    """A handfastd in a namespace."""
+
+    space: Namespace
+    name: str
+    folder: Path
+    stack: ExitStack
+    service: str = "sdtp"
+    running: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def config(self) -> Path:
+        return self.folder / f"{self.name}.toml"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"{self.name}.log"
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / f"{self.name}.sock"
+
+    def start(self) -> None:
+        command = [str(controller.daemon()), self.service, "--config", str(self.config)]
+        self.running = self.stack.enter_context(ExitStack())
+        self.running.enter_context(processes.running(self.space.name, command, log=self.log))
+
+    def stop(self) -> None:
+        self.running.close()
+
+    def ask(self, event: str = "status") -> dict[str, Any]:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.settimeout(PATIENCE_S)
+            client.connect(str(self.socket))
+            client.sendall(json.dumps({"event": event}).encode() + b"\n")
+            with client.makefile("r", encoding="utf-8") as answers:
+                answer: dict[str, Any] = json.loads(answers.readline())
+                return answer
+
+    def counters(self) -> dict[str, int]:
+        counters: dict[str, int] = self.ask()["counters"]
+        return counters
+
+    def until(self, done: Callable[[dict[str, Any]], object]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            with suppress(OSError):
+                if done(self.ask()):
+                    return
+            assert time.monotonic() < deadline, processes.last_words(self.log)
+            time.sleep(0.02)
+
+
+@dataclass(slots=True)
+class Scene:
+    """What takes part."""
+
+    controller: Daemon
+    nodes: list[Daemon]
+    hosts: Mapping[str, tuple[Namespace, str]]
+    """Namespaces and addresses."""
+
+    def ready(self) -> None:
+        """Until the controller knows all nodes."""
+        self.controller.until(lambda status: len(status["switches"]) == len(self.nodes))
+
+    def counted(self, name: str) -> list[int]:
+        """A counter of each node."""
+        return [node.counters()[name] for node in self.nodes]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run that is over."""
+
+    result: hf.Result
+    counters: list[dict[str, int]]
+    controller: dict[str, int]
+    found: Any
+    """What the script has returned."""
+
+    def total(self, name: str) -> int:
+        return sum(counters[name] for counters in self.counters)
+
+
+def run(
+    script: Callable[[Scene], Any] = lambda _: None,
+    *,
+    mode: str = "act",
+    changes: Mapping[str, Any],
+) -> Ran:
+    """The line with its flow, whose switches are nodes of SDTP."""
+    scenario = hf.parse(
+        LINE.read_text(encoding="utf-8"), "lossy-line.toml", [(k, str(v)) for k, v in changes.items()]
+    ).core
+    plan = Plan.of(scenario, "linux")
+    with ThreadPoolExecutor(1) as pool, spaces(plan) as made, ExitStack() as stack:
+        scene = stack.enter_context(_furnished(plan, made.nodes, mode))
+        measuring = pool.submit(scenario.run_lab, "linux", 1, made.hub.name, [space.name for space in made.nodes])
+        found = script(scene)
+        measured = measuring.result()
+        counters = [node.counters() for node in scene.nodes]
+        control = scene.controller.counters()
+    result = hf.Result.from_json(measured.json)
+    skip_if_late(result)
+    return Ran(result, counters, control, found)
+
+
+@contextmanager
+def _furnished(plan: Plan, made: tuple[Namespace, ...], mode: str) -> Iterator[Scene]:
+    switches = [number for number, node in enumerate(plan.nodes) if node.forwards]
+    hosts = {
+        node.name: (made[number], node.address)
+        for number, node in enumerate(plan.nodes)
+        if node.kernel and not node.forwards
+    }
+    control = names.mine(910_000, 0, "control")
+    folder = names.scratch_of(control)
+    folder.mkdir(parents=True, mode=0o700)
+    netns.create(control.name)
+    with ExitStack() as stack:
+        stack.callback(remove, folder)
+        stack.callback(netns.remove, control.name)
+        nodes = []
+        for number, switch in enumerate(switches, 1):
+            inside(made[switch], _unbridge)
+            _join(control, made[switch], number)
+            wires = [wire.interface for wire in plan.wires if wire.node == switch]
+            # Of a node of the core it does not matter which is which.
+            ends = {1: "a", len(switches): "b"}
+            behind = ends.get(number)
+            ends_of = (wires[1], wires[0]) if number == len(switches) else (wires[0], wires[1])
+            node = Daemon(made[switch], f"s{number}", folder, stack)
+            given = json.dumps([hosts[behind][1]] if behind else [])
+            keys = {"number": number, "inside": ends_of[0], "outside": ends_of[1], "hosts": given}
+            write_node(node.config, **keys, socket=node.socket, mode=mode)
+            nodes.append(node)
+        commander = Daemon(control, "controller", folder, stack, "sdtp-controller")
+        commander.config.write_text(_line(len(switches), hosts, commander.socket))
+        scene = Scene(commander, nodes, hosts)
+        for daemon in (commander, *nodes):
+            daemon.start()
+        for node in nodes:
+            node.until(lambda status: status["ok"])
+        if mode == "act":
+            scene.ready()
+        yield scene
+
+
+def _line(count: int, hosts: Mapping[str, tuple[Namespace, str]], path: Path) -> str:
+    ends = {1: "a", count: "b"}
+    nodes = [
+        f'{{address = "10.99.0.{number}", datapath_id = "{number:016x}"'
+        + (f', hosts = ["{hosts[ends[number]][1]}"]' if number in ends else "")
+        + "}"
+        for number in range(1, count + 1)
+    ]
+    links = ['{delay = "5ms", loss = 0.02}'] * (count - 1)
+    return f"""
+[sdtp-controller]
+listen = "0.0.0.0:{PORT}"
+insecure_listen = true
+socket = "{path}"
+nodes = [{", ".join(nodes)}]
+links = [{", ".join(links)}]
+"""
+
+
+def inside(space: Namespace, work: Callable[[], T]) -> T:
+    """Do something in a namespace, in a thread of its own."""
+
+    def there() -> T:
+        netns.setns(str(names.DIRECTORY / space.name))
+        return work()
+
+    with ThreadPoolExecutor(1) as apart:
+        return apart.submit(there).result()
+
+
+def _unbridge() -> None:
+    with IPRoute() as link:
+        link.link("del", index=link.link_lookup(ifname=BRIDGE)[0])
+
+
+def _join(control: Namespace, node: Namespace, number: int) -> None:
+    """A wire from the controller to a node."""
+    with (names.DIRECTORY / node.name).open("rb") as there:
+
+        def lay() -> None:
+            with IPRoute() as link:
+                peer = {"ifname": "control", "net_ns_fd": there.fileno()}
+                link.link("add", ifname=f"node{number}", kind="veth", peer=peer)
+                _up(link, f"node{number}", f"192.168.{number}.1")
+
+        inside(control, lay)
+
+    def join() -> None:
+        with IPRoute() as link:
+            _up(link, "control", f"192.168.{number}.2")
+
+    inside(node, join)
+
+
+def _up(link: IPRoute, name: str, address: str) -> None:
+    index = link.link_lookup(ifname=name)[0]
+    link.addr("add", index=index, address=address, prefixlen=30)
+    link.link("set", index=index, state="up")
+
+
+def remove(folder: Path) -> None:
+    for name in folder.iterdir():
+        name.unlink()
+    folder.rmdir()
+
+
+def transfer(scene: Scene, data: bytes, *, port: int = 9000) -> tuple[bool, int]:
+    """Send bytes from a to b by the kernels' TCP: whether all came as they were, and the segments sent again."""
+    (_, address_a), (_, address_b) = scene.hosts["a"], scene.hosts["b"]
+    listening = threading.Event()
+    digests: list[str] = []
+
+    def receive() -> None:
+        server = socket.create_server((address_b, port))
+        server.settimeout(PATIENCE_S)
+        listening.set()
+        peer, _ = server.accept()
+        peer.settimeout(PATIENCE_S)
+        digest = hashlib.sha256()
+        with server, peer:
+            while part := peer.recv(65536):
+                digest.update(part)
+            peer.sendall(b"!")
+        digests.append(digest.hexdigest())
+
+    def send() -> int:
+        assert listening.wait(PATIENCE_S)
+        with socket.create_connection((address_b, port), PATIENCE_S, (address_a, 0)) as client:
+            client.sendall(data)
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(1) == b"!"
+            info = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+            # `tcpi_total_retrans` of linux/tcp.h.
+            return int.from_bytes(info[100:104], "little")
+
+    with ThreadPoolExecutor(2) as pool:
+        receiving = pool.submit(inside, scene.hosts["b"][0], receive)
+        sending = pool.submit(inside, scene.hosts["a"][0], send)
+        again = sending.result()
+        receiving.result()
+    return digests == [hashlib.sha256(data).hexdigest()], int(again)
+
+
+@contextmanager
+def long_connection(scene: Scene, port: int = 8999) -> Iterator[Callable[[bytes], bool]]:
+    """A connection from a to b that stays; a call says something, and whether it comes back."""
+    (space_a, address_a), (space_b, address_b) = scene.hosts["a"], scene.hosts["b"]
+
+    def serve() -> socket.socket:
+        return socket.create_server((address_b, port))
+
+    def connect() -> socket.socket:
+        return socket.create_connection((address_b, port), PATIENCE_S, (address_a, 0))
+
+    with inside(space_b, serve) as server, inside(space_a, connect) as client:
+        server.settimeout(PATIENCE_S)
+        peer, _ = server.accept()
+        with peer:
+            peer.settimeout(PATIENCE_S)
+
+            def say(what: bytes) -> bool:
+                client.sendall(what)
+                heard = _exactly(peer, len(what))
+                peer.sendall(heard)
+                return heard == _exactly(client, len(what)) == what
+
+            yield say
+
+
+def _exactly(peer: socket.socket, count: int) -> bytes:
+    heard = b""
+    while len(heard) < count and (part := peer.recv(count - len(heard))):
+        heard += part
+    return heard
