@@ -132,7 +132,7 @@ impl Edge {
             return;
         };
         counters.unwrapped += 1;
-        self.whole.receivers.on_packet(now, stream, extent, packet, &mut out.packets);
+        self.whole.receivers.on_packet(now, stream, (extent, arrived.repeat), packet, &mut out.packets);
     }
 }
 
