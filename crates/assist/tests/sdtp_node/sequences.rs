@@ -27,6 +27,7 @@ struct Trouble {
     message_loss: u64,
     copies: u64,
     late: u64,
+    corrupt: u64,
     /// Of a message with a packet in it between the controller and a node.
     control_loss: u64,
 }
@@ -56,21 +57,22 @@ fn sends() -> impl Strategy<Value = Sends> {
 
 fn trouble() -> impl Strategy<Value = Trouble> {
     let often = |most: u64| prop_oneof![1 => Just(0), 2 => 0..=most];
-    (any::<u64>(), often(80), often(600), often(150), often(300), often(150)).prop_map(
-        |(seed, loss, message_loss, copies, late, control_loss)| Trouble {
+    (any::<u64>(), often(80), often(600), often(150), often(300), often(150), often(50)).prop_map(
+        |(seed, loss, message_loss, copies, late, control_loss, corrupt)| Trouble {
             seed,
             loss,
             message_loss,
             copies,
             late,
             control_loss,
+            corrupt,
         },
     )
 }
 
 fn config() -> impl Strategy<Value = Config> {
     let packets = prop_oneof![1u64..6, Just(10_000)];
-    let carriage = prop::sample::select(vec![Carriage::Ip, Carriage::Udp, Carriage::Udp]);
+    let carriage = prop::sample::select(vec![Carriage::Native, Carriage::Ip, Carriage::Udp]);
     let counts = (1usize..5, 1usize..5, 1usize..40, 1usize..20);
     (carriage, packets, counts, any::<[bool; 4]>(), 20u64..300).prop_map(
         |(
@@ -152,7 +154,9 @@ fn line(case: &Case) -> Line<Hosts> {
     let mut line = Line::new(case.nodes, hosts(case, Instant::from_millis(1_000)), case.config.clone());
     line.fate = Box::new(fate(case.trouble));
     let mut control = Stream::new(case.trouble.seed, "control");
-    let loss = case.trouble.control_loss;
+    let Trouble { control_loss: loss, corrupt, .. } = case.trouble;
+    let mut errors = Stream::new(case.trouble.seed, "bit errors");
+    line.corrupts = Box::new(move || corrupt > 0 && errors.below(1_000) < corrupt);
     line.loses_control = Box::new(move || control.below(1_000) < loss);
     line
 }
