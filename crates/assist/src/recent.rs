@@ -48,6 +48,11 @@ impl<T, K: Ord + Copy> Recent<T, K> {
         self.slots.len()
     }
 
+    /// All values, in no order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().map(|slot| &slot.value)
+    }
+
     /// Where its value is.
     #[inline]
     pub(crate) fn find(&mut self, key: &K) -> Option<Place> {

@@ -98,6 +98,8 @@ counters! {
 pub struct Kept {
     /// Connections that its edge converts.
     pub connections: usize,
+    /// Lanes that end at its edge.
+    pub lanes: usize,
     /// Packets that wait at its edge for what is missing before them.
     pub waiting: usize,
     /// Bytes of these.

@@ -74,8 +74,10 @@ impl Edge {
 
     /// What it keeps.
     pub(super) fn kept(&self) -> Kept {
-        let (waiting, waiting_bytes) = self.connections.waiting();
-        Kept { connections: self.connections.len(), waiting, waiting_bytes, ..Kept::default() }
+        let [one, other] = [self.connections.waiting(), self.whole.receivers().waiting()];
+        let (connections, lanes) = (self.connections.len(), self.whole.receivers().len());
+        let (waiting, waiting_bytes) = (one.0 + other.0, one.1 + other.1);
+        Kept { connections, lanes, waiting, waiting_bytes, ..Kept::default() }
     }
 
     /// Whether a host is behind it.

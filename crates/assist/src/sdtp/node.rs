@@ -403,10 +403,10 @@ impl Node {
 
 /// Whether a node does something because of a message but to send it on. At its end the edge does.
 fn acts_on(message: &Message, functions: Option<Functions>, ends_here: bool) -> bool {
+    let has = functions.is_some_and(|functions| functions.caching || functions.retransmission);
     match message {
         Message::Data(_) => false,
-        Message::Repeat(_) | Message::Information(_) => ends_here || functions.is_some(),
-        Message::Request(_) => functions.is_some(),
+        Message::Repeat(_) | Message::Information(_) | Message::Request(_) => ends_here || has,
         Message::Notification(_) => functions.is_some_and(|functions| functions.caching),
     }
 }

@@ -42,7 +42,7 @@ pub struct Incoming {
     pub bytes: u32,
     /// The value of the TCP timestamps option, if the packet has one.
     pub timestamp: Option<u32>,
-    /// Whether no host can have sent it again: it is an RD, or of a lane. If its numbers have left before, it is one too many.
+    /// Whether no host can have sent it again: it is an RD. If its numbers have left before, it is one too many.
     pub only: bool,
 }
 

@@ -311,6 +311,9 @@ pub(crate) struct Hosts(pub(crate) Vec<Peer>);
 impl Host for Hosts {
     fn on_packet(&mut self, now: Instant, packet: Packet, out: &mut Vec<Packet>) {
         let Body::Tcp(segment) = &packet.body else { panic!("{packet:?}") };
+        if packet.corrupted {
+            return;
+        }
         let ends =
             [SocketAddr::new(packet.dst, segment.dst_port), SocketAddr::new(packet.src, segment.src_port)];
         let peer = self.0.iter_mut().find(|peer| [peer.local, peer.remote] == ends).expect("a host's");

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use handfast_assist::sdtp::Config;
 use handfast_wire::tcp::Flags;
 
-use crate::script::{CLIENT, FIRST, Flow, SERVER, data, open, segment, syn, syn_ack, talks};
+use crate::script::{CLIENT, FIRST, Flow, SERVER, ack, data, open, passes, segment, syn, syn_ack, talks};
 use crate::world::{HOP, Line, host, ms, sealed};
 
 fn flow() -> Flow {
@@ -70,4 +71,22 @@ fn an_answer_that_a_restart_of_the_clients_edge_has_lost_comes_all_the_same() {
     assert_eq!(segment(&line.got(1)[0]).flags, Flags::ACK, "the server will not send it again");
     assert_eq!(segment(&line.got(0)[0]).flags, Flags::SYN | Flags::ACK);
     talks(&mut line, &flow, "plain");
+}
+
+#[test]
+fn packets_in_lanes_pass_behind_an_edge_that_begins_anew_twice_in_a_second() {
+    // Both lives number their lanes alike: what the second one sends has numbers that have come.
+    let mut line = Line::scripted(Config { all: true, ..sealed() });
+    let flow = flow();
+    for _ in 0..2 {
+        // The edge asks where the server is; meanwhile packets pass as they are.
+        line.send(0, flow.packet(0, ack(FIRST, SERVER)));
+        line.run(ms(20));
+        line.ends = Default::default();
+        for at in 0..3 {
+            passes(&mut line, 0, &flow.packet(0, data(FIRST + 100 * at, SERVER + 1, 100)), "data");
+        }
+        line.restart(0);
+        line.run(ms(10));
+    }
 }

@@ -27,6 +27,7 @@ struct Trouble {
     message_loss: u64,
     copies: u64,
     late: u64,
+    corrupt: u64,
     /// Of a message with a packet in it between the controller and a node.
     control_loss: u64,
 }
@@ -56,28 +57,29 @@ fn sends() -> impl Strategy<Value = Sends> {
 
 fn trouble() -> impl Strategy<Value = Trouble> {
     let often = |most: u64| prop_oneof![1 => Just(0), 2 => 0..=most];
-    (any::<u64>(), often(80), often(600), often(150), often(300), often(150)).prop_map(
-        |(seed, loss, message_loss, copies, late, control_loss)| Trouble {
+    (any::<u64>(), often(80), often(600), often(150), often(300), often(150), often(50)).prop_map(
+        |(seed, loss, message_loss, copies, late, control_loss, corrupt)| Trouble {
             seed,
             loss,
             message_loss,
             copies,
             late,
             control_loss,
+            corrupt,
         },
     )
 }
 
 fn config() -> impl Strategy<Value = Config> {
     let packets = prop_oneof![1u64..6, Just(10_000)];
-    let carriage = prop::sample::select(vec![Carriage::Ip, Carriage::Udp, Carriage::Udp]);
+    let carriage = prop::sample::select(vec![Carriage::Native, Carriage::Ip, Carriage::Udp]);
     let counts = (1usize..5, 1usize..5, 1usize..40, 1usize..20);
-    (carriage, packets, counts, any::<[bool; 3]>(), 20u64..300).prop_map(
+    (carriage, packets, counts, any::<[bool; 4]>(), 20u64..300).prop_map(
         |(
             carriage,
             packets,
             (connections, cached, waiting, windows),
-            [by_packet, signal, has_seals],
+            [by_packet, signal, has_seals, all],
             persistence,
         )| {
             let persistence = ms(persistence);
@@ -100,7 +102,7 @@ fn config() -> impl Strategy<Value = Config> {
             };
             let resequencing = Bounds { persistence, packets: waiting, bytes: Bytes(waiting as u64 * 1_000) };
             let base = if has_seals { sealed() } else { Config::default() };
-            Config { carriage, connections, thresholds, caching, resequencing, ..base }
+            Config { carriage, connections, thresholds, caching, resequencing, all, ..base }
         },
     )
 }
@@ -152,17 +154,20 @@ fn line(case: &Case) -> Line<Hosts> {
     let mut line = Line::new(case.nodes, hosts(case, Instant::from_millis(1_000)), case.config.clone());
     line.fate = Box::new(fate(case.trouble));
     let mut control = Stream::new(case.trouble.seed, "control");
-    let loss = case.trouble.control_loss;
+    let Trouble { control_loss: loss, corrupt, .. } = case.trouble;
+    let mut errors = Stream::new(case.trouble.seed, "bit errors");
+    line.corrupts = Box::new(move || corrupt > 0 && errors.below(1_000) < corrupt);
     line.loses_control = Box::new(move || control.below(1_000) < loss);
     line
 }
 
 fn check_bounds(line: &Line<Hosts>, config: &Config) {
     for node in &line.nodes {
-        let Kept { connections, waiting, waiting_bytes, watched, cached, cache_cost } = node.kept();
-        assert!(connections <= config.connections && watched <= config.connections);
-        assert!(waiting <= config.connections * config.resequencing.packets, "{waiting} wait");
-        assert!(waiting_bytes <= config.connections as u64 * config.resequencing.bytes.get());
+        let Kept { connections, lanes, waiting, waiting_bytes, watched, cached, cache_cost } = node.kept();
+        assert!(connections.max(watched).max(lanes) <= config.connections);
+        let ends = connections + lanes;
+        assert!(waiting <= ends * config.resequencing.packets, "{waiting} wait");
+        assert!(waiting_bytes <= ends as u64 * config.resequencing.bytes.get());
         assert!(cached <= config.caching.connections);
         assert!(cache_cost <= config.caching.quotas.total.get(), "{cache_cost} are cached");
     }
@@ -225,7 +230,7 @@ fn play(case: &Case) -> Result<f64, TestCaseError> {
     let quiet = line.now + ms(30_000);
     run_to(&mut line, quiet, &case.config);
     prop_assert_eq!(crossed(&line), (messages, packets), "it has an end");
-    prop_assert!(messages <= 3 * packets + 100, "{messages} messages for {packets} packets");
+    prop_assert!(messages <= 10 * packets + 100, "{messages} messages for {packets} packets");
     Ok(messages as f64 / packets as f64)
 }
 

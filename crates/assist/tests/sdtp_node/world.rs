@@ -96,6 +96,8 @@ pub(crate) struct Line<H> {
     pub(crate) ends: [H; 2],
     pub(crate) controller: Controller,
     pub(crate) fate: Fate,
+    /// Whether a copy of a packet has bit errors.
+    pub(crate) corrupts: Box<dyn FnMut() -> bool>,
     /// Whether a message with a packet in it is lost between the controller and a node.
     pub(crate) loses_control: Box<dyn FnMut() -> bool>,
     /// Packets that nodes have sent to each other, by type: data, RR, RD, RI, CN.
@@ -120,6 +122,7 @@ impl<H: Host> Line<H> {
             ends,
             controller: controller(nodes, &hosts),
             fate: Box::new(|_| vec![HOP]),
+            corrupts: Box::new(|| false),
             loses_control: Box::new(|| false),
             crossed: BTreeMap::new(),
             hosts,
@@ -318,7 +321,9 @@ impl<H: Host> Line<H> {
         }
         *self.crossed.entry(kind(&packet)).or_default() += 1;
         for delay in (self.fate)(&Crossing { from: place, to: next - 1, packet: &packet }) {
-            self.enter(delay, Event::Arrive(next, port, packet.clone()));
+            let corrupted = packet.corrupted || (self.corrupts)();
+            let copy = through_the_wire(&Packet { corrupted, ..packet.clone() });
+            self.enter(delay, Event::Arrive(next, port, copy));
         }
     }
 

@@ -33,6 +33,10 @@ impl Whole {
         }
     }
 
+    pub(super) fn receivers(&self) -> &Receivers {
+        &self.receivers
+    }
+
     pub(super) fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.receivers.on_timer(now, out);
     }
@@ -128,7 +132,7 @@ impl Edge {
             return;
         };
         counters.unwrapped += 1;
-        self.whole.receivers.on_packet(now, stream, extent, packet, &mut out.packets);
+        self.whole.receivers.on_packet(now, stream, (extent, arrived.repeat), packet, &mut out.packets);
     }
 }
 

@@ -31,19 +31,29 @@ impl Receivers {
         Self { lanes: Recent::new(most), timers: BTreeSet::new(), bounds }
     }
 
-    /// A packet has come; those that go on to hosts are added to `out`.
+    pub(in super::super) fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Packets that wait for their place, and their bytes.
+    pub(in super::super) fn waiting(&self) -> (usize, u64) {
+        let waiting = self.lanes.values().map(|lane| (lane.resequencer.held(), lane.resequencer.bytes()));
+        waiting.fold((0, 0), |(packets, bytes), (more, of)| (packets + more, bytes + of))
+    }
+
+    /// A packet has come, perhaps as an RD. A first transmission passes whatever its number: an edge that begins anew may give one
+    /// again. Those that go on to hosts are added to `out`.
     pub(in super::super) fn on_packet(
         &mut self,
         now: Instant,
         stream: &Stream,
-        extent: Extent,
+        (extent, repeat): (Extent, bool),
         packet: Packet,
         out: &mut Vec<Packet>,
     ) {
         let place = self.lanes.find(stream).unwrap_or_else(|| self.begin(now, stream, extent, out));
         let Extent { seq, len, .. } = extent;
-        // Of a lane no number is used twice.
-        let facts = Incoming { seq, len, bytes: packet.ip_len() as u32, timestamp: None, only: true };
+        let facts = Incoming { seq, len, bytes: packet.ip_len() as u32, timestamp: None, only: repeat };
         self.lanes.touch(now, place).resequencer.on_data(now, facts, packet, out);
         self.rearm(*stream, place);
     }
@@ -156,7 +166,7 @@ mod tests {
             self.receivers.on_packet(
                 Instant::from_millis(ms),
                 &stream(lane),
-                extent,
+                (extent, false),
                 packet(number),
                 &mut self.out,
             );
