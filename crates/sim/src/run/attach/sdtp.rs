@@ -79,7 +79,7 @@ impl World<'_> {
 
     fn nodes(&self, controller: NodeId) -> Vec<(NodeId, Link)> {
         let controller = self.address(controller);
-        let sealing = self.spec.seal.then(|| Sealing { key: KEY, first: 0 });
+        let sealing = self.spec.seal.then_some(Sealing { key: KEY, first: 0 });
         let config = Config { sealing, ..self.spec.config.clone() };
         let made = |node| {
             let hosts = self.hosts(node).map(|(host, port)| (self.address(host), port)).collect();
