@@ -217,6 +217,12 @@ persistence = "150ms"
     }
 
     #[test]
+    fn the_example_observes() {
+        let settings = Settings::parse(include_str!("../../../../../examples/sdtp.toml"), "x").unwrap();
+        assert_eq!((settings.mode, settings.hosts.len()), (Mode::Observe, 256));
+    }
+
+    #[test]
     fn a_key_has_64_hexadecimal_digits() {
         let text = "00ff".repeat(16);
         assert_eq!(key(&text).map(|key| [key[0], key[1], key[31]]), Some([0, 0xff, 0xff]));
