@@ -1,13 +1,14 @@
 //! The retransmission node of one direction of a connection (`[sdtp]` §III-C): it notices what is missing, and asks for it.
 
-use std::ops::Range;
+mod information;
+mod timers;
 
 use handfast_core::{Instant, SeqNum};
 use handfast_wire::sdtp::{Expected, Information, Outcome, Request, Trigger};
 
 use super::announced::Announced;
 use super::disorder::{Disorder, additional_length};
-use super::expected::{Choice, Due, ExpectedList, ExpectedPackets};
+use super::expected::{Due, ExpectedList, ExpectedPackets};
 use super::interarrival::Interarrival;
 use super::requests::{Counters, RepeatOf, Requests, timestamp};
 use super::retransmission_rtt::RetransmissionRtt;
@@ -319,118 +320,6 @@ impl Retransmission {
             Trigger::Timeout => false,
         };
         is_one && self.disorder.is_by_packet()
-    }
-
-    /// An RI from a node upstream.
-    pub fn on_information(&mut self, information: &Information) {
-        let Expected { start, end, start_num } = information.expected;
-        match (information.outcome, end) {
-            (Outcome::Later { add_l }, _) => self.raise(&information.expected, add_l),
-            (Outcome::Never, Some(end)) => self.give_up(start..end),
-            (Outcome::Never, None) => self.nothing_ahead(start, start_num),
-        }
-        self.look();
-    }
-
-    /// §III-C 2: `CntThres` of packets rises by `AddL`.
-    fn raise(&mut self, expected: &Expected, add_l: u16) {
-        let from = expected.start + self.ahead(expected.start_num);
-        let (start, end) = match expected.end {
-            Some(end) => (expected.start, end),
-            None => (from, from + self.largest),
-        };
-        if !self.disorder.is_by_packet() || !self.is_near(start, end) {
-            return;
-        }
-        let front = self.windows.front();
-        self.expected.raise(start, end, add_l);
-        self.announced.insert(front, start, end, add_l);
-        if !start.after(front) && end.after(front) {
-            self.interarrival.comes_late(add_l);
-        }
-    }
-
-    /// Whether a range that another node has named can be compared with what is known.
-    fn is_near(&self, start: SeqNum, end: SeqNum) -> bool {
-        end.after(start) && !self.windows.is_far(start) && !self.windows.is_far(end)
-    }
-
-    /// So many packets behind the last one there is nothing yet: requests by time are needless, until more comes.
-    fn nothing_ahead(&mut self, start: SeqNum, packets: u16) {
-        let asked = self.expected.tail.asked;
-        if start != self.windows.front() || asked <= packets {
-            return;
-        }
-        self.expected.tail.asked = packets;
-        self.expected.tail.is_over = true;
-        self.requests.came_by_itself(start + self.ahead(packets), start + self.ahead(asked));
-    }
-
-    /// What is missing of a range will not come (RI [`Outcome::Never`]): it is neither expected nor asked for any more. With as many
-    /// windows as there may be it is, as before.
-    pub fn give_up(&mut self, range: Range<SeqNum>) {
-        if !self.is_near(range.start, range.end) {
-            return;
-        }
-        while let Some((start, end)) = self.expected.first_in(range.start, range.end)
-            && self.windows.has_room()
-        {
-            self.forget(start, end);
-        }
-        self.look();
-    }
-
-    /// What is due at this time.
-    pub fn on_timer(&mut self, now: Instant, out: &mut Vec<Output>) {
-        if self.due.at <= now {
-            self.expire(now, out);
-            self.repeat(now, out);
-        }
-        if self.may_ask_by_time() && self.interarrival.is_due(now) {
-            self.ask_by_time(now, out);
-        }
-        self.look();
-    }
-
-    /// RFC 3366 §4.1: what has been missing for too long is given up.
-    fn expire(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let mut num = 0;
-        while let Some(hole) = self.expected.hole(num) {
-            if hole.until(self.config.persistence) <= now {
-                self.abandon(hole.start, hole.end, Trigger::Timeout, out);
-            } else {
-                num += 1;
-            }
-        }
-    }
-
-    /// §III-C 2, retransmission timeout: "resend the retransmission request".
-    fn repeat(&mut self, now: Instant, out: &mut Vec<Output>) {
-        for num in 0..self.expected.len() {
-            if self.expected.hole(num).is_some_and(|hole| hole.repeat_at(&self.round_trip) <= now) {
-                self.ask(now, num, Trigger::Timeout, out);
-            }
-        }
-    }
-
-    fn may_ask_by_time(&self) -> bool {
-        self.due.is_one_unasked || self.expected.can_ask_ahead(self.config.most_ahead)
-    }
-
-    /// §III-C 2, interarrival timeout.
-    fn ask_by_time(&mut self, now: Instant, out: &mut Vec<Output>) {
-        match self.expected.choose(self.disorder.threshold(), self.config.most_ahead) {
-            Some(Choice::Hole(num)) => self.ask(now, num, Trigger::Time, out),
-            Some(Choice::Tail) => self.ask_ahead(now, out),
-            None => {}
-        }
-    }
-
-    /// When [`Retransmission::on_timer`] has something to do.
-    pub fn deadline(&self) -> Option<Instant> {
-        let by_time = self.interarrival.deadline().filter(|_| self.may_ask_by_time());
-        let by_hole = Some(self.due.at).filter(|&at| at != Instant::MAX);
-        by_time.into_iter().chain(by_hole).min()
     }
 
     /// The first byte that is expected: the right edge of the first content window.

@@ -88,7 +88,7 @@ fn sdtp_of_a_host_ends_at_its_edge() {
     let mut line = talking(sealed());
     let before = (kept(&line), line.crossed.clone());
     let until = FIRST + 1_000;
-    let says = [Message::Notification(Notification { until: until }), never(FIRST, until)];
+    let says = [Message::Notification(Notification { until }), never(FIRST, until)];
     for said in says {
         // Even if the host knows the key.
         let packet = seal(message(said, FIRST), &KEY.of_slice(SLICE), 1 << 50);
@@ -208,7 +208,7 @@ fn an_rd_is_delivered_and_counted_once() {
         line.inject(2, LEFT, changed);
         line.run(ms(5));
         assert_eq!(line.got(1).len(), copies.min(1));
-        assert_eq!(line.counted().unsealed, if copies == 0 { 1 } else { 0 });
+        assert_eq!(line.counted().unsealed, u64::from(copies == 0));
     }
 }
 
@@ -271,7 +271,7 @@ fn numbers() -> impl Strategy<Value = SeqNum> + Clone {
 
 fn messages() -> impl Strategy<Value = Message> {
     let expected = (numbers(), prop::option::of(numbers()), prop_oneof![0u16..4, any::<u16>()])
-        .prop_map(|(start, end, start_num)| Expected { start, end: end, start_num });
+        .prop_map(|(start, end, start_num)| Expected { start, end, start_num });
     let trigger = prop::sample::select(vec![Trigger::Count, Trigger::Time, Trigger::Timeout]);
     let outcome = prop_oneof![Just(Outcome::Never), any::<u16>().prop_map(|add_l| Outcome::Later { add_l })];
     let payload =
@@ -298,7 +298,7 @@ fn messages() -> impl Strategy<Value = Message> {
         (trigger, expected, outcome).prop_map(|(trigger, expected, outcome)| {
             Message::Information(Information { trigger, expected, outcome })
         }),
-        numbers().prop_map(|until| Message::Notification(Notification { until: until })),
+        numbers().prop_map(|until| Message::Notification(Notification { until })),
     ]
 }
 

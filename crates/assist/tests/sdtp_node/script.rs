@@ -1,5 +1,6 @@
 //! What hosts say in a script: a client at the left end, a server at the right one.
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
@@ -73,7 +74,7 @@ pub(crate) fn open(line: &mut Line<Sink>, flow: &Flow) {
     line.send(1, flow.packet(1, syn_ack(SERVER, FIRST)));
     line.run(ms(20));
     let (client, server) = (line.got(0), line.got(1));
-    assert_eq!([&client, &server].map(|got| got.len()), [1, 1]);
+    assert_eq!([&client, &server].map(VecDeque::len), [1, 1]);
     assert_eq!(
         [&client[0], &server[0]].map(|packet| segment(packet).flags),
         [Flags::SYN | Flags::ACK, Flags::ACK]
@@ -88,7 +89,7 @@ pub(crate) fn passes(line: &mut Line<Sink>, end: usize, packet: &Packet, kind: &
     let before = line.crossed.get(kind).copied().unwrap_or_default();
     line.send(end, packet.clone());
     line.run(ms(10));
-    assert_eq!(line.got(1 - end), [packet.clone()], "in time and unchanged");
+    assert_eq!(line.got(1 - end), std::slice::from_ref(packet), "in time and unchanged");
     assert_eq!(line.crossed.get(kind).copied().unwrap_or_default(), before + 2, "as {kind}");
 }
 

@@ -56,7 +56,7 @@ fn sends() -> impl Strategy<Value = Sends> {
 
 fn trouble() -> impl Strategy<Value = Trouble> {
     let often = |most: u64| prop_oneof![1 => Just(0), 2 => 0..=most];
-    (any::<u64>(), often(80), often(600), often(150), often(300), often(300)).prop_map(
+    (any::<u64>(), often(80), often(600), often(150), often(300), often(150)).prop_map(
         |(seed, loss, message_loss, copies, late, control_loss)| Trouble {
             seed,
             loss,

@@ -153,7 +153,7 @@ impl<H: Host> Line<H> {
         });
         self.generation += 1;
         self.nodes[place] = self.make(place, self.nodes.len());
-        self.report(place, Report::Started);
+        self.report(place, &Report::Started);
     }
 
     fn enter(&mut self, after: Duration, event: Event) {
@@ -224,7 +224,9 @@ impl<H: Host> Line<H> {
     fn deliver(&mut self, end: usize, packet: Packet) {
         let mut out = Vec::new();
         self.ends[end].on_packet(self.now, packet, &mut out);
-        out.into_iter().for_each(|packet| self.send(end, packet));
+        for packet in out {
+            self.send(end, packet);
+        }
     }
 
     fn wake_host(&mut self, end: usize) {
@@ -232,7 +234,9 @@ impl<H: Host> Line<H> {
             let mut out = Vec::new();
             self.ends[end].on_timer(self.now, &mut out);
             assert!(self.ends[end].deadline().is_none_or(|next| next > self.now));
-            out.into_iter().for_each(|packet| self.send(end, packet));
+            for packet in out {
+                self.send(end, packet);
+            }
         }
     }
 
@@ -253,7 +257,7 @@ impl<H: Host> Line<H> {
         let verdict = self.nodes[place].look(self.now, port, &View::of(&packet), &mut out);
         self.flush(place, &mut out);
         match verdict {
-            Verdict::Pass => self.forward(place, packet),
+            Verdict::Pass => self.forward(place, &packet),
             Verdict::Drop => {}
             Verdict::Take => {
                 self.nodes[place].on_packet(self.now, port, packet, &mut out);
@@ -265,13 +269,15 @@ impl<H: Host> Line<H> {
     fn flush(&mut self, place: usize, out: &mut Outbox) {
         for forward in out.drain() {
             let Forward::Routed(packet) = forward else { panic!("{forward:?}") };
-            self.forward(place, packet);
+            self.forward(place, &packet);
         }
         let reports: Vec<_> = self.nodes[place].reports().collect();
-        reports.into_iter().for_each(|report| self.report(place, report));
+        for report in reports {
+            self.report(place, &report);
+        }
     }
 
-    fn report(&mut self, place: usize, report: Report) {
+    fn report(&mut self, place: usize, report: &Report) {
         let bytes = report.emit().expect("it has a form on the wire");
         let is_lost = matches!(report, Report::Handshake(_)) && (self.loses_control)();
         if !is_lost {
@@ -302,7 +308,7 @@ impl<H: Host> Line<H> {
         if at(1) { Some(nodes + 1) } else { (1..=nodes).find(|&place| node(place - 1) == address) }
     }
 
-    fn forward(&mut self, place: usize, packet: Packet) {
+    fn forward(&mut self, place: usize, packet: &Packet) {
         let here = place + 1;
         let Some(goal) = self.place_of(packet.dst).filter(|&goal| goal != here) else { return };
         let (next, port) = if goal > here { (here + 1, LEFT) } else { (here - 1, RIGHT) };
@@ -353,13 +359,13 @@ pub(crate) fn kind(packet: &Packet) -> &'static str {
 }
 
 /// The packet as the next node reads it.
-fn through_the_wire(packet: Packet) -> Packet {
+fn through_the_wire(packet: &Packet) -> Packet {
     let mut bytes = Vec::new();
     packet.emit(&mut bytes).unwrap_or_else(|error| panic!("{error}: {packet:?}"));
     let parsed = Packet::parse(LinkType::RawIp, &bytes.into(), Checksums::Verify).expect("it parses");
     let is_in_udp = matches!(&packet.body, Body::Sdtp(sdtp) if sdtp.carriage == Carriage::Udp);
     let back = if is_in_udp { parsed.to_sdtp(Checksums::Verify).expect("it is SDTP") } else { parsed };
-    assert_eq!(back, packet);
+    assert_eq!(back, *packet);
     back
 }
 

@@ -26,10 +26,12 @@ fn line(keys: &str) -> String {
          [schemes.linux]\nsender = \"linux\"\n\
          [schemes.sdtp]\nsender = \"linux\"\nagents = {}\n\
          [schemes.slow]\nsender = \"linux\"\nagents = {}\n\
-         [schemes.nowhere]\nsender = \"linux\"\nagents = {}\n",
+         [schemes.nowhere]\nsender = \"linux\"\nagents = {}\n\
+         [schemes.unsealed]\nsender = \"linux\"\nagents = {}\n",
         agent(""),
         agent(", control_delay = \"32.5ms\""),
         agent(", placement = \"nowhere\""),
+        agent(", seal = false"),
     )
     .unwrap();
     text
@@ -95,6 +97,20 @@ fn losses_are_repaired_in_the_path() {
 }
 
 #[test]
+fn genuine_messages_are_never_refused_sealed_or_not() {
+    let network = set(&line(""), &LOSS);
+    for seed in 1..=3 {
+        let [sealed, unsealed] = ["sdtp", "unsealed"].map(|scheme| result(&network, scheme, seed));
+        for run in [&sealed, &unsealed] {
+            assert_eq!((counted(run, "unsealed"), counted(run, "replayed")), (0, 0));
+            assert!(counted(run, "repeats") > 10);
+        }
+        let [one, other] = [&sealed, &unsealed].map(|run| run.aggregate.delivered_bytes().unwrap());
+        assert!(one.abs_diff(other) * 20 < other, "{one}, {other}");
+    }
+}
+
+#[test]
 fn every_byte_comes_once_whatever_the_links_do() {
     // The receiver checks each byte's offset. Twenty transfers at once, and every kind of trouble.
     let flows =
@@ -112,6 +128,7 @@ fn every_byte_comes_once_whatever_the_links_do() {
     let network = set(&line(flows), &changes);
     for seed in 1..=10 {
         let run = result(&network, "sdtp", seed);
+        assert_eq!(counted(&run, "unsealed"), 0);
         for flow in &run.flows[1..] {
             assert_eq!(flow.metrics.delivered_bytes(), Some(60_000), "seed {seed}, {}", flow.flow);
         }
