@@ -2,5 +2,6 @@
 
 mod ends;
 mod fidelity;
+mod hostile;
 mod repair;
 mod world;
