@@ -54,7 +54,7 @@ def test_schemes_of_the_scenario_and_profiles(tmp_path: Path) -> None:
 
 
 def test_claims(tmp_path: Path) -> None:
-    assert completed(tmp_path, "handfast reproduce s") == ["sdn"]
+    assert completed(tmp_path, "handfast reproduce s") == ["sdn", "sdtp"]
     assert completed(tmp_path, "handfast reproduce sdn/7") == ["sdn/7a", "sdn/7bc", "sdn/7d"]
     assert completed(tmp_path, "handfast reproduce nothing/") == []
 

@@ -33,6 +33,8 @@ pub struct CachingNode<P> {
     /// When connections are to be asked for a CN. An entry holds if it has the connection's time.
     notices: VecDeque<(Instant, Stream)>,
     accounts: Accounts,
+    /// What all packets have cost at most.
+    most: u64,
     counters: Counters,
 }
 
@@ -44,6 +46,7 @@ impl<P: Cacheable> CachingNode<P> {
             known: Recent::new(config.connections),
             notices: VecDeque::new(),
             accounts: Accounts::default(),
+            most: 0,
             counters: Counters::default(),
         }
     }
@@ -61,6 +64,11 @@ impl<P: Cacheable> CachingNode<P> {
     /// Connections that it knows.
     pub fn connections(&self) -> usize {
         self.known.len()
+    }
+
+    /// What they have cost at most.
+    pub fn most(&self) -> u64 {
+        self.most
     }
 
     /// Packets of a connection that are kept.
@@ -87,6 +95,7 @@ impl<P: Cacheable> CachingNode<P> {
         if cost != was && self.accounts.set(stream, cost, &self.config.quotas) {
             self.keep_within_quotas(stream);
         }
+        self.most = self.most.max(self.accounts.total());
     }
 
     /// Where a connection is, which may begin with this packet.

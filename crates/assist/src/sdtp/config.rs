@@ -6,7 +6,7 @@ use handfast_wire::sdtp::{Carriage, OPTIONAL_LEN, SEAL_LEN};
 
 use super::caching::Config as Caching;
 use super::connections::Lifetimes;
-use super::convert::overhead;
+use super::convert::{around, overhead};
 use super::packet_ins::Limits;
 use super::resequence::Bounds;
 use super::seals::Sealing;
@@ -31,22 +31,17 @@ pub struct Config {
     pub caching: Caching,
     /// What a receiving edge holds to put it in order.
     pub resequencing: Bounds,
+    /// Whether packets that no connection has are protected, too: those of any protocol.
+    pub all: bool,
     /// With what RR, RI, CN and RD are sealed; [`None`]: nothing is, and whoever is in the core can say anything.
     pub sealing: Option<Sealing>,
 }
 
 impl Config {
-    /// Bytes that an SDTP packet has more, at most, than the host's packet in it: as an RD, which has an optional field of its own
-    /// before that of the data, and a seal.
-    fn longer(&self, v6: bool, edges_v6: bool) -> i32 {
-        let repeat = OPTIONAL_LEN + if self.sealing.is_some() { SEAL_LEN } else { 0 };
-        (overhead(self.carriage, v6, edges_v6) + repeat as i32).max(0)
-    }
-
-    /// Whether the core carries what an edge makes of a host's packet, and the RD with it. It does, unless a host sends more than
-    /// it was told.
+    /// Whether the core carries what an edge makes of a host's packet. It does, unless a host sends more than it was told.
     pub(super) fn fits_core(&self, packet: &Packet, edges_v6: bool) -> bool {
-        packet.ip_len() as i32 + self.longer(packet.src.is_ipv6(), edges_v6) <= i32::from(self.mtu)
+        let longer = overhead(self.carriage, packet.src.is_ipv6(), edges_v6) + self.repeat() as i32;
+        packet.ip_len() as i32 + longer <= i32::from(self.mtu)
     }
 
     /// The largest segment that a host behind an edge may be sent: what the other edge makes of it fits the core, and so does the
@@ -54,8 +49,19 @@ impl Config {
     pub(super) fn most_mss(&self, v6: bool, edges_v6: bool) -> u16 {
         // Without options. What a sender adds of these it takes off the payload (RFC 6691 §2).
         let headers = if v6 { 60 } else { 40 };
-        let most = i32::from(self.mtu) - headers - self.longer(v6, edges_v6);
+        let more = overhead(self.carriage, v6, edges_v6) + self.repeat() as i32;
+        let most = i32::from(self.mtu) - headers - more.max(0);
         u16::try_from(most).unwrap_or(0).max(LEAST_MSS)
+    }
+
+    /// The longest packet that can be sent whole through the core, and again as an RD.
+    pub(super) fn most_whole(&self, edges_v6: bool) -> usize {
+        usize::from(self.mtu).saturating_sub(around(self.carriage, edges_v6) + self.repeat())
+    }
+
+    /// Bytes that an RD has more than the data: an optional field of its own before that of the data, and a seal.
+    fn repeat(&self) -> usize {
+        OPTIONAL_LEN + if self.sealing.is_some() { SEAL_LEN } else { 0 }
     }
 }
 
@@ -73,6 +79,7 @@ impl Default for Config {
             thresholds: Thresholds::new(Duration::from_millis(20)),
             caching: Caching::default(),
             resequencing: Bounds::default(),
+            all: false,
             sealing: None,
         }
     }

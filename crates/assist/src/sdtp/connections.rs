@@ -202,7 +202,7 @@ impl Connections {
     }
 
     /// Those with another edge.
-    pub(super) fn names_of(&self, peer: IpAddr) -> Vec<Name> {
+    pub(super) fn with_peer(&self, peer: IpAddr) -> Vec<Name> {
         let first = Name { peer, slice: 0, connection: 0 };
         let last = Name { slice: u16::MAX, connection: u16::MAX, ..first };
         self.by_name.range(first..=last).map(|(&name, _)| name).collect()

@@ -32,6 +32,8 @@ pub enum Report {
     Handshake(Packet),
     /// A connection is over, or the node has forgotten it.
     Closed(Name),
+    /// Behind which edge is this host?
+    Locate(IpAddr),
 }
 
 /// A connection by its number.
@@ -54,9 +56,11 @@ pub enum Order {
     Approve(Name),
     /// Functions for a slice (§II-B).
     Activate(Activation),
+    /// Where a host is, for packets that no connection has.
+    Route(Location),
     /// The other edge has forgotten this connection, or will: its packets are plain TCP from now on.
     Forget(Name),
-    /// Another edge has begun anew, and has forgotten all its connections, also those of which the controller does not know.
+    /// An edge forgets its connections with another one, which has forgotten them: they are plain TCP from now on.
     ForgetEdge(IpAddr),
 }
 
@@ -69,6 +73,15 @@ pub struct Admission {
     pub client: SocketAddr,
     /// Who has got it.
     pub server: SocketAddr,
+}
+
+/// Where a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The host.
+    pub host: IpAddr,
+    /// Its edge, and the slice between that one and the edge that has asked; [`None`]: no edge with a path has it.
+    pub edge: Option<(IpAddr, u16)>,
 }
 
 /// Which functions a node has for the data of a slice in one direction.
@@ -118,6 +131,10 @@ impl Report {
                 })
             }
             Self::Started => experimenter(|out| out.put_u32(STARTED)),
+            Self::Locate(host) => experimenter(|out| {
+                out.put_u32(LOCATE);
+                put_address(out, *host);
+            }),
             Self::Closed(name) => experimenter(|out| {
                 out.put_u32(CLOSED);
                 put_name(out, name);
@@ -189,7 +206,9 @@ const APPROVE: u32 = 3;
 const ACTIVATE: u32 = 4;
 const STARTED: u32 = 5;
 const FORGET: u32 = 6;
-const FORGET_EDGE: u32 = 7;
+const LOCATE: u32 = 7;
+const ROUTE: u32 = 8;
+const FORGET_EDGE: u32 = 9;
 
 fn emit(body: Body) -> Option<Bytes> {
     let mut out = Vec::new();
@@ -231,6 +250,15 @@ fn put_order(out: &mut Vec<u8>, order: &Order) {
         Order::Approve(name) => {
             out.put_u32(APPROVE);
             put_name(out, name);
+        }
+        Order::Route(Location { host, edge }) => {
+            out.put_u32(ROUTE);
+            put_address(out, *host);
+            out.put_u8(u8::from(edge.is_some()));
+            if let Some((edge, slice)) = edge {
+                put_address(out, *edge);
+                out.put_u16(*slice);
+            }
         }
         Order::Forget(name) => {
             out.put_u32(FORGET);
@@ -284,7 +312,7 @@ mod tests {
 
     const NAME: Name = Name { peer: IpAddr::V6(Ipv6Addr::LOCALHOST), slice: 7, connection: 8 };
 
-    fn orders() -> [Order; 5] {
+    fn orders() -> [Order; 7] {
         let (client, server) = (SocketAddr::new(ip(1), 5), SocketAddr::new(ip(2), 6));
         let (from, to, round_trip) = (ip(8), ip(9), Duration::from_millis(20));
         [
@@ -292,6 +320,8 @@ mod tests {
             Order::Approve(NAME),
             Order::Forget(NAME),
             Order::ForgetEdge(NAME.peer),
+            Order::Route(Location { host: ip(1), edge: Some((ip(9), 7)) }),
+            Order::Route(Location { host: ip(1), edge: None }),
             Order::Activate(Activation {
                 from,
                 to,
@@ -311,9 +341,13 @@ mod tests {
 
     #[test]
     fn reports_come_back_from_the_wire() {
-        for report in
-            [Report::Started, Report::Handshake(syn()), Report::Handshake(framed()), Report::Closed(NAME)]
-        {
+        for report in [
+            Report::Started,
+            Report::Handshake(syn()),
+            Report::Handshake(framed()),
+            Report::Closed(NAME),
+            Report::Locate(ip(2)),
+        ] {
             assert_eq!(Report::parse(&report.emit().unwrap()), Ok(report));
         }
     }

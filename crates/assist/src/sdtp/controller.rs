@@ -7,7 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use handfast_wire::tcp::Flags;
 use handfast_wire::{Body, Packet};
 
-use super::control::{Activation, Admission, Instruction, Name, Order, Report};
+use super::control::{Activation, Admission, Instruction, Location, Name, Order, Report};
+use super::lanes;
 use super::planner::{Placed, Planner};
 
 /// A pair of edges, the smaller address first: both directions of a slice have it.
@@ -73,8 +74,8 @@ pub struct Controller {
     slices: BTreeMap<Pair, Slice>,
     /// Nodes that cannot be told anything now.
     away: BTreeSet<IpAddr>,
-    /// Edges that have begun anew, of which a node that is away is to hear.
-    owed: BTreeMap<IpAddr, BTreeSet<IpAddr>>,
+    /// What edges that are away are to forget.
+    owed: BTreeMap<IpAddr, Vec<Order>>,
     /// The number of the first slice.
     first: u16,
     admitted: BTreeMap<(SocketAddr, SocketAddr), Admitted>,
@@ -113,13 +114,12 @@ impl Controller {
         self.away.insert(node);
     }
 
-    /// A node can be told something: which functions it has, in all slices, and which edges have begun anew meanwhile.
+    /// A node can be told something: which functions it has, in all slices.
     pub fn is_back(&mut self, node: IpAddr, out: &mut Instructions) {
         self.away.remove(&node);
-        for edge in self.owed.remove(&node).unwrap_or_default() {
-            self.order(node, Order::ForgetEdge(edge), out);
-        }
-        self.activate_all(node, out);
+        let owed = self.owed.remove(&node).unwrap_or_default();
+        self.order(owed.into_iter().map(|order| (node, order)), out);
+        self.tell_functions(node, out);
     }
 
     /// What it has counted.
@@ -132,6 +132,7 @@ impl Controller {
         match report {
             Report::Started => self.on_start(from, out),
             Report::Closed(name) => self.close(from, &name, out),
+            Report::Locate(host) => self.locate(from, host, out),
             Report::Handshake(packet) => {
                 self.counted.packet_ins += 1;
                 self.on_handshake(from, packet, out);
@@ -228,11 +229,8 @@ impl Controller {
             return Some(());
         }
         let number = self.next_number()?;
-        let directions = [pair, (pair.1, pair.0)];
-        if directions.iter().any(|&(from, to)| self.planner.plan(from, to).is_none()) {
-            return None;
-        }
-        self.activate(pair, number, |_| true, out);
+        let orders = self.activations(pair, number)?;
+        self.order(orders, out);
         self.counted.paths += 1;
         self.slices.insert(pair, Slice { number, next: 1, used: BTreeSet::new() });
         Some(())
@@ -245,68 +243,78 @@ impl Controller {
         u16::try_from(number).ok()
     }
 
-    /// Tells nodes of a slice, in both directions, what they do.
-    fn activate(
-        &mut self,
-        pair: Pair,
-        slice: u16,
-        concerns: impl Fn(IpAddr) -> bool,
-        out: &mut Instructions,
-    ) {
+    /// The functions of a slice in both directions, each with its node; [`None`]: there is no path.
+    fn activations(&self, pair: Pair, slice: u16) -> Option<Vec<(IpAddr, Order)>> {
         let mut orders = Vec::new();
         for (from, to) in [pair, (pair.1, pair.0)] {
-            let placed = self.planner.plan(from, to).into_iter().flatten();
-            for node in placed.filter(|node| (node.caching || node.retransmission) && concerns(node.address))
-            {
+            let placed = self.planner.plan(from, to)?;
+            for node in placed {
                 let &Placed { address, caching, retransmission, round_trip } = node;
                 let activation = Activation { from, to, slice, caching, retransmission, round_trip };
                 orders.push((address, Order::Activate(activation)));
             }
         }
+        Some(orders)
+    }
+
+    /// Orders leave. What an edge that is away must forget it is told when it is back: no more than it had admitted, for nothing is
+    /// admitted for one that is away.
+    fn order(&mut self, orders: impl IntoIterator<Item = (IpAddr, Order)>, out: &mut Instructions) {
         for (address, order) in orders {
-            self.order(address, order, out);
-        }
-    }
-
-    /// A node has begun anew: it gets its functions, and what it has converted before is plain TCP from now on.
-    fn on_start(&mut self, node: IpAddr, out: &mut Instructions) {
-        self.activate_all(node, out);
-        let is_its = |known: &Admitted| [known.client_edge, known.server_edge].contains(&node);
-        let lost: Vec<_> =
-            self.admitted.iter().filter(|(_, known)| is_its(known)).map(|(&ends, _)| ends).collect();
-        for ends in lost {
-            // The node as well: it may have heard of it since.
-            self.forget(ends, None, out);
-        }
-        self.disown(node, out);
-    }
-
-    /// What an edge has converted before it began anew may have been admitted by a controller before this one.
-    fn disown(&mut self, edge: IpAddr, out: &mut Instructions) {
-        let edges: BTreeSet<IpAddr> = self.hosts.values().copied().collect();
-        for other in edges {
-            if self.planner.plan(edge, other).is_none() {
-                continue;
-            }
-            if self.away.contains(&other) {
-                self.owed.entry(other).or_default().insert(edge);
-            } else {
-                self.order(other, Order::ForgetEdge(edge), out);
+            match order {
+                // When it comes back it still converts for nobody.
+                Order::Forget(_) | Order::ForgetEdge(_) if self.away.contains(&address) => {
+                    self.owed.entry(address).or_default().push(order);
+                }
+                order => {
+                    self.counted.orders += 1;
+                    out.push((address, Instruction::order(order)));
+                }
             }
         }
     }
 
-    /// Tells a node its functions in all slices.
-    fn activate_all(&mut self, node: IpAddr, out: &mut Instructions) {
-        let slices: Vec<_> = self.slices.iter().map(|(&pair, slice)| (pair, slice.number)).collect();
-        for (pair, number) in slices {
-            self.activate(pair, number, |address| address == node, out);
-        }
-    }
-
-    fn order(&mut self, node: IpAddr, order: Order, out: &mut Instructions) {
+    /// An edge has packets for a host that no connection has.
+    fn locate(&mut self, from: IpAddr, host: IpAddr, out: &mut Instructions) {
+        let edge = self.hosts.get(&host).copied().filter(|&edge| edge != from).and_then(|edge| {
+            let pair = pair(from, edge);
+            self.set_up(pair, out)?;
+            Some((edge, self.slices.get(&pair)?.number))
+        });
         self.counted.orders += 1;
-        out.push((node, Instruction::order(order)));
+        out.push((from, Instruction::order(Order::Route(Location { host, edge }))));
+    }
+
+    /// A node has begun anew: it gets its functions. If it is an edge it converts nothing, and no other edge must convert for it
+    /// either, whoever has admitted the connection.
+    fn on_start(&mut self, node: IpAddr, out: &mut Instructions) {
+        self.tell_functions(node, out);
+        self.admitted.retain(|_, known| {
+            let Admitted { slice: _, connection, client_edge, server_edge } = *known;
+            let is_of_it = client_edge == node || server_edge == node;
+            if is_of_it {
+                let pair = pair(client_edge, server_edge);
+                self.by_number.remove(&(pair, connection));
+                self.slices.get_mut(&pair).map(|slice| slice.used.remove(&connection));
+            }
+            !is_of_it
+        });
+        let edges: BTreeSet<IpAddr> = self.hosts.values().copied().collect();
+        for other in
+            edges.into_iter().filter(|&other| self.planner.plan(node, other).is_some()).collect::<Vec<_>>()
+        {
+            // It is told too: what it has admitted since it began is forgotten at both ends.
+            self.order([(node, Order::ForgetEdge(other)), (other, Order::ForgetEdge(node))], out);
+        }
+    }
+
+    /// Which functions a node has, in all slices.
+    fn tell_functions(&mut self, node: IpAddr, out: &mut Instructions) {
+        let pairs: Vec<(Pair, u16)> = self.slices.iter().map(|(&pair, slice)| (pair, slice.number)).collect();
+        for (pair, number) in pairs {
+            let orders = self.activations(pair, number).unwrap_or_default();
+            self.order(orders.into_iter().filter(|(address, _)| *address == node), out);
+        }
     }
 
     /// An edge has forgotten a connection.
@@ -335,7 +343,7 @@ impl Controller {
         }
         for (edge, peer) in [(client_edge, server_edge), (server_edge, client_edge)] {
             if Some(edge) != but {
-                self.order(edge, Order::Forget(Name { peer, slice, connection }), out);
+                self.order([(edge, Order::Forget(Name { peer, slice, connection }))], out);
             }
         }
         true
@@ -347,8 +355,8 @@ fn pair(a: IpAddr, b: IpAddr) -> Pair {
 }
 
 impl Slice {
-    /// Connections of a slice: all numbers but 0, which stands for packets of no connection.
-    const MOST: usize = u16::MAX as usize;
+    /// Connections of a slice: all numbers but 0, which is nobody's, and those of lanes.
+    const MOST: usize = lanes::FIRST as usize - 1;
 
     fn allot(&mut self) -> Option<u16> {
         if self.used.len() >= Self::MOST {
@@ -363,6 +371,6 @@ impl Slice {
     }
 
     fn advance(&mut self) {
-        self.next = self.next.wrapping_add(1).max(1);
+        self.next = if self.next + 1 < lanes::FIRST { self.next + 1 } else { 1 };
     }
 }

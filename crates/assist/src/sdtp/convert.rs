@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use handfast_core::SeqNum;
-use handfast_wire::sdtp::{Carriage, Content, Data, InnerIp, Message, Sdtp};
+use handfast_wire::sdtp::{Carriage, Content, Data, HEADER_LEN, InnerIp, Message, OPTIONAL_LEN, Sdtp};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Ecn, Ethernet, Packet};
 
@@ -85,19 +85,47 @@ pub(super) fn to_sdtp(path: &Path, start: SeqNum, packet: Packet) -> Option<Pack
 pub(super) fn to_tcp(from: SocketAddr, to: SocketAddr, outer: Outer, data: Data) -> Option<Packet> {
     let Data { ip, content, .. } = data;
     let Content::Segment(segment) = content else { return None };
+    let v6 = from.is_ipv6();
     let ecn = combine(Ecn::of(ip.traffic_class), outer.ecn)?;
     let segment = Segment { src_port: from.port(), dst_port: to.port(), ..segment };
-    let v6 = to.is_ipv6();
     Some(Packet {
         ethernet: outer.ethernet,
         hop_limit: ip.hop_limit,
         traffic_class: ecn.within(ip.traffic_class),
-        // A header of the other version has no such field, whatever the packet says.
+        // What the hosts' IP version has no field for was made up.
         identification: if v6 { 0 } else { ip.identification },
         may_fragment: !v6 && !ip.dont_fragment,
         flow_label: if v6 { ip.flow_label } else { 0 },
         ..Packet::tcp(from.ip(), to.ip(), segment)
     })
+}
+
+/// The SDTP packet around a packet that no connection has.
+pub(super) fn whole(path: &Path, sequence: SeqNum, packet: Packet) -> Packet {
+    let Packet { ethernet, src, hop_limit, traffic_class, identification, .. } = packet;
+    let packet = Packet { ethernet: None, ..packet };
+    // Besides the version and the marks, which an RD repeats, nobody reads this: the packet has its header.
+    let ip = InnerIp { v6: src.is_ipv6(), hop_limit, traffic_class, identification, ..InnerIp::default() };
+    let since_start = u16::try_from(sequence.0).unwrap_or(u16::MAX);
+    let message = Message::Data(Data { ip, since_start, content: Content::Packet(Box::new(packet)) });
+    let Path { carriage, edge, name: Name { peer, slice, connection } } = *path;
+    let sdtp = Sdtp { carriage, slice, connection, sequence, message, seal: None };
+    let traffic_class = outer_class(carriage, traffic_class);
+    Packet { ethernet, traffic_class, ..Packet::sdtp(edge, peer, sdtp) }
+}
+
+/// The packet that data carries whole, in the frame with which it came.
+pub(super) fn unwrap(outer: Outer, data: Data) -> Option<Packet> {
+    match data.content {
+        Content::Packet(packet) => Some(Packet { ethernet: outer.ethernet, ..*packet }),
+        Content::Segment(_) => None,
+    }
+}
+
+/// A packet with the marks with which the one around it came. [`None`]: RFC 6040 §4.2 drops it.
+pub(super) fn marked(outer: Ecn, packet: Packet) -> Option<Packet> {
+    let ecn = combine(packet.ecn(), outer)?;
+    Some(Packet { traffic_class: ecn.within(packet.traffic_class), ..packet })
 }
 
 /// RFC 6040 §4.2, Figure 4. [`None`]: dropped; a queue has marked what its sender did not declare capable.
@@ -112,14 +140,21 @@ fn combine(inner: Ecn, outer: Ecn) -> Option<Ecn> {
 
 /// Bytes that an SDTP packet has more than the TCP packet from which it was made, of this address family at the edges.
 pub(super) fn overhead(carriage: Carriage, hosts_v6: bool, edges_v6: bool) -> i32 {
-    use handfast_wire::sdtp::{HEADER_LEN, OPTIONAL_LEN};
-    let ip = |v6: bool| if v6 { 40 } else { 20 };
+    around(carriage, edges_v6) as i32 - ip_header(hosts_v6) as i32 - handfast_wire::tcp::HEADER_LEN as i32
+}
+
+/// Bytes before what data carries.
+pub(super) fn around(carriage: Carriage, edges_v6: bool) -> usize {
     let outer = match carriage {
         Carriage::Native => 0,
-        Carriage::Ip => ip(edges_v6),
-        Carriage::Udp => ip(edges_v6) + 8,
+        Carriage::Ip => ip_header(edges_v6),
+        Carriage::Udp => ip_header(edges_v6) + 8,
     };
-    outer + (HEADER_LEN + OPTIONAL_LEN) as i32 - ip(hosts_v6) - handfast_wire::tcp::HEADER_LEN as i32
+    outer + HEADER_LEN + OPTIONAL_LEN
+}
+
+fn ip_header(v6: bool) -> usize {
+    if v6 { 40 } else { 20 }
 }
 
 /// Lowers the maximum segment size that a SYN or SYN-ACK announces, so that what is sent to its sender fits through the core

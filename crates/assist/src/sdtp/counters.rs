@@ -14,7 +14,9 @@ macro_rules! counters {
         impl NodeCounters {
             /// Each with its name.
             pub fn totals(self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-                [$((stringify!($name), self.$name)),*].into_iter()
+                let requests = self.requests_count + self.requests_time + self.requests_timeout;
+                let of_one = [(LARGEST[0], self.cache_bytes), (LARGEST[1], requests)];
+                [$((stringify!($name), self.$name)),*].into_iter().chain(of_one)
             }
         }
 
@@ -47,7 +49,13 @@ counters! {
     unconverted,
     /// Packets reverted for hosts.
     reverted,
-    /// SDTP packets of no connection known here.
+    /// Packets that no connection has, sent whole.
+    protected,
+    /// Such packets that are too long to be sent whole, passed as they are.
+    too_long,
+    /// Packets that came whole, for hosts.
+    unwrapped,
+    /// SDTP packets of no connection known here, or in a lane for no host here.
     strangers,
     /// Packets that a queue marked although their sender is not ECN-capable, dropped (RFC 6040 §4.2).
     unmarkable,
@@ -73,8 +81,16 @@ counters! {
     informations,
     /// CN sent.
     notifications,
+    /// RR of which a caching node lacked something, sent on to the one before it.
+    requests_climbed,
     /// RR of which the last caching node of the segment lacked something.
     requests_unserved,
+    /// RR for what a queue of this node had dropped: not repaired, so that the sender learns of the congestion.
+    requests_refused,
+    /// What its cache has held at most, [`PACKET_COST`](super::caching::PACKET_COST) for each packet included.
+    cache_bytes,
+    /// Packets that its cache let go of because a quota was full.
+    cache_overflows,
 }
 
 /// What a node keeps at the moment.
@@ -94,7 +110,15 @@ pub struct Kept {
     pub cache_cost: u64,
 }
 
+/// Figures of the node that has most: what its cache has held at most, and how many RR it has sent.
+const LARGEST: [&str; 2] = ["cache_bytes_of_one", "requests_of_one"];
+
 impl NodeCounters {
+    /// Whether of several nodes the largest counts, and not the sum.
+    pub fn is_of_one(name: &str) -> bool {
+        LARGEST.contains(&name)
+    }
+
     /// A message without data leaves.
     pub(super) fn count(&mut self, message: &Message) {
         let counter = match message {
@@ -121,5 +145,18 @@ mod tests {
         sum += NodeCounters { packet_ins: 3, notifications: 1, ..NodeCounters::default() };
         let of = |name| sum.totals().find(|&(known, _)| known == name).unwrap().1;
         assert_eq!((of("packet_ins"), of("notifications"), of("forged")), (5, 1, 0));
+    }
+
+    #[test]
+    fn a_node_has_all_its_requests_and_its_cache_by_itself() {
+        let node = NodeCounters {
+            requests_count: 1,
+            requests_time: 2,
+            requests_timeout: 4,
+            cache_bytes: 9,
+            ..NodeCounters::default()
+        };
+        let of_one: Vec<_> = node.totals().filter(|(name, _)| NodeCounters::is_of_one(name)).collect();
+        assert_eq!(of_one, [("cache_bytes_of_one", 9), ("requests_of_one", 7)]);
     }
 }

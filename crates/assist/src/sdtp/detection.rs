@@ -43,7 +43,7 @@ impl Extent {
     }
 
     /// The first number of the connection; the packet's own, if it began too long ago.
-    fn start(self) -> SeqNum {
+    pub(super) fn start(self) -> SeqNum {
         let since = if self.since_start == u16::MAX { 0 } else { u32::from(self.since_start) };
         SeqNum(self.seq.0.wrapping_sub(since))
     }

@@ -1,23 +1,35 @@
 //! An edge switch: it sends handshakes to the controller, converts what its hosts send, and reverts what comes for them.
 
+mod whole;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use handfast_core::Instant;
+use handfast_core::{Instant, SeqNum};
 use handfast_net::Port;
-use handfast_wire::sdtp::{Data, Information, Outcome, Stream};
+use handfast_wire::sdtp::{Content, Data, Information, Outcome, Stream};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
 
 use super::config::Config;
 use super::connections::{Connection, Connections, connection_key};
 use super::control::{Admission, Instruction, Name, Order, Report};
-use super::convert::{self, Outer, Path};
+use super::convert::{self, Outer, Path, Unconverted};
 use super::counters::{Kept, NodeCounters};
 use super::handshake::{Opening, Redundant};
 use super::packet_ins::PacketIns;
 use super::resequence::Incoming;
 use crate::{ConnectionKey, View};
+use whole::Whole;
+
+/// How data has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    pub(super) sequence: SeqNum,
+    pub(super) outer: Outer,
+    /// As an RD.
+    pub(super) repeat: bool,
+}
 
 /// What an edge has for others.
 #[derive(Debug, Default)]
@@ -37,6 +49,7 @@ pub(super) struct Edge {
     ports: BTreeSet<Port>,
     connections: Connections,
     packet_ins: PacketIns,
+    whole: Whole,
     /// Whether the controller is there.
     has_controller: bool,
 }
@@ -49,8 +62,20 @@ impl Edge {
             hosts,
             connections: Connections::new(config.lifetimes),
             packet_ins: PacketIns::new(config.packet_ins),
+            whole: Whole::new(config),
             has_controller: true,
         }
+    }
+
+    /// These ports lead to hosts of others.
+    pub(super) fn distrust(&mut self, ports: impl Iterator<Item = Port>) {
+        self.ports.extend(ports);
+    }
+
+    /// What it keeps.
+    pub(super) fn kept(&self) -> Kept {
+        let (waiting, waiting_bytes) = self.connections.waiting();
+        Kept { connections: self.connections.len(), waiting, waiting_bytes, ..Kept::default() }
     }
 
     /// Whether a host is behind it.
@@ -78,12 +103,6 @@ impl Edge {
         let ConnectionKey { src, dst, src_port, dst_port } = sent;
         let came = ConnectionKey { src: dst, dst: src, src_port: dst_port, dst_port: src_port };
         self.connections.forget_host(if self.has_host(src) { &sent } else { &came });
-    }
-
-    /// What it keeps.
-    pub(super) fn kept(&self) -> Kept {
-        let (waiting, waiting_bytes) = self.connections.waiting();
-        Kept { connections: self.connections.len(), waiting, waiting_bytes, ..Kept::default() }
     }
 
     /// Whether a port leads to a host.
@@ -117,7 +136,8 @@ impl Edge {
                 out.packets.push(packet);
             }
             Ok(_) => self.convert(now, packet, config, counters, out),
-            Err(_) => {
+            Err(Unconverted::NotTcp) => self.send_whole(now, packet, config, counters, out),
+            Err(Unconverted::NoRoom) => {
                 counters.unconverted += 1;
                 out.packets.push(packet);
             }
@@ -192,8 +212,7 @@ impl Edge {
         out: &mut Output,
     ) {
         let Some(connection) = self.connections.of_host(&packet) else {
-            out.packets.push(packet);
-            return;
+            return self.send_whole(now, packet, config, counters, out);
         };
         let Body::Tcp(segment) = &packet.body else { return };
         let name = connection.name;
@@ -219,21 +238,24 @@ impl Edge {
         self.connections.rearm(&name);
     }
 
-    /// Data for a host here. `outer`: with what it came.
+    /// Data for a host here.
     pub(super) fn on_data(
         &mut self,
         now: Instant,
         stream: &Stream,
-        outer: Outer,
+        arrived: Arrived,
         data: Data,
         counters: &mut NodeCounters,
         out: &mut Output,
     ) {
+        if matches!(data.content, Content::Packet(_)) {
+            return self.on_whole(now, stream, arrived, data, counters, out);
+        }
         let Some(connection) = self.connections.of_stream(stream) else {
             counters.strangers += 1;
             return;
         };
-        let Some(packet) = convert::to_tcp(connection.remote, connection.local, outer, data) else {
+        let Some(packet) = convert::to_tcp(connection.remote, connection.local, arrived.outer, data) else {
             counters.unmarkable += 1;
             return;
         };
@@ -245,7 +267,13 @@ impl Edge {
         // A reset is not kept waiting.
         let len = if segment.flags.contains(Flags::RST) { 0 } else { segment.seq_len() };
         let timestamp = segment.timestamps.map(|timestamps| timestamps.val);
-        let incoming = Incoming { seq: segment.seq, len, bytes: packet.ip_len() as u32, timestamp };
+        let incoming = Incoming {
+            seq: segment.seq,
+            len,
+            bytes: packet.ip_len() as u32,
+            timestamp,
+            only: arrived.repeat,
+        };
         connection.resequencer.on_data(now, incoming, packet, &mut out.packets);
         let name = connection.name;
         self.connections.rearm(&name);
@@ -253,7 +281,9 @@ impl Edge {
 
     /// What a node in the path says of packets for a host here.
     pub(super) fn on_information(&mut self, stream: &Stream, information: &Information, out: &mut Output) {
-        let Some(connection) = self.connections.of_stream(stream) else { return };
+        let Some(connection) = self.connections.of_stream(stream) else {
+            return self.whole.on_information(stream, information, &mut out.packets);
+        };
         if let (Outcome::Never, Some(end)) = (information.outcome, information.expected.end) {
             connection.resequencer.on_never(information.expected.start, end, &mut out.packets);
         }
@@ -275,6 +305,10 @@ impl Edge {
             (Some(Order::Admit(admission)), Some(packet)) => {
                 self.admit(now, &admission, packet, config, counters, out);
             }
+            (Some(Order::Route(location)), packet) => {
+                out.packets.extend(packet);
+                self.whole.learn(now, &location);
+            }
             (Some(Order::Forget(name)), packet) => {
                 out.packets.extend(packet);
                 self.forget(&name, out);
@@ -284,17 +318,17 @@ impl Edge {
                 self.approve(&name, counters, out);
             }
             (Some(Order::ForgetEdge(peer)), packet) => {
-                out.packets.extend(packet);
-                for name in self.connections.names_of(peer) {
+                for name in self.connections.with_peer(peer) {
                     self.forget(&name, out);
                 }
+                out.packets.extend(packet);
             }
             (_, packet) => {
                 // The controller sends a handshake back: plain TCP.
-                if let Some(packet) = &packet {
-                    self.forget_host_of(packet);
+                if let Some(packet) = packet {
+                    self.forget_host_of(&packet);
+                    out.packets.push(packet);
                 }
-                out.packets.extend(packet);
             }
         }
     }
@@ -364,12 +398,13 @@ impl Edge {
     }
 
     pub(super) fn on_timer(&mut self, now: Instant, out: &mut Output) {
+        self.whole.on_timer(now, &mut out.packets);
         for over in self.connections.on_timer(now, &mut out.packets) {
             out.reports.push(Report::Closed(over.name));
         }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.connections.deadline()
+        [self.connections.deadline(), self.whole.deadline()].into_iter().flatten().min()
     }
 }

@@ -21,14 +21,14 @@ impl Opening {
         Self { syn, syn_ack: None, approved: false }
     }
 
-    /// Whether the controller has approved the reverse path.
-    pub(super) fn is_approved(&self) -> bool {
-        self.approved
-    }
-
     /// Whether the closing ACK has been made.
     pub(super) fn is_closed(&self) -> bool {
         self.approved && self.syn_ack.is_some()
+    }
+
+    /// Whether the controller has approved the reverse path.
+    pub(super) fn is_approved(&self) -> bool {
+        self.approved
     }
 
     /// The server has answered: what goes back to it at once, for its first answer has been approved already.

@@ -2,24 +2,26 @@
 //!
 //! Nothing is addressed to a node in the path: it looks at what passes. So one that fails, or that is left out, is passed over.
 
+mod congestion;
 mod send;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use handfast_core::{Duration, Instant};
-use handfast_net::{Cause, Outbox, Port};
+use handfast_net::{Outbox, Port};
 use handfast_wire::sdtp::{Data, Information, Message, Outcome, Request, Sdtp, Stream};
 use handfast_wire::{Body, Packet};
 
 use super::auth::Refusal;
 use super::caching::{self, CachingNode, Passing, Served};
 use super::config::Config;
-use super::control::{Activation, Instruction, Order, Report};
+use super::control::{Activation, Instruction, Location, Order, Report};
 use super::convert::Outer;
 use super::counters::{Kept, NodeCounters};
 use super::detection::{Detection, Extent};
-use super::edge::{Edge, Output as EdgeOutput};
+use super::edge::{Arrived, Edge, Output as EdgeOutput};
+use super::own_drops::OwnDrops;
 use super::requests::RepeatOf;
 use super::retransmission::{Arrival, Output};
 use super::seals::Seals;
@@ -49,6 +51,7 @@ pub struct Node {
     functions: BTreeMap<Direction, Functions>,
     caching: CachingNode<Data>,
     detection: Detection,
+    own_drops: OwnDrops,
     seals: Seals,
     counters: NodeCounters,
     /// What the edge has for others, and the retransmission function: kept for their memory.
@@ -68,6 +71,7 @@ impl Node {
             functions: BTreeMap::new(),
             caching: CachingNode::new(config.caching),
             detection: Detection::new(config.thresholds, config.connections),
+            own_drops: OwnDrops::new(config.connections),
             seals: Seals::new(address, config.sealing.clone()),
             counters: NodeCounters::default(),
             edges: EdgeOutput::default(),
@@ -77,6 +81,17 @@ impl Node {
             reports: Vec::new(),
             config,
         }
+    }
+
+    /// The same with these ports, which lead to hosts that are not its own: no SDTP comes from there either.
+    #[must_use]
+    pub fn with_strangers_at(mut self, ports: impl IntoIterator<Item = Port>) -> Self {
+        let mut ports = ports.into_iter().peekable();
+        if ports.peek().is_some() {
+            let none = || Edge::new(self.address, BTreeMap::new(), &self.config);
+            self.edge.get_or_insert_with(none).distrust(ports);
+        }
+        self
     }
 
     /// Whether the controller is there. Without it, connections that begin are plain TCP; what it has ordered stays.
@@ -94,6 +109,11 @@ impl Node {
     /// Whether a host is behind it.
     pub fn has_host(&self, address: IpAddr) -> bool {
         self.edge.as_ref().is_some_and(|edge| edge.has_host(address))
+    }
+
+    /// Whether it has hosts behind it, of which it protects all packets.
+    pub fn protects_all(&self) -> bool {
+        self.is_edge() && self.config.all
     }
 
     /// Whether it has hosts behind it.
@@ -115,7 +135,8 @@ impl Node {
 
     /// What it has counted.
     pub fn counters(&self) -> NodeCounters {
-        self.counters
+        let (cache_bytes, cache_overflows) = (self.caching.most(), self.caching.counters().overflowed);
+        NodeCounters { cache_bytes, cache_overflows, ..self.counters }
     }
 
     /// What it keeps.
@@ -135,14 +156,18 @@ impl Node {
         if let Some(sdtp) = view.sdtp() {
             return self.look_at_sdtp(now, port, view, sdtp, out);
         }
-        let (Some(edge), Some(segment)) = (&mut self.edge, view.intact()) else { return Verdict::Pass };
-        if edge.wants(port, view, segment) {
-            return Verdict::Take;
+        let Some(edge) = &mut self.edge else { return Verdict::Pass };
+        if let Some(segment) = view.intact() {
+            if edge.wants(port, view, segment) {
+                return Verdict::Take;
+            }
+            if !edge.is_hosts_port(port) {
+                edge.see_handshake(view, segment);
+            }
         }
-        if !edge.is_hosts_port(port) {
-            edge.see_handshake(view, segment);
-        }
-        Verdict::Pass
+        // Bit errors are the hosts' to find: the checksum around a packet would hide them.
+        let protects = self.config.all && !view.corrupted && edge.wants_whole(now, port, view);
+        if protects { Verdict::Take } else { Verdict::Pass }
     }
 
     fn look_at_sdtp(
@@ -224,6 +249,8 @@ impl Node {
             // Nobody asks behind the receiving edge.
             let kept = (view.dst != self.address).then_some(data);
             self.cache(now, stream, extent, view.ip_len, kept);
+        } else {
+            self.own_drops.on_data(stream, extent.seq, extent.len);
         }
     }
 
@@ -254,13 +281,17 @@ impl Node {
         ends_here: bool,
         out: &mut Outbox,
     ) -> Verdict {
+        let is_last = ends_here || functions.retransmission;
         let served = if functions.caching {
             self.caching.on_request(now, stream, request, &mut self.answers)
+        } else if !is_last && self.refuse(stream, request, out) {
+            return Verdict::Drop;
         } else {
             Served::None
         };
         self.send_answers(out);
-        let is_last = ends_here || functions.retransmission;
+        self.counters.requests_climbed +=
+            u64::from(functions.caching && !is_last && !matches!(served, Served::All));
         let left = match served {
             Served::All => return Verdict::Drop,
             Served::None if !is_last => return Verdict::Pass,
@@ -285,9 +316,11 @@ impl Node {
         match packet.body {
             Body::Sdtp(sdtp) => {
                 let stream = sdtp.stream(src, dst);
+                let repeat = matches!(sdtp.message, Message::Repeat(_));
+                let arrived = Arrived { sequence: sdtp.sequence, outer, repeat };
                 match sdtp.message {
-                    Message::Data(data) => self.revert(now, &stream, outer, data, out),
-                    Message::Repeat(repeat) => self.revert(now, &stream, outer, repeat.data, out),
+                    Message::Data(data) => self.revert(now, &stream, arrived, data, out),
+                    Message::Repeat(repeat) => self.revert(now, &stream, arrived, repeat.data, out),
                     Message::Information(information) => self.inform_edge(now, &stream, &information, out),
                     Message::Request(_) | Message::Notification(_) => {}
                 }
@@ -302,9 +335,9 @@ impl Node {
         self.leave_edge(now, out);
     }
 
-    fn revert(&mut self, now: Instant, stream: &Stream, outer: Outer, data: Data, out: &mut Outbox) {
+    fn revert(&mut self, now: Instant, stream: &Stream, arrived: Arrived, data: Data, out: &mut Outbox) {
         let Some(edge) = &mut self.edge else { return };
-        edge.on_data(now, stream, outer, data, &mut self.counters, &mut self.edges);
+        edge.on_data(now, stream, arrived, data, &mut self.counters, &mut self.edges);
         self.leave_edge(now, out);
     }
 
@@ -319,6 +352,7 @@ impl Node {
         match &instruction.order {
             Some(Order::Activate(activation)) => return self.activate(activation),
             Some(Order::Admit(admission)) => self.seals.learn(admission.name.slice),
+            Some(Order::Route(Location { edge: Some((_, slice)), .. })) => self.seals.learn(*slice),
             _ => {}
         }
         match &mut self.edge {
@@ -338,17 +372,6 @@ impl Node {
             return;
         }
         self.functions.insert(direction, Functions { caching, retransmission, round_trip });
-    }
-
-    /// A packet that had passed was dropped on its way out of this node.
-    pub fn on_drop(&mut self, view: &View<'_>, cause: Cause) {
-        let Some(sdtp) = view.sdtp().filter(|_| matches!(cause, Cause::QueueFull | Cause::Aqm)) else {
-            return;
-        };
-        let extent = sdtp.data().and_then(|data| Extent::of(sdtp.sequence, data));
-        if let Some(Extent { seq, len, .. }) = extent {
-            self.caching.on_own_drop(&sdtp.stream(view.src, view.dst), seq, len);
-        }
     }
 
     /// What is due at this time.

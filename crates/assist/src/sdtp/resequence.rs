@@ -4,7 +4,8 @@
 //! behind a hole waits, until the hole fills, until an RI `Never` says that it will not, or for [`Bounds::persistence`]
 //! (RFC 3366 §3.3: a subnetwork must not repair for longer than the hosts wait).
 //!
-//! Each packet that comes leaves exactly once. At a bound the first ones leave; none is dropped.
+//! Each packet that comes leaves exactly once, but for repairs of what was not lost: a host that got one would take it for a
+//! retransmission of its peer and say so (RFC 2883). At a bound the first ones leave; none is dropped.
 
 use std::collections::VecDeque;
 
@@ -41,6 +42,8 @@ pub struct Incoming {
     pub bytes: u32,
     /// The value of the TCP timestamps option, if the packet has one.
     pub timestamp: Option<u32>,
+    /// Whether no host can have sent it again: it is an RD, or of a lane. If its numbers have left before, it is one too many.
+    pub only: bool,
 }
 
 impl Incoming {
@@ -64,6 +67,8 @@ pub struct Counters {
     pub held: u64,
     /// Packets that came again.
     pub repeated: u64,
+    /// Packets that came again, and that nobody waited for: dropped.
+    pub needless: u64,
     /// Holes that were given up because a packet behind them had waited for the persistence.
     pub expired: u64,
     /// Holes that were given up because too much waited.
@@ -92,6 +97,8 @@ pub struct Resequencer<P> {
     bytes: u64,
     /// What is behind `next` and will not come.
     never: Ranges,
+    /// What is before `next` and has not left: the last ones.
+    skipped: Ranges,
     counters: Counters,
 }
 
@@ -110,6 +117,7 @@ impl<P> Resequencer<P> {
             held: VecDeque::new(),
             bytes: 0,
             never: Ranges::default(),
+            skipped: Ranges::default(),
             counters: Counters::default(),
         }
     }
@@ -143,14 +151,24 @@ impl<P> Resequencer<P> {
         if self.is_far(facts.seq) {
             self.begin_anew(facts.seq, out);
         }
+        if facts.only && self.has_come(&facts) {
+            self.counters.needless += 1;
+            return;
+        }
         self.give_way(&facts, out);
         self.in_order(now, facts, packet, out);
+    }
+
+    /// Whether all of a packet has left, or waits.
+    fn has_come(&self, facts: &Incoming) -> bool {
+        let left = !facts.end().after(self.next) && !self.skipped.touch(facts.seq, facts.end());
+        left || self.waits(facts)
     }
 
     /// Another connection has the same number.
     fn begin_anew(&mut self, start: SeqNum, out: &mut Vec<P>) {
         self.flush(out);
-        self.never = Ranges::default();
+        (self.never, self.skipped) = (Ranges::default(), Ranges::default());
         self.next = start;
     }
 
@@ -173,6 +191,7 @@ impl<P> Resequencer<P> {
         }
         // What came before passes at once: a host that sends again waits for it.
         self.counters.repeated += u64::from(facts.seq != self.next);
+        self.leaves(&facts);
         out.push(packet);
         if !facts.seq.after(self.next) {
             self.proceed_to(facts.end());
@@ -245,8 +264,8 @@ impl<P> Resequencer<P> {
 
     /// Nothing waits any longer for what is missing before the first packet.
     fn give_up_hole(&mut self, out: &mut Vec<P>) {
-        if let Some(first) = self.held.front() {
-            self.next = later(self.next, first.facts.seq);
+        if let Some(first) = self.held.front().map(|first| first.facts.seq) {
+            self.skip_to(first);
             self.release(out);
         }
     }
@@ -259,7 +278,14 @@ impl<P> Resequencer<P> {
         {
             self.bytes -= u64::from(first.facts.bytes);
             self.proceed_to(first.facts.end());
+            self.leaves(&first.facts);
             out.push(first.packet);
+        }
+    }
+
+    fn leaves(&mut self, facts: &Incoming) {
+        if !self.skipped.is_empty() {
+            self.skipped.remove(facts.seq, facts.end(), MOST_RANGES);
         }
     }
 
@@ -272,8 +298,16 @@ impl<P> Resequencer<P> {
         while let Some((start, end)) = self.never.first()
             && !start.after(self.next)
         {
-            self.next = later(self.next, end);
+            self.skip_to(end);
             self.never.forget_below(self.next);
+        }
+    }
+
+    /// Nothing waits any longer for what is missing before `end`.
+    fn skip_to(&mut self, end: SeqNum) {
+        if end.after(self.next) {
+            self.skipped.insert(self.next, end, MOST_RANGES);
+            self.next = end;
         }
     }
 }

@@ -315,7 +315,7 @@ impl Retransmission {
     /// §III-C 3: an RI goes with an RR "triggered by a packet-level interarrival counter threshold".
     fn informs(&self, trigger: Trigger) -> bool {
         let is_one = match trigger {
-            Trigger::Count => true,
+            Trigger::Count => self.config.inform != Inform::Never,
             Trigger::Time => self.config.inform == Inform::CountAndTime,
             Trigger::Timeout => false,
         };

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::line::Line;
 use super::placement::{self, DelayModel, Functions};
-use super::{Config, Congestion, Level};
+use super::{Config, Congestion, Inform, Level};
 use crate::Agent;
 use crate::spec::{Place, Seat, Site, Spec};
 
@@ -29,6 +29,17 @@ pub enum CarriageWord {
     /// UDP
     #[default]
     Udp,
+}
+
+/// What edges protect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProtectWord {
+    /// TCP connections whose handshake the edges have seen
+    #[default]
+    Tcp,
+    /// and every other IP packet between their hosts, whole
+    All,
 }
 
 /// Which switches cache, and which ask for retransmissions.
@@ -76,6 +87,19 @@ pub enum LevelWord {
     Segment,
 }
 
+/// After which requests the retransmission nodes downstream are told what comes late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InformationWord {
+    /// none
+    Off,
+    /// those that the count of later packets has caused, as the paper's text says
+    #[default]
+    Count,
+    /// those that the time since the last packet has caused as well
+    CountAndTime,
+}
+
 /// What becomes of packets that a caching node's own queue has dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -100,6 +124,10 @@ integer! {
 table! {
     /// What SDTP is told.
     SdtpTable {
+        /// What is protected. Default: "tcp".
+        protect: ProtectWord,
+        /// The role of hosts whose packets are protected. Default: all hosts.
+        protected: String,
         /// What its packets travel in. Default: "udp".
         carriage: CarriageWord,
         /// Bytes of the largest packet that the core carries. Default: 1500.
@@ -119,6 +147,8 @@ table! {
         retransmission: String,
         /// At which level a retransmission node decides that late packets are lost. Default: "packet".
         level: LevelWord,
+        /// With "packet": after which requests the retransmission nodes downstream are told. Default: "count".
+        information: InformationWord,
         /// The time between packets as the sender sends them, where it is known. Default: nodes measure it.
         sending_interval: TimeSpan,
         /// How often a caching node tells the one before it what has arrived. Default: "50ms".
@@ -143,12 +173,14 @@ pub struct Sdtp {
     pub control_delay: Duration,
     /// How likely the loss of a packet-in or packet-out is.
     pub control_loss: f64,
+    /// The role of hosts whose packets are protected; [`None`]: all.
+    pub hosts: Option<String>,
     /// Which switches have which functions.
     pub placement: Placement,
     /// Whether the nodes seal: the driver has the key.
     pub seal: bool,
     /// What the nodes are told.
-    pub config: Config,
+    pub config: Box<Config>,
 }
 
 /// Which switches have which functions.
@@ -167,7 +199,7 @@ pub enum Placement {
 
 impl Sdtp {
     /// Keys that describe a simulated network, and mean nothing to a real node.
-    pub const NETWORK_KEYS: [&str; 2] = ["control_delay", "control_loss"];
+    pub const NETWORK_KEYS: [&str; 3] = ["control_delay", "control_loss", "protected"];
     /// Keys of the controller.
     pub const CONTROLLER_KEYS: [&str; 4] = ["placement", "segments", "caching", "retransmission"];
 }
@@ -187,6 +219,7 @@ impl Spec for Sdtp {
             carriage: carriage(given.carriage.as_ref().map(|word| word.value).unwrap_or_default()),
             ..Config::default()
         };
+        config.all = given.protect.as_ref().is_some_and(|word| word.value == ProtectWord::All);
         config.mtu = given.mtu.as_ref().map_or(config.mtu, |mtu| mtu.value.0);
         let persistence = time(&given.persistence, "persistence", config.resequencing.persistence)?;
         config.resequencing.persistence = persistence;
@@ -195,11 +228,25 @@ impl Spec for Sdtp {
             LevelWord::Packet => Level::Packet,
             LevelWord::Segment => Level::Segment,
         };
+        config.thresholds.inform = match given.information.as_ref().map(|word| word.value).unwrap_or_default()
+        {
+            InformationWord::Off => Inform::Never,
+            InformationWord::Count => Inform::Count,
+            InformationWord::CountAndTime => Inform::CountAndTime,
+        };
         let interval = given.sending_interval.as_ref().map(|time| positive(time, "sending_interval"));
         config.thresholds.sending_interval = interval.transpose()?;
         caching(given, &mut config)?;
         let seal = given.seal.as_ref().is_none_or(|seal| seal.value);
-        Ok(Self { control_delay, control_loss, placement: read_placement(given)?, seal, config })
+        let hosts = given.protected.as_ref().map(|role| role.value.clone());
+        Ok(Self {
+            control_delay,
+            control_loss,
+            hosts,
+            placement: read_placement(given)?,
+            seal,
+            config: Box::new(config),
+        })
     }
 
     /// The controller commands all switches: the driver makes it and them together.

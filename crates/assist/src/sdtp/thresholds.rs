@@ -29,6 +29,8 @@ pub struct Thresholds {
 /// After which requests a retransmission node sends an RI, with `CntThres` at packet level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inform {
+    /// None.
+    Never,
     /// Those of trigger C (`[sdtp]` §III-C 3).
     #[default]
     Count,

@@ -4,4 +4,5 @@ mod ends;
 mod fidelity;
 mod hostile;
 mod repair;
+mod whole;
 mod world;

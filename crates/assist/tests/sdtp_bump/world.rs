@@ -90,7 +90,10 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(mode: Mode, carriage: Carriage) -> Self {
         let sealing = Some(Sealing { key: Key::new([7; 32]), first: 0 });
-        let config = Config { carriage, sealing, ..Config::default() };
+        Self::with(mode, Config { carriage, sealing, ..Config::default() })
+    }
+
+    pub(crate) fn with(mode: Mode, config: Config) -> Self {
         let mut planner = Planner::default();
         let round_trip = Duration::from_millis(2);
         let placed = |number: usize, last: usize| Placed {

@@ -112,6 +112,8 @@ fn a_full_slice_takes_from_those_who_keep_most() {
     node.data(0..6);
     let kept = [1, 2].map(|connection| node.machine.packets(&stream(1, connection)));
     assert_eq!((kept, node.machine.cost()), ([6, 6], room(12).0));
+    node.notification(8);
+    assert_eq!((node.machine.cost(), node.machine.most()), (room(6).0, room(12).0));
 }
 
 #[test]

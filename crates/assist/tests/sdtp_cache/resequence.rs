@@ -15,7 +15,7 @@ fn at(ms: u64) -> Instant {
 
 /// A packet of 100 bytes; its name is its place in the stream.
 fn facts(place: u32, timestamp: Option<u32>) -> Incoming {
-    Incoming { seq: START + place * 100, len: 100, bytes: 100, timestamp }
+    Incoming { seq: START + place * 100, len: 100, bytes: 100, timestamp, only: false }
 }
 
 struct Edge {
@@ -36,6 +36,13 @@ impl Edge {
 
     fn plain(&mut self, ms: u64, place: u32) -> Vec<u32> {
         self.data(ms, place, None)
+    }
+
+    /// A repair.
+    fn repeat(&mut self, ms: u64, place: u32) -> Vec<u32> {
+        let facts = Incoming { only: true, ..facts(place, None) };
+        self.machine.on_data(at(ms), facts, place, &mut self.out);
+        std::mem::take(&mut self.out)
     }
 
     fn never(&mut self, from: u32, to: u32) -> Vec<u32> {
@@ -219,4 +226,22 @@ fn flushed_packets_leave_in_order() {
     edge.machine.flush(&mut edge.out);
     assert_eq!(edge.out, [2, 4, 7]);
     assert_eq!((edge.machine.held(), edge.machine.deadline()), (0, None));
+}
+
+#[test]
+fn a_repair_of_what_has_come_is_dropped_and_one_of_what_was_given_up_is_not() {
+    let mut edge = Edge::new(BOUNDS);
+    assert_eq!(edge.plain(0, 0), [0]);
+    assert_eq!(edge.repeat(1, 0), NONE, "it has left");
+    assert_eq!(edge.plain(2, 2), NONE);
+    assert_eq!(edge.repeat(3, 2), NONE, "it waits");
+    assert_eq!((edge.machine.counters().needless, edge.machine.held()), (2, 1));
+    assert_eq!(edge.timer(202), [2]);
+    assert_eq!(edge.repeat(300, 1), [1], "its hole was given up");
+    assert_eq!(edge.repeat(301, 1), NONE, "now it has left");
+    assert_eq!(edge.never(3, 5), NONE);
+    assert_eq!(edge.repeat(302, 4), [4], "a node was wrong");
+    assert_eq!(edge.repeat(303, 5), [5]);
+    assert_eq!(edge.plain(304, 5), [5], "data may be a retransmission of the host, for which its peer waits");
+    assert_eq!(edge.machine.counters().needless, 3);
 }

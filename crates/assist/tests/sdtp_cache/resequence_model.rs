@@ -8,7 +8,7 @@ const BOUNDS: Bounds = Bounds { persistence: Duration::from_millis(20), packets:
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    Data { from: i64, len: u32, timestamp: Option<u32> },
+    Data { from: i64, len: u32, timestamp: Option<u32>, only: bool },
     Never { from: i64, len: u32 },
     Wait(u64),
     Flush,
@@ -17,7 +17,8 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     let timestamp = prop_oneof![3 => Just(None), 1 => (0u32..4).prop_map(Some)];
     prop_oneof![
-        12 => (0i64..80, 1u32..12, timestamp).prop_map(|(from, len, timestamp)| Event::Data { from, len, timestamp }),
+        12 => (0i64..80, 1u32..12, timestamp, prop::bool::weighted(0.3))
+            .prop_map(|(from, len, timestamp, only)| Event::Data { from, len, timestamp, only }),
         1 => (0i64..80, 1u32..12).prop_map(|(from, len)| Event::Never { from, len }),
         3 => (1u64..15).prop_map(Event::Wait),
         1 => Just(Event::Flush),
@@ -40,10 +41,23 @@ struct Model {
     held: Vec<Waiting>,
     never: Vec<i64>,
     out: Vec<usize>,
+    /// Each number that has left.
+    left: Vec<i64>,
+    dropped: Vec<usize>,
 }
 
 impl Model {
-    fn data(&mut self, new: Waiting) {
+    fn leave(&mut self, one: Waiting) {
+        self.left.extend(one.from..one.end);
+        self.out.push(one.name);
+    }
+
+    fn data(&mut self, new: Waiting, only: bool) {
+        let waits = self.held.iter().rfind(|one| one.from <= new.from).is_some_and(|one| one.end >= new.end);
+        if only && (waits || (new.from..new.end).all(|at| self.left.contains(&at))) {
+            self.dropped.push(new.name);
+            return;
+        }
         let newer = |one: &Waiting| matches!((new.timestamp, one.timestamp), (Some(a), Some(b)) if a > b);
         if self.held.iter().any(|one| one.from >= new.from && newer(one)) {
             self.flush();
@@ -57,7 +71,7 @@ impl Model {
                 self.give_up();
             }
         } else {
-            self.out.push(new.name);
+            self.leave(new);
             if new.from <= self.next {
                 self.next = self.next.max(new.end);
                 self.release();
@@ -80,7 +94,7 @@ impl Model {
             }
             let first = self.held.remove(0);
             self.next = self.next.max(first.end);
-            self.out.push(first.name);
+            self.leave(first);
         }
     }
 
@@ -102,10 +116,11 @@ fn compare(isn: u32, events: &[Event]) -> Result<(), TestCaseError> {
     for &event in events {
         let time = Instant::from_millis(now);
         match event {
-            Event::Data { from, len, timestamp } => {
-                let facts = Incoming { seq: seq(from), len, bytes: len, timestamp };
+            Event::Data { from, len, timestamp, only } => {
+                let facts = Incoming { seq: seq(from), len, bytes: len, timestamp, only };
                 machine.on_data(time, facts, came, &mut out);
-                model.data(Waiting { from, end: from + i64::from(len), timestamp, came: now, name: came });
+                let end = from + i64::from(len);
+                model.data(Waiting { from, end, timestamp, came: now, name: came }, only);
                 came += 1;
             }
             Event::Never { from, len } => {
@@ -132,8 +147,10 @@ fn compare(isn: u32, events: &[Event]) -> Result<(), TestCaseError> {
         prop_assert_eq!(machine.deadline(), deadline.map(Instant::from_millis));
     }
     machine.flush(&mut out);
+    out.extend(&model.dropped);
     out.sort_unstable();
-    prop_assert_eq!(out, (0..came).collect::<Vec<_>>(), "each leaves once");
+    prop_assert_eq!(machine.counters().needless, model.dropped.len() as u64);
+    prop_assert_eq!(out, (0..came).collect::<Vec<_>>(), "each leaves once, or is one too many");
     Ok(())
 }
 
@@ -149,7 +166,7 @@ proptest! {
         let bounds = Bounds { packets: 40, bytes: Bytes(400), ..BOUNDS };
         let (mut machine, mut out) = (Resequencer::new(SeqNum(isn), bounds), Vec::new());
         for place in order {
-            let facts = Incoming { seq: SeqNum(isn) + place * 10, len: 10, bytes: 10, timestamp: Some(place) };
+            let facts = Incoming { seq: SeqNum(isn) + place * 10, len: 10, bytes: 10, timestamp: Some(place), only: false };
             machine.on_data(Instant::ZERO, facts, place, &mut out);
         }
         prop_assert_eq!(out, (0..40).collect::<Vec<_>>());

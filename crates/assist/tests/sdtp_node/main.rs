@@ -1,5 +1,6 @@
 //! The nodes of SDTP and their controller on a line, as a driver runs them.
 
+mod admission;
 mod attacks;
 mod controller;
 mod edges;
@@ -8,6 +9,7 @@ mod hostile;
 mod peer;
 mod restarts;
 mod script;
+mod segment;
 mod sequences;
 mod survive;
 mod world;

@@ -25,6 +25,13 @@ fn at_segment_level_nobody_is_told() {
 }
 
 #[test]
+fn nobody_is_told_if_so_configured() {
+    let mut node = Node::without_time(|config| config.inform = Inform::Never);
+    node.data(0, 0);
+    assert_eq!(node.data(1_000, 2), [rr(Count, 1_000, packets(1, 2))]);
+}
+
+#[test]
 fn an_ri_of_a_packet_that_is_not_missed_yet_raises_its_threshold() {
     let mut node = Node::without_time(|_| {});
     node.data(0, 0);

@@ -4,6 +4,7 @@
 mod bulk;
 mod paced;
 mod reconnecting;
+mod silent;
 mod sink;
 mod source;
 mod transfer;
@@ -31,6 +32,8 @@ pub enum App {
         /// Between writes.
         interval: Duration,
     },
+    /// Opens its connection and sends nothing.
+    Silent,
     /// Sends so many bytes, or always has data, and opens a new connection after an error.
     Reconnecting {
         /// Bytes in all; [`None`]: it always has data.
@@ -47,6 +50,7 @@ impl fmt::Debug for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bulk => f.write_str("Bulk"),
+            Self::Silent => f.write_str("Silent"),
             Self::Transfer(size) => f.debug_tuple("Transfer").field(size).finish(),
             Self::Paced { size, interval } => {
                 f.debug_struct("Paced").field("size", size).field("interval", interval).finish()
@@ -66,6 +70,8 @@ struct Description {
     writes: Option<(Bytes, Duration)>,
     /// Bytes that it sends in all.
     total: Option<Bytes>,
+    /// Whether it keeps its connection open after the last of them.
+    stays: bool,
     /// How long after the end of a connection it opens the next.
     reconnects: Option<Duration>,
     /// What carries its data in place of TCP.
@@ -78,6 +84,7 @@ impl App {
     fn description(self) -> Description {
         match self {
             Self::Bulk => bulk::description(),
+            Self::Silent => silent::description(),
             Self::Transfer(size) => transfer::description(size),
             Self::Paced { size, interval } => paced::description(size, interval),
             Self::Reconnecting { size, after } => reconnecting::description(size, after),
@@ -112,7 +119,7 @@ impl App {
         match self {
             Self::Transfer(size) => Self::Transfer(part(size)),
             Self::Reconnecting { size, after } => Self::Reconnecting { size: size.map(part), after },
-            Self::Bulk | Self::Paced { .. } | Self::Over(_) => self,
+            Self::Bulk | Self::Silent | Self::Paced { .. } | Self::Over(_) => self,
         }
     }
 
@@ -170,7 +177,7 @@ mod tests {
     fn only_what_has_no_set_times_can_be_shared() {
         let interval = Duration::from_millis(20);
         let again = App::Bulk.reconnecting(Duration::from_secs(1)).unwrap();
-        let shared = [App::Bulk, App::Transfer(Bytes(7)), again];
+        let shared = [App::Bulk, App::Transfer(Bytes(7)), App::Silent, again];
         assert!(shared.into_iter().all(App::can_be_shared));
         let datagrams = App::Over(transport::Kind::Datagrams { size: Bytes(160), interval });
         let alone = [App::Paced { size: Bytes(160), interval }, datagrams];
@@ -182,6 +189,7 @@ mod tests {
         let (size, interval) = (Bytes(160), Duration::from_millis(20));
         let texts = [
             (App::Bulk, "Bulk"),
+            (App::Silent, "Silent"),
             (App::Transfer(size), "Transfer(Bytes(160))"),
             (App::Paced { size, interval }, "Paced { size: Bytes(160), interval: Duration(20000000) }"),
             (

@@ -23,10 +23,10 @@ pub struct Source {
 impl Source {
     /// An application that starts at `start`, and is stopped at `stop` if it has not ended by itself.
     pub fn new(app: App, start: Instant, stop: Option<Instant>) -> Self {
-        let Description { writes, total, reconnects, .. } = app.description();
+        let Description { writes, total, stays, reconnects, .. } = app.description();
         let paced = writes.map(|(size, interval)| Box::new(Paced::new(size, interval, start)));
         let allowed = if paced.is_some() { 0 } else { total.map_or(u64::MAX, Bytes::get) };
-        let (is_last, reconnects) = (total.is_some(), reconnects.is_some());
+        let (is_last, reconnects) = (total.is_some() && !stays, reconnects.is_some());
         Self { written: 0, allowed, paced, stop: stop.unwrap_or(Instant::MAX), is_last, reconnects }
     }
 
@@ -125,6 +125,15 @@ mod tests {
         assert!(!source.is_done());
         source.on_written(30);
         assert!(source.is_done() && source.deadline() == Instant::MAX);
+    }
+
+    #[test]
+    fn a_silent_source_keeps_its_connection_until_its_stop() {
+        let mut source = Source::new(App::Silent, at(0), Some(at(10)));
+        assert_eq!((source.next(), source.deadline()), ((0, 0), at(10)));
+        assert!(!source.is_greedy() && !source.is_done());
+        source.on_timer(at(10));
+        assert!(source.is_done());
     }
 
     #[test]

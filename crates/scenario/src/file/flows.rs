@@ -29,7 +29,7 @@ tables_with_shared_keys! {
         /// Opens a new connection so long after one has died, and goes on with what was not acknowledged: of "bulk" and
         /// transfers. Default: the flow ends with its connection.
         reconnect: Located<Span>,
-        /// How many connections at once carry the data: 1 to 128, of "bulk" and transfers. Default: 1.
+        /// How many connections at once carry the data: 1 to 128, of "bulk", "silent" and transfers. Default: 1.
         connections: Located<u32>,
         /// What is measured besides what each flow has, of flows over TCP: "connect", how long its connection takes to be set up;
         /// "delay", how long its packets take. Default: nothing.
@@ -58,6 +58,8 @@ tables_with_shared_keys! {
 pub(crate) enum AppKind {
     /// Always has data to send.
     Bulk,
+    /// Opens its connection, sends nothing, and keeps it open.
+    Silent,
     /// Sends so many bytes, then closes.
     Transfer(Size),
     /// Writes `size` every `interval`.
@@ -71,6 +73,7 @@ impl AppKind {
     pub(crate) fn app(self) -> App {
         match self {
             Self::Bulk => App::Bulk,
+            Self::Silent => App::Silent,
             Self::Transfer(Size(size)) => App::Transfer(size),
             Self::Paced(Regular { size, interval }) => App::Paced { size: size.0, interval: interval.0 },
             Self::Datagrams(Regular { size, interval }) => {

@@ -202,7 +202,7 @@ fn connections(shape: &FlowShape) -> Checked<u32> {
     let given = shape.connections.as_ref();
     let app = shape.app.map_or(App::Bulk, AppKind::app);
     if let Some(given) = given.filter(|_| !app.can_be_shared()) {
-        let title = "only `app = \"bulk\"` and transfers have `connections`";
+        let title = "only `app = \"bulk\"`, `\"silent\"` and transfers have `connections`";
         return Err(Problem::at(given.span.clone(), title));
     }
     count(given, Flows::MOST_CONNECTIONS)

@@ -64,8 +64,8 @@ impl Agent for SdtpNode {
         self.report(out);
     }
 
-    fn on_drop(&mut self, _now: Instant, _port: Port, view: &View<'_>, cause: Cause) {
-        self.node.on_drop(view, cause);
+    fn on_drop(&mut self, now: Instant, _port: Port, view: &View<'_>, cause: Cause) {
+        self.node.on_drop(now, view, cause);
     }
 
     fn on_timer(&mut self, now: Instant, out: &mut Outbox) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use handfast_assist::sdtp::NodeCounters;
 use handfast_core::Instant;
 use handfast_host::session::{Ending, Sending};
 use handfast_net::Queue;
@@ -35,7 +36,7 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
     compute(inputs, run, flows, trackers)
 }
 
-/// What SDTP's controller and all its nodes have counted together.
+/// What SDTP's controller and all its nodes have counted together, and what the node that has most.
 fn sdtp_counters(network: &Network) -> Option<BTreeMap<String, u64>> {
     let mut sums = BTreeMap::new();
     let of_nodes = network.chains.members.iter().filter_map(|member| match member {
@@ -43,7 +44,8 @@ fn sdtp_counters(network: &Network) -> Option<BTreeMap<String, u64>> {
         Member::Switch(_) => None,
     });
     for (name, count) in network.sdtp.as_ref()?.counters().chain(of_nodes.flatten()) {
-        *sums.entry(name.to_owned()).or_default() += count;
+        let sum: &mut u64 = sums.entry(name.to_owned()).or_default();
+        *sum = if NodeCounters::is_of_one(name) { count.max(*sum) } else { *sum + count };
     }
     Some(sums)
 }

@@ -18,6 +18,7 @@ mod reconnect;
 mod roams;
 mod sdn;
 mod sdtp;
+mod sdtp_fairness;
 mod series;
 mod snoop;
 mod subnets;

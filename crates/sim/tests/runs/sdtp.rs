@@ -66,6 +66,61 @@ fn the_handshake_takes_the_access_links_and_the_controller() {
 }
 
 #[test]
+fn of_a_silent_client_the_edge_drops_the_closing_ack() {
+    let network = scenario(
+        &line("measure = [\"connect\"]\nconnections = 3")
+            .replace("{paced = {size = \"1000B\", interval = \"15ms\"}}", "\"silent\""),
+    );
+    let hops = |scheme| result(&network, scheme, 1).packet_hops;
+    // Claim sdtp-hs: three packets over six links; with SDTP each packet crosses access links only.
+    assert_eq!((hops("linux"), hops("sdtp")), (Some(3 * 18), Some(3 * 6)));
+    let run = result(&network, "sdtp", 1);
+    assert_eq!((counted(&run, "closing_acks"), counted(&run, "dropped_acks")), (3, 3));
+    assert!((run.flows[0].metrics.connect_s().unwrap() - 0.100).abs() < 1e-4);
+}
+
+/// A station that two access points have a radio link to, and the network between them and a host.
+const STATION: &str = r#"
+duration = "12s"
+[nodes]
+cn = {kind = "host"}
+s1 = {kind = "switch"}
+ap1 = {kind = "ap"}
+ap2 = {kind = "ap"}
+mn = {kind = "station", ap = "ap1"}
+ctl = {kind = "controller", role = "controller"}
+"#;
+
+#[test]
+fn a_station_is_behind_the_access_point_with_which_it_begins() {
+    let mut text = STATION.to_owned();
+    for (from, to) in [("cn", "s1"), ("s1", "ap1"), ("s1", "ap2"), ("ap1", "mn"), ("ap2", "mn")] {
+        let link = "rate = \"20Mbit/s\"\ndelay = \"5ms\"";
+        writeln!(text, "[[links]]\nbetween = [\"{from}\", \"{to}\"]\n{link}").unwrap();
+    }
+    text += "[[flows]]\nfrom = \"cn\"\nto = \"mn\"\n\
+             [schemes.sdtp]\nsender = \"linux\"\nagents = [{kind = \"sdtp\", at = \"role:controller\"}]\n";
+    let run = result(&set(&text, &[("links.s1-ap1.loss", "0.01")]), "sdtp", 1);
+    assert!(counted(&run, "repeats") > 50 && run.aggregate.goodput_bps().unwrap() > 15e6);
+    // What the first edge reverts finds it after a roam too, and what it sends itself is plain TCP.
+    let roam = "[{do = \"handover\", at = \"4s\", station = \"mn\", to = \"ap2\", gap = \"100ms\"}]";
+    let run = result(&set(&text, &[("events", roam)]), "sdtp", 1);
+    assert!(counted(&run, "converted") > 1_000);
+    let last = run.flows[0].metrics.last_byte_s().unwrap();
+    assert!(last > 11.5, "{last}");
+}
+
+#[test]
+fn of_some_figures_the_node_that_has_most_counts() {
+    let run = result(&set(&line(""), &LOSS), "sdtp", 1);
+    let count = |name| counted(&run, name);
+    let requests = count("requests_count") + count("requests_time") + count("requests_timeout");
+    let (most, cached) = (count("requests_of_one"), count("cache_bytes_of_one"));
+    assert!(most < requests && 2 * most >= requests, "two segments: {most} of {requests}");
+    assert!(cached < count("cache_bytes") && 4 * cached >= count("cache_bytes"), "four caches");
+}
+
+#[test]
 fn without_losses_nothing_is_asked_for_and_the_same_bytes_arrive() {
     let network = scenario(&line(""));
     let (plain, sdtp) = (result(&network, "linux", 1), result(&network, "sdtp", 1));
@@ -145,4 +200,49 @@ fn packets_survive_the_wire_in_every_carriage() {
         };
         assert_eq!(of(true), of(false), "{carriage}");
     }
+}
+
+/// A call on the same line, both ways.
+fn call() -> String {
+    let datagrams = "\n[[flows]]\nname = \"call\"\nfrom = \"a\"\nto = \"b\"\n\
+                     app = {datagrams = {size = \"160B\", interval = \"20ms\"}}";
+    let text = line(datagrams).replace("duration = \"8s\"", "duration = \"20s\"");
+    text.replace("placement = \"nowhere\"", "protect = \"all\"")
+}
+
+#[test]
+fn datagrams_are_repaired_where_everything_is_protected() {
+    let network = set(&call(), &LOSS);
+    let lost = |run: &RunResult| run.flows[1].metrics.lost_datagrams().unwrap();
+    // Not those before the controller has answered, nor those that an edge's own link loses.
+    let of = |scheme| (1..=5).map(|seed| result(&network, scheme, seed)).collect::<Vec<_>>();
+    let [tcp, all] = ["sdtp", "nowhere"].map(of);
+    let total = |runs: &[RunResult]| runs.iter().map(lost).sum::<u64>();
+    assert!(total(&tcp) > 100, "{}: SDTP protects TCP alone", total(&tcp));
+    assert!(total(&all) * 20 < total(&tcp), "{} of {}", total(&all), total(&tcp));
+    for run in &all {
+        // Two before the controller has answered.
+        assert!((995..=1000).contains(&counted(run, "protected")), "{}", counted(run, "protected"));
+        assert_eq!((counted(run, "strangers"), counted(run, "too_long")), (0, 0));
+        // A repair takes a round trip of a segment, 20 ms, and the time until it is missed.
+        let p99 = run.flows[1].metrics.delay_p99_s().unwrap();
+        assert!((0.060..0.120).contains(&p99), "{p99}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_the_core_passes_as_it_is() {
+    let text = call().replace("size = \"160B\"", "size = \"1472B\"");
+    let run = result(&set(&text, &LOSS), "nowhere", 1);
+    assert!(counted(&run, "too_long") > 990, "{}", counted(&run, "too_long"));
+    assert_eq!(counted(&run, "protected"), 0);
+    assert!(run.flows[1].metrics.received_datagrams().unwrap() > 900, "it passes");
+}
+
+#[test]
+fn whole_packets_survive_the_wire() {
+    let network = set(&call(), &LOSS);
+    let of =
+        |verify_wire| bytes(&network, "nowhere", &Options { seed: 1, verify_wire, ..Options::default() }).0;
+    assert_eq!(of(true), of(false));
 }

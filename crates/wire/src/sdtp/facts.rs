@@ -39,7 +39,7 @@ impl Sdtp {
     }
 
     /// The whole packet that it carries.
-    pub(crate) fn inner(&self) -> Option<&Packet> {
+    pub fn inner(&self) -> Option<&Packet> {
         match &self.data()?.content {
             Content::Packet(packet) => Some(packet),
             Content::Segment(_) => None,

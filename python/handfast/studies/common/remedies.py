@@ -16,6 +16,7 @@ CHANGES = {
     "bare": "the network: a controller",
     "zwa": "the network: a controller",
     "spurious": "the network: a controller",
+    "sdtp": "the network: controller, switches",
     "abest-vho": "the server's TCP, the device",
     "vho": "the server's TCP, the device",
     "eln": "access point, server, device",

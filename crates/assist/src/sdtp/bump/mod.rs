@@ -180,7 +180,8 @@ impl Bump {
     fn concerns(&self, side: Side, seen: Seen) -> bool {
         match seen {
             Seen::Sdtp => true,
-            Seen::Other => false,
+            // What an edge protects besides TCP.
+            Seen::Other => side == Side::Inside && self.node.protects_all(),
             Seen::Tcp(_) if !self.node.is_edge() => false,
             Seen::Tcp(flags) => side == Side::Inside || flags.contains(Flags::SYN),
         }

@@ -6,8 +6,8 @@ use bytes::{Buf, Bytes};
 use handfast_core::Duration;
 
 use super::{
-    ACTIVATE, ADMIT, APPROVE, Activation, Admission, CLOSED, EXPERIMENTER, FORGET, FORGET_EDGE, Name, Order,
-    Report, STARTED, Unknown,
+    ACTIVATE, ADMIT, APPROVE, Activation, Admission, CLOSED, EXPERIMENTER, FORGET, FORGET_EDGE, LOCATE,
+    Location, Name, Order, ROUTE, Report, STARTED, Unknown,
 };
 
 /// Reads what the experimenter says.
@@ -23,6 +23,7 @@ impl Reader {
         match self.u32()? {
             STARTED => Ok(Report::Started),
             CLOSED => self.name().map(Report::Closed),
+            LOCATE => self.address().map(Report::Locate),
             _ => Err(Unknown),
         }
     }
@@ -37,6 +38,7 @@ impl Reader {
             APPROVE => Order::Approve(self.name()?),
             FORGET => Order::Forget(self.name()?),
             FORGET_EDGE => Order::ForgetEdge(self.address()?),
+            ROUTE => Order::Route(self.location()?),
             ACTIVATE => {
                 let (from, to) = (self.address()?, self.address()?);
                 let (slice, functions) = (self.u16()?, self.u16()?);
@@ -46,6 +48,16 @@ impl Reader {
             }
             _ => return Err(Unknown),
         })
+    }
+
+    fn location(&mut self) -> Result<Location, Unknown> {
+        let host = self.address()?;
+        let edge = match self.0.try_get_u8().map_err(|_| Unknown)? {
+            0 => None,
+            1 => Some((self.address()?, self.u16()?)),
+            _ => return Err(Unknown),
+        };
+        Ok(Location { host, edge })
     }
 
     fn name(&mut self) -> Result<Name, Unknown> {

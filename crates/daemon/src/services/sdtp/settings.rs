@@ -101,7 +101,7 @@ impl Settings {
                 ModeWord::Act => Mode::Act,
             },
             log: file.log.map(|log| log.value).unwrap_or_default().into(),
-            config,
+            config: *config,
         })
     }
 

@@ -33,6 +33,9 @@ pub(super) fn attach(
         return Err("two controllers of SDTP; the simulator has one".to_owned());
     }
     let world = World { network, scenario, spec };
+    if let (Some(role), None) = (&spec.hosts, world.edges().next()) {
+        return Err(format!("`protected = \"{role}\"`: no host at a switch plays this role"));
+    }
     let (nodes, controller) = (world.nodes(at), Controller::new(world.planner()?, world.edges_of_hosts()));
     let address = network.addresses.ip_of(at);
     let stream = Stream::new(seed, "SDTP's control channels");
@@ -68,22 +71,37 @@ impl World<'_> {
         ports.filter(|&(neighbour, _)| !self.forwards(neighbour))
     }
 
-    fn edges(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.forwarders().filter(|&node| self.hosts(node).next().is_some())
+    /// Whether a host's packets are protected.
+    fn is_protected(&self, host: NodeId) -> bool {
+        self.spec.hosts.is_none() || self.scenario.nodes[host].role == self.spec.hosts
     }
 
+    fn edges(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.forwarders().filter(|&node| self.hosts(node).any(|(host, _)| self.is_protected(host)))
+    }
+
+    /// Of a station with links to several access points the edge is the one with which it begins.
     fn edges_of_hosts(&self) -> BTreeMap<IpAddr, IpAddr> {
-        let of = |edge| self.hosts(edge).map(move |(host, _)| (self.address(host), self.address(edge)));
+        let begins_at =
+            |host: NodeId, edge| self.scenario.nodes[host].ap.is_none_or(|access_point| access_point == edge);
+        let of = |edge| {
+            let here =
+                self.hosts(edge).filter(move |&(host, _)| self.is_protected(host) && begins_at(host, edge));
+            here.map(move |(host, _)| (self.address(host), self.address(edge)))
+        };
         self.edges().flat_map(of).collect()
     }
 
     fn nodes(&self, controller: NodeId) -> Vec<(NodeId, Link)> {
         let controller = self.address(controller);
         let sealing = self.spec.seal.then_some(Sealing { key: KEY, first: 0 });
-        let config = Config { sealing, ..self.spec.config.clone() };
+        let config = Config { sealing, ..Config::clone(&self.spec.config) };
         let made = |node| {
-            let hosts = self.hosts(node).map(|(host, port)| (self.address(host), port)).collect();
-            let machine = Node::new(self.address(node), hosts, config.clone());
+            let (ours, others): (Vec<_>, Vec<_>) =
+                self.hosts(node).partition(|&(host, _)| self.is_protected(host));
+            let hosts = ours.into_iter().map(|(host, port)| (self.address(host), port)).collect();
+            let machine = Node::new(self.address(node), hosts, config.clone())
+                .with_strangers_at(others.into_iter().map(|(_, port)| port));
             (node, Link::Agent(Box::new(SdtpNode::new(machine, self.address(node), controller))))
         };
         self.forwarders().map(made).collect()

@@ -46,7 +46,10 @@ impl Network {
                 self.hosts.transports.origin(pair)
             }
             // It has the ports of a slice, which say nothing of the hosts.
-            Body::Sdtp(sdtp) => self.sdtp.as_mut()?.origin(&sdtp.stream(packet.src, packet.dst), taken),
+            Body::Sdtp(sdtp) => match sdtp.inner() {
+                Some(inner) => self.origin(inner, taken),
+                None => self.sdtp.as_mut()?.origin(&sdtp.stream(packet.src, packet.dst), taken),
+            },
             Body::Other { .. } => None,
         }
     }

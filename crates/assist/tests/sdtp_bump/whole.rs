@@ -1,0 +1,80 @@
+//! Packets that are not TCP's, where all are protected.
+
+use bytes::Bytes;
+use handfast_assist::sdtp::Config;
+use handfast_assist::sdtp::bump::Mode;
+use handfast_wire::sdtp::Carriage;
+use handfast_wire::tcp::Flags;
+use handfast_wire::{Body, Datagram, Packet, Payload};
+
+use crate::world::{Sent, World, sent};
+
+/// A datagram, as QUIC sends them.
+fn quic(packet: &mut Packet) {
+    let payload = Payload::Bytes(Bytes::from_static(b"\x40 a short header"));
+    packet.body = Body::Udp(Datagram { src_port: 50_000, dst_port: 443, payload });
+}
+
+/// ESP (RFC 4303): its first octets are the SPI and the sequence number.
+fn esp(packet: &mut Packet) {
+    let payload = Payload::Bytes(Bytes::from_static(&[7; 64]));
+    packet.body = Body::Other { protocol: 50, payload };
+}
+
+/// The same, too long for the core.
+fn long(packet: &mut Packet) {
+    let payload = Payload::Bytes(Bytes::from_static(&[7; 1480]));
+    packet.body = Body::Other { protocol: 50, payload };
+}
+
+fn with(change: fn(&mut Packet), number: u16) -> Sent {
+    let mut one = sent(false, Flags::ACK, 1, 1, b"");
+    one.change = change;
+    // So that each can be told from the others.
+    one.segment.window = number;
+    one
+}
+
+fn twenty(change: fn(&mut Packet), config: Config) -> (World, Vec<Vec<u8>>) {
+    let mut world = World::with(Mode::Act, config);
+    // The first ones pass as they are, until the controller has answered.
+    for _ in 0..3 {
+        world.send(&with(change, 0));
+        world.pass(20);
+    }
+    world.came[1].clear();
+    world.lose = Some(4);
+    let frames = (0..20)
+        .map(|number| {
+            world.pass(1);
+            world.send(&with(change, number))
+        })
+        .collect();
+    world.pass(300);
+    (world, frames)
+}
+
+#[test]
+fn a_lost_datagram_comes_all_the_same() {
+    for carriage in [Carriage::Udp, Carriage::Ip, Carriage::Native] {
+        for change in [quic, esp] {
+            let (world, frames) = twenty(change, Config { all: true, carriage, ..Config::default() });
+            assert_eq!(world.came[1], frames, "{carriage:?}: each comes once, and as it was sent");
+            assert_eq!(world.node_counter(1, "repeats"), 1);
+            assert!(world.bumps.iter().all(|bump| bump.counters().0.unsendable == 0));
+        }
+    }
+}
+
+/// The controls.
+#[test]
+fn what_is_not_protected_or_too_long_is_passed_and_lost() {
+    for (change, all) in [(quic as fn(&mut Packet), false), (long, true)] {
+        let (world, frames) = twenty(change, Config { all, ..Config::default() });
+        let but_one: Vec<_> = frames[..4].iter().chain(&frames[5..]).cloned().collect();
+        assert_eq!(world.came[1], but_one);
+        assert_eq!(world.node_counter(1, "repeats"), 0);
+        assert_eq!(world.node_counter(0, "protected"), 0);
+        assert_eq!(world.node_counter(0, "too_long") > 0, all);
+    }
+}
