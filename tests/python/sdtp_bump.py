@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,21 @@ class Bump:
         self.ends[0].close()
         inside(self.daemon.space, _cut)
         self.ends = (_wired(self.daemon.space, self.hosts[0], 1), self.ends[1])
+
+    def transfer(self, data: bytes) -> tuple[bytes, float]:
+        """Send bytes from the left kernel to the right one: what came, and how long that took."""
+        server = inside(self.hosts[1], lambda: socket.create_server(("10.1.0.2", 7001)))
+        with server, inside(self.hosts[0], lambda: socket.create_connection(("10.1.0.2", 7001), 5.0)) as client:
+            peer, _ = server.accept()
+            with peer, ThreadPoolExecutor(1) as pool:
+                peer.settimeout(5.0)
+                began, came = time.monotonic(), bytearray()
+                sending = pool.submit(client.sendall, data)
+                while len(came) < len(data) and (part := peer.recv(1 << 20)):
+                    came += part
+                took = time.monotonic() - began
+                sending.result()
+                return bytes(came), took
 
     def datagrams(self, count: int) -> int:
         """Send datagrams from one kernel to the other: how many come."""

@@ -120,6 +120,17 @@ def test_checksums_that_a_kernel_leaves_to_its_card_are_written(wire: Bump) -> N
     assert wire.daemon.counters()["checksums_completed"] >= 20
 
 
+def test_segments_that_a_kernel_leaves_to_its_card_are_cut(wire: Bump) -> None:
+    """As long ones they fit no interface, and TCP crawls: 9 kB/s before they were cut."""
+    came, took = wire.transfer(DATA * 5)
+    assert came == DATA * 5
+    assert took < 2
+    counters = wire.daemon.counters()
+    assert counters["cut"] > 0
+    assert counters["frames"] > len(DATA) * 5 // 1448
+    assert counters["too_long"] == counters["frames_refused"] == 0
+
+
 def test_an_interface_that_comes_again_is_found(wire: Bump) -> None:
     wire.set_mode("act")
     wire.wire_again()

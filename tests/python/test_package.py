@@ -26,6 +26,7 @@ pytestmark = [
 ]
 
 CONFIG = "etc/handfastd/handfastd.toml"
+UNITS = ("handfastd.service", "handfastd-sdtp.service", "handfastd-sdtp-controller.service")
 
 
 def run(*words: str | Path) -> str:
@@ -74,7 +75,7 @@ def test_tarball_and_package_hold_the_same_files(package: Path, tmp_path: Path) 
     with tarfile.open(package.with_suffix(".tar.gz")) as archive:
         names = {"/".join(one.name.split("/")[1:]) for one in archive if one.isfile()}
     assert names == {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    assert {CONFIG, "usr/bin/handfastd", "lib/systemd/system/handfastd.service"} <= names
+    assert {CONFIG, "usr/bin/handfastd", *(f"lib/systemd/system/{unit}" for unit in UNITS)} <= names
 
 
 def test_the_unit_starts_what_the_package_brings(installed: Path) -> None:
@@ -90,8 +91,9 @@ def test_the_unit_starts_what_the_package_brings(installed: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is missing")
-def test_systemd_understands_the_unit_and_finds_it_confined(installed: Path) -> None:
-    unit = installed / "lib" / "systemd" / "system" / "handfastd.service"
+@pytest.mark.parametrize("name", UNITS)
+def test_systemd_understands_the_unit_and_finds_it_confined(installed: Path, name: str) -> None:
+    unit = installed / "lib" / "systemd" / "system" / name
     words = [shutil.which("systemd-analyze") or "", "verify", "--root", str(installed), unit.name]
     verified = subprocess.run(words, capture_output=True, text=True, check=False)
     assert [line for line in verified.stderr.splitlines() if "handfastd" in line and "not found" not in line] == []

@@ -17,7 +17,9 @@ pub use clock::{Clock, wall_ms};
 pub use event_loop::{EventLoop, ReadOutcome, SourceId};
 pub use mio::{Interest, net};
 pub use sys::offload::offloads_off;
-pub use sys::packet_socket::{Arrival, BATCH, Inbox, Interface, MAX_FRAME, PacketSocket, Sent, index_of};
+pub use sys::packet_socket::{
+    Arrival, BATCH, Inbox, Interface, MAX_FRAME, MAX_UNCUT, PacketSocket, Sent, index_of,
+};
 pub use sys::priority::real_time;
 pub use sys::tcp_info::TcpInfo;
 pub use timers::Timers;

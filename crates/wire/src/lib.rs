@@ -32,7 +32,7 @@ pub use frame::LinkType;
 pub use glance::Glance;
 pub use ip::{Ecn, IpFacts};
 pub use notification::Notification;
-pub use offload::complete_checksum;
+pub use offload::{complete_checksum, cut};
 pub use packet::{Body, Ethernet, Packet, Vlan};
 pub use payload::Payload;
 pub use quick_start::{QuickStart, QuickStartNonce, QuickStartRate, QuickStartResponse};

@@ -96,6 +96,24 @@ fn what_conversion_would_change_goes_as_it_came() {
 }
 
 #[test]
+fn a_syn_with_ip_options_begins_a_plain_connection() {
+    let mut world = World::new(Mode::Act, Carriage::Udp);
+    let mut syn = sent(false, Flags::SYN, 100, 0, b"").frame();
+    // Router alert.
+    syn.splice(34..34, [148, 4, 0, 0]);
+    syn[14] += 1;
+    syn[17] += 4;
+    mend(&mut syn);
+    world.inject(false, syn.clone());
+    let answer = world.send(&sent(true, Flags::SYN | Flags::ACK, 500, 101, b""));
+    let data = world.send(&sent(false, DATA, 101, 501, b"hello"));
+    assert_eq!(world.came[1], [syn, data]);
+    assert_eq!(world.came[0].len(), 1);
+    assert_ne!(world.came[0][0], answer, "its segment size is lowered all the same");
+    assert_eq!(world.node_counter(0, "packet_ins"), 0);
+}
+
+#[test]
 fn what_is_no_tcp_goes_as_it_came() {
     let mut arp = vec![0xff; 6];
     arp.extend([2, 0, 0, 0, 0, 1, 0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1]);

@@ -2,6 +2,7 @@
 
 mod ends;
 mod fidelity;
+mod hostile;
 mod repair;
 mod whole;
 mod world;

@@ -30,7 +30,7 @@ fn get(at: SocketAddr) -> String {
 }
 
 /// Asks until the page has this line.
-fn get_with(at: SocketAddr, line: &str) -> String {
+pub(crate) fn get_with(at: SocketAddr, line: &str) -> String {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let page = get(at);

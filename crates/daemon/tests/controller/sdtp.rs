@@ -14,6 +14,7 @@ use handfast_wire::{Ethernet, Packet};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
+use crate::metrics::get_with;
 use crate::support::{Daemon, PATIENCE, folder};
 
 const CONFIG: &str = r#"
@@ -206,4 +207,15 @@ fn who_is_no_node_of_the_line_is_closed() {
     let counters = &daemon.status()["counters"];
     assert_eq!(counters["controller_packet_ins"], 0);
     drop(known);
+}
+
+#[test]
+fn its_counters_are_served_to_prometheus() {
+    let daemon = controller();
+    let file = daemon.folder.join("handfastd.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{text}\n[metrics]\nlisten = \"127.0.0.1:0\"\ninterval = \"1s\"\n")).unwrap();
+    let metrics = Daemon::start_service("metrics", daemon.folder.clone(), &file, &[]);
+    let page = get_with(metrics.address, "handfastd_switches 0");
+    assert!(page.lines().any(|line| line == "handfastd_controller_admitted_total 0"), "{page}");
 }

@@ -15,11 +15,19 @@ pub const BATCH: usize = 32;
 /// The longest frame handled: 9,216 bytes (what switches call jumbo) and an Ethernet header with a tag.
 pub const MAX_FRAME: usize = 9_216 + 18;
 
+/// The longest frame with [`PacketSocket::with_uncut`]: an IP packet of 65,535 bytes, and an Ethernet header with a tag.
+pub const MAX_UNCUT: usize = 65_535 + 18;
+/// Bytes of `struct virtio_net_hdr` (`linux/virtio_net.h`).
+const OFFLOAD_HEADER: usize = 10;
+
 /// Room for the control messages of a frame: a time stamp and packet(7)'s auxiliary data, with headers 80 bytes.
 const CONTROL: usize = 128;
 /// What the kernel keeps for a socket that is not read for a while, in bytes: seconds of traffic, so that losses come from
 /// links and never from here.
 const RECEIVE_BUFFER: c_int = 64 << 20;
+
+/// `linux/if_packet.h`.
+const PACKET_VNET_HDR: c_int = 15;
 
 /// An interface's index (`if_nametoindex(3)`), valid in one namespace.
 pub type Interface = u32;
@@ -44,6 +52,8 @@ pub struct Arrival<'a> {
     /// The outermost 802.1Q tag, which is not in `frame` any more: type and control information, as they stand before the
     /// Ethernet type.
     pub tag: Option<[u8; 4]>,
+    /// A card was to cut it into parts with so many bytes of payload; [`None`]: it is what it would be on a wire.
+    pub uncut: Option<u16>,
 }
 
 /// What [`PacketSocket::send`] did.
@@ -65,6 +75,27 @@ impl PacketSocket {
         Self::open(index)
     }
 
+    /// The same, which also gets the frames that a sender has left for its card to cut ([`Arrival::uncut`]). Nothing can be sent
+    /// by it. Its inbox is [`Inbox::for_uncut`].
+    ///
+    /// # Errors
+    /// As [`PacketSocket::on`].
+    pub fn with_uncut(interface: &str) -> io::Result<Self> {
+        let index = index_of(interface)?;
+        let this = Self::unbound()?;
+        this.set(libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
+        this.bind(index)?;
+        Ok(this)
+    }
+
+    /// One that only sends.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_RAW`.
+    pub fn sender() -> io::Result<Self> {
+        Self::unbound()
+    }
+
     /// On all interfaces of the calling thread's namespace, those to come included.
     ///
     /// # Errors
@@ -74,6 +105,12 @@ impl PacketSocket {
     }
 
     fn open(interface: Interface) -> io::Result<Self> {
+        let this = Self::unbound()?;
+        this.bind(interface)?;
+        Ok(this)
+    }
+
+    fn unbound() -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // Protocol 0: nothing arrives before `bind` says from where, and before the options are set.
         // SAFETY: takes no pointers.
@@ -87,7 +124,6 @@ impl PacketSocket {
         // Beyond the system's limit where that is allowed (CAP_NET_ADMIN), up to it otherwise.
         this.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
             .or_else(|_| this.set(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER))?;
-        this.bind(interface)?;
         Ok(this)
     }
 
@@ -242,12 +278,16 @@ struct Note {
     len: usize,
     checksum_missing: bool,
     tag: Option<[u8; 4]>,
+    uncut: Option<u16>,
 }
 
 /// Where [`PacketSocket::receive`] puts frames; made once and used again.
 pub struct Inbox {
-    frames: Vec<[u8; MAX_FRAME]>,
-    vectors: [iovec; BATCH],
+    frames: Vec<Box<[u8]>>,
+    /// What stands before each frame; empty where the socket says nothing of offloads.
+    offloads: Vec<[u8; OFFLOAD_HEADER]>,
+    /// For each message: its offloads and its frame.
+    vectors: [[iovec; 2]; BATCH],
     addresses: [sockaddr_ll; BATCH],
     controls: [Control; BATCH],
     notes: [Note; BATCH],
@@ -266,10 +306,20 @@ impl Default for Inbox {
 impl Inbox {
     /// Empty.
     pub fn new() -> Self {
+        Self::with(MAX_FRAME, 0)
+    }
+
+    /// For [`PacketSocket::with_uncut`].
+    pub fn for_uncut() -> Self {
+        Self::with(MAX_UNCUT, BATCH)
+    }
+
+    fn with(longest: usize, offloads: usize) -> Self {
         // SAFETY: both are plain data for which zeros are valid.
         let (vectors, addresses) = unsafe { zeroed() };
         Self {
-            frames: vec![[0; MAX_FRAME]; BATCH],
+            frames: vec![vec![0; longest].into_boxed_slice(); BATCH],
+            offloads: vec![[0; OFFLOAD_HEADER]; offloads],
             vectors,
             addresses,
             controls: [Control([0; CONTROL]); BATCH],
@@ -286,6 +336,7 @@ impl Inbox {
             frame: frame.get(..note.len),
             checksum_missing: note.checksum_missing,
             tag: note.tag,
+            uncut: note.uncut,
         })
     }
 
@@ -294,13 +345,19 @@ impl Inbox {
         // SAFETY: plain data for which zeros are valid.
         let mut headers: [mmsghdr; BATCH] = unsafe { zeroed() };
         for (slot, header) in headers.iter_mut().enumerate() {
-            self.vectors[slot] =
-                iovec { iov_base: self.frames[slot].as_mut_ptr().cast(), iov_len: MAX_FRAME };
+            let offload = self.offloads.get_mut(slot);
+            let (before, before_len) =
+                offload.map_or((null_mut(), 0), |before| (before.as_mut_ptr(), OFFLOAD_HEADER));
+            let frame = &mut self.frames[slot];
+            self.vectors[slot] = [
+                iovec { iov_base: before.cast(), iov_len: before_len },
+                iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() },
+            ];
             let header = &mut header.msg_hdr;
             header.msg_name = (&raw mut self.addresses[slot]).cast();
             header.msg_namelen = size_of::<sockaddr_ll>() as u32;
-            header.msg_iov = &raw mut self.vectors[slot];
-            header.msg_iovlen = 1;
+            header.msg_iov = (&raw mut self.vectors[slot]).cast();
+            header.msg_iovlen = 2;
             header.msg_control = (&raw mut self.controls[slot]).cast();
             header.msg_controllen = CONTROL as _;
         }
@@ -314,7 +371,9 @@ impl Inbox {
             let mut note = Note {
                 interface: self.addresses[slot].sll_ifindex as Interface,
                 // MSG_TRUNC: the frame's own length, even where that is more than there was room for.
-                len: header.msg_len as usize,
+                len: (header.msg_len as usize)
+                    .saturating_sub(self.offloads.first().map_or(0, |before| before.len())),
+                uncut: self.offloads.get(slot).and_then(uncut),
                 ..Note::default()
             };
             for_each_control(header, |kind, data| match kind {
@@ -329,6 +388,13 @@ impl Inbox {
             self.notes[slot] = note;
         }
     }
+}
+
+/// What a `struct virtio_net_hdr` in this machine's byte order says: `gso_type` and `gso_size`.
+fn uncut(&[_, kind, _, _, s0, s1, ..]: &[u8; OFFLOAD_HEADER]) -> Option<u16> {
+    /// `VIRTIO_NET_HDR_GSO_NONE`.
+    const NONE: u8 = 0;
+    (kind != NONE).then(|| u16::from_ne_bytes([s0, s1]))
 }
 
 /// The tag that the kernel has taken off.

@@ -202,6 +202,7 @@ impl Bump {
             }
             Verdict::Take => {
                 self.counters.unfit += 1;
+                self.node.see_handshake(&View::of(&packet));
                 true
             }
         };
@@ -209,14 +210,20 @@ impl Bump {
         goes_on
     }
 
-    /// Whether what comes out at the other end is what has come. A handshake has a form of its own: its segment size is lowered
-    /// anyway.
+    /// Whether what comes out at the other end is what has come. Of a SYN only the IP options matter: its segment size is lowered
+    /// anyway. Its answer has to go the way of the SYN.
     fn is_fit(&mut self, packet: &Packet, frame: &[u8]) -> bool {
         let Body::Tcp(segment) = &packet.body else { return true };
         self.scratch.clear();
-        let has_form = packet.emit(&mut self.scratch).is_ok();
-        // Ethernet pads short frames.
-        has_form && (segment.flags.contains(Flags::SYN) || frame.starts_with(&self.scratch))
+        if packet.emit(&mut self.scratch).is_err() {
+            return false;
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            // Ethernet pads short frames.
+            return frame.starts_with(&self.scratch);
+        }
+        let network = packet.wire_len() - packet.ip_len();
+        segment.flags.contains(Flags::ACK) || frame.get(network) == self.scratch.get(network)
     }
 
     /// Nothing is converted. What the other edge has converted for a connection of before is reverted.

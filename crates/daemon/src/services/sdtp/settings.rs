@@ -24,7 +24,7 @@ const LONGEST_NAME: usize = 15;
 
 table! {
     /// What a node has of its own. What a scenario tells its nodes too is in the table of scenarios ([`super::shared`]).
-    File {
+    Own {
         /// The node's address in SDTP packets. Required.
         address: String,
         /// The node's identity at the controller. Required.
@@ -73,9 +73,8 @@ impl Settings {
         let span = table.span();
         let is_nodes =
             |key: &str| !Sdtp::NETWORK_KEYS.contains(&key) && !Sdtp::CONTROLLER_KEYS.contains(&key);
-        let Sdtp { mut config, seal, .. } = take(table.get_mut(), File::KEYS, is_nodes)?;
-        let file =
-            File::deserialize(toml::Deserializer::from(table)).map_err(|error| problem(&error, &[]))?;
+        let Sdtp { mut config, seal, .. } = take(table.get_mut(), Own::KEYS, is_nodes)?;
+        let file = Own::deserialize(toml::Deserializer::from(table)).map_err(|error| problem(&error, &[]))?;
         let missing = |key| missing_key(span.clone(), key);
         let required = |given: Option<Located<String>>, key| given.ok_or_else(|| missing(key));
         let (inside, outside) = (required(file.inside, "inside")?, required(file.outside, "outside")?);
@@ -215,6 +214,12 @@ persistence = "150ms"
         }
         let core = BASE.replace("hosts = [\"10.0.1.0/24\", \"fd00::1\"]\n", "");
         assert!(!Settings::parse(&core, "x").unwrap().node().is_edge());
+    }
+
+    #[test]
+    fn the_example_observes() {
+        let settings = Settings::parse(include_str!("../../../../../examples/sdtp.toml"), "x").unwrap();
+        assert_eq!((settings.mode, settings.hosts.len()), (Mode::Observe, 256));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(super) fn report(settings: &Settings, has_controller: bool, counters: &Value
 pub(super) fn counters(bump: &Bump, wire: WireCounters) -> Value {
     let (bump, node) = bump.counters();
     let wire = [
+        ("cut", wire.cut),
         ("too_long", wire.too_long),
         ("checksums_completed", wire.completed),
         ("frames_refused", wire.refused),

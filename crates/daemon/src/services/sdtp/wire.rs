@@ -4,7 +4,7 @@ use std::io;
 
 use handfast_assist::sdtp::bump::{Emitted, Side};
 use handfast_io::{BATCH, EventLoop, Inbox, Interface, PacketSocket, SourceId, index_of, offloads_off};
-use handfast_wire::complete_checksum;
+use handfast_wire::{complete_checksum, cut};
 use tracing::{info, warn};
 
 use crate::process::{Context, Failure};
@@ -18,7 +18,9 @@ const TAG_AT: usize = 12;
 /// What the wire has counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WireCounters {
-    /// Frames longer than any that are handled: segments that a sender has left for its card to cut. Dropped.
+    /// Frames that a sender has left for its card to cut; cut here.
+    pub(super) cut: u64,
+    /// Frames longer than any that are handled: dropped.
     pub(super) too_long: u64,
     /// Frames whose checksum a sender has left for its card; written here.
     pub(super) completed: u64,
@@ -40,10 +42,12 @@ struct End {
 pub(super) struct Wire {
     ends: [End; 2],
     inbox: Inbox,
-    /// A frame that is mended before it is shown.
+    /// By which frames leave.
+    sender: PacketSocket,
+    /// A frame that is mended before it is shown, and a part of one that is cut.
     mended: Vec<u8>,
+    part: Vec<u8>,
     pub(super) counters: WireCounters,
-    warned_too_long: bool,
 }
 
 impl Wire {
@@ -52,10 +56,11 @@ impl Wire {
         let [inside, outside] = names;
         Ok(Self {
             ends: [End::open(inside, io)?, End::open(outside, io)?],
-            inbox: Inbox::new(),
+            inbox: Inbox::for_uncut(),
+            sender: PacketSocket::sender().context(|| "a packet socket".to_owned())?,
             mended: Vec::new(),
+            part: Vec::new(),
             counters: WireCounters::default(),
-            warned_too_long: false,
         })
     }
 
@@ -66,7 +71,7 @@ impl Wire {
 
     /// Shows what has come to a side, a few frames at most; whether there may be more.
     pub(super) fn read(&mut self, side: Side, mut show: impl FnMut(&[u8])) -> bool {
-        let Self { ends, inbox, mended, counters, .. } = self;
+        let Self { ends, inbox, mended, part, counters, .. } = self;
         let end = &ends[side as usize];
         let more = match end.socket.receive(inbox) {
             Ok(more) => more,
@@ -76,14 +81,12 @@ impl Wire {
                 return error.raw_os_error() == Some(ENETDOWN);
             }
         };
-        let mut too_long = false;
         for arrival in inbox.arrivals() {
             let Some(frame) = arrival.frame else {
                 counters.too_long += 1;
-                too_long = true;
                 continue;
             };
-            if arrival.tag.is_none() && !arrival.checksum_missing {
+            if arrival.tag.is_none() && !arrival.checksum_missing && arrival.uncut.is_none() {
                 show(frame);
                 continue;
             }
@@ -94,16 +97,14 @@ impl Wire {
             {
                 mended.splice(TAG_AT..TAG_AT, tag);
             }
-            counters.completed += u64::from(arrival.checksum_missing && complete_checksum(mended));
-            show(mended);
-        }
-        if too_long && !std::mem::replace(&mut self.warned_too_long, true) {
-            let interface = &self.ends[side as usize].name;
-            warn!(
-                interface,
-                "frames are longer than a wire's, and are dropped: who sends them leaves segmentation to its card; \
-                 there: ethtool -K INTERFACE tso off gso off tx off"
-            );
+            match arrival.uncut {
+                Some(size) if cut(mended, size.into(), part, &mut show) => counters.cut += 1,
+                Some(_) => counters.too_long += 1,
+                None => {
+                    counters.completed += u64::from(arrival.checksum_missing && complete_checksum(mended));
+                    show(mended);
+                }
+            }
         }
         more
     }
@@ -111,7 +112,7 @@ impl Wire {
     /// Sends what leaves, as far as the interfaces take it.
     pub(super) fn send(&mut self, emitted: &mut Emitted) {
         let indices = [self.ends[0].index, self.ends[1].index];
-        let socket = &self.ends[0].socket;
+        let socket = &self.sender;
         let mut batch: Vec<(Interface, &[u8])> = Vec::with_capacity(BATCH.min(emitted.len()));
         let mut refused = 0;
         for (side, frame) in emitted.frames() {
@@ -154,7 +155,7 @@ impl End {
         let what = || format!("interface {name}");
         let index = index_of(name).context(what)?;
         no_offloads(name).context(what)?;
-        let socket = PacketSocket::on(name).context(what)?;
+        let socket = PacketSocket::with_uncut(name).context(what)?;
         socket.take_all_from(index).context(what)?;
         let id = io.add_descriptor(&socket).context(|| "epoll".to_owned())?;
         Ok(Self { name: name.to_owned(), index, socket, id })

@@ -20,6 +20,8 @@ use crate::services::{Configured, Running};
 enum Due {
     Links,
     Accept,
+    /// Log lines that were left out.
+    LeftOut,
 }
 
 /// The running controller.
@@ -63,7 +65,9 @@ impl Adapter {
         loop {
             let accepted = match self.listener.accept() {
                 Ok((_, peer)) if !self.links.has_room() => {
-                    warn!(%peer, "connection refused: too many");
+                    if self.links.limiter.allows(Clock::SYSTEM.now(), "refused", peer.ip()) {
+                        warn!(%peer, "connection refused: too many");
+                    }
                     continue;
                 }
                 Ok((mut stream, peer)) => {
@@ -163,6 +167,7 @@ impl Running for Adapter {
 
     fn deadline(&mut self) -> Option<Instant> {
         self.timers.set(Due::Links, self.links.deadline());
+        self.timers.set(Due::LeftOut, self.links.limiter.deadline());
         self.timers.next()
     }
 
@@ -174,6 +179,11 @@ impl Running for Adapter {
                 Due::Links => {
                     self.links.on_timer(now, &mut self.said);
                     self.hear();
+                }
+                Due::LeftOut => {
+                    for (what, peer, left_out) in self.links.limiter.take_left_out(now) {
+                        warn!(%peer, what, left_out, "lines left out");
+                    }
                 }
                 Due::Accept => {
                     self.accept(io);

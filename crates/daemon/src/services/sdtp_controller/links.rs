@@ -7,10 +7,11 @@ use bytes::Bytes;
 use handfast_assist::sdtp::{Instruction, Report};
 use handfast_core::{Bytes as Count, Duration, Instant};
 use handfast_io::net::TcpStream;
-use handfast_io::{ReadOutcome, SourceId};
+use handfast_io::{Clock, ReadOutcome, SourceId};
 use handfast_wire::openflow::{Body, Message};
 use tracing::{debug, info, warn};
 
+use crate::process::log::limiter::LogLimiter;
 use crate::services::openflow_link::{CHUNK, OpenFlowLink};
 use crate::services::sdtp::channel::{hello, speaks};
 
@@ -50,6 +51,8 @@ pub(super) struct Links {
     chunk: Box<[u8; CHUNK]>,
     /// Instructions for nodes that were not there.
     pub(super) undelivered: u64,
+    /// Of lines that a peer can bring about as often as it likes.
+    pub(super) limiter: LogLimiter,
 }
 
 impl Links {
@@ -62,6 +65,7 @@ impl Links {
             to_flush: BTreeSet::new(),
             chunk,
             undelivered: 0,
+            limiter: LogLimiter::default(),
         }
     }
 
@@ -123,7 +127,12 @@ impl Links {
                 let _ = connected.link.push(&Message { xid: message.xid, body: Body::EchoReply(data) });
                 self.to_flush.insert(id);
             }
-            Body::Error(error) => warn!(kind = error.kind, code = error.code, "a node reports an error"),
+            Body::Error(error) => {
+                let peer = connected.link.peer();
+                if self.limiter.allows(Clock::SYSTEM.now(), "error", peer.ip()) {
+                    warn!(%peer, kind = error.kind, code = error.code, "a node reports an error");
+                }
+            }
             Body::PacketIn(_) | Body::Unknown { .. } => {
                 if let (Some(node), Ok(report)) = (connected.node, Report::parse(bytes)) {
                     said.push(Said::Report(node, report));
@@ -145,7 +154,10 @@ impl Links {
         if let Some(connected) = self.connected.get_mut(&id) {
             connected.node = Some(node);
             self.ready.insert(node, id);
-            info!(%node, peer = %connected.link.peer(), "node ready");
+            let peer = connected.link.peer();
+            if self.limiter.allows(Clock::SYSTEM.now(), "node ready", peer.ip()) {
+                info!(%node, %peer, "node ready");
+            }
             said.push(Said::Ready(node));
         }
     }
@@ -158,7 +170,9 @@ impl Links {
             return;
         };
         self.ready.remove(&node);
-        warn!(%node, %peer, %why, "node gone");
+        if self.limiter.allows(Clock::SYSTEM.now(), "node gone", peer.ip()) {
+            warn!(%node, %peer, %why, "node gone");
+        }
         said.push(Said::Gone(node));
     }
 

@@ -303,6 +303,12 @@ links = [{delay = "5ms", loss = 0.01}, {delay = "10ms", loss = 0.02, loss_back =
     }
 
     #[test]
+    fn the_example_is_a_line_of_three() {
+        let example = include_str!("../../../../../examples/sdtp-controller.toml");
+        assert_eq!(placed(&Settings::parse(example, "x").unwrap().path(0, 2)).len(), 3);
+    }
+
+    #[test]
     fn functions_can_be_given() {
         let given = BASE.replace("segments = 2", "placement = \"given\"");
         let there = placed(&Settings::parse(&given, "x").unwrap().path(0, 3));
