@@ -4,7 +4,7 @@ use handfast_plan::change::Change;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::Topology;
 use handfast_plan::{Paths, Reroute};
-use handfast_scenario::{Flow, Scenario, Scheme};
+use handfast_scenario::{App, Flow, Scenario, Scheme};
 
 /// The load of a run of `scenario` under `scheme`, as [`estimate`] says.
 ///
@@ -57,7 +57,7 @@ fn estimate(scenario: &Scenario, timeline: &Timeline, paths: &Paths, mss: u16) -
 
 fn segments_per_s(flow: &Flow, path: &[u32], most: &[f64], mss: u16, size: f64) -> f64 {
     let slowest = path.iter().map(|&channel| most[channel as usize]).fold(f64::INFINITY, f64::min);
-    let full = slowest / 8.0 / size;
+    let full = if flow.app == App::Silent { 0.0 } else { slowest / 8.0 / size };
     flow.app.writes().map_or(full, |(size, interval)| {
         let segments = size.get().div_ceil(u64::from(mss.max(1))).max(1);
         (segments as f64 / interval.as_secs_f64()).min(full)
@@ -96,7 +96,6 @@ mod tests {
     use super::*;
     use handfast_core::{BitRate, Bytes, Duration};
     use handfast_plan::testing::{self, Net};
-    use handfast_scenario::App;
 
     /// With segments of 1,460 octets.
     fn load_of(scenario: &Scenario) -> f64 {
@@ -137,6 +136,8 @@ mod tests {
         let interval = Duration::from_millis(10);
         scenario.flows[0].app = App::Paced { size: Bytes(3_000), interval };
         assert!((load_of(&scenario) - 450.0).abs() < 1.0, "three segments 100 times a second");
+        scenario.flows[0].app = App::Silent;
+        assert!(load_of(&scenario).abs() < f64::EPSILON);
         scenario.flows[0].app = App::Bulk;
         let rate = BitRate::from_bps(120_000_000);
         let action = handfast_scenario::Action::SetRate {

@@ -25,7 +25,7 @@ _MOVES_PATHS = "a controller moves paths when it hears of a roam, which is no ma
 
 GROUPS = (
     Group("loss", "no roam, the radio loses packets", "lost:", ("1 in 1,000", "1 in 100")),
-    Group("core", "no roam, the network before the radio loses packets", "lost:"),
+    Group("core", "no roam, lossy network", "lost:", ("1 in 100",)),
     Group("silent", "same access point, silent radio, unannounced", "about", ("1 s", "5 s")),
     Group("announced", "roam between access points, announced", "about", ("1 s", "3 s")),
     Group(
