@@ -299,13 +299,11 @@ impl<'a> Lab<'a> {
     ) -> io::Result<Box<dyn Receiver>> {
         let host = &self.nodes[flow.to];
         let goal = self.goal(flow, stream, self.scheme.receiver.mss, &self.ends.receiver);
-        Ok(match flow.app.transport(layout.starts[id], flow.stop) {
-            Some([_, machine]) => Box::new(DatagramReceiver::bind(id, machine, host, &goal)?),
-            None => {
-                let probe = self.probes.get(&stream).cloned();
-                Box::new(TcpReceiver::listen((id, flow), (stream, probe), host, &goal)?)
-            }
-        })
+        if let Some([_, machine]) = flow.app.transport(layout.starts[id], flow.stop) {
+            return Ok(Box::new(DatagramReceiver::bind(id, machine, host, &goal)?));
+        }
+        let probe = self.probes.get(&stream).cloned();
+        Ok(Box::new(TcpReceiver::listen((id, flow), (stream, probe), host, &goal)?))
     }
 
     /// What sends the flows whose senders are kernels.
@@ -317,16 +315,14 @@ impl<'a> Lab<'a> {
             let (from, start, stop) = (&self.nodes[flow.from], layout.starts[id], flow.stop);
             for (stream, app) in layout.streams.shares(self.scenario, id) {
                 let goal = self.goal(flow, stream, self.scheme.sender.mss, settings);
-                senders.push(match app.transport(start, stop) {
-                    Some([machine, _]) => {
-                        Box::new(DatagramSender::new(stream, machine, from, &goal, (clock, end))?)
-                    }
-                    None => {
-                        let probe = self.probes.get(&stream).cloned();
-                        let job = Job { flow: id, stream, app, from, start, stop, goal, probe };
-                        Box::new(TcpSender::new(job)?)
-                    }
-                });
+                if let Some([machine, _]) = app.transport(start, stop) {
+                    let sender = DatagramSender::new(stream, machine, from, &goal, (clock, end))?;
+                    senders.push(Box::new(sender));
+                    continue;
+                }
+                let probe = self.probes.get(&stream).cloned();
+                let job = Job { flow: id, stream, app, from, start, stop, goal, probe };
+                senders.push(Box::new(TcpSender::new(job)?));
             }
         }
         Ok(senders)

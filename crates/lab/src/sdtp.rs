@@ -285,3 +285,90 @@ fn text(name: &str, file: impl Serialize) -> Result<String, String> {
     toml::to_string(&BTreeMap::from([(name, file)]))
         .map_err(|error| format!("a configuration of SDTP: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = include_str!("../../../scenarios/lossy-line.toml");
+
+    fn line(changes: &[(&str, &str)]) -> Result<Option<SdtpLine>, String> {
+        let changes: Vec<_> = changes.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let scenario = Scenario::parse(FILE, "lossy-line.toml", &changes).unwrap();
+        SdtpLine::of(&scenario, scenario.scheme("sdtp").unwrap(), &Topology::new(&scenario))
+    }
+
+    fn with(keys: &str) -> String {
+        format!("[{{kind = \"sdtp\", at = \"role:controller\", {keys}}}]")
+    }
+
+    #[test]
+    fn a_line_of_switches_is_a_line_of_nodes() {
+        let line = line(&[]).unwrap().unwrap();
+        assert_eq!(line.nodes.iter().map(|node| node.switch).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        assert_eq!((line.control_delay_s, line.sealed), (0.005, true));
+        for (node, inside, outside, hosts) in [
+            (0, "link0", "link1", "[\"10.0.0.1\"]"),
+            (2, "link2", "link3", "[]"),
+            (4, "link5", "link4", "[\"10.0.0.7\"]"),
+        ] {
+            let text = &line.nodes[node].configuration;
+            assert!(text.starts_with("[sdtp]\n"), "{text}");
+            for (key, value) in [
+                ("inside", format!("{inside:?}")),
+                ("outside", format!("{outside:?}")),
+                ("hosts", hosts.into()),
+            ] {
+                assert!(text.contains(&format!("{key} = {value}\n")), "{key} of {node}: {text}");
+            }
+        }
+        let text = &line.controller;
+        assert!(text.starts_with("[sdtp-controller]\n"), "{text}");
+        assert_eq!(text.matches("[[sdtp-controller.nodes]]").count(), 5, "{text}");
+        assert_eq!(text.matches("\nloss = 0.01").count(), 4, "{text}");
+    }
+
+    #[test]
+    fn keys_of_the_agent_are_those_of_the_nodes() {
+        let keys = "carriage = \"ip\", protect = \"all\", congestion = \"mask\", level = \"segment\", \
+                    information = \"count-and-time\", seal = false, control_delay = \"32.5ms\", persistence = \"100ms\", \
+                    placement = \"every-switch\", segments = 3, mtu = 1620";
+        let line = line(&[("schemes.sdtp.agents", &with(keys))]).unwrap().unwrap();
+        assert_eq!((line.control_delay_s, line.sealed), (0.0325, false));
+        for line_of in [
+            "carriage = \"ip\"",
+            "protect = \"all\"",
+            "congestion = \"mask\"",
+            "level = \"segment\"",
+            "information = \"count-and-time\"",
+            "seal = false",
+            "persistence = \"100000000ns\"",
+            "mtu = 1620",
+        ] {
+            assert!(line.nodes[0].configuration.contains(line_of), "{line_of}");
+        }
+        for line_of in ["placement = \"every-switch\"", "segments = 3"] {
+            assert!(line.controller.contains(line_of), "{line_of}");
+        }
+    }
+
+    #[test]
+    fn given_roles_are_said_of_each_node() {
+        let keys = "placement = \"given\", caching = \"cache\"";
+        let changes = [("schemes.sdtp.agents", with(keys)), ("nodes.s2.role", "\"cache\"".to_owned())];
+        let line = line(&changes.each_ref().map(|(key, value)| (*key, value.as_str()))).unwrap().unwrap();
+        assert_eq!(line.controller.matches("caching = true").count(), 1);
+        assert_eq!(line.controller.matches("retransmission = false").count(), 5);
+    }
+
+    #[test]
+    fn what_the_lab_cannot_do_is_said() {
+        for (key, value, says) in [
+            ("schemes.sdtp.agents", with("control_loss = 0.1"), "`control_loss` is in the simulator only"),
+            ("schemes.sdtp.agents", with("carriage = \"native\""), "the lab's links carry IP"),
+        ] {
+            let error = line(&[(key, value.as_str())]).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}
