@@ -280,16 +280,18 @@ fn messages() -> impl Strategy<Value = Message> {
         .prop_map(|(start, end, start_num)| Expected { start, end, start_num });
     let trigger = prop::sample::select(vec![Trigger::Count, Trigger::Time, Trigger::Timeout]);
     let outcome = prop_oneof![Just(Outcome::Never), any::<u16>().prop_map(|add_l| Outcome::Later { add_l })];
-    let payload =
-        (0usize..200, numbers(), 0u16..0x200, any::<u16>()).prop_map(|(len, ack, flags, since_start)| {
+    let payload = (0usize..200, numbers(), 0u16..0x200, any::<(u16, bool)>()).prop_map(
+        |(len, ack, flags, (since_start, whole))| {
             let flags = handfast_wire::tcp::Flags(flags & !0x20);
-            let segment = Segment { flags, src_port: 0, dst_port: 0, ..data(FIRST, ack, len) };
-            Data {
-                ip: InnerIp { hop_limit: 9, ..InnerIp::default() },
-                since_start,
-                content: Content::Segment(segment),
-            }
-        });
+            let segment = Segment { flags, ..data(FIRST, ack, len) };
+            let content = if whole {
+                Content::Packet(Box::new(flow().packet(0, segment)))
+            } else {
+                Content::Segment(Segment { src_port: 0, dst_port: 0, ..segment })
+            };
+            Data { ip: InnerIp { hop_limit: 9, ..InnerIp::default() }, since_start, content }
+        },
+    );
     let repeat = (trigger.clone(), numbers(), any::<u16>(), any::<u32>(), payload.clone()).prop_map(
         |(trigger, start, start_num, timestamp, data)| {
             Message::Repeat(Repeat { trigger, start, start_num, timestamp, data })
@@ -312,7 +314,8 @@ fn said() -> impl Strategy<Value = Said> {
     let numbers = (
         numbers(),
         prop_oneof![9 => Just(SLICE), 1 => any::<u16>()],
-        prop_oneof![9 => Just(CONNECTION), 1 => any::<u16>()],
+        // Those of lanes lie above.
+        prop_oneof![6 => Just(CONNECTION), 2 => 64_512u16..64_520, 1 => any::<u16>()],
     );
     (messages(), numbers, any::<bool>(), any::<bool>()).prop_map(
         |(message, (sequence, slice, connection), reversed, is_sealed)| Said {
@@ -344,8 +347,10 @@ fn packet_of(said: &Said, counter: u64) -> Packet {
 proptest! {
     /// Of what is said without a seal only data does anything; and whatever a node of the slice says, the answer is bounded.
     #[test]
-    fn whatever_is_said_nodes_go_on(all in prop::collection::vec((said(), 0usize..3), 1..40)) {
-        let mut line = talking(sealed());
+    fn whatever_is_said_nodes_go_on(
+        all in prop::collection::vec((said(), 0usize..3), 1..40), lanes in any::<bool>(),
+    ) {
+        let mut line = talking(Config { all: lanes, ..sealed() });
         let before: u64 = line.crossed.values().sum();
         for (counter, (said, place)) in (1 << 50..).zip(&all) {
             line.inject(*place, if said.reversed { RIGHT } else { LEFT }, packet_of(said, counter));
