@@ -8,22 +8,19 @@ use handfast_assist::sdtp::auth::{Key, Sealer};
 use handfast_assist::sdtp::{Config, Kept};
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{
-    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Repeat, Request,
-    Sdtp, Trigger,
+    Carriage, Content, Expected, Information, Message, Notification, Outcome, Repeat, Request, Sdtp, Trigger,
 };
-use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
-use proptest::prelude::*;
 
-use crate::script::{FIRST, Flow, SERVER, data, open, segment, talks};
+use crate::script::{FIRST, Flow, SERVER, data, open, segment};
 use crate::world::{HOP, KEY, LEFT, Line, RIGHT, Sink, host, kind, ms, node, sealed};
 
 /// The first slice, and the first connection in it.
-const SLICE: u16 = 1;
-const CONNECTION: u16 = 1;
+pub(crate) const SLICE: u16 = 1;
+pub(crate) const CONNECTION: u16 = 1;
 
 /// A message about the client's data, not sealed.
-fn message(message: Message, sequence: SeqNum) -> Packet {
+pub(crate) fn message(message: Message, sequence: SeqNum) -> Packet {
     let upstream = matches!(message, Message::Request(_) | Message::Notification(_));
     let (src, dst) = if upstream { (node(2), node(0)) } else { (node(0), node(2)) };
     let sdtp =
@@ -32,7 +29,7 @@ fn message(message: Message, sequence: SeqNum) -> Packet {
 }
 
 /// The packet, sealed by somebody with this key of a slice.
-fn seal(mut packet: Packet, key: &Key, counter: u64) -> Packet {
+pub(crate) fn seal(mut packet: Packet, key: &Key, counter: u64) -> Packet {
     let mut sealer = Sealer::new(key, 0x0a00_0002, counter);
     let Body::Sdtp(sdtp) = &mut packet.body else { panic!("{packet:?}") };
     let begun = sealer.begin();
@@ -64,7 +61,7 @@ fn never(from: SeqNum, to: SeqNum) -> Message {
 }
 
 /// Ten packets of 100 bytes have gone from the client to the server; no CN has come back yet.
-fn talking(config: Config) -> Line<Sink> {
+pub(crate) fn talking(config: Config) -> Line<Sink> {
     let mut line = Line::scripted(config);
     open(&mut line, &flow());
     for at in 0..10 {
@@ -75,11 +72,11 @@ fn talking(config: Config) -> Line<Sink> {
     line
 }
 
-fn flow() -> Flow {
+pub(crate) fn flow() -> Flow {
     Flow::between(host(0, 1), host(1, 1))
 }
 
-fn kept(line: &Line<Sink>) -> Vec<Kept> {
+pub(crate) fn kept(line: &Line<Sink>) -> Vec<Kept> {
     line.nodes.iter().map(handfast_assist::sdtp::Node::kept).collect()
 }
 
@@ -259,132 +256,4 @@ fn what_was_never_sent_is_not_repeated() {
     let told = counted.informations - before.informations;
     assert_eq!((counted.repeats - before.repeats, unserved, told), (0, 2, 2), "RI Never, one an RR");
     assert_eq!(line.got(1).len(), 0);
-}
-
-#[derive(Clone, Debug)]
-struct Said {
-    message: Message,
-    sequence: SeqNum,
-    slice: u16,
-    connection: u16,
-    reversed: bool,
-    is_sealed: bool,
-}
-
-fn numbers() -> impl Strategy<Value = SeqNum> + Clone {
-    prop_oneof![any::<u32>().prop_map(SeqNum), (0u32..2_000).prop_map(|by| FIRST + by)]
-}
-
-fn messages() -> impl Strategy<Value = Message> {
-    let expected = (numbers(), prop::option::of(numbers()), prop_oneof![0u16..4, any::<u16>()])
-        .prop_map(|(start, end, start_num)| Expected { start, end, start_num });
-    let trigger = prop::sample::select(vec![Trigger::Count, Trigger::Time, Trigger::Timeout]);
-    let outcome = prop_oneof![Just(Outcome::Never), any::<u16>().prop_map(|add_l| Outcome::Later { add_l })];
-    let payload =
-        (0usize..200, numbers(), 0u16..0x200, any::<u16>()).prop_map(|(len, ack, flags, since_start)| {
-            let flags = handfast_wire::tcp::Flags(flags & !0x20);
-            let segment = Segment { flags, src_port: 0, dst_port: 0, ..data(FIRST, ack, len) };
-            Data {
-                ip: InnerIp { hop_limit: 9, ..InnerIp::default() },
-                since_start,
-                content: Content::Segment(segment),
-            }
-        });
-    let repeat = (trigger.clone(), numbers(), any::<u16>(), any::<u32>(), payload.clone()).prop_map(
-        |(trigger, start, start_num, timestamp, data)| {
-            Message::Repeat(Repeat { trigger, start, start_num, timestamp, data })
-        },
-    );
-    prop_oneof![
-        payload.prop_map(Message::Data),
-        repeat,
-        (trigger.clone(), expected.clone(), any::<u32>()).prop_map(|(trigger, expected, timestamp)| {
-            Message::Request(Request { trigger, expected, timestamp })
-        }),
-        (trigger, expected, outcome).prop_map(|(trigger, expected, outcome)| {
-            Message::Information(Information { trigger, expected, outcome })
-        }),
-        numbers().prop_map(|until| Message::Notification(Notification { until })),
-    ]
-}
-
-fn said() -> impl Strategy<Value = Said> {
-    let numbers = (
-        numbers(),
-        prop_oneof![9 => Just(SLICE), 1 => any::<u16>()],
-        prop_oneof![9 => Just(CONNECTION), 1 => any::<u16>()],
-    );
-    (messages(), numbers, any::<bool>(), any::<bool>()).prop_map(
-        |(message, (sequence, slice, connection), reversed, is_sealed)| Said {
-            message,
-            sequence,
-            slice,
-            connection,
-            reversed,
-            is_sealed,
-        },
-    )
-}
-
-fn packet_of(said: &Said, counter: u64) -> Packet {
-    let mut packet = message(said.message.clone(), said.sequence);
-    if said.reversed {
-        std::mem::swap(&mut packet.src, &mut packet.dst);
-    }
-    let Body::Sdtp(sdtp) = &mut packet.body else { panic!("{packet:?}") };
-    (sdtp.slice, sdtp.connection) = (said.slice, said.connection);
-    if let Message::Data(data) | Message::Repeat(Repeat { data, .. }) = &mut sdtp.message
-        && let Content::Segment(segment) = &mut data.content
-    {
-        segment.seq = said.sequence;
-    }
-    if said.is_sealed { seal(packet, &KEY.of_slice(said.slice), counter) } else { packet }
-}
-
-proptest! {
-    /// Of what is said without a seal only data does anything; and whatever a node of the slice says, the answer is bounded.
-    #[test]
-    fn whatever_is_said_nodes_go_on(all in prop::collection::vec((said(), 0usize..3), 1..40)) {
-        let mut line = talking(sealed());
-        let before: u64 = line.crossed.values().sum();
-        for (counter, (said, place)) in (1 << 50..).zip(&all) {
-            line.inject(*place, if said.reversed { RIGHT } else { LEFT }, packet_of(said, counter));
-            line.run(ms(1));
-        }
-        line.run(ms(20_000));
-        let sent = line.crossed.values().sum::<u64>() - before;
-        // A request may fetch all ten packets, each over two links; the rest is CNs, RRs and their repetitions.
-        prop_assert!(sent < 2_000 + 100 * all.len() as u64, "{sent} packets after {}", all.len());
-        let kept = kept(&line);
-        prop_assert!(kept.iter().all(|kept| kept.waiting == 0), "{kept:?}");
-        line.ends = Default::default();
-        let next = Flow::from_port(6_000);
-        open(&mut line, &next);
-        talks(&mut line, &next, "data");
-    }
-
-    /// Bits that turn on the way, and bytes that are no packet at all.
-    #[test]
-    fn random_bytes_are_survived(
-        said in said(), flips in prop::collection::vec((any::<prop::sample::Index>(), 0u8..8), 1..6), place in 0usize..3,
-    ) {
-        let mut line = talking(sealed());
-        let mut bytes = Vec::new();
-        packet_of(&said, 1 << 50).emit(&mut bytes).unwrap();
-        for (at, bit) in flips {
-            let at = at.index(bytes.len());
-            bytes[at] ^= 1 << bit;
-        }
-        for checksums in [handfast_wire::Checksums::Verify, handfast_wire::Checksums::Trust] {
-            let parsed = Packet::parse(handfast_wire::LinkType::RawIp, &bytes.clone().into(), checksums);
-            let Ok(packet) = parsed else { continue };
-            let packet = packet.to_sdtp(checksums).unwrap_or(packet);
-            if packet.emit(&mut Vec::new()).is_ok() {
-                line.inject(place, LEFT, packet.clone());
-                line.inject(place, RIGHT, packet);
-                line.run(ms(50));
-            }
-        }
-        line.run(ms(1_000));
-    }
 }

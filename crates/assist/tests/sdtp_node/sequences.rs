@@ -64,8 +64,8 @@ fn trouble() -> impl Strategy<Value = Trouble> {
             message_loss,
             copies,
             late,
-            control_loss,
             corrupt,
+            control_loss,
         },
     )
 }
