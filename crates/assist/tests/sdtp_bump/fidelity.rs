@@ -56,7 +56,8 @@ fn changed(change: fn(&mut Vec<u8>)) -> Vec<u8> {
     frame
 }
 
-fn mend(frame: &mut [u8]) {
+/// The header's checksum is right again.
+pub(crate) fn mend(frame: &mut [u8]) {
     let len = usize::from(frame[14] & 15) * 4;
     frame[24..26].fill(0);
     let words = frame[14..14 + len].chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));

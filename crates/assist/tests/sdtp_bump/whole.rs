@@ -7,6 +7,7 @@ use handfast_wire::sdtp::Carriage;
 use handfast_wire::tcp::Flags;
 use handfast_wire::{Body, Datagram, Packet, Payload};
 
+use crate::fidelity::mend;
 use crate::world::{Sent, World, sent};
 
 /// A datagram, as QUIC sends them.
@@ -64,6 +65,22 @@ fn a_lost_datagram_comes_all_the_same() {
             assert!(world.bumps.iter().all(|bump| bump.counters().0.unsendable == 0));
         }
     }
+}
+
+/// As RSVP and IGMP have them: a packet does not keep IP options.
+#[test]
+fn a_datagram_with_ip_options_passes_as_it_came() {
+    let (mut world, _) = twenty(quic, Config { all: true, ..Config::default() });
+    world.clear();
+    let mut frame = with(quic, 0).frame();
+    // Router alert (RFC 2113).
+    frame.splice(34..34, [148, 4, 0, 0]);
+    frame[14] += 1;
+    frame[17] += 4;
+    mend(&mut frame);
+    world.inject(false, frame.clone());
+    assert_eq!(world.came[1], std::slice::from_ref(&frame));
+    assert_eq!(world.crossed[0].2, frame, "it is not put into an SDTP packet");
 }
 
 /// The controls.

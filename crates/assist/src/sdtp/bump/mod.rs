@@ -213,17 +213,21 @@ impl Bump {
     /// Whether what comes out at the other end is what has come. Of a SYN only the IP options matter: its segment size is lowered
     /// anyway. Its answer has to go the way of the SYN.
     fn is_fit(&mut self, packet: &Packet, frame: &[u8]) -> bool {
-        let Body::Tcp(segment) = &packet.body else { return true };
+        if matches!(packet.body, Body::Sdtp(_)) {
+            return true;
+        }
         self.scratch.clear();
         if packet.emit(&mut self.scratch).is_err() {
             return false;
         }
-        if !segment.flags.contains(Flags::SYN) {
+        match &packet.body {
+            Body::Tcp(segment) if segment.flags.contains(Flags::SYN) => {
+                let network = packet.wire_len() - packet.ip_len();
+                segment.flags.contains(Flags::ACK) || frame.get(network) == self.scratch.get(network)
+            }
             // Ethernet pads short frames.
-            return frame.starts_with(&self.scratch);
+            _ => frame.starts_with(&self.scratch),
         }
-        let network = packet.wire_len() - packet.ip_len();
-        segment.flags.contains(Flags::ACK) || frame.get(network) == self.scratch.get(network)
     }
 
     /// Nothing is converted. What the other edge has converted for a connection of before is reverted.
