@@ -81,7 +81,7 @@ def _socket(folder: Path, name: str) -> str:
     return f'socket = "{folder / name}.sock"\n'
 
 
-def _start(  # noqa: PLR0913 (what a program needs)
+def _start(
     stack: ExitStack, space: Namespace, folder: Path, name: str, service: str, files: Mapping[str, str]
 ) -> None:
     config = folder / f"{name}.toml"
