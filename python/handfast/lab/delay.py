@@ -1,7 +1,7 @@
 """A way between programs that takes a while: what comes to a port leaves for another one so much later, both ways.
 
-`python -m handfast.lab.delay SECONDS PORT LISTEN...`: what connects to one of the addresses LISTEN (at the same port) is
-joined with 127.0.0.1:PORT. It stands for the network between a controller and its nodes.
+`python -m handfast.lab.delay SECONDS PORT LISTEN...`: what connects to one of the addresses LISTEN (at the same port)
+is joined with 127.0.0.1:PORT. It stands for the network between a controller and its nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SDTP for a run: a `handfastd sdtp` in place of each switch of a line, and their controller, in a namespace of its own."""
+"""SDTP for a run: a `handfastd sdtp` for each switch of a line, and their controller in a namespace of its own."""
 
 from __future__ import annotations
 
@@ -81,9 +81,7 @@ def _socket(folder: Path, name: str) -> str:
     return f'socket = "{folder / name}.sock"\n'
 
 
-def _start(
-    stack: ExitStack, space: Namespace, folder: Path, name: str, service: str, files: Mapping[str, str]
-) -> None:
+def _start(stack: ExitStack, space: Namespace, folder: Path, name: str, service: str, files: Mapping[str, str]) -> None:
     config = folder / f"{name}.toml"
     config.write_text(files[name], encoding="utf-8")
     command = [str(controller.daemon()), service, "--config", str(config)]
