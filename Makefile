@@ -74,7 +74,7 @@ bench-false-alarm: $(VENV)/.built
 	$(BIN)/python bench/false_alarm.py
 
 bench-sdtp: $(VENV)/.built
-	$(BIN)/python bench/sdtp.py
+	$(BIN)/python bench/sdtp_nodes.py
 
 bench-campus:
 	$(PYTHON) bench/campus.py

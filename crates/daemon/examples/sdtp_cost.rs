@@ -1,4 +1,4 @@
-//! What a packet costs at nodes of SDTP, in memory, for `bench/sdtp.py`: a sending edge, a caching node and a receiving edge, as
+//! What a packet costs at nodes of SDTP, in memory, for `bench/sdtp_nodes.py`: a sending edge, a caching node and a receiving edge, as
 //! `handfastd sdtp` runs them, without its system calls. One JSON object on standard output says nanoseconds of processor time.
 #![forbid(unsafe_code)]
 
