@@ -31,7 +31,7 @@ def _runs(backend: str, loss: float, scheme: str = "sdtp") -> list[hf.Result]:
 
 
 def _mean(runs: list[hf.Result], metric: str) -> float:
-    return mean(getattr(run.flows[0].measures, metric) for run in runs)
+    return float(mean(getattr(run.flows[0].measures, metric) for run in runs))
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.05])
