@@ -353,8 +353,11 @@ impl Edge {
         }
         // The client's edge holds the client's end.
         let ends = if answers { (client, server) } else { (server, client) };
-        if self.connections.get_mut(&name).is_some_and(|known| known.began_with(ends, segment)) {
+        if let Some(known) = self.connections.get_mut(&name).filter(|known| known.began_with(ends, segment)) {
             // It was repeated: what has begun goes on.
+            if let Some(opening) = known.opening.as_mut().filter(|_| !answers) {
+                opening.on_syn(&packet);
+            }
             out.packets.push(packet);
             return;
         }

@@ -37,6 +37,17 @@ impl Opening {
         self.approved.then(|| self.closing_ack()).flatten()
     }
 
+    /// The client's SYN goes to the server again. The server drops an ACK that is older than it (RFC 7323 §5.3, R1).
+    pub(super) fn on_syn(&mut self, syn: &Packet) {
+        let val = |packet: &Packet| match &packet.body {
+            Body::Tcp(segment) => segment.timestamps.map(|timestamps| SeqNum(timestamps.val)),
+            _ => None,
+        };
+        if val(syn).zip(val(&self.syn)).is_some_and(|(new, old)| new.after(old)) {
+            self.syn = syn.clone();
+        }
+    }
+
     /// The client's SYN has come again: the answer that it waits for, which was lost on its way to it. The server has left
     /// SYN-RECEIVED, and would not send it again (RFC 9293 §3.10.7.4).
     pub(super) fn answer_again(&self, syn: &Packet) -> Option<&Packet> {

@@ -2,7 +2,7 @@
 
 use handfast_assist::sdtp::{Admission, Config, Instruction, Limits, Name, Order};
 use handfast_core::SeqNum;
-use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use handfast_wire::{Packet, Payload};
 
 use crate::script::{
@@ -69,6 +69,26 @@ fn a_syn_that_comes_again_before_the_answer_reaches_the_server_again() {
     line.run(ms(20));
     assert_eq!((flags(&line.got(0)), flags(&line.got(1))), (vec![Flags::SYN | Flags::ACK], vec![Flags::ACK]));
     talks(&mut line, &flow, "data");
+}
+
+/// RFC 7323 §5.3, R1: the server drops what is older than the SYN that it has seen last.
+#[test]
+fn the_closing_ack_has_the_timestamp_of_the_last_syn() {
+    // The last one may also be one that came late.
+    for sent in [[1, 1_025], [1_025, 1]] {
+        let (mut line, flow) = (Line::scripted(sealed()), flow());
+        for val in sent {
+            let timestamps = Some(Timestamps { val, ecr: 0 });
+            line.send(0, flow.packet(0, Segment { timestamps, ..syn(CLIENT) }));
+            line.run(ms(20));
+        }
+        line.got(1);
+        line.send(1, flow.packet(1, syn_ack(SERVER, FIRST)));
+        line.run(ms(20));
+        let got = line.got(1);
+        let timestamps = segment(&got[0]).timestamps.unwrap();
+        assert_eq!((timestamps.val, timestamps.ecr), (1_025, 1), "{sent:?}");
+    }
 }
 
 #[test]
