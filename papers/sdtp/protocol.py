@@ -179,6 +179,9 @@ def congestion(runs: Runs) -> Finding:
         half = middle(runs, lambda run: 1e3 * required(run.flow.measures.send_to_delivery_p50_s), scheme, losses=losses)
         return middle(runs, of_data, scheme, losses=losses) - half
 
+    def delay(scheme: str) -> str:
+        return " and ".join(f"{middle(runs, of_data, scheme, losses=at):.4g}" for at in ("overflow", "known"))
+
     def repair(losses: str) -> str:
         linux, mask = (over_median(scheme, losses) for scheme in ("linux", "mask"))
         return f"{linux:.3g} and {mask:.3g} ({WORDS[losses]})"
@@ -202,9 +205,8 @@ def congestion(runs: Runs) -> Finding:
             "queue most of the difference is gone; what is repaired still has to pass the queue"
         ),
         remark=(
-            "`sdtp` signals what a caching node's own queue has dropped, and `mask` repairs it as the paper does. "
-            f"They differ with a cache before the queue: {middle(runs, of_data, 'sdtp', losses='known'):.4g} and "
-            f"{middle(runs, of_data, 'mask', losses='known'):.4g} ms, linux "
-            f"{middle(runs, of_data, 'linux', losses='known'):.4g}. There `sdtp` does not help"
+            "`sdtp` signals what a node's own queue has dropped, and `mask` repairs it as the paper does. Where a "
+            f"queue overflows, and with a cache before it, ms: sdtp {delay('sdtp')}, mask {delay('mask')}, linux "
+            f"{delay('linux')}"
         ),
     )
