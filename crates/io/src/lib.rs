@@ -5,6 +5,7 @@
 //! sockets that stay). Nothing here knows a protocol.
 #![cfg(target_os = "linux")]
 
+mod accept;
 mod clock;
 mod event_loop;
 mod kernel_timer;
@@ -13,6 +14,7 @@ mod sys;
 mod timers;
 mod wait;
 
+pub use accept::next_connection;
 pub use clock::{Clock, wall_ms};
 pub use event_loop::{EventLoop, ReadOutcome, SourceId};
 pub use mio::{Interest, net};

@@ -4,7 +4,7 @@ use std::io;
 
 use handfast_assist::sdn::{ConnId, Output};
 use handfast_io::net::TcpStream;
-use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId};
+use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, next_connection};
 use tracing::{debug, info, warn};
 
 use super::adapter::{ACCEPT_AGAIN, Adapter, Due};
@@ -24,8 +24,9 @@ impl Adapter {
     /// Takes every switch that has connected.
     pub(super) fn accept_switches(&mut self, io: &mut EventLoop) {
         loop {
-            match self.listener.accept() {
-                Ok((stream, peer)) => {
+            match next_connection(&self.listener) {
+                Ok(None) => return,
+                Ok(Some((stream, peer))) => {
                     if !self.make_room(peer.ip()) {
                         if self.may_log("connection refused", peer.ip()) {
                             warn!(%peer, most = self.room, "connection refused: too many");
@@ -34,13 +35,6 @@ impl Adapter {
                         warn!(%peer, %error, "connection lost");
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // What ends one connection before it is taken does not concern the next.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
-                    ) => {}
                 Err(error) => {
                     warn!(%error, "no connection can be taken");
                     self.timers.set(Due::Accept, Some(Clock::SYSTEM.now() + ACCEPT_AGAIN));

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use handfast_core::Duration;
-use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId};
+use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, next_connection};
 use tracing::warn;
 
 use super::http::respond;
@@ -21,25 +21,16 @@ const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
 impl Metrics {
     pub(super) fn accept(&mut self, io: &mut EventLoop) {
         loop {
-            let accepted = match self.listener.accept() {
+            let accepted = match next_connection(&self.listener) {
+                Ok(None) => return,
                 // One that is too much is closed at once.
                 Ok(_) if self.clients.len() >= MOST_CLIENTS => continue,
-                Ok((mut stream, _)) => {
+                Ok(Some((mut stream, _))) => {
                     io.add(&mut stream, Interest::READABLE | Interest::WRITABLE).map(|id| {
                         let client = Client { stream, request: Vec::new(), answer: Vec::new(), sent: 0 };
                         self.clients.insert(id, client);
                         self.timers.set(Due::Client(id), Some(Clock::SYSTEM.now() + CLIENT_WITHIN));
                     })
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // What ends one connection before it is taken does not concern the next.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
-                    ) =>
-                {
-                    continue;
                 }
                 Err(error) => Err(error),
             };

@@ -1,11 +1,9 @@
 //! The machine between the nodes' connections, and who asks how it does.
 
-use std::io;
-
 use handfast_assist::sdtp::{Controller, Instructions};
 use handfast_core::Instant;
 use handfast_io::net::TcpListener;
-use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, wall_ms};
+use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, next_connection, wall_ms};
 use serde_json::{Map, Value, json};
 use tracing::{info, warn};
 
@@ -63,28 +61,19 @@ impl Adapter {
 
     fn accept(&mut self, io: &mut EventLoop) {
         loop {
-            let accepted = match self.listener.accept() {
-                Ok((_, peer)) if !self.links.has_room() => {
+            let accepted = match next_connection(&self.listener) {
+                Ok(None) => return,
+                Ok(Some((_, peer))) if !self.links.has_room() => {
                     if self.links.limiter.allows(Clock::SYSTEM.now(), "refused", peer.ip()) {
                         warn!(%peer, "connection refused: too many");
                     }
                     continue;
                 }
-                Ok((mut stream, peer)) => {
+                Ok(Some((mut stream, peer))) => {
                     let added = stream.set_nodelay(true);
                     let added =
                         added.and_then(|()| io.add(&mut stream, Interest::READABLE | Interest::WRITABLE));
                     added.map(|id| self.links.add(Clock::SYSTEM.now(), id, stream, peer))
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // What ends one connection before it is taken does not concern the next.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
-                    ) =>
-                {
-                    continue;
                 }
                 Err(error) => Err(error),
             };
