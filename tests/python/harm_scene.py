@@ -115,9 +115,13 @@ class Daemon:
         """The lines of its log with this message."""
         return [line for line in self.lines() if line["message"] == what]
 
-    def wait(self, what: str, count: int = 1) -> None:
-        """Until its log has as many such lines."""
+    def wait(self, what: str, count: int = 1) -> list[dict[str, Any]]:
+        """Until its log has as many such lines; the lines.
+
+        A thread of its own writes the log, so an answer at the socket may come before the line that belongs to it.
+        """
         until(lambda: len(self.said(what)) >= count, lambda: f"{what}: {self.log.read_text()}")
+        return self.said(what)
 
     def tell(self, **event: object) -> dict[str, Any]:
         """Say a line at the association socket; its answer."""

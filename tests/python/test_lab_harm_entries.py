@@ -20,7 +20,7 @@ def test_06_an_access_point_at_a_port_that_is_not_there_is_not_helped(scene: Sce
     scene.connect()
     daemon.ready()
     scene.learn()
-    (said,) = daemon.said("the switch has no such port: its stations are not helped")
+    (said,) = daemon.wait("the switch has no such port: its stations are not helped")
     assert (said["ap"], said["port"], said["level"]) == ("ap9", 9, "WARN")
     daemon.associated("ap9", 1)
     daemon.disassociated("ap9", 1)
@@ -47,8 +47,7 @@ def test_15_a_refused_entry_is_no_help_and_said_so(scene: Scene) -> None:
     )
     daemon.associated("ap1", 1)
     daemon.disassociated("ap1", 1)
-    daemon.wait("station not helped")
-    (said,) = daemon.said("station not helped")
+    (said,) = daemon.wait("station not helped")
     assert said["why"].startswith("the switch refused an entry: error type 5")
     time.sleep(0.1)
     assert scene.ours() == [], "what was made before the refusal is gone too"
@@ -67,8 +66,7 @@ def test_15_a_table_that_is_nearly_full_gets_no_entry(scene: Scene) -> None:
     until(lambda: daemon.status()["tables"][DATAPATH] == {"entries": 187, "most": 200})
     daemon.associated("ap1", 1)
     daemon.disassociated("ap1", 1)
-    daemon.wait("station not helped")
-    (said,) = daemon.said("station not helped")
+    (said,) = daemon.wait("station not helped")
     assert said["why"] == "the switch's table is as good as full"
     assert scene.ours() == []
     assert len([entry for entry in scene.entries() if "cookie=0x77" in entry]) == 186

@@ -33,7 +33,7 @@ def test_10_a_second_connection_of_a_datapath_that_lives_gets_nothing(scene: Sce
     assert 13 not in got, "no packet-out"
     assert 14 not in got, "no flow entry"
     assert len(scene.came(3)) == BURST
-    assert daemon.said("a second connection claims a switch whose first one lives: closed")
+    assert daemon.wait("a second connection claims a switch whose first one lives: closed")
     assert len(daemon.said("switch ready")) == 1
 
 

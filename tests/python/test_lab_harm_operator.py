@@ -31,7 +31,7 @@ def test_14_a_hangup_reads_the_configuration_and_loses_no_hold(scene: Scene) -> 
     daemon.config.write_text(edited(text, "54Mbit/s", "24Mbit/s"))
     daemon.process.send_signal(signal.SIGHUP)
     daemon.wait("configuration applied")
-    assert [line["change"] for line in daemon.said("configuration")] == [
+    assert [line["change"] for line in daemon.wait("configuration", 2)] == [
         "- spurious: holds, and releases at 54Mbit/s with bursts of 3kB",
         "+ spurious: holds, and releases at 24Mbit/s with bursts of 3kB",
     ]
@@ -84,6 +84,7 @@ def test_check_says_what_a_hangup_would_change(scene: Scene) -> None:
     daemon.associated("ap1", 7)
     assert _handfastd("forget", "--config", str(daemon.config), STATION.hex(":")) == ""
     daemon.associated("ap1", 1)
+    daemon.wait("station associated", 2)
     assert daemon.said("event ignored") == []
 
 

@@ -42,7 +42,7 @@ def test_datagrams_that_are_to_be_held_leave_in_order_and_only_those_of_the_last
     daemon.wait("released")
     scene.send(1, udp(STATION, BURST))
     assert [frame.rest[30:43] for frame in scene.came(3)] == [b"number %06d" % n for n in range(BURST + 1)]
-    (released,) = daemon.said("released")
+    (released,) = daemon.wait("released")
     assert (released["datagrams"], released["datagrams_expired"], released["datagrams_evicted"]) == (BURST, 1, 0)
 
 
@@ -64,5 +64,5 @@ def test_07_a_false_alarm_costs_datagrams_nothing_and_segments_little(scene: Sce
         scene.send(2, udp(CORRESPONDENT, number, source=STATION))
     assert held is not None
     assert held < 1, "until it was heard"
-    assert daemon.said("station heard: it is not away")
+    assert daemon.wait("station heard: it is not away")
     assert scene.ours() == []
