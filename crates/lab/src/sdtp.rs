@@ -62,6 +62,7 @@ struct NodeFile {
     cache_total: String,
     persistence: String,
     congestion: &'static str,
+    parity: bool,
 }
 
 #[derive(Serialize)]
@@ -224,6 +225,7 @@ impl Places<'_> {
                 Congestion::Signal => "signal",
                 Congestion::Mask => "mask",
             },
+            parity: caching.parity,
         }
     }
 

@@ -246,3 +246,18 @@ fn whole_packets_survive_the_wire() {
         |verify_wire| bytes(&network, "nowhere", &Options { seed: 1, verify_wire, ..Options::default() }).0;
     assert_eq!(of(true), of(false));
 }
+
+/// A snapshot: with parity beside what is sent again fewer requests are repeated, and as much arrives.
+#[test]
+fn parity_brings_back_what_a_repair_would_have_to() {
+    let text = line("").replace("seal = false", "parity = true");
+    let lossy = LOSS.map(|(link, _)| (link, "0.1"));
+    let network = set(&text, &lossy);
+    let [without, with] = ["sdtp", "unsealed"].map(|scheme| {
+        let run = result(&network, scheme, 1);
+        let counts =
+            ["parities", "recovered", "requests_timeout", "needless_repeats"].map(|name| counted(&run, name));
+        (run.aggregate.delivered_bytes().unwrap(), counts)
+    });
+    assert_eq!((without, with), ((0, [0; 4]), (0, [0; 4])));
+}
