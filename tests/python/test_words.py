@@ -28,6 +28,7 @@ def test_list(handfast: Command) -> None:
         "vho",
         "quick-start",
         "ack-filter",
+        "spray",
     ]
     assert all(agent["description"] for agent in found["agents"])
     assert [discipline["name"] for discipline in found["disciplines"]] == ["drop-tail", "codel"]

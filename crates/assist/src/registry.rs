@@ -19,6 +19,8 @@ pub mod sdn;
 pub mod sdtp;
 #[path = "snoop/mod.rs"]
 pub mod snoop;
+#[path = "spray/mod.rs"]
+pub mod spray;
 #[path = "vho/mod.rs"]
 pub mod vho;
 
@@ -117,4 +119,5 @@ agents! {
     "vho" => Vho(vho::spec::Vho), "stations that tell their peers of their access link when a connection begins, and of each change";
     "quick-start" => QuickStart(quick_start::QuickStartRouters), "routers that approve the rates senders ask for (RFC 4782)";
     "ack-filter" => AckFilter(ack_filter::AckFilterSpec), "base stations that pass on the last of several acknowledgments (RFC 3449)";
+    "spray" => Spray(spray::Spray), "switches that send packets in turn over all shortest paths (RFC 2991)";
 }
