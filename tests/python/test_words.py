@@ -29,6 +29,9 @@ def test_list(handfast: Command) -> None:
         "quick-start",
         "ack-filter",
         "spray",
+        "duplicate",
+        "fec",
+        "link-arq",
     ]
     assert all(agent["description"] for agent in found["agents"])
     assert [discipline["name"] for discipline in found["disciplines"]] == ["drop-tail", "codel"]
