@@ -7,13 +7,15 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import real
 from handfast.lab import controller
 from sdtp_bump import Bump, bump
-from sdtp_scene import Ran, Scene, long_connection, run, transfer, write_node
+from sdtp_scene import Ran, Scene, run, write_node
+from sdtp_traffic import long_connection, transfer
 
 pytestmark = [
     real,
@@ -163,8 +165,8 @@ def test_off_and_on_are_obeyed_and_outlive_a_restart(wire: Bump) -> None:
 
 def test_an_interface_that_is_missing_is_said(tmp_path: Path) -> None:
     config = tmp_path / "handfastd.toml"
-    keys = {"number": 1, "inside": "none0", "outside": "none1", "hosts": "[]"}
-    write_node(config, **keys, socket=tmp_path / "s", mode="act")
+    keys: dict[str, Any] = {"inside": "none0", "outside": "none1", "hosts": "[]"}
+    write_node(config, number=1, **keys, socket=tmp_path / "s", mode="act")
     command = [str(controller.daemon()), "sdtp", "--config", str(config)]
     for check in (["--check"], []):
         done = subprocess.run([*command, *check], check=False, capture_output=True, text=True, timeout=10)

@@ -42,7 +42,7 @@ pub(super) struct Hole {
     add_l: u32,
     /// `InterCnt` is what the list has counted since it stood here: so a packet that overtakes all holes costs one addition.
     counted_from: u64,
-    rt_cnt: u32,
+    pub(super) rt_cnt: u32,
     /// `RTType`, `RTTimer`.
     asked: Option<(Trigger, Instant)>,
     since: Instant,
@@ -53,7 +53,7 @@ pub(super) struct Hole {
 pub(super) struct Tail {
     /// `StartNum`, and `RTCnt`: a request asks for the next packet each time.
     pub(super) asked: u16,
-    asked_at: Option<Instant>,
+    pub(super) asked_at: Option<Instant>,
     /// Whether something was asked for since the last packet.
     pub(super) is_doubted: bool,
     /// Nothing more was sent, says a node upstream.
@@ -67,6 +67,8 @@ pub(super) struct Taken {
     pub(super) rt_cnt: u32,
     /// It was asked for; how the loss was detected.
     pub(super) asked: Option<Trigger>,
+    /// When it was first missed.
+    pub(super) since: Instant,
 }
 
 /// When the list has to be looked at.
@@ -154,7 +156,7 @@ impl ExpectedList {
             self.holes.insert(at.start, Hole { end: start, ..first });
         }
         let asked = asked.map(|(trigger, _)| trigger);
-        Some(Taken { inter_cnt: self.inter_cnt(&first), rt_cnt: first.rt_cnt, asked })
+        Some(Taken { inter_cnt: self.inter_cnt(&first), rt_cnt: first.rt_cnt, asked, since: first.since })
     }
 
     /// A packet has overtaken all holes.
