@@ -148,6 +148,8 @@ class Ran:
     result: hf.Result
     counters: list[dict[str, int]]
     controller: dict[str, int]
+    segments: list[dict[str, Any]]
+    """That repaired something, of all nodes."""
     found: Any
     """What the script has returned."""
 
@@ -172,10 +174,11 @@ def run(
         found = script(scene)
         measured = measuring.result()
         counters = [node.counters() for node in scene.nodes]
+        segments = [segment for node in scene.nodes for segment in node.ask()["segments"] if segment["repaired"]]
         control = scene.controller.counters()
     result = hf.Result.from_json(measured.json)
     skip_if_late(result)
-    return Ran(result, counters, control, found)
+    return Ran(result, counters, control, segments, found)
 
 
 @contextmanager

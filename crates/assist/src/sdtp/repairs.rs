@@ -9,7 +9,7 @@ use handfast_core::Duration;
 pub struct Repairs {
     /// That the node has asked for. Those that came by themselves afterwards are none of the following.
     pub noticed: u64,
-    /// That an RD has brought.
+    /// That an RD has brought for which the node had asked.
     pub repaired: u64,
     /// That came too late or not at all.
     pub given_up: u64,

@@ -179,8 +179,8 @@ impl Retransmission {
         if !packet.is_answer && taken.asked.is_some() {
             self.requests.came_by_itself(packet.start, packet.end);
         }
-        if !packet.is_first && taken.asked.is_some() {
-            self.repairs.repair(packet.now.since(taken.since));
+        if packet.is_answer && taken.asked.is_some() {
+            self.repairs.repair(packet.now.since(taken.missed));
         }
         self.look();
     }
@@ -219,7 +219,7 @@ impl Retransmission {
     /// The next packet comes after requests by time: it had been lost, here or further up, or the sender had paused.
     fn settle_tail(&mut self, packet: &Packet, front: SeqNum) {
         let asked = self.expected.tail.asked;
-        if let Some(at) = self.expected.tail.asked_at.filter(|_| !packet.is_first) {
+        if let Some(at) = self.expected.tail.missed.filter(|_| packet.is_answer) {
             self.repairs.noticed += 1;
             self.repairs.repair(packet.now.since(at));
         }
