@@ -7,6 +7,7 @@ use handfast_assist::Sdtp;
 use handfast_assist::sdtp::auth::Key;
 use handfast_assist::sdtp::detours::{Detours, Placing};
 use handfast_assist::sdtp::line::{Hop, Line};
+use handfast_assist::sdtp::placement;
 use handfast_assist::sdtp::spec::Placement;
 use handfast_assist::sdtp::{Config, Controller, Node, Placed, Planner, Sealing};
 use handfast_core::{Duration, Stream};
@@ -173,9 +174,9 @@ impl World<'_> {
         )
     }
 
-    /// Between packets: what the nodes are told, or what a full packet takes on the slowest link of an access network.
+    /// Between packets, if the nodes are told.
     fn interval(&self) -> Duration {
-        self.spec.config.thresholds.sending_interval.unwrap_or(Duration::from_millis(1))
+        self.spec.config.thresholds.sending_interval.unwrap_or(placement::INTERVAL)
     }
 
     /// The nodes that play a role.
