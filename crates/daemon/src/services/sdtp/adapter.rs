@@ -217,7 +217,7 @@ impl Running for Adapter {
 
     fn status(&self) -> Value {
         let has_controller = self.channel.is_ready();
-        status::report(&self.settings, has_controller, &self.counters(), self.log.dropped())
+        status::report(&self.settings, &self.bump, has_controller, &self.counters(), self.log.dropped())
     }
 
     fn stop(&mut self, _: &mut EventLoop, _: Instant) -> Result<(), Failure> {

@@ -1,5 +1,8 @@
 //! The answer to `status`.
 
+use std::net::IpAddr;
+
+use handfast_assist::sdtp::Repairs;
 use handfast_assist::sdtp::bump::{Bump, Mode};
 use serde_json::{Map, Value, json};
 
@@ -8,8 +11,17 @@ use super::wire::WireCounters;
 use crate::process::log::mode_word;
 use crate::services::Configured;
 
+/// Segments of an answer: a line has two for each pair of edges.
+const MOST_SEGMENTS: usize = 256;
+
 /// `counters`: as [`counters`] has them.
-pub(super) fn report(settings: &Settings, has_controller: bool, counters: &Value, dropped: u64) -> Value {
+pub(super) fn report(
+    settings: &Settings,
+    bump: &Bump,
+    has_controller: bool,
+    counters: &Value,
+    dropped: u64,
+) -> Value {
     json!({
         "ok": true,
         "mode": mode_word(settings.mode == Mode::Act),
@@ -18,7 +30,23 @@ pub(super) fn report(settings: &Settings, has_controller: bool, counters: &Value
         "controller": has_controller,
         "log_lines_dropped": dropped,
         "counters": counters,
+        "segments": segments(bump),
     })
+}
+
+/// What became of losses in the segments that end here.
+fn segments(bump: &Bump) -> Vec<Value> {
+    let segment = |((from, to), repairs): ((IpAddr, IpAddr), Repairs)| {
+        json!({
+            "from": from.to_string(),
+            "to": to.to_string(),
+            "noticed": repairs.noticed,
+            "repaired": repairs.repaired,
+            "given_up": repairs.given_up,
+            "repair_seconds": repairs.repair_time.as_secs_f64(),
+        })
+    };
+    bump.repairs().take(MOST_SEGMENTS).map(segment).collect()
 }
 
 /// Those of the machine and of the wire.

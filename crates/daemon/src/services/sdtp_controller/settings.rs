@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use handfast_assist::sdtp::detours::Placing;
 use handfast_assist::sdtp::line::{Hop, Line};
 use handfast_assist::sdtp::placement::{self, Functions};
 use handfast_assist::sdtp::spec::{Placement, PlacementWord};
 use handfast_assist::sdtp::{Controller, Placed, Planner};
-use handfast_core::Duration;
 use handfast_document::{
     Checked, DocumentError, Located, Probability, Problem, Table, TimeSpan, missing_key, problem, table,
 };
@@ -24,8 +24,6 @@ use crate::services::sdtp::shared;
 use crate::services::words::{DatapathId, LogWord};
 
 const LISTEN: &str = "127.0.0.1:6654";
-/// Between packets, where placement asks: a full packet at 10 Mbit/s.
-const INTERVAL: Duration = Duration::from_millis(1);
 
 table! {
     /// What the controller has of its own.
@@ -165,25 +163,23 @@ impl Settings {
         let places: Vec<usize> = if from < to { (from..=to).collect() } else { (to..=from).rev().collect() };
         let hop = |pair: &[usize]| {
             let hop = self.hops[pair[0].min(pair[1])];
-            if from < to { hop } else { Hop { loss: hop.loss_back, loss_back: hop.loss, ..hop } }
+            if from < to { hop } else { hop.back() }
         };
         // Losses below 1 were checked, and there are two edges.
         let Some(line) = Line::new(places.windows(2).map(hop).collect()) else { return Vec::new() };
-        let functions = match self.word {
-            PlacementWord::Given => {
-                let inner = |of: fn(Functions) -> bool| {
-                    (1..line.last()).filter(|&place| of(self.nodes[places[place]].given)).collect::<Vec<_>>()
-                };
-                let given = placement::Placement::new(
-                    line.last(),
-                    inner(|functions| functions.caches),
-                    inner(|functions| functions.retransmits),
-                );
-                given.nodes().to_vec()
-            }
-            word => word.functions(&line, self.segments, INTERVAL),
+        let nodes: Vec<_> = places.iter().map(|&place| self.nodes[place].address).collect();
+        self.placing().place(&line, &nodes)
+    }
+
+    fn placing(&self) -> Placing {
+        if self.word != PlacementWord::Given {
+            return Placing::By(self.word, self.segments, placement::INTERVAL);
+        }
+        let given = |of: fn(Functions) -> bool| {
+            self.nodes.iter().filter(|node| of(node.given)).map(|node| node.address).collect()
         };
-        Placed::on_line(&line, &functions, |place| self.nodes[places[place]].address)
+        let (caching, retransmission) = (given(|its| its.caches), given(|its| its.retransmits));
+        Placing::Given { caching, retransmission }
     }
 
     /// What it would do, for people.
