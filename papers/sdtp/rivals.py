@@ -44,9 +44,12 @@ def rivals(runs: Runs) -> Finding:
             )
         )
 
-    def shown(case: str, core: str) -> tuple[tuple[str, str, Figure], ...]:
+    def shown(case: str) -> tuple[tuple[str, str, Figure], ...]:
         figures = (("mean delay", "ms", MEAN), ("99 % of delays", "ms", MOST))
-        return (*(figures if case in PACED else (("time of 1 MB", "s", mean_time),)), ("over all links", "kB", kilobytes))
+        return (
+            *(figures if case in PACED else (("time of 1 MB", "s", mean_time),)),
+            ("over all links", "kB", kilobytes),
+        )
 
     def at(scheme: str, figure: Figure, case: str, core: str = "long") -> str:
         return f"{middle(runs, figure, scheme, case=case, core=core):.4g}"
@@ -56,7 +59,7 @@ def rivals(runs: Runs) -> Finding:
             one
             for core in CORES
             for case in (*PACED, *TRANSFERS)
-            for name, unit, figure in shown(case, core)
+            for name, unit, figure in shown(case)
             for one in medians(runs, name, unit, figure, (*OURS, *RIVALS), case=case, core=core)
         ),
         judged("sdtp"),
@@ -64,13 +67,13 @@ def rivals(runs: Runs) -> Finding:
         cause=(
             "A repair that needs no question arrives sooner. On long links 99 % of packets arrive within "
             f"{at('fec-brief', MOST, 'two-percent')} ms with a symbol behind each second packet and "
-            f"{at('duplicate', MOST, 'two-percent')} with copies, {at('sdtp', MOST, 'two-percent')} with SDTP, which asks. "
-            f"All links carry {at('fec-brief', kilobytes, 'two-percent')}, {at('duplicate', kilobytes, 'two-percent')} "
-            f"and {at('sdtp', kilobytes, 'two-percent')} kB for it"
+            f"{at('duplicate', MOST, 'two-percent')} with copies, {at('sdtp', MOST, 'two-percent')} with SDTP, which "
+            f"asks. All links carry {at('fec-brief', kilobytes, 'two-percent')}, "
+            f"{at('duplicate', kilobytes, 'two-percent')} and {at('sdtp', kilobytes, 'two-percent')} kB for it"
         ),
-        remark="The simulator has no split connections and no BBR. A transfer with SDTP begins slowly for a reason that is "
-        "not SDTP's: the handshake by way of the controller is shorter than the way of data, and the simulator's HyStart "
-        "compares the two, which Linux does not. Where both take as long, 1 MB takes "
+        remark="The simulator has no split connections and no BBR. A transfer with SDTP begins slowly for a reason "
+        "that is not SDTP's: the handshake by way of the controller is shorter than the way of data, and the "
+        "simulator's HyStart compares the two, which Linux does not. Where both take as long, 1 MB takes "
         f"{at('sdtp-even', mean_time, 'transfer', 'short')} s on short links instead of "
         f"{at('sdtp', mean_time, 'transfer', 'short')}",
     )

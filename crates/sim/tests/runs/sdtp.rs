@@ -243,7 +243,8 @@ fn whole_packets_survive_the_wire() {
     assert_eq!(of(true), of(false));
 }
 
-/// A snapshot: with parity beside what is sent again fewer requests are repeated, and as much arrives.
+/// A snapshot: each link loses 10 %, so that repairs are lost as well. Delivered bytes; parity sent, what it has brought back, RR
+/// for RD that did not come, RD that brought nothing.
 #[test]
 fn parity_brings_back_what_a_repair_would_have_to() {
     let text = line("").replace("seal = false", "parity = true");
@@ -255,5 +256,5 @@ fn parity_brings_back_what_a_repair_would_have_to() {
             ["parities", "recovered", "requests_timeout", "needless_repeats"].map(|name| counted(&run, name));
         (run.aggregate.delivered_bytes().unwrap(), counts)
     });
-    assert_eq!((without, with), ((0, [0; 4]), (0, [0; 4])));
+    assert_eq!((without, with), ((330_992, [0, 0, 32, 40]), (529_944, [232, 23, 42, 115])));
 }

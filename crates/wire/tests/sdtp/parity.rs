@@ -10,7 +10,7 @@ use proptest::prelude::*;
 /// A segment at a number, with so many bytes.
 fn data(number: SeqNum, len: u32, v6: bool) -> Data {
     let payload = Payload::Synthetic { stream: 1, offset: u64::from(number.0), len };
-    let timestamps = (len % 3 == 0).then_some(Timestamps { val: len, ecr: number.0 });
+    let timestamps = len.is_multiple_of(3).then_some(Timestamps { val: len, ecr: number.0 });
     let segment =
         Segment { seq: number, flags: Flags::ACK, ack: SeqNum(len), timestamps, payload, ..Segment::EMPTY };
     let ip = InnerIp { v6, hop_limit: 60, traffic_class: 2, ..InnerIp::default() };

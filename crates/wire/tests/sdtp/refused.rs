@@ -116,9 +116,8 @@ fn each_type_has_only_its_own_bits() {
     let own = |message: &Message| match message {
         Message::Data(_) => 0x0080,
         Message::Request(_) => 0x1900,
-        Message::Repeat(_) => 0x1880,
+        Message::Repeat(_) | Message::Parity(_) => 0x1880,
         Message::Information(_) => 0x1920,
-        Message::Parity(_) => 0x1880,
         Message::Notification(_) => 0,
     };
     for message in messages() {
