@@ -79,7 +79,8 @@ impl Detection {
         round_trip: Duration,
         out: &mut Vec<Output>,
     ) -> Arrival {
-        let place = self.watched.find(stream).unwrap_or_else(|| self.begin(now, stream, extent.start(), round_trip));
+        let place =
+            self.watched.find(stream).unwrap_or_else(|| self.begin(now, stream, extent.start(), round_trip));
         let watched = self.watched.touch(now, place);
         let arrival = watched.retransmission.on_data(now, extent.seq, extent.len, repeat, out);
         self.rearm(now, *stream, place);
