@@ -28,6 +28,8 @@ const EXPERIMENTER: u32 = 0xff5d_7450;
 pub enum Report {
     /// The node has begun, and knows nothing: its driver says so before all else, each time that a node is made.
     Started,
+    /// The node will end, and has plain TCP only from now on. What others still convert for it, it reverts.
+    Leaving,
     /// A SYN or SYN-ACK of a host has come (`[sdtp]` §III-A step 2).
     Handshake(Packet),
     /// A connection is over, or the node has forgotten it.
@@ -60,6 +62,8 @@ pub enum Order {
     Route(Location),
     /// The other edge has forgotten this connection, or will: its packets are plain TCP from now on.
     Forget(Name),
+    /// An edge converts nothing any more for connections with another one, which will end. What that one has converted, it reverts.
+    Release(IpAddr),
     /// An edge forgets its connections with another one, which has forgotten them: they are plain TCP from now on.
     ForgetEdge(IpAddr),
 }
@@ -131,6 +135,7 @@ impl Report {
                 })
             }
             Self::Started => experimenter(|out| out.put_u32(STARTED)),
+            Self::Leaving => experimenter(|out| out.put_u32(LEAVING)),
             Self::Locate(host) => experimenter(|out| {
                 out.put_u32(LOCATE);
                 put_address(out, *host);
@@ -209,6 +214,8 @@ const FORGET: u32 = 6;
 const LOCATE: u32 = 7;
 const ROUTE: u32 = 8;
 const FORGET_EDGE: u32 = 9;
+const LEAVING: u32 = 10;
+const RELEASE: u32 = 11;
 
 fn emit(body: Body) -> Option<Bytes> {
     let mut out = Vec::new();
@@ -276,6 +283,10 @@ fn put_order(out: &mut Vec<u8>, order: &Order) {
             out.put_u32(FORGET_EDGE);
             put_address(out, *edge);
         }
+        Order::Release(edge) => {
+            out.put_u32(RELEASE);
+            put_address(out, *edge);
+        }
     }
 }
 
@@ -312,7 +323,7 @@ mod tests {
 
     const NAME: Name = Name { peer: IpAddr::V6(Ipv6Addr::LOCALHOST), slice: 7, connection: 8 };
 
-    fn orders() -> [Order; 7] {
+    fn orders() -> [Order; 8] {
         let (client, server) = (SocketAddr::new(ip(1), 5), SocketAddr::new(ip(2), 6));
         let (from, to, round_trip) = (ip(8), ip(9), Duration::from_millis(20));
         [
@@ -320,6 +331,7 @@ mod tests {
             Order::Approve(NAME),
             Order::Forget(NAME),
             Order::ForgetEdge(NAME.peer),
+            Order::Release(NAME.peer),
             Order::Route(Location { host: ip(1), edge: Some((ip(9), 7)) }),
             Order::Route(Location { host: ip(1), edge: None }),
             Order::Activate(Activation {
@@ -343,6 +355,7 @@ mod tests {
     fn reports_come_back_from_the_wire() {
         for report in [
             Report::Started,
+            Report::Leaving,
             Report::Handshake(syn()),
             Report::Handshake(framed()),
             Report::Closed(NAME),

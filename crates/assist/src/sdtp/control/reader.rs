@@ -6,8 +6,8 @@ use bytes::{Buf, Bytes};
 use handfast_core::Duration;
 
 use super::{
-    ACTIVATE, ADMIT, APPROVE, Activation, Admission, CLOSED, EXPERIMENTER, FORGET, FORGET_EDGE, LOCATE,
-    Location, Name, Order, ROUTE, Report, STARTED, Unknown,
+    ACTIVATE, ADMIT, APPROVE, Activation, Admission, CLOSED, EXPERIMENTER, FORGET, FORGET_EDGE, LEAVING,
+    LOCATE, Location, Name, Order, RELEASE, ROUTE, Report, STARTED, Unknown,
 };
 
 /// Reads what the experimenter says.
@@ -22,6 +22,7 @@ impl Reader {
     pub(super) fn report(&mut self) -> Result<Report, Unknown> {
         match self.u32()? {
             STARTED => Ok(Report::Started),
+            LEAVING => Ok(Report::Leaving),
             CLOSED => self.name().map(Report::Closed),
             LOCATE => self.address().map(Report::Locate),
             _ => Err(Unknown),
@@ -38,6 +39,7 @@ impl Reader {
             APPROVE => Order::Approve(self.name()?),
             FORGET => Order::Forget(self.name()?),
             FORGET_EDGE => Order::ForgetEdge(self.address()?),
+            RELEASE => Order::Release(self.address()?),
             ROUTE => Order::Route(self.location()?),
             ACTIVATE => {
                 let (from, to) = (self.address()?, self.address()?);
