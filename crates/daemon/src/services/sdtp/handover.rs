@@ -32,6 +32,9 @@ const QUESTION: &[u8] = b"{\"event\": \"handover\"}\n";
 /// Answers are shorter.
 const LONGEST_ANSWER: usize = 1024;
 
+/// Frames, each with the side to which it came.
+pub(super) type Frames = Vec<(Side, Vec<u8>)>;
+
 /// What a frame is known by, to daemons of all versions: FNV-1a.
 fn mark(frame: &[u8]) -> u64 {
     frame
@@ -149,7 +152,7 @@ pub(super) fn take_over(
     socket: &Path,
     wire: &mut Wire,
     io: &mut EventLoop,
-) -> Result<Option<Vec<(Side, Vec<u8>)>>, Failure> {
+) -> Result<Option<Frames>, Failure> {
     let mut stream = match UnixStream::connect(socket) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
             return Ok(None);
@@ -166,7 +169,7 @@ pub(super) fn take_over(
 }
 
 impl Coming {
-    fn wait(mut self, wire: &mut Wire, io: &mut EventLoop) -> io::Result<Vec<(Side, Vec<u8>)>> {
+    fn wait(mut self, wire: &mut Wire, io: &mut EventLoop) -> io::Result<Frames> {
         let until = Clock::SYSTEM.now() + PATIENCE;
         loop {
             if Clock::SYSTEM.now() >= until {
@@ -184,7 +187,9 @@ impl Coming {
                     && let Some(last) = self.hear()?
                 {
                     // What the other one has taken may wait here yet.
-                    Side::BOTH.into_iter().for_each(|side| while self.keep(side, wire) {});
+                    for side in Side::BOTH {
+                        while self.keep(side, wire) {}
+                    }
                     return Ok(self.rest(last));
                 }
             }
@@ -229,7 +234,7 @@ impl Coming {
         }
     }
 
-    fn rest(self, last: [Vec<u64>; 2]) -> Vec<(Side, Vec<u8>)> {
+    fn rest(self, last: [Vec<u64>; 2]) -> Frames {
         let sides = Side::BOTH.into_iter().zip(self.kept).zip(last);
         sides.flat_map(|((side, kept), last)| kept.behind(&last).map(move |frame| (side, frame))).collect()
     }
@@ -241,7 +246,9 @@ mod tests {
 
     fn behind(frames: &[&[u8]], last: &[&[u8]]) -> Vec<Vec<u8>> {
         let mut kept = Kept::default();
-        frames.iter().for_each(|frame| kept.push(frame));
+        for frame in frames {
+            kept.push(frame);
+        }
         kept.behind(&last.iter().map(|frame| mark(frame)).collect::<Vec<_>>()).collect()
     }
 
@@ -269,7 +276,8 @@ mod tests {
             leaving.note(Side::Outside, frame);
         }
         let said = leaving.advance(Instant::ZERO);
-        assert_eq!(said["last"], json!([[], [b"2", b"3", b"4", b"5"].map(|frame| mark(frame))]));
+        let last = [b"2", b"3", b"4", b"5"].map(|frame| mark(frame));
+        assert_eq!(said["last"], json!([[], last]));
         assert_eq!((leaving.due(), leaving.stage()), (None, Stage::Over));
         assert!(said.to_string().len() < LONGEST_ANSWER / 2);
     }
@@ -277,7 +285,9 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let mut kept = Kept::default();
-        (0..MOST_KEPT / 1000 + 10).for_each(|_| kept.push(&[0; 1000]));
+        for _ in 0..MOST_KEPT / 1000 + 10 {
+            kept.push(&[0; 1000]);
+        }
         assert!(kept.bytes <= MOST_KEPT && kept.frames.len() == MOST_KEPT / 1000);
     }
 }

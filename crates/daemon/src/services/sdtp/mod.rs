@@ -51,7 +51,8 @@ What comes in at one interface leaves by the other. With `mode = \"act\"` it con
 keeps copies and repairs losses, as its controller orders (handfastd sdtp-controller). It needs CAP_NET_RAW and
 CAP_NET_ADMIN. While it does not run nothing passes.
 
-SIGTERM and SIGINT end it with exit code 0. At SIGHUP it reads `mode` of FILE again.
+SIGTERM and SIGINT end it with exit code 0, and so does another one with --take-over. At SIGHUP it reads `mode` of
+FILE again.
 Exit code 2: the configuration or the system does not allow it to run.";
 
 impl Service for SdtpService {
