@@ -37,6 +37,8 @@ pub(super) struct Connection {
     pub(super) redundant: Option<Redundant>,
     /// What comes from the other edge, in order.
     pub(super) resequencer: Resequencer<Packet>,
+    /// What the host here sends goes as it is: an edge ends.
+    pub(super) released: bool,
     closing: Closing,
     heard: Instant,
     entered: Instant,
@@ -76,6 +78,7 @@ impl Connection {
             opening: None,
             redundant: None,
             resequencer,
+            released: false,
             closing: Closing::default(),
             heard: now,
             entered: Instant::MAX,
@@ -221,6 +224,12 @@ impl Connections {
         if let Some(&name) = self.by_hosts.get(key) {
             self.remove(&name);
         }
+    }
+
+    /// Those with another edge, or all, are converted no longer.
+    pub(super) fn release(&mut self, peer: Option<IpAddr>) {
+        let is_one = |name: &Name| peer.is_none_or(|peer| name.peer == peer);
+        self.by_name.iter_mut().filter(|(name, _)| is_one(name)).for_each(|(_, known)| known.released = true);
     }
 
     /// Those with another edge.

@@ -103,6 +103,12 @@ impl Edge {
         self.has_controller = is_there;
     }
 
+    /// Nothing is converted any more, for the edge will end. What others have converted, it reverts.
+    pub(super) fn retire(&mut self) {
+        self.has_controller = false;
+        self.connections.release(None);
+    }
+
     /// A handshake passes that went past the controller: an earlier connection of the same ends is over, and must not lend the
     /// new one its number, which the other edge may not know any more.
     pub(super) fn see_handshake(&mut self, view: &View<'_>, segment: &Segment) {
@@ -242,6 +248,10 @@ impl Edge {
             counters.dropped_acks += 1;
             return;
         }
+        if connection.released {
+            out.packets.push(packet);
+            return;
+        }
         if let Some(Range { start, end }) = connection.skips(segment) {
             let expected = Expected { start, end: Some(end), start_num: 0 };
             let stream = path_of(self.address, &name);
@@ -332,6 +342,10 @@ impl Edge {
             (Some(Order::Approve(name)), packet) => {
                 out.packets.extend(packet);
                 self.approve(&name, counters, out);
+            }
+            (Some(Order::Release(peer)), packet) => {
+                self.connections.release(Some(peer));
+                out.packets.extend(packet);
             }
             (Some(Order::ForgetEdge(peer)), packet) => {
                 for name in self.connections.with_peer(peer) {

@@ -106,6 +106,14 @@ impl Node {
         }
     }
 
+    /// It will end: its edge converts nothing any more, and the controller has others do the same.
+    pub fn retire(&mut self) {
+        if let Some(edge) = &mut self.edge {
+            edge.retire();
+            self.reports.push(Report::Leaving);
+        }
+    }
+
     /// It caches nothing and asks for nothing any more, until the controller orders it again.
     pub fn deactivate(&mut self) {
         self.functions.clear();
