@@ -283,7 +283,7 @@ impl Node {
     /// An RI from a node upstream.
     fn heed(&mut self, now: Instant, stream: &Stream, functions: Functions, information: &Information) {
         if functions.retransmission {
-            self.detection.on_information(now, stream, information);
+            self.detection.on_information(now, stream, information, functions.round_trip);
         }
         if functions.caching {
             self.caching.on_information(now, stream, information);
