@@ -1,13 +1,14 @@
 //! The machine between its interfaces, the controller, and who asks how it does.
 
 use handfast_assist::sdtp::Config;
-use handfast_assist::sdtp::bump::{Bump, Mode};
+use handfast_assist::sdtp::bump::{Bump, Mode, Side};
 use handfast_core::{Duration, Instant};
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId, Timers};
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::channel::{Channel, Said};
+use super::handover::{self, Leaving, Stage};
 use super::settings::Settings;
 use super::status;
 use super::wire::Wire;
@@ -22,6 +23,9 @@ const SUMMARY_INTERVAL: Duration = Duration::from_secs(60);
 /// How often it looks whether an interface was removed and made again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// So often frames of a side are read before another node goes on.
+const MOST_READS: usize = 1_000;
+
 /// What has a deadline here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
@@ -30,6 +34,7 @@ enum Due {
     Summary,
     Accept,
     Interfaces,
+    Handover,
 }
 
 /// The running node.
@@ -41,21 +46,25 @@ pub(super) struct Adapter {
     questions: Questions,
     timers: Timers<Due>,
     said: Vec<Said>,
+    /// Another one takes over.
+    leaving: Option<Leaving>,
     log: Log,
     file: ConfigFile,
 }
 
 impl Adapter {
-    /// Takes the interfaces and the socket.
+    /// Takes the interfaces and the socket, from another node if there is one and it is to `take_over`.
     pub(super) fn start(
         settings: Settings,
         file: ConfigFile,
         log: Log,
+        take_over: bool,
         io: &mut EventLoop,
     ) -> Result<Self, Failure> {
+        let mut wire = Wire::open(&settings.interfaces, io)?;
+        let came = if take_over { handover::take_over(&settings.socket, &mut wire, io)? } else { None };
         let questions = Questions::listen(&settings.socket, io)
             .context(|| format!("socket {}", settings.socket.display()))?;
-        let wire = Wire::open(&settings.interfaces, io)?;
         let bump = Bump::new(settings.node(), settings.mode, settings.config.connections);
         let channel = Channel::new(settings.controller, settings.datapath_id, settings.mode == Mode::Act);
         let mut timers = Timers::default();
@@ -64,8 +73,67 @@ impl Adapter {
         timers.set(Due::Interfaces, Some(now + LOOK_AGAIN));
         let [inside, outside] = &settings.interfaces;
         info!(inside, outside, address = %settings.address, "started");
-        let said = Vec::new();
-        Ok(Self { settings, bump, wire, channel, questions, timers, said, log, file })
+        let (said, leaving) = (Vec::new(), None);
+        let mut this = Self { settings, bump, wire, channel, questions, timers, said, leaving, log, file };
+        for (side, frame) in came.into_iter().flatten() {
+            this.bump.on_frame(now, side, &frame);
+            this.carry_out();
+        }
+        Ok(this)
+    }
+
+    /// Reads frames of a side; whether there may be more.
+    fn read_frames(&mut self, side: Side) -> bool {
+        let now = Clock::SYSTEM.now();
+        let Self { wire, bump, leaving, .. } = self;
+        let more = wire.read(side, |frame| {
+            if let Some(leaving) = leaving {
+                leaving.note(side, frame);
+            }
+            bump.on_frame(now, side, frame);
+        });
+        self.carry_out();
+        more
+    }
+
+    /// Another node wants to take over.
+    fn hand_over(&mut self, asker: SourceId) {
+        if self.leaving.is_some() {
+            self.questions.answer(asker, Some(&json!({"error": "another one takes over already"})));
+            return;
+        }
+        info!("another one takes over");
+        let converts = self.settings.mode == Mode::Act && !self.settings.hosts.is_empty();
+        if converts {
+            self.bump.retire();
+            self.carry_out();
+        }
+        self.leaving = Some(Leaving::new(Clock::SYSTEM.now(), asker, converts));
+    }
+
+    /// The one that wanted to take over is gone.
+    fn go_on(&mut self) {
+        info!("nobody takes over");
+        self.leaving = None;
+        // The controller admits nothing for a node that leaves, until it comes back.
+        self.channel.want(false);
+        self.bump.set_controller(false);
+        self.channel.want(self.settings.mode == Mode::Act);
+    }
+
+    fn advance_handover(&mut self, now: Instant) {
+        if self.leaving.as_ref().is_some_and(|leaving| leaving.stage() == Stage::Last) {
+            for side in Side::BOTH {
+                // As much as a socket holds, and no more: frames come all the time.
+                (0..MOST_READS).take_while(|_| self.read_frames(side)).for_each(|_| {});
+            }
+            // The next one listens there. What cannot be removed is seen by it.
+            let _ = std::fs::remove_file(&self.settings.socket);
+        }
+        if let Some(leaving) = &mut self.leaving {
+            let said = leaving.advance(now);
+            self.questions.answer(leaving.asker, Some(&said));
+        }
     }
 
     /// What the machine has put out leaves.
@@ -98,15 +166,22 @@ impl Adapter {
     fn read_question(&mut self, id: SourceId) -> ReadOutcome {
         let (asked, outcome) = self.questions.read(id);
         for question in asked {
+            if question == Some(Question::Handover) {
+                self.hand_over(id);
+                continue;
+            }
             let answer = question.map(|question| self.answer(question));
             self.questions.answer(id, answer.as_ref());
+        }
+        if outcome == ReadOutcome::End && self.leaving.as_ref().is_some_and(|leaving| leaving.asker == id) {
+            self.go_on();
         }
         self.questions.read_on(id, outcome)
     }
 
     fn answer(&mut self, question: Question) -> Value {
         match question {
-            Question::Status => self.status(),
+            Question::Status | Question::Handover => self.status(),
             Question::Reload => {
                 self.reload();
                 json!({"ok": true, "mode": mode_word(self.settings.mode == Mode::Act)})
@@ -139,10 +214,7 @@ impl Adapter {
 impl Running for Adapter {
     fn on_readable(&mut self, io: &mut EventLoop, id: SourceId) -> ReadOutcome {
         if let Some(side) = self.wire.side(id) {
-            let now = Clock::SYSTEM.now();
-            let bump = &mut self.bump;
-            let more = self.wire.read(side, |frame| bump.on_frame(now, side, frame));
-            self.carry_out();
+            let more = !self.is_over() && self.read_frames(side);
             return if more { ReadOutcome::Some } else { ReadOutcome::Nothing };
         }
         if self.channel.is(id) {
@@ -172,6 +244,7 @@ impl Running for Adapter {
     fn deadline(&mut self) -> Option<Instant> {
         self.timers.set(Due::Machine, self.bump.deadline());
         self.timers.set(Due::Channel, self.channel.deadline());
+        self.timers.set(Due::Handover, self.leaving.as_ref().and_then(Leaving::due));
         self.timers.next()
     }
 
@@ -179,6 +252,7 @@ impl Running for Adapter {
         // What came in since the last sleep may have moved them.
         self.timers.set(Due::Machine, self.bump.deadline());
         self.timers.set(Due::Channel, self.channel.deadline());
+        self.timers.set(Due::Handover, self.leaving.as_ref().and_then(Leaving::due));
         while let Some(due) = self.timers.due(now) {
             match due {
                 Due::Machine => {
@@ -199,6 +273,7 @@ impl Running for Adapter {
                     self.wire.look_again(io);
                     self.timers.set(Due::Interfaces, Some(now + LOOK_AGAIN));
                 }
+                Due::Handover => self.advance_handover(now),
                 Due::Accept => {
                     if !self.questions.accept(io) {
                         self.timers.set(Due::Accept, Some(now + ACCEPT_AGAIN));
@@ -218,6 +293,10 @@ impl Running for Adapter {
     fn status(&self) -> Value {
         let has_controller = self.channel.is_ready();
         status::report(&self.settings, &self.bump, has_controller, &self.counters(), self.log.dropped())
+    }
+
+    fn is_over(&self) -> bool {
+        self.leaving.as_ref().is_some_and(|leaving| leaving.stage() == Stage::Over)
     }
 
     fn stop(&mut self, _: &mut EventLoop, _: Instant) -> Result<(), Failure> {
