@@ -1,26 +1,22 @@
 //! Bare forwarding between two interfaces, for `bench/sdtp_nodes.py`: what the kernel and a copy cost, and no packet is looked at.
 //!
-//!     forward ONE OTHER socket|ring|xdp|xdp-generic
-#![cfg_attr(not(target_os = "linux"), allow(unused))]
+//!     forward ONE OTHER METHOD
 #![forbid(unsafe_code)]
 
 use std::io;
 
 use handfast_io::frame_io::{FrameIo, Method};
-use handfast_io::{BATCH, EventLoop, XdpMode, offloads_off};
+use handfast_io::{BATCH, EventLoop, offloads_off};
+
+const USAGE: &str = "usage: forward ONE OTHER mmsg|ring|ring-xdp|xdp-native|xdp-generic";
 
 fn main() -> io::Result<()> {
     let given: Vec<String> = std::env::args().skip(1).collect();
     let [one, other, method] = given.as_slice() else {
-        return Err(io::Error::other("usage: forward ONE OTHER socket|ring|xdp|xdp-generic"));
+        return Err(io::Error::other(USAGE));
     };
-    let method = match method.as_str() {
-        "socket" => Method::Socket,
-        "ring" => Method::Ring,
-        "xdp" => Method::Xdp(XdpMode::Native),
-        "xdp-generic" => Method::Xdp(XdpMode::Generic),
-        _ => return Err(io::Error::other("which method?")),
-    };
+    let method = Method::ALL.into_iter().find(|of| of.name() == method);
+    let method = method.ok_or_else(|| io::Error::other(USAGE))?;
     let mut events = EventLoop::new()?;
     let mut ends = [one, other].map(|name| {
         offloads_off(name)?;

@@ -19,7 +19,7 @@ pub use accept::next_connection;
 pub use clock::{Clock, wall_ms};
 pub use event_loop::{EventLoop, ReadOutcome, SourceId};
 pub use mio::{Interest, net};
-pub use sys::offload::offloads_off;
+pub use sys::ethtool::offloads_off;
 pub use sys::inbox::Inbox;
 pub use sys::packet_socket::{
     Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT, PacketSocket, Sent, index_of,

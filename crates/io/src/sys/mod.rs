@@ -3,7 +3,7 @@
 
 pub(crate) mod inbox;
 mod mapping;
-pub(crate) mod offload;
+pub(crate) mod ethtool;
 pub(crate) mod packet_ring;
 pub(crate) mod packet_socket;
 pub(crate) mod priority;

@@ -68,8 +68,8 @@ impl PacketSocket {
         Self::open(index)
     }
 
-    /// The same, which also gets the frames that a sender has left for its card to cut ([`Arrival::uncut`]). Nothing can be sent
-    /// by it. Its inbox is [`Inbox::for_uncut`].
+    /// The same, which also gets the frames that a sender has left for its card to cut ([`Arrival::uncut`]), without times. Nothing
+    /// can be sent by it. Its inbox is [`Inbox::for_uncut`].
     ///
     /// # Errors
     /// As [`PacketSocket::on`].
@@ -109,6 +109,7 @@ impl PacketSocket {
 
     fn open(interface: Interface) -> io::Result<Self> {
         let this = Self::unbound()?;
+        this.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)?;
         this.bind(interface)?;
         Ok(this)
     }
@@ -123,7 +124,6 @@ impl PacketSocket {
         this.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1)?;
         this.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, &1)?;
         this.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)?;
-        this.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)?;
         // Beyond the system's limit where that is allowed (CAP_NET_ADMIN), up to it otherwise.
         this.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER)
             .or_else(|_| this.set(libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER))?;
@@ -171,6 +171,20 @@ impl PacketSocket {
         // SAFETY: `statistics` is what this option writes, and `len` its size.
         check(unsafe { libc::getsockopt(fd, libc::SOL_PACKET, option, pointer, &raw mut len) })?;
         Ok(u64::from(statistics.tp_drops))
+    }
+
+    /// What has happened to its interface since the last call, such as that it went down.
+    ///
+    /// # Errors
+    /// That.
+    pub fn take_error(&self) -> io::Result<()> {
+        let mut error: c_int = 0;
+        let mut len = size_of::<c_int>() as u32;
+        let pointer = (&raw mut error).cast::<c_void>();
+        let (fd, option) = (self.0.as_raw_fd(), libc::SO_ERROR);
+        // SAFETY: `error` is what this option writes, and `len` its size.
+        check(unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, option, pointer, &raw mut len) })?;
+        if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
     }
 
     pub(super) fn bind(&self, interface: Interface) -> io::Result<()> {

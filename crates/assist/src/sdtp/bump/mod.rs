@@ -8,7 +8,7 @@ mod frames;
 
 use bytes::Bytes;
 use handfast_core::Instant;
-use handfast_net::{Forward, Outbox, Port};
+use handfast_net::{Cause, Forward, Outbox, Port};
 use handfast_wire::sdtp::Message;
 use handfast_wire::tcp::Flags;
 use handfast_wire::{Body, Checksums, LinkType, Packet, Seen};
@@ -161,6 +161,16 @@ impl Bump {
         if self.goes_on(now, side, frame) {
             self.counters.passed += 1;
             self.emitted.push(side.other(), frame);
+        }
+    }
+
+    /// A frame that it has emitted did not leave: the interface had no room.
+    pub fn on_drop(&mut self, now: Instant, frame: &[u8]) {
+        let seen = Seen::at(frame);
+        if seen == Seen::Sdtp
+            && let Some(packet) = parse(&Bytes::copy_from_slice(frame), seen)
+        {
+            self.node.on_drop(now, &View::of(&packet), Cause::QueueFull);
         }
     }
 

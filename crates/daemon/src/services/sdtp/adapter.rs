@@ -3,6 +3,7 @@
 use handfast_assist::sdtp::Config;
 use handfast_assist::sdtp::bump::{Bump, Mode};
 use handfast_core::{Duration, Instant};
+use handfast_io::frame_io::Method;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId, Timers};
 use serde_json::{Value, json};
 use tracing::{info, warn};
@@ -22,6 +23,9 @@ const SUMMARY_INTERVAL: Duration = Duration::from_secs(60);
 /// How often it looks whether an interface was removed and made again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// How long an interface that has no room now is left alone.
+const SEND_AGAIN: Duration = Duration::from_millis(1);
+
 /// What has a deadline here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
@@ -30,6 +34,7 @@ enum Due {
     Summary,
     Accept,
     Interfaces,
+    Send,
 }
 
 /// The running node.
@@ -55,7 +60,7 @@ impl Adapter {
     ) -> Result<Self, Failure> {
         let questions = Questions::listen(&settings.socket, io)
             .context(|| format!("socket {}", settings.socket.display()))?;
-        let wire = Wire::open(&settings.interfaces, io)?;
+        let wire = Wire::open(&settings.interfaces, settings.packet_io.methods(), io)?;
         let bump = Bump::new(settings.node(), settings.mode, settings.config.connections);
         let channel = Channel::new(settings.controller, settings.datapath_id, settings.mode == Mode::Act);
         let mut timers = Timers::default();
@@ -71,6 +76,12 @@ impl Adapter {
     /// What the machine has put out leaves.
     fn carry_out(&mut self) {
         self.wire.send(self.bump.emitted());
+        for frame in self.wire.dropped() {
+            self.bump.on_drop(Clock::SYSTEM.now(), &frame);
+        }
+        if self.wire.flush() {
+            self.timers.set(Due::Send, Some(Clock::SYSTEM.now() + SEND_AGAIN));
+        }
         for report in self.bump.reports() {
             self.channel.report(&report);
         }
@@ -191,13 +202,21 @@ impl Running for Adapter {
                     }
                 }
                 Due::Summary => {
-                    self.wire.look_at_overruns();
+                    let dropped = self.wire.look_at_overruns();
+                    if dropped > 0 {
+                        warn!(dropped, "frames came faster than they could be read");
+                    }
                     info!(counters = %self.counters(), "summary");
                     self.timers.set(Due::Summary, Some(now + SUMMARY_INTERVAL));
                 }
                 Due::Interfaces => {
                     self.wire.look_again(io);
                     self.timers.set(Due::Interfaces, Some(now + LOOK_AGAIN));
+                }
+                Due::Send => {
+                    if self.wire.flush() {
+                        self.timers.set(Due::Send, Some(now + SEND_AGAIN));
+                    }
                 }
                 Due::Accept => {
                     if !self.questions.accept(io) {
@@ -217,7 +236,8 @@ impl Running for Adapter {
 
     fn status(&self) -> Value {
         let has_controller = self.channel.is_ready();
-        status::report(&self.settings, has_controller, &self.counters(), self.log.dropped())
+        let methods = self.wire.methods().map(Method::name);
+        status::report(&self.settings, has_controller, methods, &self.counters(), self.log.dropped())
     }
 
     fn stop(&mut self, _: &mut EventLoop, _: Instant) -> Result<(), Failure> {

@@ -9,13 +9,22 @@ use crate::process::log::mode_word;
 use crate::services::Configured;
 
 /// `counters`: as [`counters`] has them.
-pub(super) fn report(settings: &Settings, has_controller: bool, counters: &Value, dropped: u64) -> Value {
+///
+/// `methods`: how frames of each side are moved.
+pub(super) fn report(
+    settings: &Settings,
+    has_controller: bool,
+    methods: [&str; 2],
+    counters: &Value,
+    dropped: u64,
+) -> Value {
     json!({
         "ok": true,
         "mode": mode_word(settings.mode == Mode::Act),
         "plan": settings.plan().lines().collect::<Vec<_>>(),
         "address": settings.address.to_string(),
         "controller": has_controller,
+        "packet_io": methods,
         "log_lines_dropped": dropped,
         "counters": counters,
     })
@@ -29,6 +38,7 @@ pub(super) fn counters(bump: &Bump, wire: WireCounters) -> Value {
         ("too_long", wire.too_long),
         ("checksums_completed", wire.completed),
         ("frames_refused", wire.refused),
+        ("frames_congested", wire.congested),
         ("frames_overrun", wire.overrun),
     ];
     let all = node.totals().chain(bump.totals()).chain(wire);
