@@ -35,11 +35,12 @@ pub(crate) fn bump(number: usize, config: &Config) -> Bump {
     bump
 }
 
-/// The controller of the three. The sending edge is measured without a cache: the node behind it has one.
+/// The controller of the three. The sending edge is measured without a cache: the node behind it has one. The receiving edge notes
+/// what has come, and says so.
 pub(crate) fn controller() -> Controller {
     let placed = |number: usize, last: usize| Placed {
         address: edge(number),
-        caching: number == 1,
+        caching: number == 1 || number == last,
         retransmission: number == last,
         round_trip: Duration::from_millis(2),
     };
