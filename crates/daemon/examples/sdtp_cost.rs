@@ -77,8 +77,7 @@ fn processor() -> i64 {
 
 fn data(seq: &mut u32, payload: &Bytes) -> Frame {
     let timestamps = Some(Timestamps { val: *seq, ecr: 501 });
-    let frame =
-        from_client(Segment { timestamps, ..segment(Flags::ACK, *seq, 501, payload.clone()) });
+    let frame = from_client(Segment { timestamps, ..segment(Flags::ACK, *seq, 501, payload.clone()) });
     *seq = seq.wrapping_add(payload.len() as u32);
     frame
 }

@@ -178,4 +178,3 @@ fn send(by: &PacketSocket, frames: &[Frame]) -> u64 {
     }
     (frames.len() - refused.len()) as u64
 }
-

@@ -78,9 +78,7 @@ impl FrameIo {
                 let sender = Box::new(XdpSocket::sender_by(interface)?);
                 (Receiver::ring(interface)?, Sender::Xdp(sender, socket()?))
             }
-            Method::Xdp(mode) => {
-                (Receiver::Xdp(Box::new(XdpSocket::on(interface, mode)?)), Sender::Receiver)
-            }
+            Method::Xdp(mode) => (Receiver::Xdp(Box::new(XdpSocket::on(interface, mode)?)), Sender::Receiver),
         };
         Ok(Self { method, receiver, sender })
     }

@@ -21,11 +21,9 @@ pub use event_loop::{EventLoop, ReadOutcome, SourceId};
 pub use mio::{Interest, net};
 pub use sys::ethtool::offloads_off;
 pub use sys::inbox::Inbox;
-pub use sys::packet_socket::{
-    Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT, PacketSocket, Sent, index_of,
-};
-pub use sys::xdp::XdpMode;
+pub use sys::packet_socket::{Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT, PacketSocket, Sent, index_of};
 pub use sys::priority::real_time;
 pub use sys::tcp_info::TcpInfo;
+pub use sys::xdp::XdpMode;
 pub use timers::Timers;
 pub use wait::{Watch, wait};

@@ -55,6 +55,12 @@ impl Detection {
         Self { watched: Recent::new(most), timers: BTreeSet::new(), thresholds }
     }
 
+    /// It watches none any more, until data comes.
+    pub(super) fn clear(&mut self) {
+        self.watched.clear();
+        self.timers.clear();
+    }
+
     /// Streams that it watches.
     pub(super) fn len(&self) -> usize {
         self.watched.len()

@@ -30,6 +30,9 @@ use crate::{Verdict, View};
 /// Directions in which a node has functions, at most: both of as many slices as a port number can name.
 const MOST_DIRECTIONS: usize = 2 * 65_536;
 
+/// How long after it could not keep up a node takes a stream that it meets for one that has passed unseen.
+const UNSEEN: Duration = Duration::from_secs(10);
+
 /// The data of a slice in one direction.
 type Direction = (IpAddr, IpAddr, u16);
 
@@ -53,6 +56,10 @@ pub struct Node {
     detection: Detection,
     own_drops: OwnDrops,
     seals: Seals,
+    /// Whether it does without its functions for now: it cannot keep up.
+    is_overloaded: bool,
+    /// Until when a stream that it meets may have passed unseen: it begins with what comes.
+    unseen_until: Instant,
     counters: NodeCounters,
     /// What the edge has for others, and the retransmission function: kept for their memory.
     edges: EdgeOutput,
@@ -73,6 +80,8 @@ impl Node {
             detection: Detection::new(config.thresholds, config.connections),
             own_drops: OwnDrops::new(config.connections),
             seals: Seals::new(address, config.sealing.clone()),
+            is_overloaded: false,
+            unseen_until: Instant::ZERO,
             counters: NodeCounters::default(),
             edges: EdgeOutput::default(),
             outputs: Vec::new(),
@@ -98,6 +107,19 @@ impl Node {
     pub fn set_controller(&mut self, is_there: bool) {
         if let Some(edge) = &mut self.edge {
             edge.set_controller(is_there);
+        }
+    }
+
+    /// Whether it cannot keep up. Then it keeps no copies and asks for nothing, connections that begin are plain, and packets that no
+    /// connection has are not protected. What it has kept and noted is forgotten: afterwards it begins as one that was started
+    /// again, and does not take for lost what it has not looked at.
+    pub fn set_overloaded(&mut self, now: Instant, is_overloaded: bool) {
+        self.is_overloaded = is_overloaded;
+        self.unseen_until = now + UNSEEN;
+        self.caching.clear();
+        self.detection.clear();
+        if let Some(edge) = &mut self.edge {
+            edge.set_overloaded(is_overloaded);
         }
     }
 
@@ -166,7 +188,8 @@ impl Node {
             }
         }
         // Bit errors are the hosts' to find: the checksum around a packet would hide them.
-        let protects = self.config.all && !view.corrupted && edge.wants_whole(now, port, view);
+        let protects =
+            self.config.all && !self.is_overloaded && !view.corrupted && edge.wants_whole(now, port, view);
         if protects { Verdict::Take } else { Verdict::Pass }
     }
 
@@ -188,7 +211,7 @@ impl Node {
             return if ends_here { Verdict::Drop } else { Verdict::Pass };
         }
         let stream = sdtp.stream(view.src, view.dst);
-        let functions = self.functions.get(&(stream.from, stream.to, stream.slice)).copied();
+        let functions = self.functions_for(&stream);
         let goes_on = if ends_here { Verdict::Take } else { Verdict::Pass };
         if acts_on(&sdtp.message, functions, ends_here) && !self.is_genuine(view, sdtp) {
             return Verdict::Drop;
@@ -210,6 +233,12 @@ impl Node {
             }
             Message::Notification(_) => goes_on,
         }
+    }
+
+    /// What it does for a stream.
+    fn functions_for(&self, stream: &Stream) -> Option<Functions> {
+        let functions = self.functions.get(&(stream.from, stream.to, stream.slice)).copied();
+        functions.filter(|_| !self.is_overloaded)
     }
 
     /// Whether a message was sealed by a node of its slice, and comes here for the first time.
@@ -234,7 +263,10 @@ impl Node {
         out: &mut Outbox,
     ) {
         let Some(data) = sdtp.data() else { return };
-        let Some(extent) = Extent::of(sdtp.sequence, data) else { return };
+        let Some(mut extent) = Extent::of(sdtp.sequence, data) else { return };
+        if now < self.unseen_until {
+            extent.since_start = u16::MAX;
+        }
         if functions.retransmission {
             let repeat = match &sdtp.message {
                 Message::Repeat(repeat) => Some(RepeatOf::from(repeat)),

@@ -13,8 +13,8 @@ use handfast_io::{Clock, PacketSocket};
 use handfast_wire::openflow::{Body, Hello, Message, VERSION};
 use nix::unistd::{SysconfVar, sysconf};
 
-use crate::send;
 use crate::sdtp_line::{Frame, bump, controller, edge, handshake};
+use crate::send;
 
 /// Which node is under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -213,7 +213,8 @@ impl Processor {
             let text = std::fs::read_to_string(path)?;
             // proc_pid_stat(5): the 14th and 15th, the second one in brackets.
             let after = text.rsplit(") ").next().unwrap_or_default();
-            ticks += after.split(' ').skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
+            ticks +=
+                after.split(' ').skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
         }
         Ok(ticks as f64 / self.ticks)
     }

@@ -83,7 +83,10 @@ impl PacketRing {
             }
             // SAFETY: the kernel has handed the slot over, and does not write to it before we give it back.
             let (header, slot) = unsafe {
-                (slot.cast::<tpacket2_hdr>().read(), std::slice::from_raw_parts(slot.cast_const(), SLOT))
+                (
+                    slot.cast::<tpacket2_hdr>().read_unaligned(),
+                    std::slice::from_raw_parts(slot.cast_const(), SLOT),
+                )
             };
             if header.tp_len == header.tp_snaplen {
                 self.show(&header, slot, &mut show);

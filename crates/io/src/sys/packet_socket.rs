@@ -8,8 +8,8 @@ use std::ptr::null_mut;
 use libc::{c_int, c_void, iovec, mmsghdr, sockaddr_ll};
 use nix::net::if_::if_nametoindex;
 
-use super::{check, set};
 use super::inbox::Inbox;
+use super::{check, set};
 
 /// Frames that one system call moves at most.
 pub const BATCH: usize = 32;
@@ -305,4 +305,3 @@ fn address(interface: Interface) -> sockaddr_ll {
     address.sll_ifindex = interface as c_int;
     address
 }
-

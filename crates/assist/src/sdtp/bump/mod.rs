@@ -5,6 +5,7 @@
 
 mod emitted;
 mod frames;
+mod overload;
 
 use bytes::Bytes;
 use handfast_core::Instant;
@@ -19,6 +20,7 @@ use super::node::Node;
 use crate::{Verdict, View};
 pub use emitted::Emitted;
 use frames::Frames;
+use overload::Overload;
 
 /// A side of the bump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +87,10 @@ counters! {
     unfit,
     /// Packets made here for which no frame was known, or that have no form on the wire: dropped.
     unsendable,
+    /// Times that the node could not keep up, and did without its optional work.
+    overloads,
+    /// SDTP packets that passed such a node of the core unseen.
+    bypassed,
     /// While it observes: handshakes that the controller would have been told of.
     would_report,
     /// While it observes: packets of hosts that could have been converted.
@@ -97,6 +103,7 @@ pub struct Bump {
     node: Node,
     mode: Mode,
     frames: Frames,
+    overload: Overload,
     counters: BumpCounters,
     /// What the node has for others, and scratch: kept for their memory.
     out: Outbox,
@@ -113,6 +120,7 @@ impl Bump {
             node,
             mode,
             frames: Frames::new(streams),
+            overload: Overload::default(),
             counters: BumpCounters::default(),
             out: Outbox::default(),
             scratch: Vec::new(),
@@ -174,9 +182,27 @@ impl Bump {
         }
     }
 
+    /// Frames were lost because the node is too slow for what comes. It does without its optional work for a while: connections
+    /// that begin are plain, it keeps no copies and asks for nothing. What is converted goes on so: only this node can revert it.
+    pub fn on_overrun(&mut self, now: Instant) {
+        if self.overload.on_overrun(now) {
+            self.counters.overloads += 1;
+            self.node.set_overloaded(now, true);
+        }
+    }
+
+    /// Whether it does without its optional work.
+    pub fn is_overloaded(&self) -> bool {
+        self.overload.is_on()
+    }
+
     fn goes_on(&mut self, now: Instant, side: Side, frame: &[u8]) -> bool {
         let seen = Seen::at(frame);
         if !self.concerns(side, seen) {
+            return true;
+        }
+        if self.is_overloaded() && !self.node.is_edge() {
+            self.counters.bypassed += 1;
             return true;
         }
         let Some(packet) = parse(&Bytes::copy_from_slice(frame), seen) else { return true };
@@ -278,13 +304,16 @@ impl Bump {
 
     /// What is due at this time.
     pub fn on_timer(&mut self, now: Instant) {
+        if self.overload.on_timer(now) {
+            self.node.set_overloaded(now, false);
+        }
         self.node.on_timer(now, &mut self.out);
         self.leave(now);
     }
 
     /// When [`Bump::on_timer`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        self.node.deadline()
+        [self.node.deadline(), self.overload.deadline()].into_iter().flatten().min()
     }
 
     /// What the node has put out gets a frame and a side.

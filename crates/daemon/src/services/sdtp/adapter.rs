@@ -20,6 +20,9 @@ use crate::services::{Configured, Running};
 /// How often counters are logged.
 const SUMMARY_INTERVAL: Duration = Duration::from_secs(60);
 
+/// How long after a read it looks whether the kernel had no room for frames.
+const LOOK_AT_OVERRUNS: Duration = Duration::from_millis(100);
+
 /// How often it looks whether an interface was removed and made again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -35,6 +38,7 @@ enum Due {
     Accept,
     Interfaces,
     Send,
+    Overruns,
 }
 
 /// The running node.
@@ -46,6 +50,8 @@ pub(super) struct Adapter {
     questions: Questions,
     timers: Timers<Due>,
     said: Vec<Said>,
+    /// Whether it will look at overruns.
+    looks: bool,
     log: Log,
     file: ConfigFile,
 }
@@ -70,7 +76,7 @@ impl Adapter {
         let [inside, outside] = &settings.interfaces;
         info!(inside, outside, address = %settings.address, "started");
         let said = Vec::new();
-        Ok(Self { settings, bump, wire, channel, questions, timers, said, log, file })
+        Ok(Self { settings, bump, wire, channel, questions, timers, said, looks: false, log, file })
     }
 
     /// What the machine has put out leaves.
@@ -125,6 +131,18 @@ impl Adapter {
         }
     }
 
+    fn look_at_overruns(&mut self, now: Instant) {
+        self.looks = false;
+        let dropped = self.wire.look_at_overruns();
+        if dropped == 0 {
+            return;
+        }
+        if !self.bump.is_overloaded() {
+            warn!(dropped, "it cannot keep up: connections that begin are plain, and nothing is repaired");
+        }
+        self.bump.on_overrun(now);
+    }
+
     fn counters(&self) -> Value {
         status::counters(&self.bump, self.wire.counters)
     }
@@ -154,6 +172,9 @@ impl Running for Adapter {
             let bump = &mut self.bump;
             let more = self.wire.read(side, |frame| bump.on_frame(now, side, frame));
             self.carry_out();
+            if !std::mem::replace(&mut self.looks, true) {
+                self.timers.set(Due::Overruns, Some(now + LOOK_AT_OVERRUNS));
+            }
             return if more { ReadOutcome::Some } else { ReadOutcome::Nothing };
         }
         if self.channel.is(id) {
@@ -193,19 +214,20 @@ impl Running for Adapter {
         while let Some(due) = self.timers.due(now) {
             match due {
                 Due::Machine => {
+                    let was_overloaded = self.bump.is_overloaded();
                     self.bump.on_timer(now);
+                    if was_overloaded && !self.bump.is_overloaded() {
+                        info!("it keeps copies and repairs again");
+                    }
                     self.carry_out();
                 }
+                Due::Overruns => self.look_at_overruns(now),
                 Due::Channel => {
                     if let Some(said) = self.channel.on_timer(io, now) {
                         self.hear(said);
                     }
                 }
                 Due::Summary => {
-                    let dropped = self.wire.look_at_overruns();
-                    if dropped > 0 {
-                        warn!(dropped, "frames came faster than they could be read");
-                    }
                     info!(counters = %self.counters(), "summary");
                     self.timers.set(Due::Summary, Some(now + SUMMARY_INTERVAL));
                 }
@@ -235,9 +257,9 @@ impl Running for Adapter {
     }
 
     fn status(&self) -> Value {
-        let has_controller = self.channel.is_ready();
+        let channel = (self.channel.is_ready(), self.bump.is_overloaded());
         let methods = self.wire.methods().map(Method::name);
-        status::report(&self.settings, has_controller, methods, &self.counters(), self.log.dropped())
+        status::report(&self.settings, channel, methods, &self.counters(), self.log.dropped())
     }
 
     fn stop(&mut self, _: &mut EventLoop, _: Instant) -> Result<(), Failure> {

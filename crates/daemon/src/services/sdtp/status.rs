@@ -10,10 +10,10 @@ use crate::services::Configured;
 
 /// `counters`: as [`counters`] has them.
 ///
-/// `methods`: how frames of each side are moved.
+/// Whether the controller is there, and whether the node cannot keep up. `methods`: how frames of each side are moved.
 pub(super) fn report(
     settings: &Settings,
-    has_controller: bool,
+    (has_controller, is_overloaded): (bool, bool),
     methods: [&str; 2],
     counters: &Value,
     dropped: u64,
@@ -25,6 +25,7 @@ pub(super) fn report(
         "address": settings.address.to_string(),
         "controller": has_controller,
         "packet_io": methods,
+        "overloaded": is_overloaded,
         "log_lines_dropped": dropped,
         "counters": counters,
     })

@@ -92,7 +92,9 @@ impl Wire {
         let Self { ends, mending, counters, .. } = self;
         let end = &mut ends[side as usize];
         let received = end.io.receive(|arrival| match arrival {
-            Arrival { frame: Some(frame), checksum_missing: false, tag: None, uncut: None, .. } => show(frame),
+            Arrival { frame: Some(frame), checksum_missing: false, tag: None, uncut: None, .. } => {
+                show(frame)
+            }
             other => mending.show(&other, counters, &mut show),
         });
         received.unwrap_or_else(|error| {
@@ -140,7 +142,8 @@ impl Wire {
 
     /// Sends what the interfaces have taken and not sent; whether something is still left.
     pub(super) fn flush(&mut self) -> bool {
-        self.ends.iter_mut().fold(false, |waits, end| end.io.flush() || waits)
+        let [inside, outside] = self.ends.each_mut().map(|end| end.io.flush());
+        inside || outside
     }
 
     /// Takes interfaces that were removed and made again. A socket is not told: it is silent from then on.

@@ -1,4 +1,4 @@
-//! Frames that come by AF_XDP.
+//! Frames that come by `AF_XDP`.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

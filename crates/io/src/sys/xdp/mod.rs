@@ -1,7 +1,7 @@
-//! Frames from and to an interface by AF_XDP: memory that the kernel shares with us, and four rings of places in it (Linux,
+//! Frames from and to an interface by `AF_XDP`: memory that the kernel shares with us, and four rings of places in it (Linux,
 //! `Documentation/networking/af_xdp.rst`). The kernel copies: it does so on any interface.
 //!
-//! What a frame's sender has left for a network card, AF_XDP does not say: checksums, 802.1Q tags. The sender has to leave nothing.
+//! What a frame's sender has left for a network card, `AF_XDP` does not say: checksums, 802.1Q tags. The sender has to leave nothing.
 
 mod incoming;
 mod outgoing;
@@ -77,7 +77,9 @@ impl XdpSocket {
             return Err(io::Error::other(format!("its MTU of {mtu} is more than {MAX_MTU}")));
         }
         if queues > 1 {
-            return Err(io::Error::other(format!("it receives by {queues} queues, and may by one (ethtool -L)")));
+            return Err(io::Error::other(format!(
+                "it receives by {queues} queues, and may by one (ethtool -L)"
+            )));
         }
         let mut this = Self::open(index, INCOMING)?;
         let program = Program::attach(index, mode)?;

@@ -1,4 +1,4 @@
-//! Frames that leave by AF_XDP.
+//! Frames that leave by `AF_XDP`.
 
 use std::io;
 use std::ops::Range;
@@ -91,12 +91,7 @@ impl Outgoing {
     }
 
     /// Has the kernel send what waits. `numbers`: the last ones of those.
-    fn push_out(
-        &mut self,
-        socket: BorrowedFd<'_>,
-        numbers: &[usize],
-        refused: &mut Vec<(usize, io::Error)>,
-    ) {
+    fn push_out(&mut self, socket: BorrowedFd<'_>, numbers: &[usize], refused: &mut Vec<(usize, io::Error)>) {
         loop {
             let before = self.to_send.waiting();
             if before == 0 {
@@ -107,19 +102,16 @@ impl Outgoing {
             let result = check(done as c_int);
             let after = self.to_send.waiting();
             let has_moved = after < before;
-            let Err(error) = result else {
-                if has_moved { continue } else { return }
-            };
-            match error.raw_os_error() {
-                // A part was sent.
-                Some(libc::EAGAIN) if has_moved => {}
-                // The kernel has taken the frame, and the interface has dropped it.
-                Some(libc::EBUSY | libc::ENOBUFS) if has_moved => {
-                    let nth = numbers.len().checked_sub(after as usize + 1).and_then(|at| numbers.get(at));
-                    refused.extend(nth.map(|&number| (number, error)));
-                }
-                // What waits leaves with what comes next.
-                _ => return,
+            // What waits leaves with what comes next.
+            if !has_moved {
+                return;
+            }
+            // `EAGAIN`: a part was sent. These: the kernel has taken the last frame, and the interface has dropped it.
+            if let Err(error) = result
+                && [libc::EBUSY, libc::ENOBUFS].map(Some).contains(&error.raw_os_error())
+            {
+                let nth = numbers.len().checked_sub(after as usize + 1).and_then(|at| numbers.get(at));
+                refused.extend(nth.map(|&number| (number, error)));
             }
         }
     }

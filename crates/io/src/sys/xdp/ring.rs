@@ -1,4 +1,4 @@
-//! The rings of an AF_XDP socket (Linux, `Documentation/networking/af_xdp.rst`). Each has one producer and one consumer: the
+//! The rings of an `AF_XDP` socket (Linux, `Documentation/networking/af_xdp.rst`). Each has one producer and one consumer: the
 //! kernel is one of them, and we are the other one.
 
 use std::io;
