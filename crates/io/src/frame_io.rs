@@ -4,9 +4,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use crate::sys::arrival::Arrival;
 use crate::sys::inbox::Inbox;
 use crate::sys::packet_ring::PacketRing;
-use crate::sys::packet_socket::{Arrival, PacketSocket, index_of};
+use crate::sys::packet_socket::{PacketSocket, index_of};
 use crate::sys::xdp::{PLACE, XdpMode, XdpSocket};
 
 /// A way of the kernel. [`Method::name`] has its word.

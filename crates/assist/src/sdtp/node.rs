@@ -3,6 +3,7 @@
 //! Nothing is addressed to a node in the path: it looks at what passes. So one that fails, or that is left out, is passed over.
 
 mod congestion;
+mod overload;
 mod send;
 
 use std::collections::BTreeMap;
@@ -29,9 +30,6 @@ use crate::{Verdict, View};
 
 /// Directions in which a node has functions, at most: both of as many slices as a port number can name.
 const MOST_DIRECTIONS: usize = 2 * 65_536;
-
-/// How long after it could not keep up a node takes a stream that it meets for one that has passed unseen.
-const UNSEEN: Duration = Duration::from_secs(10);
 
 /// The data of a slice in one direction.
 type Direction = (IpAddr, IpAddr, u16);
@@ -107,19 +105,6 @@ impl Node {
     pub fn set_controller(&mut self, is_there: bool) {
         if let Some(edge) = &mut self.edge {
             edge.set_controller(is_there);
-        }
-    }
-
-    /// Whether it cannot keep up. Then it keeps no copies and asks for nothing, connections that begin are plain, and packets that no
-    /// connection has are not protected. What it has kept and noted is forgotten: afterwards it begins as one that was started
-    /// again, and does not take for lost what it has not looked at.
-    pub fn set_overloaded(&mut self, now: Instant, is_overloaded: bool) {
-        self.is_overloaded = is_overloaded;
-        self.unseen_until = now + UNSEEN;
-        self.caching.clear();
-        self.detection.clear();
-        if let Some(edge) = &mut self.edge {
-            edge.set_overloaded(is_overloaded);
         }
     }
 
@@ -235,12 +220,6 @@ impl Node {
         }
     }
 
-    /// What it does for a stream.
-    fn functions_for(&self, stream: &Stream) -> Option<Functions> {
-        let functions = self.functions.get(&(stream.from, stream.to, stream.slice)).copied();
-        functions.filter(|_| !self.is_overloaded)
-    }
-
     /// Whether a message was sealed by a node of its slice, and comes here for the first time.
     fn is_genuine(&mut self, view: &View<'_>, sdtp: &Sdtp) -> bool {
         let counter = match self.seals.verify(view, sdtp) {
@@ -263,10 +242,9 @@ impl Node {
         out: &mut Outbox,
     ) {
         let Some(data) = sdtp.data() else { return };
-        let Some(mut extent) = Extent::of(sdtp.sequence, data) else { return };
-        if now < self.unseen_until {
-            extent.since_start = u16::MAX;
-        }
+        let Some(extent) = Extent::of(sdtp.sequence, data).map(|extent| self.as_seen(now, extent)) else {
+            return;
+        };
         if functions.retransmission {
             let repeat = match &sdtp.message {
                 Message::Repeat(repeat) => Some(RepeatOf::from(repeat)),

@@ -61,7 +61,7 @@ fn a_receiving_edge_that_cannot_keep_up_reverts_and_asks_for_nothing() {
     assert_eq!(world.node_counter(2, "requests_of_one"), 0);
     world.pass(1000);
     assert_eq!(lose_one(&mut world, 201), (PACKETS as usize, true), "it asks again");
-    assert_eq!(world.node_counter(2, "requests_count"), 1);
+    assert!(world.node_counter(2, "requests_of_one") > 0);
 }
 
 #[test]

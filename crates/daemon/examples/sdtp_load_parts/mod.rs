@@ -164,13 +164,17 @@ impl Rest {
         if matches!(self.role, Role::None | Role::Sending) {
             return (frames, Vec::new());
         }
-        frames.iter().for_each(|frame| self.bumps[0].on_frame(now, Side::Inside, frame));
+        for frame in &frames {
+            self.bumps[0].on_frame(now, Side::Inside, frame);
+        }
         let forth = take(&mut self.bumps[0], Side::Outside);
         if self.role == Role::Receiving {
             return (forth, Vec::new());
         }
         // The receiving edge says what has arrived, so that caches let it go.
-        forth.iter().for_each(|frame| self.bumps[2].on_frame(now, Side::Outside, frame));
+        for frame in &forth {
+            self.bumps[2].on_frame(now, Side::Outside, frame);
+        }
         if self.bumps[2].deadline().is_some_and(|due| due <= now) {
             self.bumps[2].on_timer(now);
         }

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use libc::{c_int, cmsghdr, iovec, mmsghdr, sockaddr_ll, timespec, tpacket_auxdata, tpacket2_hdr};
 
-use super::packet_socket::{Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT};
+use super::arrival::{Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT};
 
 /// Bytes of `struct virtio_net_hdr` (`linux/virtio_net.h`).
 pub(super) const OFFLOAD_HEADER: usize = 10;

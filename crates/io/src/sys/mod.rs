@@ -1,6 +1,7 @@
 //! System calls that no library offers safely: the adapter module, and the only `unsafe` code of the lab and the daemon.
 #![expect(unsafe_code, reason = "system calls; each has a SAFETY comment")]
 
+pub(crate) mod arrival;
 pub(crate) mod ethtool;
 pub(crate) mod inbox;
 mod mapping;

@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{c_int, tpacket_req, tpacket2_hdr};
 
+use super::arrival::{Arrival, BATCH, Interface};
 use super::inbox::{Inbox, OFFLOAD_HEADER, Tagged, uncut};
 use super::mapping::Mapping;
-use super::packet_socket::{Arrival, BATCH, Interface, PacketSocket, index_of};
+use super::packet_socket::{PacketSocket, index_of};
 
 /// Bytes of a slot: the kernel's header and a frame of up to 1,900 bytes. A longer one comes whole by the socket's queue
 /// (`PACKET_COPY_THRESH`).

@@ -93,7 +93,7 @@ impl Wire {
         let end = &mut ends[side as usize];
         let received = end.io.receive(|arrival| match arrival {
             Arrival { frame: Some(frame), checksum_missing: false, tag: None, uncut: None, .. } => {
-                show(frame)
+                show(frame);
             }
             other => mending.show(&other, counters, &mut show),
         });

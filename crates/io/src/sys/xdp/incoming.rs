@@ -8,8 +8,8 @@ use libc::{off_t, xdp_desc, xdp_mmap_offsets};
 
 use super::ring::{Consumer, Producer};
 use super::{INCOMING, PLACE};
+use crate::sys::arrival::{Arrival, BATCH, Interface};
 use crate::sys::mapping::Mapping;
-use crate::sys::packet_socket::{Arrival, BATCH, Interface};
 
 /// The rings of received frames and of places for those to come.
 pub(super) struct Incoming {

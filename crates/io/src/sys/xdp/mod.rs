@@ -15,9 +15,10 @@ use std::time::Duration;
 
 use libc::{SOL_XDP, c_int, sockaddr_xdp, xdp_mmap_offsets, xdp_statistics, xdp_umem_reg};
 
+use super::arrival::{Arrival, Interface};
 use super::ethtool::{mtu, receive_queues};
 use super::mapping::Mapping;
-use super::packet_socket::{Arrival, Interface, PacketSocket, index_of};
+use super::packet_socket::{PacketSocket, index_of};
 use super::{check, set};
 use incoming::Incoming;
 use outgoing::Outgoing;
@@ -113,13 +114,13 @@ impl XdpSocket {
         Ok(Self { incoming: None, outgoing, socket, memory, interface })
     }
 
-    /// Shows what has come in, [`super::packet_socket::BATCH`] frames at most; true if there may be more. Never waits.
+    /// Shows what has come in, [`super::arrival::BATCH`] frames at most; true if there may be more. Never waits.
     pub(crate) fn receive(&mut self, show: impl FnMut(Arrival<'_>)) -> bool {
         let Some(received) = &mut self.incoming else { return false };
         received.frames.receive(self.socket.as_fd(), &self.memory, self.interface, show)
     }
 
-    /// Sends at most [`super::packet_socket::BATCH`] frames; what is not taken is noted by its number.
+    /// Sends at most [`super::arrival::BATCH`] frames; what is not taken is noted by its number.
     pub(crate) fn send(&mut self, frames: &[&[u8]], refused: &mut Vec<(usize, io::Error)>) {
         self.outgoing.send(self.socket.as_fd(), &self.memory, frames, refused);
     }

@@ -9,9 +9,9 @@ use libc::{c_int, off_t, xdp_desc, xdp_mmap_offsets};
 
 use super::ring::{Consumer, Producer};
 use super::{OUTGOING, PLACE};
+use crate::sys::arrival::BATCH;
 use crate::sys::check;
 use crate::sys::mapping::Mapping;
-use crate::sys::packet_socket::BATCH;
 
 /// The rings of frames to send and of those that were sent.
 pub(super) struct Outgoing {
