@@ -145,7 +145,7 @@ impl Packet {
         }
     }
 
-    fn ethernet_len(&self) -> usize {
+    pub(crate) fn ethernet_len(&self) -> usize {
         self.ethernet.map_or(0, |ethernet| ethernet.header_len())
     }
 
@@ -235,7 +235,7 @@ impl Packet {
         }
     }
 
-    fn ip_header(&self) -> IpHeader {
+    pub(crate) fn ip_header(&self) -> IpHeader {
         IpHeader {
             src: self.src,
             dst: self.dst,
@@ -268,7 +268,9 @@ impl Packet {
             Body::Sdtp(sdtp) if sdtp.carriage == Carriage::Udp => {
                 self.write_sdtp(sdtp, &mut out[udp::HEADER_LEN..]);
                 let pseudo = pseudo_header(self.src, self.dst, ip::UDP, out.len());
-                udp::emit_header((sdtp.connection, sdtp.slice), pseudo, self.corrupted, out);
+                // With its own checksum SDTP sums up to zero (0xffff, which is the same): only a wrong one has to be added.
+                let sum = if self.corrupted { pseudo.add(&out[udp::HEADER_LEN..]) } else { pseudo };
+                udp::emit_header((sdtp.connection, sdtp.slice), sum, self.corrupted, out);
             }
             Body::Sdtp(sdtp) => self.write_sdtp(sdtp, out),
             Body::Other { payload, .. } => payload.write(out),

@@ -249,20 +249,15 @@ impl Bump {
     /// Whether what comes out at the other end is what has come. Of a SYN only the IP options matter: its segment size is lowered
     /// anyway. Its answer has to go the way of the SYN.
     fn is_fit(&mut self, packet: &Packet, frame: &[u8]) -> bool {
-        if matches!(packet.body, Body::Sdtp(_)) {
-            return true;
-        }
-        self.scratch.clear();
-        if packet.emit(&mut self.scratch).is_err() {
-            return false;
-        }
         match &packet.body {
+            Body::Sdtp(_) => true,
             Body::Tcp(segment) if segment.flags.contains(Flags::SYN) => {
+                self.scratch.clear();
                 let network = packet.wire_len() - packet.ip_len();
-                segment.flags.contains(Flags::ACK) || frame.get(network) == self.scratch.get(network)
+                packet.emit(&mut self.scratch).is_ok()
+                    && (segment.flags.contains(Flags::ACK) || frame.get(network) == self.scratch.get(network))
             }
-            // Ethernet pads short frames.
-            _ => frame.starts_with(&self.scratch),
+            _ => packet.is_as_emitted(frame, &mut self.scratch),
         }
     }
 
