@@ -3,6 +3,7 @@
 //! What it does not take goes on byte for byte: other protocols, tags, fragments, what is malformed. An edge converts only what
 //! can be given back byte for byte.
 
+mod buffers;
 mod emitted;
 mod frames;
 mod overload;
@@ -205,7 +206,7 @@ impl Bump {
             self.counters.bypassed += 1;
             return true;
         }
-        let Some(packet) = parse(&Bytes::copy_from_slice(frame), seen) else { return true };
+        let Some(packet) = parse(&buffers::copy(frame), seen) else { return true };
         match self.mode {
             Mode::Act => self.show(now, side, frame, packet),
             Mode::Observe => self.observe(now, side, frame, packet),
