@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyroute2 import IPRoute, netns
 
@@ -119,8 +120,8 @@ def bump() -> Iterator[Bump]:
             inside(space, _quiet)
         ends = tuple(stack.enter_context(_wired(node, host, number)) for number, host in enumerate(hosts, 1))
         daemon = Daemon(node, "node", folder, stack)
-        keys = {"number": 1, "inside": "end1", "outside": "end2", "hosts": '["10.1.0.1"]'}
-        write_node(daemon.config, **keys, socket=daemon.socket, mode="observe")
+        keys: dict[str, Any] = {"inside": "end1", "outside": "end2", "hosts": '["10.1.0.1"]'}
+        write_node(daemon.config, number=1, **keys, socket=daemon.socket, mode="observe")
         daemon.start()
         daemon.until(lambda status: status["ok"])
         made = Bump(daemon, (ends[0], ends[1]), (hosts[0], hosts[1]))

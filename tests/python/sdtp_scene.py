@@ -5,10 +5,8 @@ The links lose packets as the scenario says. Each node reaches the controller by
 
 from __future__ import annotations
 
-import hashlib
 import json
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -31,9 +29,14 @@ PORT = 6654
 PATIENCE_S = 10.0
 T = TypeVar("T")
 
+RAW = "10.0.9.9"
+"""A host behind the first edge that no kernel has."""
+V6 = {"a": "fd00::a", "b": "fd00::b"}
+"""Addresses of the hosts too, where a scene gives them to their kernels."""
+
 NODE = """
 [sdtp]
-address = "10.99.0.{number}"
+address = "{address}"
 datapath_id = "{number:016x}"
 inside = "{inside}"
 outside = "{outside}"
@@ -41,15 +44,29 @@ hosts = {hosts}
 controller = "192.168.{number}.1:{port}"
 socket = "{socket}"
 mode = "{mode}"
+mtu = {mtu}
 key_file = "{key}"
 """
 
 
-def write_node(file: Path, **keys: object) -> None:
+@dataclass(frozen=True, slots=True)
+class Core:
+    """What nodes know of the network between them."""
+
+    edges: str = "10.99.0.{}"
+    """Addresses of nodes."""
+    mtu: int = 1500
+
+
+ORDINARY = Core()
+
+
+def write_node(file: Path, *, number: int, core: Core = ORDINARY, **keys: object) -> None:
     """A node's configuration, and its network's key."""
     key = file.with_suffix(".key")
     key.write_text("5d" * 32)
-    file.write_text(NODE.format(port=PORT, key=key, **keys))
+    address = core.edges.format(number)
+    file.write_text(NODE.format(port=PORT, key=key, number=number, address=address, mtu=core.mtu, **keys))
 
 
 @dataclass(slots=True)
@@ -131,6 +148,8 @@ class Ran:
     result: hf.Result
     counters: list[dict[str, int]]
     controller: dict[str, int]
+    segments: list[dict[str, Any]]
+    """That repaired something, of all nodes."""
     found: Any
     """What the script has returned."""
 
@@ -150,26 +169,28 @@ def run(
     ).core
     plan = Plan.of(scenario, "linux")
     with ThreadPoolExecutor(1) as pool, spaces(plan) as made, ExitStack() as stack:
-        scene = stack.enter_context(_furnished(plan, made.nodes, mode))
+        scene = stack.enter_context(furnished(plan, made.nodes, mode))
         measuring = pool.submit(scenario.run_lab, "linux", 1, made.hub.name, [space.name for space in made.nodes])
         found = script(scene)
         measured = measuring.result()
         counters = [node.counters() for node in scene.nodes]
+        segments = [segment for node in scene.nodes for segment in node.ask()["segments"] if segment["repaired"]]
         control = scene.controller.counters()
     result = hf.Result.from_json(measured.json)
     skip_if_late(result)
-    return Ran(result, counters, control, found)
+    return Ran(result, counters, control, segments, found)
 
 
 @contextmanager
-def _furnished(plan: Plan, made: tuple[Namespace, ...], mode: str) -> Iterator[Scene]:
+def furnished(plan: Plan, made: tuple[Namespace, ...], mode: str, core: Core = ORDINARY) -> Iterator[Scene]:
+    """Nodes in the switches' places, and their controller."""
     switches = [number for number, node in enumerate(plan.nodes) if node.forwards]
     hosts = {
         node.name: (made[number], node.address)
         for number, node in enumerate(plan.nodes)
         if node.kernel and not node.forwards
     }
-    control = names.mine(910_000, 0, "control")
+    control = names.mine(made[0].run, 100, "control")
     folder = names.scratch_of(control)
     folder.mkdir(parents=True, mode=0o700)
     netns.create(control.name)
@@ -186,12 +207,12 @@ def _furnished(plan: Plan, made: tuple[Namespace, ...], mode: str) -> Iterator[S
             behind = ends.get(number)
             ends_of = (wires[1], wires[0]) if number == len(switches) else (wires[0], wires[1])
             node = Daemon(made[switch], f"s{number}", folder, stack)
-            given = json.dumps([hosts[behind][1]] if behind else [])
-            keys = {"number": number, "inside": ends_of[0], "outside": ends_of[1], "hosts": given}
-            write_node(node.config, **keys, socket=node.socket, mode=mode)
+            given = json.dumps(_hosts(hosts, behind))
+            keys: dict[str, Any] = {"inside": ends_of[0], "outside": ends_of[1], "hosts": given}
+            write_node(node.config, core=core, number=number, **keys, socket=node.socket, mode=mode)
             nodes.append(node)
         commander = Daemon(control, "controller", folder, stack, "sdtp-controller")
-        commander.config.write_text(_line(len(switches), hosts, commander.socket))
+        commander.config.write_text(_line(len(switches), hosts, core, commander.socket))
         scene = Scene(commander, nodes, hosts)
         for daemon in (commander, *nodes):
             daemon.start()
@@ -202,12 +223,18 @@ def _furnished(plan: Plan, made: tuple[Namespace, ...], mode: str) -> Iterator[S
         yield scene
 
 
-def _line(count: int, hosts: Mapping[str, tuple[Namespace, str]], path: Path) -> str:
+def _hosts(hosts: Mapping[str, tuple[Namespace, str]], name: str | None) -> list[str]:
+    """The addresses behind an edge."""
+    if name is None:
+        return []
+    return [hosts[name][1], V6[name], *([RAW] if name == "a" else [])]
+
+
+def _line(count: int, hosts: Mapping[str, tuple[Namespace, str]], core: Core, path: Path) -> str:
     ends = {1: "a", count: "b"}
     nodes = [
-        f'{{address = "10.99.0.{number}", datapath_id = "{number:016x}"'
-        + (f', hosts = ["{hosts[ends[number]][1]}"]' if number in ends else "")
-        + "}"
+        f'{{address = "{core.edges.format(number)}", datapath_id = "{number:016x}",'
+        f" hosts = {json.dumps(_hosts(hosts, ends.get(number)))}}}"
         for number in range(1, count + 1)
     ]
     links = ['{delay = "5ms", loss = 0.02}'] * (count - 1)
@@ -266,73 +293,3 @@ def remove(folder: Path) -> None:
     for name in folder.iterdir():
         name.unlink()
     folder.rmdir()
-
-
-def transfer(scene: Scene, data: bytes, *, port: int = 9000) -> tuple[bool, int]:
-    """Send bytes from a to b by the kernels' TCP: whether all came as they were, and the segments sent again."""
-    (_, address_a), (_, address_b) = scene.hosts["a"], scene.hosts["b"]
-    listening = threading.Event()
-    digests: list[str] = []
-
-    def receive() -> None:
-        server = socket.create_server((address_b, port))
-        server.settimeout(PATIENCE_S)
-        listening.set()
-        peer, _ = server.accept()
-        peer.settimeout(PATIENCE_S)
-        digest = hashlib.sha256()
-        with server, peer:
-            while part := peer.recv(65536):
-                digest.update(part)
-            peer.sendall(b"!")
-        digests.append(digest.hexdigest())
-
-    def send() -> int:
-        assert listening.wait(PATIENCE_S)
-        with socket.create_connection((address_b, port), PATIENCE_S, (address_a, 0)) as client:
-            client.sendall(data)
-            client.shutdown(socket.SHUT_WR)
-            assert client.recv(1) == b"!"
-            info = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-            # `tcpi_total_retrans` of linux/tcp.h.
-            return int.from_bytes(info[100:104], "little")
-
-    with ThreadPoolExecutor(2) as pool:
-        receiving = pool.submit(inside, scene.hosts["b"][0], receive)
-        sending = pool.submit(inside, scene.hosts["a"][0], send)
-        again = sending.result()
-        receiving.result()
-    return digests == [hashlib.sha256(data).hexdigest()], int(again)
-
-
-@contextmanager
-def long_connection(scene: Scene, port: int = 8999) -> Iterator[Callable[[bytes], bool]]:
-    """A connection from a to b that stays; a call says something, and whether it comes back."""
-    (space_a, address_a), (space_b, address_b) = scene.hosts["a"], scene.hosts["b"]
-
-    def serve() -> socket.socket:
-        return socket.create_server((address_b, port))
-
-    def connect() -> socket.socket:
-        return socket.create_connection((address_b, port), PATIENCE_S, (address_a, 0))
-
-    with inside(space_b, serve) as server, inside(space_a, connect) as client:
-        server.settimeout(PATIENCE_S)
-        peer, _ = server.accept()
-        with peer:
-            peer.settimeout(PATIENCE_S)
-
-            def say(what: bytes) -> bool:
-                client.sendall(what)
-                heard = _exactly(peer, len(what))
-                peer.sendall(heard)
-                return heard == _exactly(client, len(what)) == what
-
-            yield say
-
-
-def _exactly(peer: socket.socket, count: int) -> bytes:
-    heard = b""
-    while len(heard) < count and (part := peer.recv(count - len(heard))):
-        heard += part
-    return heard

@@ -7,13 +7,15 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import real
 from handfast.lab import controller
 from sdtp_bump import Bump, bump
-from sdtp_scene import Ran, Scene, long_connection, run, transfer, write_node
+from sdtp_scene import Ran, Scene, run, write_node
+from sdtp_traffic import long_connection, transfer
 
 pytestmark = [
     real,
@@ -49,7 +51,25 @@ def test_losses_are_repaired_between_the_kernels() -> None:
     assert helped.controller["controller_admitted"] == 2, "the scenario's flow, and the transfer"
     assert helped.total("converted") > 300
     assert helped.total("repeats") > 10
+    repaired = sum(segment["repaired"] for segment in helped.segments)
+    assert 10 < repaired <= helped.total("repeats")
+    assert all(0.005 < segment["repair_seconds"] / segment["repaired"] < 0.2 for segment in helped.segments)
     assert helped.total("unsendable") == helped.total("frames_refused") == helped.total("strangers") == 0
+
+
+def test_an_observer_counts_what_was_lost() -> None:
+    """The sending edge sees each retransmission; the receiving edge those that fill a hole, once."""
+    ran = run(mode="observe", changes={"duration": "8s", "flows.0.app.paced.interval": "5ms", **LOSSY})
+    lost = ran.result.flows[0].measures.lost_segments
+    assert lost is not None
+    assert lost >= 15
+    sending, receiving = ran.counters[0], ran.counters[4]
+    # What is lost in the end, or sent again without need, is the difference.
+    assert sending["would_repair_sent"] == pytest.approx(lost, abs=max(3, lost * 0.15))
+    assert lost * 0.5 <= receiving["would_repair_received"] <= lost
+    for edge in (sending, receiving):
+        assert edge["lost_inside"] == 0, "the links of hosts lose nothing"
+    assert sending["would_repair_received"] == receiving["would_repair_sent"] == 0
 
 
 def test_the_controller_and_an_edge_may_end_and_connections_go_on() -> None:
@@ -163,8 +183,8 @@ def test_off_and_on_are_obeyed_and_outlive_a_restart(wire: Bump) -> None:
 
 def test_an_interface_that_is_missing_is_said(tmp_path: Path) -> None:
     config = tmp_path / "handfastd.toml"
-    keys = {"number": 1, "inside": "none0", "outside": "none1", "hosts": "[]"}
-    write_node(config, **keys, socket=tmp_path / "s", mode="act")
+    keys: dict[str, Any] = {"inside": "none0", "outside": "none1", "hosts": "[]"}
+    write_node(config, number=1, **keys, socket=tmp_path / "s", mode="act")
     command = [str(controller.daemon()), "sdtp", "--config", str(config)]
     for check in (["--check"], []):
         done = subprocess.run([*command, *check], check=False, capture_output=True, text=True, timeout=10)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from statistics import mean
 
 import pytest
 
 import handfast as hf
-from conftest import ROOT, real, skip_if_late
-from handfast.lab import controller
+from conftest import ROOT, commanded, real, skip_if_late
+from handfast.lab import controller, openvswitch
 
 pytestmark = [
     real,
@@ -20,11 +21,20 @@ LINE = ROOT / "scenarios" / "lossy-line.toml"
 WITHIN = 0.15
 
 
-def _runs(backend: str, loss: float, scheme: str = "sdtp") -> list[hf.Result]:
+NOTHING: Mapping[str, str] = {}
+ONE_REPAIRS = {"nodes.s3.role": '"middle"', "schemes.sdtp.agents.0.placement": '"given"'} | {
+    "schemes.sdtp.agents.0.retransmission": '"middle"'
+}
+"""s2 and s4 have no function."""
+
+
+def _runs(
+    backend: str, loss: float, scheme: str = "sdtp", *, seeds: Sequence[int] = (1, 2), more: Mapping[str, str] = NOTHING
+) -> list[hf.Result]:
     links = {f"links.s{n}-s{n + 1}.loss": str(1 - (1 - loss) ** 0.25) for n in range(1, 5)}
-    changes = {"duration": "8s", "flows.0.measure": '["connect", "delay"]', **links}
+    changes = {"duration": "8s", "flows.0.measure": '["connect", "delay"]', **links, **more}
     scenario = hf.parse(LINE.read_text(encoding="utf-8"), "lossy-line.toml", list(changes.items()))
-    runs = [scenario.run(scheme, seed=seed, backend=backend) for seed in (1, 2)]
+    runs = [scenario.run(scheme, seed=seed, backend=backend) for seed in seeds]
     for run in runs:
         skip_if_late(run)
     return runs
@@ -43,6 +53,27 @@ def test_delays_are_the_simulators(loss: float) -> None:
     counted = [run.controller for run in (*simulated, *real_ones)]
     assert all(found is not None and found["controller_admitted"] == 1 for found in counted)
     assert all(found is not None and (found["repeats"] > 5) == (loss > 0) for found in counted)
+
+
+@commanded
+def test_a_switch_without_a_function_is_an_open_vswitch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every retransmission travels through two of them."""
+    made: list[tuple[str, ...]] = []
+    add = openvswitch.OpenVSwitch.add
+
+    def note(switch: openvswitch.OpenVSwitch, bridge: openvswitch.Bridge) -> None:
+        add(switch, bridge)
+        made.append(tuple(bridge.ports))
+
+    monkeypatch.setattr(openvswitch.OpenVSwitch, "add", note)
+    simulated, real_ones = (_runs(backend, 0.05, seeds=[1], more=ONE_REPAIRS) for backend in ("sim", "lab"))
+    assert made == [("link1", "link2"), ("link3", "link4")]
+    ours, kernels = (_mean(runs, "write_to_delivery_mean_s") for runs in (simulated, real_ones))
+    assert kernels == pytest.approx(ours, rel=WITHIN)
+    for run in (*simulated, *real_ones):
+        assert run.controller is not None
+        assert run.controller["repeats"] > 5
+        assert run.flows[0].measures.retransmitted_segments == 0
 
 
 def test_what_the_lab_cannot_do_is_said() -> None:

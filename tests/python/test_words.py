@@ -28,6 +28,9 @@ def test_list(handfast: Command) -> None:
         "vho",
         "quick-start",
         "ack-filter",
+        "duplicate",
+        "fec",
+        "link-arq",
     ]
     assert all(agent["description"] for agent in found["agents"])
     assert [discipline["name"] for discipline in found["disciplines"]] == ["drop-tail", "codel"]

@@ -6,7 +6,7 @@ use handfast_core::Instant;
 use handfast_net::{Cause, Forwarder, Outbox, Port};
 use handfast_wire::sdtp::Sdtp;
 use handfast_wire::tcp::Segment;
-use handfast_wire::{Body, Ecn, Packet};
+use handfast_wire::{Body, Ecn, Packet, Payload};
 
 /// A packet that an agent looks at, without a copy of it.
 ///
@@ -57,6 +57,15 @@ impl<'a> View<'a> {
         match &self.packet?.body {
             Body::Sdtp(sdtp) => Some(sdtp),
             Body::Tcp(_) | Body::Udp(_) | Body::Other { .. } => None,
+        }
+    }
+
+    /// The payload of another protocol, if it carries that.
+    #[inline]
+    pub fn other(&self, protocol: u8) -> Option<&'a Payload> {
+        match &self.packet?.body {
+            Body::Other { protocol: found, payload } if *found == protocol => Some(payload),
+            _ => None,
         }
     }
 
@@ -178,8 +187,6 @@ impl<F: Forwarder> Agent for F {
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
-
-    use handfast_wire::Payload;
 
     use super::*;
 

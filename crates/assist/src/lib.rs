@@ -8,6 +8,7 @@ mod connection;
 mod ranges;
 mod recent;
 mod registry;
+mod shim;
 pub mod spec;
 
 pub use agent::{Agent, LinkEvent, Verdict, View};

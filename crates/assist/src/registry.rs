@@ -9,8 +9,14 @@ use crate::spec::{Place, Seat, Site, Spec};
 // The folders stand beside this file. They are declared here, so that a new kind touches no file but this one.
 #[path = "ack_filter/mod.rs"]
 pub mod ack_filter;
+#[path = "duplicate/mod.rs"]
+pub mod duplicate;
 #[path = "eln/mod.rs"]
 pub mod eln;
+#[path = "fec/mod.rs"]
+pub mod fec;
+#[path = "link_arq/mod.rs"]
+pub mod link_arq;
 #[path = "quick_start/mod.rs"]
 pub mod quick_start;
 #[path = "sdn/mod.rs"]
@@ -117,4 +123,7 @@ agents! {
     "vho" => Vho(vho::spec::Vho), "stations that tell their peers of their access link when a connection begins, and of each change";
     "quick-start" => QuickStart(quick_start::QuickStartRouters), "routers that approve the rates senders ask for (RFC 4782)";
     "ack-filter" => AckFilter(ack_filter::AckFilterSpec), "base stations that pass on the last of several acknowledgments (RFC 3449)";
+    "duplicate" => Duplicate(duplicate::DuplicateSpec), "nodes that send each packet twice to the next of them, which passes on one";
+    "fec" => Fec(fec::FecSpec), "nodes that send repair symbols behind blocks of packets (RFC 6363)";
+    "link-arq" => LinkArq(link_arq::LinkArqSpec), "nodes that send again what the path to the next of them loses (RFC 3366)";
 }

@@ -1,5 +1,6 @@
 //! What each kind of agent says of itself: its table in a scenario, where it sits and runs, and how its machine is made.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use handfast_core::Stream;
@@ -39,6 +40,8 @@ pub struct Site {
     pub address: IpAddr,
     /// Its ports that lead to stations.
     pub radio: Vec<Port>,
+    /// For each host the next node with an agent of this kind and scheme on the way there, if there is one.
+    pub next: BTreeMap<IpAddr, IpAddr>,
     /// Random numbers of the machine's own.
     pub stream: Stream,
 }

@@ -63,6 +63,7 @@ pub(crate) fn run(inputs: &Inputs<'_>, outcome: &Outcome) -> RunFacts {
         valid: environment.problems.is_empty(),
         packets: None,
         packet_hops: Some(looped.channels.iter().map(|counters| counters.delivered + counters.lost()).sum()),
+        byte_hops: None,
         controller: outcome.moved.announced.counters.clone(),
         environment: Some(environment),
     }

@@ -1,10 +1,12 @@
-//! What a run with SDTP needs besides its links: nodes in place of the switches of a line, and their controller.
+//! What a run with SDTP needs besides its links: nodes in place of the switches of a line, or Open vSwitch where a switch has no
+//! function, and the nodes' controller.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use handfast_assist::Sdtp;
-use handfast_assist::sdtp::line::Hop;
+use handfast_assist::sdtp::line::{Hop, Line};
+use handfast_assist::sdtp::placement::{self, Functions};
 use handfast_assist::sdtp::spec::{Placement, PlacementWord};
 use handfast_assist::sdtp::{Config, Congestion, Inform, Level};
 use handfast_core::Duration;
@@ -21,8 +23,10 @@ use crate::names::interface_of;
 /// The nodes, each a `handfastd sdtp` in its switch's namespace, and the `handfastd sdtp-controller` that commands them.
 #[derive(Clone, Debug, Serialize)]
 pub struct SdtpLine {
-    /// In the order of the line.
+    /// In the order of the line: edges, and whom the controller gives a function.
     pub nodes: Vec<SdtpNode>,
+    /// The others: each is an ordinary switch ([sdtp] §II-B).
+    pub switches: Vec<NodeId>,
     /// The controller's configuration, but for its sockets: a table of TOML, with its name first.
     pub controller: String,
     /// One way between the controller and a node, in seconds.
@@ -160,16 +164,64 @@ impl Places<'_> {
 
     fn plan(&self) -> Result<SdtpLine, String> {
         let line = self.line()?;
-        let nodes = line.iter().enumerate().map(|(place, &switch)| {
+        let is_node = self.are_nodes(&line);
+        let nodes = line.iter().enumerate().filter(|&(place, _)| is_node[place]).map(|(place, &switch)| {
             let configuration = text("sdtp", self.node_file(&line, place, switch))?;
             Ok(SdtpNode { switch, configuration })
         });
+        let switches = line.iter().zip(&is_node).filter(|&(_, is_node)| !is_node).map(|(&switch, _)| switch);
         Ok(SdtpLine {
             nodes: nodes.collect::<Result<_, String>>()?,
+            switches: switches.collect(),
             controller: text("sdtp-controller", self.controller_file(&line))?,
             control_delay_s: self.spec.control_delay.as_secs_f64(),
             sealed: self.spec.seal,
         })
+    }
+
+    /// Whether the switches of a line are edges, or have a function in one of both directions.
+    fn are_nodes(&self, line: &[NodeId]) -> Vec<bool> {
+        let hops = self.hops(line);
+        let back = hops.iter().rev().map(|hop| hop.back()).collect();
+        let returning: Vec<NodeId> = line.iter().rev().copied().collect();
+        let there = self.functions(line, hops);
+        let mut and_back = self.functions(&returning, back);
+        and_back.reverse();
+        let does =
+            |functions: &[Functions], place: usize| functions.get(place).is_some_and(|one| one.are_any());
+        let is_end = |place| place == 0 || place + 1 == line.len();
+        (0..line.len()).map(|place| is_end(place) || does(&there, place) || does(&and_back, place)).collect()
+    }
+
+    /// What the controller will have the nodes do from one end to the other.
+    fn functions(&self, line: &[NodeId], hops: Vec<Hop>) -> Vec<Functions> {
+        // The controller says what is wrong with links that lose everything.
+        let Some(hops) = Line::new(hops) else { return vec![Functions::default(); line.len()] };
+        match &self.spec.placement {
+            Placement::By(word, segments) => word.functions(&hops, *segments, placement::INTERVAL),
+            Placement::Given { caching, retransmission } => {
+                let playing = |role: &Option<String>| {
+                    (1..hops.last())
+                        .filter(|&place| self.plays(line[place], role.as_ref()))
+                        .collect::<Vec<_>>()
+                };
+                let given = placement::Placement::new(hops.last(), playing(caching), playing(retransmission));
+                given.nodes().to_vec()
+            }
+        }
+    }
+
+    fn plays(&self, switch: NodeId, role: Option<&String>) -> bool {
+        role.is_some() && self.scenario.nodes[switch].role.as_ref() == role
+    }
+
+    /// The links between the switches of a line.
+    fn hops(&self, line: &[NodeId]) -> Vec<Hop> {
+        let hop = |pair: &[NodeId]| {
+            let channel = self.neighbours(pair[0]).into_iter().find(|&(next, _)| next == pair[1]);
+            channel.map_or_else(no_hop, |(_, channel)| self.hop(channel))
+        };
+        line.windows(2).map(hop).collect()
     }
 
     /// The hosts behind a switch whose packets are protected.
@@ -232,12 +284,8 @@ impl Places<'_> {
             Placement::By(word, segments) => (word_of(*word), Some(*segments)),
             Placement::Given { .. } => ("given", None),
         };
-        let links = line.windows(2).map(|pair| {
-            let channel = self.neighbours(pair[0]).into_iter().find(|&(next, _)| next == pair[1]);
-            let Hop { delay, loss, loss_back } =
-                channel.map_or_else(no_hop, |(_, channel)| self.hop(channel));
-            LinkTable { delay: span(delay), loss, loss_back }
-        });
+        let table = |Hop { delay, loss, loss_back }| LinkTable { delay: span(delay), loss, loss_back };
+        let links = self.hops(line).into_iter().map(table);
         let nodes = line.iter().map(|&switch| self.controllers_node(switch)).collect();
         ControllerFile { placement, segments, nodes, links: links.collect() }
     }
@@ -250,9 +298,8 @@ impl Places<'_> {
             ("hosts", hosts.into()),
         ]);
         if let Placement::Given { caching, retransmission } = &self.spec.placement {
-            let plays = |role: &Option<String>| role.is_some() && self.scenario.nodes[switch].role == *role;
-            node.insert("caching", plays(caching).into());
-            node.insert("retransmission", plays(retransmission).into());
+            node.insert("caching", self.plays(switch, caching.as_ref()).into());
+            node.insert("retransmission", self.plays(switch, retransmission.as_ref()).into());
         }
         node
     }
@@ -350,6 +397,29 @@ mod tests {
         for line_of in ["placement = \"every-switch\"", "segments = 3"] {
             assert!(line.controller.contains(line_of), "{line_of}");
         }
+    }
+
+    #[test]
+    fn a_switch_without_a_function_is_no_node() {
+        let nodes = |changes: &[(&str, &str)]| {
+            let line = line(changes).unwrap().unwrap();
+            assert_eq!(line.controller.matches("[[sdtp-controller.nodes]]").count(), 5, "it knows all");
+            (line.nodes.iter().map(|node| node.switch).collect::<Vec<_>>(), line.switches)
+        };
+        let nowhere = with("placement = \"nowhere\"");
+        assert_eq!(nodes(&[("schemes.sdtp.agents", &nowhere)]), (vec![1, 5], vec![2, 3, 4]));
+        let given = with("placement = \"given\", retransmission = \"middle\"");
+        let middle = [("schemes.sdtp.agents", given.as_str()), ("nodes.s3.role", "\"middle\"")];
+        assert_eq!(nodes(&middle), (vec![1, 3, 5], vec![2, 4]));
+        // One direction is enough: copies of what goes to `a`.
+        let one_way = [
+            ("links.s1-s2.loss", "0"),
+            ("links.s2-s3.loss", "0"),
+            ("links.s3-s4.loss", "0"),
+            ("links.s3-s4.backward.loss", "0.01"),
+            ("links.s4-s5.loss", "0"),
+        ];
+        assert_eq!(nodes(&one_way), (vec![1, 4, 5], vec![2, 3]));
     }
 
     #[test]

@@ -92,6 +92,7 @@ pub fn schema() -> Value {
             ("duration_s", json!({"type": "number"})),
             ("packets", json!({"type": ["integer", "null"]})),
             ("packet_hops", json!({"type": ["integer", "null"]})),
+            ("byte_hops", json!({"type": ["integer", "null"]})),
             ("aggregate", object(&[], &in_scope(Scope::Aggregate))),
             ("flows", array(&object(&flow, &in_scope(Scope::Flow)))),
             ("handovers", array(&handover)),

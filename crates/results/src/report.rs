@@ -46,7 +46,9 @@ pub struct RunFacts {
     pub packets: Option<u64>,
     /// Links that packets passed.
     pub packet_hops: Option<u64>,
-    /// What the SDN controller has counted.
+    /// Bytes of IP packets that passed links, each link by itself.
+    pub byte_hops: Option<u64>,
+    /// What a controller, or the agents of nodes, have counted.
     pub controller: Option<BTreeMap<String, u64>>,
     /// Where it ran.
     pub environment: Option<Environment>,
@@ -152,6 +154,7 @@ pub fn report(
         duration_s: scenario.duration.as_secs_f64(),
         packets: run.packets,
         packet_hops: run.packet_hops,
+        byte_hops: run.byte_hops,
         aggregate: aggregate(&flows, &handovers, limits.together),
         flows,
         handovers,

@@ -45,13 +45,16 @@ pub struct RunResult {
     pub packets: Option<u64>,
     /// Links that packets passed, packets that were lost later included.
     pub packet_hops: Option<u64>,
+    /// Bytes of IP packets that passed links, each link by itself; null in the lab.
+    pub byte_hops: Option<u64>,
     /// The flows together.
     pub aggregate: Values,
     /// Each flow, in the scenario's order.
     pub flows: Vec<FlowResult>,
     /// Each handover and outage that began within the run, in order of time.
     pub handovers: Vec<HandoverResult>,
-    /// What an SDN controller has counted, by the names of its own; null without one, and where it was started again.
+    /// What a controller or the agents of nodes have counted, by the names of their own; null where nobody counts, and where a
+    /// controller was started again.
     pub controller: Option<BTreeMap<String, u64>>,
     /// Kernel, processor, lateness: only in the lab; null in a simulation.
     pub environment: Option<Environment>,

@@ -22,6 +22,7 @@ pub mod pcapng;
 mod quick_start;
 pub mod sdtp;
 mod seen;
+pub mod shim;
 mod solicitation;
 pub mod tcp;
 mod udp;

@@ -51,6 +51,15 @@ fn sack(edges: &[(u32, u32)]) -> SackBlocks {
 }
 
 #[test]
+fn unknown_options_are_found_by_their_kind() {
+    // A payload that looks like another kind is none.
+    let segment = parse(&[1, 1, 253, 4, 30, 30, 19, 2, 1, 1, 1, 1]).unwrap();
+    let found = [253, 19, 30, 1, 8].map(|kind| segment.has_unknown_option(kind));
+    assert_eq!(found, [true, true, false, false, false]);
+    assert!(!parse(&[]).unwrap().has_unknown_option(0));
+}
+
+#[test]
 fn a_syn_looks_like_the_kernel_s() {
     let segment = Segment {
         mss: Some(1460),
@@ -97,6 +106,21 @@ fn an_illegal_length_is_an_error() {
     assert_eq!(parse(&[1, 99, 1, 0]), Err(ParseError::TcpOption { kind: 99, stated: 1, room: 3 }));
     assert_eq!(parse(&[1, 2, 4, 9]), Err(ParseError::TcpOption { kind: 2, stated: 4, room: 3 }));
     assert_eq!(parse(&[1, 1, 1, 8]), Err(ParseError::TcpOption { kind: 8, stated: 0, room: 1 }));
+}
+
+/// As Linux writes an option of MPTCP behind timestamps.
+#[test]
+fn nops_behind_the_last_option_come_back_where_it_is_unknown() {
+    let options = [&[1, 1], &TIMESTAMPS[..], &[30, 6, 0x20, 1, 2, 3, 1, 1]].concat();
+    let segment = parse(&options).unwrap();
+    assert!(segment.rare.as_ref().unwrap().filled);
+    assert_eq!(emit(&segment), options);
+    // Zeros, and where nothing is filled up once options stand where they are written.
+    for other in [&[30, 3, 7, 1, 0, 0, 0, 0][..], &[1, 30, 4, 7, 8, 1, 1, 1], &[30, 3, 7, 0]] {
+        let segment = parse(other).unwrap();
+        assert!(!segment.rare.as_ref().unwrap().filled, "{other:?}");
+        assert_eq!(parse(&emit(&segment)), Ok(segment));
+    }
 }
 
 #[test]

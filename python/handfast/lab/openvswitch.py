@@ -32,8 +32,8 @@ class Bridge:
     datapath_id: int
     ports: Mapping[str, int]
     """Interfaces of the namespace, and their OpenFlow numbers."""
-    controller: str
-    """As ovs-vsctl(8) has it: "tcp:127.0.0.1:6653"."""
+    controller: str | None = None
+    """As ovs-vsctl(8) has it: "tcp:127.0.0.1:6653"; None: nobody commands it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,10 @@ class OpenVSwitch:
         for interface, number in bridge.ports.items():
             command += ["--", "add-port", bridge.name, interface]
             command += ["--", "set", "interface", interface, f"ofport_request={number}"]
-        # A controller that comes back is found within a second.
-        command += ["--", "set-controller", bridge.name, bridge.controller]
-        command += ["--", "set", "controller", bridge.name, "max_backoff=1000", "inactivity_probe=5000"]
+        if bridge.controller is not None:
+            # A controller that comes back is found within a second.
+            command += ["--", "set-controller", bridge.name, bridge.controller]
+            command += ["--", "set", "controller", bridge.name, "max_backoff=1000", "inactivity_probe=5000"]
         self.configure(*command)
         # After the controller: a bridge that gets its first one forgets its entries.
         self.flow(bridge.name, "add-flow", "priority=0,actions=NORMAL")

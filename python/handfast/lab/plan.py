@@ -98,6 +98,8 @@ class SdtpLine:
     """The nodes of SDTP in their order, and their controller."""
 
     nodes: tuple[SdtpNode, ...]
+    switches: tuple[int, ...]
+    """The line's other switches, which have no function: each is an Open vSwitch."""
     controller: str
     """Its configuration, but for its sockets: TOML."""
     control_delay_s: float
@@ -108,7 +110,8 @@ class SdtpLine:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read `sdtp`."""
-        return cls(**{**data, "nodes": tuple(SdtpNode(**node) for node in data["nodes"])})
+        nodes = tuple(SdtpNode(**node) for node in data["nodes"])
+        return cls(**{**data, "nodes": nodes, "switches": tuple(data["switches"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ class Plan:
     @property
     def commanded(self) -> set[int]:
         """The switches that are no bridges."""
-        lined = [node.switch for node in self.sdtp.nodes] if self.sdtp else []
+        lined = [*(node.switch for node in self.sdtp.nodes), *self.sdtp.switches] if self.sdtp else []
         return {*lined, *([self.controlled.switch] if self.controlled else [])}
 
     @classmethod

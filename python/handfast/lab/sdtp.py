@@ -1,4 +1,7 @@
-"""SDTP for a run: a `handfastd sdtp` for each switch of a line, and their controller in a namespace of its own."""
+"""SDTP for a run: a `handfastd sdtp` for each switch of a line, and their controller in a namespace of its own.
+
+A switch that the controller gives no function is an Open vSwitch.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handfast.errors import MissingRequirementError
-from handfast.lab import controller, names, plumbing, processes
+from handfast.lab import controller, names, openvswitch, plumbing, processes
 
 if TYPE_CHECKING:
     from handfast.lab.names import Namespace
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 PORT = 6654
 """Where nodes connect: one more than OpenFlow's own, which `handfastd controller` has."""
+BRIDGE = "switch"
+"""The name of a switch without functions for its Open vSwitch."""
 READY_S = 10.0
 _LOOK_EVERY_S = 0.02
 
@@ -46,6 +51,9 @@ def running(plan: Plan, line: SdtpLine, made: plumbing.Spaces) -> Iterator[Runni
     """Nodes and controller, there as long as the block lasts."""
     nodes = [made.nodes[node.switch] for node in line.nodes]
     with ExitStack() as stack:
+        for number in line.switches:
+            interfaces = [wire.interface for wire in plan.wires if wire.node == number]
+            stack.enter_context(_ordinary(made.nodes[number], interfaces))
         control = stack.enter_context(plumbing.control_network(nodes, len(plan.nodes) + 1))
         folder = names.scratch_of(control)
         folder.mkdir(parents=True, mode=0o700)
@@ -69,6 +77,19 @@ def running(plan: Plan, line: SdtpLine, made: plumbing.Spaces) -> Iterator[Runni
         sockets = tuple(folder / f"{name}.sock" for name in files)
         _await(sockets[0], len(nodes), folder)
         yield Running(sockets)
+
+
+@contextmanager
+def _ordinary(space: Namespace, interfaces: Sequence[str]) -> Iterator[None]:
+    """A switch that does what any switch does."""
+    folder = names.scratch_of(space)
+    folder.mkdir(parents=True, mode=0o700)
+    try:
+        with openvswitch.running(space.name, folder) as switch:
+            switch.add(openvswitch.Bridge(BRIDGE, 1, {interface: at for at, interface in enumerate(interfaces, 1)}))
+            yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _with(table: str, keys: str) -> str:

@@ -53,6 +53,7 @@ impl Spec for AckFilterSpec {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::net::{IpAddr, Ipv4Addr};
 
     use handfast_core::{Instant, SeqNum, Stream};
@@ -66,7 +67,12 @@ mod tests {
     /// How many of nine acknowledgments from the radio go on at once, and how long the first one waits.
     fn filtered(spec: AckFilterSpec) -> (usize, Option<Duration>) {
         let [station, peer] = [1, 2].map(|host| IpAddr::from(Ipv4Addr::new(10, 0, 0, host)));
-        let site = Site { address: peer, radio: vec![Port(1)], stream: Stream::new(1, "test") };
+        let site = Site {
+            address: peer,
+            radio: vec![Port(1)],
+            next: BTreeMap::new(),
+            stream: Stream::new(1, "test"),
+        };
         let mut machine = spec.machine(site).unwrap().expect("a filter is a machine");
         let mut out = Outbox::default();
         let (mut went_on, mut waits) = (0, None);

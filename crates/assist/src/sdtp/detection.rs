@@ -1,10 +1,12 @@
 //! The retransmission function of a node: a [`Retransmission`] for each stream whose data comes by, and one timer for all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::sdtp::{Data, Information, Stream};
 
+use super::repairs::Repairs;
 use super::requests::RepeatOf;
 use super::retransmission::{Arrival, Output, Retransmission};
 use super::thresholds::Thresholds;
@@ -22,6 +24,8 @@ struct Watched {
 pub(super) struct Detection {
     watched: Recent<Watched, Stream>,
     timers: BTreeSet<(Instant, Stream)>,
+    /// By the edges of streams, the sending one first: no more than a node has functions for.
+    repairs: BTreeMap<(IpAddr, IpAddr), Repairs>,
     thresholds: Thresholds,
 }
 
@@ -52,7 +56,12 @@ impl Extent {
 impl Detection {
     /// Watches `most` streams at most.
     pub(super) fn new(thresholds: Thresholds, most: usize) -> Self {
-        Self { watched: Recent::new(most), timers: BTreeSet::new(), thresholds }
+        Self { watched: Recent::new(most), timers: BTreeSet::new(), repairs: BTreeMap::new(), thresholds }
+    }
+
+    /// What became of the losses of streams between two edges, the sending one first.
+    pub(super) fn repairs(&self) -> impl Iterator<Item = ((IpAddr, IpAddr), Repairs)> + '_ {
+        self.repairs.iter().map(|(&edges, &repairs)| (edges, repairs))
     }
 
     /// It watches none any more, until data comes.
@@ -123,10 +132,14 @@ impl Detection {
         }
     }
 
-    /// Enters a deadline anew. One that moves later leaves its entry where it is until that comes up: nearly every packet moves
+    /// Takes up what became of losses, and enters a deadline anew. One that moves later leaves its entry where it is until that comes up: nearly every packet moves
     /// the interarrival timeout.
     fn rearm(&mut self, now: Instant, stream: Stream, place: Place) {
         let watched = self.watched.get_mut(place);
+        let repairs = watched.retransmission.take_repairs();
+        if repairs != Repairs::default() {
+            *self.repairs.entry((stream.from, stream.to)).or_default() += repairs;
+        }
         // A sample of the round trip may show that a request is overdue.
         let due = watched.retransmission.deadline().map(|due| due.max(now));
         match (watched.entered, due) {

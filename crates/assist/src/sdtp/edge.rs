@@ -16,7 +16,7 @@ use super::connections::{Connection, Connections, connection_key};
 use super::control::{Admission, Instruction, Name, Order, Report};
 use super::convert::{self, Outer, Path, Unconverted};
 use super::counters::{Kept, NodeCounters};
-use super::handshake::{Opening, Redundant};
+use super::handshake::{Opening, Redundant, only_the_client_answers};
 use super::packet_ins::PacketIns;
 use super::resequence::Incoming;
 use crate::{ConnectionKey, View};
@@ -191,7 +191,7 @@ impl Edge {
     /// A handshake goes on as plain TCP. An answer to one that is approved has been answered here.
     fn go_without(&mut self, packet: Packet, out: &mut Output) {
         let opening = self.connections.of_host(&packet).and_then(|known| known.opening.as_ref());
-        if opening.is_some_and(|opening| opening.is_approved()) {
+        if opening.is_some_and(|opening| opening.has_answered()) {
             return;
         }
         self.forget_host_of(&packet);
@@ -379,7 +379,7 @@ impl Edge {
         let mut connection = Connection::new(now, name, ends, segment, config.resequencing);
         if answers {
             connection.start = Some(segment.ack);
-            connection.redundant = Some(Redundant::answer_to(segment));
+            connection.redundant = (!only_the_client_answers(segment)).then(|| Redundant::answer_to(segment));
         } else {
             connection.opening = Some(Box::new(Opening::new(packet.clone())));
         }

@@ -42,10 +42,12 @@ pub(super) struct Hole {
     add_l: u32,
     /// `InterCnt` is what the list has counted since it stood here: so a packet that overtakes all holes costs one addition.
     counted_from: u64,
-    rt_cnt: u32,
+    pub(super) rt_cnt: u32,
     /// `RTType`, `RTTimer`.
     asked: Option<(Trigger, Instant)>,
     since: Instant,
+    /// The first sign that it is missing: later packets, or a request of the tail before.
+    missed: Instant,
 }
 
 /// The entry behind the last window.
@@ -54,6 +56,8 @@ pub(super) struct Tail {
     /// `StartNum`, and `RTCnt`: a request asks for the next packet each time.
     pub(super) asked: u16,
     asked_at: Option<Instant>,
+    /// When the first request left since the last packet.
+    pub(super) missed: Option<Instant>,
     /// Whether something was asked for since the last packet.
     pub(super) is_doubted: bool,
     /// Nothing more was sent, says a node upstream.
@@ -67,6 +71,8 @@ pub(super) struct Taken {
     pub(super) rt_cnt: u32,
     /// It was asked for; how the loss was detected.
     pub(super) asked: Option<Trigger>,
+    /// The first sign that it was missing.
+    pub(super) missed: Instant,
 }
 
 /// When the list has to be looked at.
@@ -123,7 +129,16 @@ impl ExpectedList {
     /// A new last hole.
     pub(super) fn open(&mut self, start: SeqNum, end: SeqNum, since: Instant) {
         let counted_from = self.counter;
-        self.holes.push_back(Hole { start, end, add_l: 0, counted_from, rt_cnt: 0, asked: None, since });
+        self.holes.push_back(Hole {
+            start,
+            end,
+            add_l: 0,
+            counted_from,
+            rt_cnt: 0,
+            asked: None,
+            since,
+            missed: since,
+        });
     }
 
     fn overlapped(&self, start: SeqNum, end: SeqNum) -> std::ops::Range<usize> {
@@ -154,7 +169,7 @@ impl ExpectedList {
             self.holes.insert(at.start, Hole { end: start, ..first });
         }
         let asked = asked.map(|(trigger, _)| trigger);
-        Some(Taken { inter_cnt: self.inter_cnt(&first), rt_cnt: first.rt_cnt, asked })
+        Some(Taken { inter_cnt: self.inter_cnt(&first), rt_cnt: first.rt_cnt, asked, missed: first.missed })
     }
 
     /// A packet has overtaken all holes.
@@ -181,8 +196,10 @@ impl ExpectedList {
     /// Requests of the tail have asked for these bytes, of a hole now.
     pub(super) fn asked_as_tail(&mut self, start: SeqNum, end: SeqNum) {
         let Some(at) = self.tail.asked_at else { return };
+        let missed = self.tail.missed.unwrap_or(at);
         for hole in self.cut_out(start, end) {
             hole.asked = Some((Trigger::Time, at));
+            hole.missed = missed;
             hole.rt_cnt = 1;
         }
     }
@@ -243,6 +260,9 @@ impl ExpectedList {
     /// A request for the next packet of the tail leaves. Its `StartNum`.
     pub(super) fn ask_ahead(&mut self, now: Instant) -> u16 {
         self.tail.asked_at = Some(now);
+        if !self.tail.is_doubted {
+            self.tail.missed = Some(now);
+        }
         self.tail.is_doubted = true;
         self.tail.asked += 1;
         self.tail.asked - 1

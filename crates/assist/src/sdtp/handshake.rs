@@ -5,6 +5,14 @@ use handfast_core::SeqNum;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use handfast_wire::{Body, Packet};
 
+/// Multipath TCP (RFC 8684 §3), and encryption negotiation (RFC 8547 §3).
+const OF_THE_CLIENT: [u8; 2] = [30, 69];
+
+/// Whether the closing ACK has to say what only the client knows: RFC 8684 §3.1, RFC 8547 §4.1.
+pub(super) fn only_the_client_answers(syn_ack: &Segment) -> bool {
+    OF_THE_CLIENT.iter().any(|&kind| syn_ack.has_unknown_option(kind))
+}
+
 /// A connection that opens, at the edge of the server.
 #[derive(Debug)]
 pub(super) struct Opening {
@@ -26,9 +34,9 @@ impl Opening {
         self.approved && self.syn_ack.is_some()
     }
 
-    /// Whether the controller has approved the reverse path.
-    pub(super) fn is_approved(&self) -> bool {
-        self.approved
+    /// Whether the server got its closing ACK from here.
+    pub(super) fn has_answered(&self) -> bool {
+        self.approved && self.closing_ack().is_some()
     }
 
     /// The server has answered: what goes back to it at once, for its first answer has been approved already.
@@ -71,6 +79,9 @@ impl Opening {
         let (Body::Tcp(syn), Body::Tcp(syn_ack)) = (&self.syn.body, &self.syn_ack.as_ref()?.body) else {
             return None;
         };
+        if only_the_client_answers(syn_ack) {
+            return None;
+        }
         // RFC 7323 §2.2: the window of a SYN is not scaled, all others are, if both ends agree.
         let shift = syn.window_scale.filter(|_| syn_ack.window_scale.is_some()).unwrap_or(0);
         // RFC 7323 §3.2: the client's clock has not gone backwards since its SYN.
@@ -119,6 +130,7 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
     use handfast_wire::Payload;
+    use handfast_wire::tcp::RareOptions;
 
     use super::*;
 
@@ -150,6 +162,18 @@ mod tests {
             window_scale: Some(3),
             timestamps: Some(Timestamps { val: 22, ecr: 11 }),
             ..Segment::EMPTY
+        }
+    }
+
+    #[test]
+    fn what_only_the_client_can_answer_is_left_to_it() {
+        for (kind, is_its) in [(30, true), (69, true), (253, false)] {
+            let rare = RareOptions { unknown: [kind, 4, 0, 1].into(), ..RareOptions::default() };
+            let syn_ack = Segment { rare: Some(Box::new(rare)), ..syn_ack() };
+            assert_eq!(only_the_client_answers(&syn_ack), is_its, "{kind}");
+            let mut opening = Opening::new(packet(syn()));
+            opening.on_syn_ack(&packet(syn_ack));
+            assert_eq!((opening.approve().is_none(), opening.has_answered()), (is_its, !is_its), "{kind}");
         }
     }
 

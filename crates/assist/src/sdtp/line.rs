@@ -25,6 +25,12 @@ impl Hop {
         };
         Self { delay: direction.delay, loss: loss(direction), loss_back: loss(back) }
     }
+
+    /// The same link in the other direction.
+    #[must_use]
+    pub const fn back(self) -> Self {
+        Self { delay: self.delay, loss: self.loss_back, loss_back: self.loss }
+    }
 }
 
 /// The links from the sending edge, node 0, to the receiving edge, in order. Link i leads from node i to node i + 1.

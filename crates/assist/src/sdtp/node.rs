@@ -23,6 +23,7 @@ use super::counters::{Kept, NodeCounters};
 use super::detection::{Detection, Extent};
 use super::edge::{Arrived, Edge, Output as EdgeOutput};
 use super::own_drops::OwnDrops;
+use super::repairs::Repairs;
 use super::requests::RepeatOf;
 use super::retransmission::{Arrival, Output};
 use super::seals::Seals;
@@ -144,6 +145,11 @@ impl Node {
     pub fn counters(&self) -> NodeCounters {
         let (cache_bytes, cache_overflows) = (self.caching.most(), self.caching.counters().overflowed);
         NodeCounters { cache_bytes, cache_overflows, ..self.counters }
+    }
+
+    /// What became of losses before it, by the edges of connections, the sending one first.
+    pub fn repairs(&self) -> impl Iterator<Item = ((IpAddr, IpAddr), Repairs)> + '_ {
+        self.detection.repairs()
     }
 
     /// What it keeps.

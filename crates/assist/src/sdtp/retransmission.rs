@@ -10,6 +10,7 @@ use super::announced::Announced;
 use super::disorder::{Disorder, additional_length};
 use super::expected::{Due, ExpectedList, ExpectedPackets};
 use super::interarrival::Interarrival;
+use super::repairs::Repairs;
 use super::requests::{Counters, RepeatOf, Requests, timestamp};
 use super::retransmission_rtt::RetransmissionRtt;
 use super::thresholds::{Inform, Thresholds};
@@ -50,6 +51,8 @@ pub struct Retransmission {
     disorder: Disorder,
     round_trip: RetransmissionRtt,
     requests: Requests,
+    /// Since they were last taken.
+    repairs: Repairs,
     /// Bytes of the largest packet: where the end of what is missing is not known, packets are taken to be like it.
     largest: u32,
     /// When `expected` has to be looked at, so that it need not be for each packet.
@@ -81,6 +84,7 @@ impl Retransmission {
             round_trip: RetransmissionRtt::new(config.segment_round_trip),
             // A hole may be asked for again before the first RD comes.
             requests: Requests::new(4 * config.most_windows),
+            repairs: Repairs::default(),
             largest: 0,
             due: Due::NEVER,
         }
@@ -175,6 +179,9 @@ impl Retransmission {
         if !packet.is_answer && taken.asked.is_some() {
             self.requests.came_by_itself(packet.start, packet.end);
         }
+        if packet.is_answer && taken.asked.is_some() {
+            self.repairs.repair(packet.now.since(taken.missed));
+        }
         self.look();
     }
 
@@ -201,8 +208,9 @@ impl Retransmission {
     /// window". What requests by time have asked for already is an entry of its own.
     fn open(&mut self, packet: &Packet, front: SeqNum) {
         self.expected.open(front, packet.start, packet.now);
-        let asked = front + self.ahead(self.expected.tail.asked);
-        self.expected.asked_as_tail(front, earlier(asked, packet.start));
+        let asked = earlier(front + self.ahead(self.expected.tail.asked), packet.start);
+        self.expected.asked_as_tail(front, asked);
+        self.repairs.noticed += self.packets(front, asked);
         self.expected.tail.asked = 0;
         self.expected.tail.is_doubted = false;
         self.look();
@@ -211,6 +219,10 @@ impl Retransmission {
     /// The next packet comes after requests by time: it had been lost, here or further up, or the sender had paused.
     fn settle_tail(&mut self, packet: &Packet, front: SeqNum) {
         let asked = self.expected.tail.asked;
+        if let Some(at) = self.expected.tail.missed.filter(|_| packet.is_answer) {
+            self.repairs.noticed += 1;
+            self.repairs.repair(packet.now.since(at));
+        }
         self.expected.tail.asked = if packet.is_first { 0 } else { asked.saturating_sub(1) };
         self.expected.tail.is_doubted = self.expected.tail.asked > 0;
         if packet.is_first {
@@ -222,6 +234,12 @@ impl Retransmission {
     /// Bytes of so many packets.
     fn ahead(&self, packets: u16) -> u32 {
         self.largest.saturating_mul(packets.into()).min(1 << 28)
+    }
+
+    /// Packets that are missing between two places.
+    fn packets(&self, start: SeqNum, end: SeqNum) -> u64 {
+        let bytes = u64::try_from(end.distance(start)).unwrap_or(0);
+        bytes.div_ceil(u64::from(self.largest.max(1)))
     }
 
     /// §III-C 1 (4): `InterCnt`. An RD does not count: when it is sent does not tell what was sent before.
@@ -252,6 +270,7 @@ impl Retransmission {
     fn abandon(&mut self, start: SeqNum, end: SeqNum, trigger: Trigger, out: &mut Vec<Output>) {
         let asked = self.forget(start, end);
         self.requests.counters.given_up += 1;
+        self.repairs.given_up += self.packets(start, end);
         let expected = Expected { start, end: Some(end), start_num: 0 };
         let trigger = asked.unwrap_or(trigger);
         out.push(Output::Information(Information { trigger, expected, outcome: Outcome::Never }));
@@ -279,6 +298,9 @@ impl Retransmission {
     /// Asks for a hole: §III-C 3, "`StartSeq` and `EndSeq` specify" it.
     fn ask(&mut self, now: Instant, num: usize, trigger: Trigger, out: &mut Vec<Output>) {
         let Some(hole) = self.expected.ask(num, trigger, now) else { return };
+        if hole.rt_cnt == 1 {
+            self.repairs.noticed += self.packets(hole.start, hole.end);
+        }
         let expected = Expected { start: hole.start, end: Some(hole.end), start_num: 0 };
         self.send(now, trigger, expected, hole.end, out);
     }
@@ -335,6 +357,11 @@ impl Retransmission {
     /// The expected packet list.
     pub fn expected(&self) -> impl Iterator<Item = ExpectedPackets> + '_ {
         self.expected.entries(self.disorder.threshold(), self.windows.front())
+    }
+
+    /// What became of losses since this was asked last.
+    pub fn take_repairs(&mut self) -> Repairs {
+        std::mem::take(&mut self.repairs)
     }
 
     /// What it has done.

@@ -3,7 +3,7 @@
 use handfast_assist::sdtp::bump::{Mode, Side};
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::Carriage;
-use handfast_wire::tcp::{Flags, SackBlock, SackBlocks};
+use handfast_wire::tcp::{Flags, RareOptions, SackBlock, SackBlocks, Segment};
 use handfast_wire::{Body, Packet, Vlan};
 
 use crate::world::{CLIENT, Sent, World, edge, sent};
@@ -112,6 +112,22 @@ fn a_syn_with_ip_options_begins_a_plain_connection() {
     assert_eq!(world.came[0].len(), 1);
     assert_ne!(world.came[0][0], answer, "its segment size is lowered all the same");
     assert_eq!(world.node_counter(0, "packet_ins"), 0);
+}
+
+#[test]
+fn a_signed_connection_goes_as_it_came() {
+    for kind in [19, 29] {
+        let signed = |sent: Sent| {
+            let rare = RareOptions { unknown: [kind, 6, 1, 2, 3, 4].into(), ..RareOptions::default() };
+            Sent { segment: Segment { rare: Some(Box::new(rare)), ..sent.segment }, ..sent }
+        };
+        let mut world = World::new(Mode::Act, Carriage::Udp);
+        let syn = world.send(&signed(sent(false, Flags::SYN, 100, 0, b"")));
+        let answer = world.send(&signed(sent(true, Flags::SYN | Flags::ACK, 500, 101, b"")));
+        let data = world.send(&signed(sent(false, DATA, 101, 501, b"hello")));
+        assert_eq!(world.came, [vec![answer], vec![syn, data]], "{kind}");
+        assert_eq!(world.node_counter(0, "packet_ins"), 0);
+    }
 }
 
 #[test]

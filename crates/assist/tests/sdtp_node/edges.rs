@@ -27,7 +27,7 @@ fn options_travel_unchanged_known_or_not() {
     let mut line = opened(&flow);
     let mut sack = SackBlocks::NONE;
     sack.push(SackBlock { start: SeqNum(9), end: SeqNum(19) });
-    let unknown = RareOptions { rate: None, unknown: Box::new([253, 6, 1, 2, 3, 4]) };
+    let unknown = RareOptions { unknown: Box::new([253, 6, 1, 2, 3, 4]), ..RareOptions::default() };
     let timestamps = Some(Timestamps { val: 3, ecr: 4 });
     let segment = Segment { sack, timestamps, rare: Some(Box::new(unknown)), ..ack(FIRST, SERVER + 5) };
     passes(&mut line, 0, &flow.packet(0, segment), "data");

@@ -1,8 +1,8 @@
 //! Two segments in line: what is lost is repaired within the segment, and the second node learns what the first one repairs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use handfast_assist::sdtp::{Counters, Inform, Level, Output, RepeatOf, Retransmission, Thresholds};
+use handfast_assist::sdtp::{Counters, Inform, Level, Output, Repairs, RepeatOf, Retransmission, Thresholds};
 use handfast_core::Duration;
 use handfast_wire::sdtp::{Information, Outcome, Request};
 
@@ -38,6 +38,8 @@ struct Line {
     sent: u32,
     timers: [u64; 2],
     arrived: [BTreeMap<u32, u64>; 2],
+    /// What each segment has lost at least once.
+    missing: [BTreeSet<u32>; 2],
 }
 
 impl Line {
@@ -67,6 +69,7 @@ impl Line {
             sent: 0,
             timers: [u64::MAX; 2],
             arrived,
+            missing: Default::default(),
         };
         for packet in 0..PACKETS {
             line.until(u64::from(packet) * interval);
@@ -94,6 +97,8 @@ impl Line {
         if self.random % 1_000 >= self.lost {
             let more = if matches!(message, Message::Data(..)) { SERIALISATION } else { 0 };
             self.at(self.now + WAY + more, to, message);
+        } else if let Message::Data(packet, _) = message {
+            self.missing[to - 1].insert(packet);
         }
     }
 
@@ -209,6 +214,25 @@ fn with_loss_nearly_every_packet_arrives() {
             line.mean_delay(interval)
         );
     }
+}
+
+/// What operators are told of a segment, beside what it has lost.
+#[test]
+fn repairs_are_counted_packet_by_packet() {
+    for interval in [1_000, 15_000] {
+        let mut line = Line::run(interval, 20, |_| {});
+        for (node, missing) in line.nodes.iter_mut().zip(&line.missing) {
+            let repairs = node.take_repairs();
+            let (lost, repaired) = (missing.len() as u64, repairs.repaired);
+            assert!(repaired.abs_diff(lost) * 50 <= lost, "{repairs:?}: {lost} at {interval}");
+            assert!(repairs.noticed >= repaired && repairs.given_up * 100 <= lost, "{repairs:?}");
+            let mean = repairs.mean().unwrap().as_millis();
+            assert!((10..=14).contains(&mean), "{mean} ms: a round trip, and what is asked for twice");
+            assert_eq!(node.take_repairs(), Repairs::default(), "they are told once");
+        }
+    }
+    let repairs = Line::run(15_000, 0, |_| {}).nodes[1].take_repairs();
+    assert_eq!((repairs, repairs.mean()), (Repairs::default(), None));
 }
 
 /// The second node asks for nothing by time.

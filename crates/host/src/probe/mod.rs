@@ -97,7 +97,8 @@ impl Probe {
         if end == End::Client {
             return;
         }
-        if let Some((packets, (offset, len))) = seen.packets.as_mut().zip(position(segment)) {
+        let position = position(segment).or_else(|| seen.set_up.position(segment));
+        if let Some((packets, (offset, len))) = seen.packets.as_mut().zip(position) {
             packets.on_arrival(now, offset, len);
         }
     }

@@ -2,6 +2,7 @@
 
 use handfast_core::{Duration, Instant, SeqNum};
 use handfast_tcp::State;
+use handfast_wire::tcp::Segment;
 
 /// An end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,13 @@ impl SetUp {
     /// A kernel says that an end holds its packet.
     pub(super) fn on_open(&mut self, now: Instant, end: End) {
         self.holds[end as usize].get_or_insert(now);
+    }
+
+    /// Where a segment's bytes are in what the client sends, and how many there are, by its sequence number: nodes may have made
+    /// real bytes of them. Nothing of what is beyond 2 GiB.
+    pub(super) fn position(&self, segment: &Segment) -> Option<(u64, u64)> {
+        let offset = segment.seq.distance(self.syn?.0 + 1);
+        Some((u64::try_from(offset).ok()?, segment.payload.len() as u64))
     }
 
     /// How long it took; [`None`]: an end holds no packet yet.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use handfast_core::Bytes;
+
 use crate::engine::ids::ConnectionId;
 use crate::net::tally::Tally;
 
@@ -19,6 +21,7 @@ pub(crate) struct Managed {
 pub(crate) struct Books {
     packets: u64,
     hops: u64,
+    byte_hops: u64,
     /// For each connection, segments with payload that it sent and that never arrived.
     lost: Tally,
     /// For each connection or transport, its segments with payload that a queue discipline has dropped or marked. They are few.
@@ -28,7 +31,7 @@ pub(crate) struct Books {
 impl Books {
     /// All of them 0, for so many connections.
     pub(crate) fn new(connections: usize) -> Self {
-        Self { packets: 0, hops: 0, lost: Tally::new(connections), managed: BTreeMap::new() }
+        Self { packets: 0, hops: 0, byte_hops: 0, lost: Tally::new(connections), managed: BTreeMap::new() }
     }
 
     /// Makes room for so many more connections.
@@ -42,10 +45,11 @@ impl Books {
         self.packets += 1;
     }
 
-    /// A packet has passed a link.
+    /// A packet of so many bytes has passed a link.
     #[inline]
-    pub(crate) fn count_hop(&mut self) {
+    pub(crate) fn count_hop(&mut self, size: Bytes) {
         self.hops += 1;
+        self.byte_hops += size.get();
     }
 
     /// A segment with payload of a connection has been lost.
@@ -62,6 +66,11 @@ impl Books {
     /// Links that packets have passed.
     pub(crate) fn hops(&self) -> u64 {
         self.hops
+    }
+
+    /// Bytes of IP packets that have passed links.
+    pub(crate) fn byte_hops(&self) -> u64 {
+        self.byte_hops
     }
 
     /// Segments with payload that a connection sent and that never arrived.

@@ -28,7 +28,8 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
         valid: true,
         packets: Some(network.books.packets()),
         packet_hops: Some(network.books.hops()),
-        controller: network.control.as_deref().map(Control::counters).or_else(|| sdtp_counters(network)),
+        byte_hops: Some(network.books.byte_hops()),
+        controller: network.control.as_deref().map(Control::counters).or_else(|| agent_counters(network)),
         environment: None,
     };
     let known = Known { inputs, network, disciplines: has_disciplines(inputs.scenario) };
@@ -36,18 +37,20 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
     compute(inputs, run, flows, trackers)
 }
 
-/// What SDTP's controller and all its nodes have counted together, and what the node that has most.
-fn sdtp_counters(network: &Network) -> Option<BTreeMap<String, u64>> {
+/// What SDTP's controller and the agents of all nodes have counted together, and what the node that has most. None where nobody
+/// counts.
+fn agent_counters(network: &Network) -> Option<BTreeMap<String, u64>> {
     let mut sums = BTreeMap::new();
     let of_nodes = network.chains.members.iter().filter_map(|member| match member {
         Member::Agent { machine, .. } => Some(machine.counters()),
         Member::Switch(_) => None,
     });
-    for (name, count) in network.sdtp.as_ref()?.counters().chain(of_nodes.flatten()) {
+    let of_controller = network.sdtp.iter().flat_map(|sdtp| sdtp.counters());
+    for (name, count) in of_controller.chain(of_nodes.flatten()) {
         let sum: &mut u64 = sums.entry(name.to_owned()).or_default();
         *sum = if NodeCounters::is_of_one(name) { count.max(*sum) } else { *sum + count };
     }
-    Some(sums)
+    (!sums.is_empty()).then_some(sums)
 }
 
 /// What is known of one of a flow's streams.

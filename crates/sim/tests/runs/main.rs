@@ -15,6 +15,7 @@ mod plugin;
 mod queues;
 mod quick_start;
 mod reconnect;
+mod rivals;
 mod roams;
 mod sdn;
 mod sdtp;

@@ -151,6 +151,8 @@ pub struct RareOptions {
     pub rate: Option<RateOption>,
     /// Options this project does not speak, kind and length included, in order, without padding. At most 40 bytes.
     pub unknown: Box<[u8]>,
+    /// Whether NOPs fill the header behind them, and not zeros.
+    pub filled: bool,
 }
 
 /// A TCP segment: header, options and payload.
@@ -227,6 +229,11 @@ impl Segment {
     /// The option about the rate to send at.
     pub fn rate_option(&self) -> Option<&RateOption> {
         self.rare.as_ref()?.rate.as_ref()
+    }
+
+    /// Whether it has an option that this project does not speak.
+    pub fn has_unknown_option(&self, kind: u8) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.kinds().any(|found| found == kind))
     }
 
     /// Bytes of header: 20 and the options.

@@ -30,6 +30,7 @@ pub(crate) struct Layout {
     pub(crate) sack_blocks: usize,
     /// Bytes, padding included: a multiple of four. Above [`MAX_LEN`] only where it does not fit without SACK.
     pub(crate) len: usize,
+    is_padded: bool,
 }
 
 impl Layout {
@@ -68,7 +69,7 @@ impl Layout {
         if sack_blocks > 0 {
             len += nops(2) + 2 + 8 * sack_blocks;
         }
-        Self { aligned, sack_blocks, len: len.next_multiple_of(4) }
+        Self { aligned, sack_blocks, len: len.next_multiple_of(4), is_padded: !len.is_multiple_of(4) }
     }
 
     /// Writes the options in the order in which Linux writes them, then the rare ones, then padding.
@@ -87,8 +88,8 @@ impl Layout {
         if let Some(rare) = &segment.rare {
             rare.emit(&mut at);
         }
-        // RFC 9293 §3.1: the padding is composed of zeros.
-        at.fill(END);
+        // RFC 9293 §3.1: the padding is composed of zeros. Linux fills up with NOPs behind the options of MPTCP.
+        at.fill(if segment.rare.as_ref().is_some_and(|rare| rare.filled) { NOP } else { END });
     }
 
     fn emit_sack_permitted_and_timestamps(self, segment: &Segment, at: &mut impl BufMut) {
@@ -127,10 +128,14 @@ impl Layout {
 /// Reads a header's options into `segment`. Of an option that comes twice the last counts, as in Linux.
 pub(crate) fn parse(segment: &mut Segment, mut options: &[u8]) -> Result<(), ParseError> {
     let (mut rate, mut unknown) = (None, Vec::new());
+    let mut is_filled = false;
     while let Some((&kind, rest)) = options.split_first() {
         match kind {
             END => break,
-            NOP => options = rest,
+            NOP => {
+                is_filled |= options.iter().all(|&byte| byte == NOP);
+                options = rest;
+            }
             _ => {
                 let (option, after) = split_option(kind, options)?;
                 if let Some(option) = RateOption::parse(option) {
@@ -142,8 +147,14 @@ pub(crate) fn parse(segment: &mut Segment, mut options: &[u8]) -> Result<(), Par
             }
         }
     }
-    let rare = RareOptions { rate, unknown: unknown.into_boxed_slice() };
+    let rare = RareOptions { rate, unknown: unknown.into_boxed_slice(), filled: false };
     segment.rare = (!rare.is_empty()).then(|| Box::new(rare));
+    if is_filled {
+        let is_padded = Layout::of(segment, segment.sack.as_slice().len()).is_padded;
+        if let Some(rare) = &mut segment.rare {
+            rare.filled = is_padded;
+        }
+    }
     Ok(())
 }
 
@@ -194,6 +205,16 @@ fn parse_sack(bytes: &[u8]) -> Option<SackBlocks> {
 impl RareOptions {
     fn is_empty(&self) -> bool {
         self.rate.is_none() && self.unknown.is_empty()
+    }
+
+    /// The kinds of those that this project does not speak.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = u8> + '_ {
+        let mut rest = &*self.unknown;
+        std::iter::from_fn(move || {
+            let &kind = rest.first()?;
+            rest = split_option(kind, rest).map_or(&[], |(_, after)| after);
+            Some(kind)
+        })
     }
 
     fn len(&self) -> usize {

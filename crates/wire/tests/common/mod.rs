@@ -66,7 +66,7 @@ fn unknown_option() -> impl Strategy<Value = Vec<u8>> {
 
 fn rare() -> impl Strategy<Value = Option<Box<RareOptions>>> {
     (rate_option(), vec(unknown_option(), 0..4)).prop_map(|(rate, unknown)| {
-        let rare = RareOptions { rate, unknown: unknown.concat().into_boxed_slice() };
+        let rare = RareOptions { rate, unknown: unknown.concat().into_boxed_slice(), filled: false };
         (rare != RareOptions::default()).then(|| Box::new(rare))
     })
 }

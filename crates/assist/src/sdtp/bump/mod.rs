@@ -4,24 +4,35 @@
 //! can be given back byte for byte.
 
 mod buffers;
+mod counters;
 mod emitted;
 mod frames;
+mod losses;
 mod overload;
+
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use handfast_core::Instant;
 use handfast_net::{Cause, Forward, Outbox, Port};
 use handfast_wire::sdtp::Message;
-use handfast_wire::tcp::Flags;
+use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Checksums, LinkType, Packet, Seen};
 
 use super::control::{Instruction, Report};
 use super::counters::NodeCounters;
 use super::node::Node;
+use super::repairs::Repairs;
 use crate::{Verdict, View};
+pub use counters::BumpCounters;
 pub use emitted::Emitted;
 use frames::Frames;
+use losses::{Losses, Shown};
 use overload::Overload;
+
+/// MD5 signatures (RFC 2385 §2) and authentication (RFC 5925 §2.2): nobody but the hosts can make such a segment, and some of it
+/// must not be changed.
+const SIGNED: [u8; 2] = [19, 29];
 
 /// A side of the bump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,43 +72,6 @@ pub enum Mode {
     Act,
 }
 
-/// Declares the counters, and their names.
-macro_rules! counters {
-    ($($(#[doc = $what:literal])* $name:ident,)*) => {
-        /// What the bump has counted besides its node.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct BumpCounters {
-            $($(#[doc = $what])* pub $name: u64,)*
-        }
-
-        impl BumpCounters {
-            /// Each with its name.
-            pub fn totals(self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-                [$((stringify!($name), self.$name)),*].into_iter()
-            }
-        }
-    };
-}
-
-counters! {
-    /// Frames that came.
-    frames,
-    /// Frames that left as they came.
-    passed,
-    /// Packets of connections that went as they came, for conversion would have changed them.
-    unfit,
-    /// Packets made here for which no frame was known, or that have no form on the wire: dropped.
-    unsendable,
-    /// Times that the node could not keep up, and did without its optional work.
-    overloads,
-    /// SDTP packets that passed such a node of the core unseen.
-    bypassed,
-    /// While it observes: handshakes that the controller would have been told of.
-    would_report,
-    /// While it observes: packets of hosts that could have been converted.
-    would_convert,
-}
-
 /// The bump.
 #[derive(Debug)]
 pub struct Bump {
@@ -105,6 +79,7 @@ pub struct Bump {
     mode: Mode,
     frames: Frames,
     overload: Overload,
+    losses: Losses,
     counters: BumpCounters,
     /// What the node has for others, and scratch: kept for their memory.
     out: Outbox,
@@ -122,6 +97,7 @@ impl Bump {
             mode,
             frames: Frames::new(streams),
             overload: Overload::default(),
+            losses: Losses::new(streams),
             counters: BumpCounters::default(),
             out: Outbox::default(),
             scratch: Vec::new(),
@@ -132,6 +108,11 @@ impl Bump {
     /// What it has counted, and its node.
     pub fn counters(&self) -> (BumpCounters, NodeCounters) {
         (self.counters, self.node.counters())
+    }
+
+    /// What became of losses before it, by the edges of connections, the sending one first.
+    pub fn repairs(&self) -> impl Iterator<Item = ((IpAddr, IpAddr), Repairs)> + '_ {
+        self.node.repairs()
     }
 
     /// Whether it acts.
@@ -220,7 +201,10 @@ impl Bump {
             // What an edge protects besides TCP.
             Seen::Other => side == Side::Inside && self.node.protects_all(),
             Seen::Tcp(_) if !self.node.is_edge() => false,
-            Seen::Tcp(flags) => side == Side::Inside || flags.contains(Flags::SYN),
+            // One that observes looks for what was lost on its way here.
+            Seen::Tcp(flags) => {
+                side == Side::Inside || self.mode == Mode::Observe || flags.contains(Flags::SYN)
+            }
         }
     }
 
@@ -247,11 +231,12 @@ impl Bump {
         goes_on
     }
 
-    /// Whether what comes out at the other end is what has come. Of a SYN only the IP options matter: its segment size is lowered
-    /// anyway. Its answer has to go the way of the SYN.
+    /// Whether what comes out at the other end is what has come. Of a SYN only the IP options matter, and whether it is signed: its
+    /// segment size is lowered anyway. Its answer has to go the way of the SYN.
     fn is_fit(&mut self, packet: &Packet, frame: &[u8]) -> bool {
         match &packet.body {
             Body::Sdtp(_) => true,
+            Body::Tcp(segment) if SIGNED.iter().any(|&kind| segment.has_unknown_option(kind)) => false,
             Body::Tcp(segment) if segment.flags.contains(Flags::SYN) => {
                 self.scratch.clear();
                 let network = packet.wire_len() - packet.ip_len();
@@ -273,6 +258,7 @@ impl Bump {
             }
             Body::Tcp(segment) => {
                 self.node.see_handshake(&View::of(&packet));
+                self.look_for_losses(now, side, &packet, segment);
                 if side == Side::Outside || !self.node.has_host(packet.src) {
                     return true;
                 }
@@ -288,6 +274,28 @@ impl Bump {
             }
             _ => true,
         }
+    }
+
+    /// A segment between a host inside and one outside shows what was lost.
+    fn look_for_losses(&mut self, now: Instant, side: Side, packet: &Packet, segment: &Segment) {
+        let (host, other) = match side {
+            Side::Inside => (packet.src, packet.dst),
+            Side::Outside => (packet.dst, packet.src),
+        };
+        if !self.node.has_host(host) || self.node.has_host(other) {
+            return;
+        }
+        let (shown, is_needless) = self.losses.on_segment(now, packet, segment);
+        let counters = &mut self.counters;
+        counters.needlessly_sent_again += u64::from(is_needless);
+        let counter = match (shown, side) {
+            (Shown::Nothing, _) => return,
+            (Shown::Needless, _) => &mut counters.needlessly_sent_again,
+            (Shown::Behind, Side::Inside) => &mut counters.would_repair_sent,
+            (Shown::Before, Side::Outside) => &mut counters.would_repair_received,
+            (Shown::Before, Side::Inside) | (Shown::Behind, Side::Outside) => &mut counters.lost_inside,
+        };
+        *counter += 1;
     }
 
     /// The controller has sent this.

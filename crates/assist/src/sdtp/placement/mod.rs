@@ -7,10 +7,15 @@ mod model;
 
 use std::ops::Range;
 
+use handfast_core::Duration;
+
 pub use equalised_loss::equalised_loss;
 pub use every_switch::every_switch;
 pub use minimum_delay::{Choice, minimum_delay, on_map};
 pub use model::DelayModel;
+
+/// Between packets, where the sender is not known: a full packet at 10 Mbit/s.
+pub const INTERVAL: Duration = Duration::from_millis(1);
 
 /// What a node does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +24,13 @@ pub struct Functions {
     pub caches: bool,
     /// It notices losses and requests. It is a cache too (`[sdtp]` §II-C).
     pub retransmits: bool,
+}
+
+impl Functions {
+    /// Whether it does something.
+    pub const fn are_any(self) -> bool {
+        self.caches || self.retransmits
+    }
 }
 
 /// What the nodes of a line do, from the sending edge to the receiving edge.

@@ -62,7 +62,9 @@ impl Retransmission {
         while let Some((start, end)) = self.expected.first_in(range.start, range.end)
             && self.windows.has_room()
         {
-            self.forget(start, end);
+            if self.forget(start, end).is_some() {
+                self.repairs.given_up += self.packets(start, end);
+            }
         }
         self.look();
     }

@@ -50,13 +50,27 @@ pub(super) fn page(age: Duration, status: &Value) -> String {
         };
         metric(&format!("{name}_total"), "counter", &samples);
     }
+    for name in ["noticed", "repaired", "given_up", "repair_seconds"] {
+        let segments = status["segments"].as_array().into_iter().flatten();
+        let of = |segment: &Value| {
+            let [from, to] = ["from", "to"].map(|end| segment[end].as_str());
+            Some((labels(&[("from", from?), ("to", to?)]), segment[name].as_f64()?))
+        };
+        metric(&format!("segment_{name}_total"), "counter", &segments.filter_map(of).collect::<Vec<_>>());
+    }
     page
 }
 
-/// A label; quotation marks, backslashes and line ends are escaped.
 fn label(name: &str, value: &str) -> String {
-    let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    format!("{{{name}=\"{escaped}\"}}")
+    labels(&[(name, value)])
+}
+
+/// Labels; quotation marks, backslashes and line ends are escaped.
+fn labels(pairs: &[(&str, &str)]) -> String {
+    let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let pairs: Vec<String> =
+        pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    format!("{{{}}}", pairs.join(","))
 }
 
 #[cfg(test)]
@@ -71,6 +85,7 @@ mod tests {
             "mode": "act", "held_bytes": 7, "switches": ["0000000000000001"], "lines": 3,
             "tables": {"0000000000000001": {"entries": 12, "most": null}},
             "counters": {"held": 5, "dropped_other": {"a\"rp": 2, "udp": 0}, "no name": 1},
+            "segments": [{"from": "10.99.0.1", "to": "fd99::2", "repaired": 7, "repair_seconds": 0.25}],
         });
         let expected = "\
 # TYPE handfastd_up gauge
@@ -92,6 +107,10 @@ handfastd_dropped_other_total{kind=\"a\\\"rp\"} 2
 handfastd_dropped_other_total{kind=\"udp\"} 0
 # TYPE handfastd_held_total counter
 handfastd_held_total 5
+# TYPE handfastd_segment_repaired_total counter
+handfastd_segment_repaired_total{from=\"10.99.0.1\",to=\"fd99::2\"} 7
+# TYPE handfastd_segment_repair_seconds_total counter
+handfastd_segment_repair_seconds_total{from=\"10.99.0.1\",to=\"fd99::2\"} 0.25
 ";
         assert_eq!(page(Duration::from_millis(250), &status), expected);
     }

@@ -257,9 +257,10 @@ impl Running for Adapter {
     }
 
     fn status(&self) -> Value {
-        let channel = (self.channel.is_ready(), self.bump.is_overloaded());
+        let has_controller = self.channel.is_ready();
         let methods = self.wire.methods().map(Method::name);
-        status::report(&self.settings, channel, methods, &self.counters(), self.log.dropped())
+        let (counters, lost) = (self.counters(), self.log.dropped());
+        status::report(&self.settings, &self.bump, has_controller, methods, &counters, lost)
     }
 
     fn stop(&mut self, _: &mut EventLoop, _: Instant) -> Result<(), Failure> {

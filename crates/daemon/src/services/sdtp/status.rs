@@ -1,5 +1,8 @@
 //! The answer to `status`.
 
+use std::net::IpAddr;
+
+use handfast_assist::sdtp::Repairs;
 use handfast_assist::sdtp::bump::{Bump, Mode};
 use serde_json::{Map, Value, json};
 
@@ -8,12 +11,16 @@ use super::wire::WireCounters;
 use crate::process::log::mode_word;
 use crate::services::Configured;
 
+/// Segments of an answer: a line has two for each pair of edges.
+const MOST_SEGMENTS: usize = 256;
+
 /// `counters`: as [`counters`] has them.
 ///
-/// Whether the controller is there, and whether the node cannot keep up. `methods`: how frames of each side are moved.
+/// `methods`: how frames of each side are moved.
 pub(super) fn report(
     settings: &Settings,
-    (has_controller, is_overloaded): (bool, bool),
+    bump: &Bump,
+    has_controller: bool,
     methods: [&str; 2],
     counters: &Value,
     dropped: u64,
@@ -25,10 +32,26 @@ pub(super) fn report(
         "address": settings.address.to_string(),
         "controller": has_controller,
         "packet_io": methods,
-        "overloaded": is_overloaded,
+        "overloaded": bump.is_overloaded(),
         "log_lines_dropped": dropped,
         "counters": counters,
+        "segments": segments(bump),
     })
+}
+
+/// What became of losses in the segments that end here.
+fn segments(bump: &Bump) -> Vec<Value> {
+    let segment = |((from, to), repairs): ((IpAddr, IpAddr), Repairs)| {
+        json!({
+            "from": from.to_string(),
+            "to": to.to_string(),
+            "noticed": repairs.noticed,
+            "repaired": repairs.repaired,
+            "given_up": repairs.given_up,
+            "repair_seconds": repairs.repair_time.as_secs_f64(),
+        })
+    };
+    bump.repairs().take(MOST_SEGMENTS).map(segment).collect()
 }
 
 /// Those of the machine and of the wire.

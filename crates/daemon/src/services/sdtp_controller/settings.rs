@@ -9,7 +9,6 @@ use handfast_assist::sdtp::line::{Hop, Line};
 use handfast_assist::sdtp::placement::{self, Functions};
 use handfast_assist::sdtp::spec::{Placement, PlacementWord};
 use handfast_assist::sdtp::{Controller, Placed, Planner};
-use handfast_core::Duration;
 use handfast_document::{
     Checked, DocumentError, Located, Probability, Problem, Table, TimeSpan, missing_key, problem, table,
 };
@@ -24,8 +23,6 @@ use crate::services::sdtp::shared;
 use crate::services::words::{DatapathId, LogWord};
 
 const LISTEN: &str = "127.0.0.1:6654";
-/// Between packets, where placement asks: a full packet at 10 Mbit/s.
-const INTERVAL: Duration = Duration::from_millis(1);
 
 table! {
     /// What the controller has of its own.
@@ -165,7 +162,7 @@ impl Settings {
         let places: Vec<usize> = if from < to { (from..=to).collect() } else { (to..=from).rev().collect() };
         let hop = |pair: &[usize]| {
             let hop = self.hops[pair[0].min(pair[1])];
-            if from < to { hop } else { Hop { loss: hop.loss_back, loss_back: hop.loss, ..hop } }
+            if from < to { hop } else { hop.back() }
         };
         // Losses below 1 were checked, and there are two edges.
         let Some(line) = Line::new(places.windows(2).map(hop).collect()) else { return Vec::new() };
@@ -181,7 +178,7 @@ impl Settings {
                 );
                 given.nodes().to_vec()
             }
-            word => word.functions(&line, self.segments, INTERVAL),
+            word => word.functions(&line, self.segments, placement::INTERVAL),
         };
         Placed::on_line(&line, &functions, |place| self.nodes[places[place]].address)
     }

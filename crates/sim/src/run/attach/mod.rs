@@ -2,12 +2,16 @@
 
 mod sdtp;
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
 use handfast_assist::spec::Site;
 use handfast_core::Stream;
 use handfast_net::Port;
 use handfast_plan::association::Associations;
 use handfast_plan::fabric::Fabric;
 use handfast_plan::timeline::Timeline;
+use handfast_plan::topology::reverse;
 use handfast_scenario::{AgentKind, NodeId, NodeKind, Scenario, Scheme, Sdn};
 
 use crate::RunError;
@@ -74,7 +78,8 @@ pub(crate) fn agents(
                 Some(maker(scenario, agent, node, stream))
             } else {
                 let radio = radio_ports(network, scenario, node);
-                let site = Site { address: network.addresses.ip_of(node), radio, stream };
+                let next = next_nodes(network, scenario, node, &agent.at);
+                let site = Site { address: network.addresses.ip_of(node), radio, next, stream };
                 agent.kind.machine(site).map_err(wrong)?
             };
             let machine =
@@ -92,6 +97,24 @@ fn radio_ports(network: &Network, scenario: &Scenario, node: NodeId) -> Vec<Port
     let is_station = |neighbour: u32| scenario.nodes[neighbour as usize].kind == NodeKind::Station;
     let ports = (0..).map(Port).zip(network.topology.ports(node));
     ports.filter(|(_, attachment)| is_station(attachment.neighbour)).map(|(port, _)| port).collect()
+}
+
+/// For each host the first node of `peers` on the way there from a node, by the paths of the start.
+fn next_nodes(
+    network: &Network,
+    scenario: &Scenario,
+    node: NodeId,
+    peers: &[NodeId],
+) -> BTreeMap<IpAddr, IpAddr> {
+    let Network { topology, addresses, .. } = network;
+    let is_host = |&other: &NodeId| other != node && !scenario.nodes[other].kind.forwards();
+    let next = |host| {
+        let path = topology.path(node, host)?;
+        let mut behind = path.into_iter().map(|channel| topology.departure(reverse(channel as usize)).0);
+        let peer = behind.find(|behind| peers.contains(behind))?;
+        Some((addresses.ip_of(host), addresses.ip_of(peer)))
+    };
+    (0..scenario.nodes.len()).filter(is_host).filter_map(next).collect()
 }
 
 /// Every switch obeys the controller.

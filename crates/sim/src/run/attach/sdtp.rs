@@ -161,9 +161,9 @@ impl World<'_> {
         }
     }
 
-    /// Between packets: what the nodes are told, or what a full packet takes on the slowest link of an access network.
+    /// Between packets, if the nodes are told.
     fn interval(&self) -> Duration {
-        self.spec.config.thresholds.sending_interval.unwrap_or(Duration::from_millis(1))
+        self.spec.config.thresholds.sending_interval.unwrap_or(placement::INTERVAL)
     }
 
     /// The places of nodes inside a path that play a role.

@@ -30,7 +30,7 @@ impl Network {
                 // It is under way when the run ends: nothing becomes of it.
                 return;
             }
-            self.books.count_hop();
+            self.books.count_hop(passing.size());
             let (rank, node, fifo) = (far_end.rank, far_end.to, far_end.fifo);
             let next = if shows {
                 Flight::NODE

@@ -100,7 +100,7 @@ impl Network {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a hop is so short that calls would be a fifth of it")]
     fn arrive(&mut self, now: Instant, id: ChannelId, mut passing: Passing) {
-        self.books.count_hop();
+        self.books.count_hop(passing.size());
         let node = self.links[id].to as usize;
         if self.inspection.looks_closer() {
             passing = self.look_closer(now, node, passing);
