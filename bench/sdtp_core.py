@@ -1,8 +1,8 @@
 """One node of SDTP on a processor of its own, beside bare forwarding by the same ways of the kernel.
 
-Two veths lead to the node and away from it. `sdtp_load` on another processor is all the rest of the line: it keeps so many
-frames waiting at the node that the node never waits, and counts what comes out. Processor time is that of the node's process,
-and of what the kernel does in its stead on its processor.
+Two veths lead to the node and away from it. `sdtp_load` on another processor is all the rest of the line. It stops the node, has
+frames wait for it, and lets it go on until all have come out: the node always has enough to do. Processor time is that of the
+node's process, and of what the kernel does in its stead on its processor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROLES = {"none": 2, "sending": 1, "caching": 2, "receiving": 3}
 """What the node under test does, and its number. With `none` it observes."""
 REPETITIONS = 3
 SECONDS = "2"
-WAITING = "512"
+WAITING = "2048"
 """Frames that wait for the node."""
 NODE_CPU = "1"
 LOAD_CPU = "0"
@@ -66,9 +66,10 @@ def _rows(folder: Path, frame: int) -> dict[str, Row]:
             runs.setdefault(f"bare, {way}", []).append(_bare(folder, way, frame))
         for role in ROLES:
             runs.setdefault(f"node, {role}", []).append(_node(folder, role, frame))
-    rows = {name: {key: median(run[key] for run in done) for key in ("ns", "frames/s")} for name, done in runs.items()}
+    rows = {name: {"ns": median(run["ns"] for run in done)} for name, done in runs.items()}
     fastest = min(row["ns"] for name, row in rows.items() if name.startswith("bare"))
     for row in rows.values():
+        row["frames/processor s"] = 1e9 / row["ns"]
         row["of the fastest"] = fastest / row["ns"]
     return rows
 

@@ -93,7 +93,7 @@ def main() -> int:
     for frame, rows in cores.items():
         for what, row in rows.items():
             sys.stdout.write(
-                f"one processor, {frame} B, {what}: {row['ns']:.0f} ns, {row['frames/s']:.0f} frames/s, "
+                f"one processor, {frame} B, {what}: {row['ns']:.0f} ns, {row['frames/processor s']:.0f} frames a processor second, "
                 f"{row['of the fastest']:.0%} of the fastest\n"
             )
     if lives is None:

@@ -1,6 +1,6 @@
-//! All of a line of SDTP but one node, for `bench/sdtp_nodes.py`: hosts, the other nodes and the controller, in one process. It sends
-//! frames to the node under test as fast as that one forwards them: so many wait for it and none is lost. One JSON object on standard
-//! output says how many frames came out at the other end, and what processor time the node took for each.
+//! All of a line of SDTP but one node, for `bench/sdtp_nodes.py`: hosts, the other nodes and the controller, in one process. It stops
+//! the node under test, has frames wait for it, and lets it go on until all have come out at the other end: so the node always has
+//! enough to do, however slow the rest is. One JSON object on standard output says what processor time it took for each frame.
 #![forbid(unsafe_code)]
 
 mod sdtp_line;
@@ -15,6 +15,8 @@ use bytes::Bytes;
 use clap::Parser;
 use handfast_io::{BATCH, Clock, PacketSocket};
 use handfast_wire::tcp::Flags;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 
 use sdtp_line::{FIRST, Frame, from_client, segment};
@@ -42,8 +44,8 @@ struct Command {
     /// Where the node looks for its controller
     #[arg(long, default_value = "127.0.0.1:6654")]
     listen: String,
-    /// So many frames are on their way
-    #[arg(long, default_value_t = 1024)]
+    /// So many frames wait for the node before it goes on
+    #[arg(long, default_value_t = 2048)]
     window: u64,
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
@@ -53,7 +55,7 @@ struct Command {
 const HEADERS: usize = 54;
 const WARM_UP: Duration = Duration::from_millis(300);
 /// So long nothing comes out: what is on its way is lost.
-const STALLED: Duration = Duration::from_millis(50);
+const STALLED: Duration = Duration::from_secs(1);
 const NAP: Duration = Duration::from_micros(100);
 
 fn main() -> io::Result<()> {
@@ -67,9 +69,7 @@ fn main() -> io::Result<()> {
     let (after, lost) = (Mark::now(&load)?, load.lost - lost);
     let frames = after.out - before.out;
     let of = json!({
-        "frames": frames, "lost": lost,
-        "frames/s": frames as f64 / (after.at - before.at).as_secs_f64(),
-        "ns": 1e9 * (after.spent - before.spent) / frames as f64,
+        "frames": frames, "lost": lost, "ns": 1e9 * (after.spent - before.spent) / frames as f64,
     });
     println!("{of}");
     Ok(())
@@ -77,14 +77,13 @@ fn main() -> io::Result<()> {
 
 /// What was measured at a time.
 struct Mark {
-    at: Instant,
     out: u64,
     spent: f64,
 }
 
 impl Mark {
     fn now(load: &Load) -> io::Result<Self> {
-        Ok(Self { at: Instant::now(), out: load.out()?, spent: load.processor.spent()? })
+        Ok(Self { out: load.out()?, spent: load.processor.spent()? })
     }
 }
 
@@ -99,10 +98,9 @@ struct Load {
     payload: Bytes,
     seq: u32,
     window: u64,
-    /// Frames that have been sent, and those that are not waited for any more.
-    sent: u64,
+    /// Frames that are not waited for any more.
     lost: u64,
-    began: u64,
+    node: Pid,
 }
 
 impl Load {
@@ -119,9 +117,8 @@ impl Load {
             payload: vec![0x5a; payload].into(),
             seq: FIRST,
             window: command.window,
-            sent: 0,
             lost: 0,
-            began: 0,
+            node: Pid::from_raw(command.pid as i32),
         })
     }
 
@@ -133,33 +130,49 @@ impl Load {
         text.trim().parse().map_err(io::Error::other)
     }
 
+    /// Again and again: frames gather while the node is stopped, and then it forwards them all.
     fn run(&mut self, time: Duration) -> io::Result<()> {
-        (self.sent, self.began) = (0, self.out()? + self.lost);
-        let (until, mut moved, mut last) = (Instant::now() + time, Instant::now(), self.began);
+        let until = Instant::now() + time;
         while Instant::now() < until {
-            let out = self.out()? + self.lost;
-            if out != last {
-                (moved, last) = (Instant::now(), out);
+            let began = self.out()?;
+            self.stop(true)?;
+            let mut sent = 0;
+            while sent < self.window {
+                sent += self.send();
             }
-            let on_the_way = (self.began + self.sent).saturating_sub(out);
-            if on_the_way < self.window {
-                self.send();
-            } else if moved.elapsed() > STALLED {
-                self.lost += on_the_way;
-            } else {
-                std::thread::sleep(NAP);
-            }
+            self.stop(false)?;
+            self.wait_for(began + sent)?;
         }
-        // What is on its way comes out within this.
-        std::thread::sleep(STALLED);
         Ok(())
     }
 
-    fn send(&mut self) {
+    fn stop(&self, is_to_stop: bool) -> io::Result<()> {
+        let signal = if is_to_stop { Signal::SIGSTOP } else { Signal::SIGCONT };
+        kill(self.node, signal).map_err(io::Error::from)
+    }
+
+    fn wait_for(&mut self, all: u64) -> io::Result<()> {
+        let (mut moved, mut last) = (Instant::now(), 0);
+        loop {
+            let out = self.out()?;
+            if out >= all {
+                return Ok(());
+            }
+            if out != last {
+                (moved, last) = (Instant::now(), out);
+            } else if moved.elapsed() > STALLED {
+                self.lost += all - out;
+                return Ok(());
+            }
+            std::thread::sleep(NAP);
+        }
+    }
+
+    fn send(&mut self) -> u64 {
         let frames: Vec<Frame> = (0..BATCH).map(|_| self.data()).collect();
         let (forth, back) = self.rest.make(Clock::SYSTEM.now(), frames);
-        self.sent += send(&self.input, &forth);
         send(&self.output, &back);
+        send(&self.input, &forth)
     }
 
     fn data(&mut self) -> Frame {
