@@ -1,8 +1,8 @@
 """One node of SDTP on a processor of its own, beside bare forwarding by the same ways of the kernel.
 
-Two veths lead to the node and away from it. `sdtp_load` on another processor is all the rest of the line. It stops the node, has
-frames wait for it, and lets it go on until all have come out: the node always has enough to do. Processor time is that of the
-node's process, and of what the kernel does in its stead on its processor.
+Two veths lead to the node and away from it. `sdtp_load` on another processor is all the rest of the line. It stops the
+node, has frames wait for it, and lets it go on until all have come out: the node always has enough to do. Processor time
+is that of the node's process, and of what the kernel does in its stead on its processor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from measure import Failed, say
-from sdtp_spaces import ask, ip, namespace, running
+from sdtp_spaces import ask, ip_tool, namespace, running
 
 FRAMES = (64, 1514)
 """Bytes of a frame of the hosts, without frame check sequence."""
@@ -76,7 +76,19 @@ def _rows(folder: Path, frame: int) -> dict[str, Row]:
 
 def _bare(folder: Path, way: str, frame: int) -> Row:
     with _line() as line:
-        command = ["ip", "netns", "exec", line, "taskset", "-c", NODE_CPU, folder / "examples" / "forward", "n0", "n1", way]
+        command = [
+            "ip",
+            "netns",
+            "exec",
+            line,
+            "taskset",
+            "-c",
+            NODE_CPU,
+            folder / "examples" / "forward",
+            "n0",
+            "n1",
+            way,
+        ]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:
                 if process.stdout is None or process.stdout.readline() != "ready\n":
@@ -126,9 +138,8 @@ def _line() -> Iterator[str]:
         silent = ["net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"]
         subprocess.run(["ip", "netns", "exec", line, "sysctl", "-qw", *silent], check=True)
         for one, other in (("g0", "n0"), ("n1", "s0")):
-            ip("-n", line, "link", "add", one, "type", "veth", "peer", "name", other)
+            ip_tool("-n", line, "link", "add", one, "type", "veth", "peer", "name", other)
         for end in ("g0", "n0", "n1", "s0"):
-            ip("-n", line, "link", "set", end, "mtu", str(MTU), "up")
-        ip("-n", line, "link", "set", "lo", "up")
+            ip_tool("-n", line, "link", "set", end, "mtu", str(MTU), "up")
+        ip_tool("-n", line, "link", "set", "lo", "up")
         yield line
-

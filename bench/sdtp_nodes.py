@@ -2,9 +2,9 @@
 """`make bench-sdtp`: what a packet costs at nodes of SDTP.
 
 In memory (`crates/daemon/examples/sdtp_cost.rs`): a sending edge, a caching node and a receiving edge, without system
-calls. Live, as root: one node on a processor of its own beside bare forwarding (`sdtp_core.py`), and a download between the
-kernels of two namespaces through three `handfastd sdtp` on veths without loss, which convert, or only forward. Processor time
-is that of the three processes. Writes `out/bench-sdtp.json` and prints a table.
+calls. Live, as root: one node on a processor of its own beside bare forwarding (`sdtp_core.py`), and a download between
+the kernels of two namespaces through three `handfastd sdtp` on veths without loss, which convert, or only forward.
+Processor time is that of the three processes. Writes `out/bench-sdtp.json` and prints a table.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 
 from measure import ROOT, TARGET, Failed, build, cpu_s, say
 from sdtp_core import per_core
-from sdtp_spaces import PATIENCE_S, ask, inside_of, ip, namespace, running, until
+from sdtp_spaces import PATIENCE_S, ask, inside_of, ip_tool, namespace, running, until
 
 PAYLOADS = (64, 1396)
 """The larger one is what a core of 1,500 bytes carries with timestamps."""
@@ -92,10 +92,9 @@ def main() -> int:
             sys.stdout.write(f"{what}, {case['payload']} B: {cost:.0f} ns\n")
     for frame, rows in cores.items():
         for what, row in rows.items():
-            sys.stdout.write(
-                f"one processor, {frame} B, {what}: {row['ns']:.0f} ns, {row['frames/processor s']:.0f} frames a processor second, "
-                f"{row['of the fastest']:.0%} of the fastest\n"
-            )
+            figures = f"{row['ns']:.0f} ns, {row['frames/processor s']:.0f} frames a processor second"
+            share = f"{row['of the fastest']:.0%} of the fastest"
+            sys.stdout.write(f"one processor, {frame} B, {what}: {figures}, {share}\n")
     if lives is None:
         say("the live part needs root: left out")
     for mode, figures in (lives or {}).items():
@@ -125,9 +124,7 @@ def live(program: Path) -> dict[str, dict[str, float]]:
 def _download(program: Path, mode: str) -> dict[str, float]:
     """One download through three nodes."""
     with ExitStack() as stack:
-        line, left, right = (
-            stack.enter_context(namespace(f"bench-sdtp-{what}")) for what in ("line", "left", "right")
-        )
+        line, left, right = (stack.enter_context(namespace(f"bench-sdtp-{what}")) for what in ("line", "left", "right"))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         _wire(line, left, right)
         (folder / "key").write_text("5d" * 32)
@@ -181,25 +178,25 @@ def _transfer(left: str, right: str) -> tuple[int, float]:
                 client.sendall(data)
 
     with ThreadPoolExecutor(2) as pool:
-        receiving = pool.submit(_in, right, receive)
-        pool.submit(_in, left, send).result()
+        receiving = pool.submit(inside_of, right, receive)
+        pool.submit(inside_of, left, send).result()
         return receiving.result()
 
 
 def _wire(line: str, left: str, right: str) -> None:
     """Left host - w1 (node 1) w2 - w3 (node 2) w4 - w5 (node 3) w6 - right host."""
     for one, other in (("w2", "w3"), ("w4", "w5")):
-        ip("-n", line, "link", "add", one, "type", "veth", "peer", "name", other)
+        ip_tool("-n", line, "link", "add", one, "type", "veth", "peer", "name", other)
     for host, number, end in ((left, 1, "w1"), (right, 2, "w6")):
         mac = f"02:00:00:00:00:0{number}"
-        ip("-n", line, "link", "add", end, "type", "veth", "peer", "name", "eth0", "address", mac, "netns", host)
-        ip("-n", host, "address", "add", f"10.1.0.{number}/24", "dev", "eth0")
-        ip("-n", host, "link", "set", "eth0", "up")
+        ip_tool("-n", line, "link", "add", end, "type", "veth", "peer", "name", "eth0", "address", mac, "netns", host)
+        ip_tool("-n", host, "address", "add", f"10.1.0.{number}/24", "dev", "eth0")
+        ip_tool("-n", host, "link", "set", "eth0", "up")
         # A wire has no card that would cut segments and sum up.
         inside_of(host, _no_offloads)
     for end_number in range(1, 2 * NODES + 1):
-        ip("-n", line, "link", "set", f"w{end_number}", "up")
-    ip("-n", line, "link", "set", "lo", "up")
+        ip_tool("-n", line, "link", "set", f"w{end_number}", "up")
+    ip_tool("-n", line, "link", "set", "lo", "up")
 
 
 def _no_offloads() -> None:

@@ -20,8 +20,8 @@ PATIENCE_S = 10.0
 T = TypeVar("T")
 
 
-def ip(*arguments: str) -> None:
-    """Run ip(8)."""
+def ip_tool(*arguments: str) -> None:
+    """Run the tool for links."""
     done = subprocess.run(["ip", *arguments], check=False, capture_output=True, text=True)
     if done.returncode:
         raise Failed(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
@@ -30,11 +30,11 @@ def ip(*arguments: str) -> None:
 @contextmanager
 def namespace(name: str) -> Iterator[str]:
     """A namespace, until the end."""
-    ip("netns", "add", name)
+    ip_tool("netns", "add", name)
     try:
         yield name
     finally:
-        ip("netns", "delete", name)
+        ip_tool("netns", "delete", name)
 
 
 def inside_of(space: str, work: Callable[[], T]) -> T:
