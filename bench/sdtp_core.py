@@ -1,8 +1,8 @@
 """One node of SDTP on a processor of its own, beside bare forwarding by the same ways of the kernel.
 
 Two veths lead to the node and away from it. `sdtp_load` on another processor is all the rest of the line. It stops the
-node, has frames wait for it, and lets it go on until all have come out: the node always has enough to do. Processor time
-is that of the node's process, and of what the kernel does in its stead on its processor.
+node, has frames wait for it, and lets it go on until all have come out: the node always has enough to do. Processor
+time is that of the node's process, and of what the kernel does in its stead on its processor.
 """
 
 from __future__ import annotations
@@ -76,19 +76,8 @@ def _rows(folder: Path, frame: int) -> dict[str, Row]:
 
 def _bare(folder: Path, way: str, frame: int) -> Row:
     with _line() as line:
-        command = [
-            "ip",
-            "netns",
-            "exec",
-            line,
-            "taskset",
-            "-c",
-            NODE_CPU,
-            folder / "examples" / "forward",
-            "n0",
-            "n1",
-            way,
-        ]
+        program = str(folder / "examples" / "forward")
+        command = ["ip", "netns", "exec", line, "taskset", "-c", NODE_CPU, program, "n0", "n1", way]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:
                 if process.stdout is None or process.stdout.readline() != "ready\n":

@@ -92,9 +92,9 @@ def main() -> int:
             sys.stdout.write(f"{what}, {case['payload']} B: {cost:.0f} ns\n")
     for frame, rows in cores.items():
         for what, row in rows.items():
-            figures = f"{row['ns']:.0f} ns, {row['frames/processor s']:.0f} frames a processor second"
+            row_text = f"{row['ns']:.0f} ns, {row['frames/processor s']:.0f} frames a processor second"
             share = f"{row['of the fastest']:.0%} of the fastest"
-            sys.stdout.write(f"one processor, {frame} B, {what}: {figures}, {share}\n")
+            sys.stdout.write(f"one processor, {frame} B, {what}: {row_text}, {share}\n")
     if lives is None:
         say("the live part needs root: left out")
     for mode, figures in (lives or {}).items():
