@@ -247,8 +247,12 @@ persistence = "150ms"
         assert_eq!(settings.config.carriage, Carriage::Ip);
         assert_eq!(settings.config.resequencing.persistence, Duration::from_millis(150));
         let text = settings.describe();
-        for line in ["observe: passes all frames", "bridges eth0 (inside) and eth1", "an edge with 257 hosts"]
-        {
+        for line in [
+            "observe: passes all frames",
+            "bridges eth0 (inside) and eth1",
+            "leave by ring-xdp, or ring, or mmsg",
+            "an edge with 257 hosts",
+        ] {
             assert!(text.contains(line), "{text}");
         }
         let core = BASE.replace("hosts = [\"10.0.1.0/24\", \"fd00::1\"]\n", "");
@@ -299,6 +303,7 @@ persistence = "150ms"
             ("seal = false", "key_file = \"/dev/null\"", "64 hexadecimal digits"),
             ("persistence = \"150ms\"", "persistence = \"0s\"", "is zero"),
             ("persistence = \"150ms\"", "mode = \"off\"", "mode"),
+            ("persistence = \"150ms\"", "packet_io = \"dpdk\"", "packet_io"),
             ("[sdtp]", "[sdpt]", "there is no table [sdtp]"),
         ] {
             let text = BASE.replacen(from, to, 1);
