@@ -28,6 +28,7 @@ def test_list(handfast: Command) -> None:
         "vho",
         "quick-start",
         "ack-filter",
+        "spray",
         "duplicate",
         "fec",
         "link-arq",

@@ -25,6 +25,8 @@ pub mod sdn;
 pub mod sdtp;
 #[path = "snoop/mod.rs"]
 pub mod snoop;
+#[path = "spray/mod.rs"]
+pub mod spray;
 #[path = "vho/mod.rs"]
 pub mod vho;
 
@@ -123,6 +125,7 @@ agents! {
     "vho" => Vho(vho::spec::Vho), "stations that tell their peers of their access link when a connection begins, and of each change";
     "quick-start" => QuickStart(quick_start::QuickStartRouters), "routers that approve the rates senders ask for (RFC 4782)";
     "ack-filter" => AckFilter(ack_filter::AckFilterSpec), "base stations that pass on the last of several acknowledgments (RFC 3449)";
+    "spray" => Spray(spray::Spray), "switches that send packets in turn over all shortest paths (RFC 2991)";
     "duplicate" => Duplicate(duplicate::DuplicateSpec), "nodes that send each packet twice to the next of them, which passes on one";
     "fec" => Fec(fec::FecSpec), "nodes that send repair symbols behind blocks of packets (RFC 6363)";
     "link-arq" => LinkArq(link_arq::LinkArqSpec), "nodes that send again what the path to the next of them loses (RFC 3366)";

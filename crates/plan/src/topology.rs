@@ -222,6 +222,21 @@ impl Topology {
         Some(path)
     }
 
+    /// The ports by which shortest paths lead from one node to another.
+    pub fn equal_cost(&self, from: NodeId, to: NodeId) -> Vec<u32> {
+        let Some(shortest) = self.path(from, to).map(|path| path.len()) else { return Vec::new() };
+        let leads = |attachment: &Attachment| {
+            let next = attachment.neighbour as NodeId;
+            let rest = (next == to || self.forwards[next]).then(|| self.path(next, to)).flatten();
+            !self.idle[attachment.out as usize / 2] && rest.is_some_and(|rest| rest.len() + 1 == shortest)
+        };
+        (0..)
+            .zip(self.ports(from))
+            .filter(|(_, attachment)| leads(attachment))
+            .map(|(port, _)| port)
+            .collect()
+    }
+
     fn find_cores(&mut self) {
         for node in 0..self.forwards.len() {
             let is_core = self.ports(node).len() > 1;
@@ -404,6 +419,10 @@ mod tests {
         let topology = Topology::new(&scenario);
         assert_eq!(topology.path(0, 4), Some(vec![0, 8, 6]));
         assert_eq!(topology.path(4, 0), Some(vec![7, 9, 1]));
+        assert_eq!(topology.equal_cost(1, 4), [2, 3], "the two direct links");
+        assert_eq!(topology.equal_cost(0, 4), [0]);
+        assert_eq!(topology.equal_cost(4, 2), [0], "by s3 alone");
+        assert_eq!(topology.equal_cost(2, 2), [0u32; 0]);
         assert_eq!(topology.arrival_port(8), 2, "s3 lists its links to s2, h4 and s1 in that order");
     }
 

@@ -4,17 +4,21 @@
 //! A packet-out with an order carries it as its first action, so that a handshake costs no message more than `[sdtp]` Figure 2 has.
 
 mod reader;
+mod writer;
 
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::{BufMut, Bytes};
 use handfast_core::Duration;
+use handfast_net::Port;
 use handfast_wire::openflow::{
-    Action, Body, Match, Message, NO_BUFFER, PacketIn, PacketInReason, PacketOut, PortNo,
+    Action, Body, Match, Message, NO_BUFFER, PacketIn, PacketInReason, PacketOut, Port as OpenFlowPort,
+    PortNo, PortReason, PortStatus,
 };
 use handfast_wire::{Checksums, Ethernet, LinkType, Packet};
 
 use reader::Reader;
+use writer::{put_address, put_name, put_order};
 
 /// `OFPT_EXPERIMENTER` (§7.5.4), and `OFPAT_EXPERIMENTER` (§7.2.5).
 const EXPERIMENTER_MESSAGE: u8 = 4;
@@ -34,6 +38,8 @@ pub enum Report {
     Closed(Name),
     /// Behind which edge is this host?
     Locate(IpAddr),
+    /// The link at a port carries packets from now on, or none (§7.4.3).
+    PortStatus(Port, bool),
 }
 
 /// A connection by its number.
@@ -62,6 +68,19 @@ pub enum Order {
     Forget(Name),
     /// An edge forgets its connections with another one, which has forgotten them: they are plain TCP from now on.
     ForgetEdge(IpAddr),
+    /// By which port packets of a slice leave.
+    Steer(Steering),
+}
+
+/// By which port a node sends SDTP packets from one edge to another. It sends none back by the port by which it has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steering {
+    /// The edge that is their source.
+    pub from: IpAddr,
+    /// The edge that is their destination.
+    pub to: IpAddr,
+    /// The port; [`None`]: where their destination address leads.
+    pub port: Option<Port>,
 }
 
 /// A connection that the controller has admitted.
@@ -139,6 +158,11 @@ impl Report {
                 out.put_u32(CLOSED);
                 put_name(out, name);
             }),
+            Self::PortStatus(port, is_up) => {
+                let state = if *is_up { 0 } else { OpenFlowPort::LINK_DOWN };
+                let port = OpenFlowPort { state, ..OpenFlowPort::plain(port_no(*port), [0; 6]) };
+                Body::PortStatus(PortStatus { reason: PortReason::Modify, port })
+            }
         };
         emit(body)
     }
@@ -148,6 +172,9 @@ impl Report {
     pub fn parse(bytes: &Bytes) -> Result<Self, Unknown> {
         match Message::parse(bytes).map_err(|_| Unknown)?.body {
             Body::PacketIn(PacketIn { data, .. }) => Ok(Self::Handshake(packet(&data)?)),
+            Body::PortStatus(PortStatus { port, .. }) => {
+                Ok(Self::PortStatus(port_of(port.port_no).ok_or(Unknown)?, port.is_up()))
+            }
             Body::Unknown { kind: EXPERIMENTER_MESSAGE, body } => Reader::new(body)?.report(),
             _ => Err(Unknown),
         }
@@ -209,6 +236,16 @@ const FORGET: u32 = 6;
 const LOCATE: u32 = 7;
 const ROUTE: u32 = 8;
 const FORGET_EDGE: u32 = 9;
+const STEER: u32 = 10;
+
+/// `OpenFlow` numbers ports from 1, up to `OFPP_MAX` (§7.2.1).
+fn port_no(port: Port) -> PortNo {
+    PortNo(port.0.saturating_add(1))
+}
+
+fn port_of(number: PortNo) -> Option<Port> {
+    (1..=PortNo::MAX.0).contains(&number.0).then(|| Port(number.0 - 1))
+}
 
 fn emit(body: Body) -> Option<Bytes> {
     let mut out = Vec::new();
@@ -237,63 +274,6 @@ fn packet(data: &Bytes) -> Result<Packet, Unknown> {
     Ok(Packet { ethernet, ..packet })
 }
 
-fn put_order(out: &mut Vec<u8>, order: &Order) {
-    match order {
-        Order::Admit(Admission { name, client, server }) => {
-            out.put_u32(ADMIT);
-            put_name(out, name);
-            for end in [client, server] {
-                put_address(out, end.ip());
-                out.put_u16(end.port());
-            }
-        }
-        Order::Approve(name) => {
-            out.put_u32(APPROVE);
-            put_name(out, name);
-        }
-        Order::Route(Location { host, edge }) => {
-            out.put_u32(ROUTE);
-            put_address(out, *host);
-            out.put_u8(u8::from(edge.is_some()));
-            if let Some((edge, slice)) = edge {
-                put_address(out, *edge);
-                out.put_u16(*slice);
-            }
-        }
-        Order::Forget(name) => {
-            out.put_u32(FORGET);
-            put_name(out, name);
-        }
-        Order::Activate(Activation { from, to, slice, caching, retransmission, round_trip }) => {
-            out.put_u32(ACTIVATE);
-            put_address(out, *from);
-            put_address(out, *to);
-            out.put_u16(*slice);
-            out.put_u16(u16::from(*caching) | u16::from(*retransmission) << 1);
-            out.put_u64(round_trip.as_nanos());
-        }
-        Order::ForgetEdge(edge) => {
-            out.put_u32(FORGET_EDGE);
-            put_address(out, *edge);
-        }
-    }
-}
-
-fn put_name(out: &mut Vec<u8>, name: &Name) {
-    put_address(out, name.peer);
-    out.put_u16(name.slice);
-    out.put_u16(name.connection);
-}
-
-/// IPv4 addresses as IPv6 has them (RFC 4291 §2.5.5.2).
-fn put_address(out: &mut Vec<u8>, address: IpAddr) {
-    let address = match address {
-        IpAddr::V4(address) => address.to_ipv6_mapped(),
-        IpAddr::V6(address) => address,
-    };
-    out.put_slice(&address.octets());
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
@@ -312,7 +292,7 @@ mod tests {
 
     const NAME: Name = Name { peer: IpAddr::V6(Ipv6Addr::LOCALHOST), slice: 7, connection: 8 };
 
-    fn orders() -> [Order; 7] {
+    fn orders() -> [Order; 9] {
         let (client, server) = (SocketAddr::new(ip(1), 5), SocketAddr::new(ip(2), 6));
         let (from, to, round_trip) = (ip(8), ip(9), Duration::from_millis(20));
         [
@@ -322,6 +302,8 @@ mod tests {
             Order::ForgetEdge(NAME.peer),
             Order::Route(Location { host: ip(1), edge: Some((ip(9), 7)) }),
             Order::Route(Location { host: ip(1), edge: None }),
+            Order::Steer(Steering { from: ip(8), to: ip(9), port: Some(Port(3)) }),
+            Order::Steer(Steering { from: ip(8), to: ip(9), port: None }),
             Order::Activate(Activation {
                 from,
                 to,
@@ -347,6 +329,8 @@ mod tests {
             Report::Handshake(framed()),
             Report::Closed(NAME),
             Report::Locate(ip(2)),
+            Report::PortStatus(Port(0), true),
+            Report::PortStatus(Port(7), false),
         ] {
             assert_eq!(Report::parse(&report.emit().unwrap()), Ok(report));
         }

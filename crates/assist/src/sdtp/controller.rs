@@ -1,27 +1,19 @@
 //! SDTP's controller: it admits connections between hosts behind edges, sets up their paths, and sends handshakes on
 //! (`[sdtp]` §III-A).
 
+mod slice;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
+use handfast_net::Port;
 use handfast_wire::tcp::Flags;
 use handfast_wire::{Body, Packet};
 
-use super::control::{Activation, Admission, Instruction, Location, Name, Order, Report};
-use super::lanes;
-use super::planner::{Placed, Planner};
-
-/// A pair of edges, the smaller address first: both directions of a slice have it.
-type Pair = (IpAddr, IpAddr);
-
-/// What the controller knows of a slice.
-#[derive(Debug)]
-struct Slice {
-    number: u16,
-    /// After the number that was given last.
-    next: u16,
-    used: BTreeSet<u16>,
-}
+use super::control::{Admission, Instruction, Location, Name, Order, Report};
+use super::planned::Plan;
+use super::planner::Planner;
+use slice::{Pair, Slice, pair};
 
 /// A connection that was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +124,7 @@ impl Controller {
         match report {
             Report::Started => self.on_start(from, out),
             Report::Closed(name) => self.close(from, &name, out),
+            Report::PortStatus(port, is_up) => self.on_port_status(from, port, is_up, out),
             Report::Locate(host) => self.locate(from, host, out),
             Report::Handshake(packet) => {
                 self.counted.packet_ins += 1;
@@ -228,12 +221,32 @@ impl Controller {
         if self.slices.contains_key(&pair) {
             return Some(());
         }
-        let number = self.next_number()?;
-        let orders = self.activations(pair, number)?;
-        self.order(orders, out);
+        let slice = Slice::new(self.next_number()?, self.plans(pair)?);
+        self.order(slice.orders(pair), out);
         self.counted.paths += 1;
-        self.slices.insert(pair, Slice { number, next: 1, used: BTreeSet::new() });
+        self.slices.insert(pair, slice);
         Some(())
+    }
+
+    fn plans(&self, pair: Pair) -> Option<[Plan; 2]> {
+        Some([self.planner.plan(pair.0, pair.1)?, self.planner.plan(pair.1, pair.0)?])
+    }
+
+    /// A link is gone, or is there again: slices whose best path is another one now get that.
+    fn on_port_status(&mut self, node: IpAddr, port: Port, is_up: bool, out: &mut Instructions) {
+        if !self.planner.set_link(node, port, is_up) {
+            return;
+        }
+        let pairs: Vec<Pair> = self.slices.keys().copied().collect();
+        for pair in pairs {
+            let Some(plans) = self.plans(pair) else { continue };
+            let Some(slice) = self.slices.get_mut(&pair).filter(|slice| slice.plans != plans) else {
+                continue;
+            };
+            let orders = slice.redirect(pair, plans);
+            self.counted.paths += 1;
+            self.order(orders, out);
+        }
     }
 
     /// The number of the next slice: all but 0, each once.
@@ -241,20 +254,6 @@ impl Controller {
         let nth = u16::try_from(self.slices.len()).ok().filter(|&nth| nth < u16::MAX)?;
         let number = (u32::from(self.first) - 1 + u32::from(nth)) % u32::from(u16::MAX) + 1;
         u16::try_from(number).ok()
-    }
-
-    /// The functions of a slice in both directions, each with its node; [`None`]: there is no path.
-    fn activations(&self, pair: Pair, slice: u16) -> Option<Vec<(IpAddr, Order)>> {
-        let mut orders = Vec::new();
-        for (from, to) in [pair, (pair.1, pair.0)] {
-            let placed = self.planner.plan(from, to)?;
-            for node in placed {
-                let &Placed { address, caching, retransmission, round_trip } = node;
-                let activation = Activation { from, to, slice, caching, retransmission, round_trip };
-                orders.push((address, Order::Activate(activation)));
-            }
-        }
-        Some(orders)
     }
 
     /// Orders leave. What an edge that is away must forget it is told when it is back: no more than it had admitted, for nothing is
@@ -295,13 +294,14 @@ impl Controller {
             if is_of_it {
                 let pair = pair(client_edge, server_edge);
                 self.by_number.remove(&(pair, connection));
-                self.slices.get_mut(&pair).map(|slice| slice.used.remove(&connection));
+                if let Some(slice) = self.slices.get_mut(&pair) {
+                    slice.free(connection);
+                }
             }
             !is_of_it
         });
         let edges: BTreeSet<IpAddr> = self.hosts.values().copied().collect();
-        for other in
-            edges.into_iter().filter(|&other| self.planner.plan(node, other).is_some()).collect::<Vec<_>>()
+        for other in edges.into_iter().filter(|&other| self.planner.has_path(node, other)).collect::<Vec<_>>()
         {
             // It is told too: what it has admitted since it began is forgotten at both ends.
             self.order([(node, Order::ForgetEdge(other)), (other, Order::ForgetEdge(node))], out);
@@ -310,11 +310,9 @@ impl Controller {
 
     /// Which functions a node has, in all slices.
     fn tell_functions(&mut self, node: IpAddr, out: &mut Instructions) {
-        let pairs: Vec<(Pair, u16)> = self.slices.iter().map(|(&pair, slice)| (pair, slice.number)).collect();
-        for (pair, number) in pairs {
-            let orders = self.activations(pair, number).unwrap_or_default();
-            self.order(orders.into_iter().filter(|(address, _)| *address == node), out);
-        }
+        let orders = self.slices.iter().flat_map(|(&pair, slice)| slice.orders(pair));
+        let its: Vec<_> = orders.filter(|(address, _)| *address == node).collect();
+        self.order(its, out);
     }
 
     /// An edge has forgotten a connection.
@@ -339,7 +337,7 @@ impl Controller {
         let pair = pair(client_edge, server_edge);
         self.by_number.remove(&(pair, connection));
         if let Some(slice) = self.slices.get_mut(&pair) {
-            slice.used.remove(&connection);
+            slice.free(connection);
         }
         for (edge, peer) in [(client_edge, server_edge), (server_edge, client_edge)] {
             if Some(edge) != but {
@@ -347,30 +345,5 @@ impl Controller {
             }
         }
         true
-    }
-}
-
-fn pair(a: IpAddr, b: IpAddr) -> Pair {
-    (a.min(b), a.max(b))
-}
-
-impl Slice {
-    /// Connections of a slice: all numbers but 0, which is nobody's, and those of lanes.
-    const MOST: usize = lanes::FIRST as usize - 1;
-
-    fn allot(&mut self) -> Option<u16> {
-        if self.used.len() >= Self::MOST {
-            return None;
-        }
-        while !self.used.insert(self.next) {
-            self.advance();
-        }
-        let allotted = self.next;
-        self.advance();
-        Some(allotted)
-    }
-
-    fn advance(&mut self) {
-        self.next = if self.next + 1 < lanes::FIRST { self.next + 1 } else { 1 };
     }
 }

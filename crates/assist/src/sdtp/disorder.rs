@@ -22,17 +22,35 @@ pub enum Level {
     Segment,
 }
 
+/// At packet level a path counts as one that reorders nothing after so many repairs in a row (RFC 8985 §6.2, step 4,
+/// `reo_wnd_persist`).
+const PERSISTS: u32 = 16;
+
+/// How a missing packet has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Came {
+    /// As it was sent first: the path reorders.
+    First,
+    /// As a repair that a node upstream has asked for.
+    RepairedUpstream,
+    /// As a repair that this node has asked for. When that comes says nothing of the segment's disorder: the threshold would grow
+    /// by itself.
+    Repaired,
+}
+
 /// The disorder length of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Disorder {
     level: Level,
     /// The moving average and its mean deviation, in parts, once there is a sample.
     estimate: Option<(u64, u64)>,
+    /// Repairs of this node since the last sample.
+    repaired: u32,
 }
 
 impl Disorder {
     pub(super) fn new(level: Level) -> Self {
-        Self { level, estimate: None }
+        Self { level, estimate: None, repaired: 0 }
     }
 
     /// Whether RI packets are sent and heeded.
@@ -40,12 +58,26 @@ impl Disorder {
         self.level == Level::Packet
     }
 
-    /// A packet came out of order, after so many that overtook it (`InterCnt`). At segment level "an exponentially weighted moving
-    /// average and its mean deviation" follow. The paper gives no gains: those of equation (3), 1/8 and 1/4.
-    pub(super) fn sample(&mut self, inter_cnt: u32) {
-        if self.is_by_packet() {
-            return;
+    /// What was missing has come, after so many packets that overtook it (`InterCnt`). At segment level each is a sample. At packet
+    /// level nodes upstream tell of their repairs, and the paper knows no other reason to come late; where a path reorders (equal
+    /// costs, a radio's own repetition) nobody tells, so what comes as it was sent first is a sample there.
+    pub(super) fn came(&mut self, how: Came, inter_cnt: u32) {
+        match (how, self.level) {
+            (Came::First, _) | (Came::RepairedUpstream, Level::Segment) => self.sample(inter_cnt),
+            (Came::RepairedUpstream, Level::Packet) | (Came::Repaired, Level::Segment) => {}
+            (Came::Repaired, Level::Packet) => {
+                self.repaired += 1;
+                if self.repaired >= PERSISTS {
+                    self.estimate = None;
+                }
+            }
         }
+    }
+
+    /// "An exponentially weighted moving average and its mean deviation" follow. The paper gives no gains: those of equation (3),
+    /// 1/8 and 1/4.
+    fn sample(&mut self, inter_cnt: u32) {
+        self.repaired = 0;
         let length = u64::from(inter_cnt.min(MOST)) * PARTS;
         let (mean, deviation) = self.estimate.unwrap_or((length, 0));
         let deviation = (deviation * 3 + length.abs_diff(mean)) / 4;
@@ -108,10 +140,37 @@ mod tests {
     }
 
     #[test]
-    fn at_packet_level_samples_change_nothing() {
+    fn at_packet_level_only_what_comes_as_it_was_sent_first_is_a_sample() {
         let mut disorder = Disorder::new(Level::Packet);
-        disorder.sample(9);
+        disorder.came(Came::RepairedUpstream, 9);
+        assert_eq!(disorder.threshold(), 1, "nodes upstream tell of their repairs");
+        disorder.came(Came::First, 9);
+        assert_eq!(disorder.threshold(), 1 + 9);
+    }
+
+    #[test]
+    fn at_packet_level_a_path_that_only_loses_reorders_no_more() {
+        let mut disorder = Disorder::new(Level::Packet);
+        disorder.came(Came::First, 9);
+        for round in 0..2 {
+            (0..15).for_each(|_| disorder.came(Came::Repaired, 30));
+            assert_eq!(disorder.threshold(), 1 + 9, "{round}");
+            disorder.came(Came::First, 9);
+        }
+        (0..16).for_each(|_| disorder.came(Came::Repaired, 30));
         assert_eq!(disorder.threshold(), 1);
+    }
+
+    #[test]
+    fn at_segment_level_all_but_own_repairs_are_samples() {
+        let mut disorder = Disorder::new(Level::Segment);
+        (0..40).for_each(|_| disorder.came(Came::Repaired, 30));
+        assert_eq!(disorder.threshold(), 1);
+        disorder.came(Came::RepairedUpstream, 4);
+        (0..40).for_each(|_| disorder.came(Came::Repaired, 30));
+        assert_eq!(disorder.threshold(), 1 + 4);
+        disorder.came(Came::First, 12);
+        assert_eq!(disorder.threshold(), 1 + 5 + 8);
     }
 
     #[test]

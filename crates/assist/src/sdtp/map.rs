@@ -128,8 +128,13 @@ impl Map {
         None
     }
 
+    /// The nodes that a link connects.
+    pub fn ends(&self, link: LinkId) -> [NodeId; 2] {
+        self.links[link.0].ends
+    }
+
     fn other_end(&self, link: LinkId, node: NodeId) -> NodeId {
-        let [one, other] = self.links[link.0].ends;
+        let [one, other] = self.ends(link);
         if one == node { other } else { one }
     }
 

@@ -5,6 +5,7 @@
 mod congestion;
 mod overload;
 mod send;
+mod steering;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -51,6 +52,8 @@ pub struct Node {
     /// Without hosts behind it there is none.
     edge: Option<Edge>,
     functions: BTreeMap<Direction, Functions>,
+    /// By which port SDTP packets from one edge to another leave, where that is not the one to which their destination leads.
+    steered: BTreeMap<(IpAddr, IpAddr), Port>,
     caching: CachingNode<Data>,
     detection: Detection,
     own_drops: OwnDrops,
@@ -75,6 +78,7 @@ impl Node {
             address,
             edge: (!hosts.is_empty()).then(|| Edge::new(address, hosts, &config)),
             functions: BTreeMap::new(),
+            steered: BTreeMap::new(),
             caching: CachingNode::new(config.caching),
             detection: Detection::new(config.thresholds, config.connections),
             own_drops: OwnDrops::new(config.connections),
@@ -167,7 +171,9 @@ impl Node {
     /// A packet passes.
     pub fn look(&mut self, now: Instant, port: Port, view: &View<'_>, out: &mut Outbox) -> Verdict {
         if let Some(sdtp) = view.sdtp() {
-            return self.look_at_sdtp(now, port, view, sdtp, out);
+            let verdict = self.look_at_sdtp(now, port, view, sdtp, out);
+            let is_steered = verdict == Verdict::Pass && self.steers(port, view.src, view.dst).is_some();
+            return if is_steered { Verdict::Take } else { verdict };
         }
         let Some(edge) = &mut self.edge else { return Verdict::Pass };
         if let Some(segment) = view.intact() {
@@ -326,7 +332,10 @@ impl Node {
     }
 
     /// A packet that [`Node::look`] has asked for.
-    pub fn on_packet(&mut self, now: Instant, _port: Port, packet: Packet, out: &mut Outbox) {
+    pub fn on_packet(&mut self, now: Instant, port: Port, packet: Packet, out: &mut Outbox) {
+        if let Some(next) = self.steers(port, packet.src, packet.dst) {
+            return out.send(next, packet);
+        }
         let outer = Outer::of(&packet);
         let (src, dst) = (packet.src, packet.dst);
         match packet.body {
@@ -367,6 +376,7 @@ impl Node {
     pub fn on_instruction(&mut self, now: Instant, instruction: Instruction, out: &mut Outbox) {
         match &instruction.order {
             Some(Order::Activate(activation)) => return self.activate(activation),
+            Some(Order::Steer(steering)) => return self.steer(steering),
             Some(Order::Admit(admission)) => self.seals.learn(admission.name.slice),
             Some(Order::Route(Location { edge: Some((_, slice)), .. })) => self.seals.learn(*slice),
             _ => {}

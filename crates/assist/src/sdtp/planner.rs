@@ -3,46 +3,16 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use handfast_core::Duration;
+use handfast_net::Port;
 
-use super::line::Line;
-use super::placement::Functions;
-
-/// A node of a path with its functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placed {
-    /// Its address.
-    pub address: IpAddr,
-    /// Whether it caches.
-    pub caching: bool,
-    /// Whether it asks for retransmissions.
-    pub retransmission: bool,
-    /// The round trip to the first node of its segment.
-    pub round_trip: Duration,
-}
-
-impl Placed {
-    /// The nodes of a line with their functions. `address`: that of a node by its place.
-    pub fn on_line(line: &Line, functions: &[Functions], address: impl Fn(usize) -> IpAddr) -> Vec<Self> {
-        let mut placed = Vec::new();
-        // To the first node of the segment.
-        let mut distance = Duration::ZERO;
-        for (place, functions) in functions.iter().enumerate() {
-            distance += place.checked_sub(1).map_or(Duration::ZERO, |hop| line.hops()[hop].delay);
-            let &Functions { caches: caching, retransmits: retransmission } = functions;
-            placed.push(Self { address: address(place), caching, retransmission, round_trip: distance * 2 });
-            if retransmission {
-                distance = Duration::ZERO;
-            }
-        }
-        placed
-    }
-}
+use super::detours::Detours;
+use super::planned::{Placed, Plan};
 
 /// Paths with their functions, by sending and receiving edge.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Planner {
     paths: BTreeMap<(IpAddr, IpAddr), Vec<Placed>>,
+    detours: Option<Detours>,
 }
 
 impl Planner {
@@ -51,8 +21,28 @@ impl Planner {
         self.paths.insert((from, to), path);
     }
 
-    /// The path between two edges; [`None`]: there is none.
-    pub(super) fn plan(&self, from: IpAddr, to: IpAddr) -> Option<&[Placed]> {
-        self.paths.get(&(from, to)).map(Vec::as_slice)
+    /// The same with ways around links that are down.
+    #[must_use]
+    pub fn with_detours(self, detours: Detours) -> Self {
+        Self { detours: Some(detours), ..self }
+    }
+
+    /// Whether there is a path between two edges when every link is up.
+    pub(super) fn has_path(&self, from: IpAddr, to: IpAddr) -> bool {
+        self.paths.contains_key(&(from, to))
+    }
+
+    /// A node says whether the link at a port is up. Whether paths may have changed.
+    pub(super) fn set_link(&mut self, node: IpAddr, port: Port, is_up: bool) -> bool {
+        self.detours.as_mut().is_some_and(|detours| detours.set_link(node, port, is_up))
+    }
+
+    /// The path between two edges now; [`None`]: there is none. With no link up that leads there, the path of before is kept:
+    /// where nothing arrives, no other one is better.
+    pub(super) fn plan(&self, from: IpAddr, to: IpAddr) -> Option<Plan> {
+        let placed = self.paths.get(&(from, to))?;
+        let broken = self.detours.as_ref().filter(|detours| !detours.is_open(placed));
+        let around = broken.and_then(|detours| detours.around(from, to));
+        Some(around.unwrap_or_else(|| Plan { placed: placed.clone(), steered: BTreeMap::new() }))
     }
 }

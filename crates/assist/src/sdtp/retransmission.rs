@@ -7,7 +7,7 @@ use handfast_core::{Instant, SeqNum};
 use handfast_wire::sdtp::{Expected, Information, Outcome, Request, Trigger};
 
 use super::announced::Announced;
-use super::disorder::{Disorder, additional_length};
+use super::disorder::{Came, Disorder, additional_length};
 use super::expected::{Due, ExpectedList, ExpectedPackets};
 use super::interarrival::Interarrival;
 use super::repairs::Repairs;
@@ -171,13 +171,21 @@ impl Retransmission {
     /// What was missing comes.
     fn fill(&mut self, packet: &Packet) {
         let Some(taken) = self.expected.take(packet.start, packet.end) else { return };
-        // The delay of this node's own recovery is none of the segment's disorder: the threshold would grow by itself. And what
-        // comes after a second request is what a host has sent again.
-        if !packet.is_answer && taken.rt_cnt < 2 {
-            self.disorder.sample(taken.inter_cnt);
+        let came = match packet {
+            Packet { is_answer: true, .. } => Came::Repaired,
+            Packet { is_first: true, .. } => Came::First,
+            _ => Came::RepairedUpstream,
+        };
+        // What comes after a second request, and answers none, is what a host has sent again.
+        if packet.is_answer || taken.rt_cnt < 2 {
+            self.disorder.came(came, taken.inter_cnt);
         }
         if !packet.is_answer && taken.asked.is_some() {
             self.requests.came_by_itself(packet.start, packet.end);
+        }
+        // It was on its way, and no pause of the sender has hidden it.
+        if came == Came::First && taken.asked == Some(Trigger::Time) {
+            self.interarrival.was_needless();
         }
         if packet.is_answer && taken.asked.is_some() {
             self.repairs.repair(packet.now.since(taken.missed));

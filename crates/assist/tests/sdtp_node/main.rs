@@ -3,6 +3,7 @@
 mod admission;
 mod attacks;
 mod controller;
+mod detours;
 mod edges;
 mod handshake;
 mod hostile;

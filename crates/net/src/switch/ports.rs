@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use handfast_wire::openflow::{Port, PortNo};
 
 /// `OFPPC_*` and `OFPPS_*` bits (§7.2.1).
-const PORT_DOWN: u32 = 1;
 const NO_RECV: u32 = 1 << 2;
 const NO_FWD: u32 = 1 << 5;
 const NO_PACKET_IN: u32 = 1 << 6;
-const LINK_DOWN: u32 = 1;
 const BLOCKED: u32 = 1 << 1;
 
 /// The ports in the order of their numbers.
@@ -36,7 +34,7 @@ impl Ports {
 
     /// Whether packets that come in there are taken.
     pub(super) fn receives(&self, port: PortNo) -> bool {
-        self.0.get(&port).is_some_and(|port| up(port) && port.config & NO_RECV == 0)
+        self.0.get(&port).is_some_and(|port| port.is_up() && port.config & NO_RECV == 0)
     }
 
     /// Whether packets may leave there.
@@ -60,10 +58,6 @@ impl Ports {
     }
 }
 
-const fn up(port: &Port) -> bool {
-    port.config & PORT_DOWN == 0 && port.state & LINK_DOWN == 0
-}
-
 const fn forwards(port: &Port) -> bool {
-    up(port) && port.config & NO_FWD == 0
+    port.is_up() && port.config & NO_FWD == 0
 }

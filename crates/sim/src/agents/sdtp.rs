@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use handfast_assist::sdtp::{Controller, Instruction, Instructions, Node, Report};
-use handfast_assist::{Agent, Sdtp, Verdict, View};
+use handfast_assist::{Agent, LinkEvent, Sdtp, Verdict, View};
 use handfast_core::{Duration, Instant, Stream};
 use handfast_net::{Cause, Outbox, Port};
 use handfast_wire::sdtp::Stream as SdtpStream;
@@ -61,6 +61,11 @@ impl Agent for SdtpNode {
             Some(instruction) => self.node.on_instruction(now, instruction, out),
             None => self.node.on_packet(now, port, packet, out),
         }
+        self.report(out);
+    }
+
+    fn on_link_event(&mut self, _now: Instant, port: Port, event: LinkEvent, out: &mut Outbox) {
+        self.node.on_link(port, event == LinkEvent::Up);
         self.report(out);
     }
 

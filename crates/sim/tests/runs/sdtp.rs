@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use handfast_sim::{Options, RunResult};
 
-use crate::support::{bytes, result, scenario, set};
+use crate::support::{bytes, counted, result, scenario, set};
 
 /// Two hosts, five switches; a write of 1,000 bytes every 15 ms.
 fn line(keys: &str) -> String {
@@ -44,10 +44,6 @@ const LOSS: [(&str, &str); 4] = [
     ("links.s3-s4.loss", "0.01"),
     ("links.s4-s5.loss", "0.01"),
 ];
-
-fn counted(run: &RunResult, name: &str) -> u64 {
-    run.controller.as_ref().and_then(|counters| counters.get(name)).copied().unwrap_or_default()
-}
 
 #[test]
 fn the_handshake_takes_the_access_links_and_the_controller() {

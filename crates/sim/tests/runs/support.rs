@@ -64,6 +64,11 @@ pub(crate) fn result(scenario: &Scenario, scheme: &str, seed: u64) -> RunResult 
     run(scenario, scheme, &options, &Control::new(), &mut NoSeries).expect("a result")
 }
 
+/// What SDTP's nodes and controller have counted.
+pub(crate) fn counted(run: &RunResult, name: &str) -> u64 {
+    run.controller.as_ref().and_then(|counters| counters.get(name)).copied().unwrap_or_default()
+}
+
 /// Runs it with those options: the result as JSON, and the time series if there are any.
 pub(crate) fn bytes(scenario: &Scenario, scheme: &str, options: &Options) -> (String, Collected) {
     let mut series = Collected::default();

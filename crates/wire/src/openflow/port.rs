@@ -78,6 +78,16 @@ pub struct PortStatus {
 }
 
 impl Port {
+    /// `OFPPC_PORT_DOWN`, of `config`: it was told to be down.
+    pub const PORT_DOWN: u32 = 1;
+    /// `OFPPS_LINK_DOWN`, of `state`: there is no link.
+    pub const LINK_DOWN: u32 = 1;
+
+    /// Whether it carries packets.
+    pub const fn is_up(&self) -> bool {
+        self.config & Self::PORT_DOWN == 0 && self.state & Self::LINK_DOWN == 0
+    }
+
     /// A port that is up, without a name, features or rates.
     pub const fn plain(port_no: PortNo, hw_addr: EthAddr) -> Self {
         Self {

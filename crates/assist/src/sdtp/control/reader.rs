@@ -4,10 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use bytes::{Buf, Bytes};
 use handfast_core::Duration;
+use handfast_wire::openflow::PortNo;
 
 use super::{
     ACTIVATE, ADMIT, APPROVE, Activation, Admission, CLOSED, EXPERIMENTER, FORGET, FORGET_EDGE, LOCATE,
-    Location, Name, Order, ROUTE, Report, STARTED, Unknown,
+    Location, Name, Order, ROUTE, Report, STARTED, STEER, Steering, Unknown, port_of,
 };
 
 /// Reads what the experimenter says.
@@ -39,6 +40,14 @@ impl Reader {
             FORGET => Order::Forget(self.name()?),
             FORGET_EDGE => Order::ForgetEdge(self.address()?),
             ROUTE => Order::Route(self.location()?),
+            STEER => {
+                let (from, to) = (self.address()?, self.address()?);
+                let port = match PortNo(self.u32()?) {
+                    PortNo::NORMAL => None,
+                    number => Some(port_of(number).ok_or(Unknown)?),
+                };
+                Order::Steer(Steering { from, to, port })
+            }
             ACTIVATE => {
                 let (from, to) = (self.address()?, self.address()?);
                 let (slice, functions) = (self.u16()?, self.u16()?);

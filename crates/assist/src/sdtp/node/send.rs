@@ -67,7 +67,7 @@ impl Node {
     fn seal_and_send(&mut self, stream: &Stream, sequence: SeqNum, message: Message, out: &mut Outbox) {
         let mut packet = messages::packet(self.config.carriage, stream, sequence, message);
         self.seals.seal(&mut packet);
-        out.forward(packet);
+        self.send_on(packet, out);
     }
 
     /// What leaves the edge: SDTP data passes the caching function of the same node first.
@@ -75,7 +75,7 @@ impl Node {
         let mut packets = std::mem::take(&mut self.edges.packets);
         for packet in packets.drain(..) {
             self.cache_own(now, &packet);
-            out.forward(packet);
+            self.send_on(packet, out);
         }
         self.edges.packets = packets;
         self.reports.append(&mut self.edges.reports);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use handfast_assist::sdtp::detours::Placing;
 use handfast_assist::sdtp::line::{Hop, Line};
 use handfast_assist::sdtp::placement::{self, Functions};
 use handfast_assist::sdtp::spec::{Placement, PlacementWord};
@@ -166,21 +167,19 @@ impl Settings {
         };
         // Losses below 1 were checked, and there are two edges.
         let Some(line) = Line::new(places.windows(2).map(hop).collect()) else { return Vec::new() };
-        let functions = match self.word {
-            PlacementWord::Given => {
-                let inner = |of: fn(Functions) -> bool| {
-                    (1..line.last()).filter(|&place| of(self.nodes[places[place]].given)).collect::<Vec<_>>()
-                };
-                let given = placement::Placement::new(
-                    line.last(),
-                    inner(|functions| functions.caches),
-                    inner(|functions| functions.retransmits),
-                );
-                given.nodes().to_vec()
-            }
-            word => word.functions(&line, self.segments, placement::INTERVAL),
+        let nodes: Vec<_> = places.iter().map(|&place| self.nodes[place].address).collect();
+        self.placing().place(&line, &nodes)
+    }
+
+    fn placing(&self) -> Placing {
+        if self.word != PlacementWord::Given {
+            return Placing::By(self.word, self.segments, placement::INTERVAL);
+        }
+        let given = |of: fn(Functions) -> bool| {
+            self.nodes.iter().filter(|node| of(node.given)).map(|node| node.address).collect()
         };
-        Placed::on_line(&line, &functions, |place| self.nodes[places[place]].address)
+        let (caching, retransmission) = (given(|its| its.caches), given(|its| its.retransmits));
+        Placing::Given { caching, retransmission }
     }
 
     /// What it would do, for people.

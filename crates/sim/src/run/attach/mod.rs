@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use handfast_assist::spec::Site;
+use handfast_assist::spray::Sprayer;
 use handfast_core::Stream;
 use handfast_net::Port;
 use handfast_plan::association::Associations;
@@ -74,6 +75,10 @@ pub(crate) fn agents(
                 all.add(scenario, node, vho, stream).map_err(wrong)?;
                 continue;
             }
+            if let AgentKind::Spray(_) = agent.kind {
+                links.push((node, Link::Agent(Box::new(sprayer(network, scenario, node)))));
+                continue;
+            }
             let made = if let Some(maker) = plugins.maker(kind) {
                 Some(maker(scenario, agent, node, stream))
             } else {
@@ -90,6 +95,13 @@ pub(crate) fn agents(
     network.chains = Chains::new(scenario.nodes.len(), links, |node| places.agents[node]);
     network.arm_agents();
     Ok(())
+}
+
+/// A switch that sprays what has several shortest paths from there.
+fn sprayer(network: &Network, scenario: &Scenario, node: NodeId) -> Sprayer {
+    let others = (0..scenario.nodes.len()).filter(|&other| other != node);
+    let ports = |other| network.topology.equal_cost(node, other).into_iter().map(Port).collect();
+    Sprayer::new(others.map(|other| (network.addresses.ip_of(other), ports(other))))
 }
 
 /// The ports of an access point that lead to stations.

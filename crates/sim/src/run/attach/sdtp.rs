@@ -1,17 +1,18 @@
 //! SDTP's controller and its nodes: every switch and access point is one, and an edge if a host hangs at it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use handfast_assist::Sdtp;
 use handfast_assist::sdtp::auth::Key;
+use handfast_assist::sdtp::detours::{Detours, Placing};
 use handfast_assist::sdtp::line::{Hop, Line};
-use handfast_assist::sdtp::placement::{self, Functions};
+use handfast_assist::sdtp::placement;
 use handfast_assist::sdtp::spec::Placement;
 use handfast_assist::sdtp::{Config, Controller, Node, Placed, Planner, Sealing};
 use handfast_core::{Duration, Stream};
 use handfast_net::Port;
-use handfast_plan::topology::{ChannelId, reverse};
+use handfast_plan::topology::{ChannelId, channel, reverse};
 use handfast_scenario::{NodeId, Scenario};
 
 use crate::agents::chain::Link;
@@ -115,7 +116,31 @@ impl World<'_> {
                 planner.insert(self.address(from), self.address(to), self.place(&path)?);
             }
         }
-        Ok(planner)
+        Ok(planner.with_detours(self.detours()))
+    }
+
+    /// All links between forwarders, for paths around those that are down.
+    fn detours(&self) -> Detours {
+        let mut detours = Detours::new(self.placing());
+        for link in 0..self.scenario.links.len() {
+            let there = channel(link, 0);
+            let ends = [there, reverse(there)].map(|channel| self.network.topology.departure(channel));
+            if ends.iter().all(|&(node, _)| self.forwards(node)) {
+                detours.connect(ends.map(|(node, port)| (self.address(node), Port(port))), self.hop(there));
+            }
+        }
+        detours
+    }
+
+    fn placing(&self) -> Placing {
+        match &self.spec.placement {
+            &Placement::By(word, segments) => Placing::By(word, segments, self.interval()),
+            Placement::Given { caching, retransmission } => {
+                let (caching, retransmission) =
+                    (self.playing(caching.as_deref()), self.playing(retransmission.as_deref()));
+                Placing::Given { caching, retransmission }
+            }
+        }
     }
 
     /// The channels from edge to edge.
@@ -128,8 +153,8 @@ impl World<'_> {
     fn place(&self, path: &[ChannelId]) -> Result<Vec<Placed>, String> {
         let hops = path.iter().map(|&channel| self.hop(channel)).collect();
         let line = Line::new(hops).ok_or("a link between switches loses everything: no path for SDTP")?;
-        let address = |place| self.address(self.node(path, place));
-        Ok(Placed::on_line(&line, &self.functions(path, &line), address))
+        let nodes: Vec<_> = (0..=line.last()).map(|place| self.address(self.node(path, place))).collect();
+        Ok(self.placing().place(&line, &nodes))
     }
 
     fn hop(&self, channel: ChannelId) -> Hop {
@@ -149,27 +174,15 @@ impl World<'_> {
         )
     }
 
-    fn functions(&self, path: &[ChannelId], line: &Line) -> Vec<Functions> {
-        match &self.spec.placement {
-            Placement::By(word, segments) => word.functions(line, *segments, self.interval()),
-            Placement::Given { caching, retransmission } => {
-                let places = |role: &Option<String>| self.playing(path, line, role.as_deref());
-                let placement =
-                    placement::Placement::new(line.last(), places(caching), places(retransmission));
-                placement.nodes().to_vec()
-            }
-        }
-    }
-
     /// Between packets, if the nodes are told.
     fn interval(&self) -> Duration {
         self.spec.config.thresholds.sending_interval.unwrap_or(placement::INTERVAL)
     }
 
-    /// The places of nodes inside a path that play a role.
-    fn playing(&self, path: &[ChannelId], line: &Line, role: Option<&str>) -> Vec<usize> {
-        let plays = |&place: &usize| self.scenario.nodes[self.node(path, place)].role.as_deref() == role;
-        if role.is_none() { Vec::new() } else { (1..line.last()).filter(plays).collect() }
+    /// The nodes that play a role.
+    fn playing(&self, role: Option<&str>) -> BTreeSet<IpAddr> {
+        let plays = |&node: &NodeId| role.is_some() && self.scenario.nodes[node].role.as_deref() == role;
+        self.forwarders().filter(plays).map(|node| self.address(node)).collect()
     }
 }
 
