@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -92,10 +93,19 @@ class Daemon:
     def socket(self) -> Path:
         return self.folder / f"{self.name}.sock"
 
-    def start(self) -> None:
-        command = [str(controller.daemon()), self.service, "--config", str(self.config)]
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *options: str) -> None:
+        command = [str(controller.daemon()), self.service, "--config", str(self.config), *options]
         self.running = self.stack.enter_context(ExitStack())
-        self.running.enter_context(processes.running(self.space.name, command, log=self.log))
+        self.process = self.running.enter_context(processes.running(self.space.name, command, log=self.log))
+
+    def upgrade(self) -> int | None:
+        """Another process takes over; with what the one before has ended."""
+        before = self.process
+        assert before is not None
+        self.start("--take-over")
+        return before.wait(PATIENCE_S)
 
     def stop(self) -> None:
         self.running.close()

@@ -128,3 +128,11 @@ def send(end: socket.socket, data: bytes) -> None:
     """All of it, and the end."""
     end.sendall(data)
     end.shutdown(socket.SHUT_WR)
+
+
+def both_ways_once(client: socket.socket, server: socket.socket, what: bytes) -> None:
+    """One says something, and the other one says it again."""
+    client.sendall(what)
+    assert exactly(server, len(what)) == what
+    server.sendall(what)
+    assert exactly(client, len(what)) == what

@@ -19,7 +19,7 @@ from handfast.lab import controller
 from sdtp_across import Across, across
 from sdtp_frames import segments
 from sdtp_scene import PATIENCE_S, RAW, Core, inside
-from sdtp_traffic import Options, both_ways, connected, exactly, send
+from sdtp_traffic import Options, both_ways, both_ways_once, connected, exactly, send
 
 pytestmark = [
     real,
@@ -165,13 +165,6 @@ def test_a_silent_connection_is_kept_alive(line: Across) -> None:
         both_ways_once(client, server, b"after")
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2)
     assert found["converted"] >= 3, "probes, and answers"
-
-
-def both_ways_once(client: socket.socket, server: socket.socket, what: bytes) -> None:
-    client.sendall(what)
-    assert exactly(server, len(what)) == what
-    server.sendall(what)
-    assert exactly(client, len(what)) == what
 
 
 def _signed(peer: str) -> Options:

@@ -89,6 +89,20 @@ impl FrameIo {
         self.method
     }
 
+    /// From now on it sends by `AF_XDP`, where it is [`Method::Ring`] on this interface: an interface has one such socket, which another
+    /// process may have had before.
+    ///
+    /// # Errors
+    /// As [`FrameIo::open`].
+    pub fn send_by_xdp(&mut self, interface: &str) -> io::Result<()> {
+        if self.method == Method::Ring {
+            let xdp = Box::new(XdpSocket::sender_by(interface)?);
+            self.sender = Sender::Xdp(xdp, PacketSocket::sender_by(interface)?);
+            self.method = Method::RingXdp;
+        }
+        Ok(())
+    }
+
     /// Shows what has come in, [`crate::BATCH`] frames at most; true if there may be more. Never waits.
     ///
     /// # Errors

@@ -32,6 +32,8 @@ const EXPERIMENTER: u32 = 0xff5d_7450;
 pub enum Report {
     /// The node has begun, and knows nothing: its driver says so before all else, each time that a node is made.
     Started,
+    /// The node will end, and has plain TCP only from now on. What others still convert for it, it reverts.
+    Leaving,
     /// A SYN or SYN-ACK of a host has come (`[sdtp]` §III-A step 2).
     Handshake(Packet),
     /// A connection is over, or the node has forgotten it.
@@ -66,6 +68,8 @@ pub enum Order {
     Route(Location),
     /// The other edge has forgotten this connection, or will: its packets are plain TCP from now on.
     Forget(Name),
+    /// An edge converts nothing any more for connections with another one, which will end. What that one has converted, it reverts.
+    Release(IpAddr),
     /// An edge forgets its connections with another one, which has forgotten them: they are plain TCP from now on.
     ForgetEdge(IpAddr),
     /// By which port packets of a slice leave.
@@ -150,6 +154,7 @@ impl Report {
                 })
             }
             Self::Started => experimenter(|out| out.put_u32(STARTED)),
+            Self::Leaving => experimenter(|out| out.put_u32(LEAVING)),
             Self::Locate(host) => experimenter(|out| {
                 out.put_u32(LOCATE);
                 put_address(out, *host);
@@ -237,6 +242,8 @@ const LOCATE: u32 = 7;
 const ROUTE: u32 = 8;
 const FORGET_EDGE: u32 = 9;
 const STEER: u32 = 10;
+const LEAVING: u32 = 11;
+const RELEASE: u32 = 12;
 
 /// `OpenFlow` numbers ports from 1, up to `OFPP_MAX` (§7.2.1).
 fn port_no(port: Port) -> PortNo {
@@ -292,7 +299,7 @@ mod tests {
 
     const NAME: Name = Name { peer: IpAddr::V6(Ipv6Addr::LOCALHOST), slice: 7, connection: 8 };
 
-    fn orders() -> [Order; 9] {
+    fn orders() -> [Order; 10] {
         let (client, server) = (SocketAddr::new(ip(1), 5), SocketAddr::new(ip(2), 6));
         let (from, to, round_trip) = (ip(8), ip(9), Duration::from_millis(20));
         [
@@ -300,6 +307,7 @@ mod tests {
             Order::Approve(NAME),
             Order::Forget(NAME),
             Order::ForgetEdge(NAME.peer),
+            Order::Release(NAME.peer),
             Order::Route(Location { host: ip(1), edge: Some((ip(9), 7)) }),
             Order::Route(Location { host: ip(1), edge: None }),
             Order::Steer(Steering { from: ip(8), to: ip(9), port: Some(Port(3)) }),
@@ -325,6 +333,7 @@ mod tests {
     fn reports_come_back_from_the_wire() {
         for report in [
             Report::Started,
+            Report::Leaving,
             Report::Handshake(syn()),
             Report::Handshake(framed()),
             Report::Closed(NAME),

@@ -123,6 +123,7 @@ impl Controller {
     pub fn on_report(&mut self, from: IpAddr, report: Report, out: &mut Instructions) {
         match report {
             Report::Started => self.on_start(from, out),
+            Report::Leaving => self.on_leaving(from, out),
             Report::Closed(name) => self.close(from, &name, out),
             Report::PortStatus(port, is_up) => self.on_port_status(from, port, is_up, out),
             Report::Locate(host) => self.locate(from, host, out),
@@ -288,6 +289,28 @@ impl Controller {
     /// either, whoever has admitted the connection.
     fn on_start(&mut self, node: IpAddr, out: &mut Instructions) {
         self.tell_functions(node, out);
+        self.forget_edge(node);
+        for other in self.edges_with(node) {
+            // It is told too: what it has admitted since it began is forgotten at both ends.
+            self.order([(node, Order::ForgetEdge(other)), (other, Order::ForgetEdge(node))], out);
+        }
+    }
+
+    /// An edge will end: nothing is admitted for it any more, and no other edge converts for it.
+    fn on_leaving(&mut self, node: IpAddr, out: &mut Instructions) {
+        self.forget_edge(node);
+        self.is_away(node);
+        let released = self.edges_with(node).into_iter().map(|other| (other, Order::Release(node)));
+        self.order(released, out);
+    }
+
+    /// The edges with a path to a node.
+    fn edges_with(&self, node: IpAddr) -> BTreeSet<IpAddr> {
+        self.hosts.values().copied().filter(|&other| self.planner.has_path(node, other)).collect()
+    }
+
+    /// What was admitted with an edge is over.
+    fn forget_edge(&mut self, node: IpAddr) {
         self.admitted.retain(|_, known| {
             let Admitted { slice: _, connection, client_edge, server_edge } = *known;
             let is_of_it = client_edge == node || server_edge == node;
@@ -300,12 +323,6 @@ impl Controller {
             }
             !is_of_it
         });
-        let edges: BTreeSet<IpAddr> = self.hosts.values().copied().collect();
-        for other in edges.into_iter().filter(|&other| self.planner.has_path(node, other)).collect::<Vec<_>>()
-        {
-            // It is told too: what it has admitted since it began is forgotten at both ends.
-            self.order([(node, Order::ForgetEdge(other)), (other, Order::ForgetEdge(node))], out);
-        }
     }
 
     /// Which functions a node has, in all slices.

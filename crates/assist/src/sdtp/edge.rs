@@ -4,10 +4,11 @@ mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Range;
 
 use handfast_core::{Instant, SeqNum};
 use handfast_net::Port;
-use handfast_wire::sdtp::{Content, Data, Information, Outcome, Stream};
+use handfast_wire::sdtp::{Content, Data, Expected, Information, Outcome, Stream, Trigger};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
 
@@ -34,10 +35,17 @@ pub(super) struct Arrived {
 /// What an edge has for others.
 #[derive(Debug, Default)]
 pub(super) struct Output {
+    /// What the path is told ahead of the packets: which numbers will not come.
+    pub(super) skipped: Vec<(Stream, Information)>,
     /// Packets that go where their addresses say.
     pub(super) packets: Vec<Packet>,
     /// What the controller is told.
     pub(super) reports: Vec<Report>,
+}
+
+/// The data that an edge sends of a connection.
+fn path_of(edge: IpAddr, &Name { peer, slice, connection }: &Name) -> Stream {
+    Stream { from: edge, to: peer, slice, connection }
 }
 
 /// The edge of a node.
@@ -101,6 +109,12 @@ impl Edge {
     /// Whether the node cannot keep up.
     pub(super) fn set_overloaded(&mut self, is_overloaded: bool) {
         self.is_overloaded = is_overloaded;
+    }
+
+    /// Nothing is converted any more, for the edge will end. What others have converted, it reverts.
+    pub(super) fn retire(&mut self) {
+        self.has_controller = false;
+        self.connections.release(None);
     }
 
     /// A handshake passes that went past the controller: an earlier connection of the same ends is over, and must not lend the
@@ -243,6 +257,16 @@ impl Edge {
             counters.dropped_acks += 1;
             return;
         }
+        if connection.released {
+            out.packets.push(packet);
+            return;
+        }
+        if let Some(Range { start, end }) = connection.skips(segment) {
+            let expected = Expected { start, end: Some(end), start_num: 0 };
+            let stream = path_of(self.address, &name);
+            let outcome = Outcome::Never;
+            out.skipped.push((stream, Information { trigger: Trigger::Count, expected, outcome }));
+        }
         let path = Path { carriage: config.carriage, edge: self.address, name };
         counters.converted += 1;
         out.packets.extend(convert::to_sdtp(&path, start, packet));
@@ -327,6 +351,10 @@ impl Edge {
             (Some(Order::Approve(name)), packet) => {
                 out.packets.extend(packet);
                 self.approve(&name, counters, out);
+            }
+            (Some(Order::Release(peer)), packet) => {
+                self.connections.release(Some(peer));
+                out.packets.extend(packet);
             }
             (Some(Order::ForgetEdge(peer)), packet) => {
                 for name in self.connections.with_peer(peer) {

@@ -113,6 +113,14 @@ impl Node {
         }
     }
 
+    /// It will end: its edge converts nothing any more, and the controller has others do the same.
+    pub fn retire(&mut self) {
+        if let Some(edge) = &mut self.edge {
+            edge.retire();
+            self.reports.push(Report::Leaving);
+        }
+    }
+
     /// It caches nothing and asks for nothing any more, until the controller orders it again.
     pub fn deactivate(&mut self) {
         self.functions.clear();
@@ -285,7 +293,7 @@ impl Node {
     /// An RI from a node upstream.
     fn heed(&mut self, now: Instant, stream: &Stream, functions: Functions, information: &Information) {
         if functions.retransmission {
-            self.detection.on_information(now, stream, information);
+            self.detection.on_information(now, stream, information, functions.round_trip);
         }
         if functions.caching {
             self.caching.on_information(now, stream, information);

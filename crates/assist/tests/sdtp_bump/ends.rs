@@ -99,6 +99,49 @@ fn one_that_is_switched_off_still_reverts() {
     }
 }
 
+/// What was converted before comes all the same, and nothing is converted any more; then the next one begins anew.
+#[test]
+fn an_edge_that_leaves_is_followed_by_another_without_a_loss() {
+    for leaving in [0, 2] {
+        let mut world = World::new(Mode::Act, Carriage::Udp);
+        world.open(false, |_| ());
+        for seq in [101, 106, 111, 116] {
+            // The next one is asked for when its time has come.
+            world.pass(1);
+            world.send(&sent(false, Flags::ACK, seq, 501, b"hello"));
+        }
+        world.clear();
+        world.lose = Some(0);
+        let lost = world.send(&sent(false, Flags::ACK, 121, 501, b"hello"));
+        assert_eq!(world.came[1].len(), 0, "it is missing");
+        world.retire(leaving);
+        world.crossed.clear();
+        let plain = world.send(&sent(false, Flags::ACK, 126, 501, b"there"));
+        let back = world.send(&sent(true, Flags::ACK, 501, 126, b"aloha"));
+        for packets in [world.packets(2, Side::Outside), world.packets(0, Side::Outside)] {
+            assert!(packets.iter().all(|packet| matches!(packet.body, Body::Tcp(_))), "{leaving}");
+        }
+        world.pass(300);
+        assert_eq!(world.came[0], [back]);
+        let mut came = world.came[1].clone();
+        came.sort();
+        let mut expected = vec![lost, plain];
+        expected.sort();
+        assert_eq!(came, expected, "{leaving}: the repair comes");
+        let syn = sent(false, Flags::SYN, 7000, 0, b"");
+        world.clear();
+        world.send(&syn);
+        assert!(matches!(world.packets(2, Side::Outside)[0].body, Body::Tcp(_)), "a new one is plain");
+        world.restart(leaving);
+        assert!(!goes_both_ways(&mut world, 131));
+        let strangers: u64 = (0..3).map(|number| world.node_counter(number, "strangers")).sum();
+        assert_eq!(strangers, 0);
+        world.clear();
+        world.open(false, |_| ());
+        assert!(goes_both_ways(&mut world, 101));
+    }
+}
+
 #[test]
 fn a_host_that_makes_sdtp_packets_is_not_believed() {
     let mut world = World::new(Mode::Act, Carriage::Udp);

@@ -153,6 +153,12 @@ impl World {
         self.instruct(instructions);
     }
 
+    /// A node will end.
+    pub(crate) fn retire(&mut self, number: usize) {
+        self.bumps[number].retire();
+        self.run(&mut VecDeque::new());
+    }
+
     /// A node is started again.
     pub(crate) fn restart(&mut self, number: usize) {
         // As the time of day does.
@@ -199,19 +205,25 @@ impl World {
     }
 
     fn run(&mut self, queue: &mut VecDeque<(usize, Side, Frame)>) {
+        self.report(queue);
         while let Some((number, side, frame)) = queue.pop_front() {
             self.bumps[number].on_frame(self.now, side, &frame);
             self.collect(number, queue);
-            let mut instructions = Instructions::new();
-            for number in 0..NODES {
-                let reports: Vec<Report> = self.bumps[number].reports().collect();
-                for report in reports.into_iter().filter(|_| self.online) {
-                    let report = Report::parse(&report.emit().unwrap()).unwrap();
-                    self.controller.on_report(edge(number), report, &mut instructions);
-                }
-            }
-            self.instruct_into(instructions, queue);
+            self.report(queue);
         }
+    }
+
+    /// The controller hears what nodes have for it.
+    fn report(&mut self, queue: &mut VecDeque<(usize, Side, Frame)>) {
+        let mut instructions = Instructions::new();
+        for number in 0..NODES {
+            let reports: Vec<Report> = self.bumps[number].reports().collect();
+            for report in reports.into_iter().filter(|_| self.online) {
+                let report = Report::parse(&report.emit().unwrap()).unwrap();
+                self.controller.on_report(edge(number), report, &mut instructions);
+            }
+        }
+        self.instruct_into(instructions, queue);
     }
 
     fn instruct(&mut self, instructions: Instructions) {

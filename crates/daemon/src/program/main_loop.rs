@@ -11,7 +11,7 @@ use crate::services::Running;
 /// What a service has for its end.
 const STOP_WITHIN: Duration = Duration::from_secs(1);
 
-/// Runs a service until SIGTERM or SIGINT.
+/// Runs a service until SIGTERM or SIGINT, or until it is over.
 pub(super) fn run(
     service: &mut dyn Running,
     io: &mut EventLoop,
@@ -20,6 +20,10 @@ pub(super) fn run(
     loop {
         service.on_timer(io, Clock::SYSTEM.now());
         service.flush(io);
+        if service.is_over() {
+            info!("stopped: another one has taken over");
+            return Ok(());
+        }
         io.wait(service.deadline()).context(|| "epoll".to_owned())?;
         // Once from each: none can keep the others waiting.
         for id in io.take_readable() {

@@ -136,6 +136,11 @@ pub(crate) trait Running {
     /// How it does.
     fn status(&self) -> Value;
 
+    /// Whether it has ended by itself: another one has followed.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// SIGTERM: ends what it does, by `deadline`.
     fn stop(&mut self, io: &mut EventLoop, deadline: Instant) -> Result<(), Failure>;
 }

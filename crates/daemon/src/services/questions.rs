@@ -22,6 +22,8 @@ pub(super) enum Question {
     Status,
     /// The configuration is to be read again.
     Reload,
+    /// Another daemon is to take over.
+    Handover,
 }
 
 impl Question {
@@ -32,6 +34,7 @@ impl Question {
         match said.get("event")?.as_str()? {
             "status" => Some(Self::Status),
             "reload" => Some(Self::Reload),
+            "handover" => Some(Self::Handover),
             _ => None,
         }
     }
@@ -114,10 +117,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_two_questions_are_any() {
+    fn only_the_three_questions_are_any() {
         let parse = |text: &str| Question::parse(&Line::Complete(text.as_bytes().to_vec()));
         assert_eq!(parse("{\"event\": \"status\"}"), Some(Question::Status));
         assert_eq!(parse("{\"event\":\"reload\"}"), Some(Question::Reload));
+        assert_eq!(parse("{\"event\":\"handover\"}"), Some(Question::Handover));
         for other in
             ["", "{}", "status", "{\"event\": \"forget\"}", "{\"event\": \"status\", \"a\": 1}", "[1]"]
         {

@@ -130,6 +130,11 @@ impl Bump {
         }
     }
 
+    /// It will end: nothing is converted any more. What was converted for it, it still reverts.
+    pub fn retire(&mut self) {
+        self.node.retire();
+    }
+
     /// Whether the controller is there.
     pub fn set_controller(&mut self, is_there: bool) {
         self.node.set_controller(is_there);

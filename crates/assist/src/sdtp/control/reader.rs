@@ -7,8 +7,8 @@ use handfast_core::Duration;
 use handfast_wire::openflow::PortNo;
 
 use super::{
-    ACTIVATE, ADMIT, APPROVE, Activation, Admission, CLOSED, EXPERIMENTER, FORGET, FORGET_EDGE, LOCATE,
-    Location, Name, Order, ROUTE, Report, STARTED, STEER, Steering, Unknown, port_of,
+    ACTIVATE, ADMIT, APPROVE, Activation, Admission, CLOSED, EXPERIMENTER, FORGET, FORGET_EDGE, LEAVING,
+    LOCATE, Location, Name, Order, RELEASE, ROUTE, Report, STARTED, STEER, Steering, Unknown, port_of,
 };
 
 /// Reads what the experimenter says.
@@ -23,6 +23,7 @@ impl Reader {
     pub(super) fn report(&mut self) -> Result<Report, Unknown> {
         match self.u32()? {
             STARTED => Ok(Report::Started),
+            LEAVING => Ok(Report::Leaving),
             CLOSED => self.name().map(Report::Closed),
             LOCATE => self.address().map(Report::Locate),
             _ => Err(Unknown),
@@ -39,6 +40,7 @@ impl Reader {
             APPROVE => Order::Approve(self.name()?),
             FORGET => Order::Forget(self.name()?),
             FORGET_EDGE => Order::ForgetEdge(self.address()?),
+            RELEASE => Order::Release(self.address()?),
             ROUTE => Order::Route(self.location()?),
             STEER => {
                 let (from, to) = (self.address()?, self.address()?);

@@ -6,8 +6,8 @@ use bytes::BufMut;
 use handfast_wire::openflow::PortNo;
 
 use super::{
-    ACTIVATE, ADMIT, APPROVE, Activation, Admission, FORGET, FORGET_EDGE, Location, Name, Order, ROUTE,
-    STEER, Steering, port_no,
+    ACTIVATE, ADMIT, APPROVE, Activation, Admission, FORGET, FORGET_EDGE, Location, Name, Order, RELEASE,
+    ROUTE, STEER, Steering, port_no,
 };
 
 pub(super) fn put_order(out: &mut Vec<u8>, order: &Order) {
@@ -50,6 +50,10 @@ pub(super) fn put_order(out: &mut Vec<u8>, order: &Order) {
             put_address(out, *from);
             put_address(out, *to);
             out.put_u32(port.map_or(PortNo::NORMAL, port_no).0);
+        }
+        Order::Release(edge) => {
+            out.put_u32(RELEASE);
+            put_address(out, *edge);
         }
         Order::ForgetEdge(edge) => {
             out.put_u32(FORGET_EDGE);

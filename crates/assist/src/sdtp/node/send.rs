@@ -72,6 +72,13 @@ impl Node {
 
     /// What leaves the edge: SDTP data passes the caching function of the same node first.
     pub(super) fn leave_edge(&mut self, now: Instant, out: &mut Outbox) {
+        let mut skipped = std::mem::take(&mut self.edges.skipped);
+        for (stream, information) in skipped.drain(..) {
+            // What was not sent nobody needs to keep, to miss, or to wait for.
+            self.caching.on_information(now, &stream, &information);
+            self.send(&stream, Message::Information(information), out);
+        }
+        self.edges.skipped = skipped;
         let mut packets = std::mem::take(&mut self.edges.packets);
         for packet in packets.drain(..) {
             self.cache_own(now, &packet);

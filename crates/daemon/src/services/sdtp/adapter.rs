@@ -1,7 +1,7 @@
 //! The machine between its interfaces, the controller, and who asks how it does.
 
 use handfast_assist::sdtp::Config;
-use handfast_assist::sdtp::bump::{Bump, Mode};
+use handfast_assist::sdtp::bump::{Bump, Mode, Side};
 use handfast_core::{Duration, Instant};
 use handfast_io::frame_io::Method;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId, Timers};
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::channel::{Channel, Said};
+use super::handover::{self, Leaving, Stage};
 use super::settings::Settings;
 use super::status;
 use super::wire::Wire;
@@ -29,6 +30,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How long an interface that has no room now is left alone.
 const SEND_AGAIN: Duration = Duration::from_millis(1);
 
+/// So often frames of a side are read before another node goes on.
+const MOST_READS: usize = 1_000;
+
 /// What has a deadline here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
@@ -39,6 +43,7 @@ enum Due {
     Interfaces,
     Send,
     Overruns,
+    Handover,
 }
 
 /// The running node.
@@ -52,21 +57,25 @@ pub(super) struct Adapter {
     said: Vec<Said>,
     /// Whether it will look at overruns.
     looks: bool,
+    /// Another one takes over.
+    leaving: Option<Leaving>,
     log: Log,
     file: ConfigFile,
 }
 
 impl Adapter {
-    /// Takes the interfaces and the socket.
+    /// Takes the interfaces and the socket, from another node if there is one and it is to `take_over`.
     pub(super) fn start(
         settings: Settings,
         file: ConfigFile,
         log: Log,
+        take_over: bool,
         io: &mut EventLoop,
     ) -> Result<Self, Failure> {
+        let mut wire = Wire::open(&settings.interfaces, settings.packet_io.methods(), io)?;
+        let came = if take_over { handover::take_over(&settings.socket, &mut wire, io)? } else { None };
         let questions = Questions::listen(&settings.socket, io)
             .context(|| format!("socket {}", settings.socket.display()))?;
-        let wire = Wire::open(&settings.interfaces, settings.packet_io.methods(), io)?;
         let bump = Bump::new(settings.node(), settings.mode, settings.config.connections);
         let channel = Channel::new(settings.controller, settings.datapath_id, settings.mode == Mode::Act);
         let mut timers = Timers::default();
@@ -75,8 +84,72 @@ impl Adapter {
         timers.set(Due::Interfaces, Some(now + LOOK_AGAIN));
         let [inside, outside] = &settings.interfaces;
         info!(inside, outside, address = %settings.address, "started");
-        let said = Vec::new();
-        Ok(Self { settings, bump, wire, channel, questions, timers, said, looks: false, log, file })
+        let (said, leaving) = (Vec::new(), None);
+        let looks = false;
+        let mut this =
+            Self { settings, bump, wire, channel, questions, timers, said, looks, leaving, log, file };
+        for (side, frame) in came.into_iter().flatten() {
+            this.bump.on_frame(now, side, &frame);
+            this.carry_out();
+        }
+        Ok(this)
+    }
+
+    /// Reads frames of a side; whether there may be more.
+    fn read_frames(&mut self, side: Side) -> bool {
+        let now = Clock::SYSTEM.now();
+        let Self { wire, bump, leaving, .. } = self;
+        let more = wire.read(side, |frame| {
+            if let Some(leaving) = leaving {
+                leaving.note(side, frame);
+            }
+            bump.on_frame(now, side, frame);
+        });
+        self.carry_out();
+        if !std::mem::replace(&mut self.looks, true) {
+            self.timers.set(Due::Overruns, Some(now + LOOK_AT_OVERRUNS));
+        }
+        more
+    }
+
+    /// Another node wants to take over.
+    fn hand_over(&mut self, asker: SourceId) {
+        if self.leaving.is_some() {
+            self.questions.answer(asker, Some(&json!({"error": "another one takes over already"})));
+            return;
+        }
+        info!("another one takes over");
+        let converts = self.settings.mode == Mode::Act && !self.settings.hosts.is_empty();
+        if converts {
+            self.bump.retire();
+            self.carry_out();
+        }
+        self.leaving = Some(Leaving::new(Clock::SYSTEM.now(), asker, converts));
+    }
+
+    /// The one that wanted to take over is gone.
+    fn go_on(&mut self) {
+        info!("nobody takes over");
+        self.leaving = None;
+        // The controller admits nothing for a node that leaves, until it comes back.
+        self.channel.want(false);
+        self.bump.set_controller(false);
+        self.channel.want(self.settings.mode == Mode::Act);
+    }
+
+    fn advance_handover(&mut self, now: Instant) {
+        if self.leaving.as_ref().is_some_and(|leaving| leaving.stage() == Stage::Last) {
+            for side in Side::BOTH {
+                // As much as a socket holds, and no more: frames come all the time.
+                (0..MOST_READS).take_while(|_| self.read_frames(side)).for_each(|_| {});
+            }
+            // The next one listens there. What cannot be removed is seen by it.
+            let _ = std::fs::remove_file(&self.settings.socket);
+        }
+        if let Some(leaving) = &mut self.leaving {
+            let said = leaving.advance(now);
+            self.questions.answer(leaving.asker, Some(&said));
+        }
     }
 
     /// What the machine has put out leaves.
@@ -115,15 +188,22 @@ impl Adapter {
     fn read_question(&mut self, id: SourceId) -> ReadOutcome {
         let (asked, outcome) = self.questions.read(id);
         for question in asked {
+            if question == Some(Question::Handover) {
+                self.hand_over(id);
+                continue;
+            }
             let answer = question.map(|question| self.answer(question));
             self.questions.answer(id, answer.as_ref());
+        }
+        if outcome == ReadOutcome::End && self.leaving.as_ref().is_some_and(|leaving| leaving.asker == id) {
+            self.go_on();
         }
         self.questions.read_on(id, outcome)
     }
 
     fn answer(&mut self, question: Question) -> Value {
         match question {
-            Question::Status => self.status(),
+            Question::Status | Question::Handover => self.status(),
             Question::Reload => {
                 self.reload();
                 json!({"ok": true, "mode": mode_word(self.settings.mode == Mode::Act)})
@@ -168,13 +248,7 @@ impl Adapter {
 impl Running for Adapter {
     fn on_readable(&mut self, io: &mut EventLoop, id: SourceId) -> ReadOutcome {
         if let Some(side) = self.wire.side(id) {
-            let now = Clock::SYSTEM.now();
-            let bump = &mut self.bump;
-            let more = self.wire.read(side, |frame| bump.on_frame(now, side, frame));
-            self.carry_out();
-            if !std::mem::replace(&mut self.looks, true) {
-                self.timers.set(Due::Overruns, Some(now + LOOK_AT_OVERRUNS));
-            }
+            let more = !self.is_over() && self.read_frames(side);
             return if more { ReadOutcome::Some } else { ReadOutcome::Nothing };
         }
         if self.channel.is(id) {
@@ -204,6 +278,7 @@ impl Running for Adapter {
     fn deadline(&mut self) -> Option<Instant> {
         self.timers.set(Due::Machine, self.bump.deadline());
         self.timers.set(Due::Channel, self.channel.deadline());
+        self.timers.set(Due::Handover, self.leaving.as_ref().and_then(Leaving::due));
         self.timers.next()
     }
 
@@ -211,6 +286,7 @@ impl Running for Adapter {
         // What came in since the last sleep may have moved them.
         self.timers.set(Due::Machine, self.bump.deadline());
         self.timers.set(Due::Channel, self.channel.deadline());
+        self.timers.set(Due::Handover, self.leaving.as_ref().and_then(Leaving::due));
         while let Some(due) = self.timers.due(now) {
             match due {
                 Due::Machine => {
@@ -240,6 +316,7 @@ impl Running for Adapter {
                         self.timers.set(Due::Send, Some(now + SEND_AGAIN));
                     }
                 }
+                Due::Handover => self.advance_handover(now),
                 Due::Accept => {
                     if !self.questions.accept(io) {
                         self.timers.set(Due::Accept, Some(now + ACCEPT_AGAIN));
@@ -261,6 +338,10 @@ impl Running for Adapter {
         let methods = self.wire.methods().map(Method::name);
         let (counters, lost) = (self.counters(), self.log.dropped());
         status::report(&self.settings, &self.bump, has_controller, methods, &counters, lost)
+    }
+
+    fn is_over(&self) -> bool {
+        self.leaving.as_ref().is_some_and(|leaving| leaving.stage() == Stage::Over)
     }
 
     fn stop(&mut self, _: &mut EventLoop, _: Instant) -> Result<(), Failure> {

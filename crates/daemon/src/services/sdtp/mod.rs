@@ -3,6 +3,7 @@
 
 mod adapter;
 pub(super) mod channel;
+mod handover;
 mod settings;
 pub(super) mod shared;
 mod status;
@@ -10,14 +11,22 @@ mod wire;
 
 use std::path::Path;
 
-use clap::Command;
+use clap::{Args, Command};
 use handfast_assist::sdtp::bump::Mode;
 use handfast_io::index_of;
 
 use super::{Configured, Running, Service, Start, Table, unobstructed};
-use crate::process::{ConfigFile, Level, socket_obstacles};
+use crate::process::{ConfigFile, Level, parsed, socket_obstacles};
 use adapter::Adapter;
 use settings::Settings;
+
+/// Its options besides those of every service.
+#[derive(Args)]
+struct Options {
+    /// Takes over from a node that runs with the same interfaces and socket, without a gap: it ends once this one forwards
+    #[arg(long)]
+    take_over: bool,
+}
 
 /// The registry's entry.
 pub(super) struct SdtpService;
@@ -42,7 +51,8 @@ What comes in at one interface leaves by the other. With `mode = \"act\"` it con
 keeps copies and repairs losses, as its controller orders (handfastd sdtp-controller). It needs CAP_NET_RAW and
 CAP_NET_ADMIN. While it does not run nothing passes.
 
-SIGTERM and SIGINT end it with exit code 0. At SIGHUP it reads `mode` of FILE again.
+SIGTERM and SIGINT end it with exit code 0, and so does another one with --take-over. At SIGHUP it reads `mode` of
+FILE again.
 Exit code 2: the configuration or the system does not allow it to run.";
 
 impl Service for SdtpService {
@@ -55,7 +65,10 @@ impl Service for SdtpService {
     }
 
     fn command(&self, command: Command) -> Command {
-        command.about("Repairs losses in the path, as a node of SDTP between two interfaces").after_help(HELP)
+        // The options first: their own description would become the help.
+        Options::augment_args(command)
+            .about("Repairs losses in the path, as a node of SDTP between two interfaces")
+            .after_help(HELP)
     }
 
     fn configure(&self, file: &ConfigFile, off: bool) -> Result<Box<dyn Configured>, String> {
@@ -95,8 +108,9 @@ impl Configured for Settings {
     }
 
     fn start(self: Box<Self>, start: Start<'_>) -> Result<Box<dyn Running>, String> {
-        let Start { file, log, io, .. } = start;
-        let adapter = Adapter::start((*self).clone(), file, log, io)
+        let Start { file, log, options, io } = start;
+        let Options { take_over } = parsed(options);
+        let adapter = Adapter::start((*self).clone(), file, log, take_over, io)
             .map_err(|failure| unobstructed(&*self).err().unwrap_or_else(|| format!("error: {failure}")))?;
         Ok(Box::new(adapter))
     }

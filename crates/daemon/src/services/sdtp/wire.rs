@@ -41,6 +41,8 @@ struct End {
     index: Interface,
     io: FrameIo,
     id: SourceId,
+    /// Whether another process has its queue for `AF_XDP`, or had it a moment ago.
+    is_shared: bool,
 }
 
 /// Both interfaces.
@@ -152,6 +154,7 @@ impl Wire {
             if let Err(error) = end.io.take_error() {
                 warn!(interface = end.name, %error, "interface");
             }
+            end.send_by_xdp();
             if index_of(&end.name).is_ok_and(|index| index != end.index)
                 && let Ok(found) = End::open(&end.name, &self.methods, io)
             {
@@ -200,22 +203,36 @@ impl End {
         let what = || format!("interface {name}");
         let index = index_of(name).context(what)?;
         no_offloads(name).context(what)?;
-        let frames = first(name, methods).context(what)?;
+        let (frames, is_shared) = first(name, methods).context(what)?;
         let id = io.add_descriptor(&frames).context(|| "epoll".to_owned())?;
         info!(interface = name, packet_io = frames.method().name(), "interface taken");
-        Ok(Self { name: name.to_owned(), index, io: frames, id })
+        Ok(Self { name: name.to_owned(), index, io: frames, id, is_shared })
+    }
+
+    /// Sends by `AF_XDP` from now on, if that has waited for another process, which has ended.
+    fn send_by_xdp(&mut self) {
+        if !self.is_shared {
+            return;
+        }
+        let done = self.io.send_by_xdp(&self.name);
+        self.is_shared = done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy);
+        if done.is_ok() {
+            info!(interface = self.name, packet_io = self.io.method().name(), "nobody else uses it now");
+        }
     }
 }
 
-/// The first way that works. The last one's error is told.
-fn first(name: &str, methods: &[Method]) -> io::Result<FrameIo> {
+/// The first way that works, and whether another process has the first one. The last one's error is told.
+fn first(name: &str, methods: &[Method]) -> io::Result<(FrameIo, bool)> {
+    let mut is_shared = false;
     let mut methods = methods.iter().peekable();
     while let Some(&method) = methods.next() {
         match FrameIo::open(name, method) {
             Err(error) if methods.peek().is_some() => {
+                is_shared |= method == Method::RingXdp && error.kind() == io::ErrorKind::ResourceBusy;
                 warn!(interface = name, packet_io = method.name(), %error, "this way does not work here");
             }
-            done => return done,
+            done => return done.map(|opened| (opened, is_shared)),
         }
     }
     Err(io::ErrorKind::Unsupported.into())

@@ -114,6 +114,7 @@ impl Adapter {
                     self.reload();
                     json!({"ok": true, "mode": "act"})
                 }
+                Question::Handover => json!({"error": "only a node of SDTP hands over"}),
             });
             self.questions.answer(id, answer.as_ref());
         }

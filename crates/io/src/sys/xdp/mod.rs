@@ -11,7 +11,6 @@ mod ring;
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::time::Duration;
 
 use libc::{SOL_XDP, c_int, sockaddr_xdp, xdp_mmap_offsets, xdp_statistics, xdp_umem_reg};
 
@@ -33,9 +32,6 @@ const MAX_MTU: usize = PLACE - 256 - 22;
 /// Places for frames that come, and for those that leave.
 const INCOMING: u32 = 4096;
 const OUTGOING: u32 = 512;
-/// How often, and after what time, a queue is asked for again that another socket has.
-const TRIES: u32 = 20;
-const AGAIN: Duration = Duration::from_millis(10);
 
 /// A socket on the first queue of an interface.
 pub(crate) struct XdpSocket {
@@ -180,15 +176,6 @@ fn bind(socket: BorrowedFd<'_>, interface: Interface) -> io::Result<()> {
         sxdp_shared_umem_fd: 0,
     };
     let len = size_of::<sockaddr_xdp>() as u32;
-    let mut tries = 0;
-    loop {
-        // SAFETY: `address` lives through the call and `len` is its size.
-        let done = check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) });
-        match done {
-            // The kernel gives a queue back some time after its socket was closed: one of a process that was just ended.
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && tries < TRIES => tries += 1,
-            done => return done.map(|_| ()),
-        }
-        std::thread::sleep(AGAIN);
-    }
+    // SAFETY: `address` lives through the call and `len` is its size.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) }).map(|_| ())
 }
