@@ -23,6 +23,7 @@ mod expected;
 mod handshake;
 mod interarrival;
 mod lanes;
+mod lately;
 pub mod line;
 pub mod map;
 mod messages;
