@@ -64,6 +64,12 @@ impl Detection {
         self.repairs.iter().map(|(&edges, &repairs)| (edges, repairs))
     }
 
+    /// It watches none any more, until data comes.
+    pub(super) fn clear(&mut self) {
+        self.watched.clear();
+        self.timers.clear();
+    }
+
     /// Streams that it watches.
     pub(super) fn len(&self) -> usize {
         self.watched.len()
