@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::sdtp::{Data, Information, Stream};
 
+use super::following::Following;
 use super::repairs::Repairs;
 use super::requests::RepeatOf;
 use super::retransmission::{Arrival, Output, Retransmission};
@@ -27,6 +28,7 @@ pub(super) struct Detection {
     /// By the edges of streams, the sending one first: no more than a node has functions for.
     repairs: BTreeMap<(IpAddr, IpAddr), Repairs>,
     thresholds: Thresholds,
+    following: Following,
 }
 
 /// A packet's place in its stream.
@@ -56,12 +58,23 @@ impl Extent {
 impl Detection {
     /// Watches `most` streams at most.
     pub(super) fn new(thresholds: Thresholds, most: usize) -> Self {
-        Self { watched: Recent::new(most), timers: BTreeSet::new(), repairs: BTreeMap::new(), thresholds }
+        Self {
+            watched: Recent::new(most),
+            timers: BTreeSet::new(),
+            repairs: BTreeMap::new(),
+            thresholds,
+            following: Following::default(),
+        }
     }
 
     /// What became of the losses of streams between two edges, the sending one first.
     pub(super) fn repairs(&self) -> impl Iterator<Item = ((IpAddr, IpAddr), Repairs)> + '_ {
         self.repairs.iter().map(|(&edges, &repairs)| (edges, repairs))
+    }
+
+    /// Another node was here until now.
+    pub(super) fn follow(&mut self, now: Instant) {
+        self.following.begin(now);
     }
 
     /// Streams that it watches.
@@ -91,7 +104,8 @@ impl Detection {
             self.forget(&silent);
         }
         let thresholds = Thresholds { segment_round_trip: round_trip, ..self.thresholds };
-        let retransmission = Retransmission::new(extent.start(), &thresholds);
+        let start = self.following.start(now, extent);
+        let retransmission = Retransmission::new(start, &thresholds);
         self.watched.insert(now, *stream, Watched { retransmission, entered: None })
     }
 

@@ -95,6 +95,11 @@ impl Edge {
         self.has_controller = is_there;
     }
 
+    /// Another edge was here until now.
+    pub(super) fn follow(&mut self, now: Instant) {
+        self.whole.follow(now);
+    }
+
     /// Nothing is converted any more, for the edge will end. What others have converted, it reverts.
     pub(super) fn retire(&mut self) {
         self.has_controller = false;

@@ -75,6 +75,9 @@ impl Adapter {
         info!(inside, outside, address = %settings.address, "started");
         let (said, leaving) = (Vec::new(), None);
         let mut this = Self { settings, bump, wire, channel, questions, timers, said, leaving, log, file };
+        if came.is_some() {
+            this.bump.follow(now);
+        }
         for (side, frame) in came.into_iter().flatten() {
             this.bump.on_frame(now, side, &frame);
             this.carry_out();
