@@ -107,7 +107,6 @@ def test_nodes_are_followed_without_a_gap(protect: str) -> None:
         assert pings.sent > 3000
         assert pings.lost == 0
         twice = len(pings.came) - len(set(pings.came))
-        print(f"{pings.sent} pings, {pings.lost} lost, {twice} twice")
         assert twice <= 5
         with connected(line, 7802) as new, line.counting() as found:
             both_ways(*new, DATA[:100_000], b"")

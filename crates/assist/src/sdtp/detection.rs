@@ -104,7 +104,7 @@ impl Detection {
             self.forget(&silent);
         }
         let thresholds = Thresholds { segment_round_trip: round_trip, ..self.thresholds };
-        let start = self.following.start(now, extent);
+        let start = self.following.start(now, extent.seq, extent.start());
         let retransmission = Retransmission::new(start, &thresholds);
         self.watched.insert(now, *stream, Watched { retransmission, entered: None })
     }

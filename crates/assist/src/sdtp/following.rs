@@ -2,8 +2,6 @@
 
 use handfast_core::{Duration, Instant, SeqNum};
 
-use super::detection::Extent;
-
 /// How long streams of before are new to it. What is lost of streams that begin meanwhile, before their first packet that comes,
 /// hosts repair.
 const FOLLOWING: Duration = Duration::from_secs(1);
@@ -21,8 +19,8 @@ impl Following {
         self.until = now + FOLLOWING;
     }
 
-    /// The first number of a stream of which nothing has come yet.
-    pub(super) fn start(self, now: Instant, extent: Extent) -> SeqNum {
-        if now < self.until { extent.seq } else { extent.start() }
+    /// The first number of a stream of which `first` comes first, and that says where it began.
+    pub(super) fn start(self, now: Instant, first: SeqNum, began: SeqNum) -> SeqNum {
+        if now < self.until { first } else { began }
     }
 }

@@ -69,7 +69,8 @@ impl Receivers {
         if let Some(silent) = self.lanes.in_the_way() {
             self.forget(&silent, out);
         }
-        let resequencer = Resequencer::new(self.following.start(now, extent), self.bounds);
+        let resequencer =
+            Resequencer::new(self.following.start(now, extent.seq, extent.start()), self.bounds);
         self.lanes.insert(now, *stream, Receiver { resequencer, entered: None })
     }
 
