@@ -12,18 +12,19 @@ local OPTIONAL_LEN = 20
 local SEAL_LEN = 28
 local IP_PROTOCOL = 253
 local ETHER_TYPE = 0x88b5
-local DATA, RR, RD, RI, CN = 0, 1, 2, 3, 4
+local DATA, RR, RD, RI, CN, PD = 0, 1, 2, 3, 4, 5
 
-local TYPES = { [DATA] = "Data", [RR] = "RR", [RD] = "RD", [RI] = "RI", [CN] = "CN" }
+local TYPES = { [DATA] = "Data", [RR] = "RR", [RD] = "RD", [RI] = "RI", [CN] = "CN", [PD] = "PD" }
 local LONG_TYPES = {
     [DATA] = "Data",
     [RR] = "Retransmission request",
     [RD] = "Retransmission data",
     [RI] = "Retransmission information",
     [CN] = "Caching notification",
+    [PD] = "Parity of data (not in the paper)",
 }
 local TRIGGERS = { [0] = "C: count", [1] = "T: interarrival time", [2] = "R: timeout of a retransmission" }
-local HAS_TRIGGER = { [RR] = true, [RD] = true, [RI] = true }
+local HAS_TRIGGER = { [RR] = true, [RD] = true, [RI] = true, [PD] = true }
 local ECN = { [0] = "Not-ECT", [1] = "ECT(1)", [2] = "ECT(0)", [3] = "CE" }
 local PROTOCOLS = { [4] = "IPv4 packet", [6] = "TCP segment", [41] = "IPv6 packet", [253] = "control" }
 local STATUS = { [0] = "Bad", [1] = "Good", [2] = "Unverified" }
@@ -53,6 +54,9 @@ local f = {
     start_num = ProtoField.uint16("sdtp.start_num", "StartNum"),
     timestamp = ProtoField.uint32("sdtp.timestamp", "Timestamp of the request (us)"),
     add_l = ProtoField.uint16("sdtp.add_l", "AddL"),
+    parity_count = ProtoField.uint16("sdtp.parity.count", "Packets"),
+    parity_lengths = ProtoField.uint16("sdtp.parity.lengths", "Lengths, exclusive or", base.HEX),
+    parity_sum = ProtoField.bytes("sdtp.parity.sum", "Packets, exclusive or"),
     release_until = ProtoField.uint32("sdtp.until", "All before this has arrived"),
     tcp_ack = ProtoField.uint32("sdtp.tcp.ack", "Acknowledgement"),
     tcp_header_len = ProtoField.uint8("sdtp.tcp.hdr_len", "TCP header length"),
@@ -234,6 +238,19 @@ local function add_repeat(body, tree)
     tree:add(f.timestamp, body(8, 4))
 end
 
+-- PD: which packets, what they are made from, and the sum. Returns what the column "Info" says of it.
+local function add_parity(body, tree)
+    tree:add(f.start_seq, body(0, 4))
+    tree:add(f.end_seq, body(4, 4))
+    tree:add(f.parity_count, body(8, 2))
+    tree:add(f.parity_lengths, body(10, 2))
+    tree:add(f.timestamp, body(12, 4))
+    if body:len() > OPTIONAL_LEN then
+        tree:add(f.parity_sum, body(OPTIONAL_LEN))
+    end
+    return " StartSeq=" .. body(0, 4):uint() .. " EndSeq=" .. body(4, 4):uint()
+end
+
 local function add_seal(buffer, tree)
     local seal = buffer(buffer:len() - SEAL_LEN, SEAL_LEN)
     local branch = tree:add(sdtp, seal, "Seal")
@@ -252,6 +269,9 @@ local function add_message(kind, buffer, body_len, pinfo, tree, root)
     local protocol = buffer(0, 1):uint()
     if kind == DATA then
         return add_data(protocol, body, pinfo, tree, root)
+    end
+    if kind == PD then
+        return add_parity(body, tree)
     end
     if kind ~= RD then
         return add_control(kind, body, buffer(6, 2), tree)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handfast.studies.reproduce import Claims, need
 
-from . import beyond, delays, draw, path, protocol, setup
+from . import beyond, delays, draw, path, protocol, rivals, setup
 
 CLAIMS = Claims(
     "sdtp",
@@ -109,6 +109,16 @@ CLAIMS.claim(
     figure=draw.beyond,
     beyond=True,
 )(beyond.beyond)
+
+CLAIMS.claim(
+    "rivals",
+    "beside nodes that duplicate, code or repeat between the same switches: delays and transfers take no longer with "
+    "SDTP, on short and on long links",
+    paper="none",
+    needs=[need("rivals")],
+    figure=draw.rivals,
+    beyond=True,
+)(rivals.rivals)
 
 CLAIMS.claim(
     "place",

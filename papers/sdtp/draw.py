@@ -170,6 +170,16 @@ def beyond(runs: Runs) -> Figure:
     return figure
 
 
+def rivals(runs: Runs) -> Figure:
+    """99 % of the delays by case on long links, the rivals side by side."""
+    some = tuple(
+        run
+        for run in runs.all
+        if run.scheme != "nowhere" and run.choices["core"] == "long" and "transfer" not in run.choices["case"]
+    )
+    return grouped(Runs(some, runs.quick, runs.scratch), "case", "99 % of delays, ms", delay("send", "delivery", "p99"))
+
+
 def placements(runs: Runs) -> Figure:
     """Mean delays by what the links lose."""
     figure = grouped(runs, "lost", "mean delay, ms", delay("send", "delivery", "mean"))

@@ -15,8 +15,8 @@ SLICE = 772
 
 # The packets of crates/wire/examples/sdtp_capture.rs: each message natively, in IP and in UDP.
 CARRIAGES = 3
-DATA, WHOLE, REQUEST, OPEN_REQUEST, REPEAT, LATER, NEVER, NOTIFICATION = range(8)
-MESSAGES = 8
+DATA, WHOLE, REQUEST, OPEN_REQUEST, REPEAT, LATER, NEVER, NOTIFICATION, PARITY = range(9)
+MESSAGES = 9
 CORRUPTED = CARRIAGES * MESSAGES
 FRAMES = CORRUPTED + 4
 
@@ -72,6 +72,19 @@ ROWS = {
     },
     LATER: {"sdtp.type": "3", "sdtp.trigger": "0", "sdtp.add_l": "5", "sdtp.never": "0", **EXPECTED, **SEAL},
     NEVER: {"sdtp.type": "3", "sdtp.add_l": "", "sdtp.never": "1", **EXPECTED, **SEAL},
+    PARITY: {
+        "sdtp.type": "5",
+        "sdtp.protocol": "6",
+        "sdtp.ipv6": "1",
+        "sdtp.trigger": "1",
+        "sdtp.start_seq": "1000",
+        "sdtp.end_seq": "2460",
+        "sdtp.parity.count": "2",
+        "sdtp.parity.lengths": "0x0020",
+        "sdtp.parity.sum": "73756d",
+        **TIMESTAMP,
+        **SEAL,
+    },
     NOTIFICATION: {"sdtp.type": "4", "sdtp.length": "72", "sdtp.trigger": "", "sdtp.until": "5000", **SEAL},
 }
 

@@ -66,6 +66,7 @@ struct NodeFile {
     cache_total: String,
     persistence: String,
     congestion: &'static str,
+    parity: bool,
 }
 
 #[derive(Serialize)]
@@ -276,6 +277,7 @@ impl Places<'_> {
                 Congestion::Signal => "signal",
                 Congestion::Mask => "mask",
             },
+            parity: caching.parity,
         }
     }
 

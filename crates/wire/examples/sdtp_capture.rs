@@ -7,8 +7,8 @@ use bytes::Bytes;
 use handfast_core::{Instant, SeqNum};
 use handfast_wire::pcapng::PcapngWriter;
 use handfast_wire::sdtp::{
-    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Repeat, Request,
-    Sdtp, Seal, Trigger,
+    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Parity, Repeat,
+    Request, Sdtp, Seal, Trigger,
 };
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use handfast_wire::{Body, Datagram, Ethernet, LinkType, Packet, Payload};
@@ -54,6 +54,9 @@ fn messages() -> Vec<Message> {
     let expected = Expected { end: None, ..EXPECTED };
     let later = Outcome::Later { add_l: 5 };
     let information = |trigger, outcome| Information { trigger, expected: EXPECTED, outcome };
+    let sum = Bytes::from_static(b"sum");
+    let (end, count, lengths) = (SeqNum(2460), 2, 0x20);
+    let parity = Parity { trigger, timestamp, start, end, count, lengths, v6: true, sum };
     vec![
         Message::Data(segment()),
         Message::Data(whole()),
@@ -63,6 +66,7 @@ fn messages() -> Vec<Message> {
         Message::Information(information(Trigger::Count, later)),
         Message::Information(information(Trigger::Count, Outcome::Never)),
         Message::Notification(Notification { until: SeqNum(5000) }),
+        Message::Parity(parity),
     ]
 }
 

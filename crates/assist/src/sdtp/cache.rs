@@ -149,6 +149,17 @@ impl<P> Cache<P> {
         self.packets.range_mut(from..).take_while(move |one| one.seq.before(end))
     }
 
+    /// The packets from the one on that begins at `start`, as far as each begins where the one before ends.
+    pub(super) fn from(&self, start: SeqNum) -> impl Iterator<Item = &Cached<P>> {
+        let at = self.packets.partition_point(|one| one.seq.before(start));
+        let mut next = start;
+        self.packets.range(at..).take_while(move |one| {
+            let follows = one.seq == next;
+            next = one.end();
+            follows
+        })
+    }
+
     /// Where the packet lies that begins so many packets after the one at `start`: only if all between are here, because what
     /// is missing cannot be counted.
     pub(super) fn nth(&self, start: SeqNum, number: u16) -> Option<(SeqNum, SeqNum)> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 
 use handfast_core::{Instant, SeqNum};
 use handfast_wire::sdtp::Stream;
@@ -12,6 +13,9 @@ use super::control::Name;
 use super::handshake::{Opening, Redundant};
 use super::resequence::{Bounds, Resequencer};
 use crate::ConnectionKey;
+
+/// Beyond the largest window (RFC 7323 §2.3) a number is no sign of a loss.
+const FAR: i32 = 1 << 30;
 
 /// A connection at one of its edges.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub(super) struct Connection {
     remote_syn: SeqNum,
     /// The first byte of the host here; [`None`]: it has not answered yet.
     pub(super) start: Option<SeqNum>,
+    /// The number behind all that the host here has sent so far, as data of the path; [`None`]: nothing.
+    sent: Option<SeqNum>,
     /// At the server's edge, until the client has sent data.
     pub(super) opening: Option<Box<Opening>>,
     /// At the client's edge, until it has come.
@@ -68,6 +74,7 @@ impl Connection {
             remote,
             remote_syn: syn.seq,
             start: None,
+            sent: None,
             opening: None,
             redundant: None,
             resequencer,
@@ -85,6 +92,21 @@ impl Connection {
         if segment.flags.contains(Flags::FIN) {
             *(if local { &mut self.closing.local } else { &mut self.closing.remote }) = true;
         }
+    }
+
+    /// A segment of the host here leaves as data of the path. The numbers that no segment has had before it, up to it: what was lost
+    /// on the way to this edge, or went past the path.
+    pub(super) fn skips(&mut self, segment: &Segment) -> Option<Range<SeqNum>> {
+        let len = segment.seq_len();
+        // A reset takes no number, wherever it stands.
+        if len == 0 || segment.flags.contains(Flags::RST) {
+            return None;
+        }
+        let (front, end) = (self.sent.or(self.start)?, segment.seq + len);
+        if self.sent.is_none() || end.after(front) {
+            self.sent = Some(end);
+        }
+        (segment.seq.after(front) && segment.seq.distance(front) < FAR).then_some(front..segment.seq)
     }
 
     /// Whether a SYN of the other host, or its answer to one of the host here, is the one with which this connection began.

@@ -77,6 +77,10 @@ counters! {
     repeats,
     /// RD that brought what had come before: needless requests.
     needless_repeats,
+    /// PD sent beside RD.
+    parities,
+    /// Packets that a PD has brought back.
+    recovered,
     /// RI sent.
     informations,
     /// CN sent.
@@ -131,6 +135,7 @@ impl NodeCounters {
             },
             Message::Information(_) => &mut self.informations,
             Message::Notification(_) => &mut self.notifications,
+            Message::Parity(_) => &mut self.parities,
             Message::Data(_) | Message::Repeat(_) => return,
         };
         *counter += 1;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use handfast_core::{Duration, Instant, SeqNum};
-use handfast_wire::sdtp::{Data, Information, Stream};
+use handfast_wire::sdtp::{Data, Information, Outcome, Stream};
 
 use super::following::Following;
 use super::repairs::Repairs;
@@ -92,19 +92,21 @@ impl Detection {
         round_trip: Duration,
         out: &mut Vec<Output>,
     ) -> Arrival {
-        let place = self.watched.find(stream).unwrap_or_else(|| self.begin(now, stream, extent, round_trip));
+        let place = self.watched.find(stream).unwrap_or_else(|| {
+            let start = self.following.start(now, extent.seq, extent.start());
+            self.begin(now, stream, start, round_trip)
+        });
         let watched = self.watched.touch(now, place);
         let arrival = watched.retransmission.on_data(now, extent.seq, extent.len, repeat, out);
         self.rearm(now, *stream, place);
         arrival
     }
 
-    fn begin(&mut self, now: Instant, stream: &Stream, extent: Extent, round_trip: Duration) -> Place {
+    fn begin(&mut self, now: Instant, stream: &Stream, start: SeqNum, round_trip: Duration) -> Place {
         if let Some(silent) = self.watched.in_the_way() {
             self.forget(&silent);
         }
         let thresholds = Thresholds { segment_round_trip: round_trip, ..self.thresholds };
-        let start = self.following.start(now, extent.seq, extent.start());
         let retransmission = Retransmission::new(start, &thresholds);
         self.watched.insert(now, *stream, Watched { retransmission, entered: None })
     }
@@ -115,9 +117,18 @@ impl Detection {
         }
     }
 
-    /// An RI has come from upstream.
-    pub(super) fn on_information(&mut self, now: Instant, stream: &Stream, information: &Information) {
-        let Some(place) = self.watched.find(stream) else { return };
+    /// An RI has come from upstream. The first packets of a stream may be what will not come.
+    pub(super) fn on_information(
+        &mut self,
+        now: Instant,
+        stream: &Stream,
+        information: &Information,
+        round_trip: Duration,
+    ) {
+        let found = self.watched.find(stream);
+        let is_first = information.outcome == Outcome::Never && information.expected.end.is_some();
+        let begun = || is_first.then(|| self.begin(now, stream, information.expected.start, round_trip));
+        let Some(place) = found.or_else(begun) else { return };
         self.watched.get_mut(place).retransmission.on_information(information);
         self.rearm(now, *stream, place);
     }
@@ -140,8 +151,8 @@ impl Detection {
         }
     }
 
-    /// Takes up what became of losses, and enters a deadline anew. One that moves later leaves its entry where it is until that comes up: nearly every packet moves
-    /// the interarrival timeout.
+    /// Takes up what became of losses, and enters a deadline anew. One that moves later leaves its entry where it is until that
+    /// comes up: nearly every packet moves the interarrival timeout.
     fn rearm(&mut self, now: Instant, stream: Stream, place: Place) {
         let watched = self.watched.get_mut(place);
         let repairs = watched.retransmission.take_repairs();

@@ -4,10 +4,11 @@ mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Range;
 
 use handfast_core::{Instant, SeqNum};
 use handfast_net::Port;
-use handfast_wire::sdtp::{Content, Data, Information, Outcome, Stream};
+use handfast_wire::sdtp::{Content, Data, Expected, Information, Outcome, Stream, Trigger};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
 
@@ -34,10 +35,17 @@ pub(super) struct Arrived {
 /// What an edge has for others.
 #[derive(Debug, Default)]
 pub(super) struct Output {
+    /// What the path is told ahead of the packets: which numbers will not come.
+    pub(super) skipped: Vec<(Stream, Information)>,
     /// Packets that go where their addresses say.
     pub(super) packets: Vec<Packet>,
     /// What the controller is told.
     pub(super) reports: Vec<Report>,
+}
+
+/// The data that an edge sends of a connection.
+fn path_of(edge: IpAddr, &Name { peer, slice, connection }: &Name) -> Stream {
+    Stream { from: edge, to: peer, slice, connection }
 }
 
 /// The edge of a node.
@@ -248,6 +256,12 @@ impl Edge {
         if connection.released {
             out.packets.push(packet);
             return;
+        }
+        if let Some(Range { start, end }) = connection.skips(segment) {
+            let expected = Expected { start, end: Some(end), start_num: 0 };
+            let stream = path_of(self.address, &name);
+            let outcome = Outcome::Never;
+            out.skipped.push((stream, Information { trigger: Trigger::Count, expected, outcome }));
         }
         let path = Path { carriage: config.carriage, edge: self.address, name };
         counters.converted += 1;

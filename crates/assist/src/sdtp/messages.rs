@@ -26,6 +26,7 @@ pub(super) fn about(message: &Message) -> SeqNum {
         Message::Request(request) => request.expected.start,
         Message::Information(information) => information.expected.start,
         Message::Notification(notification) => notification.until,
+        Message::Parity(parity) => parity.start,
         Message::Data(_) | Message::Repeat(_) => SeqNum(0),
     }
 }

@@ -24,6 +24,7 @@ mod following;
 mod handshake;
 mod interarrival;
 mod lanes;
+mod lately;
 pub mod line;
 pub mod map;
 mod messages;

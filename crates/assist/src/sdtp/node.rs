@@ -3,6 +3,7 @@
 //! Nothing is addressed to a node in the path: it looks at what passes. So one that fails, or that is left out, is passed over.
 
 mod congestion;
+mod recover;
 mod send;
 mod steering;
 
@@ -22,6 +23,7 @@ use super::convert::Outer;
 use super::counters::{Kept, NodeCounters};
 use super::detection::{Detection, Extent};
 use super::edge::{Arrived, Edge, Output as EdgeOutput};
+use super::lately::Lately;
 use super::own_drops::OwnDrops;
 use super::repairs::Repairs;
 use super::requests::RepeatOf;
@@ -56,6 +58,7 @@ pub struct Node {
     caching: CachingNode<Data>,
     detection: Detection,
     own_drops: OwnDrops,
+    lately: Lately,
     seals: Seals,
     counters: NodeCounters,
     /// What the edge has for others, and the retransmission function: kept for their memory.
@@ -77,6 +80,7 @@ impl Node {
             caching: CachingNode::new(config.caching),
             detection: Detection::new(config.thresholds, config.connections),
             own_drops: OwnDrops::new(config.connections),
+            lately: Lately::new(config.connections),
             seals: Seals::new(address, config.sealing.clone()),
             counters: NodeCounters::default(),
             edges: EdgeOutput::default(),
@@ -237,6 +241,13 @@ impl Node {
                 Verdict::Drop
             }
             Message::Notification(_) => goes_on,
+            Message::Parity(parity) => {
+                if functions.retransmission && self.config.caching.parity {
+                    self.recover(now, &stream, functions, view, parity, out);
+                }
+                // It is of this node's segment, and ends where that does.
+                if ends_here || functions.retransmission { Verdict::Drop } else { Verdict::Pass }
+            }
         }
     }
 
@@ -271,6 +282,9 @@ impl Node {
             let (outputs, round_trip) = (&mut self.outputs, functions.round_trip);
             let arrival = self.detection.on_data(now, stream, extent, repeat.as_ref(), round_trip, outputs);
             self.counters.needless_repeats += u64::from(repeat.is_some() && arrival == Arrival::Duplicate);
+            if self.config.caching.parity {
+                self.lately.on_data(now, stream, extent, data);
+            }
             self.send_outputs(now, stream, out);
         }
         if functions.caching {
@@ -291,7 +305,7 @@ impl Node {
     /// An RI from a node upstream.
     fn heed(&mut self, now: Instant, stream: &Stream, functions: Functions, information: &Information) {
         if functions.retransmission {
-            self.detection.on_information(now, stream, information);
+            self.detection.on_information(now, stream, information, functions.round_trip);
         }
         if functions.caching {
             self.caching.on_information(now, stream, information);
@@ -353,7 +367,7 @@ impl Node {
                     Message::Data(data) => self.revert(now, &stream, arrived, data, out),
                     Message::Repeat(repeat) => self.revert(now, &stream, arrived, repeat.data, out),
                     Message::Information(information) => self.inform_edge(now, &stream, &information, out),
-                    Message::Request(_) | Message::Notification(_) => {}
+                    Message::Request(_) | Message::Notification(_) | Message::Parity(_) => {}
                 }
             }
             _ => self.convert(now, packet, out),
@@ -439,6 +453,7 @@ fn acts_on(message: &Message, functions: Option<Functions>, ends_here: bool) -> 
     match message {
         Message::Data(_) => false,
         Message::Repeat(_) | Message::Information(_) | Message::Request(_) => ends_here || has,
+        Message::Parity(_) => ends_here || functions.is_some_and(|functions| functions.retransmission),
         Message::Notification(_) => functions.is_some_and(|functions| functions.caching),
     }
 }

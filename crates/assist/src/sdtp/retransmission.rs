@@ -47,6 +47,8 @@ pub struct Retransmission {
     given_up: Ranges,
     expected: ExpectedList,
     announced: Announced,
+    /// Of what lies beyond the last window what will not come.
+    never: Ranges,
     interarrival: Interarrival,
     disorder: Disorder,
     round_trip: RetransmissionRtt,
@@ -79,6 +81,7 @@ impl Retransmission {
             given_up: Ranges::default(),
             expected: ExpectedList::new(2 * config.most_windows),
             announced: Announced::default(),
+            never: Ranges::default(),
             interarrival: Interarrival::new(config),
             disorder: Disorder::new(config.level),
             round_trip: RetransmissionRtt::new(config.segment_round_trip),
@@ -119,6 +122,7 @@ impl Retransmission {
         self.given_up = Ranges::default();
         self.expected.clear();
         self.announced.clear();
+        self.never = Ranges::default();
         self.interarrival.front_was_repeated();
         self.requests.clear();
         self.requests.counters.resets += 1;
@@ -210,6 +214,7 @@ impl Retransmission {
             self.announced.advance(packet.end, &mut self.expected);
             self.look();
         }
+        self.skip_to(packet.end);
     }
 
     /// §III-C 1: an entry from "the right edge of corresponding content window" to the "left edge of its subsequent content

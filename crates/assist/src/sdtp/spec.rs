@@ -161,6 +161,8 @@ table! {
         persistence: TimeSpan,
         /// What becomes of packets that a caching node's own queue has dropped. Default: "signal".
         congestion: CongestionWord,
+        /// Whether what is sent again goes with parity over it and what came after it: not in the paper. Default: false.
+        parity: bool,
         /// Whether nodes seal what they tell each other, and verify it. Default: true.
         seal: bool,
     }
@@ -272,6 +274,7 @@ fn caching(given: &SdtpTable, config: &mut Config) -> Checked<()> {
     if let Some(time) = &given.notification_interval {
         caching.notify = positive(time, "notification_interval")?;
     }
+    caching.parity = given.parity.as_ref().is_some_and(|parity| parity.value);
     caching.congestion = match given.congestion.as_ref().map(|word| word.value).unwrap_or_default() {
         CongestionWord::Signal => Congestion::Signal,
         CongestionWord::Mask => Congestion::Mask,

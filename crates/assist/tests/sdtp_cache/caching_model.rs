@@ -176,6 +176,7 @@ impl Pair {
                 Said::Never(self.offset(expected.start), self.offset(expected.end.unwrap()))
             }
             Output::Notification(_, Notification { until }) => panic!("{until}"),
+            Output::Parity(..) => panic!("nobody has asked for parity"),
         });
         said.collect()
     }

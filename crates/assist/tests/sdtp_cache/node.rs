@@ -53,6 +53,7 @@ pub(crate) const fn config() -> Config {
         copies: 3,
         burst: 4,
         congestion: Congestion::Signal,
+        parity: false,
     }
 }
 
@@ -106,7 +107,7 @@ impl Node {
     pub(crate) fn repeats(&mut self) -> Vec<u32> {
         let places = self.out.drain(..).filter_map(|output| match output {
             Output::Repeat(repeated) => Some(repeated.packet.place),
-            Output::Information(..) | Output::Notification(..) => None,
+            Output::Information(..) | Output::Notification(..) | Output::Parity(..) => None,
         });
         places.collect()
     }

@@ -8,8 +8,10 @@ use handfast_assist::sdtp::auth::{Key, Sealer};
 use handfast_assist::sdtp::{Config, Kept};
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{
-    Carriage, Content, Expected, Information, Message, Notification, Outcome, Repeat, Request, Sdtp, Trigger,
+    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Parity, Repeat,
+    Request, Sdtp, Trigger,
 };
+use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
 
 use crate::script::{FIRST, Flow, SERVER, data, open, segment};
@@ -128,6 +130,33 @@ fn a_forged_rr_gets_no_answer() {
     line.inject(1, RIGHT, seal(rr, &KEY.of_slice(SLICE), 1 << 50));
     line.run(ms(5));
     assert_eq!(line.counted().repeats, 3, "the control");
+}
+
+#[test]
+fn a_forged_pd_brings_nothing() {
+    let segment = Segment { src_port: 0, dst_port: 0, ..data(FIRST + 1_000, SERVER + 1, 100) };
+    let ip = InnerIp { hop_limit: 64, ..InnerIp::default() };
+    let made_up = Data { ip, since_start: 1_000, content: Content::Segment(segment) };
+    // Of one packet: it needs no other.
+    let parity = Parity::of(&[(FIRST + 1_000, &made_up)], Trigger::Count, 1).unwrap();
+    let pd = message(Message::Parity(parity), FIRST + 1_000);
+    let mut config = sealed();
+    config.caching.parity = true;
+    let mut line = talking(config);
+    for forged in forgeries(&pd) {
+        line.inject(2, LEFT, forged);
+    }
+    line.run(ms(5));
+    assert_eq!((line.counted().recovered, line.counted().unsealed, line.got(1).len()), (0, 3, 0));
+    let by_a_node = seal(pd, &KEY.of_slice(SLICE), 1 << 50);
+    line.inject(2, LEFT, by_a_node.clone());
+    line.run(ms(5));
+    assert_eq!((line.counted().recovered, line.got(1).len()), (1, 1), "the control");
+    // Where parity is off nobody listens to it.
+    let mut line = talking(sealed());
+    line.inject(2, LEFT, by_a_node);
+    line.run(ms(5));
+    assert_eq!((line.counted().recovered, line.got(1).len()), (0, 0));
 }
 
 /// The last link loses the packet at `FIRST + 1,000`, and its first RD. When the hole shows, somebody says that it will not come.

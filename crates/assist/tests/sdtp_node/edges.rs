@@ -132,3 +132,35 @@ fn a_hole_that_nobody_fills_delays_by_the_persistence_and_no_more() {
     line.run(ms(120));
     assert_eq!(line.got(1), [flow.packet(0, data(FIRST + 100, SERVER + 1, 100))]);
 }
+
+/// RRs because later packets have come.
+fn requests_by_count(line: &Line<Sink>) -> u64 {
+    line.nodes.iter().map(|node| node.counters().requests_count).sum()
+}
+
+#[test]
+fn of_what_a_host_has_lost_before_its_edge_the_path_is_told() {
+    let flow = flow();
+    let mut line = opened(&flow);
+    let at = |place: u32| flow.packet(0, data(FIRST + place * 100, SERVER + 1, 100));
+    passes(&mut line, 0, &at(0), "data");
+    // The second is lost on its way from the host. Those behind it wait nowhere, and nobody asks for it.
+    passes(&mut line, 0, &at(2), "data");
+    passes(&mut line, 0, &at(3), "data");
+    passes(&mut line, 0, &at(1), "data");
+    passes(&mut line, 0, &at(4), "data");
+    assert_eq!((requests_by_count(&line), line.crossed.get("RD")), (0, None));
+}
+
+#[test]
+fn what_is_missing_at_the_start_is_told_too_and_a_reset_tells_nothing() {
+    let flow = flow();
+    let mut line = opened(&flow);
+    passes(&mut line, 0, &flow.packet(0, data(FIRST + 100, SERVER + 1, 100)), "data");
+    assert_eq!(requests_by_count(&line), 0);
+    let told = line.crossed.get("RI").copied();
+    let reset = Segment { flags: Flags::RST, ..ack(FIRST + 900, SERVER + 1) };
+    line.send(0, flow.packet(0, reset));
+    line.run(HOP * 2);
+    assert_eq!(line.crossed.get("RI").copied(), told);
+}

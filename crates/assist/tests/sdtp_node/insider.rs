@@ -3,7 +3,8 @@
 use handfast_assist::sdtp::Config;
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{
-    Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Repeat, Request, Trigger,
+    Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Parity, Repeat, Request,
+    Trigger,
 };
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
@@ -49,8 +50,16 @@ fn messages() -> impl Strategy<Value = Message> {
             Message::Repeat(Repeat { trigger, start, start_num, timestamp, data })
         },
     );
+    let sum = prop::collection::vec(any::<u8>(), 0..200);
+    let parity = (trigger.clone(), numbers(), 1u32..3_000, 1u16..=16, any::<(u16, bool)>(), sum).prop_map(
+        |(trigger, start, len, count, (lengths, v6), sum)| {
+            let (end, sum) = (start + len, sum.into());
+            Message::Parity(Parity { trigger, timestamp: 0, start, end, count, lengths, v6, sum })
+        },
+    );
     prop_oneof![
         payload.prop_map(Message::Data),
+        parity,
         repeat,
         (trigger.clone(), expected.clone(), any::<u32>()).prop_map(|(trigger, expected, timestamp)| {
             Message::Request(Request { trigger, expected, timestamp })
@@ -100,9 +109,11 @@ proptest! {
     /// Of what is said without a seal only data does anything; and whatever a node of the slice says, the answer is bounded.
     #[test]
     fn whatever_is_said_nodes_go_on(
-        all in prop::collection::vec((said(), 0usize..3), 1..40), lanes in any::<bool>(),
+        all in prop::collection::vec((said(), 0usize..3), 1..40), lanes in any::<bool>(), parity in any::<bool>(),
     ) {
-        let mut line = talking(Config { all: lanes, ..sealed() });
+        let mut config = Config { all: lanes, ..sealed() };
+        config.caching.parity = parity;
+        let mut line = talking(config);
         let before: u64 = line.crossed.values().sum();
         for (counter, (said, place)) in (1 << 50..).zip(&all) {
             line.inject(*place, if said.reversed { RIGHT } else { LEFT }, packet_of(said, counter));

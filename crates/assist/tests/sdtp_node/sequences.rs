@@ -74,12 +74,12 @@ fn config() -> impl Strategy<Value = Config> {
     let packets = prop_oneof![1u64..6, Just(10_000)];
     let carriage = prop::sample::select(vec![Carriage::Native, Carriage::Ip, Carriage::Udp]);
     let counts = (1usize..5, 1usize..5, 1usize..40, 1usize..20);
-    (carriage, packets, counts, any::<[bool; 4]>(), 20u64..300).prop_map(
+    (carriage, packets, counts, any::<[bool; 5]>(), 20u64..300).prop_map(
         |(
             carriage,
             packets,
             (connections, cached, waiting, windows),
-            [by_packet, signal, has_seals, all],
+            [by_packet, signal, has_seals, all, parity],
             persistence,
         )| {
             let persistence = ms(persistence);
@@ -98,6 +98,7 @@ fn config() -> impl Strategy<Value = Config> {
                 },
                 connections: cached,
                 congestion: if signal { Congestion::Signal } else { Congestion::Mask },
+                parity,
                 ..caching::Config::default()
             };
             let resequencing = Bounds { persistence, packets: waiting, bytes: Bytes(waiting as u64 * 1_000) };

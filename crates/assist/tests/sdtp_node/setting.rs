@@ -39,6 +39,7 @@ pub(crate) fn kind(packet: &Packet) -> &'static str {
         Message::Repeat(_) => "RD",
         Message::Information(_) => "RI",
         Message::Notification(_) => "CN",
+        Message::Parity(_) => "PD",
     }
 }
 

@@ -3,7 +3,7 @@
 use handfast_assist::sdtp::{Arrival, ExpectedPackets, Window};
 use handfast_wire::sdtp::Trigger;
 
-use crate::world::{LEN, Node, later, packets, seq, us};
+use crate::world::{LEN, Node, later, packets, requests, seq, us};
 
 fn window(from: u32, to: u32) -> Window {
     Window { left: seq(from), right: seq(to) }
@@ -123,6 +123,23 @@ fn what_is_given_up_is_not_expected_and_is_new_if_it_comes() {
         use Arrival::{Duplicate, New};
         [New, Duplicate, New, New, Duplicate, Duplicate]
     });
+}
+
+#[test]
+fn what_will_never_come_is_not_missed_when_later_packets_come() {
+    let mut node = Node::without_time(|_| {});
+    node.data(0, 0);
+    node.machine.give_up(seq(1)..seq(2));
+    node.machine.give_up(seq(5)..seq(7));
+    assert_eq!(node.data(1, 2), []);
+    assert_eq!((node.holes().len(), node.machine.next_expected()), (0, seq(3)));
+    // Of two that are missing behind it one was lost in the path.
+    assert_eq!(requests(&[(2, node.data(2, 4)[0])])[0].1.expected, packets(3, 4));
+    let holes = node.holes();
+    assert_eq!((holes.len(), holes[0].start_seq), (1, seq(3)));
+    assert_eq!(node.data(3, 7), []);
+    assert_eq!(node.holes().len(), 1);
+    assert_eq!(node.arrive(4, 1, None), Arrival::New, "it comes after all");
 }
 
 #[test]

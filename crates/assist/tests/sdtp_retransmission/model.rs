@@ -1,6 +1,6 @@
 //! The machine against sets of bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_assist::sdtp::{Arrival, Level, Output, RepeatOf, Retransmission, Thresholds};
 use handfast_core::{Duration, Instant, SeqNum};
@@ -42,6 +42,8 @@ struct World {
     machine: Retransmission,
     now: Instant,
     bytes: Vec<Byte>,
+    /// What lies beyond, and will not come.
+    never: BTreeSet<usize>,
     asked: Vec<Request>,
     config: Thresholds,
 }
@@ -51,7 +53,8 @@ impl World {
         let mut config = Thresholds::new(Duration::from_millis(3));
         (config.level, config.most_windows) = (level, most_windows);
         let machine = Retransmission::new(start, &config);
-        Self { start, machine, now: Instant::ZERO, bytes: Vec::new(), asked: Vec::new(), config }
+        let (bytes, never, asked) = (Vec::new(), BTreeSet::new(), Vec::new());
+        Self { start, machine, now: Instant::ZERO, bytes, never, asked, config }
     }
 
     fn seq(&self, at: u32) -> SeqNum {
@@ -83,6 +86,7 @@ impl World {
                 if self.machine.windows().count() < self.config.most_windows {
                     self.give_up(at as usize, (at + len) as usize);
                 }
+                self.never.extend(self.bytes.len().max(at as usize)..(at + len) as usize);
                 self.machine.give_up(self.seq(at)..self.seq(at + len));
             }
             Op::Late { at, len, add_l } => {
@@ -105,6 +109,7 @@ impl World {
         let is_new = was_expected || self.bytes[from..to].contains(&Byte::GivenUp);
         assert_eq!(arrival, if is_new { Arrival::New } else { Arrival::Duplicate });
         self.bytes[from..to].fill(Byte::Received);
+        self.skip();
         if was_expected && of.is_none() {
             for byte in &mut self.bytes[..from] {
                 if let Byte::Missing { inter_cnt, .. } = byte {
@@ -120,6 +125,17 @@ impl World {
         let (missing, before) = (Byte::Missing { inter_cnt: 0, asked_by_count: 0 }, self.bytes.len());
         self.bytes.resize(before.max(to), missing);
         self.bytes[from..to].iter().any(|byte| matches!(byte, Byte::Missing { .. }))
+    }
+
+    /// What was said to never come, and is behind the last byte now, is given up while there is room for a window.
+    fn skip(&mut self) {
+        let beyond = self.never.split_off(&self.bytes.len());
+        let passed: Vec<_> = std::mem::replace(&mut self.never, beyond).into_iter().collect();
+        for run in passed.chunk_by(|a, b| a + 1 == *b) {
+            if self.runs().len() < self.config.most_windows {
+                self.give_up(run[0], run[run.len() - 1] + 1);
+            }
+        }
     }
 
     fn give_up(&mut self, from: usize, to: usize) {
@@ -180,7 +196,8 @@ impl World {
         assert!(self.machine.windows().count() <= self.config.most_windows);
     }
 
-    fn windows_are_the_runs(&self) {
+    /// What is there or given up: where each run begins and ends. The first begins at 0, and may be empty.
+    fn runs(&self) -> BTreeMap<usize, usize> {
         let mut runs = BTreeMap::new();
         let mut at = 0;
         for run in
@@ -192,6 +209,11 @@ impl World {
             at += run.len();
         }
         runs.entry(0).or_insert(0);
+        runs
+    }
+
+    fn windows_are_the_runs(&self) {
+        let runs = self.runs();
         let windows = self.machine.windows();
         let windows: BTreeMap<_, _> =
             windows.map(|window| (self.offset(window.left), self.offset(window.right))).collect();

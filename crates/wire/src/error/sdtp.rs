@@ -23,6 +23,8 @@ pub enum Fault {
     Urgent,
     /// The packet is no UDP datagram.
     NoDatagram,
+    /// Parity of no packets, of too many, or of none of any length.
+    Parity,
 }
 
 impl fmt::Display for Fault {
@@ -31,7 +33,7 @@ impl fmt::Display for Fault {
             Self::Protocol(found) => {
                 write!(f, "protocol {found}: expected 4, 6 or 41 with data, 253 without")
             }
-            Self::Type(found) => write!(f, "type {found}: expected 0 to 4"),
+            Self::Type(found) => write!(f, "type {found}: expected 0 to 5"),
             Self::Trigger(found) => write!(f, "trigger {found}: expected 0 to 2"),
             Self::Flag(found) => write!(f, "Flag {found:#06x}: expected only bits that its type has"),
             Self::Zeros => f.write_str("reserved field: expected zeros"),
@@ -39,6 +41,7 @@ impl fmt::Display for Fault {
             Self::Ports => f.write_str("edges' ports: expected those of the UDP header"),
             Self::Urgent => f.write_str("TCP segment: expected one without urgent data"),
             Self::NoDatagram => f.write_str("packet: expected a UDP datagram"),
+            Self::Parity => f.write_str("parity: expected 1 to 16 packets, and an end behind the start"),
         }
     }
 }
@@ -66,6 +69,8 @@ pub enum Unfit {
     NativeHeader,
     /// The packet has no seal.
     Unsealed,
+    /// Parity of no packets, of too many, or of none of any length.
+    Parity,
 }
 
 impl fmt::Display for Unfit {
@@ -85,6 +90,7 @@ impl fmt::Display for Unfit {
                 "IP header: expected a hop limit of 64 and of the rest only ECN, native SDTP has no fields for more"
             }
             Self::Unsealed => "packet: expected one with a seal",
+            Self::Parity => "parity: expected 1 to 16 packets, and an end behind the start",
         })
     }
 }

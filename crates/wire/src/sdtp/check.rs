@@ -1,6 +1,6 @@
 //! Which SDTP packets have a form on the wire that parses back to them.
 
-use super::{Carriage, Content, Data, Sdtp};
+use super::{Carriage, Content, Data, Message, Sdtp};
 use crate::error::EmitError;
 use crate::error::sdtp::Unfit;
 use crate::ip::FLOW_LABEL;
@@ -11,6 +11,9 @@ use crate::{Body, Packet};
 pub(crate) fn check(sdtp: &Sdtp, packet: &Packet) -> Result<(), EmitError> {
     if sdtp.carriage == Carriage::Native {
         check_native(packet)?;
+    }
+    if let Message::Parity(parity) = &sdtp.message {
+        return if parity.has_packets() { Ok(()) } else { Err(Unfit::Parity.into()) };
     }
     let Some(data) = sdtp.data() else { return Ok(()) };
     if data.ip.flow_label > FLOW_LABEL {

@@ -37,6 +37,10 @@ fn emit_message(message: &Message, out: &mut [u8]) {
         Message::Request(request) => optional::emit_request(request, &mut field),
         Message::Information(told) => optional::emit_information(told, &mut field),
         Message::Notification(told) => optional::emit_notification(*told, &mut field),
+        Message::Parity(parity) => {
+            optional::emit_parity(parity, &mut field);
+            rest.copy_from_slice(&parity.sum);
+        }
         Message::Repeat(repeat) => {
             optional::emit_repeat(repeat, &mut field);
             data::emit(&repeat.data, rest);

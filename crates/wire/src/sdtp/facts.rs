@@ -15,6 +15,7 @@ impl Sdtp {
             Message::Data(data) => data.len(),
             Message::Repeat(repeat) => OPTIONAL_LEN + repeat.data.len(),
             Message::Request(_) | Message::Information(_) | Message::Notification(_) => OPTIONAL_LEN,
+            Message::Parity(parity) => OPTIONAL_LEN + parity.sum.len(),
         };
         HEADER_LEN + body + if self.seal.is_some() { SEAL_LEN } else { 0 }
     }
@@ -24,7 +25,9 @@ impl Sdtp {
         match &self.message {
             Message::Data(data) => Some(data),
             Message::Repeat(repeat) => Some(&repeat.data),
-            Message::Request(_) | Message::Information(_) | Message::Notification(_) => None,
+            Message::Request(_) | Message::Information(_) | Message::Notification(_) | Message::Parity(_) => {
+                None
+            }
         }
     }
 
@@ -32,7 +35,9 @@ impl Sdtp {
     /// (`[sdtp]` §III-C 3: "upstream").
     pub fn stream(&self, src: IpAddr, dst: IpAddr) -> Stream {
         let (from, to) = match self.message {
-            Message::Data(_) | Message::Repeat(_) | Message::Information(_) => (src, dst),
+            Message::Data(_) | Message::Repeat(_) | Message::Information(_) | Message::Parity(_) => {
+                (src, dst)
+            }
             Message::Request(_) | Message::Notification(_) => (dst, src),
         };
         Stream { from, to, slice: self.slice, connection: self.connection }
@@ -76,7 +81,9 @@ impl Sdtp {
         match &mut self.message {
             Message::Data(data) => Some(data),
             Message::Repeat(repeat) => Some(&mut repeat.data),
-            Message::Request(_) | Message::Information(_) | Message::Notification(_) => None,
+            Message::Request(_) | Message::Information(_) | Message::Notification(_) | Message::Parity(_) => {
+                None
+            }
         }
     }
 }
@@ -91,7 +98,7 @@ impl Data {
     }
 
     /// Bytes of the optional field and of what follows it.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         let content = match &self.content {
             Content::Segment(segment) => segment.options_len() + segment.payload.len(),
             Content::Packet(packet) => packet.ip_len(),

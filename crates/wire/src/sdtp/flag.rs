@@ -22,10 +22,12 @@ pub(super) enum Kind {
     Repeat,
     Information,
     Notification,
+    Parity,
 }
 
 impl Kind {
-    const ALL: [Self; 5] = [Self::Data, Self::Request, Self::Repeat, Self::Information, Self::Notification];
+    const ALL: [Self; 6] =
+        [Self::Data, Self::Request, Self::Repeat, Self::Information, Self::Notification, Self::Parity];
 
     fn of(message: &Message) -> Self {
         match message {
@@ -34,6 +36,7 @@ impl Kind {
             Message::Repeat(_) => Self::Repeat,
             Message::Information(_) => Self::Information,
             Message::Notification(_) => Self::Notification,
+            Message::Parity(_) => Self::Parity,
         }
     }
 
@@ -48,7 +51,7 @@ impl Kind {
         match self {
             Self::Data => V6,
             Self::Request => TRIGGER_BITS | END_KNOWN,
-            Self::Repeat => TRIGGER_BITS | V6,
+            Self::Repeat | Self::Parity => TRIGGER_BITS | V6,
             Self::Information => TRIGGER_BITS | END_KNOWN | NEVER,
             Self::Notification => 0,
         }
@@ -75,11 +78,15 @@ impl Flag {
             Message::Data(_) | Message::Notification(_) => (Trigger::Count, false, false),
             Message::Request(request) => (request.trigger, request.expected.end.is_some(), false),
             Message::Repeat(repeat) => (repeat.trigger, false, false),
+            Message::Parity(parity) => (parity.trigger, false, false),
             Message::Information(told) => {
                 (told.trigger, told.expected.end.is_some(), told.outcome == Outcome::Never)
             }
         };
-        let v6 = sdtp.data().is_some_and(|data| data.ip.v6);
+        let v6 = match &sdtp.message {
+            Message::Parity(parity) => parity.v6,
+            _ => sdtp.data().is_some_and(|data| data.ip.v6),
+        };
         let (kind, sealed) = (Kind::of(&sdtp.message), sdtp.seal.is_some());
         Self { kind, trigger, ecn, end_known, v6, sealed, never }
     }

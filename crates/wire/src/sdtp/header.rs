@@ -3,8 +3,8 @@
 use bytes::BufMut;
 use handfast_core::SeqNum;
 
-use super::flag::Flag;
-use super::{Content, HEADER_LEN, OPTIONAL_LEN, PROTOCOL, Sdtp};
+use super::flag::{Flag, Kind};
+use super::{Content, HEADER_LEN, Message, OPTIONAL_LEN, PROTOCOL, Sdtp};
 use crate::Ecn;
 use crate::error::sdtp::Fault;
 use crate::error::{Header as Name, ParseError};
@@ -31,6 +31,7 @@ impl Header {
     /// That of a packet.
     pub(super) fn of(sdtp: &Sdtp, edges: [u32; 2], ecn: Ecn) -> Self {
         let protocol = match sdtp.data() {
+            None if matches!(sdtp.message, Message::Parity(_)) => TCP,
             None => PROTOCOL,
             Some(data) => match data.content {
                 Content::Segment(_) => TCP,
@@ -103,10 +104,10 @@ fn check_offset(words: u8) -> Result<(), ParseError> {
 fn check_protocol(protocol: u8, flag: Flag) -> Result<(), Fault> {
     let Flag { kind, v6, .. } = flag;
     let fits = match protocol {
-        TCP => kind.has_data(),
+        TCP => kind.has_data() || kind == Kind::Parity,
         IPV4 => kind.has_data() && !v6,
         IPV6 => kind.has_data() && v6,
-        PROTOCOL => !kind.has_data(),
+        PROTOCOL => !kind.has_data() && kind != Kind::Parity,
         _ => false,
     };
     if fits { Ok(()) } else { Err(Fault::Protocol(protocol)) }

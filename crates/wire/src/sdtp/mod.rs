@@ -10,6 +10,7 @@ mod flag;
 mod header;
 mod optional;
 mod packet;
+mod parity;
 mod parse;
 mod seal;
 
@@ -24,6 +25,7 @@ pub use crate::error::sdtp::{Fault, Unfit};
 
 pub(crate) use check::check;
 pub(crate) use packet::{parse_in_ip, parse_native};
+pub use parity::Parity;
 pub(crate) use parse::packet_len;
 pub use seal::covered;
 
@@ -84,6 +86,8 @@ pub enum Message {
     Information(Information),
     /// CN: a caching node tells the one upstream what it may release.
     Notification(Notification),
+    /// PD: parity of data, beside an RD. Not in the paper.
+    Parity(Parity),
 }
 
 /// A packet of a host without what both edges know of its connection.

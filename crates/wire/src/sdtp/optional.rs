@@ -1,10 +1,10 @@
 //! The optional field, 20 bytes: "The optional field contains different information for different types" (`[sdtp]` §III-B).
 
-use bytes::BufMut;
+use bytes::{BufMut, Bytes};
 use handfast_core::SeqNum;
 
 use super::flag::Flag;
-use super::{Expected, Information, Notification, OPTIONAL_LEN, Outcome, Repeat, Request};
+use super::{Expected, Information, Notification, OPTIONAL_LEN, Outcome, Parity, Repeat, Request};
 use crate::error::sdtp::Fault;
 use crate::error::{Header, ParseError};
 
@@ -68,6 +68,21 @@ impl Words {
 
 fn zeros(are_there: bool) -> Result<(), Fault> {
     if are_there { Ok(()) } else { Err(Fault::Zeros) }
+}
+
+/// `sum`: what follows the field.
+pub(super) fn parse_parity(field: &Field, flag: Flag, sum: Bytes) -> Result<Parity, Fault> {
+    let Words { start, second: end, third: [count, lengths], fourth: timestamp, fifth } = Words::parse(field);
+    let (start, end) = (SeqNum(start), SeqNum(end));
+    zeros(fifth == 0)?;
+    let parity = Parity { trigger: flag.trigger, timestamp, start, end, count, lengths, v6: flag.v6, sum };
+    if parity.has_packets() { Ok(parity) } else { Err(Fault::Parity) }
+}
+
+pub(super) fn emit_parity(parity: &Parity, out: &mut impl BufMut) {
+    let &Parity { start, end, count, lengths, timestamp, .. } = parity;
+    let words = Words { start: start.0, second: end.0, third: [count, lengths], fourth: timestamp, fifth: 0 };
+    words.emit(out);
 }
 
 /// What the field of RD says before the data that follows.

@@ -32,6 +32,9 @@ pub(crate) fn parse(
     let (body, seal) = seal::split(&packet[HEADER_LEN..], header.flag.sealed)?;
     let (message, wrong_inside) = if header.flag.kind.has_data() {
         with_data(&header, body, frame, checksums)?
+    } else if header.flag.kind == Kind::Parity {
+        let (field, sum) = optional::split(body)?;
+        (Message::Parity(optional::parse_parity(field, header.flag, frame.slice_ref(sum))?), false)
     } else {
         (control(&header, body)?, false)
     };

@@ -1,12 +1,14 @@
 //! SDTP for the tests: any packet that has a form on the wire.
 
+use bytes::Bytes;
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{
-    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Repeat, Request,
-    Sdtp, Seal, Trigger,
+    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Parity, Repeat,
+    Request, Sdtp, Seal, Trigger,
 };
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
+use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 
@@ -54,6 +56,18 @@ fn data(segment: BoxedStrategy<Segment>, whole: BoxedStrategy<Packet>) -> impl S
     })
 }
 
+/// One that says what it likes of its packets.
+fn parity() -> impl Strategy<Value = Parity> {
+    let packets = (seq(), 1_u32..1 << 31, 1..=Parity::MOST as u16, any::<u16>());
+    let sum = vec(any::<u8>(), 0..80).prop_map(Bytes::from);
+    (trigger(), any::<u32>(), packets, any::<bool>(), sum).prop_map(
+        |(trigger, timestamp, (start, len, count, lengths), v6, sum)| {
+            let end = start + len;
+            Parity { trigger, timestamp, start, end, count, lengths, v6, sum }
+        },
+    )
+}
+
 fn message(data: BoxedStrategy<Data>) -> impl Strategy<Value = Message> {
     let outcome = prop_oneof![Just(Outcome::Never), any::<u16>().prop_map(|add_l| Outcome::Later { add_l })];
     let request = (trigger(), expected(), any::<u32>()).prop_map(|(trigger, expected, timestamp)| Request {
@@ -77,6 +91,7 @@ fn message(data: BoxedStrategy<Data>) -> impl Strategy<Value = Message> {
         repeat,
         information.prop_map(Message::Information),
         seq().prop_map(|until| Message::Notification(Notification { until })),
+        parity().prop_map(Message::Parity),
     ]
 }
 

@@ -4,6 +4,7 @@ mod carriage;
 mod hostile;
 mod layout;
 mod not_emitted;
+mod parity;
 mod refused;
 mod samples;
 mod seal;

@@ -100,7 +100,7 @@ fn the_protocol_is_one_that_the_type_has() {
 
 #[test]
 fn types_and_triggers_that_there_are_not() {
-    for number in 5..8 {
+    for number in 6..8 {
         assert_eq!(fault(notification(), &[(6, number << 5)]), Fault::Type(number));
     }
     for message in [request(), repeat(), information(Outcome::Never)] {
@@ -116,7 +116,7 @@ fn each_type_has_only_its_own_bits() {
     let own = |message: &Message| match message {
         Message::Data(_) => 0x0080,
         Message::Request(_) => 0x1900,
-        Message::Repeat(_) => 0x1880,
+        Message::Repeat(_) | Message::Parity(_) => 0x1880,
         Message::Information(_) => 0x1920,
         Message::Notification(_) => 0,
     };
@@ -203,7 +203,7 @@ fn a_whole_packet_is_checked() {
 fn faults_say_what_was_expected() {
     let texts = [
         (Fault::Protocol(17), "SDTP protocol 17: expected 4, 6 or 41 with data, 253 without"),
-        (Fault::Type(5), "SDTP type 5: expected 0 to 4"),
+        (Fault::Type(6), "SDTP type 6: expected 0 to 5"),
         (Fault::Trigger(3), "SDTP trigger 3: expected 0 to 2"),
         (Fault::Flag(0x21), "SDTP Flag 0x0021: expected only bits that its type has"),
         (Fault::Zeros, "SDTP reserved field: expected zeros"),

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{
-    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Repeat, Request,
-    Sdtp, Trigger,
+    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Parity, Repeat,
+    Request, Sdtp, Trigger,
 };
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use handfast_wire::{Body, Checksums, LinkType, Packet, ParseError, Payload};
@@ -85,8 +85,21 @@ pub(crate) fn notification() -> Message {
     Message::Notification(Notification { until: SeqNum(0x7172_7374) })
 }
 
+pub(crate) fn parity() -> Message {
+    Message::Parity(Parity {
+        trigger: Trigger::Time,
+        timestamp: 0xa1a2_a3a4,
+        start: SeqNum(0x7172_7374),
+        end: SeqNum(0x8182_8384),
+        count: 2,
+        lengths: 0xc1c2,
+        v6: false,
+        sum: Bytes::from_static(b"sum"),
+    })
+}
+
 /// One of each.
-pub(crate) fn messages() -> [Message; 6] {
+pub(crate) fn messages() -> [Message; 7] {
     [
         Message::Data(data()),
         Message::Data(whole()),
@@ -94,6 +107,7 @@ pub(crate) fn messages() -> [Message; 6] {
         repeat(),
         information(Outcome::Later { add_l: 0xb1b2 }),
         notification(),
+        parity(),
     ]
 }
 

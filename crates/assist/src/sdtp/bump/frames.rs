@@ -52,7 +52,9 @@ impl Frames {
             Message::Request(_) | Message::Notification(_) => {
                 (from, Ethernet { dst: ethernet.src, src: ethernet.dst, ..ethernet })
             }
-            Message::Data(_) | Message::Repeat(_) | Message::Information(_) => (from.other(), ethernet),
+            Message::Data(_) | Message::Repeat(_) | Message::Information(_) | Message::Parity(_) => {
+                (from.other(), ethernet)
+            }
         };
         Some((side, Packet { ethernet: Some(ethernet), ..packet }))
     }

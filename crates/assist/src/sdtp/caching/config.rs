@@ -49,6 +49,8 @@ pub struct Config {
     pub burst: u32,
     /// What becomes of what the own queue has dropped.
     pub congestion: Congestion,
+    /// Whether what is sent again goes with parity over it and what came after it.
+    pub parity: bool,
 }
 
 impl Default for Config {
@@ -67,6 +69,7 @@ impl Default for Config {
             copies: 16,
             burst: 256,
             congestion: Congestion::Signal,
+            parity: false,
         }
     }
 }
@@ -94,6 +97,8 @@ pub struct Counters {
     pub suppressed: u64,
     /// Packets not sent again because of [`Config::copies`] or [`Config::burst`].
     pub refused: u64,
+    /// Parity that went with packets sent again.
+    pub parities: u64,
     /// RIs that say that packets will not come.
     pub never: u64,
     /// Packets that the node's own queue has dropped.

@@ -1,7 +1,7 @@
 //! What a caching node knows of one connection in one direction.
 
 use handfast_core::{Instant, SeqNum};
-use handfast_wire::sdtp::{Notification, Request, Stream};
+use handfast_wire::sdtp::{Notification, Parity, Request, Stream};
 
 use super::config::{Config, Counters};
 use super::output::{Output, Served};
@@ -102,7 +102,34 @@ impl<P: Cacheable> Connection<P> {
         let dropped = &self.dropped;
         let answer =
             Answer { stream, request, config, counters, out, dropped, sent: 0, found: false, missing: None };
-        answer.from(&mut self.cache)
+        let served = answer.from(&mut self.cache);
+        if config.parity {
+            self.accompany(stream, request, counters, out);
+        }
+        served
+    }
+
+    /// Parity over the first packet that is sent again and those behind it, as far as they are here and the own queue has dropped
+    /// none: of what that has dropped the sender learns.
+    fn accompany(
+        &self,
+        stream: &Stream,
+        request: &Request,
+        counters: &mut Counters,
+        out: &mut Vec<Output<P>>,
+    ) {
+        let repeated = out.iter().filter_map(|output| match output {
+            Output::Repeat(repeated) if repeated.stream == *stream => Some(repeated.seq),
+            _ => None,
+        });
+        let Some(first) = repeated.min_by_key(|seq| seq.distance(request.expected.start)) else { return };
+        let kept = self.cache.from(first).take_while(|cached| !self.dropped.touch(cached.seq, cached.end()));
+        let packets: Vec<_> =
+            kept.take(Parity::MOST).map(|cached| (cached.seq, cached.packet.clone())).collect();
+        if !packets.is_empty() {
+            counters.parities += 1;
+            out.push(Output::Parity(*stream, request.trigger, request.timestamp, packets));
+        }
     }
 
     /// The node downstream has all before `until`; says how many packets are released. More than has come here cannot be there.

@@ -39,6 +39,8 @@ pub enum Output<P> {
     Information(Stream, Information),
     /// CN, upstream.
     Notification(Stream, Notification),
+    /// PD, downstream: parity over these, which follow each other. Beside an RD because of such a trigger and timestamp.
+    Parity(Stream, Trigger, u32, Vec<(SeqNum, P)>),
 }
 
 /// What a request has found here.

@@ -2,7 +2,7 @@
 
 use handfast_core::{Instant, SeqNum};
 use handfast_net::Outbox;
-use handfast_wire::sdtp::{Message, Outcome, Stream};
+use handfast_wire::sdtp::{Message, Outcome, Parity, Stream};
 use handfast_wire::{Body, Packet};
 
 use super::Node;
@@ -49,6 +49,12 @@ impl Node {
                 caching::Output::Information(stream, information) => {
                     self.send(&stream, Message::Information(information), out);
                 }
+                caching::Output::Parity(stream, trigger, timestamp, packets) => {
+                    let packets: Vec<_> = packets.iter().map(|(number, data)| (*number, data)).collect();
+                    if let Some(parity) = Parity::of(&packets, trigger, timestamp) {
+                        self.send(&stream, Message::Parity(parity), out);
+                    }
+                }
                 caching::Output::Notification(stream, notification) => {
                     self.send(&stream, Message::Notification(notification), out);
                 }
@@ -64,7 +70,13 @@ impl Node {
         self.seal_and_send(stream, sequence, message, out);
     }
 
-    fn seal_and_send(&mut self, stream: &Stream, sequence: SeqNum, message: Message, out: &mut Outbox) {
+    pub(super) fn seal_and_send(
+        &mut self,
+        stream: &Stream,
+        sequence: SeqNum,
+        message: Message,
+        out: &mut Outbox,
+    ) {
         let mut packet = messages::packet(self.config.carriage, stream, sequence, message);
         self.seals.seal(&mut packet);
         self.send_on(packet, out);
@@ -72,6 +84,13 @@ impl Node {
 
     /// What leaves the edge: SDTP data passes the caching function of the same node first.
     pub(super) fn leave_edge(&mut self, now: Instant, out: &mut Outbox) {
+        let mut skipped = std::mem::take(&mut self.edges.skipped);
+        for (stream, information) in skipped.drain(..) {
+            // What was not sent nobody needs to keep, to miss, or to wait for.
+            self.caching.on_information(now, &stream, &information);
+            self.send(&stream, Message::Information(information), out);
+        }
+        self.edges.skipped = skipped;
         let mut packets = std::mem::take(&mut self.edges.packets);
         for packet in packets.drain(..) {
             self.cache_own(now, &packet);

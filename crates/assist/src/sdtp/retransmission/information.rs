@@ -5,7 +5,8 @@ use std::ops::Range;
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{Expected, Information, Outcome};
 
-use super::Retransmission;
+use super::{MOST_GIVEN_UP, Retransmission};
+use crate::sdtp::windows::{earlier, later};
 
 impl Retransmission {
     /// An RI from a node upstream.
@@ -66,6 +67,19 @@ impl Retransmission {
                 self.repairs.given_up += self.packets(start, end);
             }
         }
+        let front = self.windows.front();
+        if range.end.after(front) {
+            self.never.insert(later(range.start, front), range.end, MOST_GIVEN_UP);
+        }
         self.look();
+    }
+
+    /// The last content window ends at `front` now: what was said to never come, before it was missed, is given up.
+    pub(super) fn skip_to(&mut self, front: SeqNum) {
+        while let Some((start, end)) = self.never.first().filter(|(start, _)| start.before(front)) {
+            let end = earlier(end, front);
+            self.never.forget_below(end);
+            self.give_up(start..end);
+        }
     }
 }
