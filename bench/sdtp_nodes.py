@@ -2,9 +2,9 @@
 """`make bench-sdtp`: what a packet costs at nodes of SDTP.
 
 In memory (`crates/daemon/examples/sdtp_cost.rs`): a sending edge, a caching node and a receiving edge, without system
-calls. Live, as root: a download between the kernels of two namespaces through three `handfastd sdtp` on veths without
-loss, which convert, or only forward. Processor time is that of the three processes. Writes `out/bench-sdtp.json` and
-prints a table.
+calls. Live, as root: one node on a processor of its own beside bare forwarding (`sdtp_core.py`), and a download between
+the kernels of two namespaces through three `handfastd sdtp` on veths without loss, which convert, or only forward.
+Processor time is that of the three processes. Writes `out/bench-sdtp.json` and prints a table.
 """
 
 from __future__ import annotations
@@ -21,27 +21,24 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
-
-from pyroute2 import netns
+from typing import Any
 
 from measure import ROOT, TARGET, Failed, build, cpu_s, say
+from sdtp_core import per_core
+from sdtp_spaces import PATIENCE_S, ask, inside_of, ip_tool, namespace, running, until
 
 PAYLOADS = (64, 1396)
 """The larger one is what a core of 1,500 bytes carries with timestamps."""
 REPETITIONS = 3
 SECONDS = 3.0
-PATIENCE_S = 10.0
 NODES = 3
 SIOCETHTOOL = 0x8946
 FEATURES = (0x17, 0x19, 0x1F, 0x24, 0x2C)
 """linux/ethtool.h: checksums, scatter-gather, TCP and generic segmentation, generic receive offload."""
-T = TypeVar("T")
 
 NODE = """
 [sdtp]
@@ -76,19 +73,28 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench-sdtp.json")
     options = parser.parse_args()
     try:
-        build("the daemon", "-p", "handfast-daemon", "--bins", "--example", "sdtp_cost", profile=options.profile)
+        examples = ("--example", "sdtp_cost", "--example", "sdtp_load")
+        build("the daemon", "-p", "handfast-daemon", "--bins", *examples, profile=options.profile)
+        build("bare forwarding", "-p", "handfast-io", "--example", "forward", profile=options.profile)
         folder = TARGET / ("debug" if options.profile == "dev" else options.profile)
         memory = [in_memory(folder / "examples" / "sdtp_cost", payload) for payload in PAYLOADS]
-        lives = live(folder / "handfastd") if os.geteuid() == 0 else None
+        is_root = os.geteuid() == 0
+        cores = per_core(folder) if is_root else {}
+        lives = live(folder / "handfastd") if is_root else None
     except Failed as error:
         say(f"bench-sdtp: {error}")
         return 2
-    found = {"profile": options.profile, "memory": memory, "live": lives}
+    found = {"profile": options.profile, "memory": memory, "one processor": cores, "live": lives}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     for case in memory:
         for what, cost in case["ns"].items():
             sys.stdout.write(f"{what}, {case['payload']} B: {cost:.0f} ns\n")
+    for frame, rows in cores.items():
+        for what, row in rows.items():
+            row_text = f"{row['ns']:.0f} ns, {row['frames/processor s']:.0f} frames a processor second"
+            share = f"{row['of the fastest']:.0%} of the fastest"
+            sys.stdout.write(f"one processor, {frame} B, {what}: {row_text}, {share}\n")
     if lives is None:
         say("the live part needs root: left out")
     for mode, figures in (lives or {}).items():
@@ -118,15 +124,13 @@ def live(program: Path) -> dict[str, dict[str, float]]:
 def _download(program: Path, mode: str) -> dict[str, float]:
     """One download through three nodes."""
     with ExitStack() as stack:
-        line, left, right = (
-            stack.enter_context(_namespace(f"bench-sdtp-{what}")) for what in ("line", "left", "right")
-        )
+        line, left, right = (stack.enter_context(namespace(f"bench-sdtp-{what}")) for what in ("line", "left", "right"))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         _wire(line, left, right)
         (folder / "key").write_text("5d" * 32)
         controller = folder / "controller.toml"
         controller.write_text(CONTROLLER.format(folder=folder), encoding="utf-8")
-        stack.enter_context(_running(line, program, "sdtp-controller", controller, folder / "controller.sock"))
+        stack.enter_context(running(line, program, "sdtp-controller", controller, folder / "controller.sock"))
         nodes = []
         for number in range(1, NODES + 1):
             ends = [f"w{2 * number - 1}", f"w{2 * number}"]
@@ -135,13 +139,13 @@ def _download(program: Path, mode: str) -> dict[str, float]:
             keys = {"number": number, "inside": inside, "outside": outside, "hosts": hosts, "mode": mode}
             file = folder / f"node{number}.toml"
             file.write_text(NODE.format(folder=folder, **keys), encoding="utf-8")
-            nodes.append(stack.enter_context(_running(line, program, "sdtp", file, folder / f"node{number}.sock")))
+            nodes.append(stack.enter_context(running(line, program, "sdtp", file, folder / f"node{number}.sock")))
         sockets = [folder / f"node{number}.sock" for number in range(1, NODES + 1)]
-        _until(lambda: mode == "observe" or all(_ask(path)["controller"] for path in sockets))
+        until(lambda: mode == "observe" or all(ask(path)["controller"] for path in sockets))
         before = [cpu_s(node.pid) for node in nodes]
         received, took = _transfer(left, right)
         spent = [cpu_s(node.pid) - at for node, at in zip(nodes, before, strict=True)]
-        counters = [_ask(path)["counters"] for path in sockets]
+        counters = [ask(path)["counters"] for path in sockets]
         if (counters[0]["converted"] > 0) != (mode == "act"):
             raise Failed(f"mode {mode}: {counters[0]}")
         frames = [counted["frames"] for counted in counters]
@@ -174,25 +178,25 @@ def _transfer(left: str, right: str) -> tuple[int, float]:
                 client.sendall(data)
 
     with ThreadPoolExecutor(2) as pool:
-        receiving = pool.submit(_in, right, receive)
-        pool.submit(_in, left, send).result()
+        receiving = pool.submit(inside_of, right, receive)
+        pool.submit(inside_of, left, send).result()
         return receiving.result()
 
 
 def _wire(line: str, left: str, right: str) -> None:
     """Left host - w1 (node 1) w2 - w3 (node 2) w4 - w5 (node 3) w6 - right host."""
     for one, other in (("w2", "w3"), ("w4", "w5")):
-        _ip("-n", line, "link", "add", one, "type", "veth", "peer", "name", other)
+        ip_tool("-n", line, "link", "add", one, "type", "veth", "peer", "name", other)
     for host, number, end in ((left, 1, "w1"), (right, 2, "w6")):
         mac = f"02:00:00:00:00:0{number}"
-        _ip("-n", line, "link", "add", end, "type", "veth", "peer", "name", "eth0", "address", mac, "netns", host)
-        _ip("-n", host, "address", "add", f"10.1.0.{number}/24", "dev", "eth0")
-        _ip("-n", host, "link", "set", "eth0", "up")
+        ip_tool("-n", line, "link", "add", end, "type", "veth", "peer", "name", "eth0", "address", mac, "netns", host)
+        ip_tool("-n", host, "address", "add", f"10.1.0.{number}/24", "dev", "eth0")
+        ip_tool("-n", host, "link", "set", "eth0", "up")
         # A wire has no card that would cut segments and sum up.
-        _in(host, _no_offloads)
+        inside_of(host, _no_offloads)
     for end_number in range(1, 2 * NODES + 1):
-        _ip("-n", line, "link", "set", f"w{end_number}", "up")
-    _ip("-n", line, "link", "set", "lo", "up")
+        ip_tool("-n", line, "link", "set", f"w{end_number}", "up")
+    ip_tool("-n", line, "link", "set", "lo", "up")
 
 
 def _no_offloads() -> None:
@@ -201,63 +205,6 @@ def _no_offloads() -> None:
             # `struct ethtool_value`: the command, and 0 for off.
             value = (ctypes.c_uint32 * 2)(command, 0)
             fcntl.ioctl(any_socket, SIOCETHTOOL, struct.pack("16sP", b"eth0", ctypes.addressof(value)))
-
-
-def _ip(*arguments: str) -> None:
-    done = subprocess.run(["ip", *arguments], check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise Failed(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
-
-
-@contextmanager
-def _namespace(name: str) -> Iterator[str]:
-    _ip("netns", "add", name)
-    try:
-        yield name
-    finally:
-        _ip("netns", "delete", name)
-
-
-def _in(space: str, work: Callable[[], T]) -> T:
-    """Do something in a namespace, in a thread of its own."""
-
-    def there() -> T:
-        netns.setns(f"/run/netns/{space}")
-        return work()
-
-    with ThreadPoolExecutor(1) as apart:
-        return apart.submit(there).result()
-
-
-@contextmanager
-def _running(space: str, program: Path, service: str, config: Path, path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    command = ["ip", "netns", "exec", space, str(program), service, "--config", str(config)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    try:
-        _until(lambda: bool(_ask(path)))
-        yield process
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _ask(path: Path) -> dict[str, Any]:
-    with suppress(OSError), socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(PATIENCE_S)
-        client.connect(str(path))
-        client.sendall(b'{"event": "status"}\n')
-        with client.makefile("r", encoding="utf-8") as answers:
-            answer: dict[str, Any] = json.loads(answers.readline())
-            return answer
-    return {}
-
-
-def _until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not done():
-        if time.monotonic() > deadline:
-            raise Failed("the nodes do not start")
-        time.sleep(0.02)
 
 
 if __name__ == "__main__":

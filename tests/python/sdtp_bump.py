@@ -107,7 +107,7 @@ def _retagged(data: bytes, beside: list[tuple[int, int, bytes]]) -> bytes:
 
 
 @contextmanager
-def bump() -> Iterator[Bump]:
+def bump(packet_io: str = "auto") -> Iterator[Bump]:
     """A node that observes, between two hosts with the checksum offload that kernels begin with."""
     node, *hosts = (names.mine(920_000, number, name) for number, name in enumerate(("node", "left", "right")))
     folder = names.scratch_of(node)
@@ -122,6 +122,8 @@ def bump() -> Iterator[Bump]:
         daemon = Daemon(node, "node", folder, stack)
         keys: dict[str, Any] = {"inside": "end1", "outside": "end2", "hosts": '["10.1.0.1"]'}
         write_node(daemon.config, number=1, **keys, socket=daemon.socket, mode="observe")
+        with daemon.config.open("a", encoding="utf-8") as file:
+            file.write(f'packet_io = "{packet_io}"\n')
         daemon.start()
         daemon.until(lambda status: status["ok"])
         made = Bump(daemon, (ends[0], ends[1]), (hosts[0], hosts[1]))

@@ -108,14 +108,35 @@ def test_the_controller_and_an_edge_may_end_and_connections_go_on() -> None:
     assert found["of the new one"]
 
 
-@pytest.fixture
-def wire() -> Iterator[Bump]:
-    with bump() as made:
+@pytest.fixture(params=["auto", "mmsg", "ring"])
+def wire(request: pytest.FixtureRequest) -> Iterator[Bump]:
+    """A node by each way of moving frames."""
+    with bump(request.param) as made:
+        used = {"auto": "ring-xdp"}.get(request.param, request.param)
+        assert made.daemon.ask()["packet_io"] == [used, used]
         yield made
 
 
 def test_what_is_no_tcp_leaves_as_it_came(wire: Bump) -> None:
     """Tags, other protocols, fragments, malformed packets, through the kernel's interfaces."""
+    _leaves_as_it_came(wire)
+
+
+def test_by_af_xdp_it_does_too_and_the_program_goes_with_the_process() -> None:
+    with bump("xdp") as made:
+        assert made.daemon.ask()["packet_io"] == ["xdp-native", "xdp-native"]
+        _leaves_as_it_came(made)
+        assert "xdp" in _links(made)
+        made.daemon.running.close()
+        assert "xdp" not in _links(made)
+
+
+def _links(wire: Bump) -> str:
+    command = ["ip", "-n", wire.daemon.space.name, "link", "show"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _leaves_as_it_came(wire: Bump) -> None:
     ethernet = bytes.fromhex("02000a000002 02000a000001")
     ip = bytes.fromhex("4500001c 00002000 4011 0000 0a000001 0a000002")
     frames = [

@@ -101,6 +101,14 @@ impl<T, K: Ord + Copy> Recent<T, K> {
         Some(slot.value)
     }
 
+    /// All are forgotten.
+    pub(crate) fn clear(&mut self) {
+        self.places.clear();
+        self.slots.clear();
+        self.silent.clear();
+        self.last = 0;
+    }
+
     /// Whom to forget before a new one comes.
     pub(crate) fn in_the_way(&mut self) -> Option<K> {
         if self.slots.len() < self.most {

@@ -2,18 +2,19 @@
 //! `handfastd sdtp` runs them, without its system calls. One JSON object on standard output says nanoseconds of processor time.
 #![forbid(unsafe_code)]
 
-use std::net::IpAddr;
+mod sdtp_line;
 
 use bytes::Bytes;
 use clap::Parser;
-use handfast_assist::sdtp::bump::{Bump, Mode, Side};
-use handfast_assist::sdtp::{Config, Controller, Instructions, Node, Placed, Planner};
-use handfast_core::{Duration, Instant, SeqNum};
+use handfast_assist::sdtp::bump::{Bump, Side};
+use handfast_assist::sdtp::{Config, Controller, Instructions};
+use handfast_core::{Duration, Instant};
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
-use handfast_wire::{Ethernet, Packet, Payload};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde_json::json;
+
+use sdtp_line::{FIRST, Frame, bump, controller, edge, from_client, handshake, segment};
 
 /// Costs of nodes of SDTP.
 #[derive(Parser)]
@@ -29,16 +30,6 @@ struct Command {
 /// Packets of one round; then the nodes tell one another what has arrived, as they do every 50 ms.
 const ROUND: u32 = 1000;
 const SPACING: Duration = Duration::from_micros(20);
-const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
-const SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
-const FRAME: Ethernet = Ethernet { dst: [2, 0, 0, 0, 0, 2], src: [2, 0, 0, 0, 0, 1], vlan: None };
-
-type Frame = Vec<u8>;
-
-fn edge(number: usize) -> IpAddr {
-    [10, 99, 0, 1 + number as u8].into()
-}
-
 /// Three nodes and their controller.
 struct Line {
     bumps: [Bump; 3],
@@ -51,7 +42,7 @@ fn main() {
     let mut line = Line::new();
     line.open();
     let payload = Bytes::from(vec![0x5a; payload]);
-    let (mut seq, mut spent, mut rounds) = (101, [0_i64; 4], 0_u32);
+    let (mut seq, mut spent, mut rounds) = (FIRST, [0_i64; 4], 0_u32);
     while rounds * ROUND < packets {
         let frames: Vec<Frame> = (0..ROUND).map(|_| data(&mut seq, &payload)).collect();
         // What no node wants, for comparison.
@@ -84,26 +75,9 @@ fn processor() -> i64 {
     usage.user_time().num_microseconds() + usage.system_time().num_microseconds()
 }
 
-fn frame(packet: &Packet) -> Frame {
-    let mut frame = Vec::new();
-    packet.emit(&mut frame).unwrap_or_else(|error| panic!("{error}"));
-    frame
-}
-
-fn segment(flags: Flags, seq: u32, ack: u32, payload: Bytes) -> Segment {
-    let mss = flags.contains(Flags::SYN).then_some(1460);
-    let timestamps = Some(Timestamps { val: seq, ecr: ack });
-    let (payload, seq, ack) = (Payload::Bytes(payload), SeqNum(seq), SeqNum(ack));
-    Segment { flags, seq, ack, window: 500, mss, timestamps, payload, ..Segment::EMPTY }
-}
-
-fn from_client(segment: Segment) -> Frame {
-    let segment = Segment { src_port: 4000, dst_port: 80, ..segment };
-    frame(&Packet { ethernet: Some(FRAME), ..Packet::tcp(CLIENT, SERVER, segment) })
-}
-
 fn data(seq: &mut u32, payload: &Bytes) -> Frame {
-    let frame = from_client(segment(Flags::ACK, *seq, 501, payload.clone()));
+    let timestamps = Some(Timestamps { val: *seq, ecr: 501 });
+    let frame = from_client(Segment { timestamps, ..segment(Flags::ACK, *seq, 501, payload.clone()) });
     *seq = seq.wrapping_add(payload.len() as u32);
     frame
 }
@@ -111,44 +85,16 @@ fn data(seq: &mut u32, payload: &Bytes) -> Frame {
 impl Line {
     fn new() -> Self {
         let config = Config::default();
-        let bump = |number: usize| {
-            let hosts = match number {
-                0 => [(CLIENT, Side::Inside.port())].into(),
-                2 => [(SERVER, Side::Inside.port())].into(),
-                _ => [].into(),
-            };
-            let mut bump =
-                Bump::new(Node::new(edge(number), hosts, config.clone()), Mode::Act, config.connections);
-            bump.set_controller(true);
-            bump
-        };
-        let placed = |number: usize, last: usize| Placed {
-            address: edge(number),
-            // The sending edge is measured without a cache: the node behind it has one.
-            caching: number == 1,
-            retransmission: number == last,
-            round_trip: Duration::from_millis(2),
-        };
-        let mut planner = Planner::default();
-        planner.insert(edge(0), edge(2), [0, 1, 2].map(|number| placed(number, 2)).to_vec());
-        planner.insert(edge(2), edge(0), [2, 1, 0].map(|number| placed(number, 0)).to_vec());
-        let controller = Controller::new(planner, [(CLIENT, edge(0)), (SERVER, edge(2))].into());
-        Self { bumps: [0, 1, 2].map(bump), controller, now: Instant::from_millis(1000) }
+        let bumps = [0, 1, 2].map(|number| bump(number, &config));
+        Self { bumps, controller: controller(), now: Instant::from_millis(1000) }
     }
 
     /// The handshake.
     fn open(&mut self) {
-        self.bumps[0].on_frame(
-            self.now,
-            Side::Inside,
-            &from_client(segment(Flags::SYN, 100, 0, Bytes::new())),
-        );
+        let [syn, answer] = handshake();
+        self.bumps[0].on_frame(self.now, Side::Inside, &syn);
         self.control();
-        let answer = segment(Flags::SYN | Flags::ACK, 500, 101, Bytes::new());
-        let answer = Segment { src_port: 80, dst_port: 4000, ..answer };
-        let back = Ethernet { dst: FRAME.src, src: FRAME.dst, vlan: None };
-        let answer = Packet { ethernet: Some(back), ..Packet::tcp(SERVER, CLIENT, answer) };
-        self.bumps[2].on_frame(self.now, Side::Inside, &frame(&answer));
+        self.bumps[2].on_frame(self.now, Side::Inside, &answer);
         self.control();
         self.bumps.iter_mut().for_each(|bump| bump.emitted().clear());
     }

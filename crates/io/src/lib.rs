@@ -8,6 +8,7 @@
 mod accept;
 mod clock;
 mod event_loop;
+pub mod frame_io;
 mod kernel_timer;
 pub mod line_socket;
 mod sys;
@@ -18,11 +19,12 @@ pub use accept::next_connection;
 pub use clock::{Clock, wall_ms};
 pub use event_loop::{EventLoop, ReadOutcome, SourceId};
 pub use mio::{Interest, net};
-pub use sys::offload::offloads_off;
-pub use sys::packet_socket::{
-    Arrival, BATCH, Inbox, Interface, MAX_FRAME, MAX_UNCUT, PacketSocket, Sent, index_of,
-};
+pub use sys::arrival::{Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT};
+pub use sys::ethtool::offloads_off;
+pub use sys::inbox::Inbox;
+pub use sys::packet_socket::{PacketSocket, Sent, index_of};
 pub use sys::priority::real_time;
 pub use sys::tcp_info::TcpInfo;
+pub use sys::xdp::XdpMode;
 pub use timers::Timers;
 pub use wait::{Watch, wait};

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::checksum::{Checksums, pseudo_header};
 use crate::error::{EmitError, ParseError, ThroughWireError};
 use crate::ip::{self, IpHeader};
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Ethernet, Packet};
 use crate::sdtp::Carriage;
 use crate::udp::{self, Datagram};
 use crate::{Payload, ethernet, ipv4, ipv6, sdtp, tcp};
@@ -56,11 +56,12 @@ impl Packet {
             }
             LinkType::RawIp => (None, Network::at(frame), frame.as_ref()),
         };
-        let packet = match network {
-            Network::Sdtp => sdtp::parse_native(data, frame, checksums)?,
-            Network::Ip(version) => parse_ip(version, data, frame, checksums, parse_body)?,
-        };
-        Ok(Self { ethernet, ..packet })
+        match network {
+            Network::Sdtp => {
+                sdtp::parse_native(data, frame, checksums).map(|packet| Self { ethernet, ..packet })
+            }
+            Network::Ip(version) => parse_ip(ethernet, version, data, frame, checksums, parse_body),
+        }
     }
 
     /// Parses a whole IP packet of that version inside an SDTP packet, in which no other SDTP packet is looked for. `frame`
@@ -71,7 +72,7 @@ impl Packet {
         frame: &Bytes,
         checksums: Checksums,
     ) -> Result<Self, ParseError> {
-        parse_ip(version, data, frame, checksums, parse_transport)
+        parse_ip(None, version, data, frame, checksums, parse_transport)
     }
 
     /// Bytes of the frame that [`Packet::emit`] writes: the IP packet, and the Ethernet header where there is one.
@@ -145,7 +146,7 @@ impl Packet {
         }
     }
 
-    fn ethernet_len(&self) -> usize {
+    pub(crate) fn ethernet_len(&self) -> usize {
         self.ethernet.map_or(0, |ethernet| ethernet.header_len())
     }
 
@@ -235,7 +236,7 @@ impl Packet {
         }
     }
 
-    fn ip_header(&self) -> IpHeader {
+    pub(crate) fn ip_header(&self) -> IpHeader {
         IpHeader {
             src: self.src,
             dst: self.dst,
@@ -268,7 +269,9 @@ impl Packet {
             Body::Sdtp(sdtp) if sdtp.carriage == Carriage::Udp => {
                 self.write_sdtp(sdtp, &mut out[udp::HEADER_LEN..]);
                 let pseudo = pseudo_header(self.src, self.dst, ip::UDP, out.len());
-                udp::emit_header((sdtp.connection, sdtp.slice), pseudo, self.corrupted, out);
+                // With its own checksum SDTP sums up to zero (0xffff, which is the same): only a wrong one has to be added.
+                let sum = if self.corrupted { pseudo.add(&out[udp::HEADER_LEN..]) } else { pseudo };
+                udp::emit_header((sdtp.connection, sdtp.slice), sum, self.corrupted, out);
             }
             Body::Sdtp(sdtp) => self.write_sdtp(sdtp, out),
             Body::Other { payload, .. } => payload.write(out),
@@ -309,8 +312,9 @@ impl Network {
 /// The body of an IP packet, and whether a checksum shows that it is corrupted.
 type Parsed = Result<(Body, bool), ParseError>;
 
-/// A packet without its frame, whose body `parse_body` reads.
+/// A packet in such a frame, whose body `parse_body` reads.
 fn parse_ip(
+    ethernet: Option<Ethernet>,
     version: u8,
     data: &[u8],
     frame: &Bytes,
@@ -325,7 +329,7 @@ fn parse_ip(
     let (body, corrupted) = parse_body(&header, body, frame, checksums)?;
     let IpHeader { src, dst, hop_limit, traffic_class, identification, may_fragment, flow_label, .. } =
         header;
-    let (ethernet, quick_start) = (None, header.quick_start);
+    let quick_start = header.quick_start;
     Ok(Packet {
         ethernet,
         src,

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod advertisement;
+mod canonical;
 mod checksum;
 mod error;
 mod ethernet;

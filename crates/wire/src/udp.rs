@@ -44,18 +44,19 @@ pub(crate) fn check_other(payload: &Payload) -> Result<(), EmitError> {
 /// Writes a datagram into `out`, which is as long as it is. With `corrupted` the checksum is wrong.
 pub(crate) fn emit(datagram: &Datagram, pseudo_header: Sum, corrupted: bool, out: &mut [u8]) {
     datagram.payload.write(&mut out[HEADER_LEN..]);
-    emit_header((datagram.src_port, datagram.dst_port), pseudo_header, corrupted, out);
+    let sum = pseudo_header.add(&out[HEADER_LEN..]);
+    emit_header((datagram.src_port, datagram.dst_port), sum, corrupted, out);
 }
 
-/// Writes the header of a datagram whose payload stands in `out` already.
-pub(crate) fn emit_header(ports: (u16, u16), pseudo_header: Sum, corrupted: bool, out: &mut [u8]) {
+/// Writes the header of a datagram whose payload stands in `out` already; `sum` is that of the pseudo-header and the payload.
+pub(crate) fn emit_header(ports: (u16, u16), sum: Sum, corrupted: bool, out: &mut [u8]) {
     let len = out.len() as u16;
     let mut header = &mut out[..HEADER_LEN];
     header.put_u16(ports.0);
     header.put_u16(ports.1);
     header.put_u16(len);
     header.put_u16(0);
-    let checksum = match pseudo_header.add(&out[..HEADER_LEN]).add(&out[HEADER_LEN..]).checksum() {
+    let checksum = match sum.add(&out[..HEADER_LEN]).checksum() {
         // RFC 768: "If the computed checksum is zero, it is transmitted as all ones".
         0 => 0xffff,
         sum => sum,

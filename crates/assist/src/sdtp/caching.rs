@@ -181,6 +181,13 @@ impl<P: Cacheable> CachingNode<P> {
         }
     }
 
+    /// All of them are over. What it has counted stays.
+    pub fn clear(&mut self) {
+        self.known.clear();
+        self.notices.clear();
+        self.accounts = Accounts::default();
+    }
+
     /// Notes that a connection may have something to say.
     fn note(&mut self, now: Instant, stream: &Stream, place: Place) {
         let connection = self.known.get_mut(place);

@@ -31,7 +31,8 @@ macro_rules! counters {
 counters! {
     /// Handshakes sent to the controller.
     packet_ins,
-    /// Handshakes that a host or the edge sent too many of: these connections are plain TCP.
+    /// Handshakes that a host or the edge sent too many of, or that came while it could not keep up: these connections are plain
+    /// TCP.
     packet_ins_refused,
     /// Handshakes while the controller was away: these connections are plain TCP.
     offline,

@@ -77,6 +77,12 @@ impl Detection {
         self.following.begin(now);
     }
 
+    /// It watches none any more, until data comes.
+    pub(super) fn clear(&mut self) {
+        self.watched.clear();
+        self.timers.clear();
+    }
+
     /// Streams that it watches.
     pub(super) fn len(&self) -> usize {
         self.watched.len()

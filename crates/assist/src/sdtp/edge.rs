@@ -60,6 +60,8 @@ pub(super) struct Edge {
     whole: Whole,
     /// Whether the controller is there.
     has_controller: bool,
+    /// Whether the node cannot keep up: connections that begin are plain TCP.
+    is_overloaded: bool,
 }
 
 impl Edge {
@@ -72,6 +74,7 @@ impl Edge {
             packet_ins: PacketIns::new(config.packet_ins),
             whole: Whole::new(config),
             has_controller: true,
+            is_overloaded: false,
         }
     }
 
@@ -106,6 +109,11 @@ impl Edge {
     /// Another edge was here until now.
     pub(super) fn follow(&mut self, now: Instant) {
         self.whole.follow(now);
+    }
+
+    /// Whether the node cannot keep up.
+    pub(super) fn set_overloaded(&mut self, is_overloaded: bool) {
+        self.is_overloaded = is_overloaded;
     }
 
     /// Nothing is converted any more, for the edge will end. What others have converted, it reverts.
@@ -186,7 +194,8 @@ impl Edge {
             counters.offline += 1;
             return self.go_without(packet, out);
         }
-        if !self.packet_ins.allow(now, packet.src) {
+        // What has begun with a SYN before goes on.
+        if self.is_overloaded && !answers || !self.packet_ins.allow(now, packet.src) {
             // Fail open: this connection is plain TCP. A flood costs the controller nothing, and the server keeps its SYN cookies.
             counters.packet_ins_refused += 1;
             if !answers {

@@ -3,6 +3,7 @@
 //! Nothing is addressed to a node in the path: it looks at what passes. So one that fails, or that is left out, is passed over.
 
 mod congestion;
+mod overload;
 mod recover;
 mod send;
 mod steering;
@@ -60,6 +61,10 @@ pub struct Node {
     own_drops: OwnDrops,
     lately: Lately,
     seals: Seals,
+    /// Whether it does without its functions for now: it cannot keep up.
+    is_overloaded: bool,
+    /// Until when a stream that it meets may have passed unseen: it begins with what comes.
+    unseen_until: Instant,
     counters: NodeCounters,
     /// What the edge has for others, and the retransmission function: kept for their memory.
     edges: EdgeOutput,
@@ -82,6 +87,8 @@ impl Node {
             own_drops: OwnDrops::new(config.connections),
             lately: Lately::new(config.connections),
             seals: Seals::new(address, config.sealing.clone()),
+            is_overloaded: false,
+            unseen_until: Instant::ZERO,
             counters: NodeCounters::default(),
             edges: EdgeOutput::default(),
             outputs: Vec::new(),
@@ -198,7 +205,8 @@ impl Node {
             }
         }
         // Bit errors are the hosts' to find: the checksum around a packet would hide them.
-        let protects = self.config.all && !view.corrupted && edge.wants_whole(now, port, view);
+        let protects =
+            self.config.all && !self.is_overloaded && !view.corrupted && edge.wants_whole(now, port, view);
         if protects { Verdict::Take } else { Verdict::Pass }
     }
 
@@ -220,7 +228,7 @@ impl Node {
             return if ends_here { Verdict::Drop } else { Verdict::Pass };
         }
         let stream = sdtp.stream(view.src, view.dst);
-        let functions = self.functions.get(&(stream.from, stream.to, stream.slice)).copied();
+        let functions = self.functions_for(&stream);
         let goes_on = if ends_here { Verdict::Take } else { Verdict::Pass };
         if acts_on(&sdtp.message, functions, ends_here) && !self.is_genuine(view, sdtp) {
             return Verdict::Drop;
@@ -273,7 +281,9 @@ impl Node {
         out: &mut Outbox,
     ) {
         let Some(data) = sdtp.data() else { return };
-        let Some(extent) = Extent::of(sdtp.sequence, data) else { return };
+        let Some(extent) = Extent::of(sdtp.sequence, data).map(|extent| self.as_seen(now, extent)) else {
+            return;
+        };
         if functions.retransmission {
             let repeat = match &sdtp.message {
                 Message::Repeat(repeat) => Some(RepeatOf::from(repeat)),

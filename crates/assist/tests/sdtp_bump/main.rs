@@ -3,6 +3,7 @@
 mod ends;
 mod fidelity;
 mod hostile;
+mod overload;
 mod repair;
 mod whole;
 mod world;

@@ -83,6 +83,8 @@ pub(crate) struct World {
     pub(crate) crossed: Vec<(usize, Side, Frame)>,
     /// Which frame of data that crosses the second link to the right is lost, counted from now on.
     pub(crate) lose: Option<usize>,
+    /// Whether the interface of node 1 has dropped it, and says so.
+    pub(crate) congested: bool,
     /// What came to the client and to the server.
     pub(crate) came: [Vec<Frame>; 2],
 }
@@ -114,6 +116,7 @@ impl World {
             now: Instant::from_millis(1000),
             crossed: Vec::new(),
             lose: None,
+            congested: false,
             came: [Vec::new(), Vec::new()],
         };
         this.connect(true);
@@ -263,6 +266,9 @@ impl World {
         {
             self.lose = left.checked_sub(1);
             if left == 0 {
+                if self.congested {
+                    self.bumps[1].on_drop(self.now, &frame);
+                }
                 return;
             }
         }

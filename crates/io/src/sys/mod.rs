@@ -1,14 +1,33 @@
 //! System calls that no library offers safely: the adapter module, and the only `unsafe` code of the lab and the daemon.
 #![expect(unsafe_code, reason = "system calls; each has a SAFETY comment")]
 
-pub(crate) mod offload;
+pub(crate) mod arrival;
+pub(crate) mod ethtool;
+pub(crate) mod inbox;
+mod mapping;
+pub(crate) mod packet_ring;
 pub(crate) mod packet_socket;
 pub(crate) mod priority;
 pub(crate) mod tcp_info;
+pub(crate) mod xdp;
 
 use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// A system call's return value, or its error.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// setsockopt(2) with a C structure.
+fn set<T: Copy>(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    let (pointer, len) = ((&raw const *value).cast::<libc::c_void>(), size_of::<T>() as u32);
+    // SAFETY: `value` lives through the call and `len` is its size.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer, len) }).map(|_| ())
 }

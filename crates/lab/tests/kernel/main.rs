@@ -4,6 +4,7 @@
 mod bench;
 mod capacity;
 mod forwarding;
+mod frame_io;
 mod packet_loop;
 mod packet_socket;
 mod relay;

@@ -7,7 +7,7 @@ use super::{HEADER_LEN, Segment};
 use crate::checksum::Sum;
 use crate::error::EmitError;
 
-const CHECKSUM_AT: usize = 16;
+pub(crate) const CHECKSUM_AT: usize = 16;
 
 /// Whether `segment` has a form on the wire that parses back to it.
 pub(crate) fn check(segment: &Segment) -> Result<(), EmitError> {
@@ -24,16 +24,22 @@ pub(crate) fn check(segment: &Segment) -> Result<(), EmitError> {
 /// Writes a segment that [`check`] has passed into `out`, which is as long as the segment. With `corrupted` the
 /// checksum is wrong.
 pub(crate) fn emit(segment: &Segment, pseudo_header: Sum, corrupted: bool, out: &mut [u8]) {
-    let layout = Layout::of(segment, segment.sack.as_slice().len());
-    let header_len = HEADER_LEN + layout.len;
+    let header_len = emit_header(segment, out);
     let (header, payload) = out.split_at_mut(header_len);
-    emit_fixed(segment, header_len, header);
-    layout.emit(segment, &mut header[HEADER_LEN..]);
     segment.payload.write(payload);
     let checksum = pseudo_header.add(header).add(payload).checksum();
     // One more or less is never the same modulo 2^16 - 1: every receiver that verifies finds it.
     let checksum = if corrupted { checksum ^ 1 } else { checksum };
     header[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Writes the header to the start of `out`, with zeros for the checksum, and returns how many bytes it takes.
+pub(crate) fn emit_header(segment: &Segment, out: &mut [u8]) -> usize {
+    let layout = Layout::of(segment, segment.sack.as_slice().len());
+    let header_len = HEADER_LEN + layout.len;
+    emit_fixed(segment, header_len, out);
+    layout.emit(segment, &mut out[HEADER_LEN..]);
+    header_len
 }
 
 /// Writes the options of a segment to the start of `out`, and returns how many bytes they take.

@@ -12,7 +12,7 @@ use handfast_core::SeqNum;
 
 use crate::Payload;
 
-pub(crate) use emit::{check, emit, emit_options};
+pub(crate) use emit::{CHECKSUM_AT, check, emit, emit_header, emit_options};
 pub(crate) use options::{MAX_LEN as MAX_OPTIONS_LEN, parse as parse_options};
 pub(crate) use parse::{flags_of, header_len_of, parse};
 pub use rate_option::{Estimate, Probe, RateOption, TrainKind};

@@ -27,6 +27,10 @@ counters! {
     unfit,
     /// Packets made here for which no frame was known, or that have no form on the wire: dropped.
     unsendable,
+    /// Times that the node could not keep up, and did without its optional work.
+    overloads,
+    /// SDTP packets that passed such a node of the core unseen.
+    bypassed,
     /// While it observes: handshakes that the controller would have been told of.
     would_report,
     /// While it observes: packets of hosts that could have been converted.

@@ -3,16 +3,18 @@
 //! What it does not take goes on byte for byte: other protocols, tags, fragments, what is malformed. An edge converts only what
 //! can be given back byte for byte.
 
+mod buffers;
 mod counters;
 mod emitted;
 mod frames;
 mod losses;
+mod overload;
 
 use std::net::IpAddr;
 
 use bytes::Bytes;
 use handfast_core::Instant;
-use handfast_net::{Forward, Outbox, Port};
+use handfast_net::{Cause, Forward, Outbox, Port};
 use handfast_wire::sdtp::Message;
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Checksums, LinkType, Packet, Seen};
@@ -26,6 +28,7 @@ pub use counters::BumpCounters;
 pub use emitted::Emitted;
 use frames::Frames;
 use losses::{Losses, Shown};
+use overload::Overload;
 
 /// MD5 signatures (RFC 2385 §2) and authentication (RFC 5925 §2.2): nobody but the hosts can make such a segment, and some of it
 /// must not be changed.
@@ -75,6 +78,7 @@ pub struct Bump {
     node: Node,
     mode: Mode,
     frames: Frames,
+    overload: Overload,
     losses: Losses,
     counters: BumpCounters,
     /// What the node has for others, and scratch: kept for their memory.
@@ -92,6 +96,7 @@ impl Bump {
             node,
             mode,
             frames: Frames::new(streams),
+            overload: Overload::default(),
             losses: Losses::new(streams),
             counters: BumpCounters::default(),
             out: Outbox::default(),
@@ -159,12 +164,40 @@ impl Bump {
         }
     }
 
+    /// A frame that it has emitted did not leave: the interface had no room.
+    pub fn on_drop(&mut self, now: Instant, frame: &[u8]) {
+        let seen = Seen::at(frame);
+        if seen == Seen::Sdtp
+            && let Some(packet) = parse(&Bytes::copy_from_slice(frame), seen)
+        {
+            self.node.on_drop(now, &View::of(&packet), Cause::QueueFull);
+        }
+    }
+
+    /// Frames were lost because the node is too slow for what comes. It does without its optional work for a while: connections
+    /// that begin are plain, it keeps no copies and asks for nothing. What is converted goes on so: only this node can revert it.
+    pub fn on_overrun(&mut self, now: Instant) {
+        if self.overload.on_overrun(now) {
+            self.counters.overloads += 1;
+            self.node.set_overloaded(now, true);
+        }
+    }
+
+    /// Whether it does without its optional work.
+    pub fn is_overloaded(&self) -> bool {
+        self.overload.is_on()
+    }
+
     fn goes_on(&mut self, now: Instant, side: Side, frame: &[u8]) -> bool {
         let seen = Seen::at(frame);
         if !self.concerns(side, seen) {
             return true;
         }
-        let Some(packet) = parse(&Bytes::copy_from_slice(frame), seen) else { return true };
+        if self.is_overloaded() && !self.node.is_edge() {
+            self.counters.bypassed += 1;
+            return true;
+        }
+        let Some(packet) = parse(&buffers::copy(frame), seen) else { return true };
         match self.mode {
             Mode::Act => self.show(now, side, frame, packet),
             Mode::Observe => self.observe(now, side, frame, packet),
@@ -212,23 +245,15 @@ impl Bump {
     /// segment size is lowered anyway. Its answer has to go the way of the SYN.
     fn is_fit(&mut self, packet: &Packet, frame: &[u8]) -> bool {
         match &packet.body {
-            Body::Sdtp(_) => return true,
-            Body::Tcp(segment) if SIGNED.iter().any(|&kind| segment.has_unknown_option(kind)) => {
-                return false;
-            }
-            _ => {}
-        }
-        self.scratch.clear();
-        if packet.emit(&mut self.scratch).is_err() {
-            return false;
-        }
-        match &packet.body {
+            Body::Sdtp(_) => true,
+            Body::Tcp(segment) if SIGNED.iter().any(|&kind| segment.has_unknown_option(kind)) => false,
             Body::Tcp(segment) if segment.flags.contains(Flags::SYN) => {
+                self.scratch.clear();
                 let network = packet.wire_len() - packet.ip_len();
-                segment.flags.contains(Flags::ACK) || frame.get(network) == self.scratch.get(network)
+                packet.emit(&mut self.scratch).is_ok()
+                    && (segment.flags.contains(Flags::ACK) || frame.get(network) == self.scratch.get(network))
             }
-            // Ethernet pads short frames.
-            _ => frame.starts_with(&self.scratch),
+            _ => packet.is_as_emitted(frame, &mut self.scratch),
         }
     }
 
@@ -293,13 +318,16 @@ impl Bump {
 
     /// What is due at this time.
     pub fn on_timer(&mut self, now: Instant) {
+        if self.overload.on_timer(now) {
+            self.node.set_overloaded(now, false);
+        }
         self.node.on_timer(now, &mut self.out);
         self.leave(now);
     }
 
     /// When [`Bump::on_timer`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        self.node.deadline()
+        [self.node.deadline(), self.overload.deadline()].into_iter().flatten().min()
     }
 
     /// What the node has put out gets a frame and a side.

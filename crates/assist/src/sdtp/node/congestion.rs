@@ -20,7 +20,7 @@ impl Node {
             return;
         };
         let stream = sdtp.stream(view.src, view.dst);
-        match self.functions.get(&(stream.from, stream.to, stream.slice)) {
+        match self.functions_for(&stream) {
             Some(functions) if functions.caching => self.caching.on_own_drop(&stream, seq, len),
             Some(_) if self.config.caching.congestion == Congestion::Signal => {
                 self.own_drops.on_drop(now, &stream, seq, len);

@@ -103,7 +103,7 @@ impl Node {
     fn cache_own(&mut self, now: Instant, packet: &Packet) {
         let Body::Sdtp(sdtp) = &packet.body else { return };
         let stream = sdtp.stream(packet.src, packet.dst);
-        let functions = self.functions.get(&(stream.from, stream.to, stream.slice));
+        let functions = self.functions_for(&stream);
         if let Some(data) = sdtp.data().filter(|_| functions.is_some_and(|functions| functions.caching))
             && let Some(extent) = Extent::of(sdtp.sequence, data)
         {

@@ -3,6 +3,7 @@
 use handfast_assist::sdtp::Config;
 use handfast_assist::sdtp::bump::{Bump, Mode, Side};
 use handfast_core::{Duration, Instant};
+use handfast_io::frame_io::Method;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId, Timers};
 use serde_json::{Value, json};
 use tracing::{info, warn};
@@ -20,8 +21,14 @@ use crate::services::{Configured, Running};
 /// How often counters are logged.
 const SUMMARY_INTERVAL: Duration = Duration::from_secs(60);
 
+/// How long after a read it looks whether the kernel had no room for frames.
+const LOOK_AT_OVERRUNS: Duration = Duration::from_millis(100);
+
 /// How often it looks whether an interface was removed and made again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long an interface that has no room now is left alone.
+const SEND_AGAIN: Duration = Duration::from_millis(1);
 
 /// So often frames of a side are read before another node goes on.
 const MOST_READS: usize = 1_000;
@@ -34,6 +41,8 @@ enum Due {
     Summary,
     Accept,
     Interfaces,
+    Send,
+    Overruns,
     Handover,
 }
 
@@ -46,6 +55,8 @@ pub(super) struct Adapter {
     questions: Questions,
     timers: Timers<Due>,
     said: Vec<Said>,
+    /// Whether it will look at overruns.
+    looks: bool,
     /// Another one takes over.
     leaving: Option<Leaving>,
     log: Log,
@@ -61,7 +72,7 @@ impl Adapter {
         take_over: bool,
         io: &mut EventLoop,
     ) -> Result<Self, Failure> {
-        let mut wire = Wire::open(&settings.interfaces, io)?;
+        let mut wire = Wire::open(&settings.interfaces, settings.packet_io.methods(), io)?;
         let came = if take_over { handover::take_over(&settings.socket, &mut wire, io)? } else { None };
         let questions = Questions::listen(&settings.socket, io)
             .context(|| format!("socket {}", settings.socket.display()))?;
@@ -74,7 +85,9 @@ impl Adapter {
         let [inside, outside] = &settings.interfaces;
         info!(inside, outside, address = %settings.address, "started");
         let (said, leaving) = (Vec::new(), None);
-        let mut this = Self { settings, bump, wire, channel, questions, timers, said, leaving, log, file };
+        let looks = false;
+        let mut this =
+            Self { settings, bump, wire, channel, questions, timers, said, looks, leaving, log, file };
         if came.is_some() {
             this.bump.follow(now);
         }
@@ -96,6 +109,9 @@ impl Adapter {
             bump.on_frame(now, side, frame);
         });
         self.carry_out();
+        if !std::mem::replace(&mut self.looks, true) {
+            self.timers.set(Due::Overruns, Some(now + LOOK_AT_OVERRUNS));
+        }
         more
     }
 
@@ -130,6 +146,8 @@ impl Adapter {
                 // As much as a socket holds, and no more: frames come all the time.
                 (0..MOST_READS).take_while(|_| self.read_frames(side)).for_each(|_| {});
             }
+            // What an interface has taken leaves before its queue is gone.
+            (0..MOST_READS).take_while(|_| self.wire.flush()).for_each(|_| {});
             // The next one listens there. What cannot be removed is seen by it.
             let _ = std::fs::remove_file(&self.settings.socket);
         }
@@ -142,6 +160,12 @@ impl Adapter {
     /// What the machine has put out leaves.
     fn carry_out(&mut self) {
         self.wire.send(self.bump.emitted());
+        for frame in self.wire.dropped() {
+            self.bump.on_drop(Clock::SYSTEM.now(), &frame);
+        }
+        if self.wire.flush() {
+            self.timers.set(Due::Send, Some(Clock::SYSTEM.now() + SEND_AGAIN));
+        }
         for report in self.bump.reports() {
             self.channel.report(&report);
         }
@@ -190,6 +214,18 @@ impl Adapter {
                 json!({"ok": true, "mode": mode_word(self.settings.mode == Mode::Act)})
             }
         }
+    }
+
+    fn look_at_overruns(&mut self, now: Instant) {
+        self.looks = false;
+        let dropped = self.wire.look_at_overruns();
+        if dropped == 0 {
+            return;
+        }
+        if !self.bump.is_overloaded() {
+            warn!(dropped, "it cannot keep up: connections that begin are plain, and nothing is repaired");
+        }
+        self.bump.on_overrun(now);
     }
 
     fn counters(&self) -> Value {
@@ -259,22 +295,31 @@ impl Running for Adapter {
         while let Some(due) = self.timers.due(now) {
             match due {
                 Due::Machine => {
+                    let was_overloaded = self.bump.is_overloaded();
                     self.bump.on_timer(now);
+                    if was_overloaded && !self.bump.is_overloaded() {
+                        info!("it keeps copies and repairs again");
+                    }
                     self.carry_out();
                 }
+                Due::Overruns => self.look_at_overruns(now),
                 Due::Channel => {
                     if let Some(said) = self.channel.on_timer(io, now) {
                         self.hear(said);
                     }
                 }
                 Due::Summary => {
-                    self.wire.look_at_overruns();
                     info!(counters = %self.counters(), "summary");
                     self.timers.set(Due::Summary, Some(now + SUMMARY_INTERVAL));
                 }
                 Due::Interfaces => {
                     self.wire.look_again(io);
                     self.timers.set(Due::Interfaces, Some(now + LOOK_AGAIN));
+                }
+                Due::Send => {
+                    if self.wire.flush() {
+                        self.timers.set(Due::Send, Some(now + SEND_AGAIN));
+                    }
                 }
                 Due::Handover => self.advance_handover(now),
                 Due::Accept => {
@@ -295,7 +340,9 @@ impl Running for Adapter {
 
     fn status(&self) -> Value {
         let has_controller = self.channel.is_ready();
-        status::report(&self.settings, &self.bump, has_controller, &self.counters(), self.log.dropped())
+        let methods = self.wire.methods().map(Method::name);
+        let (counters, lost) = (self.counters(), self.log.dropped());
+        status::report(&self.settings, &self.bump, has_controller, methods, &counters, lost)
     }
 
     fn is_over(&self) -> bool {

@@ -9,7 +9,9 @@ use handfast_assist::sdtp::auth::Key;
 use handfast_assist::sdtp::bump::{Mode, Side};
 use handfast_assist::sdtp::{Config, Node, Sealing};
 use handfast_document::{Checked, DocumentError, Located, Problem, Span, Table, missing_key, problem, table};
-use handfast_io::wall_ms;
+use handfast_io::frame_io::Method;
+use handfast_io::{XdpMode, wall_ms};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::DeTable;
@@ -41,10 +43,42 @@ table! {
         socket: String,
         /// The file with the network's key: 64 hexadecimal digits. Required, unless `seal = false`.
         key_file: String,
+        /// How frames come and leave: "auto" (default), "mmsg", "ring", "ring-xdp" or "xdp".
+        packet_io: PacketIo,
         /// "observe" (default): count what would be converted, touch nothing. "act": do it.
         mode: ModeWord,
         /// Least important messages that are logged. Default: "info".
         log: LogWord,
+    }
+}
+
+/// How frames come and leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum PacketIo {
+    /// What was measured to be the fastest (docs/reference/sdtp.md), and where it does not work the next one.
+    #[default]
+    Auto,
+    /// [`Method::Socket`].
+    Mmsg,
+    /// [`Method::Ring`].
+    Ring,
+    /// [`Method::RingXdp`].
+    RingXdp,
+    /// [`Method::Xdp`], native where the driver has it.
+    Xdp,
+}
+
+impl PacketIo {
+    /// The ways to try, in order.
+    pub(super) fn methods(self) -> Vec<Method> {
+        match self {
+            Self::Auto => vec![Method::RingXdp, Method::Ring, Method::Socket],
+            Self::Mmsg => vec![Method::Socket],
+            Self::Ring => vec![Method::Ring],
+            Self::RingXdp => vec![Method::RingXdp],
+            Self::Xdp => vec![Method::Xdp(XdpMode::Native), Method::Xdp(XdpMode::Generic)],
+        }
     }
 }
 
@@ -58,6 +92,7 @@ pub(super) struct Settings {
     pub(super) hosts: BTreeSet<IpAddr>,
     pub(super) controller: SocketAddr,
     pub(super) socket: PathBuf,
+    pub(super) packet_io: PacketIo,
     pub(super) mode: Mode,
     pub(super) log: Level,
     pub(super) config: Config,
@@ -96,6 +131,7 @@ impl Settings {
             hosts,
             controller: socket_address(&required(file.controller, "controller")?)?,
             socket: socket_path(&required(file.socket, "socket")?)?.into(),
+            packet_io: file.packet_io.map(|way| way.value).unwrap_or_default(),
             mode: match file.mode.map(|mode| mode.value).unwrap_or_default() {
                 ModeWord::Observe => Mode::Observe,
                 ModeWord::Act => Mode::Act,
@@ -134,8 +170,11 @@ impl Settings {
         let sealed =
             if sealing.is_some() { "sealed" } else { "not sealed: whoever is in the core can forge it" };
         let (address, id) = (self.address, self.datapath_id);
+        let ways: Vec<&str> = self.packet_io.methods().into_iter().map(Method::name).collect();
+        let ways = ways.join(", or ");
         format!(
-            "{mode}\nbridges {inside} (inside) and {outside} (outside), whose offloads are turned off\n{hosts}\n\
+            "{mode}\nbridges {inside} (inside) and {outside} (outside), whose offloads are turned off\n\
+             frames come and leave by {ways}\n{hosts}\n\
              node {address}, datapath id {id:016x}, packets in {carriage:?} of at most {mtu} bytes\n\
              what nodes tell each other is {sealed}\nconnects to the controller at {}\nis asked at {}\n",
             self.controller,
@@ -208,8 +247,12 @@ persistence = "150ms"
         assert_eq!(settings.config.carriage, Carriage::Ip);
         assert_eq!(settings.config.resequencing.persistence, Duration::from_millis(150));
         let text = settings.describe();
-        for line in ["observe: passes all frames", "bridges eth0 (inside) and eth1", "an edge with 257 hosts"]
-        {
+        for line in [
+            "observe: passes all frames",
+            "bridges eth0 (inside) and eth1",
+            "leave by ring-xdp, or ring, or mmsg",
+            "an edge with 257 hosts",
+        ] {
             assert!(text.contains(line), "{text}");
         }
         let core = BASE.replace("hosts = [\"10.0.1.0/24\", \"fd00::1\"]\n", "");
@@ -260,6 +303,7 @@ persistence = "150ms"
             ("seal = false", "key_file = \"/dev/null\"", "64 hexadecimal digits"),
             ("persistence = \"150ms\"", "persistence = \"0s\"", "is zero"),
             ("persistence = \"150ms\"", "mode = \"off\"", "mode"),
+            ("persistence = \"150ms\"", "packet_io = \"dpdk\"", "packet_io"),
             ("[sdtp]", "[sdpt]", "there is no table [sdtp]"),
         ] {
             let text = BASE.replacen(from, to, 1);

@@ -15,10 +15,13 @@ use crate::services::Configured;
 const MOST_SEGMENTS: usize = 256;
 
 /// `counters`: as [`counters`] has them.
+///
+/// `methods`: how frames of each side are moved.
 pub(super) fn report(
     settings: &Settings,
     bump: &Bump,
     has_controller: bool,
+    methods: [&str; 2],
     counters: &Value,
     dropped: u64,
 ) -> Value {
@@ -28,6 +31,8 @@ pub(super) fn report(
         "plan": settings.plan().lines().collect::<Vec<_>>(),
         "address": settings.address.to_string(),
         "controller": has_controller,
+        "packet_io": methods,
+        "overloaded": bump.is_overloaded(),
         "log_lines_dropped": dropped,
         "counters": counters,
         "segments": segments(bump),
@@ -57,6 +62,7 @@ pub(super) fn counters(bump: &Bump, wire: WireCounters) -> Value {
         ("too_long", wire.too_long),
         ("checksums_completed", wire.completed),
         ("frames_refused", wire.refused),
+        ("frames_congested", wire.congested),
         ("frames_overrun", wire.overrun),
     ];
     let all = node.totals().chain(bump.totals()).chain(wire);
