@@ -46,6 +46,7 @@ controller = "192.168.{number}.1:{port}"
 socket = "{socket}"
 mode = "{mode}"
 mtu = {mtu}
+protect = "{protect}"
 key_file = "{key}"
 """
 
@@ -57,6 +58,7 @@ class Core:
     edges: str = "10.99.0.{}"
     """Addresses of nodes."""
     mtu: int = 1500
+    protect: str = "tcp"
 
 
 ORDINARY = Core()
@@ -66,8 +68,8 @@ def write_node(file: Path, *, number: int, core: Core = ORDINARY, **keys: object
     """A node's configuration, and its network's key."""
     key = file.with_suffix(".key")
     key.write_text("5d" * 32)
-    address = core.edges.format(number)
-    file.write_text(NODE.format(port=PORT, key=key, number=number, address=address, mtu=core.mtu, **keys))
+    of_core = {"address": core.edges.format(number), "mtu": core.mtu, "protect": core.protect}
+    file.write_text(NODE.format(port=PORT, key=key, number=number, **of_core, **keys))
 
 
 @dataclass(slots=True)

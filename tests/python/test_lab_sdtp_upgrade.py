@@ -88,9 +88,14 @@ def _datagrams() -> socket.socket:
     return made
 
 
-def test_nodes_are_followed_without_a_gap() -> None:
+@pytest.mark.parametrize("protect", ["tcp", "all"])
+def test_nodes_are_followed_without_a_gap(protect: str) -> None:
     """An edge, a node of the core, the other edge, one after the other, while a transfer and pings cross them."""
-    with across(Core(), access=1500, loss=0) as line, connected(line, 7800) as ends, connected(line, 7801) as busy:
+    with (
+        across(Core(protect=protect), access=1500, loss=0) as line,
+        connected(line, 7800) as ends,
+        connected(line, 7801) as busy,
+    ):
         both_ways_once(*ends, b"before")
         with _pinging(line) as pings, _transferring(busy):
             for number in (0, 2, 4):
@@ -102,7 +107,6 @@ def test_nodes_are_followed_without_a_gap() -> None:
         assert pings.sent > 3000
         assert pings.lost == 0
         twice = len(pings.came) - len(set(pings.came))
-        print(f"{pings.sent} pings, {pings.lost} lost, {twice} twice")
         assert twice <= 5
         with connected(line, 7802) as new, line.counting() as found:
             both_ways(*new, DATA[:100_000], b"")

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::sdtp::{Data, Information, Outcome, Stream};
 
+use super::following::Following;
 use super::repairs::Repairs;
 use super::requests::RepeatOf;
 use super::retransmission::{Arrival, Output, Retransmission};
@@ -27,6 +28,7 @@ pub(super) struct Detection {
     /// By the edges of streams, the sending one first: no more than a node has functions for.
     repairs: BTreeMap<(IpAddr, IpAddr), Repairs>,
     thresholds: Thresholds,
+    following: Following,
 }
 
 /// A packet's place in its stream.
@@ -56,12 +58,23 @@ impl Extent {
 impl Detection {
     /// Watches `most` streams at most.
     pub(super) fn new(thresholds: Thresholds, most: usize) -> Self {
-        Self { watched: Recent::new(most), timers: BTreeSet::new(), repairs: BTreeMap::new(), thresholds }
+        Self {
+            watched: Recent::new(most),
+            timers: BTreeSet::new(),
+            repairs: BTreeMap::new(),
+            thresholds,
+            following: Following::default(),
+        }
     }
 
     /// What became of the losses of streams between two edges, the sending one first.
     pub(super) fn repairs(&self) -> impl Iterator<Item = ((IpAddr, IpAddr), Repairs)> + '_ {
         self.repairs.iter().map(|(&edges, &repairs)| (edges, repairs))
+    }
+
+    /// Another node was here until now.
+    pub(super) fn follow(&mut self, now: Instant) {
+        self.following.begin(now);
     }
 
     /// It watches none any more, until data comes.
@@ -85,8 +98,10 @@ impl Detection {
         round_trip: Duration,
         out: &mut Vec<Output>,
     ) -> Arrival {
-        let place =
-            self.watched.find(stream).unwrap_or_else(|| self.begin(now, stream, extent.start(), round_trip));
+        let place = self.watched.find(stream).unwrap_or_else(|| {
+            let start = self.following.start(now, extent.seq, extent.start());
+            self.begin(now, stream, start, round_trip)
+        });
         let watched = self.watched.touch(now, place);
         let arrival = watched.retransmission.on_data(now, extent.seq, extent.len, repeat, out);
         self.rearm(now, *stream, place);
@@ -142,8 +157,8 @@ impl Detection {
         }
     }
 
-    /// Takes up what became of losses, and enters a deadline anew. One that moves later leaves its entry where it is until that comes up: nearly every packet moves
-    /// the interarrival timeout.
+    /// Takes up what became of losses, and enters a deadline anew. One that moves later leaves its entry where it is until that
+    /// comes up: nearly every packet moves the interarrival timeout.
     fn rearm(&mut self, now: Instant, stream: Stream, place: Place) {
         let watched = self.watched.get_mut(place);
         let repairs = watched.retransmission.take_repairs();

@@ -106,6 +106,11 @@ impl Edge {
         self.has_controller = is_there;
     }
 
+    /// Another edge was here until now.
+    pub(super) fn follow(&mut self, now: Instant) {
+        self.whole.follow(now);
+    }
+
     /// Whether the node cannot keep up.
     pub(super) fn set_overloaded(&mut self, is_overloaded: bool) {
         self.is_overloaded = is_overloaded;

@@ -20,6 +20,7 @@ pub mod detours;
 mod disorder;
 mod edge;
 mod expected;
+mod following;
 mod handshake;
 mod interarrival;
 mod lanes;

@@ -117,6 +117,14 @@ impl Node {
         }
     }
 
+    /// Another node was in its place until now: what that one had of streams is not asked for again.
+    pub fn follow(&mut self, now: Instant) {
+        self.detection.follow(now);
+        if let Some(edge) = &mut self.edge {
+            edge.follow(now);
+        }
+    }
+
     /// It will end: its edge converts nothing any more, and the controller has others do the same.
     pub fn retire(&mut self) {
         if let Some(edge) = &mut self.edge {

@@ -1,8 +1,9 @@
 //! Packets that are not TCP's, where all are protected.
 
 use bytes::Bytes;
-use handfast_assist::sdtp::Config;
+use handfast_assist::sdtp::auth::Key;
 use handfast_assist::sdtp::bump::Mode;
+use handfast_assist::sdtp::{Config, Sealing};
 use handfast_wire::sdtp::Carriage;
 use handfast_wire::tcp::Flags;
 use handfast_wire::{Body, Datagram, Packet, Payload};
@@ -64,6 +65,24 @@ fn a_lost_datagram_comes_all_the_same() {
             assert_eq!(world.node_counter(1, "repeats"), 1);
             assert!(world.bumps.iter().all(|bump| bump.counters().0.unsendable == 0));
         }
+    }
+}
+
+/// Streams begin anew at the place of another node: what that one had is not asked for again.
+#[test]
+fn an_edge_that_follows_another_one_delivers_nothing_twice() {
+    for follows in [true, false] {
+        let sealing = Some(Sealing { key: Key::new([7; 32]), first: 0 });
+        let (mut world, _) = twenty(quic, Config { all: true, sealing, ..Config::default() });
+        world.restart(2);
+        if follows {
+            world.bumps[2].follow(world.now);
+        }
+        world.clear();
+        let frames: Vec<_> = (0..5).map(|number| world.send(&with(quic, 100 + number))).collect();
+        world.pass(100);
+        assert_eq!(world.came[1] == frames, follows, "{}", world.came[1].len());
+        assert!(frames.iter().all(|frame| world.came[1].contains(frame)));
     }
 }
 

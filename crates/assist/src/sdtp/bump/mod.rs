@@ -130,6 +130,11 @@ impl Bump {
         }
     }
 
+    /// Another one was in its place until now: what that one had of streams is not asked for again.
+    pub fn follow(&mut self, now: Instant) {
+        self.node.follow(now);
+    }
+
     /// It will end: nothing is converted any more. What was converted for it, it still reverts.
     pub fn retire(&mut self) {
         self.node.retire();

@@ -33,6 +33,11 @@ impl Whole {
         }
     }
 
+    /// Another edge was here until now.
+    pub(super) fn follow(&mut self, now: Instant) {
+        self.receivers.follow(now);
+    }
+
     pub(super) fn receivers(&self) -> &Receivers {
         &self.receivers
     }

@@ -8,6 +8,7 @@ use handfast_wire::sdtp::Stream;
 
 use crate::recent::{Place, Recent};
 use crate::sdtp::detection::Extent;
+use crate::sdtp::following::Following;
 use crate::sdtp::resequence::{Bounds, Incoming, Resequencer};
 
 #[derive(Debug)]
@@ -23,16 +24,22 @@ pub(in super::super) struct Receivers {
     lanes: Recent<Receiver, Stream>,
     timers: BTreeSet<(Instant, Stream)>,
     bounds: Bounds,
+    following: Following,
 }
 
 impl Receivers {
     /// Ends `most` lanes at most.
     pub(in super::super) fn new(most: usize, bounds: Bounds) -> Self {
-        Self { lanes: Recent::new(most), timers: BTreeSet::new(), bounds }
+        Self { lanes: Recent::new(most), timers: BTreeSet::new(), bounds, following: Following::default() }
     }
 
     pub(in super::super) fn len(&self) -> usize {
         self.lanes.len()
+    }
+
+    /// Another edge was here until now.
+    pub(in super::super) fn follow(&mut self, now: Instant) {
+        self.following.begin(now);
     }
 
     /// Packets that wait for their place, and their bytes.
@@ -62,7 +69,8 @@ impl Receivers {
         if let Some(silent) = self.lanes.in_the_way() {
             self.forget(&silent, out);
         }
-        let resequencer = Resequencer::new(extent.start(), self.bounds);
+        let resequencer =
+            Resequencer::new(self.following.start(now, extent.seq, extent.start()), self.bounds);
         self.lanes.insert(now, *stream, Receiver { resequencer, entered: None })
     }
 

@@ -88,6 +88,9 @@ impl Adapter {
         let looks = false;
         let mut this =
             Self { settings, bump, wire, channel, questions, timers, said, looks, leaving, log, file };
+        if came.is_some() {
+            this.bump.follow(now);
+        }
         for (side, frame) in came.into_iter().flatten() {
             this.bump.on_frame(now, side, &frame);
             this.carry_out();
@@ -143,6 +146,8 @@ impl Adapter {
                 // As much as a socket holds, and no more: frames come all the time.
                 (0..MOST_READS).take_while(|_| self.read_frames(side)).for_each(|_| {});
             }
+            // What an interface has taken leaves before its queue is gone.
+            (0..MOST_READS).take_while(|_| self.wire.flush()).for_each(|_| {});
             // The next one listens there. What cannot be removed is seen by it.
             let _ = std::fs::remove_file(&self.settings.socket);
         }
