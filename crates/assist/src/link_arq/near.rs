@@ -49,6 +49,8 @@ pub(super) struct Near {
     newest: u64,
     /// Smoothed round trip and its variation.
     rtt: Option<(Duration, Duration)>,
+    /// The shortest one.
+    rtt_min: Option<Duration>,
     /// From when the timer counts.
     since: Instant,
     /// How often in a row the timer has expired.
@@ -72,6 +74,7 @@ impl Near {
             transmissions: 0,
             newest: 0,
             rtt: None,
+            rtt_min: None,
             since: Instant::ZERO,
             expiries: 0,
             counters: Counters::default(),
@@ -155,14 +158,18 @@ impl Near {
 
     fn came(&mut self, now: Instant, number: u64) {
         let Some(held) = self.held.remove(&number) else { return };
-        if held.transmission <= self.newest {
+        let took = now.since(held.sent);
+        if held.retries > 0 {
+            // RFC 8985 §6.2 step 2: what comes sooner than anything has ever come was sent before.
+            if self.rtt_min.is_some_and(|least| took >= least) {
+                self.newest = self.newest.max(held.transmission);
+            }
+            // RFC 6298 §3 (Karn's algorithm): of a frame that was sent twice nobody knows which one has come.
             return;
         }
-        self.newest = held.transmission;
-        // RFC 6298 §3 (Karn's algorithm): of a frame that was sent twice nobody knows which one has come.
-        if held.retries == 0 {
-            self.rtt = Some(smoothed(self.rtt, now.since(held.sent)));
-        }
+        self.newest = self.newest.max(held.transmission);
+        self.rtt = Some(smoothed(self.rtt, took));
+        self.rtt_min = Some(self.rtt_min.map_or(took, |least| least.min(took)));
     }
 
     /// Sends a frame again; false: it is given up (RFC 3366 §2.2, §3.3: a link's persistence has bounds).
@@ -195,7 +202,9 @@ impl Near {
 
     /// RFC 6298 §2.3.
     fn timeout(&self) -> Duration {
-        let longest = |(mean, variation): (Duration, Duration)| mean + variation * 4;
+        // The status may wait: as RFC 8985 §7.2 adds the longest delay of an acknowledgment.
+        let delay = self.config.status_delay;
+        let longest = |(mean, variation): (Duration, Duration)| mean + variation * 4 + delay;
         self.rtt.map_or(FIRST_TIMEOUT, longest).max(self.config.timer_min)
     }
 

@@ -95,11 +95,11 @@ fn the_timer_sends_the_first_frame_again_and_doubles() {
     assert_eq!(near.deadline(), Some(at(100)), "no round trip is known");
     assert_eq!(frames(&timer(&mut near, 100)), [(0, 0)]);
     assert_eq!(near.deadline(), Some(at(300)));
-    // A round trip of 10 ms: 10 + 4 * 5.
+    // A round trip of 10 ms: 10 + 4 * 5, and 5 for the status.
     let (mut near, _) = ends();
     sent(&mut near, 0, 2);
     answer(&mut near, 10, &status(1, &[]));
-    assert_eq!(near.deadline(), Some(at(40)));
+    assert_eq!(near.deadline(), Some(at(45)));
 }
 
 #[test]
@@ -188,4 +188,28 @@ proptest! {
         let arrived: Vec<_> = sent.arrived.into_iter().collect();
         prop_assert_eq!(sent.delivered, arrived);
     }
+}
+
+/// The timer has sent the first frame again, and then its first transmission comes, with those behind it under way.
+#[test]
+fn a_frame_that_came_before_its_repetition_could_tells_nothing_of_others() {
+    let (mut near, _) = ends();
+    sent(&mut near, 0, 1);
+    answer(&mut near, 20, &status(1, &[]));
+    let mut made = Made::default();
+    (1..4).for_each(|number| near.send(at(100), packet(number), 0, &mut made));
+    let due = near.deadline().unwrap();
+    let mut again = Made::default();
+    near.on_timer(due, &mut again);
+    assert_eq!(frames(&again.out), [(1, 1)]);
+    let soon = due.since(Instant::ZERO).as_millis() + 5;
+    assert_eq!(frames(&answer(&mut near, soon, &status(2, &[]))), []);
+    // The control: had it taken as long as others, those behind it would be lost.
+    let (mut near, _) = ends();
+    sent(&mut near, 0, 1);
+    answer(&mut near, 20, &status(1, &[]));
+    (1..4).for_each(|number| near.send(at(100), packet(number), 0, &mut made));
+    near.on_timer(due, &mut again);
+    let later = due.since(Instant::ZERO).as_millis() + 25;
+    assert_eq!(frames(&answer(&mut near, later, &status(2, &[]))), [(2, 2), (3, 2)]);
 }
