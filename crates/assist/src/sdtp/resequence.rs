@@ -175,9 +175,9 @@ impl<P> Resequencer<P> {
     /// A packet with a lower number and a later timestamp is a retransmission by the host. If it left first, the receiver would
     /// drop what waits behind it as old (PAWS, RFC 7323 §5.3, R1). So what waits leaves first, as it would have without us.
     fn give_way(&mut self, facts: &Incoming, out: &mut Vec<P>) {
-        let from = self.place(facts.seq).saturating_sub(1);
-        let behind = |held: &Held<P>| !held.facts.seq.before(facts.seq) && facts.is_newer_than(&held.facts);
-        if self.held.iter().skip(from).any(behind) {
+        // Several may wait with one number: of different lengths, or with and without a timestamp.
+        let from = self.held.partition_point(|held| held.facts.seq.before(facts.seq));
+        if self.held.iter().skip(from).any(|held| facts.is_newer_than(&held.facts)) {
             self.counters.taken_over += 1;
             self.flush(out);
         }

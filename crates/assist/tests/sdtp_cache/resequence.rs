@@ -205,6 +205,16 @@ fn what_waits_leaves_before_a_retransmission_of_the_host() {
 }
 
 #[test]
+fn all_that_wait_with_one_number_leave_before_a_retransmission_of_the_host() {
+    let mut edge = Edge::new(BOUNDS);
+    assert_eq!(edge.data(1, 1, Some(10)), NONE);
+    let longer = Incoming { len: 150, ..facts(1, None) };
+    edge.machine.on_data(at(2), longer, 2, &mut edge.out);
+    assert_eq!(edge.out, NONE);
+    assert_eq!(edge.data(3, 1, Some(11)), [1, 2, 1]);
+}
+
+#[test]
 fn far_away_another_connection_begins() {
     let mut edge = Edge::new(BOUNDS);
     assert_eq!(edge.plain(0, 1), NONE);

@@ -54,7 +54,9 @@ impl Model {
 
     fn data(&mut self, new: Waiting, only: bool) {
         let waits = self.held.iter().rfind(|one| one.from <= new.from).is_some_and(|one| one.end >= new.end);
-        if only && (waits || (new.from..new.end).all(|at| self.left.contains(&at))) {
+        // What has left ahead of its turn, because it came twice, is not remembered.
+        let has_left = new.end <= self.next && (new.from..new.end).all(|at| self.left.contains(&at));
+        if only && (waits || has_left) {
             self.dropped.push(new.name);
             return;
         }
