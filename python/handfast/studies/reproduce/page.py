@@ -10,6 +10,8 @@ from handfast import __version__
 from handfast.page import document as page
 from handfast.studies.reproduce.verdict import Verdict
 
+UNFOLDED = 30
+"""Figures of a claim that are shown at once."""
 MARKS = {"holds": "✓", "fails": "✗", "not-run": "–"}
 
 
@@ -30,9 +32,8 @@ def _summary(verdicts: Sequence[Verdict]) -> str:
 
 
 def _claim(one: Verdict, svg: bytes | None) -> str:
-    measured = "<br>".join(escape(str(figure)) for figure in one.measured) or "–"
     cells = {
-        "measured": measured,
+        "measured": _measured(one),
         **{name: escape(getattr(one, name)) or "–" for name in ("paper", "control", "reason")},
     }
     rows = "".join(f'<tr><th scope="row">{name}</th><td>{cell}</td></tr>' for name, cell in cells.items())
@@ -41,6 +42,14 @@ def _claim(one: Verdict, svg: bytes | None) -> str:
         f'<span class="{one.verdict}">{MARKS[one.verdict]} {one.verdict}</span></h2>'
         f"{_figure(one, svg)}<table><tbody>{rows}</tbody></table></section>"
     )
+
+
+def _measured(one: Verdict) -> str:
+    """All figures; folded where they would fill a screen."""
+    lines = "<br>".join(escape(str(figure)) for figure in one.measured) or "–"
+    if len(one.measured) <= UNFOLDED:
+        return lines
+    return f"<details><summary>{len(one.measured)} figures</summary>{lines}</details>"
 
 
 def _figure(one: Verdict, svg: bytes | None) -> str:
