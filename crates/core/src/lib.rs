@@ -15,7 +15,7 @@ mod time;
 pub mod units;
 
 pub use quantity::{BitRate, Bytes};
-pub use random::Stream;
+pub use random::{Stream, fnv1a};
 pub use seq::SeqNum;
 pub use short_queue::ShortQueue;
 pub use signal::{Db, Dbm};

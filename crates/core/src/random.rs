@@ -39,8 +39,8 @@ impl Stream {
     }
 }
 
-/// FNV-1a, 64 bits: a label's hash that no library version or platform changes.
-fn fnv1a(bytes: &[u8]) -> u64 {
+/// FNV-1a, 64 bits: a hash that no library version or platform changes. Whoever chooses the bytes can make two alike.
+pub fn fnv1a(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -49,6 +49,17 @@ impl Ecn {
         }
     }
 
+    /// Those of a packet that comes out of one with the marks `outer` (RFC 6040 §4.2, Figure 4). [`None`]: dropped; a queue has
+    /// marked what its sender did not declare capable.
+    pub const fn out_of(self, outer: Self) -> Option<Self> {
+        match (self, outer) {
+            (Self::NotCapable, Self::Congested) => None,
+            (_, Self::Congested) => Some(Self::Congested),
+            (Self::Capable0, Self::Capable1) => Some(Self::Capable1),
+            (inner, _) => Some(inner),
+        }
+    }
+
     /// The traffic class with these bits instead of its own.
     pub const fn within(self, traffic_class: u8) -> u8 {
         (traffic_class & !Self::BITS) | self as u8
@@ -130,6 +141,22 @@ mod tests {
         for (bits, ecn) in points.into_iter().enumerate() {
             let class = 0xb8 | bits as u8;
             assert_eq!((Ecn::of(class), ecn.within(0xbb), ecn.within(0xb8)), (ecn, class, class));
+        }
+    }
+
+    #[test]
+    fn marks_are_combined_as_in_figure_4_of_rfc_6040() {
+        use Ecn::{Capable0, Capable1, Congested, NotCapable};
+        let all = [NotCapable, Capable0, Capable1, Congested];
+        // Rows: inner; columns: outer.
+        let figure = [
+            [Some(NotCapable), Some(NotCapable), Some(NotCapable), None],
+            [Some(Capable0), Some(Capable0), Some(Capable1), Some(Congested)],
+            [Some(Capable1), Some(Capable1), Some(Capable1), Some(Congested)],
+            [Some(Congested); 4],
+        ];
+        for (inner, row) in all.into_iter().zip(figure) {
+            assert_eq!(all.map(|outer| inner.out_of(outer)), row);
         }
     }
 }

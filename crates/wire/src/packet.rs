@@ -137,6 +137,12 @@ impl Packet {
         Ecn::of(self.traffic_class)
     }
 
+    /// This packet out of one around it that came with these marks. [`None`]: RFC 6040 §4.2 drops it.
+    pub fn out_of(self, outer: Ecn) -> Option<Self> {
+        let ecn = self.ecn().out_of(outer)?;
+        Some(Self { traffic_class: ecn.within(self.traffic_class), ..self })
+    }
+
     /// What a transport protocol is told of the IP header.
     pub fn ip_facts(&self) -> IpFacts {
         IpFacts::new(self.ecn(), self.hop_limit).with_quick_start(self.quick_start)

@@ -42,7 +42,7 @@ struct Counters {
     copies: u64,
     /// Packets without a copy, for so many waited.
     uncopied: u64,
-    /// Bytes of packets that are no IP packet.
+    /// Bytes that are no IP packet, or one that RFC 6040 §4.2 drops.
     malformed: u64,
 }
 

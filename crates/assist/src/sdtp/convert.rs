@@ -86,7 +86,7 @@ pub(super) fn to_tcp(from: SocketAddr, to: SocketAddr, outer: Outer, data: Data)
     let Data { ip, content, .. } = data;
     let Content::Segment(segment) = content else { return None };
     let v6 = from.is_ipv6();
-    let ecn = combine(Ecn::of(ip.traffic_class), outer.ecn)?;
+    let ecn = Ecn::of(ip.traffic_class).out_of(outer.ecn)?;
     let segment = Segment { src_port: from.port(), dst_port: to.port(), ..segment };
     Some(Packet {
         ethernet: outer.ethernet,
@@ -119,22 +119,6 @@ pub(super) fn unwrap(outer: Outer, data: Data) -> Option<Packet> {
     match data.content {
         Content::Packet(packet) => Some(Packet { ethernet: outer.ethernet, ..*packet }),
         Content::Segment(_) => None,
-    }
-}
-
-/// A packet with the marks with which the one around it came. [`None`]: RFC 6040 §4.2 drops it.
-pub(super) fn marked(outer: Ecn, packet: Packet) -> Option<Packet> {
-    let ecn = combine(packet.ecn(), outer)?;
-    Some(Packet { traffic_class: ecn.within(packet.traffic_class), ..packet })
-}
-
-/// RFC 6040 §4.2, Figure 4. [`None`]: dropped; a queue has marked what its sender did not declare capable.
-fn combine(inner: Ecn, outer: Ecn) -> Option<Ecn> {
-    match (inner, outer) {
-        (Ecn::NotCapable, Ecn::Congested) => None,
-        (Ecn::Capable0 | Ecn::Capable1 | Ecn::Congested, Ecn::Congested) => Some(Ecn::Congested),
-        (Ecn::Capable0, Ecn::Capable1) => Some(Ecn::Capable1),
-        (inner, _) => Some(inner),
     }
 }
 
@@ -229,22 +213,6 @@ mod tests {
         {
             let sdtp = to_sdtp(&path(Carriage::Ip), SeqNum(100), packet(seq, 1, 0)).unwrap();
             assert_eq!(data(&sdtp).since_start, since, "{seq}");
-        }
-    }
-
-    #[test]
-    fn marks_are_combined_as_in_figure_4_of_rfc_6040() {
-        use Ecn::{Capable0, Capable1, Congested, NotCapable};
-        let all = [NotCapable, Capable0, Capable1, Congested];
-        // Rows: inner; columns: outer.
-        let figure = [
-            [Some(NotCapable), Some(NotCapable), Some(NotCapable), None],
-            [Some(Capable0), Some(Capable0), Some(Capable1), Some(Congested)],
-            [Some(Capable1), Some(Capable1), Some(Capable1), Some(Congested)],
-            [Some(Congested); 4],
-        ];
-        for (inner, row) in all.into_iter().zip(figure) {
-            assert_eq!(all.map(|outer| combine(inner, outer)), row);
         }
     }
 

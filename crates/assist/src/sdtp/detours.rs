@@ -114,8 +114,13 @@ impl Detours {
 
     /// The path with the least delay that has no link that is down; [`None`]: there is none.
     pub(super) fn around(&self, from: IpAddr, to: IpAddr) -> Option<Plan> {
-        let ends = [from, to].map(|edge| self.nodes.get(&edge).copied());
-        let path = self.map.shortest(ends[0]?, ends[1]?, &Avoid::default())?;
+        // One path for both directions, though others may be as long: requests climb the caches that the data has passed.
+        let ends = [from.min(to), from.max(to)].map(|edge| self.nodes.get(&edge).copied());
+        let mut path = self.map.shortest(ends[0]?, ends[1]?, &Avoid::default())?;
+        if to < from {
+            path.nodes.reverse();
+            path.links.reverse();
+        }
         let line = self.map.line(&path)?;
         let nodes: Vec<IpAddr> = path.nodes.iter().map(|node| self.addresses[node.0]).collect();
         let steered = nodes.windows(2).map(|pair| Some((pair[0], self.port(pair[0], pair[1])?)));

@@ -56,14 +56,10 @@ pub(crate) trait Protection: Send {
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
 
-/// The packet whose bytes have come, with the marks of the packet around it; [`None`]: the bytes are no packet.
+/// The packet whose bytes have come, with the marks of the packet around it; [`None`]: the bytes are no packet, or RFC 6040 §4.2
+/// drops it.
 pub(crate) fn opened(bytes: &Bytes, marks: Ecn) -> Option<Packet> {
-    let mut packet = Packet::of_ip_bytes(bytes)?;
-    // RFC 6040 §4.2: congestion on the way is told to those inside who can hear it.
-    if marks == Ecn::Congested && packet.ecn() != Ecn::NotCapable {
-        packet.traffic_class = Ecn::Congested.within(packet.traffic_class);
-    }
-    Some(packet)
+    Packet::of_ip_bytes(bytes)?.out_of(marks)
 }
 
 /// The IP header around a shim, and its longest header: a packet with them has to be an IP packet still.

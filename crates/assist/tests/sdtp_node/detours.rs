@@ -180,3 +180,42 @@ fn a_node_tells_of_its_links() {
     at.on_link(Port(3), false);
     assert_eq!(at.reports().collect::<Vec<_>>(), [Report::PortStatus(Port(3), false)]);
 }
+
+/// Requests climb the caches that the data has passed, so both directions take one of two ways that are as long.
+#[test]
+fn both_directions_take_the_same_of_two_equal_ways() {
+    let placing = Placing::By(PlacementWord::EverySwitch, 1, ms(1));
+    let mut detours = Detours::new(placing.clone());
+    let hop = Hop { delay: ms(1), loss: 0.0, loss_back: 0.0 };
+    // 0 - 1 - 6 is the planned way; the others are 0 - 2 - 5 - 6 and 0 - 3 - 4 - 6.
+    for (from, to) in [
+        ((0, 0), (1, 0)),
+        ((1, 1), (6, 0)),
+        ((0, 1), (2, 0)),
+        ((0, 2), (3, 0)),
+        ((3, 1), (4, 0)),
+        ((2, 1), (5, 0)),
+        ((4, 1), (6, 1)),
+        ((5, 1), (6, 2)),
+    ] {
+        detours.connect([from, to].map(|(place, port)| (node(place), Port(port))), hop);
+    }
+    let mut planner = Planner::default();
+    let line = Line::new(vec![hop; 2]).unwrap();
+    for nodes in [[0, 1, 6].map(node), [6, 1, 0].map(node)] {
+        planner.insert(nodes[0], nodes[2], placing.place(&line, &nodes));
+    }
+    let hosts = [(host(0, 1), node(0)), (host(1, 1), node(6))];
+    let mut controller = Controller::new(planner.with_detours(detours), hosts.into_iter().collect());
+    tell(&mut controller, 1, Report::PortStatus(Port(1), false));
+    let out = begin(&mut controller);
+    let inner = |edge: usize| {
+        let there = steered(&out).into_iter().filter(|&(_, to, _)| to == node(edge));
+        let mut inner: Vec<_> =
+            there.map(|(at, ..)| at).filter(|at| ![node(0), node(6)].contains(at)).collect();
+        inner.sort();
+        inner
+    };
+    assert_eq!(inner(6).len(), 2);
+    assert_eq!(inner(0), inner(6));
+}

@@ -132,7 +132,7 @@ impl Edge {
             counters.strangers += 1;
             return;
         }
-        let Some(packet) = convert::marked(arrived.outer.ecn, packet) else {
+        let Some(packet) = packet.out_of(arrived.outer.ecn) else {
             counters.unmarkable += 1;
             return;
         };

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use handfast_assist::sdtp::bump::Side;
-use handfast_core::{Duration, Instant};
+use handfast_core::{Duration, Instant, fnv1a};
 use handfast_io::net::UnixStream;
 use handfast_io::{Clock, EventLoop, Interest, SourceId};
 use serde_json::{Value, json};
@@ -34,13 +34,6 @@ const LONGEST_ANSWER: usize = 1024;
 
 /// Frames, each with the side to which it came.
 pub(super) type Frames = Vec<(Side, Vec<u8>)>;
-
-/// What a frame is known by, to daemons of all versions: FNV-1a.
-fn mark(frame: &[u8]) -> u64 {
-    frame
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
 
 /// Where the one that goes is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +80,7 @@ impl Leaving {
         if last.len() == LAST {
             last.pop_front();
         }
-        last.push_back(mark(frame));
+        last.push_back(fnv1a(frame));
     }
 
     /// The next stage; what is said of it.
@@ -114,7 +107,7 @@ struct Kept {
 
 impl Kept {
     fn push(&mut self, frame: &[u8]) {
-        self.frames.push_back((mark(frame), frame.to_vec()));
+        self.frames.push_back((fnv1a(frame), frame.to_vec()));
         self.bytes += frame.len();
         while self.bytes > MOST_KEPT {
             let (_, oldest) = self.frames.pop_front().unwrap_or_default();
@@ -249,7 +242,7 @@ mod tests {
         for frame in frames {
             kept.push(frame);
         }
-        kept.behind(&last.iter().map(|frame| mark(frame)).collect::<Vec<_>>()).collect()
+        kept.behind(&last.iter().map(|frame| fnv1a(frame)).collect::<Vec<_>>()).collect()
     }
 
     #[test]
@@ -276,7 +269,7 @@ mod tests {
             leaving.note(Side::Outside, frame);
         }
         let said = leaving.advance(Instant::ZERO);
-        let last = [b"2", b"3", b"4", b"5"].map(|frame| mark(frame));
+        let last = [b"2", b"3", b"4", b"5"].map(|frame| fnv1a(frame));
         assert_eq!(said["last"], json!([[], last]));
         assert_eq!((leaving.due(), leaving.stage()), (None, Stage::Over));
         assert!(said.to_string().len() < LONGEST_ANSWER / 2);
