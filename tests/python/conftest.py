@@ -51,6 +51,11 @@ def mine() -> list[str]:
     return [space.name for space in names.existing() if space.pid == os.getpid()]
 
 
+def orphans() -> set[names.Namespace]:
+    """Namespaces, or their files, of processes that are gone: a killed run of another day may have left some."""
+    return {space for space in names.existing() if space.is_orphan}
+
+
 def skip_if_late(result: results.Result) -> None:
     """Of a run in which the lab itself was late, figures with a time in them say nothing."""
     if late := [problem for problem in result.problems if "late" in problem]:
@@ -59,12 +64,11 @@ def skip_if_late(result: results.Result) -> None:
 
 @pytest.fixture
 def nothing_is_left() -> Iterator[None]:
-    """Neither namespaces of this process nor files of what ran in them."""
+    """Neither namespaces of this process nor files of what ran in them, and no orphan that was not there before."""
+    before = orphans()
     yield
     assert mine() == []
-    folders = names.SCRATCH.iterdir() if names.SCRATCH.exists() else iter(())
-    found = [names.Namespace.parse(folder.name) for folder in folders]
-    assert [space for space in found if space and (space.is_orphan or space.pid == os.getpid())] == []
+    assert orphans() - before == set()
 
 
 @pytest.fixture

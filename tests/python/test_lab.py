@@ -320,6 +320,19 @@ def test_of_a_killed_lab_with_a_controller_nothing_is_left_either(
     assert not names.scratch_of(space).exists()
 
 
+@real
+def test_files_whose_namespace_is_gone_are_left_behind_too(handfast: Command) -> None:
+    """As after a kill in the midst of a clean-up: the namespace was removed, its folder was not yet."""
+    own = names.mine(1, 0, "gone")
+    gone = names.Namespace(own.pid, own.started + 1, 1, own.label)
+    names.scratch_of(gone).mkdir(parents=True)
+    assert {"name": gone.name, "pid": gone.pid, "orphan": True} in json.loads(handfast("lab", "list", "--json").stdout)[
+        "namespaces"
+    ]
+    assert handfast("lab", "clean").exit_code == 0
+    assert not names.scratch_of(gone).exists()
+
+
 def wait_until_a_controller_runs(process: subprocess.Popen[str]) -> list[names.Namespace]:
     end = time.monotonic() + 30
     while not (found := [space for space in spaces_of(process.pid) if at_work(names.scratch_of(space))]):

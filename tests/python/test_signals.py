@@ -18,10 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import OUTAGE, mine, real
+from conftest import OUTAGE, mine, orphans, real
 from handfast import _handfast, engine, signals
 from handfast.crew import Crew
-from handfast.lab import names
 from handfast.results import Result
 from handfast.store import STAGING
 
@@ -127,13 +126,14 @@ def test_a_signal_at_any_moment_ends_a_command(spawner: Spawner, tmp_path: Path,
 @real
 def test_a_signal_at_any_moment_ends_the_lab(spawner: Spawner, tmp_path: Path) -> None:
     draw = random.Random("signals to the lab")
+    before = orphans()
     for trial in range(10):
         number, after = draw.choice(SIGNALS), draw.uniform(0, 1.0)
         cwd = tmp_path / str(trial)
         code, stderr = spawner.trial(cwd, LAB, number, after)
         print(f"lab {trial}: {number.name} after {after:.3f} s")  # noqa: T201 (pytest shows it on failure)
         check(cwd, code, stderr)
-        assert [space for space in names.existing() if space.is_orphan] == []
+        assert orphans() - before == set()
     assert mine() == []
 
 

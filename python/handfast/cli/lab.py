@@ -46,7 +46,7 @@ def clean(
         bool, typer.Option("--all", help="Also those of processes that still run: their runs will fail.")
     ] = False,
 ) -> None:
-    """Remove namespaces whose process is gone, for instance after a SIGKILL.
+    """Remove namespaces and files whose process is gone, for instance after a SIGKILL.
 
     \b
     handfast lab clean

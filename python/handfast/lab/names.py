@@ -64,11 +64,14 @@ def scratch_of(space: Namespace) -> Path:
 
 
 def existing() -> Iterator[Namespace]:
-    """All namespaces of ours on this machine."""
-    with suppress(FileNotFoundError):
-        for path in sorted(DIRECTORY.iterdir()):
-            if (found := Namespace.parse(path.name)) is not None:
-                yield found
+    """All namespaces of ours on this machine, and those of which only the scratch folder is left."""
+    entries: set[str] = set()
+    for folder in (DIRECTORY, SCRATCH):
+        with suppress(FileNotFoundError):
+            entries.update(path.name for path in folder.iterdir())
+    for name in sorted(entries):
+        if (found := Namespace.parse(name)) is not None:
+            yield found
 
 
 def _started(pid: int) -> int | None:
