@@ -194,6 +194,7 @@ impl Edge {
             out.packets.push(packet);
             return;
         }
+        counters.duplicates_reported += u64::from(segment.duplicate().is_some());
         if let Some(Range { start, end }) = connection.skips(segment) {
             let expected = Expected { start, end: Some(end), start_num: 0 };
             let stream = path_of(self.address, &name);
