@@ -13,7 +13,7 @@ use handfast_wire::{Checksums, Ethernet, LinkType, Packet};
 use super::numbers::{CLOSED, EXPERIMENTER, LEAVING, LOCATE, STARTED, port_no, port_of};
 use super::reader::Reader;
 use super::writer::{put_address, put_name, put_order};
-use super::{Instruction, Report, Unknown};
+use super::{Instruction, Order, Report, Unknown};
 
 /// `OFPT_EXPERIMENTER` (§7.5.4), and `OFPAT_EXPERIMENTER` (§7.2.5).
 const EXPERIMENTER_MESSAGE: u8 = 4;
@@ -145,7 +145,7 @@ mod tests {
     use handfast_wire::tcp::{Flags, Segment};
 
     use super::*;
-    use crate::sdtp::control::{Activation, Admission, Location, Name, Order, Steering};
+    use crate::sdtp::control::{Activation, Admission, Location, Name, Steering};
 
     fn ip(host: u8) -> IpAddr {
         Ipv4Addr::new(192, 0, 2, host).into()
