@@ -1,6 +1,7 @@
 //! An edge switch: it sends handshakes to the controller, converts what its hosts send, and reverts what comes for them.
 
 mod handshakes;
+mod hosts;
 mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,7 @@ use super::counters::{Kept, NodeCounters};
 use super::packet_ins::PacketIns;
 use super::resequence::Incoming;
 use crate::{ConnectionKey, View};
+use hosts::Hosts;
 use whole::Whole;
 
 /// How data has come.
@@ -52,8 +54,7 @@ fn path_of(edge: IpAddr, &Name { peer, slice, connection }: &Name) -> Stream {
 #[derive(Debug)]
 pub(super) struct Edge {
     address: IpAddr,
-    /// The hosts behind it, each at its port: what comes from another port with their address is not theirs.
-    hosts: BTreeMap<IpAddr, Port>,
+    hosts: Hosts,
     ports: BTreeSet<Port>,
     connections: Connections,
     packet_ins: PacketIns,
@@ -69,7 +70,7 @@ impl Edge {
         Self {
             address,
             ports: hosts.values().copied().collect(),
-            hosts,
+            hosts: Hosts::new(hosts),
             connections: Connections::new(config.lifetimes),
             packet_ins: PacketIns::new(config.packet_ins),
             whole: Whole::new(config),
@@ -93,7 +94,7 @@ impl Edge {
 
     /// Whether a host is behind it.
     pub(super) fn has_host(&self, address: IpAddr) -> bool {
-        self.hosts.contains_key(&address)
+        self.hosts.has(address)
     }
 
     /// Whether it converts the connection of a stream.
@@ -129,8 +130,8 @@ impl Edge {
 
     /// Whether it wants a packet of a host: handshakes of its own hosts, and what it converts.
     pub(super) fn wants(&self, port: Port, view: &View<'_>, segment: &Segment) -> bool {
-        self.hosts.get(&view.src) == Some(&port)
-            && !self.hosts.contains_key(&view.dst)
+        self.hosts.is_at(view.src, port)
+            && !self.hosts.has(view.dst)
             && (segment.flags.contains(Flags::SYN)
                 || self.connections.has_host(&ConnectionKey::of(view, segment)))
     }
@@ -201,7 +202,7 @@ impl Edge {
             let outcome = Outcome::Never;
             out.skipped.push((stream, Information { trigger: Trigger::Count, expected, outcome }));
         }
-        let path = Path { carriage: config.carriage, edge: self.address, name };
+        let path = Path { carriage: config.carriage, edge: self.address, name, host: connection.host };
         counters.converted += 1;
         out.packets.extend(convert::to_sdtp(&path, start, packet));
         self.connections.rearm(&name);

@@ -22,7 +22,8 @@ impl Endpoint {
     #[inline(never)]
     fn take_blocks(&mut self, now: Instant, segment: &Segment) -> SackFacts {
         let marked = self.eln.is_some() && segment.flags.contains(Flags::ELN);
-        let mut facts = SackFacts { duplicate: segment.duplicate().is_some(), marked, ..SackFacts::default() };
+        let mut facts =
+            SackFacts { duplicate: segment.duplicate().is_some(), marked, ..SackFacts::default() };
         if facts.duplicate {
             self.help_dsack(segment);
         }

@@ -119,6 +119,7 @@ impl Edge {
             return;
         }
         let mut connection = Connection::new(now, name, ends, segment, config.resequencing);
+        connection.host = self.hosts.number(ends.0.ip());
         if answers {
             connection.start = Some(segment.ack);
             connection.redundant = (!only_the_client_answers(segment)).then(|| Redundant::answer_to(segment));

@@ -118,8 +118,9 @@ impl Node {
         data: Option<&Data>,
     ) {
         let Extent { seq, len, since_start } = extent;
+        let host = data.map_or(0, |data| data.host);
         let bytes = u32::try_from(ip_len).unwrap_or(u32::MAX);
-        self.caching.on_data(now, stream, &Passing { seq, len, bytes, since_start }, data);
+        self.caching.on_data(now, stream, &Passing { seq, len, bytes, since_start, host }, data);
     }
 
     /// An RI from a node upstream.
