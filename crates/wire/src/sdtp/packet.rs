@@ -7,12 +7,22 @@ use bytes::Bytes;
 use super::emit::{Around, emit};
 use super::parse::{Parsed, parse};
 use super::{Carriage, Sdtp, seal};
-use crate::checksum::Checksums;
+use crate::body::{self, parse_body};
+use crate::checksum::{Checksums, pseudo_header};
 use crate::error::sdtp::{Fault, Unfit};
 use crate::error::{EmitError, ParseError};
-use crate::{Body, Packet};
+use crate::ip::{self, IpHeader};
+use crate::{Body, LinkType, Packet, udp};
 
 impl Packet {
+    /// As [`Packet::parse`] and then, of a UDP datagram, [`Packet::to_sdtp`], with one look less at the bytes.
+    ///
+    /// # Errors
+    /// As of both.
+    pub fn parse_sdtp(link: LinkType, frame: &Bytes, checksums: Checksums) -> Result<Self, ParseError> {
+        Self::parse_with(link, frame, checksums, parse_carried)
+    }
+
     /// The SDTP packet that a UDP datagram carries, with [`Carriage::Udp`]. [`Packet::parse`] does not look for it: any UDP
     /// port may be that of a slice.
     ///
@@ -73,6 +83,27 @@ impl Packet {
     fn edges(&self) -> [u32; 2] {
         [self.src, self.dst].map(edge)
     }
+}
+
+/// Any body, with SDTP in a datagram.
+fn parse_carried(header: &IpHeader, body: &[u8], frame: &Bytes, checksums: Checksums) -> body::Parsed {
+    if header.protocol != ip::UDP {
+        return parse_body(header, body, frame, checksums);
+    }
+    let (src_port, dst_port, data) = udp::parse(body).ok_or(Fault::NoDatagram)?;
+    let edges = [header.src, header.dst].map(edge);
+    let (sdtp, wrong) = parse_between(edges, Carriage::Udp, data, frame, checksums)?;
+    if (sdtp.connection, sdtp.slice) != (src_port, dst_port) {
+        return Err(Fault::Ports.into());
+    }
+    let is_right = || {
+        let sum = pseudo_header(header.src, header.dst, ip::UDP, body.len());
+        // SDTP that is right sums up to zero; what follows it does not have to.
+        let summed = if sdtp.len() == data.len() { &body[..udp::HEADER_LEN] } else { body };
+        sum.add(summed).fold() == 0xffff
+    };
+    let corrupted = wrong || checksums == Checksums::Verify && !is_right();
+    Ok((Body::Sdtp(Box::new(sdtp)), corrupted))
 }
 
 /// The packet that a frame with nothing around SDTP carries: its `bytes`.
