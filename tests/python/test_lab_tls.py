@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ import pytest
 import certificates
 from conftest import commanded, real
 from handfast.lab import controller
-from harm_scene import LISTEN, Scene, until
+from harm_scene import LISTEN, Scene
 from sdtp_scene import Core, run
 
 pytestmark = [
@@ -24,10 +22,10 @@ pytestmark = [
 
 
 @pytest.fixture
-def network(tmp_path: Path) -> Iterator[Path]:
+def network(tmp_path: Path) -> Path:
     """A folder with an authority."""
     certificates.authority(tmp_path)
-    yield tmp_path
+    return tmp_path
 
 
 @commanded
