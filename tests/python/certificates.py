@@ -33,7 +33,8 @@ def table(folder: Path, name: str) -> str:
 def _commands() -> list[list[str]]:
     found = re.search(r"<!-- authority -->\n(.*?)<!-- end -->", _PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
-    return [["openssl", *shlex.split(command)] for command in found[1].split("openssl ")[1:]]
+    # shlex knows no lines that go on.
+    return [["openssl", *shlex.split(command)] for command in found[1].replace("\\\n", "").split("openssl ")[1:]]
 
 
 def _run(command: list[str], folder: Path) -> None:
