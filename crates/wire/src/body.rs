@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::checksum::{Checksums, pseudo_header};
 use crate::error::ParseError;
+use crate::error::sdtp::Fault;
 use crate::ip::{self, IpHeader};
 use crate::packet::{Body, Ethernet, Packet};
 use crate::udp::{self, Datagram};
@@ -53,6 +54,23 @@ pub(crate) fn parse_body(header: &IpHeader, body: &[u8], frame: &Bytes, checksum
         return Ok((Body::Sdtp(Box::new(sdtp)), corrupted));
     }
     parse_transport(header, body, frame, checksums)
+}
+
+/// Any body, where a datagram has to carry SDTP.
+pub(crate) fn parse_carried(header: &IpHeader, body: &[u8], frame: &Bytes, checksums: Checksums) -> Parsed {
+    if header.protocol != ip::UDP {
+        return parse_body(header, body, frame, checksums);
+    }
+    let (src_port, dst_port, data) = udp::parse(body).ok_or(Fault::NoDatagram)?;
+    let (ends, ports) = ((header.src, header.dst), (src_port, dst_port));
+    let (sdtp, wrong) = sdtp::parse_in_udp(ends, ports, data, frame, checksums)?;
+    let is_right = || {
+        // SDTP that is right sums up to zero; what follows it does not have to.
+        let summed = if sdtp.len() == data.len() { &body[..udp::HEADER_LEN] } else { body };
+        pseudo_header(header.src, header.dst, ip::UDP, body.len()).add(summed).fold() == 0xffff
+    };
+    let corrupted = wrong || checksums == Checksums::Verify && !is_right();
+    Ok((Body::Sdtp(Box::new(sdtp)), corrupted))
 }
 
 /// A body in which no SDTP is looked for.

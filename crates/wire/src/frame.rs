@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 
-use crate::body::{Parsed, parse_body, parse_ip, parse_transport};
+use crate::body::{Parsed, parse_body, parse_carried, parse_ip, parse_transport};
 use crate::checksum::{Checksums, pseudo_header};
 use crate::error::{EmitError, ParseError, ThroughWireError};
 use crate::ip::{self, IpHeader};
@@ -52,8 +52,16 @@ impl Packet {
         Self::parse_with(link, frame, checksums, parse_body)
     }
 
-    /// The same, with another way to read the body of an IP packet.
-    pub(crate) fn parse_with(
+    /// As [`Packet::parse`] and then, of a UDP datagram, [`Packet::to_sdtp`], with one look less at the bytes.
+    ///
+    /// # Errors
+    /// As of both.
+    pub fn parse_sdtp(link: LinkType, frame: &Bytes, checksums: Checksums) -> Result<Self, ParseError> {
+        Self::parse_with(link, frame, checksums, parse_carried)
+    }
+
+    /// With any way to read the body of an IP packet.
+    fn parse_with(
         link: LinkType,
         frame: &Bytes,
         checksums: Checksums,

@@ -7,22 +7,12 @@ use bytes::Bytes;
 use super::emit::{Around, emit};
 use super::parse::{Parsed, parse};
 use super::{Carriage, Sdtp, seal};
-use crate::body::{self, parse_body};
-use crate::checksum::{Checksums, pseudo_header};
+use crate::checksum::Checksums;
 use crate::error::sdtp::{Fault, Unfit};
 use crate::error::{EmitError, ParseError};
-use crate::ip::{self, IpHeader};
-use crate::{Body, LinkType, Packet, udp};
+use crate::{Body, Packet};
 
 impl Packet {
-    /// As [`Packet::parse`] and then, of a UDP datagram, [`Packet::to_sdtp`], with one look less at the bytes.
-    ///
-    /// # Errors
-    /// As of both.
-    pub fn parse_sdtp(link: LinkType, frame: &Bytes, checksums: Checksums) -> Result<Self, ParseError> {
-        Self::parse_with(link, frame, checksums, parse_carried)
-    }
-
     /// The SDTP packet that a UDP datagram carries, with [`Carriage::Udp`]. [`Packet::parse`] does not look for it: any UDP
     /// port may be that of a slice.
     ///
@@ -31,11 +21,8 @@ impl Packet {
     pub fn to_sdtp(&self, checksums: Checksums) -> Result<Self, ParseError> {
         let Body::Udp(datagram) = &self.body else { return Err(Fault::NoDatagram.into()) };
         let bytes = datagram.payload.to_bytes();
-        let edges = self.edges();
-        let (sdtp, corrupted) = parse_between(edges, Carriage::Udp, &bytes, &bytes, checksums)?;
-        if (sdtp.connection, sdtp.slice) != (datagram.src_port, datagram.dst_port) {
-            return Err(Fault::Ports.into());
-        }
+        let ports = (datagram.src_port, datagram.dst_port);
+        let (sdtp, corrupted) = parse_in_udp((self.src, self.dst), ports, &bytes, &bytes, checksums)?;
         let body = Body::Sdtp(Box::new(sdtp));
         let Self { ethernet, src, dst, hop_limit, traffic_class, identification, .. } = *self;
         let Self { may_fragment, flow_label, quick_start, .. } = *self;
@@ -85,25 +72,17 @@ impl Packet {
     }
 }
 
-/// Any body, with SDTP in a datagram.
-fn parse_carried(header: &IpHeader, body: &[u8], frame: &Bytes, checksums: Checksums) -> body::Parsed {
-    if header.protocol != ip::UDP {
-        return parse_body(header, body, frame, checksums);
-    }
-    let (src_port, dst_port, data) = udp::parse(body).ok_or(Fault::NoDatagram)?;
-    let edges = [header.src, header.dst].map(edge);
-    let (sdtp, wrong) = parse_between(edges, Carriage::Udp, data, frame, checksums)?;
-    if (sdtp.connection, sdtp.slice) != (src_port, dst_port) {
-        return Err(Fault::Ports.into());
-    }
-    let is_right = || {
-        let sum = pseudo_header(header.src, header.dst, ip::UDP, body.len());
-        // SDTP that is right sums up to zero; what follows it does not have to.
-        let summed = if sdtp.len() == data.len() { &body[..udp::HEADER_LEN] } else { body };
-        sum.add(summed).fold() == 0xffff
-    };
-    let corrupted = wrong || checksums == Checksums::Verify && !is_right();
-    Ok((Body::Sdtp(Box::new(sdtp)), corrupted))
+/// The SDTP packet that a datagram between these ports carries, and whether its own checksum is wrong.
+pub(crate) fn parse_in_udp(
+    (src, dst): (IpAddr, IpAddr),
+    (src_port, dst_port): (u16, u16),
+    bytes: &[u8],
+    frame: &Bytes,
+    checksums: Checksums,
+) -> Result<(Sdtp, bool), ParseError> {
+    let parsed = parse_between([src, dst].map(edge), Carriage::Udp, bytes, frame, checksums)?;
+    let ports = (parsed.0.connection, parsed.0.slice);
+    if ports == (src_port, dst_port) { Ok(parsed) } else { Err(Fault::Ports.into()) }
 }
 
 /// The packet that a frame with nothing around SDTP carries: its `bytes`.
