@@ -10,6 +10,7 @@ use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
 
 use super::control::Name;
+use super::enforced::Enforced;
 use super::handshake::{Opening, Redundant};
 use super::resequence::{Bounds, Resequencer};
 use crate::ConnectionKey;
@@ -39,6 +40,8 @@ pub(super) struct Connection {
     pub(super) resequencer: Resequencer<Packet>,
     /// What the host here sends goes as it is: an edge ends.
     pub(super) released: bool,
+    /// The window that the host here may use, where this edge says so.
+    pub(super) enforced: Option<Box<Enforced>>,
     closing: Closing,
     heard: Instant,
     entered: Instant,
@@ -79,6 +82,7 @@ impl Connection {
             redundant: None,
             resequencer,
             released: false,
+            enforced: None,
             closing: Closing::default(),
             heard: now,
             entered: Instant::MAX,

@@ -17,6 +17,7 @@ use super::connections::{Connection, Connections, connection_key};
 use super::control::{Admission, Instruction, Name, Order, Report};
 use super::convert::{self, Outer, Path, Unconverted};
 use super::counters::{Kept, NodeCounters};
+use super::enforced::Enforced;
 use super::handshake::{Opening, Redundant, only_the_client_answers};
 use super::packet_ins::PacketIns;
 use super::resequence::Incoming;
@@ -185,7 +186,7 @@ impl Edge {
         let Body::Tcp(segment) = &mut packet.body else { return };
         let answers = segment.flags.contains(Flags::ACK);
         convert::clamp_mss(segment, config.most_mss(packet.src.is_ipv6(), self.address.is_ipv6()));
-        if answers && !self.on_syn_ack(&packet, out) {
+        if answers && !self.on_syn_ack(&packet, config, out) {
             // It answers a SYN that did not come through the controller.
             out.packets.push(packet);
             return;
@@ -224,11 +225,12 @@ impl Edge {
     }
 
     /// Whether it is of a connection that opens here.
-    fn on_syn_ack(&mut self, packet: &Packet, out: &mut Output) -> bool {
+    fn on_syn_ack(&mut self, packet: &Packet, config: &Config, out: &mut Output) -> bool {
         let Body::Tcp(segment) = &packet.body else { return false };
         let Some(connection) = self.connections.of_host(packet) else { return false };
         let Some(opening) = &mut connection.opening else { return false };
         connection.start = Some(segment.seq + 1);
+        connection.enforced = opening.enforces(segment, config);
         out.packets.extend(opening.on_syn_ack(packet));
         true
     }
@@ -266,6 +268,9 @@ impl Edge {
             out.packets.push(packet);
             return;
         }
+        if let Some(enforced) = &mut connection.enforced {
+            enforced.on_sent(now, segment);
+        }
         if let Some(Range { start, end }) = connection.skips(segment) {
             let expected = Expected { start, end: Some(end), start_num: 0 };
             let stream = path_of(self.address, &name);
@@ -295,11 +300,15 @@ impl Edge {
             counters.strangers += 1;
             return;
         };
-        let Some(packet) = convert::to_tcp(connection.remote, connection.local, arrived.outer, data) else {
+        let Some(mut packet) = convert::to_tcp(connection.remote, connection.local, arrived.outer, data)
+        else {
             counters.unmarkable += 1;
             return;
         };
-        let Body::Tcp(segment) = &packet.body else { return };
+        let Body::Tcp(segment) = &mut packet.body else { return };
+        if let Some(enforced) = &mut connection.enforced {
+            enforced.on_ack(now, segment);
+        }
         // The client has got the answer: nobody will ask for it again.
         connection.opening = None;
         connection.heard(now, segment, false);
@@ -317,6 +326,13 @@ impl Edge {
         connection.resequencer.on_data(now, incoming, packet, &mut out.packets);
         let name = connection.name;
         self.connections.rearm(&name);
+    }
+
+    /// A node in the path says that data of a host here, up to this number, has met a full queue. Whether that reduces its window.
+    pub(super) fn on_congestion(&mut self, stream: &Stream, until: SeqNum) -> bool {
+        let name = Name { peer: stream.to, slice: stream.slice, connection: stream.connection };
+        let enforced = self.connections.get_mut(&name).and_then(|known| known.enforced.as_mut());
+        enforced.is_some_and(|enforced| enforced.on_congestion(until))
     }
 
     /// What a node in the path says of packets for a host here.
@@ -413,6 +429,8 @@ impl Edge {
         if answers {
             connection.start = Some(segment.ack);
             connection.redundant = (!only_the_client_answers(segment)).then(|| Redundant::answer_to(segment));
+            connection.enforced =
+                config.enforces().then(|| Box::new(Enforced::new(segment, segment, segment.ack)));
         } else {
             connection.opening = Some(Box::new(Opening::new(packet.clone())));
         }

@@ -3,6 +3,7 @@
 //! Nothing is addressed to a node in the path: it looks at what passes. So one that fails, or that is left out, is passed over.
 
 mod congestion;
+mod hold;
 mod overload;
 mod recover;
 mod send;
@@ -24,6 +25,7 @@ use super::convert::Outer;
 use super::counters::{Kept, NodeCounters};
 use super::detection::{Detection, Extent};
 use super::edge::{Arrived, Edge, Output as EdgeOutput};
+use super::holding::Holding;
 use super::lately::Lately;
 use super::own_drops::OwnDrops;
 use super::repairs::Repairs;
@@ -59,6 +61,7 @@ pub struct Node {
     caching: CachingNode<Data>,
     detection: Detection,
     own_drops: OwnDrops,
+    holding: Holding,
     lately: Lately,
     seals: Seals,
     /// Whether it does without its functions for now: it cannot keep up.
@@ -85,6 +88,7 @@ impl Node {
             caching: CachingNode::new(config.caching),
             detection: Detection::new(config.thresholds, config.connections),
             own_drops: OwnDrops::new(config.connections),
+            holding: Holding::new(config.caching.quotas, config.resequencing.persistence),
             lately: Lately::new(config.connections),
             seals: Seals::new(address, config.sealing.clone()),
             is_overloaded: false,
@@ -168,7 +172,8 @@ impl Node {
     /// What it has counted.
     pub fn counters(&self) -> NodeCounters {
         let (cache_bytes, cache_overflows) = (self.caching.most(), self.caching.counters().overflowed);
-        NodeCounters { cache_bytes, cache_overflows, ..self.counters }
+        let held_bytes = self.holding.most();
+        NodeCounters { cache_bytes, cache_overflows, held_bytes, ..self.counters }
     }
 
     /// What became of losses before it, by the edges of connections, the sending one first.
@@ -180,7 +185,8 @@ impl Node {
     pub fn kept(&self) -> Kept {
         let edge = self.edge.as_ref().map(Edge::kept).unwrap_or_default();
         let (watched, cached) = (self.detection.len(), self.caching.connections());
-        Kept { watched, cached, cache_cost: self.caching.cost(), ..edge }
+        let (cache_cost, held_cost) = (self.caching.cost(), self.holding.cost());
+        Kept { watched, cached, cache_cost, held_cost, ..edge }
     }
 
     /// What it has for the controller.
@@ -237,7 +243,7 @@ impl Node {
         match &sdtp.message {
             Message::Data(_) | Message::Repeat(_) => {
                 self.watch(now, &stream, functions, view, sdtp, out);
-                goes_on
+                if self.is_to_wait(view, &stream) { Verdict::Take } else { goes_on }
             }
             Message::Information(information) => {
                 self.heed(now, &stream, functions, information);
@@ -248,7 +254,7 @@ impl Node {
                 self.caching.on_notification(now, &stream, *notification);
                 Verdict::Drop
             }
-            Message::Notification(_) => goes_on,
+            Message::Notification(_) | Message::Congestion(_) => goes_on,
             Message::Parity(parity) => {
                 if functions.retransmission && self.config.caching.parity {
                     self.recover(now, &stream, functions, view, parity, out);
@@ -333,6 +339,7 @@ impl Node {
         ends_here: bool,
         out: &mut Outbox,
     ) -> Verdict {
+        let Some(request) = &self.but_what_waits(stream, request) else { return Verdict::Drop };
         let is_last = ends_here || functions.retransmission;
         let served = if functions.caching {
             self.caching.on_request(now, stream, request, &mut self.answers)
@@ -363,6 +370,7 @@ impl Node {
 
     /// A packet that [`Node::look`] has asked for.
     pub fn on_packet(&mut self, now: Instant, port: Port, packet: Packet, out: &mut Outbox) {
+        let Some(packet) = self.wait_behind(now, packet, out) else { return };
         if let Some(next) = self.steers(port, packet.src, packet.dst) {
             return out.send(next, packet);
         }
@@ -377,6 +385,7 @@ impl Node {
                     Message::Data(data) => self.revert(now, &stream, arrived, data, out),
                     Message::Repeat(repeat) => self.revert(now, &stream, arrived, repeat.data, out),
                     Message::Information(information) => self.inform_edge(now, &stream, &information, out),
+                    Message::Congestion(congestion) => self.slow_down(&stream, congestion.until),
                     Message::Request(_) | Message::Notification(_) | Message::Parity(_) => {}
                 }
             }
@@ -448,12 +457,14 @@ impl Node {
             edge.on_timer(now, &mut self.edges);
             self.leave_edge(now, out);
         }
+        self.try_queues(now, out);
     }
 
     /// When [`Node::on_timer`] is due.
     pub fn deadline(&self) -> Option<Instant> {
         let edge = self.edge.as_ref().and_then(Edge::deadline);
-        [self.detection.deadline(), self.caching.deadline(), edge].into_iter().flatten().min()
+        let own = [self.detection.deadline(), self.caching.deadline(), self.holding.deadline()];
+        own.into_iter().chain([edge]).flatten().min()
     }
 }
 
@@ -465,5 +476,6 @@ fn acts_on(message: &Message, functions: Option<Functions>, ends_here: bool) -> 
         Message::Repeat(_) | Message::Information(_) | Message::Request(_) => ends_here || has,
         Message::Parity(_) => ends_here || functions.is_some_and(|functions| functions.retransmission),
         Message::Notification(_) => functions.is_some_and(|functions| functions.caching),
+        Message::Congestion(_) => ends_here,
     }
 }

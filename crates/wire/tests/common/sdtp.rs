@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{
-    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Parity, Repeat,
-    Request, Sdtp, Seal, Trigger,
+    Carriage, Congestion, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome,
+    Parity, Repeat, Request, Sdtp, Seal, Trigger,
 };
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
@@ -91,6 +91,7 @@ fn message(data: BoxedStrategy<Data>) -> impl Strategy<Value = Message> {
         repeat,
         information.prop_map(Message::Information),
         seq().prop_map(|until| Message::Notification(Notification { until })),
+        seq().prop_map(|until| Message::Congestion(Congestion { until })),
         parity().prop_map(Message::Parity),
     ]
 }
