@@ -43,7 +43,7 @@ pub(super) struct Connection {
     /// The window that the host here may use, where this edge says so.
     pub(super) enforced: Option<Box<Enforced>>,
     closing: Closing,
-    heard: Instant,
+    pub(super) heard: Instant,
     entered: Instant,
 }
 

@@ -186,7 +186,7 @@ impl Edge {
         let Body::Tcp(segment) = &mut packet.body else { return };
         let answers = segment.flags.contains(Flags::ACK);
         convert::clamp_mss(segment, config.most_mss(packet.src.is_ipv6(), self.address.is_ipv6()));
-        if answers && !self.on_syn_ack(&packet, config, out) {
+        if answers && !self.on_syn_ack(now, &packet, config, out) {
             // It answers a SYN that did not come through the controller.
             out.packets.push(packet);
             return;
@@ -225,12 +225,15 @@ impl Edge {
     }
 
     /// Whether it is of a connection that opens here.
-    fn on_syn_ack(&mut self, packet: &Packet, config: &Config, out: &mut Output) -> bool {
+    fn on_syn_ack(&mut self, now: Instant, packet: &Packet, config: &Config, out: &mut Output) -> bool {
         let Body::Tcp(segment) = &packet.body else { return false };
         let Some(connection) = self.connections.of_host(packet) else { return false };
         let Some(opening) = &mut connection.opening else { return false };
         connection.start = Some(segment.seq + 1);
-        connection.enforced = opening.enforces(segment, config);
+        if connection.enforced.is_none() {
+            connection.enforced = opening.enforces(connection.heard, segment, config);
+        }
+        connection.enforced.iter_mut().for_each(|enforced| enforced.on_answer(now));
         out.packets.extend(opening.on_syn_ack(packet));
         true
     }
@@ -258,6 +261,10 @@ impl Edge {
             return;
         };
         connection.heard(now, segment, true);
+        if let Some(enforced) = &mut connection.enforced {
+            enforced.on_answer(now);
+            enforced.on_sent(now, segment);
+        }
         if connection.redundant.is_some_and(|redundant| redundant.is(segment)) {
             // `[sdtp]` §III-A step 5: "the sending edge switch requires to drop the ACK packet received from end host A directly".
             connection.redundant = None;
@@ -267,9 +274,6 @@ impl Edge {
         if connection.released {
             out.packets.push(packet);
             return;
-        }
-        if let Some(enforced) = &mut connection.enforced {
-            enforced.on_sent(now, segment);
         }
         if let Some(Range { start, end }) = connection.skips(segment) {
             let expected = Expected { start, end: Some(end), start_num: 0 };
@@ -430,7 +434,7 @@ impl Edge {
             connection.start = Some(segment.ack);
             connection.redundant = (!only_the_client_answers(segment)).then(|| Redundant::answer_to(segment));
             connection.enforced =
-                config.enforces().then(|| Box::new(Enforced::new(segment, segment, segment.ack)));
+                config.enforces().then(|| Box::new(Enforced::new(now, segment, segment, segment.ack)));
         } else {
             connection.opening = Some(Box::new(Opening::new(packet.clone())));
         }

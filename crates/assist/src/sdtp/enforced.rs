@@ -34,11 +34,16 @@ pub(super) struct Enforced {
     /// What is timed: the number behind it, and when it was sent.
     timed: Option<(SeqNum, Instant)>,
     srtt: Option<Duration>,
+    /// From a packet that leaves for the host until its answer has come here: what is on its way there is in flight, too.
+    to_host: Duration,
+    /// When the handshake's last packet left for the host, until that has answered.
+    asked: Option<Instant>,
 }
 
 impl Enforced {
-    /// The receiver has sent this SYN or SYN-ACK; `answer` is the SYN-ACK of the two. `start`: the first number of the host.
-    pub(super) fn new(receivers: &Segment, answer: &Segment, start: SeqNum) -> Self {
+    /// The receiver has sent this SYN or SYN-ACK, which has left for the host at `asked`; `answer` is the SYN-ACK of the two. `start`: the
+    /// first number of the host.
+    pub(super) fn new(asked: Instant, receivers: &Segment, answer: &Segment, start: SeqNum) -> Self {
         let options = if answer.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
         let smss = receivers.mss.unwrap_or(DEFAULT_MSS).saturating_sub(options).max(1);
         // RFC 7323 §2.2: only if both have sent the option, and not in the segment with it.
@@ -52,11 +57,25 @@ impl Enforced {
             answered: start,
             timed: None,
             srtt: None,
+            to_host: Duration::ZERO,
+            asked: Some(asked),
         }
     }
 
+    /// What the host has in flight: what is between here and the receiver, and as much more as the way to the host is longer.
     fn flight(&self) -> u64 {
-        u64::from(self.sent.distance(self.una).unsigned_abs())
+        let seen = u64::from(self.sent.distance(self.una).unsigned_abs());
+        let beyond = self.srtt.filter(|srtt| *srtt > Duration::ZERO).map_or(0, |srtt| {
+            u128::from(seen) * u128::from(self.to_host.as_nanos()) / u128::from(srtt.as_nanos())
+        });
+        seen + beyond as u64
+    }
+
+    /// The host answers what the handshake has brought it, unless it has before.
+    pub(super) fn on_answer(&mut self, now: Instant) {
+        if let Some(asked) = self.asked.take() {
+            self.to_host = now.since(asked);
+        }
     }
 
     /// The host sends.

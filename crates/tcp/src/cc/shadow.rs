@@ -45,10 +45,10 @@ impl ShadowWindow {
         self.control.on_rtt(&mut self.window, &RttSample { now, delay, una, nxt });
     }
 
-    /// So many bytes were acknowledged, of so many in flight. It grows where the sender has used it (RFC 7661 §1).
+    /// So many bytes were acknowledged, of so many in flight. It grows where the sender has used half of it (RFC 7661 §4.1: what is
+    /// in flight is known less well here than to the sender).
     pub fn on_ack(&mut self, now: Instant, acked: u64, flight: u64, srtt: Duration) {
-        // A sender whose last segment does not fit has used it, too.
-        let cwnd_limited = flight + self.window.smss > self.window.cwnd();
+        let cwnd_limited = 2 * flight >= self.window.cwnd();
         let sample = AckSample {
             now,
             acked,
@@ -64,10 +64,12 @@ impl ShadowWindow {
         self.control.on_ack(&mut self.window, &sample);
     }
 
-    /// The path is congested: what the sender has in flight is what it has taken of it, whatever it might have.
+    /// The path is congested: what the sender has in flight is what it has taken of it, whatever it might have. The kernel's CUBIC
+    /// counts whole segments, and one that is yet to come or to go is part of a window that is used.
     pub fn on_congestion(&mut self, flight: u64) {
-        let used = self.window.cwnd().min(flight);
-        self.control.request(&mut self.window, Request::SlowStart { cwnd: used });
+        let used = (flight.div_ceil(self.window.smss) + 1) * self.window.smss;
+        let cwnd = self.window.cwnd().min(used);
+        self.control.request(&mut self.window, Request::SlowStart { cwnd });
         self.control.on_loss(&mut self.window, flight);
         self.control.request(&mut self.window, Request::ToSsthresh);
     }

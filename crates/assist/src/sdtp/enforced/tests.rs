@@ -16,7 +16,7 @@ fn syn_ack(window_scale: Option<u8>) -> Segment {
 
 fn enforced(scale: u8) -> Enforced {
     let answer = syn_ack(Some(scale));
-    Enforced::new(&answer, &answer, START)
+    Enforced::new(Instant::ZERO, &answer, &answer, START)
 }
 
 fn data(from: u32, len: u32) -> Segment {
@@ -55,9 +55,9 @@ fn fill(enforced: &mut Enforced, rounds: u64) -> u32 {
 #[test]
 fn a_window_is_scaled_if_both_have_said_so() {
     let receiver = Segment { flags: Flags::SYN, ..syn_ack(Some(7)) };
-    assert_eq!(Enforced::new(&receiver, &syn_ack(Some(0)), START).scale, 7);
-    assert_eq!(Enforced::new(&receiver, &syn_ack(None), START).scale, 0);
-    assert_eq!(Enforced::new(&syn_ack(Some(200)), &syn_ack(Some(0)), START).scale, 14);
+    assert_eq!(Enforced::new(Instant::ZERO, &receiver, &syn_ack(Some(0)), START).scale, 7);
+    assert_eq!(Enforced::new(Instant::ZERO, &receiver, &syn_ack(None), START).scale, 0);
+    assert_eq!(Enforced::new(Instant::ZERO, &syn_ack(Some(200)), &syn_ack(Some(0)), START).scale, 14);
     assert_eq!(enforced(7).edge, START + 20_000, "that of a SYN is not");
     assert_eq!(enforced(7).shadow.smss(), 1000, "timestamps take 12 bytes");
 }
