@@ -1,10 +1,12 @@
 //! What a queue of this node had no room for (`congestion = "cache"`): it waits here, in the order of its stream, until there is
 //! room. A delay in place of a loss; the sender is told.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use handfast_core::{Duration, Instant, SeqNum};
+use handfast_core::{Bytes, Duration, Instant, SeqNum};
 use handfast_wire::Packet;
 use handfast_wire::sdtp::{Expected, Stream};
 
@@ -28,6 +30,8 @@ pub(super) struct Held {
     pub(super) seq: SeqNum,
     pub(super) len: u32,
     pub(super) packet: Packet,
+    /// Who has sent it, by the number that its edge gives.
+    pub(super) host: u16,
     /// A queue has refused it: it does not wait behind another one only.
     pub(super) refused: bool,
 }
@@ -36,6 +40,14 @@ impl Held {
     fn cost(&self) -> u64 {
         self.packet.ip_len() as u64 + PACKET_COST
     }
+}
+
+/// A slice in one direction, and a host that sends in it; [`None`]: all of them.
+type Share = (u16, IpAddr, IpAddr, Option<u16>);
+
+/// What a packet counts towards, besides its connection and the node.
+fn shares(stream: &Stream, host: u16) -> [Share; 2] {
+    [None, Some(host)].map(|host| (stream.slice, stream.from, stream.to, host))
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +67,8 @@ pub(super) struct Holding {
     quotas: Quotas,
     /// A host's timer would find out about one that waits longer.
     patience: Duration,
+    /// What waits of each host and of each slice, those of which nothing waits left out.
+    shares: BTreeMap<Share, u64>,
     cost: u64,
     most: u64,
     /// The next try.
@@ -75,6 +89,7 @@ impl Holding {
             waiting: BTreeMap::new(),
             quotas,
             patience,
+            shares: BTreeMap::new(),
             cost: 0,
             most: 0,
             due: None,
@@ -111,8 +126,13 @@ impl Holding {
         let (cost, seq, end, refused) = (held.cost(), held.seq, held.seq + held.len, held.refused);
         let waiting = self.waiting.entry(*stream).or_default();
         let is_far = |one: &(Instant, Held)| one.1.seq.distance(seq).unsigned_abs() > FAR;
+        let shares = shares(stream, held.host);
+        let full = |(share, most): (&Share, Bytes)| {
+            self.shares.get(share).copied().unwrap_or_default() + cost > most.get()
+        };
         let is_full = waiting.cost + cost > self.quotas.per_connection.get()
-            || self.cost + cost > self.quotas.total.get();
+            || self.cost + cost > self.quotas.total.get()
+            || shares.iter().zip([self.quotas.per_slice, self.quotas.per_host]).any(full);
         // Whatever becomes of it, there is a try, which forgets a stream of which nothing waits.
         self.due.get_or_insert(now + RETRY);
         if is_full || waiting.packets.front().is_some_and(is_far) {
@@ -123,6 +143,9 @@ impl Holding {
             waiting.packets.insert(place, (now, held));
             waiting.cost += cost;
             self.cost += cost;
+            for share in shares {
+                *self.shares.entry(share).or_default() += cost;
+            }
             self.most = self.most.max(self.cost);
         }
         self.refused |= refused;
@@ -176,15 +199,35 @@ impl Holding {
     }
 
     fn expire(&mut self, now: Instant, late: &mut Vec<(Stream, Held)>) {
-        for (stream, waiting) in &mut self.waiting {
-            while waiting.packets.front().is_some_and(|&(since, _)| since + self.patience <= now)
-                && let Some((_, held)) = waiting.packets.pop_front()
+        let patience = self.patience;
+        let is_over =
+            move |one: &Waiting| one.packets.front().is_some_and(|&(since, _)| since + patience <= now);
+        let streams: Vec<_> =
+            self.waiting.iter().filter(|(_, one)| is_over(one)).map(|(stream, _)| *stream).collect();
+        for stream in streams {
+            while self.waiting.get(&stream).is_some_and(is_over)
+                && let Some(held) = self.take_first(&stream)
             {
-                waiting.cost -= held.cost();
-                self.cost -= held.cost();
-                late.push((*stream, held));
+                late.push((stream, held));
             }
         }
+    }
+
+    fn take_first(&mut self, stream: &Stream) -> Option<Held> {
+        let waiting = self.waiting.get_mut(stream)?;
+        let (_, held) = waiting.packets.pop_front()?;
+        let cost = held.cost();
+        waiting.cost -= cost;
+        self.cost -= cost;
+        for share in shares(stream, held.host) {
+            if let Entry::Occupied(mut entry) = self.shares.entry(share) {
+                *entry.get_mut() -= cost;
+                if *entry.get() == 0 {
+                    entry.remove();
+                }
+            }
+        }
+        Some(held)
     }
 
     /// The first packet of the next stream in the circle.
@@ -195,11 +238,7 @@ impl Holding {
         });
         let stream = behind.or_else(|| self.waiting.iter().find(has_one).map(|(stream, _)| *stream))?;
         self.last = Some(stream);
-        let waiting = self.waiting.get_mut(&stream)?;
-        let (_, held) = waiting.packets.pop_front()?;
-        waiting.cost -= held.cost();
-        self.cost -= held.cost();
-        Some(held.packet)
+        self.take_first(&stream).map(|held| held.packet)
     }
 
     /// When [`Holding::on_timer`] is due.

@@ -25,7 +25,7 @@ fn held(place: u32) -> Held {
     let seq = START + place * LEN;
     let payload = Payload::Synthetic { stream: 0, offset: 0, len: LEN };
     let packet = Packet::tcp(stream(0).from, stream(0).to, Segment { seq, payload, ..Segment::EMPTY });
-    Held { seq, len: LEN, packet, refused: true }
+    Held { seq, len: LEN, packet, host: 1, refused: true }
 }
 
 fn behind(place: u32) -> Held {
@@ -35,6 +35,7 @@ fn behind(place: u32) -> Held {
 fn holding(packets: u64, in_all: u64) -> Holding {
     let quotas = Quotas {
         per_connection: Bytes(packets * COST),
+        per_host: Bytes(u64::MAX),
         per_slice: Bytes(u64::MAX),
         total: Bytes(in_all * COST),
     };
@@ -100,6 +101,26 @@ fn a_connection_and_a_node_hold_no_more_than_they_may() {
     tried(&mut holding, at(1));
     assert!(holding.push(at(1), &stream(2), far, true).is_err(), "of another stream");
     assert_eq!(holding.cost(), 2 * COST);
+}
+
+#[test]
+fn a_host_and_a_slice_hold_no_more_than_they_may() {
+    let mut holding = holding(9, 9);
+    (holding.quotas.per_host, holding.quotas.per_slice) = (Bytes(2 * COST), Bytes(3 * COST));
+    let of = |host, place| Held { host, ..held(place) };
+    for connection in [1, 2] {
+        holding.push(at(0), &stream(connection), of(1, 0), true).unwrap();
+    }
+    assert!(holding.push(at(0), &stream(3), of(1, 0), true).is_err(), "the host");
+    holding.push(at(0), &stream(3), of(2, 0), true).unwrap();
+    assert!(holding.push(at(0), &stream(4), of(3, 0), true).is_err(), "the slice");
+    holding.push(at(0), &Stream { slice: 2, ..stream(4) }, of(1, 0), true).unwrap();
+    tried(&mut holding, at(1));
+    holding.push(at(1), &stream(3), of(1, 1), true).unwrap();
+    for ms in 2..6 {
+        tried(&mut holding, at(ms));
+    }
+    assert_eq!((holding.cost(), holding.shares.len()), (0, 0), "who waits no more is forgotten");
 }
 
 #[test]

@@ -35,8 +35,8 @@ impl Node {
             return true;
         }
         let mut packet = view.to_packet();
-        let is_marked = mark(&mut packet);
-        self.hold(now, stream, Held { seq, len, packet, refused: true }, !is_marked).is_ok()
+        let (host, is_marked) = (host_of(&packet), mark(&mut packet));
+        self.hold(now, stream, Held { seq, len, packet, host, refused: true }, !is_marked).is_ok()
     }
 
     fn hold(&mut self, now: Instant, stream: &Stream, held: Held, tells: bool) -> Result<(), Held> {
@@ -66,8 +66,8 @@ impl Node {
         else {
             return Some(packet);
         };
-        let is_marked = mark(&mut packet);
-        let held = Held { seq, len, packet, refused: false };
+        let (host, is_marked) = (host_of(&packet), mark(&mut packet));
+        let held = Held { seq, len, packet, host, refused: false };
         if let Err(Held { packet, .. }) = self.hold(now, &stream, held, !is_marked) {
             self.note_drop(now, &stream, seq, len);
             out.discard(packet);
@@ -92,7 +92,7 @@ impl Node {
                 self.send(&stream, Message::Congestion(Met { until }), out);
             }
         }
-        for (stream, Held { seq, len, packet, refused }) in late {
+        for (stream, Held { seq, len, packet, refused, .. }) in late {
             self.counters.hold_overflows += 1;
             self.note_drop(now, &stream, seq, len);
             if !refused {
@@ -113,6 +113,14 @@ impl Node {
 /// Whether it is data of a connection: an edge has a window for no other.
 fn is_of_connection(sdtp: &Sdtp) -> bool {
     sdtp.data().is_some_and(|data| matches!(data.content, Content::Segment(_)))
+}
+
+/// The number of the host that has sent what it carries.
+fn host_of(packet: &Packet) -> u16 {
+    match &packet.body {
+        Body::Sdtp(sdtp) => sdtp.data().map_or(0, |data| data.host),
+        _ => 0,
+    }
 }
 
 /// Marks data whose sender does ECN: that slows down by itself. Not an RD, which is sealed.
