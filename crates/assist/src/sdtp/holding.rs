@@ -55,6 +55,8 @@ struct Waiting {
     /// In the order of their numbers, each with when it came.
     packets: VecDeque<(Instant, Held)>,
     cost: u64,
+    /// What the last try has sent, and since when it had waited: the queue may refuse it again.
+    tried: Vec<(SeqNum, Instant)>,
     /// When the sender was told.
     told: Option<Instant>,
 }
@@ -115,14 +117,14 @@ impl Holding {
         self.waiting.get(stream).is_some_and(|one| !one.packets.is_empty())
     }
 
-    /// A packet is to wait. It comes back where it cannot. `tells`: its sender learns of it by a CM.
+    /// A packet is to wait, and whether it did not before. It comes back where it cannot. `tells`: its sender learns of it by a CM.
     pub(super) fn push(
         &mut self,
         now: Instant,
         stream: &Stream,
         held: Held,
         tells: bool,
-    ) -> Result<(), Held> {
+    ) -> Result<bool, Held> {
         let (cost, seq, end, refused) = (held.cost(), held.seq, held.seq + held.len, held.refused);
         let waiting = self.waiting.entry(*stream).or_default();
         let is_far = |one: &(Instant, Held)| one.1.seq.distance(seq).unsigned_abs() > FAR;
@@ -138,9 +140,11 @@ impl Holding {
         if is_full || waiting.packets.front().is_some_and(is_far) {
             return Err(held);
         }
+        let again = waiting.tried.iter().find(|(tried, _)| *tried == seq).map(|&(_, since)| since);
         let place = waiting.packets.partition_point(|one| one.1.seq.before(seq));
-        if waiting.packets.get(place).is_none_or(|one| one.1.seq != seq) {
-            waiting.packets.insert(place, (now, held));
+        let is_new = waiting.packets.get(place).is_none_or(|one| one.1.seq != seq);
+        if is_new {
+            waiting.packets.insert(place, (again.unwrap_or(now), held));
             waiting.cost += cost;
             self.cost += cost;
             for share in shares {
@@ -152,7 +156,7 @@ impl Holding {
         if tells {
             self.tell(now, stream, end);
         }
-        Ok(())
+        Ok(is_new && again.is_none())
     }
 
     /// Data of a stream up to here has met congestion: its sender is to be told, unless it was just now.
@@ -191,6 +195,7 @@ impl Holding {
         }
         told.extend(std::mem::take(&mut self.untold));
         self.waiting.retain(|_, one| !one.packets.is_empty());
+        self.waiting.values_mut().for_each(|one| one.tried.clear());
         self.burst = if self.refused { 1 } else { (2 * self.burst).min(MOST_BURST) };
         self.refused = false;
         self.expire(now, late);
@@ -206,16 +211,16 @@ impl Holding {
             self.waiting.iter().filter(|(_, one)| is_over(one)).map(|(stream, _)| *stream).collect();
         for stream in streams {
             while self.waiting.get(&stream).is_some_and(is_over)
-                && let Some(held) = self.take_first(&stream)
+                && let Some((_, held)) = self.take_first(&stream)
             {
                 late.push((stream, held));
             }
         }
     }
 
-    fn take_first(&mut self, stream: &Stream) -> Option<Held> {
+    fn take_first(&mut self, stream: &Stream) -> Option<(Instant, Held)> {
         let waiting = self.waiting.get_mut(stream)?;
-        let (_, held) = waiting.packets.pop_front()?;
+        let (since, held) = waiting.packets.pop_front()?;
         let cost = held.cost();
         waiting.cost -= cost;
         self.cost -= cost;
@@ -227,7 +232,7 @@ impl Holding {
                 }
             }
         }
-        Some(held)
+        Some((since, held))
     }
 
     /// The first packet of the next stream in the circle.
@@ -238,7 +243,9 @@ impl Holding {
         });
         let stream = behind.or_else(|| self.waiting.iter().find(has_one).map(|(stream, _)| *stream))?;
         self.last = Some(stream);
-        self.take_first(&stream).map(|held| held.packet)
+        let (since, held) = self.take_first(&stream)?;
+        self.waiting.get_mut(&stream)?.tried.push((held.seq, since));
+        Some(held.packet)
     }
 
     /// When [`Holding::on_timer`] is due.

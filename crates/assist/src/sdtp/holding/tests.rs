@@ -65,7 +65,7 @@ fn what_was_refused_leaves_in_order_one_a_try_and_then_twice_as_many() {
     assert_eq!(tried(&mut holding, at(1)), (vec![1], vec![0], 0));
     assert_eq!(tried(&mut holding, at(2)).1, [1, 2]);
     // The queue refuses one of these: it comes first again, and one packet tries.
-    holding.push(at(2), &stream(1), held(2), true).unwrap();
+    assert_eq!(holding.push(at(2), &stream(1), held(2), true).ok(), Some(false), "it has waited before");
     assert_eq!(tried(&mut holding, at(3)).1, [2]);
     assert_eq!(tried(&mut holding, at(4)).1, [3, 4]);
     assert_eq!(tried(&mut holding, at(5)).1, [5, 6, 7]);
@@ -131,6 +131,12 @@ fn nothing_waits_longer_than_hosts_do() {
     // The driver was late: the first one has waited too long.
     assert_eq!(tried(&mut holding, at(200)), (vec![1], vec![1], 1));
     assert_eq!(holding.cost(), 0);
+    // One that is refused again and again waits since the first time.
+    let mut holding = self::holding(100, 100);
+    for ms in 0..200 {
+        holding.push(at(ms), &stream(1), held(0), true).unwrap();
+        assert_eq!(tried(&mut holding, at(ms + 1)).2, usize::from(ms == 199), "{ms}");
+    }
 }
 
 #[test]

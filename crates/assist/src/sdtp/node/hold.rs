@@ -41,8 +41,9 @@ impl Node {
 
     fn hold(&mut self, now: Instant, stream: &Stream, held: Held, tells: bool) -> Result<(), Held> {
         let done = self.holding.push(now, stream, held, tells);
-        *(if done.is_ok() { &mut self.counters.held } else { &mut self.counters.hold_overflows }) += 1;
-        done
+        self.counters.held += u64::from(done.as_ref().is_ok_and(|is_new| *is_new));
+        self.counters.hold_overflows += u64::from(done.is_err());
+        done.map(|_| ())
     }
 
     /// Whether a packet that passes, or ends here, comes behind others of its stream that wait.
