@@ -60,6 +60,7 @@ local f = {
     parity_sum = ProtoField.bytes("sdtp.parity.sum", "Packets, exclusive or"),
     release_until = ProtoField.uint32("sdtp.until", "All before this has arrived"),
     congested_until = ProtoField.uint32("sdtp.congested", "Data before this has met a full queue"),
+    held = ProtoField.uint32("sdtp.held", "Bytes of the stream that wait"),
     tcp_ack = ProtoField.uint32("sdtp.tcp.ack", "Acknowledgement"),
     tcp_header_len = ProtoField.uint8("sdtp.tcp.hdr_len", "TCP header length"),
     tcp_flags = ProtoField.uint16("sdtp.tcp.flags", "TCP flags", base.HEX, nil, 0x0fff),
@@ -224,7 +225,8 @@ local function add_control(kind, body, flag, tree)
     end
     if kind == CM then
         tree:add(f.congested_until, body(0, 4))
-        return " Until=" .. body(0, 4):uint()
+        tree:add(f.held, body(4, 4))
+        return " Until=" .. body(0, 4):uint() .. " Held=" .. body(4, 4):uint()
     end
     add_expected(body, end_known, tree)
     local info = " StartSeq=" .. body(0, 4):uint() .. (end_known and " EndSeq=" .. body(4, 4):uint() or "")

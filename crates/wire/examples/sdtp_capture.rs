@@ -67,7 +67,7 @@ fn messages() -> Vec<Message> {
         Message::Information(information(Trigger::Count, Outcome::Never)),
         Message::Notification(Notification { until: SeqNum(5000) }),
         Message::Parity(parity),
-        Message::Congestion(Congestion { until: SeqNum(6000) }),
+        Message::Congestion(Congestion { until: SeqNum(6000), held: 2400 }),
     ]
 }
 

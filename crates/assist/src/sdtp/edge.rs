@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use handfast_core::{Instant, SeqNum};
 use handfast_net::Port;
-use handfast_wire::sdtp::{Content, Data, Expected, Information, Outcome, Stream, Trigger};
+use handfast_wire::sdtp::{Congestion, Content, Data, Expected, Information, Outcome, Stream, Trigger};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
 
@@ -257,11 +257,11 @@ impl Edge {
         self.connections.rearm(&name);
     }
 
-    /// A node in the path says that data of a host here, up to this number, has met a full queue. Whether that reduces its window.
-    pub(super) fn on_congestion(&mut self, stream: &Stream, until: SeqNum) -> bool {
+    /// A node in the path says that data of a host here has met a full queue. Whether that reduces its window.
+    pub(super) fn on_congestion(&mut self, stream: &Stream, met: Congestion) -> bool {
         let name = Name { peer: stream.to, slice: stream.slice, connection: stream.connection };
         let enforced = self.connections.get_mut(&name).and_then(|known| known.enforced.as_mut());
-        enforced.is_some_and(|enforced| enforced.on_congestion(until))
+        enforced.is_some_and(|enforced| enforced.on_congestion(met))
     }
 
     /// What a node in the path says of packets for a host here.

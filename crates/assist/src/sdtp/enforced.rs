@@ -4,6 +4,7 @@
 
 use handfast_core::{Duration, Instant, SeqNum};
 use handfast_tcp::ShadowWindow;
+use handfast_wire::sdtp::Congestion;
 use handfast_wire::tcp::{Flags, Segment};
 
 /// RFC 9293 §3.7.1: what a SYN without the option means.
@@ -29,8 +30,11 @@ pub(super) struct Enforced {
     sent: SeqNum,
     /// The right edge that the host knows of: it never moves left (RFC 9293 §3.8.6).
     edge: SeqNum,
-    /// Congestion that data before this has met is answered (RFC 3168 §6.1.2: once for a window of data).
+    /// Congestion that data before this has met is answered (RFC 3168 §6.1.2: once for a window of data). A host would hear of it a
+    /// round trip later than this edge, and takes all until then for one event.
     answered: SeqNum,
+    /// The window does not grow before this is acknowledged: it was in flight when the window fell.
+    draining: SeqNum,
     /// What is timed: the number behind it, and when it was sent.
     timed: Option<(SeqNum, Instant)>,
     srtt: Option<Duration>,
@@ -55,6 +59,7 @@ impl Enforced {
             sent: start,
             edge: start + u32::from(receivers.window),
             answered: start,
+            draining: start,
             timed: None,
             srtt: None,
             to_host: Duration::ZERO,
@@ -124,7 +129,7 @@ impl Enforced {
             self.sample(now, now.since(then));
         }
         // Until what was in flight has left the path, growth would be that of the window before.
-        if !self.answered.after(ack) {
+        if !self.draining.after(ack) {
             self.shadow.on_ack(now, acked, flight, self.srtt.unwrap_or(Duration::ZERO));
         }
         acked
@@ -148,15 +153,21 @@ impl Enforced {
         if right.after(self.edge) { right } else { self.edge }
     }
 
-    /// A node says that data up to here has met a full queue. Whether the window is reduced.
-    pub(super) fn on_congestion(&mut self, until: SeqNum) -> bool {
-        // More than was sent cannot have met it.
-        if !until.after(self.answered) || until.after(self.sent) {
+    /// A node says what has met a full queue. Whether that is a new event.
+    pub(super) fn on_congestion(&mut self, Congestion { until, held }: Congestion) -> bool {
+        // More than was sent cannot have met it, nor what was acknowledged.
+        if until.after(self.sent) || !until.after(self.una) {
             return false;
         }
-        self.answered = self.sent;
-        self.shadow.on_congestion(self.flight());
-        true
+        let (is_new, flight) = (until.after(self.answered), self.flight());
+        if is_new {
+            self.shadow.on_congestion(flight);
+            self.draining = self.sent;
+            self.answered = self.sent + self.shadow.cwnd().min(1 << 30) as u32;
+        }
+        // What waits is more than the path holds, whatever share of the flight it is.
+        self.shadow.at_most(flight.saturating_sub(held.into()));
+        is_new
     }
 }
 

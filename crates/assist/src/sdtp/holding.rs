@@ -8,7 +8,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use handfast_core::{Bytes, Duration, Instant, SeqNum};
 use handfast_wire::Packet;
-use handfast_wire::sdtp::{Expected, Stream};
+use handfast_wire::sdtp::{Congestion, Expected, Stream};
 
 use super::caching::{PACKET_COST, Quotas};
 
@@ -186,14 +186,16 @@ impl Holding {
     pub(super) fn on_timer(
         &mut self,
         now: Instant,
-        told: &mut Vec<(Stream, SeqNum)>,
+        told: &mut Vec<(Stream, Congestion)>,
         out: &mut Vec<Packet>,
         late: &mut Vec<(Stream, Held)>,
     ) {
         if self.due.is_none_or(|due| due > now) {
             return;
         }
-        told.extend(std::mem::take(&mut self.untold));
+        for (stream, until) in std::mem::take(&mut self.untold) {
+            told.push((stream, Congestion { until, held: self.bytes_of(&stream) }));
+        }
         self.waiting.retain(|_, one| !one.packets.is_empty());
         self.waiting.values_mut().for_each(|one| one.tried.clear());
         self.burst = if self.refused { 1 } else { (2 * self.burst).min(MOST_BURST) };
@@ -201,6 +203,12 @@ impl Holding {
         self.expire(now, late);
         out.extend((0..self.burst).map_while(|_| self.next()));
         self.due = (!self.waiting.is_empty()).then(|| now + RETRY);
+    }
+
+    /// Bytes of a stream that wait.
+    fn bytes_of(&self, stream: &Stream) -> u32 {
+        let waiting = self.waiting.get(stream).into_iter().flat_map(|one| &one.packets);
+        waiting.map(|(_, held)| held.len).fold(0, u32::saturating_add)
     }
 
     fn expire(&mut self, now: Instant, late: &mut Vec<(Stream, Held)>) {

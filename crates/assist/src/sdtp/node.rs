@@ -232,7 +232,7 @@ impl Node {
                     Message::Data(data) => self.revert(now, &stream, arrived, data, out),
                     Message::Repeat(repeat) => self.revert(now, &stream, arrived, repeat.data, out),
                     Message::Information(information) => self.inform_edge(now, &stream, &information, out),
-                    Message::Congestion(congestion) => self.slow_down(&stream, congestion.until),
+                    Message::Congestion(congestion) => self.slow_down(&stream, congestion),
                     Message::Request(_) | Message::Notification(_) | Message::Parity(_) => {}
                 }
             }

@@ -68,7 +68,7 @@ fn messages() -> impl Strategy<Value = Message> {
             Message::Information(Information { trigger, expected, outcome })
         }),
         numbers().prop_map(|until| Message::Notification(Notification { until })),
-        numbers().prop_map(|until| Message::Congestion(Met { until })),
+        (numbers(), any::<u32>()).prop_map(|(until, held)| Message::Congestion(Met { until, held })),
     ]
 }
 

@@ -73,6 +73,12 @@ impl ShadowWindow {
         self.control.on_loss(&mut self.window, flight);
         self.control.request(&mut self.window, Request::ToSsthresh);
     }
+
+    /// The path holds no more than this. RFC 9438 §4.6: two segments are always left.
+    pub fn at_most(&mut self, octets: u64) {
+        let most = octets.max(2 * self.window.smss).min(self.window.cwnd());
+        self.control.request(&mut self.window, Request::SlowStart { cwnd: most });
+    }
 }
 
 #[cfg(test)]
@@ -104,6 +110,18 @@ mod tests {
         assert_eq!(shadow.cwnd(), 56 * SMSS);
         round(&mut shadow, 400, |cwnd| cwnd);
         assert!((56..=58).contains(&(shadow.cwnd() / SMSS)), "{}", shadow.cwnd());
+    }
+
+    #[test]
+    fn it_holds_no_more_than_the_path_and_grows_on_from_there() {
+        let mut shadow = ShadowWindow::new(SMSS);
+        shadow.on_congestion(10 * SMSS);
+        for (most, cwnd) in [(20, 7), (5, 5), (0, 2)] {
+            shadow.at_most(most * SMSS);
+            assert_eq!(shadow.cwnd(), cwnd * SMSS);
+        }
+        round(&mut shadow, 0, |cwnd| cwnd);
+        assert_eq!(shadow.cwnd(), 4 * SMSS, "slow start up to the window that congestion has left");
     }
 
     #[test]

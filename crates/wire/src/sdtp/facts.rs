@@ -169,7 +169,7 @@ mod tests {
                 outcome: Outcome::Never,
             }),
             Message::Notification(Notification { until: SeqNum(0) }),
-            Message::Congestion(Congestion { until: SeqNum(0) }),
+            Message::Congestion(Congestion { until: SeqNum(0), held: 0 }),
         ]
     }
 

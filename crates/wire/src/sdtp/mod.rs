@@ -216,6 +216,8 @@ pub struct Notification {
 pub struct Congestion {
     /// Data up to here has met it.
     pub until: SeqNum,
+    /// So many bytes of the stream wait at the node.
+    pub held: u32,
 }
 
 /// The proof that a node of the slice has sent the packet.

@@ -121,31 +121,26 @@ pub(super) fn emit_information(told: &Information, out: &mut impl BufMut) {
 }
 
 pub(super) fn parse_notification(field: &Field) -> Result<Notification, Fault> {
-    Ok(Notification { until: parse_until(field)? })
+    let words = Words::parse(field);
+    zeros(words.second == 0 && words.third == [0; 2] && words.fourth == 0 && words.fifth == 0)?;
+    Ok(Notification { until: SeqNum(words.start) })
 }
 
 pub(super) fn emit_notification(told: Notification, out: &mut impl BufMut) {
-    emit_until(told.until, out);
+    out.put_u32(told.until.0);
+    out.put_bytes(0, OPTIONAL_LEN - 4);
 }
 
 pub(super) fn parse_congestion(field: &Field) -> Result<Congestion, Fault> {
-    Ok(Congestion { until: parse_until(field)? })
+    let words = Words::parse(field);
+    zeros(words.third == [0; 2] && words.fourth == 0 && words.fifth == 0)?;
+    Ok(Congestion { until: SeqNum(words.start), held: words.second })
 }
 
 pub(super) fn emit_congestion(met: Congestion, out: &mut impl BufMut) {
-    emit_until(met.until, out);
-}
-
-/// A field that says up to where, and nothing else.
-fn parse_until(field: &Field) -> Result<SeqNum, Fault> {
-    let words = Words::parse(field);
-    zeros(words.second == 0 && words.third == [0; 2] && words.fourth == 0 && words.fifth == 0)?;
-    Ok(SeqNum(words.start))
-}
-
-fn emit_until(until: SeqNum, out: &mut impl BufMut) {
-    out.put_u32(until.0);
-    out.put_bytes(0, OPTIONAL_LEN - 4);
+    out.put_u32(met.until.0);
+    out.put_u32(met.held);
+    out.put_bytes(0, OPTIONAL_LEN - 8);
 }
 
 pub(super) fn parse_repeat(field: &Field) -> Result<Answered, Fault> {

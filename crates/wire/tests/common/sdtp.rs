@@ -92,7 +92,7 @@ fn message(data: BoxedStrategy<Data>) -> impl Strategy<Value = Message> {
         repeat,
         information.prop_map(Message::Information),
         seq().prop_map(|until| Message::Notification(Notification { until })),
-        seq().prop_map(|until| Message::Congestion(Congestion { until })),
+        (seq(), any::<u32>()).prop_map(|(until, held)| Message::Congestion(Congestion { until, held })),
         parity().prop_map(Message::Parity),
     ]
 }

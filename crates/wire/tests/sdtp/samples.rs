@@ -86,7 +86,7 @@ pub(crate) fn notification() -> Message {
 }
 
 pub(crate) fn congestion() -> Message {
-    Message::Congestion(Congestion { until: SeqNum(0x7172_7374) })
+    Message::Congestion(Congestion { until: SeqNum(0x7172_7374), held: 0x8182_8384 })
 }
 
 pub(crate) fn parity() -> Message {

@@ -79,12 +79,13 @@ fn congestion_reduces_the_window_once_for_what_was_in_flight() {
         enforced.on_sent(Instant::from_millis(300), &data(sent + at * SMSS, SMSS));
     }
     let end = START + sent + 40 * SMSS;
-    assert!(!enforced.on_congestion(end + 1), "more than was sent");
-    assert!(enforced.on_congestion(START + sent + SMSS));
+    let met = |until: SeqNum| Congestion { until, held: 0 };
+    assert!(!enforced.on_congestion(met(end + 1)), "more than was sent");
+    assert!(enforced.on_congestion(met(START + sent + SMSS)));
     // beta is 717/1024: of the 40 segments in flight, not of a window that is larger.
     assert!(before > 40 * u64::from(SMSS));
     assert_eq!(enforced.shadow.cwnd(), 28 * u64::from(SMSS));
-    assert!(!enforced.on_congestion(end), "the same flight");
+    assert!(!enforced.on_congestion(met(end)), "the same flight");
     let (mut right, _) = told(&mut enforced, 400, sent, u16::MAX);
     for at in 1..=40 {
         let (now, _) = told(&mut enforced, 400, sent + at * SMSS, u16::MAX);
@@ -92,8 +93,23 @@ fn congestion_reduces_the_window_once_for_what_was_in_flight() {
         right = now;
     }
     assert!(right <= sent + 40 * SMSS + 29 * SMSS, "{right}");
-    enforced.on_sent(Instant::from_millis(400), &data(sent + 40 * SMSS, SMSS));
-    assert!(enforced.on_congestion(end + SMSS), "of the next flight");
+    // What the host sends before it would have heard of it is of the same event.
+    for (segments, is_new) in [(28, false), (29, true)] {
+        enforced.on_sent(Instant::from_millis(400), &data(sent + 40 * SMSS, segments * SMSS));
+        assert_eq!(enforced.on_congestion(met(end + segments * SMSS)), is_new, "{segments}");
+    }
+}
+
+#[test]
+fn what_waits_is_taken_off_the_window_each_time_it_is_told() {
+    let mut enforced = enforced(7);
+    let sent = fill(&mut enforced, 2);
+    enforced.on_sent(Instant::from_millis(200), &data(sent, 40 * SMSS));
+    let mut cwnd = |held: u32| {
+        enforced.on_congestion(Congestion { until: START + sent + 1, held: held * SMSS });
+        enforced.shadow.cwnd() / u64::from(SMSS)
+    };
+    assert_eq!([0, 5, 25, 60, 0].map(|held| cwnd(held)), [14, 14, 14, 2, 2]);
 }
 
 #[test]
@@ -124,7 +140,7 @@ proptest! {
                         sent += len;
                     }
                 }
-                2 => drop(enforced.on_congestion(START + amount.min(sent))),
+                2 => drop(enforced.on_congestion(Congestion { until: START + amount.min(sent), held: room })),
                 _ => {
                     una += amount.min(sent - una);
                     // The receiver does not shrink its window either.

@@ -1,6 +1,6 @@
 //! What a node does with `congestion = "cache"`: what its queue has no room for waits, and the sender is slowed down.
 
-use handfast_core::{Instant, SeqNum};
+use handfast_core::Instant;
 use handfast_net::{Cause, Outbox};
 use handfast_wire::sdtp::{Congestion as Met, Content, Message, Request, Sdtp, Stream};
 use handfast_wire::{Body, Ecn, Packet};
@@ -86,11 +86,11 @@ impl Node {
     pub(super) fn try_queues(&mut self, now: Instant, out: &mut Outbox) {
         let (mut told, mut packets, mut late) = (Vec::new(), Vec::new(), Vec::new());
         self.holding.on_timer(now, &mut told, &mut packets, &mut late);
-        for (stream, until) in told {
+        for (stream, met) in told {
             if stream.from == self.address {
-                self.slow_down(&stream, until);
+                self.slow_down(&stream, met);
             } else {
-                self.send(&stream, Message::Congestion(Met { until }), out);
+                self.send(&stream, Message::Congestion(met), out);
             }
         }
         for (stream, Held { seq, len, packet, refused, .. }) in late {
@@ -105,8 +105,8 @@ impl Node {
     }
 
     /// A host here has sent more than its path has room for.
-    pub(super) fn slow_down(&mut self, stream: &Stream, until: SeqNum) {
-        let is_reduced = self.edge.as_mut().is_some_and(|edge| edge.on_congestion(stream, until));
+    pub(super) fn slow_down(&mut self, stream: &Stream, met: Met) {
+        let is_reduced = self.edge.as_mut().is_some_and(|edge| edge.on_congestion(stream, met));
         self.counters.slowdowns += u64::from(is_reduced);
     }
 }
