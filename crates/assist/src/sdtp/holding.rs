@@ -124,7 +124,7 @@ impl Holding {
         stream: &Stream,
         held: Held,
         tells: bool,
-    ) -> Result<bool, Held> {
+    ) -> Result<bool, Box<Held>> {
         let (cost, seq, end, refused) = (held.cost(), held.seq, held.seq + held.len, held.refused);
         let waiting = self.waiting.entry(*stream).or_default();
         let is_far = |one: &(Instant, Held)| one.1.seq.distance(seq).unsigned_abs() > FAR;
@@ -138,7 +138,7 @@ impl Holding {
         // Whatever becomes of it, there is a try, which forgets a stream of which nothing waits.
         self.due.get_or_insert(now + RETRY);
         if is_full || waiting.packets.front().is_some_and(is_far) {
-            return Err(held);
+            return Err(Box::new(held));
         }
         let again = waiting.tried.iter().find(|(tried, _)| *tried == seq).map(|&(_, since)| since);
         let place = waiting.packets.partition_point(|one| one.1.seq.before(seq));

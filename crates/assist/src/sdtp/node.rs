@@ -172,7 +172,7 @@ impl Node {
     pub fn counters(&self) -> NodeCounters {
         let (cache_bytes, cache_overflows) = (self.caching.most(), self.caching.counters().overflowed);
         let held_bytes = self.holding.most();
-        NodeCounters { cache_bytes, cache_overflows, held_bytes, ..self.counters }
+        NodeCounters { held_bytes, cache_bytes, cache_overflows, ..self.counters }
     }
 
     /// What became of losses before it, by the edges of connections, the sending one first.

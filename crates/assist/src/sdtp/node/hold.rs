@@ -39,7 +39,7 @@ impl Node {
         self.hold(now, stream, Held { seq, len, packet, host, refused: true }, !is_marked).is_ok()
     }
 
-    fn hold(&mut self, now: Instant, stream: &Stream, held: Held, tells: bool) -> Result<(), Held> {
+    fn hold(&mut self, now: Instant, stream: &Stream, held: Held, tells: bool) -> Result<(), Box<Held>> {
         let done = self.holding.push(now, stream, held, tells);
         self.counters.held += u64::from(done.as_ref().is_ok_and(|is_new| *is_new));
         self.counters.hold_overflows += u64::from(done.is_err());
@@ -69,9 +69,9 @@ impl Node {
         };
         let (host, is_marked) = (host_of(&packet), mark(&mut packet));
         let held = Held { seq, len, packet, host, refused: false };
-        if let Err(Held { packet, .. }) = self.hold(now, &stream, held, !is_marked) {
+        if let Err(held) = self.hold(now, &stream, held, !is_marked) {
             self.note_drop(now, &stream, seq, len);
-            out.discard(packet);
+            out.discard(held.packet);
         }
         None
     }
@@ -101,7 +101,9 @@ impl Node {
                 out.discard(packet);
             }
         }
-        packets.into_iter().for_each(|packet| self.send_on(packet, out));
+        for packet in packets {
+            self.send_on(packet, out);
+        }
     }
 
     /// A host here has sent more than its path has room for.
