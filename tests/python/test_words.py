@@ -32,6 +32,7 @@ def test_list(handfast: Command) -> None:
         "duplicate",
         "fec",
         "link-arq",
+        "proxy",
     ]
     assert all(agent["description"] for agent in found["agents"])
     assert [discipline["name"] for discipline in found["disciplines"]] == ["drop-tail", "codel"]

@@ -1,4 +1,4 @@
-//! The rivals of SDTP in whole runs: nodes that duplicate, code or repeat what they send to each other.
+//! The rivals of SDTP in whole runs: nodes that duplicate, code or repeat what they send to each other, or split connections.
 
 use handfast_sim::{Options, RunResult};
 
@@ -55,9 +55,12 @@ agents = [{kind = "fec", at = "role:end"}]
 [schemes.link-arq]
 sender = "linux"
 agents = [{kind = "link-arq", at = "role:end"}]
+[schemes.proxy]
+sender = "linux"
+agents = [{kind = "proxy", at = "role:end"}]
 "#;
 
-const RIVALS: [&str; 3] = ["duplicate", "fec", "link-arq"];
+const RIVALS: [&str; 4] = ["duplicate", "fec", "link-arq", "proxy"];
 
 fn counted(run: &RunResult, name: &str) -> u64 {
     run.controller.as_ref().and_then(|counters| counters.get(name)).copied().unwrap_or_default()
@@ -85,7 +88,7 @@ fn without_losses_hosts_see_nothing_of_them() {
 #[test]
 fn each_does_what_it_did() {
     let network = set(LINE, &[("links.lossy.loss", "0.02")]);
-    let counts: [(&str, &[&str]); 4] = [
+    let counts: [(&str, &[&str]); 5] = [
         ("linux", &[]),
         ("duplicate", &["copies", "repeated", "given_up", "shim_bytes", "protected_bytes"]),
         ("fec", &["blocks", "repair_symbols", "recovered", "loss_reports", "shim_bytes", "protected_bytes"]),
@@ -93,16 +96,18 @@ fn each_does_what_it_did() {
             "link-arq",
             &["frames", "frames_repeated", "frame_timeouts", "statuses", "shim_bytes", "protected_bytes"],
         ),
+        ("proxy", &["connections_split", "relayed_bytes", "proxy_retransmitted_segments", "proxy_timeouts"]),
     ];
     let found = counts.map(|(scheme, names)| {
         let run = result(&network, scheme, 1);
         (scheme, seen(&run), names.iter().map(|name| counted(&run, name)).collect::<Vec<_>>())
     });
-    let expected: [(&str, _, &[u64]); 4] = [
+    let expected: [(&str, _, &[u64]); 5] = [
         ("linux", (2_631_000, 36, 0), &[]),
         ("duplicate", (3_000_000, 2, 0), &[5_942, 5_735, 2, 6_955_544, 3_311_396]),
         ("fec", (3_000_000, 0, 0), &[605, 1_422, 101, 298, 4_318_212, 3_312_120]),
         ("link-arq", (3_000_000, 0, 0), &[6_001, 102, 2, 4_119, 3_686_634, 3_312_068]),
+        ("proxy", (3_000_000, 0, 0), &[2, 6_000_000, 0, 0]),
     ];
     assert_eq!(found, expected.map(|(scheme, seen, counts)| (scheme, seen, counts.to_vec())));
 }
