@@ -204,7 +204,8 @@ impl Agent for Proxy {
         let Body::Tcp(segment) = &packet.body else { return out.forward(packet) };
         let key = ConnectionKey::of(&View::of(&packet), segment);
         let known = self.find(key);
-        let gone = known.is_some_and(|(key, _)| self.splits.get(&key).is_some_and(|entry| entry.split.is_spent()));
+        let gone =
+            known.is_some_and(|(key, _)| self.splits.get(&key).is_some_and(|entry| entry.split.is_spent()));
         let (key, side) = match known {
             Some(found) if !(gone && opens(segment)) => found,
             _ => {

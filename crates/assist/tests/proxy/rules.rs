@@ -34,7 +34,8 @@ fn the_client_is_answered_before_the_server_has_heard_of_it() {
     let mut world = World::new(one());
     let began = world.now;
     world.run(SECOND);
-    let answered = world.log.iter().find(|sent| sent.link == 0 && has(sent, Flags::SYN | Flags::ACK)).unwrap();
+    let answered =
+        world.log.iter().find(|sent| sent.link == 0 && has(sent, Flags::SYN | Flags::ACK)).unwrap();
     let asked = world.log.iter().find(|sent| sent.link == 1 && has(sent, Flags::SYN)).unwrap();
     assert_eq!((answered.at, asked.at), (began + DELAY, began + DELAY));
     assert_eq!([CLIENT, SERVER].map(|host| world.hosts[host].endpoint.state()), [State::Established; 2]);
@@ -192,18 +193,24 @@ fn a_connection_whose_hosts_have_gone_ends() {
 #[test]
 fn a_connection_that_was_not_seen_from_its_syn_passes() {
     let mut world = World::new(one());
-    for flags in [Flags::ACK, Flags::FIN | Flags::ACK, Flags::RST, Flags::SYN | Flags::ACK, Flags::SYN | Flags::RST] {
+    for flags in
+        [Flags::ACK, Flags::FIN | Flags::ACK, Flags::RST, Flags::SYN | Flags::ACK, Flags::SYN | Flags::RST]
+    {
         let packet = from_client(Segment { flags, ..Segment::EMPTY });
         assert_eq!(look(&mut world, &packet), Verdict::Pass, "{flags:?}");
     }
-    assert_eq!(look(&mut world, &from_client(Segment { flags: Flags::SYN, ..Segment::EMPTY })), Verdict::Take);
+    assert_eq!(
+        look(&mut world, &from_client(Segment { flags: Flags::SYN, ..Segment::EMPTY })),
+        Verdict::Take
+    );
 }
 
 #[test]
 fn what_hosts_sign_passes() {
     let mut world = World::new(one());
     for kind in [19, 29] {
-        let rare = RareOptions { unknown: [vec![kind, 18], vec![0; 16]].concat().into(), ..RareOptions::default() };
+        let rare =
+            RareOptions { unknown: [vec![kind, 18], vec![0; 16]].concat().into(), ..RareOptions::default() };
         let syn = Segment { flags: Flags::SYN, rare: Some(Box::new(rare)), ..Segment::EMPTY };
         assert_eq!(look(&mut world, &from_client(syn)), Verdict::Pass);
     }
@@ -276,7 +283,10 @@ fn ports_may_be_used_again_when_the_server_has_everything() {
 fn initial_sequence_numbers() {
     let numbers = |at: Instant, host: usize| {
         let mut proxy = proxy(Bounds::default());
-        let syn = Packet { src: ip(host), ..from_client(Segment { flags: Flags::SYN, seq: ISS[0], ..Segment::EMPTY }) };
+        let syn = Packet {
+            src: ip(host),
+            ..from_client(Segment { flags: Flags::SYN, seq: ISS[0], ..Segment::EMPTY })
+        };
         let mut out = Outbox::default();
         proxy.on_packet(at, Port(0), syn, &mut out);
         let made: Vec<_> = out.drain().collect();

@@ -25,12 +25,10 @@ fn case() -> impl Strategy<Value = Case> {
     let write = (1_usize..20_000, 0_u64..400);
     let writes = || prop::collection::vec(write.clone(), 0..6);
     let end = || (0_u64..800, prop::bool::weighted(0.1));
-    let lost = (8_u32..30).prop_flat_map(|of| {
-        prop::collection::vec(prop::bool::weighted(1.0 / f64::from(of)), 0..400)
-    });
-    (1_usize..4, 500_u64..100_000, [writes(), writes()], [end(), end()], lost).prop_map(
-        |(proxies, buffer, writes, ends, lost)| Case { proxies, buffer, writes, ends, lost },
-    )
+    let lost = (8_u32..30)
+        .prop_flat_map(|of| prop::collection::vec(prop::bool::weighted(1.0 / f64::from(of)), 0..400));
+    (1_usize..4, 500_u64..100_000, [writes(), writes()], [end(), end()], lost)
+        .prop_map(|(proxies, buffer, writes, ends, lost)| Case { proxies, buffer, writes, ends, lost })
 }
 
 /// Runs it; the world afterwards, and what each host has written. [`None`]: the handshake has found no way.

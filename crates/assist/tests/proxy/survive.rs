@@ -28,7 +28,8 @@ struct Thrown {
 }
 
 fn thrown() -> impl Strategy<Value = Thrown> {
-    let flags = prop_oneof![3 => Just(0x10_u8), 2 => Just(0x02), 1 => Just(0x12), 1 => Just(0x11), 1 => any::<u8>()];
+    let flags =
+        prop_oneof![3 => Just(0x10_u8), 2 => Just(0x02), 1 => Just(0x12), 1 => Just(0x11), 1 => any::<u8>()];
     let number = prop_oneof![3 => -2_i32..3_000, 1 => any::<i32>()];
     (
         (0_usize..3, 0_u16..3, any::<bool>(), flags, prop::bool::weighted(0.8)),
@@ -62,7 +63,11 @@ fn packet(thrown: &Thrown, heard: &Heard) -> Packet {
     let flags = Flags(thrown.flags.into());
     let timestamps = (thrown.len % 2 == 0).then_some(Timestamps { val: thrown.len as u32, ecr: 0 });
     let window = thrown.window;
-    Packet::tcp(src, dst, Segment { src_port, dst_port, seq, ack, flags, window, timestamps, payload, ..Segment::EMPTY })
+    Packet::tcp(
+        src,
+        dst,
+        Segment { src_port, dst_port, seq, ack, flags, window, timestamps, payload, ..Segment::EMPTY },
+    )
 }
 
 fn survive(all: &[Thrown]) -> Proxy {

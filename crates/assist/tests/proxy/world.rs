@@ -180,13 +180,7 @@ impl World {
         self.hosts[host].endpoint.on_segment(self.now, &Received { segment, ip: packet.ip_facts() });
     }
 
-    fn pass(
-        &mut self,
-        place: usize,
-        to_server: bool,
-        packet: Packet,
-        lost: &mut impl FnMut(&Sent) -> bool,
-    ) {
+    fn pass(&mut self, place: usize, to_server: bool, packet: Packet, lost: &mut impl FnMut(&Sent) -> bool) {
         let (proxy, mut out) = (&mut self.proxies[place - 1], Outbox::default());
         let port = Port(u32::from(!to_server));
         let verdict = proxy.look(self.now, port, &View::of(&packet), &mut out);
