@@ -17,7 +17,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from measure import Failed, say
-from sdtp_spaces import ask, ip_tool, namespace, running
+from sdtp_spaces import ask, ip_tool, namespace, node_file, running
 
 FRAMES = (64, 1514)
 """Bytes of a frame of the hosts, without frame check sequence."""
@@ -34,19 +34,7 @@ LOAD_CPU = "0"
 MTU = 1700
 """Of the veths: a frame of 1,514 bytes is converted too."""
 
-NODE = """
-[sdtp]
-address = "10.99.0.{number}"
-datapath_id = "{number:016x}"
-inside = "{inside}"
-outside = "{outside}"
-hosts = {hosts}
-controller = "127.0.0.1:6654"
-socket = "{folder}/node.sock"
-mode = "{mode}"
-mtu = 1620
-seal = false
-"""
+KEYS = "mtu = 1620\nseal = false"
 
 Row = dict[str, float]
 
@@ -91,12 +79,9 @@ def _node(folder: Path, role: str, frame: int) -> Row:
     with _line() as line, ExitStack() as stack:
         where = Path(stack.enter_context(TemporaryDirectory()))
         # The receiving edge stands the other way round.
-        inside, outside = ("n1", "n0") if role == "receiving" else ("n0", "n1")
-        hosts = json.dumps({"sending": ["10.0.0.1"], "receiving": ["10.0.0.2"]}.get(role, []))
-        keys = {"number": ROLES[role], "mode": "observe" if role == "none" else "act", "folder": where}
-        file = where / "node.toml"
-        file.write_text(NODE.format(inside=inside, outside=outside, hosts=hosts, **keys), encoding="utf-8")
-        path = where / "node.sock"
+        ends = ("n1", "n0") if role == "receiving" else ("n0", "n1")
+        hosts = {"sending": ["10.0.0.1"], "receiving": ["10.0.0.2"]}.get(role, [])
+        file, path = node_file(where, ROLES[role], ends, hosts, "observe" if role == "none" else "act", KEYS)
         process = stack.enter_context(running(line, folder / "handfastd", "sdtp", file, path, cpu=NODE_CPU))
         row = _load(folder, line, role, frame, process.pid)
         counters = ask(path)["counters"]

@@ -29,7 +29,7 @@ from typing import Any
 
 from measure import ROOT, TARGET, Failed, build, cpu_s, say
 from sdtp_core import per_core
-from sdtp_spaces import PATIENCE_S, ask, inside_of, ip_tool, namespace, running, until
+from sdtp_spaces import PATIENCE_S, ask, inside_of, ip_tool, namespace, node_file, running, until
 
 PAYLOADS = (64, 1396)
 """The larger one is what a core of 1,500 bytes carries with timestamps."""
@@ -40,18 +40,6 @@ SIOCETHTOOL = 0x8946
 FEATURES = (0x17, 0x19, 0x1F, 0x24, 0x2C)
 """linux/ethtool.h: checksums, scatter-gather, TCP and generic segmentation, generic receive offload."""
 
-NODE = """
-[sdtp]
-address = "10.99.0.{number}"
-datapath_id = "{number:016x}"
-inside = "{inside}"
-outside = "{outside}"
-hosts = {hosts}
-controller = "127.0.0.1:6654"
-socket = "{folder}/node{number}.sock"
-mode = "{mode}"
-key_file = "{folder}/key"
-"""
 CONTROLLER = """
 [sdtp-controller]
 listen = "127.0.0.1:6654"
@@ -132,15 +120,15 @@ def _download(program: Path, mode: str) -> dict[str, float]:
         controller.write_text(CONTROLLER.format(folder=folder), encoding="utf-8")
         stack.enter_context(running(line, program, "sdtp-controller", controller, folder / "controller.sock"))
         nodes = []
+        sockets = []
         for number in range(1, NODES + 1):
             ends = [f"w{2 * number - 1}", f"w{2 * number}"]
             inside, outside = reversed(ends) if number == NODES else ends
-            hosts = json.dumps({1: ["10.1.0.1"], NODES: ["10.1.0.2"]}.get(number, []))
-            keys = {"number": number, "inside": inside, "outside": outside, "hosts": hosts, "mode": mode}
-            file = folder / f"node{number}.toml"
-            file.write_text(NODE.format(folder=folder, **keys), encoding="utf-8")
-            nodes.append(stack.enter_context(running(line, program, "sdtp", file, folder / f"node{number}.sock")))
-        sockets = [folder / f"node{number}.sock" for number in range(1, NODES + 1)]
+            hosts = {1: ["10.1.0.1"], NODES: ["10.1.0.2"]}.get(number, [])
+            key = f'key_file = "{folder}/key"'
+            file, path = node_file(folder, number, (inside, outside), hosts, mode, key)
+            nodes.append(stack.enter_context(running(line, program, "sdtp", file, path)))
+            sockets.append(path)
         until(lambda: mode == "observe" or all(ask(path)["controller"] for path in sockets))
         before = [cpu_s(node.pid) for node in nodes]
         received, took = _transfer(left, right)

@@ -19,6 +19,30 @@ from measure import Failed
 PATIENCE_S = 10.0
 T = TypeVar("T")
 
+NODE = """
+[sdtp]
+address = "10.99.0.{number}"
+datapath_id = "{number:016x}"
+inside = "{inside}"
+outside = "{outside}"
+hosts = {hosts}
+controller = "127.0.0.1:6654"
+socket = "{socket}"
+mode = "{mode}"
+{more}
+"""
+
+
+def node_file(
+    folder: Path, number: int, ends: tuple[str, str], hosts: list[str], mode: str, more: str
+) -> tuple[Path, Path]:
+    """The file of a node between two interfaces, the one inside first; and the path of its socket."""
+    file, path = folder / f"node{number}.toml", folder / f"node{number}.sock"
+    inside, outside = ends
+    keys = {"number": number, "inside": inside, "outside": outside, "socket": path, "mode": mode, "more": more}
+    file.write_text(NODE.format(hosts=json.dumps(hosts), **keys), encoding="utf-8")
+    return file, path
+
 
 def ip_tool(*arguments: str) -> None:
     """Run the tool for links."""

@@ -70,6 +70,7 @@ local f = {
     traffic_class = ProtoField.uint8("sdtp.traffic_class", "Traffic class of the host's packet", base.HEX),
     identification = ProtoField.uint16("sdtp.identification", "Identification", base.HEX),
     dont_fragment = ProtoField.bool("sdtp.dont_fragment", "Do not fragment", 32, nil, 0x80000000),
+    host = ProtoField.uint32("sdtp.host", "Number of the sending host", base.DEC, nil, 0x7ff00000),
     flow_label = ProtoField.uint32("sdtp.flow_label", "Flow label", base.HEX, nil, 0x000fffff),
     tcp_options = ProtoField.bytes("sdtp.tcp.options", "TCP options"),
     payload = ProtoField.bytes("sdtp.payload", "Payload"),
@@ -169,6 +170,7 @@ local function add_host_ip(field, tree)
     tree:add(f.traffic_class, field(13, 1))
     tree:add(f.identification, field(14, 2))
     tree:add(f.dont_fragment, field(16, 4))
+    tree:add(f.host, field(16, 4))
     tree:add(f.flow_label, field(16, 4))
 end
 

@@ -44,6 +44,7 @@ HOST = {
     "sdtp.traffic_class": "0xb8",
     "sdtp.identification": "0x0000",
     "sdtp.dont_fragment": "0",
+    "sdtp.host": "5",
     "sdtp.flow_label": "0x00054321",
     "sdtp.tcp.options": "0101080a0000000100000002",
     "sdtp.payload": "6869",

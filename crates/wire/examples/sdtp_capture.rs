@@ -88,7 +88,7 @@ fn segment() -> Data {
         dont_fragment: false,
         flow_label: 0x54321,
     };
-    Data { ip, since_start: 1460, content: Content::Segment(segment) }
+    Data { ip, since_start: 1460, host: 5, content: Content::Segment(segment) }
 }
 
 fn whole() -> Data {
@@ -96,7 +96,7 @@ fn whole() -> Data {
         Datagram { src_port: 5000, dst_port: 6000, payload: Payload::Bytes(Bytes::from_static(b"whole")) };
     let packet = Packet::tcp([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), Segment::EMPTY);
     let packet = Packet { body: Body::Udp(datagram), ..packet };
-    Data { ip: InnerIp::default(), since_start: 9, content: Content::Packet(Box::new(packet)) }
+    Data { ip: InnerIp::default(), since_start: 9, host: 0, content: Content::Packet(Box::new(packet)) }
 }
 
 /// A plain one, one of a loss, one of a handoff.

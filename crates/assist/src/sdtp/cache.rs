@@ -268,7 +268,7 @@ mod tests {
     fn a_mark_leaves_the_rest_of_the_traffic_class() {
         let content = handfast_wire::sdtp::Content::Segment(handfast_wire::tcp::Segment::EMPTY);
         let ip = handfast_wire::sdtp::InnerIp { traffic_class: 0b1010_1010, ..Default::default() };
-        let mut data = Data { ip, since_start: 0, content };
+        let mut data = Data { ip, since_start: 0, host: 0, content };
         assert_eq!(data.ecn(), Ecn::Capable0);
         data.mark();
         assert_eq!((data.ecn(), data.ip.traffic_class), (Ecn::Congested, 0b1010_1011));

@@ -23,7 +23,7 @@ use connection::Connection;
 pub use connection::Passing;
 use key::Key;
 pub use output::{Output, Repeated, Served};
-use quotas::Accounts;
+use quotas::{Accounts, Keeper};
 
 /// The caching function of one node, for all connections that pass it.
 #[derive(Debug)]
@@ -90,10 +90,10 @@ impl<P: Cacheable> CachingNode<P> {
         while connection.cost() > self.config.quotas.per_connection.get() {
             self.counters.overflowed += u64::from(connection.drop_first());
         }
-        let cost = connection.cost();
+        let (keeper, cost) = (Keeper::of(stream, connection.host), connection.cost());
         self.note(now, stream, place);
-        if cost != was && self.accounts.set(stream, cost, &self.config.quotas) {
-            self.keep_within_quotas(stream);
+        if cost != was && self.accounts.set(&keeper, cost, &self.config.quotas) {
+            self.keep_within_quotas(&keeper);
         }
         self.most = self.most.max(self.accounts.total());
     }
@@ -114,9 +114,9 @@ impl<P: Cacheable> CachingNode<P> {
         self.known.insert(now, Key(*stream), Connection::new(now, passing))
     }
 
-    fn keep_within_quotas(&mut self, stream: &Stream) {
-        while let Some(debtor) = self.accounts.debtor(stream, &self.config.quotas) {
-            let Some(place) = self.known.find(&Key(debtor)) else { return };
+    fn keep_within_quotas(&mut self, keeper: &Keeper) {
+        while let Some(debtor) = self.accounts.debtor(keeper, &self.config.quotas) {
+            let Some(place) = self.known.find(&Key(debtor.stream())) else { return };
             let connection = self.known.get_mut(place);
             self.counters.overflowed += u64::from(connection.drop_first());
             self.accounts.set(&debtor, connection.cost(), &self.config.quotas);
@@ -145,11 +145,11 @@ impl<P: Cacheable> CachingNode<P> {
         let Some(place) = self.known.find(&Key(*stream)) else { return };
         let connection = self.known.touch(now, place);
         let released = connection.on_notification(now, notification.until);
-        let cost = connection.cost();
+        let (keeper, cost) = (Keeper::of(stream, connection.host), connection.cost());
         self.note(now, stream, place);
         if released > 0 {
             self.counters.released += released;
-            self.accounts.set(stream, cost, &self.config.quotas);
+            self.accounts.set(&keeper, cost, &self.config.quotas);
         }
     }
 
@@ -176,8 +176,8 @@ impl<P: Cacheable> CachingNode<P> {
 
     /// The connection is over.
     pub fn forget(&mut self, stream: &Stream) {
-        if self.known.remove(&Key(*stream)).is_some() {
-            self.accounts.set(stream, 0, &self.config.quotas);
+        if let Some(connection) = self.known.remove(&Key(*stream)) {
+            self.accounts.set(&Keeper::of(stream, connection.host), 0, &self.config.quotas);
         }
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Connection {
     pub(super) name: Name,
     /// The host here.
     pub(super) local: SocketAddr,
+    /// The number of the host here, by which caches know it.
+    pub(super) host: u16,
     /// The host behind the other edge.
     pub(super) remote: SocketAddr,
     /// The number of the other host's SYN.
@@ -71,6 +73,7 @@ impl Connection {
         Self {
             name,
             local,
+            host: 0,
             remote,
             remote_syn: syn.seq,
             start: None,

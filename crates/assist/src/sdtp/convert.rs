@@ -18,6 +18,8 @@ pub(super) struct Path {
     pub(super) edge: IpAddr,
     /// The connection, and the other edge.
     pub(super) name: Name,
+    /// The host here, by its number; 0: packets of several.
+    pub(super) host: u16,
 }
 
 /// With what an SDTP packet came.
@@ -72,8 +74,8 @@ pub(super) fn to_sdtp(path: &Path, start: SeqNum, packet: Packet) -> Option<Pack
     let since = u16::try_from(segment.seq.distance(start)).unwrap_or(u16::MAX);
     let sequence = segment.seq;
     let content = Content::Segment(Segment { src_port: 0, dst_port: 0, ..segment });
-    let Path { carriage, edge, name } = *path;
-    let message = Message::Data(Data { ip, since_start: since, content });
+    let Path { carriage, edge, name, host } = *path;
+    let message = Message::Data(Data { ip, since_start: since, host, content });
     let (slice, connection) = (name.slice, name.connection);
     let sdtp = Sdtp { carriage, slice, connection, sequence, message, seal: None };
     let traffic_class = outer_class(carriage, traffic_class);
@@ -107,8 +109,9 @@ pub(super) fn whole(path: &Path, sequence: SeqNum, packet: Packet) -> Packet {
     // Besides the version and the marks, which an RD repeats, nobody reads this: the packet has its header.
     let ip = InnerIp { v6: src.is_ipv6(), hop_limit, traffic_class, identification, ..InnerIp::default() };
     let since_start = u16::try_from(sequence.0).unwrap_or(u16::MAX);
-    let message = Message::Data(Data { ip, since_start, content: Content::Packet(Box::new(packet)) });
-    let Path { carriage, edge, name: Name { peer, slice, connection } } = *path;
+    let Path { carriage, edge, name: Name { peer, slice, connection }, host } = *path;
+    let content = Content::Packet(Box::new(packet));
+    let message = Message::Data(Data { ip, since_start, host, content });
     let sdtp = Sdtp { carriage, slice, connection, sequence, message, seal: None };
     let traffic_class = outer_class(carriage, traffic_class);
     Packet { ethernet, traffic_class, ..Packet::sdtp(edge, peer, sdtp) }
@@ -164,7 +167,7 @@ mod tests {
     const NAME: Name = Name { peer: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 9)), slice: 3, connection: 4 };
 
     fn path(carriage: Carriage) -> Path {
-        Path { carriage, edge: ip(8), name: NAME }
+        Path { carriage, edge: ip(8), name: NAME, host: 9 }
     }
 
     fn packet(seq: u32, len: u32, traffic_class: u8) -> Packet {

@@ -50,6 +50,9 @@ counters! {
     unconverted,
     /// Packets reverted for hosts.
     reverted,
+    /// Packets that hosts here say to have got twice (DSACK, RFC 2883), of connections that are converted: their senders sent them
+    /// again needlessly, as they do when a repair takes too long.
+    duplicates_reported,
     /// Packets that no connection has, sent whole.
     protected,
     /// Such packets that are too long to be sent whole, passed as they are.

@@ -7,7 +7,7 @@ use handfast_core::{BitRate, Duration};
 use handfast_net::Port;
 
 use super::line::{Hop, Line};
-use super::map::{Avoid, Kind, LinkFacts, LinkId, Map, NodeId};
+use super::map::{Avoid, Kind, LinkFacts, LinkId, Map, NodeId, Path};
 use super::placement::{self, Functions};
 use super::planned::{Placed, Plan};
 use super::spec::PlacementWord;
@@ -121,7 +121,23 @@ impl Detours {
             path.nodes.reverse();
             path.links.reverse();
         }
-        let line = self.map.line(&path)?;
+        self.by(&path)
+    }
+
+    /// The path by these nodes; [`None`]: they are not all neighbours, or a link is down.
+    pub(super) fn along(&self, nodes: &[IpAddr]) -> Option<Plan> {
+        let links = nodes.windows(2).map(|pair| {
+            let port = self.port(pair[0], pair[1])?;
+            self.links.get(&(pair[0], port)).copied()
+        });
+        let links = links.collect::<Option<_>>()?;
+        let nodes = nodes.iter().map(|node| self.nodes.get(node).copied()).collect::<Option<_>>()?;
+        self.by(&Path { nodes, links, delay: Duration::ZERO })
+    }
+
+    /// What sets up a path.
+    fn by(&self, path: &Path) -> Option<Plan> {
+        let line = self.map.line(path)?;
         let nodes: Vec<IpAddr> = path.nodes.iter().map(|node| self.addresses[node.0]).collect();
         let steered = nodes.windows(2).map(|pair| Some((pair[0], self.port(pair[0], pair[1])?)));
         Some(Plan { steered: steered.collect::<Option<_>>()?, placed: self.placing.place(&line, &nodes) })

@@ -1,5 +1,7 @@
 //! An edge switch: it sends handshakes to the controller, converts what its hosts send, and reverts what comes for them.
 
+mod handshakes;
+mod hosts;
 mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,14 +15,14 @@ use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
 
 use super::config::Config;
-use super::connections::{Connection, Connections, connection_key};
-use super::control::{Admission, Instruction, Name, Order, Report};
+use super::connections::Connections;
+use super::control::{Instruction, Name, Order, Report};
 use super::convert::{self, Outer, Path, Unconverted};
 use super::counters::{Kept, NodeCounters};
-use super::handshake::{Opening, Redundant, only_the_client_answers};
 use super::packet_ins::PacketIns;
 use super::resequence::Incoming;
 use crate::{ConnectionKey, View};
+use hosts::Hosts;
 use whole::Whole;
 
 /// How data has come.
@@ -52,8 +54,7 @@ fn path_of(edge: IpAddr, &Name { peer, slice, connection }: &Name) -> Stream {
 #[derive(Debug)]
 pub(super) struct Edge {
     address: IpAddr,
-    /// The hosts behind it, each at its port: what comes from another port with their address is not theirs.
-    hosts: BTreeMap<IpAddr, Port>,
+    hosts: Hosts,
     ports: BTreeSet<Port>,
     connections: Connections,
     packet_ins: PacketIns,
@@ -69,7 +70,7 @@ impl Edge {
         Self {
             address,
             ports: hosts.values().copied().collect(),
-            hosts,
+            hosts: Hosts::new(hosts),
             connections: Connections::new(config.lifetimes),
             packet_ins: PacketIns::new(config.packet_ins),
             whole: Whole::new(config),
@@ -93,7 +94,7 @@ impl Edge {
 
     /// Whether a host is behind it.
     pub(super) fn has_host(&self, address: IpAddr) -> bool {
-        self.hosts.contains_key(&address)
+        self.hosts.has(address)
     }
 
     /// Whether it converts the connection of a stream.
@@ -122,18 +123,6 @@ impl Edge {
         self.connections.release(None);
     }
 
-    /// A handshake passes that went past the controller: an earlier connection of the same ends is over, and must not lend the
-    /// new one its number, which the other edge may not know any more.
-    pub(super) fn see_handshake(&mut self, view: &View<'_>, segment: &Segment) {
-        if !segment.flags.contains(Flags::SYN) {
-            return;
-        }
-        let sent = ConnectionKey::of(view, segment);
-        let ConnectionKey { src, dst, src_port, dst_port } = sent;
-        let came = ConnectionKey { src: dst, dst: src, src_port: dst_port, dst_port: src_port };
-        self.connections.forget_host(if self.has_host(src) { &sent } else { &came });
-    }
-
     /// Whether a port leads to a host.
     pub(super) fn is_hosts_port(&self, port: Port) -> bool {
         self.ports.contains(&port)
@@ -141,8 +130,8 @@ impl Edge {
 
     /// Whether it wants a packet of a host: handshakes of its own hosts, and what it converts.
     pub(super) fn wants(&self, port: Port, view: &View<'_>, segment: &Segment) -> bool {
-        self.hosts.get(&view.src) == Some(&port)
-            && !self.hosts.contains_key(&view.dst)
+        self.hosts.is_at(view.src, port)
+            && !self.hosts.has(view.dst)
             && (segment.flags.contains(Flags::SYN)
                 || self.connections.has_host(&ConnectionKey::of(view, segment)))
     }
@@ -171,66 +160,6 @@ impl Edge {
                 out.packets.push(packet);
             }
         }
-    }
-
-    /// `[sdtp]` §III-A steps 1 and 2, and the server's answer in step 4.
-    fn on_handshake(
-        &mut self,
-        now: Instant,
-        mut packet: Packet,
-        config: &Config,
-        counters: &mut NodeCounters,
-        out: &mut Output,
-    ) {
-        let Body::Tcp(segment) = &mut packet.body else { return };
-        let answers = segment.flags.contains(Flags::ACK);
-        convert::clamp_mss(segment, config.most_mss(packet.src.is_ipv6(), self.address.is_ipv6()));
-        if answers && !self.on_syn_ack(&packet, out) {
-            // It answers a SYN that did not come through the controller.
-            out.packets.push(packet);
-            return;
-        }
-        if !self.has_controller {
-            counters.offline += 1;
-            return self.go_without(packet, out);
-        }
-        // What has begun with a SYN before goes on.
-        if self.is_overloaded && !answers || !self.packet_ins.allow(now, packet.src) {
-            // Fail open: this connection is plain TCP. A flood costs the controller nothing, and the server keeps its SYN cookies.
-            counters.packet_ins_refused += 1;
-            if !answers {
-                self.go_without(packet, out);
-            }
-            return;
-        }
-        counters.packet_ins += 1;
-        out.reports.push(Report::Handshake(packet));
-    }
-
-    /// A handshake goes on as plain TCP. An answer to one that is approved has been answered here.
-    fn go_without(&mut self, packet: Packet, out: &mut Output) {
-        let opening = self.connections.of_host(&packet).and_then(|known| known.opening.as_ref());
-        if opening.is_some_and(|opening| opening.has_answered()) {
-            return;
-        }
-        self.forget_host_of(&packet);
-        out.packets.push(packet);
-    }
-
-    fn forget_host_of(&mut self, packet: &Packet) {
-        if let Some(name) = self.connections.of_host(packet).map(|known| known.name) {
-            self.connections.remove(&name);
-        }
-    }
-
-    /// Whether it is of a connection that opens here.
-    fn on_syn_ack(&mut self, packet: &Packet, out: &mut Output) -> bool {
-        let Body::Tcp(segment) = &packet.body else { return false };
-        let Some(connection) = self.connections.of_host(packet) else { return false };
-        let Some(opening) = &mut connection.opening else { return false };
-        connection.start = Some(segment.seq + 1);
-        out.packets.extend(opening.on_syn_ack(packet));
-        true
     }
 
     fn convert(
@@ -266,13 +195,14 @@ impl Edge {
             out.packets.push(packet);
             return;
         }
+        counters.duplicates_reported += u64::from(segment.duplicate().is_some());
         if let Some(Range { start, end }) = connection.skips(segment) {
             let expected = Expected { start, end: Some(end), start_num: 0 };
             let stream = path_of(self.address, &name);
             let outcome = Outcome::Never;
             out.skipped.push((stream, Information { trigger: Trigger::Count, expected, outcome }));
         }
-        let path = Path { carriage: config.carriage, edge: self.address, name };
+        let path = Path { carriage: config.carriage, edge: self.address, name, host: connection.host };
         counters.converted += 1;
         out.packets.extend(convert::to_sdtp(&path, start, packet));
         self.connections.rearm(&name);
@@ -374,64 +304,6 @@ impl Edge {
                     out.packets.push(packet);
                 }
             }
-        }
-    }
-
-    /// A SYN comes to the server's edge, or the answer to the client's.
-    fn admit(
-        &mut self,
-        now: Instant,
-        &Admission { name, client, server }: &Admission,
-        packet: Packet,
-        config: &Config,
-        counters: &mut NodeCounters,
-        out: &mut Output,
-    ) {
-        let Body::Tcp(segment) = &packet.body else { return };
-        let answers = segment.flags.contains(Flags::ACK);
-        if !answers && let Some(answer) = self.answered(&name, &packet) {
-            out.reports.push(Report::Handshake(answer));
-            return;
-        }
-        // The client's edge holds the client's end.
-        let ends = if answers { (client, server) } else { (server, client) };
-        if let Some(known) = self.connections.get_mut(&name).filter(|known| known.began_with(ends, segment)) {
-            // It was repeated: what has begun goes on.
-            if let Some(opening) = known.opening.as_mut().filter(|_| !answers) {
-                opening.on_syn(&packet);
-            }
-            out.packets.push(packet);
-            return;
-        }
-        if self.connections.len() >= config.connections && !self.connections.has_host(&connection_key(ends)) {
-            counters.connections_refused += 1;
-            out.reports.push(Report::Closed(name));
-            out.packets.push(packet);
-            return;
-        }
-        let mut connection = Connection::new(now, name, ends, segment, config.resequencing);
-        if answers {
-            connection.start = Some(segment.ack);
-            connection.redundant = (!only_the_client_answers(segment)).then(|| Redundant::answer_to(segment));
-        } else {
-            connection.opening = Some(Box::new(Opening::new(packet.clone())));
-        }
-        self.connections.insert(connection);
-        counters.connections += 1;
-        out.packets.push(packet);
-    }
-
-    /// The server's answer to a SYN that has come again.
-    fn answered(&mut self, name: &Name, syn: &Packet) -> Option<Packet> {
-        self.connections.get_mut(name)?.opening.as_ref()?.answer_again(syn).cloned()
-    }
-
-    /// `[sdtp]` §III-A step 5.
-    fn approve(&mut self, name: &Name, counters: &mut NodeCounters, out: &mut Output) {
-        let opening = self.connections.get_mut(name).and_then(|known| known.opening.as_mut());
-        if let Some(ack) = opening.and_then(|opening| opening.approve()) {
-            counters.closing_acks += 1;
-            out.packets.push(ack);
         }
     }
 

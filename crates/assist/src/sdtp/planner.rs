@@ -41,8 +41,20 @@ impl Planner {
     /// where nothing arrives, no other one is better.
     pub(super) fn plan(&self, from: IpAddr, to: IpAddr) -> Option<Plan> {
         let placed = self.paths.get(&(from, to))?;
-        let broken = self.detours.as_ref().filter(|detours| !detours.is_open(placed));
-        let around = broken.and_then(|detours| detours.around(from, to));
-        Some(around.unwrap_or_else(|| Plan { placed: placed.clone(), steered: BTreeMap::new() }))
+        let steered = self.detours.as_ref().and_then(|detours| match self.way_there(from, to, placed) {
+            Some(back) => detours.along(&back).or_else(|| detours.around(from, to)),
+            None if detours.is_open(placed) => None,
+            None => detours.around(from, to),
+        });
+        Some(steered.unwrap_or_else(|| Plan { placed: placed.clone(), steered: BTreeMap::new() }))
+    }
+
+    /// Of two planned paths that are as long, both directions take that of the smaller address: requests climb the caches that the
+    /// data has passed. The nodes of that one, if it is not this direction's, in this direction's order.
+    fn way_there(&self, from: IpAddr, to: IpAddr, placed: &[Placed]) -> Option<Vec<IpAddr>> {
+        let there = self.paths.get(&(to, from)).filter(|there| to < from && there.len() == placed.len())?;
+        let back: Vec<IpAddr> = there.iter().rev().map(|node| node.address).collect();
+        let is_other = placed.iter().zip(&back).any(|(own, other)| own.address != *other);
+        is_other.then_some(back)
     }
 }

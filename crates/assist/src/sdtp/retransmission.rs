@@ -1,5 +1,6 @@
 //! The retransmission node of one direction of a connection (`[sdtp]` §III-C): it notices what is missing, and asks for it.
 
+mod asking;
 mod information;
 mod timers;
 
@@ -7,13 +8,13 @@ use handfast_core::{Instant, SeqNum};
 use handfast_wire::sdtp::{Expected, Information, Outcome, Request, Trigger};
 
 use super::announced::Announced;
-use super::disorder::{Came, Disorder, additional_length};
+use super::disorder::{Came, Disorder};
 use super::expected::{Due, ExpectedList, ExpectedPackets};
 use super::interarrival::Interarrival;
 use super::repairs::Repairs;
-use super::requests::{Counters, RepeatOf, Requests, timestamp};
+use super::requests::{Counters, RepeatOf, Requests};
 use super::retransmission_rtt::RetransmissionRtt;
-use super::thresholds::{Inform, Thresholds};
+use super::thresholds::Thresholds;
 use super::windows::{Window, Windows, earlier};
 use crate::ranges::Ranges;
 
@@ -294,67 +295,6 @@ impl Retransmission {
         self.windows.insert(start, end);
         self.given_up.insert(start, end, MOST_GIVEN_UP);
         self.expected.take(start, end)?.asked
-    }
-
-    /// §III-C 2: a loss is detected once `InterCnt` has reached `CntThres`: "out-of-order packet reception indicates packet loss".
-    fn detect(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let base = self.disorder.threshold();
-        self.interarrival.loss_shown();
-        for num in 0..self.expected.len() {
-            if self.expected.hole(num).is_some_and(|hole| self.expected.is_lost(&hole, base)) {
-                self.ask(now, num, Trigger::Count, out);
-            }
-        }
-        self.look();
-    }
-
-    /// Asks for a hole: §III-C 3, "`StartSeq` and `EndSeq` specify" it.
-    fn ask(&mut self, now: Instant, num: usize, trigger: Trigger, out: &mut Vec<Output>) {
-        let Some(hole) = self.expected.ask(num, trigger, now) else { return };
-        if hole.rt_cnt == 1 {
-            self.repairs.noticed += self.packets(hole.start, hole.end);
-        }
-        let expected = Expected { start: hole.start, end: Some(hole.end), start_num: 0 };
-        self.send(now, trigger, expected, hole.end, out);
-    }
-
-    /// Asks for the next packet of the tail: §III-C 3, where "`EndSeq` fields are unknown, we use `StartSeq` and `StartNum`".
-    fn ask_ahead(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let (start, start_num) = (self.windows.front(), self.expected.ask_ahead(now));
-        let end = start + self.ahead(start_num + 1);
-        self.send(now, Trigger::Time, Expected { start, end: None, start_num }, end, out);
-    }
-
-    fn send(
-        &mut self,
-        now: Instant,
-        trigger: Trigger,
-        expected: Expected,
-        end: SeqNum,
-        out: &mut Vec<Output>,
-    ) {
-        let request = Request { trigger, expected, timestamp: timestamp(now) };
-        self.requests.sent(now, &request, end);
-        out.push(Output::Request(request));
-        if self.informs(trigger) {
-            let r = self.round_trip.expected();
-            let add_l = additional_length(r, self.interarrival.interval().unwrap_or(r), trigger);
-            out.push(Output::Information(Information {
-                trigger,
-                expected,
-                outcome: Outcome::Later { add_l },
-            }));
-        }
-    }
-
-    /// §III-C 3: an RI goes with an RR "triggered by a packet-level interarrival counter threshold".
-    fn informs(&self, trigger: Trigger) -> bool {
-        let is_one = match trigger {
-            Trigger::Count => self.config.inform != Inform::Never,
-            Trigger::Time => self.config.inform == Inform::CountAndTime,
-            Trigger::Timeout => false,
-        };
-        is_one && self.disorder.is_by_packet()
     }
 
     /// The first byte that is expected: the right edge of the first content window.

@@ -270,6 +270,8 @@ fn caching(given: &SdtpTable, config: &mut Config) -> Checked<()> {
         |given: &Option<Located<Size>>, default: Bytes| given.as_ref().map_or(default, |size| size.value.0);
     let caching = &mut config.caching;
     caching.quotas.per_connection = size(&given.cache, caching.quotas.per_connection);
+    // A host may have one connection that is as large.
+    caching.quotas.per_host = caching.quotas.per_host.max(caching.quotas.per_connection);
     caching.quotas.total = size(&given.cache_total, caching.quotas.total);
     if let Some(time) = &given.notification_interval {
         caching.notify = positive(time, "notification_interval")?;

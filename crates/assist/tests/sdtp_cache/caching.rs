@@ -1,6 +1,6 @@
 //! What a caching node keeps, for how long, and what it tells the node upstream.
 
-use handfast_assist::sdtp::caching::{Config, Served};
+use handfast_assist::sdtp::caching::{Config, Quotas, Served};
 use handfast_core::{Duration, SeqNum};
 use handfast_wire::Ecn;
 use handfast_wire::sdtp::{Information, Notification, Outcome, Trigger};
@@ -114,6 +114,37 @@ fn a_full_slice_takes_from_those_who_keep_most() {
     assert_eq!((kept, node.machine.cost()), ([6, 6], room(12).0));
     node.notification(8);
     assert_eq!((node.machine.cost(), node.machine.most()), (room(6).0, room(12).0));
+}
+
+#[test]
+fn a_host_with_many_connections_takes_nothing_of_another_one() {
+    let quotas = Quotas { per_host: room(9), ..config().quotas };
+    let mut node = Node::new(Config { quotas, connections: 20, ..config() });
+    node.data(0..4);
+    node.host = 2;
+    for connection in 2..=7 {
+        node.stream = stream(1, connection);
+        node.data(0..3);
+    }
+    let kept = (1..=7).map(|connection| node.machine.packets(&stream(1, connection)));
+    let kept: Vec<_> = kept.collect();
+    assert_eq!((kept[0], kept[1..].iter().sum::<usize>()), (4, 8), "a slice has room for 12: {kept:?}");
+    // What has come last is what is left where each keeps as much.
+    assert_eq!(node.machine.counters().overflowed, 10);
+}
+
+#[test]
+fn a_full_host_lets_go_though_the_slice_has_room() {
+    let quotas = Quotas { per_host: room(5), ..config().quotas };
+    let mut node = Node::new(Config { quotas, ..config() });
+    node.data(0..4);
+    node.stream = stream(1, 2);
+    node.data(0..4);
+    assert_eq!(node.machine.cost(), room(5).0);
+    node.host = 2;
+    node.stream = stream(1, 3);
+    node.data(0..4);
+    assert_eq!((node.machine.packets(&stream(1, 3)), node.machine.cost()), (4, room(9).0));
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn ecn(capable: bool) -> Ecn {
 
 fn wide() -> Config {
     let all = Bytes(1 << 40);
-    let quotas = Quotas { per_connection: all, per_slice: all, total: all };
+    let quotas = Quotas { per_connection: all, per_host: all, per_slice: all, total: all };
     Config { quotas, patience: Duration::from_secs(1_000), idle: Duration::from_secs(1_000), ..config() }
 }
 
@@ -234,7 +234,7 @@ impl Pair {
             Event::Data { from, len, capable } => {
                 let (seq, name) = (self.seq(from), self.names);
                 self.names += 1;
-                let passing = Passing { seq, len, bytes: len, since_start: from as u16 };
+                let passing = Passing { seq, len, bytes: len, since_start: from as u16, host: 1 };
                 let sample = Sample { place: name, ecn: ecn(capable) };
                 self.machine.on_data(time, &stream, &passing, Some(&sample));
                 let end = from + i64::from(len);
@@ -300,7 +300,7 @@ proptest! {
             let (seq, time) = (SeqNum(u32::MAX - 600) + place * 100, Instant::from_millis(now));
             match kind {
                 0..=3 => {
-                    let passing = Passing { seq, len: 100, bytes: bytes[place as usize], since_start: u16::MAX };
+                    let passing = Passing { seq, len: 100, bytes: bytes[place as usize], since_start: u16::MAX, host: 1 };
                     machine.on_data(time, &of, &passing, Some(&Sample { place, ecn: Ecn::NotCapable }));
                     *seen.passed.entry((of, place)).or_default() += 1;
                 }

@@ -44,7 +44,7 @@ pub(crate) const fn room(packets: u64) -> Bytes {
 
 pub(crate) const fn config() -> Config {
     Config {
-        quotas: Quotas { per_connection: room(8), per_slice: room(12), total: room(20) },
+        quotas: Quotas { per_connection: room(8), per_host: room(12), per_slice: room(12), total: room(20) },
         connections: 6,
         idle: Duration::from_secs(10),
         notify: Duration::from_millis(50),
@@ -61,17 +61,18 @@ pub(crate) struct Node {
     pub(crate) machine: CachingNode<Sample>,
     pub(crate) out: Vec<Output<Sample>>,
     pub(crate) stream: Stream,
+    pub(crate) host: u16,
     pub(crate) now: u64,
 }
 
 impl Node {
     pub(crate) fn new(config: Config) -> Self {
-        Self { machine: CachingNode::new(config), out: Vec::new(), stream: stream(1, 1), now: 0 }
+        Self { machine: CachingNode::new(config), out: Vec::new(), stream: stream(1, 1), host: 1, now: 0 }
     }
 
     /// The packet at a place of the connection passes.
     pub(crate) fn data_with(&mut self, place: u32, ecn: Ecn) {
-        let passing = passing(place);
+        let passing = Passing { host: self.host, ..passing(place) };
         self.machine.on_data(at(self.now), &self.stream, &passing, Some(&Sample { place, ecn }));
     }
 
@@ -131,7 +132,7 @@ impl Node {
 
 pub(crate) fn passing(place: u32) -> Passing {
     let since_start = u16::try_from(place * 100).unwrap_or(u16::MAX);
-    Passing { seq: START + place * 100, len: 100, bytes: 100, since_start }
+    Passing { seq: START + place * 100, len: 100, bytes: 100, since_start, host: 1 }
 }
 
 pub(crate) fn request(trigger: Trigger, from: u32, to: Option<u32>, start_num: u16) -> Request {

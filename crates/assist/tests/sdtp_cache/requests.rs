@@ -26,7 +26,7 @@ fn what_is_asked_for_is_sent_again_with_what_the_request_says() {
 #[test]
 fn an_rd_is_made_of_what_was_kept() {
     let content = Content::Segment(Segment::EMPTY);
-    let data = Data { ip: InnerIp::default(), since_start: 7, content };
+    let data = Data { ip: InnerIp::default(), since_start: 7, host: 0, content };
     let (start, packet) = (START, data.clone());
     let (trigger, start_num, timestamp) = (Trigger::Time, 5, 9);
     let repeated =

@@ -136,7 +136,7 @@ fn a_forged_rr_gets_no_answer() {
 fn a_forged_pd_brings_nothing() {
     let segment = Segment { src_port: 0, dst_port: 0, ..data(FIRST + 1_000, SERVER + 1, 100) };
     let ip = InnerIp { hop_limit: 64, ..InnerIp::default() };
-    let made_up = Data { ip, since_start: 1_000, content: Content::Segment(segment) };
+    let made_up = Data { ip, since_start: 1_000, host: 0, content: Content::Segment(segment) };
     // Of one packet: it needs no other.
     let parity = Parity::of(&[(FIRST + 1_000, &made_up)], Trigger::Count, 1).unwrap();
     let pd = message(Message::Parity(parity), FIRST + 1_000);

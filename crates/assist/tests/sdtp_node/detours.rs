@@ -219,3 +219,35 @@ fn both_directions_take_the_same_of_two_equal_ways() {
     assert_eq!(inner(6).len(), 2);
     assert_eq!(inner(0), inner(6));
 }
+
+/// From edge 0 to edge 3 by node 1, says the plan; and back by node 2.
+fn two_planned_ways() -> Controller {
+    let placing = Placing::By(PlacementWord::EverySwitch, 1, ms(1));
+    let mut detours = Detours::new(placing.clone());
+    let hop = Hop { delay: ms(1), loss: 0.0, loss_back: 0.0 };
+    for (from, to) in [((0, 0), (1, 0)), ((1, 1), (3, 0)), ((0, 1), (2, 0)), ((2, 1), (3, 1))] {
+        detours.connect([from, to].map(|(place, port)| (node(place), Port(port))), hop);
+    }
+    let mut planner = Planner::default();
+    let line = Line::new(vec![hop; 2]).unwrap();
+    for places in [[0, 1, 3], [3, LONG, 0]] {
+        let nodes = places.map(node);
+        planner.insert(nodes[0], nodes[2], placing.place(&line, &nodes));
+    }
+    let hosts = [(host(0, 1), node(0)), (host(1, 1), node(3))];
+    Controller::new(planner.with_detours(detours), hosts.into_iter().collect())
+}
+
+#[test]
+fn both_directions_take_the_same_of_two_equal_planned_ways() {
+    let mut controller = two_planned_ways();
+    let out = begin(&mut controller);
+    // Addresses lead there; back they would lead by the other node.
+    assert_eq!(steered(&out), [(node(1), node(0), Some(Port(0))), (node(3), node(0), Some(Port(0)))]);
+    let told = |out: &Instructions| out.iter().any(|(to, _)| *to == node(LONG));
+    assert!(!told(&out), "it has no function");
+    let out = tell(&mut controller, 0, Report::PortStatus(Port(0), false));
+    let by: Vec<_> = steered(&out).into_iter().filter(|(_, _, port)| port.is_some()).collect();
+    let around = [(LONG, 3, 1), (0, 3, 1), (LONG, 0, 0), (3, 0, 1)];
+    assert_eq!(by, around.map(|(at, to, port)| (node(at), node(to), Some(Port(port)))));
+}

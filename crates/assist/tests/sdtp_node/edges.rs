@@ -1,5 +1,8 @@
 //! Conversion and reversion at the edges ([sdtp] §III-B), and how a connection ends.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use handfast_core::SeqNum;
 use handfast_wire::Packet;
 use handfast_wire::tcp::{Flags, RareOptions, SackBlock, SackBlocks, Segment, Timestamps};
@@ -43,6 +46,45 @@ fn the_traffic_class_the_hop_limit_and_reserved_bits_travel() {
     };
     let packet = Packet { traffic_class: 0xb9, hop_limit: 3, identification: 77, ..flow.packet(0, segment) };
     passes(&mut line, 0, &packet, "data");
+}
+
+#[test]
+fn data_says_which_host_of_its_edge_has_sent_it() {
+    let mut line = Line::scripted(sealed());
+    let said = Rc::new(RefCell::new(Vec::new()));
+    let flows = [1, 2].map(|number| Flow::between(host(0, number), host(1, 1)));
+    for flow in &flows {
+        open(&mut line, flow);
+    }
+    let all = Rc::clone(&said);
+    line.fate = Box::new(move |crossing| {
+        let number = crossing.sdtp().and_then(|sdtp| sdtp.data()).map(|data| data.host);
+        all.borrow_mut().extend(number.filter(|_| crossing.from == 0));
+        vec![HOP]
+    });
+    for (flow, at) in [(&flows[0], 0), (&flows[1], 0), (&flows[0], 100)] {
+        passes(&mut line, 0, &flow.packet(0, data(FIRST + at, SERVER + 1, 100)), "data");
+    }
+    let said = said.borrow();
+    assert_eq!(said[0], said[2]);
+    assert!(said[0] != said[1] && !said.contains(&0), "{said:?}");
+}
+
+#[test]
+fn what_hosts_have_got_twice_counts_at_their_edge() {
+    let flow = flow();
+    let mut line = opened(&flow);
+    let counted = |line: &Line<Sink>| [0, 2].map(|at| line.nodes[at].counters().duplicates_reported);
+    passes(&mut line, 0, &flow.packet(0, data(FIRST, SERVER + 1, 100)), "data");
+    let says = |start: u32, end: u32| {
+        let mut sack = SackBlocks::NONE;
+        sack.push(SackBlock { start: FIRST + start, end: FIRST + end });
+        flow.packet(1, Segment { sack, ..ack(SERVER + 1, FIRST + 100) })
+    };
+    passes(&mut line, 1, &says(200, 300), "data");
+    assert_eq!(counted(&line), [0, 0], "a hole is no duplicate");
+    passes(&mut line, 1, &says(0, 100), "data");
+    assert_eq!(counted(&line), [0, 1], "RFC 2883 §4.1");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn messages() -> impl Strategy<Value = Message> {
             } else {
                 Content::Segment(Segment { src_port: 0, dst_port: 0, ..segment })
             };
-            Data { ip: InnerIp { hop_limit: 9, ..InnerIp::default() }, since_start, content }
+            Data { ip: InnerIp { hop_limit: 9, ..InnerIp::default() }, since_start, host: 0, content }
         },
     );
     let repeat = (trigger.clone(), numbers(), any::<u16>(), any::<u32>(), payload.clone()).prop_map(

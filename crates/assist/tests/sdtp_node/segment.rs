@@ -33,7 +33,12 @@ fn data(place: u32) -> Packet {
     let payload = Payload::Synthetic { stream: 0, offset: u64::from(place * LEN), len: LEN };
     let content = Content::Segment(Segment { seq: seq(place), flags: Flags::ACK, payload, ..Segment::EMPTY });
     let since_start = (place * LEN) as u16;
-    packet(FROM, TO, seq(place), Message::Data(Data { ip: InnerIp::default(), since_start, content }))
+    packet(
+        FROM,
+        TO,
+        seq(place),
+        Message::Data(Data { ip: InnerIp::default(), since_start, host: 0, content }),
+    )
 }
 
 /// Packets from `first` to before `end` are asked for.

@@ -93,6 +93,7 @@ fn config() -> impl Strategy<Value = Config> {
             let caching = caching::Config {
                 quotas: Quotas {
                     per_connection: room,
+                    per_host: Bytes(room.0 + room.0 / 2),
                     per_slice: Bytes(room.0 * 2),
                     total: Bytes(room.0 * 3),
                 },

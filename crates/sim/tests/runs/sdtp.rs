@@ -256,5 +256,5 @@ fn parity_brings_back_what_a_repair_would_have_to() {
             ["parities", "recovered", "requests_timeout", "needless_repeats"].map(|name| counted(&run, name));
         (run.aggregate.delivered_bytes().unwrap(), counts)
     });
-    assert_eq!((without, with), ((330_992, [0, 0, 32, 40]), (529_944, [232, 23, 42, 115])));
+    assert_eq!((without, with), ((330_992, [0, 0, 32, 40]), (478_944, [215, 24, 44, 107])));
 }

@@ -53,7 +53,7 @@ impl Control {
     #[inline]
     pub(crate) fn on_rtt(&mut self, window: &mut Window, rtt: &RttSample) {
         self.algorithm.on_rtt(window, rtt);
-        if let Some(hystart) = &mut self.hystart {
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| !rtt.is_of_handshake()) {
             let sample = hystart::Sample {
                 now: rtt.now,
                 delay: rtt.delay,
@@ -230,6 +230,24 @@ mod tests {
                 control.on_rtt(&mut window, &RttSample { now: MS(ms), delay, una: 1, nxt: 1000 });
             }
             assert_eq!(!window.in_slow_start(), ends, "{segments} segments");
+        }
+    }
+
+    /// A handshake that goes another way, as by a controller, may be shorter than the way of data.
+    #[test]
+    fn hystart_knows_nothing_of_the_handshake() {
+        for (nxt, ends) in [(1, false), (2, true)] {
+            let mut control = Control::new(&Config { hystart: true, ..Config::default() });
+            let mut window = Window::of(1460, 16, 1000);
+            let sample = |ms, delay, nxt| {
+                let delay = Duration::from_millis(delay);
+                RttSample { now: MS(ms), delay, una: nxt, nxt }
+            };
+            control.on_rtt(&mut window, &sample(0, 100, nxt));
+            for round in 1..20 {
+                control.on_rtt(&mut window, &RttSample { una: 1000, ..sample(120 * round, 120, 2000) });
+            }
+            assert_eq!(!window.in_slow_start(), ends, "SND.NXT {nxt}");
         }
     }
 

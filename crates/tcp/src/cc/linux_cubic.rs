@@ -27,6 +27,9 @@ const CUBE_FACTOR: u64 = (1 << (10 + 3 * TIME_SHIFT)) / CUBE_SCALE;
 /// HZ / 32: the curve is evaluated no more often while cwnd stays.
 const UPDATE_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
 
+/// HZ: for so long after an epoch has begun, delays are not looked at.
+const SETTLING: Duration = Duration::from_secs(1);
+
 /// `struct bictcp`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LinuxCubic {
@@ -133,6 +136,11 @@ impl LinuxCubic {
 }
 
 impl LinuxCubic {
+    /// `cubictcp_acked`: "Discard delay samples right after fast recovery".
+    fn has_just_recovered(&self, now: Instant) -> bool {
+        self.epoch != Instant::ZERO && now.since(self.epoch) < SETTLING
+    }
+
     /// `cubictcp_acked`.
     pub(super) fn note_delay(&mut self, delay: Duration) {
         let micros = u32::try_from(delay.as_nanos() / 1000).unwrap_or(u32::MAX).max(1);
@@ -188,7 +196,9 @@ impl Controller for LinuxCubic {
     }
 
     fn on_rtt(&mut self, _window: &mut Window, rtt: &RttSample) {
-        self.note_delay(rtt.delay);
+        if !rtt.is_of_handshake() && !self.has_just_recovered(rtt.now) {
+            self.note_delay(rtt.delay);
+        }
     }
 
     /// `tcp_set_ca_state (TCP_CA_Loss)` resets the module at every timeout.
@@ -389,6 +399,24 @@ mod tests {
             assert_eq!(cubic.last_time == now, evaluated, "{later} us");
         }
         assert_eq!(cubic.ack_cnt, 5, "all count");
+    }
+
+    #[test]
+    fn delays_right_after_fast_recovery_and_of_the_handshake_do_not_count() {
+        // "ca->epoch_start && (s32)(tcp_jiffies32 - ca->epoch_start) < HZ"
+        let mut cubic = LinuxCubic::default();
+        let mut window = window(10);
+        let mut after = |ms, delay, nxt| {
+            let now = Instant::from_millis(ms);
+            cubic.on_rtt(&mut window, &RttSample { now, delay: Duration::from_millis(delay), una: nxt, nxt });
+            let seen = cubic.delay_min;
+            if ms == 1000 {
+                cubic.begin_epoch(now, 10, 1);
+            }
+            seen
+        };
+        let seen = [after(900, 70, 1), after(1000, 100, 2), after(1999, 90, 3), after(2000, 95, 4)];
+        assert_eq!(seen, [0, 100_000, 100_000, 95_000]);
     }
 
     #[test]

@@ -16,6 +16,14 @@ pub(crate) struct RttSample {
     pub(crate) nxt: u64,
 }
 
+impl RttSample {
+    /// Whether the handshake took so long: nothing but the SYN has been sent. Linux's congestion control begins afterwards
+    /// (`tcp_init_congestion_control` in `tcp_init_transfer`), and knows nothing of it.
+    pub(crate) fn is_of_handshake(&self) -> bool {
+        self.nxt <= 1
+    }
+}
+
 /// What an acknowledgement tells, after the losses that it shows were judged (Linux's `rate_sample` and `cong_control`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckSample {

@@ -67,7 +67,7 @@ impl Vegas {
                 // `[vegas]` §3.3; Linux: "set cwnd to match the actual rate exactly", plus one.
                 let actual = window.cwnd.saturating_sub(self.queued);
                 window.set_cwnd(window.cwnd.min(actual + smss));
-                window.ssthresh = window.ssthresh.min(window.cwnd);
+                end_slow_start(window);
             } else {
                 self.grow_if_used(window, ack);
             }
@@ -83,7 +83,7 @@ impl Vegas {
     fn avoid_queue(&mut self, window: &mut Window, ack: &AckSample) {
         if self.queued > BETA * window.smss {
             window.set_cwnd(window.cwnd - window.smss);
-            window.ssthresh = window.ssthresh.min(window.cwnd);
+            end_slow_start(window);
         } else if self.queued < ALPHA * window.smss && ack.used(window) {
             window.set_cwnd(window.cwnd + window.smss);
         }
@@ -94,6 +94,11 @@ impl Vegas {
             self.grow(window, ack);
         }
     }
+}
+
+/// `tcp_vegas_ssthresh`; of two segments at least, as after any reduction (RFC 5681 §3.1 (4)).
+fn end_slow_start(window: &mut Window) {
+    window.ssthresh = window.ssthresh.min(window.cwnd.max(2 * window.smss));
 }
 
 impl Controller for Vegas {
@@ -235,6 +240,8 @@ mod tests {
         // `tcp_current_ssthresh`: three quarters of cwnd at least; and no more than a window that falls.
         assert_eq!(round(Window::of(1000, 20, 10), 100), (21_000, 15_750));
         assert_eq!(round(Window::of(1000, 20, 20), 126), (19_000, 19_000));
+        // A window of one segment, as after a timeout: two are the least.
+        assert_eq!(round(Window::of(1000, 1, 20), 126), (2000, 2000));
     }
 
     #[test]

@@ -22,7 +22,8 @@ impl Endpoint {
     #[inline(never)]
     fn take_blocks(&mut self, now: Instant, segment: &Segment) -> SackFacts {
         let marked = self.eln.is_some() && segment.flags.contains(Flags::ELN);
-        let mut facts = SackFacts { duplicate: is_dsack(segment), marked, ..SackFacts::default() };
+        let mut facts =
+            SackFacts { duplicate: segment.duplicate().is_some(), marked, ..SackFacts::default() };
         if facts.duplicate {
             self.help_dsack(segment);
         }
@@ -97,44 +98,5 @@ impl Endpoint {
     #[inline]
     pub(super) fn echo(&self, segment: &Segment) -> Option<u32> {
         segment.timestamps.filter(|_| self.timestamps).map(|ts| ts.ecr)
-    }
-}
-
-/// RFC 2883 §4: the first block lies below the cumulative acknowledgement, or within the second block.
-fn is_dsack(segment: &Segment) -> bool {
-    let blocks = segment.sack.as_slice();
-    let Some(first) = blocks.first() else { return false };
-    first.start.before(segment.ack)
-        || blocks.get(1).is_some_and(|run| !first.start.before(run.start) && !first.end.after(run.end))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use handfast_core::SeqNum;
-    use handfast_wire::tcp::{SackBlock, SackBlocks};
-
-    #[test]
-    fn a_first_block_below_the_acknowledgement_or_within_the_second_is_a_duplicates() {
-        for (blocks, duplicate) in [
-            (&[][..], false),
-            (&[(2000, 3000)], false),
-            (&[(1000, 1500)], false),
-            (&[(999, 1000)], true),
-            (&[(0, 500), (2000, 3000)], true),
-            (&[(2000, 3000), (2000, 4000)], true),
-            (&[(2500, 3000), (2000, 3000)], true),
-            (&[(2000, 3000), (2000, 3000)], true),
-            (&[(2000, 3000), (2001, 4000)], false),
-            (&[(2000, 4000), (2000, 3999)], false),
-            (&[(5000, 6000), (2000, 3000)], false),
-        ] {
-            let mut sack = SackBlocks::NONE;
-            for &(start, end) in blocks {
-                sack.push(SackBlock { start: SeqNum(start), end: SeqNum(end) });
-            }
-            let segment = Segment { ack: SeqNum(1000), sack, ..Segment::EMPTY };
-            assert_eq!(is_dsack(&segment), duplicate, "{blocks:?}");
-        }
     }
 }

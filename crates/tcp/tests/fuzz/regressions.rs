@@ -250,3 +250,31 @@ fn what_probed_a_closed_window_is_timed_when_that_opens_and_cwnd_lets_nothing_fo
         ],
     });
 }
+
+#[test]
+fn vegas_leaves_slow_start_with_an_ssthresh_of_two_segments() {
+    // A window of one segment had become ssthresh, before it was raised to two.
+    world::run(&Case {
+        setup: Setup {
+            client: Choices { sack: true, mss: 3, ..Choices::default() },
+            server: Choices {
+                recovery: 4,
+                growth: 6,
+                sack: true,
+                rto: 1,
+                retries: 2,
+                cwnd_clamp: 2,
+                ..Choices::default()
+            },
+            delay_ms: 27,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::Write { side: Side::Server, len: 1, real: false },
+            Op::Duplicate { from: Side::Client, n: 7, ms: 0 },
+            Op::Delay { from: Side::Client, n: 5, ms: 169 },
+            Op::Write { side: Side::Server, len: 1143, real: false },
+            Op::Advance { ms: 458 },
+        ],
+    });
+}

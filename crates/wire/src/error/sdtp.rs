@@ -51,6 +51,8 @@ impl fmt::Display for Fault {
 pub enum Unfit {
     /// A flow label of more than 20 bits.
     FlowLabel(u32),
+    /// A number of the host of more than 11 bits.
+    Host(u16),
     /// The segment has ports, which SDTP does not carry.
     Ports,
     /// The segment's sequence number is not that of the packet.
@@ -75,11 +77,15 @@ pub enum Unfit {
 
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::FlowLabel(found) = self {
-            return write!(f, "flow label {found:#x}: expected at most 20 bits");
+        match self {
+            Self::FlowLabel(found) => return write!(f, "flow label {found:#x}: expected at most 20 bits"),
+            Self::Host(found) => return write!(f, "number of the host {found}: expected at most 2047"),
+            _ => {}
         }
         f.write_str(match self {
-            Self::FlowLabel(_) | Self::Ports => "TCP segment: expected ports of 0, both edges know them",
+            Self::FlowLabel(_) | Self::Host(_) | Self::Ports => {
+                "TCP segment: expected ports of 0, both edges know them"
+            }
             Self::Sequence => "TCP segment: expected the sequence number of its SDTP packet",
             Self::Urgent => "TCP segment: expected one without urgent data",
             Self::Version => "whole IP packet: expected the version that the packet's fields say",

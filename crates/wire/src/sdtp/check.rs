@@ -19,6 +19,9 @@ pub(crate) fn check(sdtp: &Sdtp, packet: &Packet) -> Result<(), EmitError> {
     if data.ip.flow_label > FLOW_LABEL {
         return Err(Unfit::FlowLabel(data.ip.flow_label).into());
     }
+    if data.host > Data::HOSTS {
+        return Err(Unfit::Host(data.host).into());
+    }
     match &data.content {
         Content::Segment(segment) => check_segment(segment, sdtp),
         Content::Packet(whole) => check_whole(whole, data),

@@ -14,6 +14,8 @@ use crate::tcp::{self, Flags, Segment};
 use crate::{Packet, Payload};
 
 const DONT_FRAGMENT: u32 = 1 << 31;
+/// Where the number of the host stands, between that and the flow label.
+const HOST: u32 = 20;
 
 /// The optional field of data.
 struct Fields {
@@ -22,6 +24,7 @@ struct Fields {
     offset_flags: u16,
     window: u16,
     since_start: u16,
+    host: u16,
     ip: InnerIp,
 }
 
@@ -41,7 +44,8 @@ pub(super) fn parse(
         let (packet, corrupted) = parse_whole(header.flag.v6, rest, frame, checksums)?;
         (Content::Packet(Box::new(packet)), corrupted)
     };
-    Ok((Data { ip: fields.ip, since_start: fields.since_start, content }, corrupted))
+    let Fields { since_start, host, ip, .. } = fields;
+    Ok((Data { ip, since_start, host, content }, corrupted))
 }
 
 /// The whole packet, and whether its header's checksum is wrong: that is no error here, for the packet around it, which is
@@ -70,14 +74,15 @@ fn parse_fields(field: &Field, header: &Header) -> Result<Fields, Fault> {
     let (hop_limit, traffic_class, identification) = (field.get_u8(), field.get_u8(), field.get_u16());
     let word = field.get_u32();
     let is_bare = ack.0 == 0 && offset_flags == 0 && window == 0 && checksum == 0;
-    if word & !(DONT_FRAGMENT | FLOW_LABEL) != 0 || header.protocol != TCP && !is_bare {
+    if header.protocol != TCP && !is_bare {
         return Err(Fault::Zeros);
     }
     let dont_fragment = word & DONT_FRAGMENT != 0;
     let flow_label = word & FLOW_LABEL;
+    let host = (word >> HOST) as u16 & Data::HOSTS;
     let v6 = header.flag.v6;
     let ip = InnerIp { v6, hop_limit, traffic_class, identification, dont_fragment, flow_label };
-    Ok(Fields { ack, offset_flags, window, since_start, ip })
+    Ok(Fields { ack, offset_flags, window, since_start, host, ip })
 }
 
 fn parse_segment(
@@ -137,5 +142,6 @@ fn emit_fields(data: &Data, ack: u32, [offset_flags, window]: [u16; 2], mut fiel
     field.put_u8(hop_limit);
     field.put_u8(traffic_class);
     field.put_u16(identification);
-    field.put_u32(if dont_fragment { DONT_FRAGMENT } else { 0 } | flow_label);
+    let dont_fragment = if dont_fragment { DONT_FRAGMENT } else { 0 };
+    field.put_u32(dont_fragment | u32::from(data.host) << HOST | flow_label);
 }

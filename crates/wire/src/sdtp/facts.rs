@@ -89,6 +89,9 @@ impl Sdtp {
 }
 
 impl Data {
+    /// Numbers that a host can have: 11 bits.
+    pub const HOSTS: u16 = 0x7ff;
+
     /// How many sequence numbers it takes: those of the segment, or one for a whole IP packet.
     pub fn seq_len(&self) -> u32 {
         match &self.content {
@@ -130,7 +133,7 @@ mod tests {
     }
 
     fn data(content: Content) -> Data {
-        Data { ip: InnerIp::default(), since_start: 0, content }
+        Data { ip: InnerIp::default(), since_start: 0, host: 0, content }
     }
 
     fn sdtp(message: Message) -> Sdtp {

@@ -98,6 +98,9 @@ pub struct Data {
     /// Bytes from the first of the connection up to this packet's first; [`u16::MAX`]: as many or more. It tells a node that sees
     /// the second packet of a connection first where the connection began.
     pub since_start: u16,
+    /// The host that sent it, by its number at the sending edge: at most [`Data::HOSTS`]. 0: of no single one, or of one that is not
+    /// known.
+    pub host: u16,
     /// What it carries.
     pub content: Content,
 }

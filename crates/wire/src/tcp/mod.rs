@@ -220,6 +220,14 @@ impl Segment {
         options::Layout::of(self, self.sack.as_slice().len()).len
     }
 
+    /// What its receiver has got twice, if it says so. RFC 2883 §4: the first block lies below the cumulative acknowledgment, or
+    /// within the second block.
+    pub fn duplicate(&self) -> Option<SackBlock> {
+        let (&first, rest) = self.sack.as_slice().split_first()?;
+        let within = |run: &SackBlock| !first.start.before(run.start) && !first.end.after(run.end);
+        (first.start.before(self.ack) || rest.first().is_some_and(within)).then_some(first)
+    }
+
     /// How many SACK blocks fit beside this segment's other options, 0 to 4. Those of [`Segment::sack`] beyond that give
     /// way when the segment is emitted, the last first: an endpoint does not push them.
     pub fn sack_room(&self) -> usize {
@@ -244,5 +252,34 @@ impl Segment {
     /// Bytes of header: 20 and the options.
     pub fn header_len(&self) -> usize {
         HEADER_LEN + self.options_len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_block_below_the_acknowledgment_or_within_the_second_is_a_duplicates() {
+        for (blocks, duplicate) in [
+            (&[][..], false),
+            (&[(2000, 3000)], false),
+            (&[(1000, 1500)], false),
+            (&[(999, 1000)], true),
+            (&[(0, 500), (2000, 3000)], true),
+            (&[(2000, 3000), (2000, 4000)], true),
+            (&[(2500, 3000), (2000, 3000)], true),
+            (&[(2000, 3000), (2000, 3000)], true),
+            (&[(2000, 3000), (2001, 4000)], false),
+            (&[(2000, 4000), (2000, 3999)], false),
+            (&[(5000, 6000), (2000, 3000)], false),
+        ] {
+            let mut sack = SackBlocks::NONE;
+            for &(start, end) in blocks {
+                sack.push(SackBlock { start: SeqNum(start), end: SeqNum(end) });
+            }
+            let segment = Segment { ack: SeqNum(1000), sack, ..Segment::EMPTY };
+            assert_eq!(segment.duplicate().is_some(), duplicate, "{blocks:?}");
+        }
     }
 }

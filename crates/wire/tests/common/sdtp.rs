@@ -44,7 +44,8 @@ fn content(segment: BoxedStrategy<Segment>, whole: BoxedStrategy<Packet>) -> imp
 
 /// Data whose segment is without ports and urgent data, and whose fields say the version of its packet.
 fn data(segment: BoxedStrategy<Segment>, whole: BoxedStrategy<Packet>) -> impl Strategy<Value = Data> {
-    (inner_ip(), any::<u16>(), content(segment, whole)).prop_map(|(mut ip, since_start, mut content)| {
+    let numbers = (any::<u16>(), 0..=Data::HOSTS);
+    (inner_ip(), numbers, content(segment, whole)).prop_map(|(mut ip, (since_start, host), mut content)| {
         match &mut content {
             Content::Segment(segment) => {
                 (segment.src_port, segment.dst_port, segment.urgent) = (0, 0, 0);
@@ -52,7 +53,7 @@ fn data(segment: BoxedStrategy<Segment>, whole: BoxedStrategy<Packet>) -> impl S
             }
             Content::Packet(packet) => ip.v6 = packet.src.is_ipv6(),
         }
-        Data { ip, since_start, content }
+        Data { ip, since_start, host, content }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{
-    Carriage, Content, Expected, InnerIp, Message, Outcome, Request, Sdtp, Seal, Trigger,
+    Carriage, Content, Data, Expected, InnerIp, Message, Outcome, Request, Sdtp, Seal, Trigger,
 };
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Ethernet, Packet, Payload};
@@ -27,7 +27,7 @@ const DATA: [u8; 34] = [
     0x84, 0x18, 0x21, 0x22, // TCP's data offset, reserved bits and flags; window
     0x00, 0x00, 0x61, 0x62, // TCP's checksum, since_start
     0x3f, 0xb8, 0x51, 0x52, // hop limit, traffic class, identification
-    0x80, 0x00, 0x00, 0x00, // do not fragment
+    0x80, 0x00, 0x00, 0x00, // do not fragment, the host's number, flow label
     1, 1, 8, 10, 0x31, 0x32, 0x33, 0x34, 0x41, 0x42, 0x43, 0x44, b'h', b'i',
 ];
 
@@ -153,6 +153,15 @@ fn hosts_that_speak_ipv6_have_a_flow_label() {
     let frame = emit(&packet(Message::Data(data.clone())));
     assert_eq!((frame[7], &frame[40..44]), (0x80, &[0, 0x0f, 0x12, 0x34][..]));
     assert_eq!(parse(&frame), Ok(packet(Message::Data(data))));
+}
+
+#[test]
+fn the_number_of_the_host_has_eleven_bits_before_the_flow_label() {
+    for (host, bytes) in [(0, [0x80, 0]), (1, [0x80, 0x10]), (0x7ff, [0xff, 0xf0])] {
+        let message = Message::Data(Data { host, ..data() });
+        let frame = emit(&packet(message.clone()));
+        assert_eq!((frame[40..42].to_vec(), parse(&frame)), (bytes.to_vec(), Ok(packet(message))), "{host}");
+    }
 }
 
 #[test]

@@ -124,6 +124,7 @@ fn the_longest_packet_is_what_the_length_fields_can_state() {
 fn errors_say_what_was_expected() {
     let texts = [
         (Unfit::FlowLabel(0x10_0000), "SDTP: flow label 0x100000: expected at most 20 bits"),
+        (Unfit::Host(2048), "SDTP: number of the host 2048: expected at most 2047"),
         (Unfit::Ports, "SDTP: TCP segment: expected ports of 0, both edges know them"),
         (Unfit::Sequence, "SDTP: TCP segment: expected the sequence number of its SDTP packet"),
         (Unfit::Urgent, "SDTP: TCP segment: expected one without urgent data"),

@@ -14,7 +14,7 @@ fn data(number: SeqNum, len: u32, v6: bool) -> Data {
     let segment =
         Segment { seq: number, flags: Flags::ACK, ack: SeqNum(len), timestamps, payload, ..Segment::EMPTY };
     let ip = InnerIp { v6, hop_limit: 60, traffic_class: 2, ..InnerIp::default() };
-    Data { ip, since_start: 7, content: Content::Segment(segment) }
+    Data { ip, since_start: 7, host: 0, content: Content::Segment(segment) }
 }
 
 /// Segments that follow each other from near the end of the numbers on.

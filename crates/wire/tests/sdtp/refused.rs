@@ -150,9 +150,6 @@ fn what_is_reserved_is_zero() {
     }
     // An end that is not known.
     assert_eq!(fault(request(), &[(6, 0x30)]), Fault::Zeros);
-    // Between "do not fragment" and the flow label.
-    assert_eq!(fault(Message::Data(data()), &[(40, 0xc0)]), Fault::Zeros);
-    assert_eq!(fault(Message::Data(data()), &[(41, 0x10)]), Fault::Zeros);
     // TCP's fields, where there is no segment.
     for at in 24..34 {
         assert_eq!(fault(Message::Data(whole()), &[(at, 1)]), Fault::Zeros, "{at}");

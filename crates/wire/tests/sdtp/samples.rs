@@ -50,14 +50,14 @@ pub(crate) fn ip() -> InnerIp {
 }
 
 pub(crate) fn data() -> Data {
-    Data { ip: ip(), since_start: 0x6162, content: Content::Segment(segment()) }
+    Data { ip: ip(), since_start: 0x6162, host: 0, content: Content::Segment(segment()) }
 }
 
 /// A whole packet of 21 bytes: protocol 59, "no next header".
 pub(crate) fn whole() -> Data {
     let body = Body::Other { protocol: 59, payload: Payload::Bytes(Bytes::from_static(b"x")) };
     let packet = Packet { body, ..Packet::tcp([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), Segment::EMPTY) };
-    Data { content: Content::Packet(Box::new(packet)), ip: InnerIp::default(), since_start: 0x6162 }
+    Data { content: Content::Packet(Box::new(packet)), ip: InnerIp::default(), since_start: 0x6162, host: 0 }
 }
 
 pub(crate) const EXPECTED: Expected =

@@ -4,7 +4,7 @@
 
 use handfast_core::{Instant, SeqNum};
 use handfast_wire::Packet;
-use handfast_wire::tcp::{Flags, SackBlock, Segment};
+use handfast_wire::tcp::{Flags, Segment};
 
 use crate::ConnectionKey;
 use crate::ranges::Ranges;
@@ -148,7 +148,7 @@ impl Direction {
             // Of an octet that has not passed here.
             return false;
         }
-        let is_needless = duplicate(segment).is_some_and(|block| {
+        let is_needless = segment.duplicate().is_some_and(|block| {
             let is_one = self.again.touch(block.start, block.end);
             self.again.remove(block.start, block.end, MOST_RANGES);
             is_one
@@ -165,19 +165,12 @@ fn value(segment: &Segment) -> Option<SeqNum> {
     segment.timestamps.map(|timestamps| SeqNum(timestamps.val))
 }
 
-/// RFC 2883 §4: a first block below the acknowledgment, or within the second one, tells of what came twice.
-fn duplicate(segment: &Segment) -> Option<SackBlock> {
-    let (&first, rest) = segment.sack.as_slice().split_first()?;
-    let within = |outer: &SackBlock| !first.start.before(outer.start) && !first.end.after(outer.end);
-    (!first.end.after(segment.ack) || rest.first().is_some_and(within)).then_some(first)
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::IpAddr;
 
     use handfast_wire::Payload;
-    use handfast_wire::tcp::{SackBlocks, Timestamps};
+    use handfast_wire::tcp::{SackBlock, SackBlocks, Timestamps};
 
     use super::*;
 

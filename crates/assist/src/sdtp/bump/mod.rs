@@ -8,6 +8,7 @@ mod counters;
 mod emitted;
 mod frames;
 mod losses;
+mod observing;
 mod overload;
 
 use std::net::IpAddr;
@@ -15,8 +16,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use handfast_core::Instant;
 use handfast_net::{Cause, Forward, Outbox, Port};
-use handfast_wire::sdtp::Message;
-use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::tcp::Flags;
 use handfast_wire::{Body, Checksums, LinkType, Packet, Seen};
 
 use super::control::{Instruction, Report};
@@ -27,7 +27,7 @@ use crate::{Verdict, View};
 pub use counters::BumpCounters;
 pub use emitted::Emitted;
 use frames::Frames;
-use losses::{Losses, Shown};
+use losses::Losses;
 use overload::Overload;
 
 /// A side of the bump.
@@ -251,57 +251,6 @@ impl Bump {
             }
             _ => packet.is_as_emitted(frame, &mut self.scratch),
         }
-    }
-
-    /// Nothing is converted. What the other edge has converted for a connection of before is reverted.
-    fn observe(&mut self, now: Instant, side: Side, frame: &[u8], packet: Packet) -> bool {
-        match &packet.body {
-            Body::Sdtp(sdtp) => {
-                let stream = sdtp.stream(packet.src, packet.dst);
-                let ends_here = !matches!(sdtp.message, Message::Request(_) | Message::Notification(_));
-                !(ends_here && side == Side::Outside && self.node.reverts(&stream))
-                    || self.show(now, side, frame, packet)
-            }
-            Body::Tcp(segment) => {
-                self.node.see_handshake(&View::of(&packet));
-                self.look_for_losses(now, side, &packet, segment);
-                if side == Side::Outside || !self.node.has_host(packet.src) {
-                    return true;
-                }
-                let counter = if segment.flags.contains(Flags::SYN) {
-                    &mut self.counters.would_report
-                } else if self.is_fit(&packet, frame) {
-                    &mut self.counters.would_convert
-                } else {
-                    &mut self.counters.unfit
-                };
-                *counter += 1;
-                true
-            }
-            _ => true,
-        }
-    }
-
-    /// A segment between a host inside and one outside shows what was lost.
-    fn look_for_losses(&mut self, now: Instant, side: Side, packet: &Packet, segment: &Segment) {
-        let (host, other) = match side {
-            Side::Inside => (packet.src, packet.dst),
-            Side::Outside => (packet.dst, packet.src),
-        };
-        if !self.node.has_host(host) || self.node.has_host(other) {
-            return;
-        }
-        let (shown, is_needless) = self.losses.on_segment(now, packet, segment);
-        let counters = &mut self.counters;
-        counters.needlessly_sent_again += u64::from(is_needless);
-        let counter = match (shown, side) {
-            (Shown::Nothing, _) => return,
-            (Shown::Needless, _) => &mut counters.needlessly_sent_again,
-            (Shown::Behind, Side::Inside) => &mut counters.would_repair_sent,
-            (Shown::Before, Side::Outside) => &mut counters.would_repair_received,
-            (Shown::Before, Side::Inside) | (Shown::Behind, Side::Outside) => &mut counters.lost_inside,
-        };
-        *counter += 1;
     }
 
     /// The controller has sent this.

@@ -4,13 +4,15 @@ use handfast_core::{Bytes, Duration};
 
 /// What packets may cost: their bytes on the wire and [`PACKET_COST`](super::PACKET_COST) for each.
 ///
-/// At a bound the oldest packet goes, the one with the lowest number: of the connection that is full; or, where a slice or the
-/// node is full, of a connection that keeps no less than the others do on average. So nobody can take the place of those who
-/// keep little.
+/// At a bound the oldest packet goes, the one with the lowest number: of the connection that is full; or, where a host, a slice or
+/// the node is full, of one that keeps no less than the others there do on average: a slice of the node, a host of the slice, a
+/// connection of the host. So nobody can take the place of those who keep little, with however many connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quotas {
     /// One direction of a connection.
     pub per_connection: Bytes,
+    /// What a host sends in a slice. What no single one has sent, as in lanes, only the slice bounds.
+    pub per_host: Bytes,
     /// One direction of a slice: a pair of edges.
     pub per_slice: Bytes,
     /// The node.
@@ -58,6 +60,7 @@ impl Default for Config {
         Self {
             quotas: Quotas {
                 per_connection: Bytes(4_000_000),
+                per_host: Bytes(16_000_000),
                 per_slice: Bytes(64_000_000),
                 total: Bytes(256_000_000),
             },

@@ -24,6 +24,8 @@ pub struct Passing {
     pub bytes: u32,
     /// Bytes from the first of the connection up to here; [`u16::MAX`]: as many or more.
     pub since_start: u16,
+    /// The host that sent it, by its number at the sending edge; 0: of no single one.
+    pub host: u16,
 }
 
 impl Passing {
@@ -39,6 +41,8 @@ impl Passing {
 
 #[derive(Debug)]
 pub(super) struct Connection<P> {
+    /// The host that sends, by its number.
+    pub(super) host: u16,
     cache: Cache<P>,
     arrivals: Arrivals,
     /// The node downstream has all before this.
@@ -56,6 +60,7 @@ impl<P: Cacheable> Connection<P> {
     pub(super) fn new(now: Instant, first: &Passing) -> Self {
         let start = first.start();
         Self {
+            host: first.host,
             cache: Cache::new(),
             arrivals: Arrivals::new(now, start),
             released: start,

@@ -15,89 +15,139 @@ const fn slice_of(stream: &Stream) -> Slice {
     (stream.slice, stream.from, stream.to)
 }
 
-/// What the connections of a slice keep, those that keep nothing left out.
-#[derive(Debug, Default)]
-struct Account {
-    of: BTreeMap<u16, u64>,
-    total: u64,
-    /// Who had to let something go last.
-    last: Option<u16>,
+/// Whose packets are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Keeper {
+    slice: Slice,
+    host: u16,
+    connection: u16,
 }
 
-impl Account {
-    fn set(&mut self, connection: u16, cost: u64) {
-        let before = if cost == 0 { self.of.remove(&connection) } else { self.of.insert(connection, cost) };
-        self.total = self.total - before.unwrap_or(0) + cost;
+impl Keeper {
+    /// A connection of a host, by its number.
+    pub(super) const fn of(stream: &Stream, host: u16) -> Self {
+        Self { slice: slice_of(stream), host, connection: stream.connection }
     }
 
-    fn rich(&mut self) -> Option<u16> {
-        self.last = rich(&self.of, self.total, self.last, |cost| *cost);
+    pub(super) const fn stream(&self) -> Stream {
+        let (slice, from, to) = self.slice;
+        Stream { from, to, slice, connection: self.connection }
+    }
+}
+
+/// What is kept, or by all of an account.
+trait Kept: Default {
+    fn cost(&self) -> u64;
+}
+
+impl Kept for u64 {
+    fn cost(&self) -> u64 {
+        *self
+    }
+}
+
+/// What each keeps, those that keep nothing left out.
+#[derive(Debug)]
+struct Account<K, V> {
+    of: BTreeMap<K, V>,
+    total: u64,
+    /// Who had to let something go last.
+    last: Option<K>,
+}
+
+impl<K, V> Default for Account<K, V> {
+    fn default() -> Self {
+        Self { of: BTreeMap::new(), total: 0, last: None }
+    }
+}
+
+impl<K, V> Kept for Account<K, V> {
+    fn cost(&self) -> u64 {
+        self.total
+    }
+}
+
+impl<K: Ord + Copy, V: Kept> Account<K, V> {
+    /// What one keeps changes.
+    fn change(&mut self, key: K, change: impl FnOnce(&mut V)) {
+        let one = self.of.entry(key).or_default();
+        let before = one.cost();
+        change(one);
+        let after = one.cost();
+        if after == 0 {
+            self.of.remove(&key);
+        }
+        self.total = self.total - before + after;
+    }
+
+    fn cost_of(&self, key: &K) -> u64 {
+        self.of.get(key).map_or(0, Kept::cost)
+    }
+
+    /// Who keeps no less than the average: the last one as long as it does, then whoever comes next in a circle.
+    fn rich(&mut self) -> Option<K> {
+        let average = self.total / self.of.len().max(1) as u64;
+        let is_rich = |(_, value): &(&K, &V)| value.cost() >= average;
+        let found = match self.last {
+            None => self.of.iter().find(is_rich),
+            Some(last) => {
+                let on = self.of.range(last..).find(is_rich);
+                on.or_else(|| self.of.range((Unbounded, Excluded(last))).find(is_rich))
+            }
+        };
+        self.last = found.map(|(key, _)| *key);
         self.last
     }
 }
 
-/// Who keeps no less than the average: the last one as long as it does, then whoever comes next in a circle.
-fn rich<K: Ord + Copy, V>(
-    of: &BTreeMap<K, V>,
-    total: u64,
-    last: Option<K>,
-    cost: impl Fn(&V) -> u64,
-) -> Option<K> {
-    let average = total / of.len().max(1) as u64;
-    let is_rich = |(_, value): &(&K, &V)| cost(value) >= average;
-    let found = match last {
-        None => of.iter().find(is_rich),
-        Some(last) => {
-            let on = of.range(last..).find(is_rich);
-            on.or_else(|| of.range((Unbounded, Excluded(last))).find(is_rich))
-        }
-    };
-    found.map(|(key, _)| *key)
-}
-
-/// What is kept, by slice and connection.
+/// What is kept, by slice, host and connection.
 #[derive(Debug, Default)]
-pub(super) struct Accounts {
-    slices: BTreeMap<Slice, Account>,
-    total: u64,
-    /// The slice that had to let something go last because the node was full.
-    last: Option<Slice>,
-}
+pub(super) struct Accounts(Account<Slice, Account<u16, Account<u16, u64>>>);
 
 impl Accounts {
     /// What all keep.
     pub(super) fn total(&self) -> u64 {
-        self.total
+        self.0.total
     }
 
-    /// What a connection keeps now. Whether its slice or the node keeps too much.
-    pub(super) fn set(&mut self, stream: &Stream, cost: u64, quotas: &Quotas) -> bool {
-        let account = self.slices.entry(slice_of(stream)).or_default();
-        let before = account.total;
-        account.set(stream.connection, cost);
-        let after = account.total;
-        if after == 0 {
-            self.slices.remove(&slice_of(stream));
-        }
-        self.total = self.total - before + after;
-        after > quotas.per_slice.get() || self.total > quotas.total.get()
+    /// What a connection keeps now. Whether its host, its slice or the node keeps too much.
+    pub(super) fn set(&mut self, keeper: &Keeper, cost: u64, quotas: &Quotas) -> bool {
+        let &Keeper { slice, host, connection } = keeper;
+        let (mut of_host, mut of_slice) = (0, 0);
+        self.0.change(slice, |slice| {
+            slice.change(host, |host| {
+                host.change(connection, |known| *known = cost);
+                of_host = host.total;
+            });
+            of_slice = slice.total;
+        });
+        is_too_much(host, of_host, quotas)
+            || of_slice > quotas.per_slice.get()
+            || self.0.total > quotas.total.get()
     }
 
     /// Who must let a packet go, after something has come to a connection.
-    pub(super) fn debtor(&mut self, stream: &Stream, quotas: &Quotas) -> Option<Stream> {
-        let own = slice_of(stream);
-        let slice = if self.slices.get(&own).is_some_and(|account| account.total > quotas.per_slice.get()) {
-            own
-        } else if self.total > quotas.total.get() {
-            self.last = rich(&self.slices, self.total, self.last, |account| account.total);
-            self.last?
+    pub(super) fn debtor(&mut self, keeper: &Keeper, quotas: &Quotas) -> Option<Keeper> {
+        let own = self.0.of.get(&keeper.slice);
+        let of_host = own.map_or(0, |slice| slice.cost_of(&keeper.host));
+        let is_host = is_too_much(keeper.host, of_host, quotas);
+        let slice = if is_host || own.is_some_and(|slice| slice.total > quotas.per_slice.get()) {
+            keeper.slice
+        } else if self.0.total > quotas.total.get() {
+            self.0.rich()?
         } else {
             return None;
         };
-        let connection = self.slices.get_mut(&slice)?.rich()?;
-        let (slice, from, to) = slice;
-        Some(Stream { from, to, slice, connection })
+        let hosts = self.0.of.get_mut(&slice)?;
+        let host = if is_host { keeper.host } else { hosts.rich()? };
+        let connection = hosts.of.get_mut(&host)?.rich()?;
+        Some(Keeper { slice, host, connection })
     }
+}
+
+/// Whether a host keeps too much.
+fn is_too_much(host: u16, cost: u64, quotas: &Quotas) -> bool {
+    host != 0 && cost > quotas.per_host.get()
 }
 
 #[cfg(test)]
@@ -108,58 +158,88 @@ mod tests {
 
     use super::*;
 
-    fn stream(slice: u16, connection: u16) -> Stream {
-        let ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        Stream { from: ip, to: ip, slice, connection }
+    /// A connection of host 1.
+    fn keeper(slice: u16, connection: u16) -> Keeper {
+        of_host(slice, 1, connection)
     }
 
-    const QUOTAS: Quotas = Quotas { per_connection: Bytes(0), per_slice: Bytes(100), total: Bytes(250) };
+    fn of_host(slice: u16, host: u16, connection: u16) -> Keeper {
+        let ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        Keeper::of(&Stream { from: ip, to: ip, slice, connection }, host)
+    }
+
+    const QUOTAS: Quotas =
+        Quotas { per_connection: Bytes(0), per_host: Bytes(100), per_slice: Bytes(100), total: Bytes(250) };
 
     #[test]
     fn in_a_full_slice_those_pay_who_keep_the_average_in_turn() {
         let mut accounts = Accounts::default();
         for (connection, cost) in [(1, 40), (2, 10), (3, 50)] {
-            accounts.set(&stream(7, connection), cost, &QUOTAS);
+            accounts.set(&keeper(7, connection), cost, &QUOTAS);
         }
-        assert_eq!((accounts.total(), accounts.debtor(&stream(7, 2), &QUOTAS)), (100, None), "not yet");
-        accounts.set(&stream(7, 2), 11, &QUOTAS);
-        assert_eq!(accounts.debtor(&stream(7, 2), &QUOTAS), Some(stream(7, 1)));
-        assert_eq!(accounts.debtor(&stream(7, 2), &QUOTAS), Some(stream(7, 1)), "it still has the average");
-        accounts.set(&stream(7, 1), 30, &QUOTAS);
-        accounts.set(&stream(7, 4), 15, &QUOTAS);
-        assert_eq!(accounts.debtor(&stream(7, 4), &QUOTAS), Some(stream(7, 1)));
-        accounts.set(&stream(7, 1), 20, &QUOTAS);
-        accounts.set(&stream(7, 4), 20, &QUOTAS);
-        assert_eq!(accounts.debtor(&stream(7, 4), &QUOTAS), Some(stream(7, 3)));
-        accounts.set(&stream(7, 3), 19, &QUOTAS);
-        accounts.set(&stream(7, 1), 60, &QUOTAS);
-        assert_eq!(accounts.debtor(&stream(7, 4), &QUOTAS), Some(stream(7, 1)), "round the circle");
-        accounts.set(&stream(7, 1), 40, &QUOTAS);
-        assert_eq!((accounts.total(), accounts.debtor(&stream(7, 1), &QUOTAS)), (90, None));
+        assert_eq!((accounts.total(), accounts.debtor(&keeper(7, 2), &QUOTAS)), (100, None), "not yet");
+        accounts.set(&keeper(7, 2), 11, &QUOTAS);
+        assert_eq!(accounts.debtor(&keeper(7, 2), &QUOTAS), Some(keeper(7, 1)));
+        assert_eq!(accounts.debtor(&keeper(7, 2), &QUOTAS), Some(keeper(7, 1)), "it still has the average");
+        accounts.set(&keeper(7, 1), 30, &QUOTAS);
+        accounts.set(&keeper(7, 4), 15, &QUOTAS);
+        assert_eq!(accounts.debtor(&keeper(7, 4), &QUOTAS), Some(keeper(7, 1)));
+        accounts.set(&keeper(7, 1), 20, &QUOTAS);
+        accounts.set(&keeper(7, 4), 20, &QUOTAS);
+        assert_eq!(accounts.debtor(&keeper(7, 4), &QUOTAS), Some(keeper(7, 3)));
+        accounts.set(&keeper(7, 3), 19, &QUOTAS);
+        accounts.set(&keeper(7, 1), 60, &QUOTAS);
+        assert_eq!(accounts.debtor(&keeper(7, 4), &QUOTAS), Some(keeper(7, 1)), "round the circle");
+        accounts.set(&keeper(7, 1), 40, &QUOTAS);
+        assert_eq!((accounts.total(), accounts.debtor(&keeper(7, 1), &QUOTAS)), (90, None));
     }
 
     #[test]
     fn in_a_full_node_the_rich_slice_pays() {
         let mut accounts = Accounts::default();
         for (slice, connection, cost) in [(1, 1, 30), (1, 2, 60), (2, 1, 70), (3, 9, 95)] {
-            accounts.set(&stream(slice, connection), cost, &QUOTAS);
+            accounts.set(&keeper(slice, connection), cost, &QUOTAS);
         }
-        assert_eq!((accounts.total(), accounts.debtor(&stream(2, 1), &QUOTAS)), (255, Some(stream(1, 2))));
-        accounts.set(&stream(1, 2), 30, &QUOTAS);
-        accounts.set(&stream(2, 1), 96, &QUOTAS);
-        assert_eq!(accounts.debtor(&stream(2, 1), &QUOTAS), Some(stream(2, 1)));
+        assert_eq!((accounts.total(), accounts.debtor(&keeper(2, 1), &QUOTAS)), (255, Some(keeper(1, 2))));
+        accounts.set(&keeper(1, 2), 30, &QUOTAS);
+        accounts.set(&keeper(2, 1), 96, &QUOTAS);
+        assert_eq!(accounts.debtor(&keeper(2, 1), &QUOTAS), Some(keeper(2, 1)));
     }
 
     #[test]
     fn who_keeps_nothing_does_not_count() {
         let mut accounts = Accounts::default();
-        accounts.set(&stream(1, 1), 5, &QUOTAS);
-        accounts.set(&stream(1, 1), 0, &QUOTAS);
-        assert_eq!((accounts.total(), accounts.slices.len()), (0, 0));
-        accounts.set(&stream(1, 2), 101, &QUOTAS);
-        accounts.set(&stream(1, 1), 3, &QUOTAS);
-        accounts.set(&stream(1, 1), 0, &QUOTAS);
-        assert_eq!(accounts.slices[&slice_of(&stream(1, 1))].of.len(), 1);
-        assert_eq!(accounts.debtor(&stream(1, 2), &QUOTAS), Some(stream(1, 2)));
+        accounts.set(&keeper(1, 1), 5, &QUOTAS);
+        accounts.set(&keeper(1, 1), 0, &QUOTAS);
+        assert_eq!((accounts.total(), accounts.0.of.len()), (0, 0));
+        accounts.set(&keeper(1, 2), 101, &QUOTAS);
+        accounts.set(&keeper(1, 1), 3, &QUOTAS);
+        accounts.set(&keeper(1, 1), 0, &QUOTAS);
+        assert_eq!(accounts.0.of[&keeper(1, 1).slice].of[&1].of.len(), 1);
+        assert_eq!(accounts.debtor(&keeper(1, 2), &QUOTAS), Some(keeper(1, 2)));
+    }
+    #[test]
+    fn a_full_host_pays_itself_and_in_a_full_slice_the_rich_host_does() {
+        let quotas = Quotas { per_host: Bytes(50), ..QUOTAS };
+        let mut accounts = Accounts::default();
+        for connection in 1..=5 {
+            assert!(!accounts.set(&of_host(1, 1, connection), 10, &quotas));
+        }
+        assert!(accounts.set(&of_host(1, 1, 6), 1, &quotas), "51 of 50");
+        assert_eq!(accounts.debtor(&of_host(1, 1, 6), &quotas), Some(of_host(1, 1, 1)));
+        accounts.set(&of_host(1, 1, 1), 9, &quotas);
+        assert_eq!(accounts.debtor(&of_host(1, 1, 6), &quotas), None);
+        // The other one has one connection, which keeps more than each of these, and less than all of them.
+        accounts.set(&of_host(1, 2, 7), 40, &quotas);
+        assert!(accounts.set(&of_host(1, 3, 8), 11, &quotas), "101 of 100");
+        assert_eq!(accounts.debtor(&of_host(1, 3, 8), &quotas), Some(of_host(1, 1, 1)), "50 / 3");
+    }
+
+    #[test]
+    fn what_no_single_host_has_sent_only_the_slice_bounds() {
+        let quotas = Quotas { per_host: Bytes(50), ..QUOTAS };
+        let mut accounts = Accounts::default();
+        assert!(!accounts.set(&of_host(1, 0, 1), 100, &quotas));
+        assert!(accounts.set(&of_host(1, 0, 1), 101, &quotas));
     }
 }

@@ -6,10 +6,11 @@ use bytes::{Buf, Bytes};
 use handfast_core::Duration;
 use handfast_wire::openflow::PortNo;
 
-use super::{
-    ACTIVATE, ADMIT, APPROVE, Activation, Admission, CLOSED, EXPERIMENTER, FORGET, FORGET_EDGE, LEAVING,
-    LOCATE, Location, Name, Order, RELEASE, ROUTE, Report, STARTED, STEER, Steering, Unknown, port_of,
+use super::numbers::{
+    ACTIVATE, ADMIT, APPROVE, CLOSED, EXPERIMENTER, FORGET, FORGET_EDGE, LEAVING, LOCATE, RELEASE, ROUTE,
+    STARTED, STEER, port_of,
 };
+use super::{Activation, Admission, Location, Name, Order, Report, Steering, Unknown};
 
 /// Reads what the experimenter says.
 pub(super) struct Reader(Bytes);

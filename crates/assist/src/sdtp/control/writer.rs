@@ -5,10 +5,8 @@ use std::net::IpAddr;
 use bytes::BufMut;
 use handfast_wire::openflow::PortNo;
 
-use super::{
-    ACTIVATE, ADMIT, APPROVE, Activation, Admission, FORGET, FORGET_EDGE, Location, Name, Order, RELEASE,
-    ROUTE, STEER, Steering, port_no,
-};
+use super::numbers::{ACTIVATE, ADMIT, APPROVE, FORGET, FORGET_EDGE, RELEASE, ROUTE, STEER, port_no};
+use super::{Activation, Admission, Location, Name, Order, Steering};
 
 pub(super) fn put_order(out: &mut Vec<u8>, order: &Order) {
     match order {

@@ -72,10 +72,7 @@ impl Edge {
     /// Whether it wants a packet that no connection has: one of its hosts for another one, of which the controller has to be asked
     /// or has said where it is.
     pub(in super::super) fn wants_whole(&mut self, now: Instant, port: Port, view: &View<'_>) -> bool {
-        if self.hosts.get(&view.src) != Some(&port)
-            || self.hosts.contains_key(&view.dst)
-            || is_of_many(view.dst)
-        {
+        if !self.hosts.is_at(view.src, port) || self.hosts.has(view.dst) || is_of_many(view.dst) {
             return false;
         }
         let (known, ask) = self.whole.routes.find(now, view.dst);
@@ -103,7 +100,8 @@ impl Edge {
         match known {
             Known::At(route) if packet.ip_len() <= config.most_whole(self.address.is_ipv6()) => {
                 let numbered = self.whole.senders.number(now, route, &packet);
-                let path = Path { carriage: config.carriage, edge: self.address, name: numbered.name };
+                let path =
+                    Path { carriage: config.carriage, edge: self.address, name: numbered.name, host: 0 };
                 counters.protected += 1;
                 out.packets.push(convert::whole(&path, numbered.sequence, packet));
             }
@@ -127,7 +125,7 @@ impl Edge {
         let Some(extent) = Extent::of(arrived.sequence, &data) else { return };
         let Some(packet) = convert::unwrap(arrived.outer, data) else { return };
         // From behind the other edge to a host behind this one: nobody gets a packet out of a lane that would not get it without.
-        let is_ours = self.hosts.contains_key(&packet.dst) && !self.hosts.contains_key(&packet.src);
+        let is_ours = self.hosts.has(packet.dst) && !self.hosts.has(packet.src);
         if !is_ours || stream.connection < lanes::FIRST {
             counters.strangers += 1;
             return;
