@@ -3,7 +3,7 @@
 //!
 //! Each host talks to an endpoint that is near, so that losses are repaired and windows grow within that part of the way. What
 //! the proxy acknowledges is no longer known to have reached the other host (RFC 3135 §4.1.3), and what hides TCP's header from
-//! it (IPsec, §4.1.1) it cannot help: those packets pass.
+//! it (`IPsec`, §4.1.1) it cannot help: those packets pass.
 
 mod spec;
 mod split;
