@@ -42,7 +42,7 @@ def test_caches_keep_their_bounds(handfast: Command) -> None:
     assert one["verdict"] == "holds"
     largest = {cache: one["measured"][f"largest_cache_{cache}_sdtp_b"] for cache in ("4mb", "20kb", "6kb")}
     assert 5_000 < largest["6kb"] <= 6_000 < largest["20kb"] <= 20_000 < largest["4mb"]
-    assert one["measured"]["largest_cache_4mb_never_released_b"] > 10 * largest["4mb"]
+    assert one["measured"]["largest_cache_4mb_never_released_b"] > 2 * largest["4mb"]
 
 
 def test_the_header_is_no_shorter_with_what_tcp_needs(handfast: Command) -> None:
