@@ -1,4 +1,4 @@
-"""A claim of our own: SDTP beside nodes that know nothing of TCP and protect what goes between the same switches."""
+"""A claim of our own: SDTP beside other help at the same two nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .measure import beside, delay
 
 OURS = ("sdtp", "sdtp-parity", "sdtp-even")
 """As it is; with parity beside what is sent again; with a handshake that takes as long as the way of data."""
-RIVALS = ("linux", "duplicate", "fec", "fec-brief", "link-arq")
+RIVALS = ("linux", "duplicate", "fec", "fec-brief", "fec-spread", "link-arq", "snoop", "proxy")
 CORES = ("short", "long")
 PACED = ("none", "two-percent", "five-percent", "one-link", "bursts")
 """Packets one by one: what counts is when each is delivered."""
@@ -71,7 +71,7 @@ def rivals(runs: Runs) -> Finding:
             f"asks. All links carry {at('fec-brief', kilobytes, 'two-percent')}, "
             f"{at('duplicate', kilobytes, 'two-percent')} and {at('sdtp', kilobytes, 'two-percent')} kB for it"
         ),
-        remark="The simulator has no split connections and no BBR. A transfer with SDTP begins slowly for a reason "
+        remark="The simulator has no BBR. A transfer with SDTP begins slowly for a reason "
         "that is not SDTP's: the handshake by way of the controller is shorter than the way of data, and the "
         "simulator's HyStart compares the two, which Linux does not. Where both take as long, 1 MB takes "
         f"{at('sdtp-even', mean_time, 'transfer', 'short')} s on short links instead of "

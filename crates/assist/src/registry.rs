@@ -105,6 +105,14 @@ macro_rules! agents {
                 }
             }
 
+            /// The role of the hosts that it helps, as `Spec::helped`.
+            pub fn helped(&self) -> Option<&str> {
+                match self {
+                    $(Self::$variant(spec) => Spec::helped(spec),)*
+                    Self::Plugin(_) => None,
+                }
+            }
+
             /// The machine of one node, as `Spec::machine`. The driver knows how to make that of a plug-in.
             ///
             /// # Errors
