@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,6 +39,8 @@ def needs() -> Iterator[Need]:
     controls = _congestion_controls()
     for name in ("reno", "cubic"):
         yield Need(f"lab: {name}", name in controls, _yes(name in controls), f"modprobe tcp_{name}")
+    bbr = "bbr" in controls
+    yield Need("lab: bbr", bbr, _yes(bbr), "only for scheme linux-bbr: modprobe tcp_bbr")
     capped = Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists()
     yield Need("lab: tcp_rto_max_ms", capped, _yes(capped), "only for scheme rto-max: Linux 6.15 or later")
 
@@ -47,7 +49,7 @@ def needs() -> Iterator[Need]:
         yield Need(f"lab: {name}", lacks is None, _yes(lacks is None), f"only for schemes with a controller: {lacks}")
 
 
-OPTIONAL = frozenset({"lab: tcp_rto_max_ms", "lab: Open vSwitch", "lab: handfastd"})
+OPTIONAL = frozenset({"lab: bbr", "lab: tcp_rto_max_ms", "lab: Open vSwitch", "lab: handfastd"})
 """What only some schemes need."""
 
 
@@ -61,6 +63,17 @@ def require() -> None:
     if lacking := missing():
         what = "; ".join(f"{need.name.removeprefix('lab: ')}: {need.found} ({need.advice})" for need in lacking)
         raise MissingRequirementError(f"the lab cannot run here: {what}. `--backend sim` works without")
+
+
+def require_controls(scheme: str, wanted: Iterable[str | None]) -> None:
+    """Raise where this kernel lacks a congestion control that a scheme's sockets have."""
+    there = _congestion_controls()
+    for name in wanted:
+        if name is not None and name not in there:
+            raise MissingRequirementError(
+                f"scheme `{scheme}`: this kernel has no congestion control `{name}` (modprobe tcp_{name}); "
+                "`handfast doctor` says what is there"
+            )
 
 
 def _yes(there: bool) -> str:

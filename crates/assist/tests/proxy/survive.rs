@@ -61,7 +61,7 @@ fn packet(thrown: &Thrown, heard: &Heard) -> Packet {
     let [seq, ack] = [seq + thrown.numbers[0] as u32, ack + thrown.numbers[1] as u32];
     let payload = Payload::Bytes(vec![7; thrown.len].into());
     let flags = Flags(thrown.flags.into());
-    let timestamps = (thrown.len % 2 == 0).then_some(Timestamps { val: thrown.len as u32, ecr: 0 });
+    let timestamps = thrown.len.is_multiple_of(2).then_some(Timestamps { val: thrown.len as u32, ecr: 0 });
     let window = thrown.window;
     Packet::tcp(
         src,
