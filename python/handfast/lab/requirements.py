@@ -36,7 +36,7 @@ def needs() -> Iterator[Need]:
     yield Need("lab: pyroute2", library, "found" if library else "missing", "pip install pyroute2")
     lacking = _lacking()
     yield Need("lab: rights", not lacking, "all" if not lacking else f"no {', '.join(lacking)}", "run as root (sudo)")
-    controls = _congestion_controls()
+    controls = congestion_controls()
     for name in ("reno", "cubic"):
         yield Need(f"lab: {name}", name in controls, _yes(name in controls), f"modprobe tcp_{name}")
     bbr = "bbr" in controls
@@ -67,7 +67,7 @@ def require() -> None:
 
 def require_controls(scheme: str, wanted: Iterable[str | None]) -> None:
     """Raise where this kernel lacks a congestion control that a scheme's sockets have."""
-    there = _congestion_controls()
+    there = congestion_controls()
     for name in wanted:
         if name is not None and name not in there:
             raise MissingRequirementError(
@@ -88,7 +88,8 @@ def _lacking() -> list[str]:
     return list(CAPABILITIES)
 
 
-def _congestion_controls() -> list[str]:
+def congestion_controls() -> list[str]:
+    """Those that this kernel has."""
     try:
         return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
     except OSError:

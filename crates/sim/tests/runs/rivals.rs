@@ -118,11 +118,10 @@ fn each_does_what_it_did() {
     assert_eq!(found, expected.map(|(scheme, seen, counts)| (scheme, seen, counts.to_vec())));
 }
 
-/// Bursts take four packets in a row (15 ms, and what was on the wire for 5 ms), which are in two blocks of two, or one each in four. A
-/// snapshot: segments that the sender sends
-/// again, packets that a code has recovered, and delays from the first transmission to the delivery: the mean and 99 % of them, in
-/// tenths of a millisecond. Interleaving recovers all, and
-/// delays a lost packet by eight packets of 5 ms at most.
+/// Bursts take four packets in a row (15 ms, and what was on the wire for 5 ms), which are in two blocks of two, or one each in
+/// four. A snapshot: segments that the sender sends again, packets that a code has recovered, and delays from the first
+/// transmission to the delivery: the mean and 99 % of them, in tenths of a millisecond. Interleaving recovers all, and delays a
+/// lost packet by eight packets of 5 ms at most.
 #[test]
 fn interleaved_blocks_outlive_bursts() {
     let bursts = "[[events]]\nlink = \"lossy\"\ndo = \"outage\"\nat = \"1s\"\nevery = \"1s\"\ntimes = 13\ngap = \"15ms\"\nphase = \"900ms\"\n";
