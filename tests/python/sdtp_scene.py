@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from pyroute2 import IPRoute, netns
 
+import certificates
 import handfast as hf
 from conftest import ROOT, skip_if_late
 from handfast.lab import controller, names, processes
@@ -59,6 +60,8 @@ class Core:
     """Addresses of nodes."""
     mtu: int = 1500
     protect: str = "tcp"
+    certificates: Path | None = None
+    """A folder with an authority, for a channel to the controller that is authenticated."""
 
 
 ORDINARY = Core()
@@ -69,7 +72,11 @@ def write_node(file: Path, *, number: int, core: Core = ORDINARY, **keys: object
     key = file.with_suffix(".key")
     key.write_text("5d" * 32)
     of_core = {"address": core.edges.format(number), "mtu": core.mtu, "protect": core.protect}
-    file.write_text(NODE.format(port=PORT, key=key, number=number, **of_core, **keys))
+    text = NODE.format(port=PORT, key=key, number=number, **of_core, **keys)
+    if core.certificates is not None:
+        certificates.certificate(core.certificates, f"s{number}")
+        text += f'controller_name = "controller"\ntls = {certificates.table(core.certificates, f"s{number}")}\n'
+    file.write_text(text)
 
 
 @dataclass(slots=True)
@@ -174,6 +181,7 @@ def run(
     *,
     mode: str = "act",
     changes: Mapping[str, Any],
+    core: Core = ORDINARY,
 ) -> Ran:
     """The line with its flow, whose switches are nodes of SDTP."""
     scenario = hf.parse(
@@ -181,7 +189,7 @@ def run(
     ).core
     plan = Plan.of(scenario, "linux")
     with ThreadPoolExecutor(1) as pool, spaces(plan) as made, ExitStack() as stack:
-        scene = stack.enter_context(furnished(plan, made.nodes, mode))
+        scene = stack.enter_context(furnished(plan, made.nodes, mode, core))
         measuring = pool.submit(scenario.run_lab, "linux", 1, made.hub.name, [space.name for space in made.nodes])
         found = script(scene)
         measured = measuring.result()
@@ -250,10 +258,14 @@ def _line(count: int, hosts: Mapping[str, tuple[Namespace, str]], core: Core, pa
         for number in range(1, count + 1)
     ]
     links = ['{delay = "5ms", loss = 0.02}'] * (count - 1)
+    guard = "insecure_listen = true"
+    if core.certificates is not None:
+        certificates.certificate(core.certificates, "controller")
+        guard = f"tls = {certificates.table(core.certificates, 'controller')}"
     return f"""
 [sdtp-controller]
 listen = "0.0.0.0:{PORT}"
-insecure_listen = true
+{guard}
 socket = "{path}"
 nodes = [{", ".join(nodes)}]
 links = [{", ".join(links)}]

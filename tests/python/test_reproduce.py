@@ -13,7 +13,7 @@ from conftest import Command
 from handfast import engine, shipped
 from handfast.lab import controller
 from handfast.studies import grid, reproduce
-from handfast.studies.reproduce import Check, Control, Finding, Measured, paper, runs, verdict
+from handfast.studies.reproduce import Check, Control, Finding, Measured, page, paper, runs, verdict
 
 NETWORK = """
 duration = "6s"
@@ -266,6 +266,21 @@ def test_within_and_above() -> None:
     assert verdict.above("x", [(1.1 + n / 100, 1.0) for n in range(10)]).holds
     # Six of ten above is no difference.
     assert not verdict.above("x", [(1.1, 1.0)] * 6 + [(0.9, 1.0)] * 4).holds
+
+
+def test_of_many_checks_few_are_told_and_the_page_folds_the_rest() -> None:
+    many = tuple(Check(f"check <{number}>", number > 5) for number in range(10))
+    control = Control("off", many)
+    one = verdict.judge("x", "x", "", Finding((), many, control, remark="mind this"))
+    assert one.brief == "6 of 10 checks fail: check <0>; check <1>; check <2>; 3 more in the report. mind this"
+    assert control.brief == "off: fails, as it must (check <0>; check <1>; check <2>; 3 more in the report)"
+    html = page.build("x", [one], {}, {})
+    assert "<summary>6 of 10 checks fail</summary>check &lt;0&gt; (no)<br>" in html
+    assert "<p>mind this</p>" in html
+    assert "<summary>off: fails, as it must (6 checks)</summary>" in html
+    holding = verdict.judge("x", "x", "", Finding((), many[6:], control))
+    assert holding.brief == "all 4 checks hold"
+    assert verdict.judge("x", "x", "", Finding((), many[8:], control)).brief == "check <8>; check <9>"
 
 
 def test_a_verdict_needs_checks_that_hold_and_a_control_that_does_not() -> None:

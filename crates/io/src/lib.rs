@@ -13,6 +13,7 @@ mod kernel_timer;
 pub mod line_socket;
 mod sys;
 mod timers;
+pub mod tls;
 mod wait;
 
 pub use accept::next_connection;

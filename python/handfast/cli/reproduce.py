@@ -131,7 +131,8 @@ def _found(one: Verdict) -> Text:
     measured = "; ".join(map(str, one.measured[:SHOWN]))
     if len(one.measured) > SHOWN:
         measured += f"; {len(one.measured) - SHOWN} more in the report"
-    for name, words in (("paper", one.paper), ("measured", measured), ("reason", one.reason), ("control", one.control)):
+    control = one.controlled.brief if one.controlled is not None else one.control
+    for name, words in (("paper", one.paper), ("measured", measured), ("reason", one.brief), ("control", control)):
         if words:
             text.append(f"\n{name}: ", style="bold")
             text.append(words)

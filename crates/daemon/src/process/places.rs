@@ -15,16 +15,16 @@ pub(crate) fn socket_address(text: &Located<String>) -> Checked<SocketAddr> {
     })
 }
 
-/// Where a service listens that trusts who reaches it: a loopback address, unless the operator knows the `risk`.
-pub(crate) fn listen_address(text: &Located<String>, insecure: bool, risk: &str) -> Checked<SocketAddr> {
+/// Where a service listens: a loopback address, unless there is TLS or the operator knows the `risk`.
+pub(crate) fn listen_address(text: &Located<String>, is_open: bool, risk: &str) -> Checked<SocketAddr> {
     let address = socket_address(text)?;
-    if address.ip().is_loopback() || insecure {
+    if address.ip().is_loopback() || is_open {
         return Ok(address);
     }
     let title = format!("{} can be reached from other machines", address.ip());
     Err(Problem::at(text.span.clone(), title)
         .expected("the channel is neither authenticated nor encrypted")
-        .help(format!("{risk}; if you know that: `insecure_listen = true`")))
+        .help(format!("{risk}: give it a table `tls`, or, if you know that: `insecure_listen = true`")))
 }
 
 /// The path of a Unix socket.

@@ -8,6 +8,7 @@ mod openflow_link;
 mod questions;
 mod sdtp;
 mod sdtp_controller;
+mod tls;
 mod words;
 
 use std::path::Path;

@@ -1,12 +1,12 @@
 //! One end of an OpenFlow channel: bytes in, messages out, and the other way round.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 
 use bytes::{Bytes, BytesMut};
 use handfast_core::Bytes as Count;
 use handfast_io::ReadOutcome;
-use handfast_io::net::TcpStream;
+use handfast_io::tls::Stream;
 use handfast_wire::openflow::{Message, ParseError};
 
 /// Bytes of a read. Besides them less than one message is kept, so a connection's incoming bytes are bounded by this and
@@ -18,7 +18,7 @@ const MOST_READS: usize = 64;
 
 /// One end of a channel.
 pub(in crate::services) struct OpenFlowLink {
-    stream: TcpStream,
+    stream: Stream,
     peer: SocketAddr,
     incoming: BytesMut,
     outgoing: Vec<u8>,
@@ -39,6 +39,8 @@ pub(in crate::services) enum LinkError {
     Closed,
     /// Another connection needed its place, and it was not known as a switch of ours yet.
     Displaced,
+    /// The other end does not prove that it belongs to the network, or speaks no TLS.
+    Tls(io::Error),
     /// The kernel says so.
     System(io::Error),
 }
@@ -52,13 +54,14 @@ impl std::fmt::Display for LinkError {
             Self::Displaced => {
                 f.write_str("it has not shown yet that it is a switch's, and others want its place")
             }
+            Self::Tls(error) => write!(f, "TLS: {error}"),
             Self::System(error) => write!(f, "{error}"),
         }
     }
 }
 
 impl OpenFlowLink {
-    pub(in crate::services) fn new(stream: TcpStream, peer: SocketAddr) -> Self {
+    pub(in crate::services) fn new(stream: Stream, peer: SocketAddr) -> Self {
         Self { stream, peer, incoming: BytesMut::new(), outgoing: Vec::new(), sent: 0, ended: false }
     }
 
@@ -76,10 +79,38 @@ impl OpenFlowLink {
                     // Even after a short read: the end of the stream makes no event of its own.
                     return Ok(ReadOutcome::Some);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(ReadOutcome::Nothing),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    // What waited for the end of TLS's handshake, which has made no event of its own either.
+                    if self.stream.is_secured() {
+                        self.send()?;
+                    }
+                    return Ok(ReadOutcome::Nothing);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(LinkError::System(error)),
+                Err(error) => return Err(self.failed(error)),
             }
+        }
+    }
+
+    /// An error of the stream. Those of TLS have this kind.
+    fn failed(&self, error: io::Error) -> LinkError {
+        let is_tls = self.stream.is_secured() && error.kind() == io::ErrorKind::InvalidData;
+        if is_tls { LinkError::Tls(error) } else { LinkError::System(error) }
+    }
+
+    /// Gives the kernel what it takes.
+    fn send(&mut self) -> Result<(), LinkError> {
+        while self.sent < self.outgoing.len() {
+            match self.stream.write(&self.outgoing[self.sent..]) {
+                Ok(written) => self.sent += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+        match self.stream.flush() {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(self.failed(error)),
+            _ => Ok(()),
         }
     }
 
@@ -108,14 +139,7 @@ impl OpenFlowLink {
 
     /// Gives the kernel what it takes. `most`: how much may wait.
     pub(in crate::services) fn flush(&mut self, most: Count) -> Result<(), LinkError> {
-        while self.sent < self.outgoing.len() {
-            match self.stream.write(&self.outgoing[self.sent..]) {
-                Ok(written) => self.sent += written,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(LinkError::System(error)),
-            }
-        }
+        self.send()?;
         let waiting = self.waiting();
         if waiting == 0 {
             // The memory that one release needed is given back.
@@ -134,7 +158,7 @@ impl OpenFlowLink {
     pub(in crate::services) fn drain(&mut self, chunk: &mut [u8; CHUNK]) -> bool {
         if self.waiting() == 0 && !std::mem::replace(&mut self.ended, true) {
             // It fails where the connection is gone, which the read tells.
-            let _ = self.stream.shutdown(Shutdown::Write);
+            let _ = self.stream.end();
         }
         // Bounded: a peer that never stops sending does not hold up the others.
         for _ in 0..MOST_READS {

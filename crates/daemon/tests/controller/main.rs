@@ -9,3 +9,4 @@ mod roam;
 mod sdtp;
 mod signals;
 mod support;
+mod tls;

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from handfast import __version__
 from handfast.page import document as page
-from handfast.studies.reproduce.verdict import Verdict
+from handfast.studies.reproduce.verdict import FEW_CHECKS, Verdict
 
 UNFOLDED = 30
 """Figures of a claim that are shown at once."""
@@ -34,7 +34,9 @@ def _summary(verdicts: Sequence[Verdict]) -> str:
 def _claim(one: Verdict, svg: bytes | None) -> str:
     cells = {
         "measured": _measured(one),
-        **{name: escape(getattr(one, name)) or "–" for name in ("paper", "control", "reason")},
+        "paper": escape(one.paper) or "–",
+        "reason": _reason(one),
+        "control": _control(one),
     }
     rows = "".join(f'<tr><th scope="row">{name}</th><td>{cell}</td></tr>' for name, cell in cells.items())
     return (
@@ -46,10 +48,33 @@ def _claim(one: Verdict, svg: bytes | None) -> str:
 
 def _measured(one: Verdict) -> str:
     """All figures; folded where they would fill a screen."""
-    lines = "<br>".join(escape(str(figure)) for figure in one.measured) or "–"
     if len(one.measured) <= UNFOLDED:
-        return lines
-    return f"<details><summary>{len(one.measured)} figures</summary>{lines}</details>"
+        return _lines(one.measured) or "–"
+    return _folded(f"{len(one.measured)} figures", one.measured)
+
+
+def _reason(one: Verdict) -> str:
+    """The checks, those that fail first; folded where they are more than a few. Then what a reader must know."""
+    if len(one.checks) <= FEW_CHECKS:
+        return escape(one.reason) or "–"
+    ordered = sorted(one.checks, key=lambda check: check.holds)
+    explained = f"<p>{escape(one.explained)}</p>" if one.explained else ""
+    return _folded(one.tally, ordered) + explained
+
+
+def _control(one: Verdict) -> str:
+    control = one.controlled
+    if control is None or len(control.failed) <= FEW_CHECKS:
+        return escape(one.control) or "–"
+    return _folded(f"{control.word} ({len(control.failed)} checks)", [check.says for check in control.failed])
+
+
+def _folded(says: str, lines: Iterable[object]) -> str:
+    return f"<details><summary>{escape(says)}</summary>{_lines(lines)}</details>"
+
+
+def _lines(lines: Iterable[object]) -> str:
+    return "<br>".join(escape(str(line)) for line in lines)
 
 
 def _figure(one: Verdict, svg: bytes | None) -> str:

@@ -125,6 +125,16 @@ def _compared(name: str, value: float, sign: str, limit: float, unit: str, holds
     return Check(f"{name}: {number(value)} {sign} {number(limit)}{tail}", holds)
 
 
+FEW_CHECKS = 3
+"""Checks of a claim, or of its control, that are shown at once."""
+
+
+def _few(checks: Sequence[Check]) -> str:
+    """The first of these, and how many there are besides."""
+    more = len(checks) - FEW_CHECKS
+    return "; ".join(check.says for check in checks[:FEW_CHECKS]) + (f"; {more} more in the report" if more > 0 else "")
+
+
 @dataclass(frozen=True, slots=True)
 class Control:
     """The same checks where the mechanism is off: one of them has to fail."""
@@ -138,11 +148,25 @@ class Control:
         """Whether the checks can tell the mechanism from its absence."""
         return not all(check.holds for check in self.checks)
 
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that fail, as one has to."""
+        return tuple(check for check in self.checks if not check.holds)
+
+    @property
+    def word(self) -> str:
+        """What became of it."""
+        return f"{self.says}: {'fails, as it must' if self.tells else 'holds as well, so the checks tell nothing'}"
+
+    @property
+    def brief(self) -> str:
+        """The same as its text, with few checks."""
+        return f"{self.word} ({_few(self.failed)})" if self.failed else self.word
+
     def __str__(self) -> str:
-        failed = [check.says for check in self.checks if not check.holds]
-        if failed:
-            return f"{self.says}: fails, as it must ({'; '.join(failed)})"
-        return f"{self.says}: holds as well, so the checks tell nothing"
+        if not self.failed:
+            return self.word
+        return f"{self.word} ({'; '.join(check.says for check in self.failed)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +195,31 @@ class Verdict:
     control: str = ""
     reason: str = ""
     checks: tuple[Check, ...] = field(default=(), compare=False)
+    explained: str = field(default="", compare=False)
+    """Of `reason` what is no check: the cause, and what a reader must know."""
+    controlled: Control | None = field(default=None, compare=False)
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that fail."""
+        return tuple(check for check in self.checks if not check.holds)
+
+    @property
+    def tally(self) -> str:
+        """How many checks hold; empty where nothing was checked."""
+        if not self.checks:
+            return ""
+        if self.failed:
+            return f"{len(self.failed)} of {len(self.checks)} checks fail"
+        return "the check holds" if len(self.checks) == 1 else f"all {len(self.checks)} checks hold"
+
+    @property
+    def brief(self) -> str:
+        """The same as `reason`, with few checks."""
+        if len(self.checks) <= FEW_CHECKS:
+            return self.reason
+        told = f"{self.tally}: {_few(self.failed)}" if self.failed else self.tally
+        return f"{told}. {self.explained}" if self.explained else told
 
     def as_json(self) -> Mapping[str, Any]:
         """An entry of `claims`: the keys of DESIGN."""
@@ -189,14 +238,16 @@ def judge(claim: str, title: str, paper: str, finding: Finding) -> Verdict:
     failed = [check for check in finding.checks if not check.holds]
     tells = finding.control.tells
     word = HOLDS if not failed and tells else FAILS
-    parts = ["; ".join(map(str, failed or finding.checks))]
+    parts = []
     if not tells:
         parts.append("the control holds too")
     if word == FAILS and finding.cause:
         parts.append(finding.cause)
     if finding.remark:
         parts.append(finding.remark)
-    return Verdict(claim, title, word, paper, finding.measured, str(finding.control), ". ".join(parts), finding.checks)
+    reason = ". ".join(["; ".join(map(str, failed or finding.checks)), *parts])
+    control, checks = finding.control, finding.checks
+    return Verdict(claim, title, word, paper, finding.measured, str(control), reason, checks, ". ".join(parts), control)
 
 
 def not_run(claim: str, title: str, paper: str, why: str) -> Verdict:

@@ -76,6 +76,10 @@ impl Adapter {
         stream.set_nodelay(true)?;
         let id = io.add(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
         let conn = id.0;
+        let stream = match &self.settings.tls {
+            Some(tls) => tls.accept(stream)?,
+            None => stream.into(),
+        };
         self.links.insert(id, OpenFlowLink::new(stream, peer));
         if self.wrong_version.contains(peer.ip()) || !self.may_log("connected", peer.ip()) {
             debug!(conn, %peer, "connected");

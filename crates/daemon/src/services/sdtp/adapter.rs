@@ -76,7 +76,12 @@ impl Adapter {
         let questions = Questions::listen(&settings.socket, io)
             .context(|| format!("socket {}", settings.socket.display()))?;
         let bump = Bump::new(settings.node(), settings.mode, settings.config.connections);
-        let channel = Channel::new(settings.controller, settings.datapath_id, settings.mode == Mode::Act);
+        let channel = Channel::new(
+            settings.controller,
+            settings.tls.clone(),
+            settings.datapath_id,
+            settings.mode == Mode::Act,
+        );
         let mut timers = Timers::default();
         let now = Clock::SYSTEM.now();
         timers.set(Due::Summary, Some(now + SUMMARY_INTERVAL));
@@ -190,7 +195,10 @@ impl Adapter {
     }
 
     fn apply(&mut self, new: &Settings) {
-        let mut applied = Settings { mode: new.mode, ..self.settings.clone() };
+        // Files of certificates are read again: those there may have been renewed.
+        let tls = if self.settings.tls.is_some() { new.tls.clone() } else { None };
+        let mut applied = Settings { mode: new.mode, tls, ..self.settings.clone() };
+        self.channel.renew(applied.tls.clone());
         // Where the counter of seals begins is another one each time.
         let config = |of: &Settings| Config { sealing: None, ..of.config.clone() };
         if applied.plan() != new.plan() || applied.hosts != new.hosts || config(&applied) != config(new) {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use handfast_assist::sdtp::{Instruction, Report};
 use handfast_core::{Bytes, Duration, Instant};
 use handfast_io::net::TcpStream;
+use handfast_io::tls::Connector;
 use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId};
 use handfast_wire::openflow::{Body, FeaturesReply, Hello, Message, VERSION};
 use tracing::{debug, info, warn};
@@ -35,6 +36,8 @@ pub(super) enum Said {
 /// The channel.
 pub(super) struct Channel {
     controller: SocketAddr,
+    /// How the controller proves who it is; [`None`]: not at all.
+    tls: Option<Connector>,
     datapath_id: u64,
     link: Option<Link>,
     /// Whether there is to be a connection.
@@ -57,10 +60,20 @@ struct Link {
 }
 
 impl Channel {
-    pub(super) fn new(controller: SocketAddr, datapath_id: u64, is_wanted: bool) -> Self {
+    pub(super) fn new(
+        controller: SocketAddr,
+        tls: Option<Connector>,
+        datapath_id: u64,
+        is_wanted: bool,
+    ) -> Self {
         let chunk = vec![0; CHUNK].into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("its size"));
         let (link, again, backoff) = (None, Instant::ZERO, AGAIN_FIRST);
-        Self { controller, datapath_id, link, is_wanted, again, backoff, has_told: false, chunk }
+        Self { controller, tls, datapath_id, link, is_wanted, again, backoff, has_told: false, chunk }
+    }
+
+    /// How the controller proves from the next connection on who it is.
+    pub(super) fn renew(&mut self, tls: Option<Connector>) {
+        self.tls = tls;
     }
 
     /// Whether a number is that of its connection.
@@ -114,6 +127,10 @@ impl Channel {
             let id = io.add(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
             // Handshakes of hosts wait for these messages.
             stream.set_nodelay(true)?;
+            let stream = match &self.tls {
+                Some(tls) => tls.connect(stream)?,
+                None => stream.into(),
+            };
             Ok((id, stream))
         });
         match connected {

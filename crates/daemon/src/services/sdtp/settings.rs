@@ -10,6 +10,7 @@ use handfast_assist::sdtp::bump::{Mode, Side};
 use handfast_assist::sdtp::{Config, Node, Sealing};
 use handfast_document::{Checked, DocumentError, Located, Problem, Span, Table, missing_key, problem, table};
 use handfast_io::frame_io::Method;
+use handfast_io::tls::Connector;
 use handfast_io::{XdpMode, wall_ms};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,6 +20,7 @@ use toml::de::DeTable;
 use super::NAME;
 use super::shared::{address, hosts, take};
 use crate::process::{Level, parse, socket_address, socket_path};
+use crate::services::tls::TlsTable;
 use crate::services::words::{DatapathId, LogWord, ModeWord};
 
 /// Bytes of an interface's name (`IFNAMSIZ` without its end).
@@ -39,6 +41,10 @@ table! {
         hosts: Vec<Located<String>>,
         /// Where the controller listens. Required.
         controller: String,
+        /// With what the controller and the node prove to each other who they are. Default: TCP alone.
+        tls: TlsTable,
+        /// What the controller's certificate calls it. Default: the address in `controller`.
+        controller_name: String,
         /// The Unix socket at which the node is asked how it does. Required.
         socket: String,
         /// The file with the network's key: 64 hexadecimal digits. Required, unless `seal = false`.
@@ -91,6 +97,8 @@ pub(super) struct Settings {
     pub(super) interfaces: [String; 2],
     pub(super) hosts: BTreeSet<IpAddr>,
     pub(super) controller: SocketAddr,
+    /// How the controller proves who it is; [`None`]: not at all.
+    pub(super) tls: Option<Connector>,
     pub(super) socket: PathBuf,
     pub(super) packet_io: PacketIo,
     pub(super) mode: Mode,
@@ -124,12 +132,15 @@ impl Settings {
             return Err(Problem::at(own.span.clone(), "a host has this address")
                 .help("SDTP packets go from edge to edge: give the node an address that nobody else has"));
         }
+        let at = required(file.controller, "controller")?;
+        let controller = socket_address(&at)?;
         Ok(Self {
             address,
             datapath_id: file.datapath_id.ok_or_else(|| missing("datapath_id"))?.0,
             interfaces: [interface(inside)?, interface(outside)?],
             hosts,
-            controller: socket_address(&required(file.controller, "controller")?)?,
+            controller,
+            tls: connector(file.tls.as_deref(), file.controller_name, controller, &at.span)?,
             socket: socket_path(&required(file.socket, "socket")?)?.into(),
             packet_io: file.packet_io.map(|way| way.value).unwrap_or_default(),
             mode: match file.mode.map(|mode| mode.value).unwrap_or_default() {
@@ -176,10 +187,30 @@ impl Settings {
             "{mode}\nbridges {inside} (inside) and {outside} (outside), whose offloads are turned off\n\
              frames come and leave by {ways}\n{hosts}\n\
              node {address}, datapath id {id:016x}, packets in {carriage:?} of at most {mtu} bytes\n\
-             what nodes tell each other is {sealed}\nconnects to the controller at {}\nis asked at {}\n",
+             what nodes tell each other is {sealed}\nconnects to the controller at {}{}\nis asked at {}\n",
             self.controller,
+            if self.tls.is_some() { ", by TLS" } else { "" },
             self.socket.display(),
         )
+    }
+}
+
+/// How the controller proves who it is. Without a name it is its address, which is written at `at`.
+fn connector(
+    tls: Option<&TlsTable>,
+    name: Option<Located<String>>,
+    controller: SocketAddr,
+    at: &Span,
+) -> Checked<Option<Connector>> {
+    match (tls, name) {
+        (None, Some(name)) => {
+            Err(Problem::at(name.span, "without a table `tls` the controller shows no certificate"))
+        }
+        (None, None) => Ok(None),
+        (Some(tls), name) => {
+            let address = || Located { span: at.clone(), value: controller.ip().to_string() };
+            tls.connector(&name.unwrap_or_else(address)).map(Some)
+        }
     }
 }
 

@@ -73,7 +73,14 @@ impl Adapter {
                     let added = stream.set_nodelay(true);
                     let added =
                         added.and_then(|()| io.add(&mut stream, Interest::READABLE | Interest::WRITABLE));
-                    added.map(|id| self.links.add(Clock::SYSTEM.now(), id, stream, peer))
+                    added.and_then(|id| {
+                        let stream = match &self.settings.tls {
+                            Some(tls) => tls.accept(stream)?,
+                            None => stream.into(),
+                        };
+                        self.links.add(Clock::SYSTEM.now(), id, stream, peer);
+                        Ok(())
+                    })
                 }
                 Err(error) => Err(error),
             };
@@ -187,6 +194,10 @@ impl Running for Adapter {
 
     fn reload(&mut self) {
         let Some((new, _)) = reread(&mut self.file, Settings::parse) else { return };
+        // Files of certificates are read again: those there may have been renewed.
+        if self.settings.tls.is_some() {
+            self.settings.tls.clone_from(&new.tls);
+        }
         if new.plan() == self.settings.plan() {
             info!("configuration applied: nothing has changed");
         } else {

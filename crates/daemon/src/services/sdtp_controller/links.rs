@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::Bytes;
 use handfast_assist::sdtp::{Instruction, Report};
 use handfast_core::{Bytes as Count, Duration, Instant};
-use handfast_io::net::TcpStream;
+use handfast_io::tls::Stream;
 use handfast_io::{Clock, ReadOutcome, SourceId};
 use handfast_wire::openflow::{Body, Message};
 use tracing::{debug, info, warn};
@@ -85,7 +85,7 @@ impl Links {
     }
 
     /// Somebody has connected.
-    pub(super) fn add(&mut self, now: Instant, id: SourceId, stream: TcpStream, peer: SocketAddr) {
+    pub(super) fn add(&mut self, now: Instant, id: SourceId, stream: Stream, peer: SocketAddr) {
         let mut link = OpenFlowLink::new(stream, peer);
         for body in [hello(), Body::FeaturesRequest] {
             // These have a form on the wire.

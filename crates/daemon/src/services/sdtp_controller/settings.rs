@@ -13,6 +13,7 @@ use handfast_assist::sdtp::{Controller, Placed, Planner};
 use handfast_document::{
     Checked, DocumentError, Located, Probability, Problem, Table, TimeSpan, missing_key, problem, table,
 };
+use handfast_io::tls::Acceptor;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -21,6 +22,7 @@ use toml::de::DeTable;
 use super::NAME;
 use crate::process::{Level, listen_address, parse, socket_path};
 use crate::services::sdtp::shared;
+use crate::services::tls::TlsTable;
 use crate::services::words::{DatapathId, LogWord};
 
 const LISTEN: &str = "127.0.0.1:6654";
@@ -32,6 +34,8 @@ table! {
         listen: String,
         /// Says that the operator knows that the channel is neither authenticated nor encrypted.
         insecure_listen: bool,
+        /// With what nodes and the controller prove to each other who they are. Default: TCP alone.
+        tls: TlsTable,
         /// The Unix socket at which it is asked how it does. Required.
         socket: String,
         /// The nodes of the line in order. Required: two at least.
@@ -87,6 +91,8 @@ pub(super) struct Node {
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) listen: SocketAddr,
+    /// How nodes prove who they are; [`None`]: not at all.
+    pub(super) tls: Option<Acceptor>,
     pub(super) socket: PathBuf,
     pub(super) nodes: Vec<Node>,
     hops: Vec<Hop>,
@@ -124,9 +130,10 @@ impl Settings {
         let this = Self {
             listen: listen_address(
                 &listen,
-                insecure,
+                file.tls.is_some() || insecure,
                 "whoever reaches it can pass for a node, and see and answer handshakes",
             )?,
+            tls: file.tls.map(|tls| tls.acceptor()).transpose()?,
             socket: socket_path(&socket)?.into(),
             nodes: read_nodes(&nodes.value)?,
             hops: links.value.iter().map(hop).collect::<Checked<_>>()?,
@@ -184,9 +191,10 @@ impl Settings {
 
     /// What it would do, for people.
     pub(super) fn describe(&self) -> String {
+        let tls = if self.tls.is_some() { ", by TLS" } else { "" };
         let mut lines =
-            format!("listens for nodes at {}\nis asked at {}\n", self.listen, self.socket.display());
-        if !self.listen.ip().is_loopback() {
+            format!("listens for nodes at {}{tls}\nis asked at {}\n", self.listen, self.socket.display());
+        if !self.listen.ip().is_loopback() && self.tls.is_none() {
             lines += "warning: other machines can reach this address, and nothing is authenticated\n";
         }
         for node in &self.nodes {

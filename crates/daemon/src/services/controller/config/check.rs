@@ -49,8 +49,10 @@ pub(super) fn settings(file: &File, shared: &Shared) -> Checked<Settings> {
         ..defaults
     };
     let switches = file.limits.as_ref().and_then(|limits| limits.switches);
+    let tls = file.tls.as_ref().map(|tls| tls.acceptor()).transpose()?;
     Ok(Settings {
         listen,
+        tls,
         association_socket: socket_path(socket)?.into(),
         write_buffer: write_buffer(file, &controller)?,
         controller,
@@ -70,7 +72,7 @@ fn listen(file: &File) -> Checked<SocketAddr> {
     let default = Located { span: 0..0, value: LISTEN.to_owned() };
     let text = file.listen.as_ref().unwrap_or(&default);
     let risk = "whoever reaches it can pass for a switch and read what is held";
-    listen_address(text, word(file.insecure_listen.as_ref()), risk)
+    listen_address(text, file.tls.is_some() || word(file.insecure_listen.as_ref()), risk)
 }
 
 /// A paced release has a rate for each access point: the daemon has no radio to ask.

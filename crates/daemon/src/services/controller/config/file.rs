@@ -4,6 +4,7 @@ use handfast_document::{Located, Named, Rate, Size, TimeSpan, integer, table};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::services::tls::TlsTable;
 use crate::services::words::{DatapathId, LogWord, ModeWord};
 
 table! {
@@ -14,6 +15,8 @@ table! {
         listen: String,
         /// Says that the operator knows that the channel is neither authenticated nor encrypted.
         insecure_listen: bool,
+        /// With what switches and the controller prove to each other who they are. Default: TCP alone.
+        tls: TlsTable,
         /// The Unix socket at which access points report stations. Required.
         association_socket: String,
         /// "observe" (default): log what would be done, touch nothing. "act": do it.

@@ -29,8 +29,9 @@ pub(super) fn describe(settings: &Settings) -> String {
         limits.per_connection, limits.per_station, limits.total, config.hold_expiry
     ));
     line(not_tcp(config));
-    line(format!("listens for at most {} switches at {}", settings.switches, settings.listen));
-    if !settings.listen.ip().is_loopback() {
+    let tls = if settings.tls.is_some() { ", by TLS" } else { "" };
+    line(format!("listens for at most {} switches at {}{tls}", settings.switches, settings.listen));
+    if !settings.listen.ip().is_loopback() && settings.tls.is_none() {
         line("warning: other machines can reach this address, and nothing is authenticated".to_owned());
     }
     line(format!("takes station events at {}", settings.association_socket.display()));
