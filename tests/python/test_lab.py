@@ -155,7 +155,7 @@ def test_a_kernel_s_own_bbr_keeps_its_rate_where_cubic_does_not() -> None:
     cubic, bbr = lossy.compare(["linux", "linux-bbr"], backends=["lab"])
     assert bbr.aggregate.delivered_bytes is not None
     assert cubic.aggregate.delivered_bytes is not None
-    # 10 Mbit/s and 20 ms: who halves its window at each loss of 2 % has 1.22 * 1460 B / 20 ms / 0.14, 5 Mbit/s, at most.
+    # 10 Mbit/s and 20 ms: halving at each loss of 2 % leaves 1.22 * 1460 B / 20 ms / 0.14: 5 Mbit/s, at most
     assert bbr.aggregate.delivered_bytes > 1.5 * cubic.aggregate.delivered_bytes
 
 
