@@ -30,5 +30,5 @@ pub use config::{
 };
 pub use endpoint::{Endpoint, Touch};
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
-pub use profile::{PROFILES, Profile, profile};
+pub use profile::{KERNEL_PROFILES, KernelProfile, PROFILES, Profile, kernel_profile, profile};
 pub use transfer::{Received, Transmit};
