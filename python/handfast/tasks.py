@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from handfast import _handfast, lab
 from handfast.engine import Runnable, Task
 from handfast.errors import refuse_unknown
-from handfast.lab import capacity
+from handfast.lab import capacity, requirements
 from handfast.lab.plan import Plan
 from handfast.results import BACKENDS, LAB
 
@@ -40,5 +40,6 @@ def check(backends: Sequence[str], scenarios: Iterable[Scenario], schemes: Seque
         lab.require()
         for scenario in scenarios:
             for scheme in scenario.choose(schemes):
-                Plan.of(scenario.core, scheme)
+                plan = Plan.of(scenario.core, scheme)
+                requirements.require_controls(scheme, (node.congestion_control for node in plan.nodes))
                 capacity.check(scenario.core, scheme)

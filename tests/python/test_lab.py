@@ -144,6 +144,37 @@ def test_settings_of_a_scheme_reach_the_kernel() -> None:
     assert run.aggregate.delivered_bytes / sent == pytest.approx(1000, rel=0.1)
 
 
+BBR = "bbr" in requirements.congestion_controls()
+
+
+@real
+@pytest.mark.skipif(not BBR, reason="this kernel has no BBR")
+def test_a_kernel_s_own_bbr_keeps_its_rate_where_cubic_does_not() -> None:
+    scenario = flow("")
+    lossy = hf.parse(f"{scenario.text}", "pair.toml", [("links.slow.loss", "0.02"), ("duration", "6s")])
+    cubic, bbr = lossy.compare(["linux", "linux-bbr"], backends=["lab"])
+    assert bbr.aggregate.delivered_bytes is not None
+    assert cubic.aggregate.delivered_bytes is not None
+    # 10 Mbit/s and 20 ms: halving at each loss of 2 % leaves 1.22 * 1460 B / 20 ms / 0.14: 5 Mbit/s, at most
+    assert bbr.aggregate.delivered_bytes > 1.5 * cubic.aggregate.delivered_bytes
+
+
+@real
+def test_a_congestion_control_that_this_kernel_lacks_is_said_before_anything_runs(
+    handfast: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requirements, "congestion_controls", lambda: ["reno", "cubic"])
+    result = handfast("compare", OUTAGE, "--schemes", "linux,linux-bbr", "--backend", "lab")
+    assert result.exit_code == 2
+    assert "scheme `linux-bbr`: this kernel has no congestion control `bbr` (modprobe tcp_bbr)" in result.stderr
+
+
+def test_the_simulator_says_that_the_lab_runs_a_kernel_s_bbr(handfast: Command) -> None:
+    result = handfast("compare", OUTAGE, "--schemes", "linux-bbr")
+    assert result.exit_code == 2
+    assert "`--backend lab` runs it" in result.stderr
+
+
 @real
 def test_our_endpoint_sends_on_the_wire_to_a_kernel() -> None:
     text = flow('app = {transfer = "500kB"}').text + '\n[schemes.ours]\nsender = "newreno"'

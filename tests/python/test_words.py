@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def test_list(handfast: Command) -> None:
         "duplicate",
         "fec",
         "link-arq",
+        "proxy",
     ]
     assert all(agent["description"] for agent in found["agents"])
     assert [discipline["name"] for discipline in found["disciplines"]] == ["drop-tail", "codel"]
@@ -51,6 +53,7 @@ def test_doctor_says_what_is_missing_and_how_to_get_it(handfast: Command, monkey
     checks = json.loads(handfast("doctor", "--json").stdout)["checks"]
     missing = {check["name"]: check for check in checks if not check["ok"]}
     assert {"ns", "tshark", "valgrind"} <= set(missing)
+    assert not sys.platform.startswith("linux") or "lab: bbr" in {check["name"] for check in checks}
     assert "install tshark" in missing["tshark"]["advice"]
 
 

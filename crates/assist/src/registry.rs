@@ -17,6 +17,8 @@ pub mod eln;
 pub mod fec;
 #[path = "link_arq/mod.rs"]
 pub mod link_arq;
+#[path = "proxy/mod.rs"]
+pub mod proxy;
 #[path = "quick_start/mod.rs"]
 pub mod quick_start;
 #[path = "sdn/mod.rs"]
@@ -103,6 +105,14 @@ macro_rules! agents {
                 }
             }
 
+            /// The role of the hosts that it helps, as `Spec::helped`.
+            pub fn helped(&self) -> Option<&str> {
+                match self {
+                    $(Self::$variant(spec) => Spec::helped(spec),)*
+                    Self::Plugin(_) => None,
+                }
+            }
+
             /// The machine of one node, as `Spec::machine`. The driver knows how to make that of a plug-in.
             ///
             /// # Errors
@@ -129,4 +139,5 @@ agents! {
     "duplicate" => Duplicate(duplicate::DuplicateSpec), "nodes that send each packet twice to the next of them, which passes on one";
     "fec" => Fec(fec::FecSpec), "nodes that send repair symbols behind blocks of packets (RFC 6363)";
     "link-arq" => LinkArq(link_arq::LinkArqSpec), "nodes that send again what the path to the next of them loses (RFC 3366)";
+    "proxy" => Proxy(proxy::ProxySpec), "nodes that split connections: each answers in the place of a host (RFC 3135)";
 }

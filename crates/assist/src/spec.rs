@@ -38,7 +38,7 @@ pub enum Place {
 pub struct Site {
     /// Its address.
     pub address: IpAddr,
-    /// Its ports that lead to stations.
+    /// Its ports that lead to whom it helps: to stations, or to the hosts of [`Spec::helped`].
     pub radio: Vec<Port>,
     /// For each host the next node with an agent of this kind and scheme on the way there, if there is one.
     pub next: BTreeMap<IpAddr, IpAddr>,
@@ -60,6 +60,11 @@ pub trait Spec: Sized {
     /// # Errors
     /// The first thing that is wrong.
     fn read(table: &Self::Table, kind: &Located<String>) -> Checked<Self>;
+
+    /// The role of the hosts that it helps; [`None`]: the stations of its node.
+    fn helped(&self) -> Option<&str> {
+        None
+    }
 
     /// The machine of one node; [`None`]: it is more than an [`Agent`], and each driver has an adapter of its own.
     ///

@@ -5,10 +5,14 @@ use std::sync::Arc;
 
 use handfast_core::{Bytes, Duration};
 use handfast_scenario::Scheme;
-use handfast_tcp::{Config, Frto, InitialWindow, Nagle, profile};
+use handfast_tcp::{Config, Frto, InitialWindow, KERNEL_PROFILES, Nagle, kernel_profile, profile};
 
-/// Profiles that are the kernel itself in the lab.
-const KERNEL_PROFILES: [&str; 3] = ["linux", "linux-reno", "rto-max"];
+/// Profiles that are imitated elsewhere and the kernel itself in the lab, beside those that only a kernel can be.
+const IMITATED: [&str; 3] = ["linux", "linux-reno", "rto-max"];
+
+fn kernels() -> impl Iterator<Item = &'static str> {
+    IMITATED.into_iter().chain(KERNEL_PROFILES.iter().map(|kernel| kernel.profile.name))
+}
 
 /// What a kernel makes of Ethernet's 1500 bytes; another size is set socket by socket.
 pub(crate) const USUAL_MSS: u16 = 1460;
@@ -49,14 +53,15 @@ pub(crate) struct Ends {
 /// Where a kernel is to do what it cannot be told, or the receiver is none: one sentence.
 pub(crate) fn ends(scheme: &Scheme) -> Result<Ends, String> {
     let explain = |role| move |why| format!("scheme `{}`: {role}: {why}", scheme.name);
-    if !KERNEL_PROFILES.contains(&scheme.receiver_profile) {
-        let names = KERNEL_PROFILES.map(|name| format!("`{name}`")).join(", ");
+    let is_kernel = |profile| kernels().any(|name| name == profile);
+    if !is_kernel(scheme.receiver_profile) {
+        let names = kernels().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let why = format!("receivers in the lab are kernels ({names}), not `{}`", scheme.receiver_profile);
         return Err(explain("receiver")(why));
     }
     let receiver = end(&scheme.receiver, scheme.receiver_profile).map_err(explain("receiver"))?;
-    let is_kernel = KERNEL_PROFILES.contains(&scheme.sender_profile);
-    let sender = is_kernel.then(|| end(&scheme.sender, scheme.sender_profile)).transpose();
+    let sender =
+        is_kernel(scheme.sender_profile).then(|| end(&scheme.sender, scheme.sender_profile)).transpose();
     Ok(Ends { sender: sender.map_err(explain("sender"))?, receiver })
 }
 
@@ -65,7 +70,10 @@ fn end(config: &Arc<Config>, name: &str) -> Result<Settings, String> {
     if let Some(key) = beyond_the_kernel(config, &base) {
         return Err(format!("no setting of the kernel stands for `{key}`"));
     }
-    let Some(congestion_control) = config.congestion_control.kernel() else {
+    // What only the kernel has, unless the scheme says otherwise.
+    let only = kernel_profile(name).filter(|_| config.congestion_control == base.congestion_control);
+    let own = only.map(|kernel| kernel.congestion_control);
+    let Some(congestion_control) = own.or(config.congestion_control.kernel()) else {
         let word = config.congestion_control.word();
         return Err(format!(
             "not every kernel has the congestion control `{word}`, so the lab does not run it"
@@ -183,6 +191,7 @@ fn initial_window(config: &Config) -> u32 {
 mod tests {
     use super::*;
     use handfast_plan::testing;
+    use handfast_tcp::CongestionControl;
 
     fn with(change: impl FnOnce(&mut Config)) -> Result<[Settings; 2], String> {
         let mut scheme = testing::scheme("linux");
@@ -200,6 +209,16 @@ mod tests {
         assert_eq!(value("net/ipv4/tcp_rto_max_ms"), "120000");
         assert_eq!(value("net/ipv4/tcp_rto_min_us"), "200000");
         assert!(sender.route_metrics.is_empty());
+    }
+
+    #[test]
+    fn what_only_a_kernel_has_is_its_own_unless_the_scheme_says_otherwise() {
+        let mut scheme = testing::scheme("linux-bbr");
+        let told = |scheme: &Scheme| ends(scheme).unwrap().sender.unwrap();
+        let [linux, _] = with(|_| ()).unwrap();
+        assert_eq!(told(&scheme), Settings { congestion_control: "bbr", ..linux.clone() });
+        Arc::make_mut(&mut scheme.sender).congestion_control = CongestionControl::Reno;
+        assert_eq!(told(&scheme), Settings { congestion_control: "reno", ..linux });
     }
 
     #[test]

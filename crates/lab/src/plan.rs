@@ -49,6 +49,8 @@ pub struct Node {
     pub peers: Vec<Peer>,
     /// For a bridge: by which interface an Ethernet address is reached.
     pub forwarding: Vec<Forwarding>,
+    /// The kernel's congestion control of its sockets; [`None`]: no flow ends here, or its TCP is ours.
+    pub congestion_control: Option<&'static str>,
     /// Kernel settings of its namespace: path below `/proc/sys`, value.
     pub settings: BTreeMap<&'static str, String>,
     /// Metrics of its routes, as in ip-route(8).
@@ -254,6 +256,7 @@ impl Node {
             mac: mac_text(addresses.mac_of(id)),
             peers: peers(scenario, topology, id),
             forwarding: if forwards { forwarding(scenario, topology, id) } else { Vec::new() },
+            congestion_control: Some(settings.congestion_control).filter(|name| !name.is_empty()),
             settings: settings.sysctls,
             metrics: settings.route_metrics,
         }

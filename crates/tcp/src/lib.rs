@@ -23,12 +23,12 @@ mod spurious;
 mod startup;
 mod transfer;
 
-pub use cc::CongestionControl;
+pub use cc::{CongestionControl, ShadowWindow};
 pub use config::{
     Acks, Config, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation, Undo,
     VhoRule, VhoRules,
 };
 pub use endpoint::{Endpoint, Touch};
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
-pub use profile::{PROFILES, Profile, profile};
+pub use profile::{KERNEL_PROFILES, KernelProfile, PROFILES, Profile, kernel_profile, profile};
 pub use transfer::{Received, Transmit};

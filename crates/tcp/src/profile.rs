@@ -21,7 +21,7 @@ impl Profile {
     }
 }
 
-/// Every profile, in the order in which tables show them.
+/// Every profile that an endpoint here can be, in the order in which tables show them.
 pub const PROFILES: &[Profile] = &[
     Profile { name: "tahoe", summary: "fast retransmit, then slow start", make: || plain(Recovery::Tahoe) },
     Profile {
@@ -55,9 +55,29 @@ pub const PROFILES: &[Profile] = &[
     },
 ];
 
-/// The profile called `name`.
+/// Profiles that only a real kernel can be: profile `linux`, with a congestion control of which there is no algorithm here.
+pub const KERNEL_PROFILES: &[KernelProfile] = &[KernelProfile {
+    profile: Profile { name: "linux-bbr", summary: "Linux with its own BBR, in the lab only", make: linux },
+    congestion_control: "bbr",
+}];
+
+/// One of them.
+pub struct KernelProfile {
+    /// Its name, and what is the same as in an endpoint here.
+    pub profile: Profile,
+    /// The kernel's name of its congestion control.
+    pub congestion_control: &'static str,
+}
+
+/// The profile called `name`, also one that only a kernel can be.
 pub fn profile(name: &str) -> Option<&'static Profile> {
-    PROFILES.iter().find(|p| p.name == name)
+    let of_kernels = KERNEL_PROFILES.iter().map(|kernel| &kernel.profile);
+    PROFILES.iter().chain(of_kernels).find(|p| p.name == name)
+}
+
+/// The profile called `name`, if only a kernel can be that.
+pub fn kernel_profile(name: &str) -> Option<&'static KernelProfile> {
+    KERNEL_PROFILES.iter().find(|kernel| kernel.profile.name == name)
 }
 
 fn plain(recovery: Recovery) -> Config {

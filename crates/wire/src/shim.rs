@@ -22,6 +22,9 @@ pub const MOST_STATUS: usize = 1024;
 /// Source symbols of a block at most, and repair symbols.
 pub const MOST_SYMBOLS: u8 = 64;
 
+/// Blocks that are interleaved at most.
+pub const MOST_INTERLEAVED: u8 = 16;
+
 /// What one node tells the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shim {
@@ -39,7 +42,7 @@ pub enum Message {
     Copy(Bytes),
     /// A packet that is a source symbol of a block (RFC 6363 §4: the code is systematic, so the packet itself is sent).
     Source(Bytes),
-    /// A repair symbol (RFC 6363 §2). `sequence` and `count` say which block it protects: no source packet has to.
+    /// A repair symbol (RFC 6363 §2). `sequence`, `stride` and `count` say which block it protects: no source packet has to.
     Repair {
         /// Which of the block's repair symbols.
         index: u8,
@@ -47,6 +50,8 @@ pub enum Message {
         count: u8,
         /// Repair symbols of the block: more than `index`, at most [`MOST_SYMBOLS`].
         repairs: u8,
+        /// From the number of one of its packets to that of the next: 1 to [`MOST_INTERLEAVED`].
+        stride: u8,
         /// The symbol.
         symbol: Bytes,
     },
@@ -114,7 +119,7 @@ impl Shim {
         out.put_slice(&[kind, index, 0, 0]);
         out.put_u32(self.sequence.0);
         match &self.message {
-            Message::Repair { count, repairs, .. } => out.put_slice(&[*count, *repairs, 0, 0]),
+            Message::Repair { count, repairs, stride, .. } => out.put_slice(&[*count, *repairs, *stride, 0]),
             Message::Report { received, lost } => {
                 out.put_u32(*received);
                 out.put_u32(*lost);
@@ -146,11 +151,12 @@ impl Shim {
 }
 
 fn parse_repair(index: u8, mut rest: Bytes) -> Option<Message> {
-    let &[count, repairs, 0, 0] = rest.first_chunk::<4>()? else { return None };
+    let &[count, repairs, stride, 0] = rest.first_chunk::<4>()? else { return None };
     let symbols = 1..=MOST_SYMBOLS;
     let fits = symbols.contains(&count) && symbols.contains(&repairs) && index < repairs;
+    let fits = fits && (1..=MOST_INTERLEAVED).contains(&stride);
     rest.advance(4);
-    fits.then_some(Message::Repair { index, count, repairs, symbol: rest })
+    fits.then_some(Message::Repair { index, count, repairs, stride, symbol: rest })
 }
 
 impl Message {
@@ -210,12 +216,16 @@ mod tests {
         prop_oneof![
             bytes().prop_map(Message::Copy),
             bytes().prop_map(Message::Source),
-            (1..=MOST_SYMBOLS, 1..=MOST_SYMBOLS, any::<prop::sample::Index>(), bytes()).prop_map(
-                |(count, repairs, index, symbol)| {
+            (
+                [1..=MOST_SYMBOLS, 1..=MOST_SYMBOLS],
+                1..=MOST_INTERLEAVED,
+                any::<prop::sample::Index>(),
+                bytes()
+            )
+                .prop_map(|([count, repairs], stride, index, symbol)| {
                     let index = index.index(usize::from(repairs)) as u8;
-                    Message::Repair { index, count, repairs, symbol }
-                }
-            ),
+                    Message::Repair { index, count, repairs, stride, symbol }
+                }),
             (any::<u32>(), any::<u32>()).prop_map(|(received, lost)| Message::Report { received, lost }),
             (any::<u32>(), bytes()).prop_map(|(base, packet)| Message::Frame { base: SeqNum(base), packet }),
             bytes().prop_map(Message::Status),
@@ -253,16 +263,19 @@ mod tests {
             bytes[2..4].copy_from_slice(&checksum.to_be_bytes());
             Bytes::from(bytes)
         };
-        let repair = |index, count, repairs, zero| {
-            with_checksum(vec![Message::REPAIR, index, 0, 0, 0, 0, 0, 1, count, repairs, 0, zero])
+        let repair = |index, counts: [u8; 2], stride, zero| {
+            let rest = [counts[0], counts[1], stride, zero];
+            with_checksum([&[Message::REPAIR, index, 0, 0, 0, 0, 0, 1], &rest[..]].concat())
         };
-        assert!(Shim::parse(&repair(1, 64, 2, 0)).is_some());
+        assert!(Shim::parse(&repair(1, [64, 2], 16, 0)).is_some());
         for wrong in [
-            repair(2, 64, 2, 0),
-            repair(0, 65, 2, 0),
-            repair(0, 0, 2, 0),
-            repair(0, 1, 65, 0),
-            repair(0, 1, 1, 1),
+            repair(2, [64, 2], 1, 0),
+            repair(0, [65, 2], 1, 0),
+            repair(0, [0, 2], 1, 0),
+            repair(0, [1, 65], 1, 0),
+            repair(0, [1, 1], 0, 0),
+            repair(0, [1, 1], 17, 0),
+            repair(0, [1, 1], 1, 1),
         ] {
             assert_eq!(Shim::parse(&wrong), None, "{wrong:?}");
         }

@@ -40,6 +40,8 @@ class Node:
     mac: str
     peers: tuple[Peer, ...]
     forwarding: tuple[Forwarding, ...]
+    congestion_control: str | None
+    """The kernel's, of its sockets."""
     settings: Mapping[str, str]
     """Path below /proc/sys, value."""
     metrics: Mapping[str, int]
@@ -56,6 +58,7 @@ class Node:
             mac=data["mac"],
             peers=tuple(Peer(**peer) for peer in data["peers"]),
             forwarding=tuple(Forwarding(**entry) for entry in data["forwarding"]),
+            congestion_control=data["congestion_control"],
             settings=data["settings"],
             metrics=data["metrics"],
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,9 +36,11 @@ def needs() -> Iterator[Need]:
     yield Need("lab: pyroute2", library, "found" if library else "missing", "pip install pyroute2")
     lacking = _lacking()
     yield Need("lab: rights", not lacking, "all" if not lacking else f"no {', '.join(lacking)}", "run as root (sudo)")
-    controls = _congestion_controls()
+    controls = congestion_controls()
     for name in ("reno", "cubic"):
         yield Need(f"lab: {name}", name in controls, _yes(name in controls), f"modprobe tcp_{name}")
+    bbr = "bbr" in controls
+    yield Need("lab: bbr", bbr, _yes(bbr), "only for scheme linux-bbr: modprobe tcp_bbr")
     capped = Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists()
     yield Need("lab: tcp_rto_max_ms", capped, _yes(capped), "only for scheme rto-max: Linux 6.15 or later")
 
@@ -47,7 +49,7 @@ def needs() -> Iterator[Need]:
         yield Need(f"lab: {name}", lacks is None, _yes(lacks is None), f"only for schemes with a controller: {lacks}")
 
 
-OPTIONAL = frozenset({"lab: tcp_rto_max_ms", "lab: Open vSwitch", "lab: handfastd"})
+OPTIONAL = frozenset({"lab: bbr", "lab: tcp_rto_max_ms", "lab: Open vSwitch", "lab: handfastd"})
 """What only some schemes need."""
 
 
@@ -63,6 +65,17 @@ def require() -> None:
         raise MissingRequirementError(f"the lab cannot run here: {what}. `--backend sim` works without")
 
 
+def require_controls(scheme: str, wanted: Iterable[str | None]) -> None:
+    """Raise where this kernel lacks a congestion control that a scheme's sockets have."""
+    there = congestion_controls()
+    for name in wanted:
+        if name is not None and name not in there:
+            raise MissingRequirementError(
+                f"scheme `{scheme}`: this kernel has no congestion control `{name}` (modprobe tcp_{name}); "
+                "`handfast doctor` says what is there"
+            )
+
+
 def _yes(there: bool) -> str:
     return "found" if there else "missing"
 
@@ -75,7 +88,8 @@ def _lacking() -> list[str]:
     return list(CAPABILITIES)
 
 
-def _congestion_controls() -> list[str]:
+def congestion_controls() -> list[str]:
+    """Those that this kernel has."""
     try:
         return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
     except OSError:

@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use handfast_core::{Duration, Instant, SeqNum};
-use handfast_wire::shim::{Message, Shim};
+use handfast_wire::shim::{MOST_INTERLEAVED, Message, Shim};
 use handfast_wire::{Ecn, Packet};
 
 use super::code::recover;
 use crate::shim::order::{Bounds, Order};
 use crate::shim::{Made, Outgoing, opened};
 
-/// Packets and blocks that are kept to recover others. Two of the largest blocks fit; symbols of blocks that are whole go at once.
-const MOST_SOURCES: usize = 256;
-const MOST_BLOCKS: usize = 16;
+/// Packets and blocks that are kept to recover others. Two of all that can be interleaved fit ([`super::MOST_INTERLEAVED_PACKETS`]);
+/// symbols of blocks that are whole go at once.
+const MOST_SOURCES: usize = 2 * super::MOST_INTERLEAVED_PACKETS;
+const MOST_BLOCKS: usize = 2 * MOST_INTERLEAVED as usize;
 
 /// Between reports.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
@@ -27,19 +28,20 @@ struct Block {
     first: SeqNum,
     count: u8,
     repairs: u8,
+    stride: u8,
     symbols: BTreeMap<usize, Bytes>,
 }
 
 impl Block {
     fn numbers(&self) -> impl Iterator<Item = SeqNum> + use<> {
-        let first = self.first;
-        (0..u32::from(self.count)).map(move |place| first + place)
+        let (first, stride) = (self.first, u32::from(self.stride));
+        (0..u32::from(self.count)).map(move |place| first + place * stride)
     }
 
     /// Whether a repair symbol is one of this block.
-    fn fits(&self, count: u8, repairs: u8, symbol: &Bytes) -> bool {
+    fn fits(&self, counts: [u8; 3], symbol: &Bytes) -> bool {
         let len = self.symbols.values().next().map_or(symbol.len(), Bytes::len);
-        (self.count, self.repairs, len) == (count, repairs, symbol.len())
+        ([self.count, self.repairs, self.stride], len) == (counts, symbol.len())
     }
 }
 
@@ -104,16 +106,16 @@ impl Far {
 
     /// A repair symbol has come.
     pub(super) fn on_repair(&mut self, now: Instant, first: SeqNum, message: &Message, made: &mut Made) {
-        let &Message::Repair { index, count, repairs, ref symbol } = message else { return };
+        let &Message::Repair { index, count, repairs, stride, ref symbol } = message else { return };
         let place = self.blocks.iter().position(|block| block.first == first).unwrap_or_else(|| {
             if self.blocks.len() == MOST_BLOCKS {
                 self.blocks.pop_front();
             }
-            self.blocks.push_back(Block { first, count, repairs, symbols: BTreeMap::new() });
+            self.blocks.push_back(Block { first, count, repairs, stride, symbols: BTreeMap::new() });
             self.blocks.len() - 1
         });
         let block = &mut self.blocks[place];
-        if block.fits(count, repairs, symbol) {
+        if block.fits([count, repairs, stride], symbol) {
             block.symbols.insert(usize::from(index), symbol.clone());
             self.repair(now, first, made);
         }
@@ -133,7 +135,7 @@ impl Far {
         }
         let Some(block) = self.blocks.remove(place).filter(|_| missing > 0) else { return };
         for (place, bytes) in recover(&there, &block.symbols, counts) {
-            let number = block.first + place as u32;
+            let number = block.first + place as u32 * u32::from(block.stride);
             // Of those that came before the ones that are kept some have gone on.
             self.counters.recovered += u64::from(self.take(now, number, &bytes, Ecn::NotCapable, made));
         }

@@ -1,7 +1,8 @@
 //! Forward error correction between two nodes (RFC 6363): packets go as they are, and behind each block of them repair symbols,
 //! from which the far end recovers what it lacks without asking.
 //!
-//! A block ends after so many packets or so much time. How many repair symbols it gets follows from the loss that the far end
+//! A block ends after so many packets or so much time. Several may be interleaved, so that a burst of losses is shared among them
+//! (as RFC 6015's interleaved parity). How many repair symbols it gets follows from the loss that the far end
 //! reports, as RTP's senders adapt (RFC 3550 §6.4.1 has the report, RFC 8085 §3.1.1 asks for care: a code adds load, and hides
 //! losses of a full queue as it hides others).
 
@@ -29,7 +30,9 @@ pub use spec::FecSpec;
 pub struct Config {
     /// Packets of a block at most.
     pub packets: u8,
-    /// A block ends so long after its first packet at the latest.
+    /// Blocks that are open at the same time: packets belong to them in turn, so that a burst takes few of each.
+    pub interleave: u8,
+    /// Blocks end so long after the first packet of the first of them at the latest.
     pub wait: Duration,
     /// Repair symbols of a block at most.
     pub most_repairs: u8,
@@ -49,6 +52,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             packets: 10,
+            interleave: 1,
             wait: Duration::from_millis(50),
             most_repairs: 4,
             residual_ppm: 1_000,
@@ -56,6 +60,9 @@ impl Default for Config {
         }
     }
 }
+
+/// Packets of all blocks that are interleaved at most: the far end keeps twice as many.
+pub(crate) const MOST_INTERLEAVED_PACKETS: usize = 128;
 
 /// Packets that wait at the far end at most.
 const MOST_HELD: usize = 4_096;

@@ -51,6 +51,103 @@ fn a_block_ends_after_so_much_time() {
     assert_eq!((count, made.out[0].shim.sequence), (2, SeqNum(0)));
 }
 
+fn interleaved() -> Config {
+    Config { packets: 3, interleave: 4, ..Config::default() }
+}
+
+/// The numbers of the packets that each symbol protects.
+fn protected(sent: &[Outgoing]) -> Vec<Vec<u32>> {
+    let of = |sent: &Outgoing| match sent.shim.message {
+        Message::Repair { count, stride, .. } => {
+            Some((0..count).map(|n| sent.shim.sequence.0 + u32::from(n * stride)).collect())
+        }
+        _ => None,
+    };
+    sent.iter().filter_map(of).collect()
+}
+
+#[test]
+fn packets_belong_to_interleaved_blocks_in_turn_and_each_ends_when_it_is_full() {
+    let sent = sent(&mut Fec::new(interleaved()), 16);
+    // As far behind the last packet of its block as that is behind the one before.
+    assert_eq!(kinds(&sent), "sssssssssssssrsrsrsr");
+    assert_eq!(protected(&sent), [[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]);
+}
+
+#[test]
+fn a_symbol_waits_for_its_place_no_longer_than_so() {
+    let mut near = Fec::new(interleaved());
+    assert_eq!(protected(&sent(&mut near, 12)), Vec::<Vec<u32>>::new());
+    // Block 0 was full at 8 ms, block 3 at 11 ms.
+    assert_eq!(near.deadline(), Some(at(58)));
+    let mut made = Made::default();
+    near.on_timer(at(59), &mut made);
+    assert_eq!(protected(&made.out), [[0, 4, 8], [1, 5, 9]]);
+    assert_eq!(near.deadline(), Some(at(60)));
+}
+
+/// Of several symbols each is as far from the one before.
+#[test]
+fn symbols_of_a_block_are_spread_as_its_packets_are() {
+    let mut near = Fec::new(Config { interleave: 2, packets: 2, ..Config::default() });
+    reported(&mut near, 0, 90, 10);
+    let sent = sent(&mut near, 8);
+    assert_eq!(protected(&sent[..4]), Vec::<Vec<u32>>::new());
+    let behind: Vec<_> = sent
+        .iter()
+        .map(|sent| match sent.shim.message {
+            Message::Repair { index, .. } => format!("r{}.{index}", sent.shim.sequence.0),
+            _ => sent.shim.sequence.0.to_string(),
+        })
+        .collect();
+    assert_eq!(behind.join(" "), "0 1 2 3 4 r0.0 5 r1.0 6 r0.1 7 r1.1");
+}
+
+#[test]
+fn interleaved_blocks_end_together_when_the_time_is_over() {
+    let mut near = Fec::new(interleaved());
+    sent(&mut near, 6);
+    assert_eq!(near.deadline(), Some(at(50)), "of the first packet of the first block");
+    let mut made = Made::default();
+    near.on_timer(at(50), &mut made);
+    assert_eq!(protected(&made.out), [vec![0, 4], vec![1, 5], vec![2], vec![3]]);
+    // The next packet is the first of the next first block.
+    near.send(at(60), packet(6), 0, &mut made);
+    assert_eq!((near.deadline(), made.out.last().unwrap().shim.sequence), (Some(at(110)), SeqNum(6)));
+}
+
+/// The blocks that are full have ended already: the timer ends the others.
+#[test]
+fn a_block_ends_once() {
+    let mut near = Fec::new(interleaved());
+    assert_eq!(kinds(&sent(&mut near, 10)), "ssssssssss");
+    let mut made = Made::default();
+    near.on_timer(at(50), &mut made);
+    assert_eq!(protected(&made.out), [vec![0, 4, 8], vec![1, 5, 9], vec![2, 6], vec![3, 7]]);
+}
+
+/// A burst as long as the interleaving takes one of each block, whatever it takes of symbols; without, it takes more than a symbol
+/// makes up for.
+#[test]
+fn a_burst_is_shared_among_interleaved_blocks() {
+    for burst in 0..12 {
+        let recovered = |config| {
+            let (mut near, mut far) = (Fec::new(config), Fec::new(config));
+            let sent = sent(&mut near, 32);
+            let is_source = |sent: &Outgoing| matches!(sent.shim.message, Message::Source(_));
+            let place = |number| {
+                sent.iter().position(|sent| is_source(sent) && sent.shim.sequence == SeqNum(number)).unwrap()
+            };
+            // Four packets, and all that goes between them.
+            let (from, to) = (place(burst), place(burst + 3));
+            deliver(&mut far, at(32), &[&sent[..from], &sent[to + 1..]].concat());
+            far.far.counters.recovered
+        };
+        assert_eq!(recovered(interleaved()), 4, "{burst}");
+        assert!(recovered(Config { interleave: 1, ..interleaved() }) <= 2, "{burst}");
+    }
+}
+
 #[test]
 fn a_lost_packet_comes_back_in_its_place() {
     let (mut near, mut far) = (Fec::new(config()), Fec::new(config()));
@@ -111,12 +208,13 @@ fn what_is_kept_is_bounded_whatever_comes() {
     let mut far = Fec::new(config());
     for n in 0..2_000_u32 {
         let symbol = Bytes::from(vec![1; 40]);
-        let message = Message::Repair { index: 0, count: 64, repairs: 64, symbol };
+        let message = Message::Repair { index: 0, count: 64, repairs: 64, stride: 1, symbol };
         deliver(&mut far, at(0), &[Outgoing { shim: Shim { sequence: SeqNum(64 * n), message }, class: 0 }]);
         let message = Message::Source(packet(n));
         deliver(&mut far, at(0), &[Outgoing { shim: Shim { sequence: SeqNum(n), message }, class: 0 }]);
     }
-    assert!(far.far.kept() <= (256, 16));
+    let (sources, blocks) = far.far.kept();
+    assert_eq!((sources, blocks), (256, 32));
 }
 
 proptest! {
@@ -124,8 +222,8 @@ proptest! {
 
     /// Every packet that arrives is delivered once and in order, and so is every one that is alone lost of its block.
     #[test]
-    fn every_packet_is_delivered_once_and_in_order(lost in loss(90)) {
-        let config = Config { hold: Duration::from_secs(9), ..config() };
+    fn every_packet_is_delivered_once_and_in_order(lost in loss(90), interleave in 1_u8..5) {
+        let config = Config { hold: Duration::from_secs(9), interleave, ..config() };
         let (mut near, mut far) = (Fec::new(config), Fec::new(config));
         let sent = relay(&mut near, &mut far, 60, Duration::from_millis(3), &lost);
         prop_assert!(sent.delivered.windows(2).all(|pair| pair[0] < pair[1]));

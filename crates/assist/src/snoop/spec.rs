@@ -14,16 +14,20 @@ table! {
         cache: Size,
         /// The local timer is never shorter. Default: "100ms".
         local_timer: TimeSpan,
+        /// The role of the hosts towards which it repairs losses, wherever they are. Default: the stations of its access point.
+        mobiles: String,
     }
 }
 
 /// What Snoop is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snoop {
     /// IP bytes kept for one connection at most.
     pub cache: Bytes,
     /// The local timer is never shorter.
     pub local_timer: Duration,
+    /// The role of the hosts towards which it repairs; [`None`]: the stations of its access point.
+    pub mobiles: Option<String>,
 }
 
 impl Spec for Snoop {
@@ -37,7 +41,12 @@ impl Spec for Snoop {
         Ok(Self {
             cache: given.cache.as_ref().map_or(per_connection, |size| size.0),
             local_timer: local_timer.unwrap_or(timer_min),
+            mobiles: given.mobiles.as_ref().map(|role| role.value.clone()),
         })
+    }
+
+    fn helped(&self) -> Option<&str> {
+        self.mobiles.as_deref()
     }
 
     fn machine(&self, site: Site) -> Result<Option<Box<dyn Agent>>, String> {

@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use handfast_assist::profile::ProfileName;
 use handfast_core::{Bytes, Duration};
 use handfast_tcp::{
-    Acks, Config, CongestionControl, Estimation, Frto, InitialWindow, Nagle, PROFILES, QuickStartRequest,
-    Recovery, RttEstimation, Undo, VhoRule, VhoRules,
+    Acks, Config, CongestionControl, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery,
+    RttEstimation, Undo, VhoRule, VhoRules,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
-use serde_json::json;
 
 use super::Located;
 use super::agents::AgentTable;
@@ -68,10 +68,9 @@ impl JsonSchema for End {
         "End".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let profiles: Vec<_> =
-            PROFILES.iter().map(|p| json!({"const": p.name, "description": p.summary})).collect();
+        let profiles = ProfileName::json_schema(generator);
         let changed = generator.subschema_for::<ProfileTable>();
-        json_schema!({"anyOf": [{"oneOf": profiles}, changed]})
+        json_schema!({"anyOf": [profiles, changed]})
     }
 }
 

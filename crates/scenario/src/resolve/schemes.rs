@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use handfast_assist::profile::profile_called;
 use handfast_core::Duration;
-use handfast_tcp::{Config, Estimation, PROFILES, Profile, QuickStartRequest, Recovery, Undo, profile};
+use handfast_tcp::{Config, Estimation, Profile, QuickStartRequest, Recovery, Undo, profile};
 
 use super::agents;
 use super::nodes::Nodes;
@@ -30,7 +31,7 @@ pub(super) fn resolve(file: &File, nodes: &Nodes) -> Checked<(Vec<Scheme>, Vec<S
             agents: agents::resolve(&table.agents, nodes)?,
         })
     });
-    let profiles = PROFILES.iter().map(|profile| {
+    let profiles = handfast_assist::profile::all().map(|profile| {
         Ok(Scheme {
             name: profile.name.to_owned(),
             sender: Arc::new(checked(common(profile.name, &file.tcp), &file.tcp.span)?),
@@ -91,19 +92,9 @@ fn end(given: &Located<End>, tcp: &TcpTable) -> Checked<Config> {
 
 fn profile_of(given: &Located<End>) -> Checked<&'static Profile> {
     match &given.value {
-        End::Profile(name) => known(name, &given.span),
-        End::Changed(table) => known(&table.profile.value, &table.profile.span),
+        End::Profile(name) => profile_called(name, &given.span),
+        End::Changed(table) => profile_called(&table.profile.value, &table.profile.span),
     }
-}
-
-fn known(name: &str, span: &Span) -> Checked<&'static Profile> {
-    if let Some(profile) = profile(name) {
-        return Ok(profile);
-    }
-    let problem = Problem::at(span.clone(), format!("there is no profile called `{}`", name.escape_debug()));
-    Err(problem
-        .expected("expected a profile's name")
-        .nearest(name, PROFILES.iter().map(|profile| profile.name)))
 }
 
 /// Settings that contradict each other.

@@ -25,6 +25,31 @@ const OUTAGE: &[Case] = &[
         "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"role:base-station\", threshold_permille = 900}]",
     ),
     (
+        "a proxy with a profile that is none",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"proxy\", at = \"role:base-station\", client_side = \"linus\"}]",
+    ),
+    (
+        "a proxy with a profile that only a kernel can be",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"proxy\", at = \"role:base-station\", server_side = \"linux-bbr\"}]",
+    ),
+    (
+        "a proxy with a buffer that no window reaches",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"proxy\", at = \"role:base-station\", buffer = \"2GB\"}]",
+    ),
+    (
+        "more interleaved packets than are kept",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"fec\", at = \"role:base-station\", packets = 20, interleave = 10}]",
+    ),
+    (
+        "interleaved blocks that are given up too soon",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nagents = [{kind = \"fec\", at = \"role:base-station\", interleave = 2, wait = \"60ms\"}]",
+    ),
+    (
         "an agent at a name",
         "sender = \"sack\"",
         "sender = \"sack\"\nagents = [{kind = \"snoop\", at = \"ap1\"}]",

@@ -12,6 +12,7 @@ mod impairments;
 mod measured;
 mod parallel;
 mod plugin;
+mod proxy;
 mod queues;
 mod quick_start;
 mod reconnect;

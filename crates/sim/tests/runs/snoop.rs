@@ -1,5 +1,8 @@
 //! Snoop in whole runs: the network of [eln], table 1.
 
+use handfast_sim::series::NoSeries;
+use handfast_sim::{Control, Options, run};
+
 use crate::support::{result, scenario, set};
 
 fn network(loss: &str) -> String {
@@ -30,6 +33,37 @@ fn snoop_hides_losses_of_the_radio_from_the_sender() {
         assert!(snooped > 1.70 && snooped > 1.2 * plain, "{scheme}: {snooped}, {plain}");
         assert!(rest * 10 < by_sender, "{scheme}: {rest} repeated end to end, {by_sender} without");
     }
+}
+
+/// An access point that repairs towards a host further away, which is no station.
+fn wired(role: &str) -> handfast_scenario::Scenario {
+    let text = network("1e-2").replace(
+        "mh = {kind = \"station\"}",
+        "mh = {kind = \"host\", role = \"mobile\"}\ns = {kind = \"switch\"}",
+    );
+    let text = text.replace("between = [\"bs\", \"mh\"]", "between = [\"bs\", \"s\"]");
+    let last = "[[links]]\nbetween = [\"s\", \"mh\"]\nrate = \"10Mbit/s\"\ndelay = \"1ms\"\n[[flows]]";
+    let agent = format!("at = \"role:base-station\", mobiles = \"{role}\"}}]");
+    scenario(&text.replace("[[flows]]", last).replace("at = \"role:base-station\"}]", &agent))
+}
+
+#[test]
+fn snoop_may_repair_towards_hosts_further_away() {
+    let network = wired("mobile");
+    let [plain, snooped] = ["newreno", "snoop"].map(|scheme| {
+        let run = result(&network, scheme, 1);
+        (run.aggregate.goodput_bps().unwrap() / 1e6, run.aggregate.retransmitted_segments().unwrap())
+    });
+    assert!(snooped.0 > 1.2 * plain.0, "{snooped:?}, {plain:?}");
+    assert!(snooped.1 * 10 < plain.1, "{snooped:?}, {plain:?}");
+}
+
+#[test]
+fn a_role_that_no_host_plays_is_an_error() {
+    let network = wired("nobody");
+    let scheme = network.scheme("snoop").unwrap();
+    let error = run(&network, scheme, &Options::default(), &Control::new(), &mut NoSeries).unwrap_err();
+    assert!(error.to_string().contains("no host plays this role"), "{error}");
 }
 
 #[test]

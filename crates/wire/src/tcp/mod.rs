@@ -249,6 +249,11 @@ impl Segment {
         self.rare.as_ref().is_some_and(|rare| rare.kinds().any(|found| found == kind))
     }
 
+    /// Whether it has an MD5 signature (RFC 2385 §2) or authentication (RFC 5925 §2.2): nobody but the hosts can make such a segment.
+    pub fn is_signed(&self) -> bool {
+        [19, 29].into_iter().any(|kind| self.has_unknown_option(kind))
+    }
+
     /// Bytes of header: 20 and the options.
     pub fn header_len(&self) -> usize {
         HEADER_LEN + self.options_len()

@@ -30,10 +30,6 @@ use frames::Frames;
 use losses::Losses;
 use overload::Overload;
 
-/// MD5 signatures (RFC 2385 §2) and authentication (RFC 5925 §2.2): nobody but the hosts can make such a segment, and some of it
-/// must not be changed.
-const SIGNED: [u8; 2] = [19, 29];
-
 /// A side of the bump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -246,7 +242,7 @@ impl Bump {
     fn is_fit(&mut self, packet: &Packet, frame: &[u8]) -> bool {
         match &packet.body {
             Body::Sdtp(_) => true,
-            Body::Tcp(segment) if SIGNED.iter().any(|&kind| segment.has_unknown_option(kind)) => false,
+            Body::Tcp(segment) if segment.is_signed() => false,
             Body::Tcp(segment) if segment.flags.contains(Flags::SYN) => {
                 self.scratch.clear();
                 let network = packet.wire_len() - packet.ip_len();

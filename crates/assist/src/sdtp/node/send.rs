@@ -92,10 +92,12 @@ impl Node {
         }
         self.edges.skipped = skipped;
         let mut packets = std::mem::take(&mut self.edges.packets);
-        for packet in &packets {
-            self.cache_own(now, packet);
+        for packet in packets.drain(..) {
+            self.cache_own(now, &packet);
+            if let Some(packet) = self.wait_behind(now, packet, out) {
+                self.send_on(packet, out);
+            }
         }
-        packets.drain(..).for_each(|packet| self.send_on(packet, out));
         self.edges.packets = packets;
         self.reports.append(&mut self.edges.reports);
     }

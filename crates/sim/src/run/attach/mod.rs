@@ -82,7 +82,7 @@ pub(crate) fn agents(
             let made = if let Some(maker) = plugins.maker(kind) {
                 Some(maker(scenario, agent, node, stream))
             } else {
-                let radio = radio_ports(network, scenario, node);
+                let radio = helped_ports(network, scenario, node, agent.kind.helped()).map_err(wrong)?;
                 let next = next_nodes(network, scenario, node, &agent.at);
                 let site = Site { address: network.addresses.ip_of(node), radio, next, stream };
                 agent.kind.machine(site).map_err(wrong)?
@@ -102,6 +102,29 @@ fn sprayer(network: &Network, scenario: &Scenario, node: NodeId) -> Sprayer {
     let others = (0..scenario.nodes.len()).filter(|&other| other != node);
     let ports = |other| network.topology.equal_cost(node, other).into_iter().map(Port).collect();
     Sprayer::new(others.map(|other| (network.addresses.ip_of(other), ports(other))))
+}
+
+/// The ports of a node that lead to whom its agent helps: to hosts with a role, or else to stations.
+fn helped_ports(
+    network: &Network,
+    scenario: &Scenario,
+    node: NodeId,
+    role: Option<&str>,
+) -> Result<Vec<Port>, String> {
+    let Some(role) = role else { return Ok(radio_ports(network, scenario, node)) };
+    let plays = |&other: &NodeId| {
+        let other = &scenario.nodes[other];
+        !other.kind.forwards() && other.role.as_deref() == Some(role)
+    };
+    let hosts: Vec<_> = (0..scenario.nodes.len()).filter(plays).collect();
+    if hosts.is_empty() {
+        return Err(format!("`mobiles = \"{role}\"`: no host plays this role"));
+    }
+    let first = |host| network.topology.path(node, host)?.first().copied();
+    let mut ports: Vec<_> = hosts.into_iter().filter_map(first).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    Ok(ports.into_iter().map(|channel| Port(network.topology.departure(channel as usize).1)).collect())
 }
 
 /// The ports of an access point that lead to stations.
