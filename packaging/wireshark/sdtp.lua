@@ -12,9 +12,9 @@ local OPTIONAL_LEN = 20
 local SEAL_LEN = 28
 local IP_PROTOCOL = 253
 local ETHER_TYPE = 0x88b5
-local DATA, RR, RD, RI, CN, PD = 0, 1, 2, 3, 4, 5
+local DATA, RR, RD, RI, CN, PD, CM = 0, 1, 2, 3, 4, 5, 6
 
-local TYPES = { [DATA] = "Data", [RR] = "RR", [RD] = "RD", [RI] = "RI", [CN] = "CN", [PD] = "PD" }
+local TYPES = { [DATA] = "Data", [RR] = "RR", [RD] = "RD", [RI] = "RI", [CN] = "CN", [PD] = "PD", [CM] = "CM" }
 local LONG_TYPES = {
     [DATA] = "Data",
     [RR] = "Retransmission request",
@@ -22,6 +22,7 @@ local LONG_TYPES = {
     [RI] = "Retransmission information",
     [CN] = "Caching notification",
     [PD] = "Parity of data (not in the paper)",
+    [CM] = "Congestion met (not in the paper)",
 }
 local TRIGGERS = { [0] = "C: count", [1] = "T: interarrival time", [2] = "R: timeout of a retransmission" }
 local HAS_TRIGGER = { [RR] = true, [RD] = true, [RI] = true, [PD] = true }
@@ -58,6 +59,8 @@ local f = {
     parity_lengths = ProtoField.uint16("sdtp.parity.lengths", "Lengths, exclusive or", base.HEX),
     parity_sum = ProtoField.bytes("sdtp.parity.sum", "Packets, exclusive or"),
     release_until = ProtoField.uint32("sdtp.until", "All before this has arrived"),
+    congested_until = ProtoField.uint32("sdtp.congested", "Data before this has met a full queue"),
+    held = ProtoField.uint32("sdtp.held", "Bytes of the stream that wait"),
     tcp_ack = ProtoField.uint32("sdtp.tcp.ack", "Acknowledgement"),
     tcp_header_len = ProtoField.uint8("sdtp.tcp.hdr_len", "TCP header length"),
     tcp_flags = ProtoField.uint16("sdtp.tcp.flags", "TCP flags", base.HEX, nil, 0x0fff),
@@ -219,6 +222,11 @@ local function add_control(kind, body, flag, tree)
     if kind == CN then
         tree:add(f.release_until, body(0, 4))
         return " Until=" .. body(0, 4):uint()
+    end
+    if kind == CM then
+        tree:add(f.congested_until, body(0, 4))
+        tree:add(f.held, body(4, 4))
+        return " Until=" .. body(0, 4):uint() .. " Held=" .. body(4, 4):uint()
     end
     add_expected(body, end_known, tree)
     local info = " StartSeq=" .. body(0, 4):uint() .. (end_known and " EndSeq=" .. body(4, 4):uint() or "")

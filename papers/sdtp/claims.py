@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handfast.studies.reproduce import Claims, need
 
-from . import beyond, delays, draw, path, protocol, rivals, setup
+from . import beyond, delays, draw, incc, path, protocol, rivals, setup
 
 CLAIMS = Claims(
     "sdtp",
@@ -128,3 +128,13 @@ CLAIMS.claim(
     figure=draw.placements,
     beyond=True,
 )(beyond.placement)
+
+CLAIMS.claim(
+    "incc",
+    "caching-based in-network congestion control: what a queue has no room for waits, and the sender slows down "
+    "without a loss",
+    paper="section V, its future work: also investigate caching-based in-network congestion control",
+    needs=[need("incc")],
+    figure=draw.in_network,
+    beyond=True,
+)(incc.control)

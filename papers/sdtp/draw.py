@@ -11,6 +11,7 @@ from handfast.studies.reproduce import Figure as Of
 from handfast.studies.reproduce import NotRun, Run, Runs
 from handfast.studies.reproduce.plot import bars, with_legend
 
+from .incc import repeated
 from .measure import MS, connect, counter, delay, goodput, imbalance, needless, signalling
 
 if TYPE_CHECKING:
@@ -185,3 +186,9 @@ def placements(runs: Runs) -> Figure:
     figure = grouped(runs, "lost", "mean delay, ms", delay("send", "delivery", "mean"))
     figure.axes[0].set_ylim(bottom=60)
     return figure
+
+
+def in_network(runs: Runs) -> Figure:
+    """Segments that the senders of protected flows repeat, by case, over drop-tail."""
+    some = tuple(run for run in runs.all if run.choices["queue"] == "drop-tail")
+    return grouped(Runs(some, runs.quick, runs.scratch), "case", "repeated, segments", repeated)

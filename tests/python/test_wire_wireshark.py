@@ -15,8 +15,8 @@ SLICE = 772
 
 # The packets of crates/wire/examples/sdtp_capture.rs: each message natively, in IP and in UDP.
 CARRIAGES = 3
-DATA, WHOLE, REQUEST, OPEN_REQUEST, REPEAT, LATER, NEVER, NOTIFICATION, PARITY = range(9)
-MESSAGES = 9
+DATA, WHOLE, REQUEST, OPEN_REQUEST, REPEAT, LATER, NEVER, NOTIFICATION, PARITY, CONGESTION = range(10)
+MESSAGES = 10
 CORRUPTED = CARRIAGES * MESSAGES
 FRAMES = CORRUPTED + 4
 
@@ -87,6 +87,14 @@ ROWS = {
         **SEAL,
     },
     NOTIFICATION: {"sdtp.type": "4", "sdtp.length": "72", "sdtp.trigger": "", "sdtp.until": "5000", **SEAL},
+    CONGESTION: {
+        "sdtp.type": "6",
+        "sdtp.length": "72",
+        "sdtp.trigger": "",
+        "sdtp.congested": "6000",
+        "sdtp.held": "2400",
+        **SEAL,
+    },
 }
 
 

@@ -276,6 +276,7 @@ impl Places<'_> {
             congestion: match caching.congestion {
                 Congestion::Signal => "signal",
                 Congestion::Mask => "mask",
+                Congestion::Cache => "cache",
             },
             parity: caching.parity,
         }

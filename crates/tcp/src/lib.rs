@@ -23,7 +23,7 @@ mod spurious;
 mod startup;
 mod transfer;
 
-pub use cc::CongestionControl;
+pub use cc::{CongestionControl, ShadowWindow};
 pub use config::{
     Acks, Config, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation, Undo,
     VhoRule, VhoRules,

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use handfast_core::{Instant, SeqNum};
 use handfast_wire::pcapng::PcapngWriter;
 use handfast_wire::sdtp::{
-    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Parity, Repeat,
-    Request, Sdtp, Seal, Trigger,
+    Carriage, Congestion, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome,
+    Parity, Repeat, Request, Sdtp, Seal, Trigger,
 };
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use handfast_wire::{Body, Datagram, Ethernet, LinkType, Packet, Payload};
@@ -67,6 +67,7 @@ fn messages() -> Vec<Message> {
         Message::Information(information(Trigger::Count, Outcome::Never)),
         Message::Notification(Notification { until: SeqNum(5000) }),
         Message::Parity(parity),
+        Message::Congestion(Congestion { until: SeqNum(6000), held: 2400 }),
     ]
 }
 

@@ -167,7 +167,7 @@ impl<P: Cacheable> CachingNode<P> {
     /// The node's own queue has dropped a packet that had passed.
     pub fn on_own_drop(&mut self, stream: &Stream, seq: SeqNum, len: u32) {
         self.counters.own_drops += 1;
-        if self.config.congestion == Congestion::Signal
+        if self.config.congestion != Congestion::Mask
             && let Some(place) = self.known.find(&Key(*stream))
         {
             self.known.get_mut(place).on_own_drop(seq, seq + len);

@@ -4,7 +4,7 @@ use handfast_core::Duration;
 use handfast_wire::Packet;
 use handfast_wire::sdtp::{Carriage, OPTIONAL_LEN, SEAL_LEN};
 
-use super::caching::Config as Caching;
+use super::caching::{Config as Caching, Congestion};
 use super::connections::Lifetimes;
 use super::convert::{around, overhead};
 use super::packet_ins::Limits;
@@ -52,6 +52,11 @@ impl Config {
         let more = overhead(self.carriage, v6, edges_v6) + self.repeat() as i32;
         let most = i32::from(self.mtu) - headers - more.max(0);
         u16::try_from(most).unwrap_or(0).max(LEAST_MSS)
+    }
+
+    /// Whether an edge says how much of its window a host may use.
+    pub(super) fn enforces(&self) -> bool {
+        self.caching.congestion == Congestion::Cache
     }
 
     /// The longest packet that can be sent whole through the core, and again as an RD.

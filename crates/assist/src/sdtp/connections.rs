@@ -10,6 +10,7 @@ use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
 
 use super::control::Name;
+use super::enforced::Enforced;
 use super::handshake::{Opening, Redundant};
 use super::resequence::{Bounds, Resequencer};
 use crate::ConnectionKey;
@@ -41,8 +42,10 @@ pub(super) struct Connection {
     pub(super) resequencer: Resequencer<Packet>,
     /// What the host here sends goes as it is: an edge ends.
     pub(super) released: bool,
+    /// The window that the host here may use, where this edge says so.
+    pub(super) enforced: Option<Box<Enforced>>,
     closing: Closing,
-    heard: Instant,
+    pub(super) heard: Instant,
     entered: Instant,
 }
 
@@ -82,6 +85,7 @@ impl Connection {
             redundant: None,
             resequencer,
             released: false,
+            enforced: None,
             closing: Closing::default(),
             heard: now,
             entered: Instant::MAX,

@@ -95,6 +95,16 @@ counters! {
     requests_unserved,
     /// RR for what a queue of this node had dropped: not repaired, so that the sender learns of the congestion.
     requests_refused,
+    /// Packets that have waited here because a queue of this node had no room.
+    held,
+    /// Packets that a queue of this node had no room for, and this node neither.
+    hold_overflows,
+    /// What has waited at most, [`PACKET_COST`](super::caching::PACKET_COST) for each packet included.
+    held_bytes,
+    /// CM sent.
+    congestions,
+    /// Windows of hosts that this edge has reduced.
+    slowdowns,
     /// What its cache has held at most, [`PACKET_COST`](super::caching::PACKET_COST) for each packet included.
     cache_bytes,
     /// Packets that its cache let go of because a quota was full.
@@ -118,6 +128,8 @@ pub struct Kept {
     pub cached: usize,
     /// What its cached packets cost.
     pub cache_cost: u64,
+    /// What the packets cost that wait for room in a queue.
+    pub held_cost: u64,
 }
 
 /// Figures of the node that has most: what its cache has held at most, and how many RR it has sent.
@@ -140,6 +152,7 @@ impl NodeCounters {
             Message::Information(_) => &mut self.informations,
             Message::Notification(_) => &mut self.notifications,
             Message::Parity(_) => &mut self.parities,
+            Message::Congestion(_) => &mut self.congestions,
             Message::Data(_) | Message::Repeat(_) => return,
         };
         *counter += 1;

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use handfast_core::{Instant, SeqNum};
 use handfast_net::Port;
-use handfast_wire::sdtp::{Content, Data, Expected, Information, Outcome, Stream, Trigger};
+use handfast_wire::sdtp::{Congestion, Content, Data, Expected, Information, Outcome, Stream, Trigger};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
 
@@ -185,6 +185,10 @@ impl Edge {
             return;
         };
         connection.heard(now, segment, true);
+        if let Some(enforced) = &mut connection.enforced {
+            enforced.on_answer(now);
+            enforced.on_sent(now, segment);
+        }
         if connection.redundant.is_some_and(|redundant| redundant.is(segment)) {
             // `[sdtp]` §III-A step 5: "the sending edge switch requires to drop the ACK packet received from end host A directly".
             connection.redundant = None;
@@ -225,11 +229,15 @@ impl Edge {
             counters.strangers += 1;
             return;
         };
-        let Some(packet) = convert::to_tcp(connection.remote, connection.local, arrived.outer, data) else {
+        let Some(mut packet) = convert::to_tcp(connection.remote, connection.local, arrived.outer, data)
+        else {
             counters.unmarkable += 1;
             return;
         };
-        let Body::Tcp(segment) = &packet.body else { return };
+        let Body::Tcp(segment) = &mut packet.body else { return };
+        if let Some(enforced) = &mut connection.enforced {
+            enforced.on_ack(now, segment);
+        }
         // The client has got the answer: nobody will ask for it again.
         connection.opening = None;
         connection.heard(now, segment, false);
@@ -247,6 +255,13 @@ impl Edge {
         connection.resequencer.on_data(now, incoming, packet, &mut out.packets);
         let name = connection.name;
         self.connections.rearm(&name);
+    }
+
+    /// A node in the path says that data of a host here has met a full queue. Whether that reduces its window.
+    pub(super) fn on_congestion(&mut self, stream: &Stream, met: Congestion) -> bool {
+        let name = Name { peer: stream.to, slice: stream.slice, connection: stream.connection };
+        let enforced = self.connections.get_mut(&name).and_then(|known| known.enforced.as_mut());
+        enforced.is_some_and(|enforced| enforced.on_congestion(met))
     }
 
     /// What a node in the path says of packets for a host here.

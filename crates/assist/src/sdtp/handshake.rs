@@ -1,9 +1,12 @@
 //! The two-way handshake at the receiving edge (`[sdtp]` §III-A): what it keeps of a connection that opens, and the closing ACK that
 //! it makes in the client's place.
 
-use handfast_core::SeqNum;
+use handfast_core::{Instant, SeqNum};
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use handfast_wire::{Body, Packet};
+
+use super::config::Config;
+use super::enforced::Enforced;
 
 /// Multipath TCP (RFC 8684 §3), and encryption negotiation (RFC 8547 §3).
 const OF_THE_CLIENT: [u8; 2] = [30, 69];
@@ -43,6 +46,18 @@ impl Opening {
     pub(super) fn on_syn_ack(&mut self, packet: &Packet) -> Option<Packet> {
         self.syn_ack = Some(packet.clone());
         self.approved.then(|| self.closing_ack()).flatten()
+    }
+
+    /// The window that the server may use of the client's, if this edge is to say so: `syn_ack` is its answer to the SYN that left
+    /// at `since`.
+    pub(super) fn enforces(
+        &self,
+        since: Instant,
+        syn_ack: &Segment,
+        config: &Config,
+    ) -> Option<Box<Enforced>> {
+        let Body::Tcp(syn) = &self.syn.body else { return None };
+        config.enforces().then(|| Box::new(Enforced::new(since, syn, syn_ack, syn_ack.seq + 1)))
     }
 
     /// The client's SYN goes to the server again. The server drops an ACK that is older than it (RFC 7323 §5.3, R1).

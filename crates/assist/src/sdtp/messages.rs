@@ -6,9 +6,9 @@ use handfast_wire::sdtp::{Carriage, Message, Sdtp, Stream};
 
 use super::convert::outer_class;
 
-/// A packet with a message about a stream: RR and CN go upstream, the others downstream.
+/// A packet with a message about a stream: RR, CN and CM go upstream, the others downstream.
 pub(super) fn packet(carriage: Carriage, stream: &Stream, sequence: SeqNum, message: Message) -> Packet {
-    let upstream = matches!(message, Message::Request(_) | Message::Notification(_));
+    let upstream = matches!(message, Message::Request(_) | Message::Notification(_) | Message::Congestion(_));
     let (src, dst) = if upstream { (stream.to, stream.from) } else { (stream.from, stream.to) };
     let traffic_class = match &message {
         // The queues between may mark it as they would have marked the first one.
@@ -26,6 +26,7 @@ pub(super) fn about(message: &Message) -> SeqNum {
         Message::Request(request) => request.expected.start,
         Message::Information(information) => information.expected.start,
         Message::Notification(notification) => notification.until,
+        Message::Congestion(congestion) => congestion.until,
         Message::Parity(parity) => parity.start,
         Message::Data(_) | Message::Repeat(_) => SeqNum(0),
     }

@@ -3,6 +3,7 @@
 //! Nothing is addressed to a node in the path: it looks at what passes. So one that fails, or that is left out, is passed over.
 
 mod congestion;
+mod hold;
 mod overload;
 mod passing;
 mod recover;
@@ -24,6 +25,7 @@ use super::convert::Outer;
 use super::counters::{Kept, NodeCounters};
 use super::detection::Detection;
 use super::edge::{Arrived, Edge, Output as EdgeOutput};
+use super::holding::Holding;
 use super::lately::Lately;
 use super::own_drops::OwnDrops;
 use super::repairs::Repairs;
@@ -58,6 +60,7 @@ pub struct Node {
     caching: CachingNode<Data>,
     detection: Detection,
     own_drops: OwnDrops,
+    holding: Holding,
     lately: Lately,
     seals: Seals,
     /// Whether it does without its functions for now: it cannot keep up.
@@ -84,6 +87,7 @@ impl Node {
             caching: CachingNode::new(config.caching),
             detection: Detection::new(config.thresholds, config.connections),
             own_drops: OwnDrops::new(config.connections),
+            holding: Holding::new(config.caching.quotas, config.resequencing.persistence),
             lately: Lately::new(config.connections),
             seals: Seals::new(address, config.sealing.clone()),
             is_overloaded: false,
@@ -167,7 +171,8 @@ impl Node {
     /// What it has counted.
     pub fn counters(&self) -> NodeCounters {
         let (cache_bytes, cache_overflows) = (self.caching.most(), self.caching.counters().overflowed);
-        NodeCounters { cache_bytes, cache_overflows, ..self.counters }
+        let held_bytes = self.holding.most();
+        NodeCounters { held_bytes, cache_bytes, cache_overflows, ..self.counters }
     }
 
     /// What became of losses before it, by the edges of connections, the sending one first.
@@ -179,7 +184,8 @@ impl Node {
     pub fn kept(&self) -> Kept {
         let edge = self.edge.as_ref().map(Edge::kept).unwrap_or_default();
         let (watched, cached) = (self.detection.len(), self.caching.connections());
-        Kept { watched, cached, cache_cost: self.caching.cost(), ..edge }
+        let (cache_cost, held_cost) = (self.caching.cost(), self.holding.cost());
+        Kept { watched, cached, cache_cost, held_cost, ..edge }
     }
 
     /// What it has for the controller.
@@ -211,6 +217,7 @@ impl Node {
 
     /// A packet that [`Node::look`] has asked for.
     pub fn on_packet(&mut self, now: Instant, port: Port, packet: Packet, out: &mut Outbox) {
+        let Some(packet) = self.wait_behind(now, packet, out) else { return };
         if let Some(next) = self.steers(port, packet.src, packet.dst) {
             return out.send(next, packet);
         }
@@ -225,6 +232,7 @@ impl Node {
                     Message::Data(data) => self.revert(now, &stream, arrived, data, out),
                     Message::Repeat(repeat) => self.revert(now, &stream, arrived, repeat.data, out),
                     Message::Information(information) => self.inform_edge(now, &stream, &information, out),
+                    Message::Congestion(congestion) => self.slow_down(&stream, congestion),
                     Message::Request(_) | Message::Notification(_) | Message::Parity(_) => {}
                 }
             }
@@ -296,11 +304,13 @@ impl Node {
             edge.on_timer(now, &mut self.edges);
             self.leave_edge(now, out);
         }
+        self.try_queues(now, out);
     }
 
     /// When [`Node::on_timer`] is due.
     pub fn deadline(&self) -> Option<Instant> {
         let edge = self.edge.as_ref().and_then(Edge::deadline);
-        [self.detection.deadline(), self.caching.deadline(), edge].into_iter().flatten().min()
+        let own = [self.detection.deadline(), self.caching.deadline(), self.holding.deadline()];
+        own.into_iter().chain([edge]).flatten().min()
     }
 }

@@ -109,6 +109,8 @@ pub enum CongestionWord {
     Signal,
     /// they are repaired like others, as in the paper
     Mask,
+    /// they wait for room, and the sender gets a smaller window: not in the paper
+    Cache,
 }
 
 integer! {
@@ -280,6 +282,7 @@ fn caching(given: &SdtpTable, config: &mut Config) -> Checked<()> {
     caching.congestion = match given.congestion.as_ref().map(|word| word.value).unwrap_or_default() {
         CongestionWord::Signal => Congestion::Signal,
         CongestionWord::Mask => Congestion::Mask,
+        CongestionWord::Cache => Congestion::Cache,
     };
     Ok(())
 }

@@ -23,7 +23,7 @@ pub(crate) const CONNECTION: u16 = 1;
 
 /// A message about the client's data, not sealed.
 pub(crate) fn message(message: Message, sequence: SeqNum) -> Packet {
-    let upstream = matches!(message, Message::Request(_) | Message::Notification(_));
+    let upstream = matches!(message, Message::Request(_) | Message::Notification(_) | Message::Congestion(_));
     let (src, dst) = if upstream { (node(2), node(0)) } else { (node(0), node(2)) };
     let sdtp =
         Sdtp { carriage: Carriage::Udp, slice: SLICE, connection: CONNECTION, sequence, message, seal: None };

@@ -3,8 +3,8 @@
 use handfast_assist::sdtp::Config;
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{
-    Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Parity, Repeat, Request,
-    Trigger,
+    Congestion as Met, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Parity,
+    Repeat, Request, Trigger,
 };
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Packet};
@@ -68,6 +68,7 @@ fn messages() -> impl Strategy<Value = Message> {
             Message::Information(Information { trigger, expected, outcome })
         }),
         numbers().prop_map(|until| Message::Notification(Notification { until })),
+        (numbers(), any::<u32>()).prop_map(|(until, held)| Message::Congestion(Met { until, held })),
     ]
 }
 

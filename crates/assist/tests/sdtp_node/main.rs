@@ -2,6 +2,7 @@
 
 mod admission;
 mod attacks;
+mod congestion;
 mod controller;
 mod detours;
 mod edges;

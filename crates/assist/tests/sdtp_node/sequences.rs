@@ -4,7 +4,7 @@
 //! end. `SDTP_SEQUENCES=10000 cargo test --release -p handfast-assist --test sdtp_node sequences`.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use handfast_assist::sdtp::caching::{self, Quotas};
@@ -28,6 +28,8 @@ struct Trouble {
     copies: u64,
     late: u64,
     corrupt: u64,
+    /// How often a queue begins to be full.
+    full: u64,
     /// Of a message with a packet in it between the controller and a node.
     control_loss: u64,
 }
@@ -57,14 +59,16 @@ fn sends() -> impl Strategy<Value = Sends> {
 
 fn trouble() -> impl Strategy<Value = Trouble> {
     let often = |most: u64| prop_oneof![1 => Just(0), 2 => 0..=most];
-    (any::<u64>(), often(80), often(600), often(150), often(300), often(150), often(50)).prop_map(
-        |(seed, loss, message_loss, copies, late, control_loss, corrupt)| Trouble {
+    let links = (often(80), often(600), often(150), often(300), often(50), often(30));
+    (any::<u64>(), links, often(150)).prop_map(
+        |(seed, (loss, message_loss, copies, late, corrupt, full), control_loss)| Trouble {
             seed,
             loss,
             message_loss,
             copies,
             late,
             corrupt,
+            full,
             control_loss,
         },
     )
@@ -74,13 +78,14 @@ fn config() -> impl Strategy<Value = Config> {
     let packets = prop_oneof![1u64..6, Just(10_000)];
     let carriage = prop::sample::select(vec![Carriage::Native, Carriage::Ip, Carriage::Udp]);
     let counts = (1usize..5, 1usize..5, 1usize..40, 1usize..20);
-    (carriage, packets, counts, any::<[bool; 5]>(), 20u64..300).prop_map(
+    let congestion = prop::sample::select(vec![Congestion::Signal, Congestion::Mask, Congestion::Cache]);
+    (carriage, packets, counts, any::<[bool; 4]>(), (20u64..300, congestion)).prop_map(
         |(
             carriage,
             packets,
             (connections, cached, waiting, windows),
-            [by_packet, signal, has_seals, all, parity],
-            persistence,
+            [by_packet, has_seals, all, parity],
+            (persistence, congestion),
         )| {
             let persistence = ms(persistence);
             let room = Bytes(packets * 2_000);
@@ -98,7 +103,7 @@ fn config() -> impl Strategy<Value = Config> {
                     total: Bytes(room.0 * 3),
                 },
                 connections: cached,
-                congestion: if signal { Congestion::Signal } else { Congestion::Mask },
+                congestion,
                 parity,
                 ..caching::Config::default()
             };
@@ -140,6 +145,19 @@ fn fate(trouble: Trouble) -> impl FnMut(&Crossing<'_>) -> Vec<Duration> {
     }
 }
 
+/// A queue that is full refuses all that comes for a while.
+fn queues(trouble: Trouble) -> impl FnMut(&Crossing<'_>) -> bool {
+    let mut stream = Stream::new(trouble.seed, "queues");
+    let mut until = BTreeMap::new();
+    move |crossing| {
+        let until = until.entry((crossing.from, crossing.to)).or_insert(Instant::ZERO);
+        if *until <= crossing.now && stream.below(1_000) < trouble.full {
+            *until = crossing.now + Duration::from_micros(stream.below(30_000));
+        }
+        crossing.now < *until
+    }
+}
+
 fn hosts(case: &Case, now: Instant) -> [Hosts; 2] {
     let mut ends = [Vec::new(), Vec::new()];
     for (number, (sends, has_timestamps)) in (0..).zip(&case.flows) {
@@ -159,19 +177,22 @@ fn line(case: &Case) -> Line<Hosts> {
     let Trouble { control_loss: loss, corrupt, .. } = case.trouble;
     let mut errors = Stream::new(case.trouble.seed, "bit errors");
     line.corrupts = Box::new(move || corrupt > 0 && errors.below(1_000) < corrupt);
+    line.is_full = Box::new(queues(case.trouble));
     line.loses_control = Box::new(move || control.below(1_000) < loss);
     line
 }
 
 fn check_bounds(line: &Line<Hosts>, config: &Config) {
     for node in &line.nodes {
-        let Kept { connections, lanes, waiting, waiting_bytes, watched, cached, cache_cost } = node.kept();
+        let Kept { connections, lanes, waiting, waiting_bytes, watched, cached, cache_cost, held_cost } =
+            node.kept();
         assert!(connections.max(watched).max(lanes) <= config.connections);
         let ends = connections + lanes;
         assert!(waiting <= ends * config.resequencing.packets, "{waiting} wait");
         assert!(waiting_bytes <= ends as u64 * config.resequencing.bytes.get());
         assert!(cached <= config.caching.connections);
         assert!(cache_cost <= config.caching.quotas.total.get(), "{cache_cost} are cached");
+        assert!(held_cost <= config.caching.quotas.total.get(), "{held_cost} wait for a queue");
     }
 }
 
@@ -198,7 +219,7 @@ fn is_over(line: &Line<Hosts>) -> bool {
 /// What nodes have said to each other, and what hosts have through them.
 fn crossed(line: &Line<Hosts>) -> (u64, u64) {
     let of = |kinds: &[&str]| kinds.iter().filter_map(|kind| line.crossed.get(kind)).sum::<u64>();
-    (of(&["RR", "RD", "RI", "CN"]), of(&["data", "plain"]))
+    (of(&["RR", "RD", "RI", "CN", "CM"]), of(&["data", "plain"]))
 }
 
 /// Messages of nodes for each packet of hosts, on all links together.

@@ -40,6 +40,7 @@ pub(crate) fn kind(packet: &Packet) -> &'static str {
         Message::Information(_) => "RI",
         Message::Notification(_) => "CN",
         Message::Parity(_) => "PD",
+        Message::Congestion(_) => "CM",
     }
 }
 

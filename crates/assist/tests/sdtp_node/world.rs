@@ -8,7 +8,7 @@ use handfast_assist::sdtp::{
 };
 use handfast_assist::{Verdict, View};
 use handfast_core::{Duration, Instant};
-use handfast_net::{Forward, Outbox, Port};
+use handfast_net::{Cause, Forward, Outbox, Port};
 use handfast_wire::sdtp::Sdtp;
 use handfast_wire::{Body, Packet};
 
@@ -50,6 +50,7 @@ enum Event {
 
 /// A packet on a link between two nodes.
 pub(crate) struct Crossing<'a> {
+    pub(crate) now: Instant,
     /// The node that it leaves.
     pub(crate) from: usize,
     /// The node that it is to reach.
@@ -77,9 +78,11 @@ pub(crate) struct Line<H> {
     pub(crate) fate: Fate,
     /// Whether a copy of a packet has bit errors.
     pub(crate) corrupts: Box<dyn FnMut() -> bool>,
+    /// Whether the queue of the node that a packet leaves has no room for it.
+    pub(crate) is_full: Box<dyn FnMut(&Crossing<'_>) -> bool>,
     /// Whether a message with a packet in it is lost between the controller and a node.
     pub(crate) loses_control: Box<dyn FnMut() -> bool>,
-    /// Packets that nodes have sent to each other, by type: data, RR, RD, RI, CN.
+    /// Packets that nodes have sent to each other, by type: data, RR, RD, RI, CN, CM.
     pub(crate) crossed: BTreeMap<&'static str, u64>,
     hosts: [Vec<IpAddr>; 2],
     config: Config,
@@ -102,6 +105,7 @@ impl<H: Host> Line<H> {
             controller: controller(nodes, &hosts),
             fate: Box::new(|_| vec![HOP]),
             corrupts: Box::new(|| false),
+            is_full: Box::new(|_| false),
             loses_control: Box::new(|| false),
             crossed: BTreeMap::new(),
             hosts,
@@ -250,8 +254,11 @@ impl<H: Host> Line<H> {
 
     fn flush(&mut self, place: usize, out: &mut Outbox) {
         for forward in out.drain() {
-            let Forward::Routed(packet) = forward else { panic!("{forward:?}") };
-            self.forward(place, &packet);
+            match forward {
+                Forward::Routed(packet) => self.forward(place, &packet),
+                Forward::Dropped(_) => {}
+                Forward::To(..) => panic!("{forward:?}"),
+            }
         }
         let reports: Vec<_> = self.nodes[place].reports().collect();
         for report in reports {
@@ -298,8 +305,12 @@ impl<H: Host> Line<H> {
         if next == 0 || next > self.nodes.len() {
             return self.enter(ms(1), Event::Arrive(next, port, packet));
         }
+        let crossing = Crossing { now: self.now, from: place, to: next - 1, packet: &packet };
+        if (self.is_full)(&crossing) {
+            return self.nodes[place].on_drop(self.now, &View::of(&packet), Cause::QueueFull);
+        }
         *self.crossed.entry(kind(&packet)).or_default() += 1;
-        for delay in (self.fate)(&Crossing { from: place, to: next - 1, packet: &packet }) {
+        for delay in (self.fate)(&crossing) {
             let corrupted = packet.corrupted || (self.corrupts)();
             let copy = through_the_wire(&Packet { corrupted, ..packet.clone() });
             self.enter(delay, Event::Arrive(next, port, copy));

@@ -82,7 +82,12 @@ fn across_sdtp_a_flow_takes_a_tenth_more_at_most() {
     for queue in ["\"50pkt\"", "\"codel\""] {
         let plain = advantage(&shared("", queue), "plain");
         // With caches at the edges alone the switch that drops has no function; with the other placement it has a copy.
-        for placement in ["", ", placement = \"every-switch\""] {
+        for placement in [
+            "",
+            ", placement = \"every-switch\"",
+            ", congestion = \"cache\"",
+            ", congestion = \"cache\", placement = \"every-switch\"",
+        ] {
             let sdtp = advantage(&shared(placement, queue), "sdtp");
             assert!(sdtp <= 1.1 * plain, "{queue}{placement}: {sdtp}, and {plain} without SDTP");
         }

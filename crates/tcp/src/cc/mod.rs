@@ -3,6 +3,7 @@
 //! `window` holds cwnd and ssthresh, which everybody reads and only this folder changes; `controller` is what an algorithm
 //! implements, `sample` what it is told, `request` what recovery, start-up and help may ask of the window, `control` one
 //! connection's algorithm at work. `rate_sample` (delivery rates), `pacer` and `hystart` are parts that any algorithm can use.
+//! `shadow` is an algorithm at work for a sender that somebody else watches.
 
 mod control;
 mod controller;
@@ -16,6 +17,7 @@ mod rate_sample;
 mod reno;
 mod request;
 mod sample;
+mod shadow;
 mod vegas;
 mod veno;
 mod window;
@@ -28,6 +30,7 @@ pub(crate) use control::{Control, Controlled, Departure, Saved};
 pub(crate) use controller::{Controller, Needs};
 pub(crate) use request::Request;
 pub(crate) use sample::{AckSample, PathSample, RttSample, Timeout, Undo, UndoRule};
+pub use shadow::ShadowWindow;
 pub(crate) use window::Window;
 
 /// From one line an algorithm all that there is to say of it: what configurations and scenario files call it, and how calls

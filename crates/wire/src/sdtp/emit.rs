@@ -37,6 +37,7 @@ fn emit_message(message: &Message, out: &mut [u8]) {
         Message::Request(request) => optional::emit_request(request, &mut field),
         Message::Information(told) => optional::emit_information(told, &mut field),
         Message::Notification(told) => optional::emit_notification(*told, &mut field),
+        Message::Congestion(met) => optional::emit_congestion(*met, &mut field),
         Message::Parity(parity) => {
             optional::emit_parity(parity, &mut field);
             rest.copy_from_slice(&parity.sum);

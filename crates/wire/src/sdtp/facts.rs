@@ -14,7 +14,10 @@ impl Sdtp {
         let body = match &self.message {
             Message::Data(data) => data.len(),
             Message::Repeat(repeat) => OPTIONAL_LEN + repeat.data.len(),
-            Message::Request(_) | Message::Information(_) | Message::Notification(_) => OPTIONAL_LEN,
+            Message::Request(_)
+            | Message::Information(_)
+            | Message::Notification(_)
+            | Message::Congestion(_) => OPTIONAL_LEN,
             Message::Parity(parity) => OPTIONAL_LEN + parity.sum.len(),
         };
         HEADER_LEN + body + if self.seal.is_some() { SEAL_LEN } else { 0 }
@@ -25,20 +28,22 @@ impl Sdtp {
         match &self.message {
             Message::Data(data) => Some(data),
             Message::Repeat(repeat) => Some(&repeat.data),
-            Message::Request(_) | Message::Information(_) | Message::Notification(_) | Message::Parity(_) => {
-                None
-            }
+            Message::Request(_)
+            | Message::Information(_)
+            | Message::Notification(_)
+            | Message::Parity(_)
+            | Message::Congestion(_) => None,
         }
     }
 
-    /// The stream that it is about, of a packet from `src` to `dst`. RR and CN go against the direction of data
+    /// The stream that it is about, of a packet from `src` to `dst`. RR, CN and CM go against the direction of data
     /// (`[sdtp]` §III-C 3: "upstream").
     pub fn stream(&self, src: IpAddr, dst: IpAddr) -> Stream {
         let (from, to) = match self.message {
             Message::Data(_) | Message::Repeat(_) | Message::Information(_) | Message::Parity(_) => {
                 (src, dst)
             }
-            Message::Request(_) | Message::Notification(_) => (dst, src),
+            Message::Request(_) | Message::Notification(_) | Message::Congestion(_) => (dst, src),
         };
         Stream { from, to, slice: self.slice, connection: self.connection }
     }
@@ -81,9 +86,11 @@ impl Sdtp {
         match &mut self.message {
             Message::Data(data) => Some(data),
             Message::Repeat(repeat) => Some(&mut repeat.data),
-            Message::Request(_) | Message::Information(_) | Message::Notification(_) | Message::Parity(_) => {
-                None
-            }
+            Message::Request(_)
+            | Message::Information(_)
+            | Message::Notification(_)
+            | Message::Parity(_)
+            | Message::Congestion(_) => None,
         }
     }
 }
@@ -114,8 +121,10 @@ impl Data {
 mod tests {
     use super::*;
     use crate::Body;
-    use crate::sdtp::{Carriage, Expected, InnerIp, Notification, Outcome, Repeat, Request, Seal, Trigger};
-    use crate::sdtp::{Information, Message};
+    use crate::sdtp::{
+        Carriage, Congestion, Expected, InnerIp, Notification, Outcome, Repeat, Request, Seal,
+    };
+    use crate::sdtp::{Information, Message, Trigger};
     use crate::tcp::{Flags, Segment, Timestamps};
     use handfast_core::SeqNum;
 
@@ -151,7 +160,7 @@ mod tests {
         })
     }
 
-    fn control() -> [Message; 3] {
+    fn control() -> [Message; 4] {
         [
             Message::Request(Request { trigger: Trigger::Time, expected: EXPECTED, timestamp: 0 }),
             Message::Information(Information {
@@ -160,6 +169,7 @@ mod tests {
                 outcome: Outcome::Never,
             }),
             Message::Notification(Notification { until: SeqNum(0) }),
+            Message::Congestion(Congestion { until: SeqNum(0), held: 0 }),
         ]
     }
 
@@ -200,7 +210,7 @@ mod tests {
         let [src, dst] = addresses(false);
         let forth = Stream { from: src, to: dst, slice: 7, connection: 9 };
         let back = Stream { from: dst, to: src, ..forth };
-        let [request, information, notification] = control();
+        let [request, information, notification, congestion] = control();
         let segment = || data(Content::Segment(segment()));
         for (message, stream) in [
             (Message::Data(segment()), forth),
@@ -208,6 +218,7 @@ mod tests {
             (information, forth),
             (request, back),
             (notification, back),
+            (congestion, back),
         ] {
             assert_eq!(sdtp(message.clone()).stream(src, dst), stream, "{message:?}");
         }

@@ -23,11 +23,19 @@ pub(super) enum Kind {
     Information,
     Notification,
     Parity,
+    Congestion,
 }
 
 impl Kind {
-    const ALL: [Self; 6] =
-        [Self::Data, Self::Request, Self::Repeat, Self::Information, Self::Notification, Self::Parity];
+    const ALL: [Self; 7] = [
+        Self::Data,
+        Self::Request,
+        Self::Repeat,
+        Self::Information,
+        Self::Notification,
+        Self::Parity,
+        Self::Congestion,
+    ];
 
     fn of(message: &Message) -> Self {
         match message {
@@ -37,6 +45,7 @@ impl Kind {
             Message::Information(_) => Self::Information,
             Message::Notification(_) => Self::Notification,
             Message::Parity(_) => Self::Parity,
+            Message::Congestion(_) => Self::Congestion,
         }
     }
 
@@ -53,7 +62,7 @@ impl Kind {
             Self::Request => TRIGGER_BITS | END_KNOWN,
             Self::Repeat | Self::Parity => TRIGGER_BITS | V6,
             Self::Information => TRIGGER_BITS | END_KNOWN | NEVER,
-            Self::Notification => 0,
+            Self::Notification | Self::Congestion => 0,
         }
     }
 }
@@ -75,7 +84,9 @@ impl Flag {
     /// That of a packet.
     pub(super) fn of(sdtp: &Sdtp, ecn: Ecn) -> Self {
         let (trigger, end_known, never) = match &sdtp.message {
-            Message::Data(_) | Message::Notification(_) => (Trigger::Count, false, false),
+            Message::Data(_) | Message::Notification(_) | Message::Congestion(_) => {
+                (Trigger::Count, false, false)
+            }
             Message::Request(request) => (request.trigger, request.expected.end.is_some(), false),
             Message::Repeat(repeat) => (repeat.trigger, false, false),
             Message::Parity(parity) => (parity.trigger, false, false),

@@ -88,6 +88,8 @@ pub enum Message {
     Notification(Notification),
     /// PD: parity of data, beside an RD. Not in the paper.
     Parity(Parity),
+    /// CM: a node tells the sending edge that a queue of its own is full. Not in the paper.
+    Congestion(Congestion),
 }
 
 /// A packet of a host without what both edges know of its connection.
@@ -207,6 +209,15 @@ pub enum Outcome {
 pub struct Notification {
     /// All before this has arrived.
     pub until: SeqNum,
+}
+
+/// CM, as IEEE 802.1Q §30.2 has for bridges: what has met a full queue is not lost, so the sender has to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Congestion {
+    /// Data up to here has met it.
+    pub until: SeqNum,
+    /// So many bytes of the stream wait at the node.
+    pub held: u32,
 }
 
 /// The proof that a node of the slice has sent the packet.

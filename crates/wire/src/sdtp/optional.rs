@@ -4,7 +4,9 @@ use bytes::{BufMut, Bytes};
 use handfast_core::SeqNum;
 
 use super::flag::Flag;
-use super::{Expected, Information, Notification, OPTIONAL_LEN, Outcome, Parity, Repeat, Request};
+use super::{
+    Congestion, Expected, Information, Notification, OPTIONAL_LEN, Outcome, Parity, Repeat, Request,
+};
 use crate::error::sdtp::Fault;
 use crate::error::{Header, ParseError};
 
@@ -127,6 +129,18 @@ pub(super) fn parse_notification(field: &Field) -> Result<Notification, Fault> {
 pub(super) fn emit_notification(told: Notification, out: &mut impl BufMut) {
     out.put_u32(told.until.0);
     out.put_bytes(0, OPTIONAL_LEN - 4);
+}
+
+pub(super) fn parse_congestion(field: &Field) -> Result<Congestion, Fault> {
+    let words = Words::parse(field);
+    zeros(words.third == [0; 2] && words.fourth == 0 && words.fifth == 0)?;
+    Ok(Congestion { until: SeqNum(words.start), held: words.second })
+}
+
+pub(super) fn emit_congestion(met: Congestion, out: &mut impl BufMut) {
+    out.put_u32(met.until.0);
+    out.put_u32(met.held);
+    out.put_bytes(0, OPTIONAL_LEN - 8);
 }
 
 pub(super) fn parse_repeat(field: &Field) -> Result<Answered, Fault> {

@@ -66,7 +66,7 @@ fn with_data(
     Ok((Message::Repeat(Repeat { trigger, start, start_num, timestamp, data }), corrupted))
 }
 
-/// RR, RI or CN: the optional field and nothing else.
+/// RR, RI, CN or CM: the optional field and nothing else.
 fn control(header: &Header, body: &[u8]) -> Result<Message, ParseError> {
     let (field, rest) = optional::split(body)?;
     if !rest.is_empty() {
@@ -77,6 +77,7 @@ fn control(header: &Header, body: &[u8]) -> Result<Message, ParseError> {
     Ok(match flag.kind {
         Kind::Request => Message::Request(optional::parse_request(field, flag)?),
         Kind::Information => Message::Information(optional::parse_information(field, flag)?),
+        Kind::Congestion => Message::Congestion(optional::parse_congestion(field)?),
         _ => Message::Notification(optional::parse_notification(field)?),
     })
 }

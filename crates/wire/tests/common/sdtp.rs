@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{
-    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Parity, Repeat,
-    Request, Sdtp, Seal, Trigger,
+    Carriage, Congestion, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome,
+    Parity, Repeat, Request, Sdtp, Seal, Trigger,
 };
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Packet};
@@ -92,6 +92,7 @@ fn message(data: BoxedStrategy<Data>) -> impl Strategy<Value = Message> {
         repeat,
         information.prop_map(Message::Information),
         seq().prop_map(|until| Message::Notification(Notification { until })),
+        (seq(), any::<u32>()).prop_map(|(until, held)| Message::Congestion(Congestion { until, held })),
         parity().prop_map(Message::Parity),
     ]
 }

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::{
-    Carriage, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome, Parity, Repeat,
-    Request, Sdtp, Trigger,
+    Carriage, Congestion, Content, Data, Expected, Information, InnerIp, Message, Notification, Outcome,
+    Parity, Repeat, Request, Sdtp, Trigger,
 };
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use handfast_wire::{Body, Checksums, LinkType, Packet, ParseError, Payload};
@@ -85,6 +85,10 @@ pub(crate) fn notification() -> Message {
     Message::Notification(Notification { until: SeqNum(0x7172_7374) })
 }
 
+pub(crate) fn congestion() -> Message {
+    Message::Congestion(Congestion { until: SeqNum(0x7172_7374), held: 0x8182_8384 })
+}
+
 pub(crate) fn parity() -> Message {
     Message::Parity(Parity {
         trigger: Trigger::Time,
@@ -99,7 +103,7 @@ pub(crate) fn parity() -> Message {
 }
 
 /// One of each.
-pub(crate) fn messages() -> [Message; 7] {
+pub(crate) fn messages() -> [Message; 8] {
     [
         Message::Data(data()),
         Message::Data(whole()),
@@ -107,6 +111,7 @@ pub(crate) fn messages() -> [Message; 7] {
         repeat(),
         information(Outcome::Later { add_l: 0xb1b2 }),
         notification(),
+        congestion(),
         parity(),
     ]
 }

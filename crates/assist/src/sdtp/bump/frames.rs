@@ -49,7 +49,7 @@ impl Frames {
         let place = self.0.find(&sdtp.stream(packet.src, packet.dst))?;
         let &mut Known { ethernet, from } = self.0.get_mut(place);
         let (side, ethernet) = match sdtp.message {
-            Message::Request(_) | Message::Notification(_) => {
+            Message::Request(_) | Message::Notification(_) | Message::Congestion(_) => {
                 (from, Ethernet { dst: ethernet.src, src: ethernet.dst, ..ethernet })
             }
             Message::Data(_) | Message::Repeat(_) | Message::Information(_) | Message::Parity(_) => {

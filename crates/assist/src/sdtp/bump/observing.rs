@@ -15,7 +15,10 @@ impl Bump {
         match &packet.body {
             Body::Sdtp(sdtp) => {
                 let stream = sdtp.stream(packet.src, packet.dst);
-                let ends_here = !matches!(sdtp.message, Message::Request(_) | Message::Notification(_));
+                let ends_here = !matches!(
+                    sdtp.message,
+                    Message::Request(_) | Message::Notification(_) | Message::Congestion(_)
+                );
                 !(ends_here && side == Side::Outside && self.node.reverts(&stream))
                     || self.show(now, side, frame, packet)
             }

@@ -27,6 +27,9 @@ pub enum Congestion {
     Signal,
     /// It is sent again as if it was lost (`[sdtp]`).
     Mask,
+    /// It is not lost: it waits in the node for room, and the sending edge slows its sender down. What there is no room for here
+    /// either is as with `Signal`.
+    Cache,
 }
 
 /// Bounds and times.

@@ -10,6 +10,7 @@ use crate::sdtp::connections::{Connection, connection_key};
 use crate::sdtp::control::{Admission, Name, Report};
 use crate::sdtp::convert;
 use crate::sdtp::counters::NodeCounters;
+use crate::sdtp::enforced::Enforced;
 use crate::sdtp::handshake::{Opening, Redundant, only_the_client_answers};
 use crate::{ConnectionKey, View};
 
@@ -38,7 +39,7 @@ impl Edge {
         let Body::Tcp(segment) = &mut packet.body else { return };
         let answers = segment.flags.contains(Flags::ACK);
         convert::clamp_mss(segment, config.most_mss(packet.src.is_ipv6(), self.address.is_ipv6()));
-        if answers && !self.on_syn_ack(&packet, out) {
+        if answers && !self.on_syn_ack(now, &packet, config, out) {
             // It answers a SYN that did not come through the controller.
             out.packets.push(packet);
             return;
@@ -77,11 +78,15 @@ impl Edge {
     }
 
     /// Whether it is of a connection that opens here.
-    fn on_syn_ack(&mut self, packet: &Packet, out: &mut Output) -> bool {
+    fn on_syn_ack(&mut self, now: Instant, packet: &Packet, config: &Config, out: &mut Output) -> bool {
         let Body::Tcp(segment) = &packet.body else { return false };
         let Some(connection) = self.connections.of_host(packet) else { return false };
         let Some(opening) = &mut connection.opening else { return false };
         connection.start = Some(segment.seq + 1);
+        if connection.enforced.is_none() {
+            connection.enforced = opening.enforces(connection.heard, segment, config);
+        }
+        connection.enforced.iter_mut().for_each(|enforced| enforced.on_answer(now));
         out.packets.extend(opening.on_syn_ack(packet));
         true
     }
@@ -123,6 +128,8 @@ impl Edge {
         if answers {
             connection.start = Some(segment.ack);
             connection.redundant = (!only_the_client_answers(segment)).then(|| Redundant::answer_to(segment));
+            connection.enforced =
+                config.enforces().then(|| Box::new(Enforced::new(now, segment, segment, segment.ack)));
         } else {
             connection.opening = Some(Box::new(Opening::new(packet.clone())));
         }

@@ -1,6 +1,6 @@
 //! What a node does when its own queue drops packets.
 
-use handfast_core::Instant;
+use handfast_core::{Instant, SeqNum};
 use handfast_net::Cause;
 use handfast_wire::sdtp::{Expected, Information, Message, Outcome, Request, Stream};
 
@@ -15,15 +15,21 @@ impl Node {
         let Some(sdtp) = view.sdtp().filter(|_| matches!(cause, Cause::QueueFull | Cause::Aqm)) else {
             return;
         };
-        let Some(Extent { seq, len, .. }) = sdtp.data().and_then(|data| Extent::of(sdtp.sequence, data))
-        else {
+        let Some(extent) = sdtp.data().and_then(|data| Extent::of(sdtp.sequence, data)) else {
             return;
         };
         let stream = sdtp.stream(view.src, view.dst);
-        match self.functions_for(&stream) {
-            Some(functions) if functions.caching => self.caching.on_own_drop(&stream, seq, len),
-            Some(_) if self.config.caching.congestion == Congestion::Signal => {
-                self.own_drops.on_drop(now, &stream, seq, len);
+        if !self.hold_dropped(now, &stream, extent, view, cause) {
+            self.note_drop(now, &stream, extent.seq, extent.len);
+        }
+    }
+
+    /// What a queue of this node has dropped is lost: its sender has to learn of that.
+    pub(super) fn note_drop(&mut self, now: Instant, stream: &Stream, seq: SeqNum, len: u32) {
+        match self.functions_for(stream) {
+            Some(functions) if functions.caching => self.caching.on_own_drop(stream, seq, len),
+            Some(_) if self.config.caching.congestion != Congestion::Mask => {
+                self.own_drops.on_drop(now, stream, seq, len);
             }
             _ => {}
         }

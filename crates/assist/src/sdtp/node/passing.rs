@@ -40,7 +40,7 @@ impl Node {
         match &sdtp.message {
             Message::Data(_) | Message::Repeat(_) => {
                 self.watch(now, &stream, functions, view, sdtp, out);
-                goes_on
+                if self.is_to_wait(view, &stream) { Verdict::Take } else { goes_on }
             }
             Message::Information(information) => {
                 self.heed(now, &stream, functions, information);
@@ -51,7 +51,7 @@ impl Node {
                 self.caching.on_notification(now, &stream, *notification);
                 Verdict::Drop
             }
-            Message::Notification(_) => goes_on,
+            Message::Notification(_) | Message::Congestion(_) => goes_on,
             Message::Parity(parity) => {
                 if functions.retransmission && self.config.caching.parity {
                     self.recover(now, &stream, functions, view, parity, out);
@@ -144,6 +144,7 @@ impl Node {
         ends_here: bool,
         out: &mut Outbox,
     ) -> Verdict {
+        let Some(request) = &self.but_what_waits(stream, request) else { return Verdict::Drop };
         let is_last = ends_here || functions.retransmission;
         let served = if functions.caching {
             self.caching.on_request(now, stream, request, &mut self.answers)
@@ -181,5 +182,6 @@ fn acts_on(message: &Message, functions: Option<Functions>, ends_here: bool) -> 
         Message::Repeat(_) | Message::Information(_) | Message::Request(_) => ends_here || has,
         Message::Parity(_) => ends_here || functions.is_some_and(|functions| functions.retransmission),
         Message::Notification(_) => functions.is_some_and(|functions| functions.caching),
+        Message::Congestion(_) => ends_here,
     }
 }

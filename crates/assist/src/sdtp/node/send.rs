@@ -94,7 +94,9 @@ impl Node {
         let mut packets = std::mem::take(&mut self.edges.packets);
         for packet in packets.drain(..) {
             self.cache_own(now, &packet);
-            self.send_on(packet, out);
+            if let Some(packet) = self.wait_behind(now, packet, out) {
+                self.send_on(packet, out);
+            }
         }
         self.edges.packets = packets;
         self.reports.append(&mut self.edges.reports);

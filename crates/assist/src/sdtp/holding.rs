@@ -1,0 +1,266 @@
+//! What a queue of this node had no room for (`congestion = "cache"`): it waits here, in the order of its stream, until there is
+//! room. A delay in place of a loss; the sender is told.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::ops::Bound::{Excluded, Unbounded};
+
+use handfast_core::{Bytes, Duration, Instant, SeqNum};
+use handfast_wire::Packet;
+use handfast_wire::sdtp::{Congestion, Expected, Stream};
+
+use super::caching::{PACKET_COST, Quotas};
+
+/// So often the queue is tried: a node hears when it is full, and not when it is no longer.
+const RETRY: Duration = Duration::from_millis(1);
+
+/// Packets that one try sends at most.
+const MOST_BURST: usize = 64;
+
+/// While a stream waits its sender is told so often at most; its edge heeds it once a round trip.
+const TELL_AGAIN: Duration = Duration::from_millis(20);
+
+/// Numbers farther from those that wait are of another stream.
+const FAR: u32 = 1 << 30;
+
+/// A packet that waits.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) seq: SeqNum,
+    pub(super) len: u32,
+    pub(super) packet: Packet,
+    /// Who has sent it, by the number that its edge gives.
+    pub(super) host: u16,
+    /// A queue has refused it: it does not wait behind another one only.
+    pub(super) refused: bool,
+}
+
+impl Held {
+    fn cost(&self) -> u64 {
+        self.packet.ip_len() as u64 + PACKET_COST
+    }
+}
+
+/// A slice in one direction, and a host that sends in it; [`None`]: all of them.
+type Share = (u16, IpAddr, IpAddr, Option<u16>);
+
+/// What a packet counts towards, besides its connection and the node.
+fn shares(stream: &Stream, host: u16) -> [Share; 2] {
+    [None, Some(host)].map(|host| (stream.slice, stream.from, stream.to, host))
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// In the order of their numbers, each with when it came.
+    packets: VecDeque<(Instant, Held)>,
+    cost: u64,
+    /// What the last try has sent, and since when it had waited: the queue may refuse it again.
+    tried: Vec<(SeqNum, Instant)>,
+    /// When the sender was told.
+    told: Option<Instant>,
+}
+
+/// What waits at a node.
+#[derive(Debug)]
+pub(super) struct Holding {
+    /// A stream stays until the try after its last packet: the queue may refuse that one again.
+    waiting: BTreeMap<Stream, Waiting>,
+    quotas: Quotas,
+    /// A host's timer would find out about one that waits longer.
+    patience: Duration,
+    /// What waits of each host and of each slice, those of which nothing waits left out.
+    shares: BTreeMap<Share, u64>,
+    cost: u64,
+    most: u64,
+    /// The next try.
+    due: Option<Instant>,
+    /// Packets of the next try; it doubles while none is refused.
+    burst: usize,
+    /// One was refused since the last try.
+    refused: bool,
+    /// Whose packet left last: the next one's comes next.
+    last: Option<Stream>,
+    /// Whose senders are to be told, and up to where their data has met congestion.
+    untold: BTreeMap<Stream, SeqNum>,
+}
+
+impl Holding {
+    pub(super) fn new(quotas: Quotas, patience: Duration) -> Self {
+        Self {
+            waiting: BTreeMap::new(),
+            quotas,
+            patience,
+            shares: BTreeMap::new(),
+            cost: 0,
+            most: 0,
+            due: None,
+            burst: 1,
+            refused: false,
+            last: None,
+            untold: BTreeMap::new(),
+        }
+    }
+
+    /// What all packets cost that wait.
+    pub(super) fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// What they have cost at most.
+    pub(super) fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// Whether packets of a stream wait: those that come wait behind them.
+    pub(super) fn holds(&self, stream: &Stream) -> bool {
+        self.waiting.get(stream).is_some_and(|one| !one.packets.is_empty())
+    }
+
+    /// A packet is to wait, and whether it did not before. It comes back where it cannot. `tells`: its sender learns of it by a CM.
+    pub(super) fn push(
+        &mut self,
+        now: Instant,
+        stream: &Stream,
+        held: Held,
+        tells: bool,
+    ) -> Result<bool, Box<Held>> {
+        let (cost, seq, end, refused) = (held.cost(), held.seq, held.seq + held.len, held.refused);
+        let waiting = self.waiting.entry(*stream).or_default();
+        let is_far = |one: &(Instant, Held)| one.1.seq.distance(seq).unsigned_abs() > FAR;
+        let shares = shares(stream, held.host);
+        let full = |(share, most): (&Share, Bytes)| {
+            self.shares.get(share).copied().unwrap_or_default() + cost > most.get()
+        };
+        let is_full = waiting.cost + cost > self.quotas.per_connection.get()
+            || self.cost + cost > self.quotas.total.get()
+            || shares.iter().zip([self.quotas.per_slice, self.quotas.per_host]).any(full);
+        // Whatever becomes of it, there is a try, which forgets a stream of which nothing waits.
+        self.due.get_or_insert(now + RETRY);
+        if is_full || waiting.packets.front().is_some_and(is_far) {
+            return Err(Box::new(held));
+        }
+        let again = waiting.tried.iter().find(|(tried, _)| *tried == seq).map(|&(_, since)| since);
+        let place = waiting.packets.partition_point(|one| one.1.seq.before(seq));
+        let is_new = waiting.packets.get(place).is_none_or(|one| one.1.seq != seq);
+        if is_new {
+            waiting.packets.insert(place, (again.unwrap_or(now), held));
+            waiting.cost += cost;
+            self.cost += cost;
+            for share in shares {
+                *self.shares.entry(share).or_default() += cost;
+            }
+            self.most = self.most.max(self.cost);
+        }
+        self.refused |= refused;
+        if tells {
+            self.tell(now, stream, end);
+        }
+        Ok(is_new && again.is_none())
+    }
+
+    /// Data of a stream up to here has met congestion: its sender is to be told, unless it was just now.
+    pub(super) fn tell(&mut self, now: Instant, stream: &Stream, until: SeqNum) {
+        self.due.get_or_insert(now + RETRY);
+        let waiting = self.waiting.entry(*stream).or_default();
+        if waiting.told.is_none_or(|told| told + TELL_AGAIN <= now) {
+            waiting.told = Some(now);
+            self.untold.insert(*stream, until);
+        }
+    }
+
+    /// What a request asks for of a stream but what waits: that comes without being asked for. [`None`]: nothing.
+    pub(super) fn left_of(&self, stream: &Stream, expected: &Expected) -> Option<Expected> {
+        let first = self.waiting.get(stream).and_then(|one| one.packets.front()).map(|one| one.1.seq);
+        match first {
+            Some(first) if !expected.start.before(first) => None,
+            Some(first) => {
+                let end = expected.end.map(|end| if end.after(first) { first } else { end });
+                Some(Expected { end, ..*expected })
+            }
+            None => Some(*expected),
+        }
+    }
+
+    /// A try is due: whose senders are to be told goes to `told`, what leaves to `out`, and what has waited too long to `late`.
+    pub(super) fn on_timer(
+        &mut self,
+        now: Instant,
+        told: &mut Vec<(Stream, Congestion)>,
+        out: &mut Vec<Packet>,
+        late: &mut Vec<(Stream, Held)>,
+    ) {
+        if self.due.is_none_or(|due| due > now) {
+            return;
+        }
+        for (stream, until) in std::mem::take(&mut self.untold) {
+            told.push((stream, Congestion { until, held: self.bytes_of(&stream) }));
+        }
+        self.waiting.retain(|_, one| !one.packets.is_empty());
+        self.waiting.values_mut().for_each(|one| one.tried.clear());
+        self.burst = if self.refused { 1 } else { (2 * self.burst).min(MOST_BURST) };
+        self.refused = false;
+        self.expire(now, late);
+        out.extend((0..self.burst).map_while(|_| self.next()));
+        self.due = (!self.waiting.is_empty()).then(|| now + RETRY);
+    }
+
+    /// Bytes of a stream that wait.
+    fn bytes_of(&self, stream: &Stream) -> u32 {
+        let waiting = self.waiting.get(stream).into_iter().flat_map(|one| &one.packets);
+        waiting.map(|(_, held)| held.len).fold(0, u32::saturating_add)
+    }
+
+    fn expire(&mut self, now: Instant, late: &mut Vec<(Stream, Held)>) {
+        let patience = self.patience;
+        let is_over =
+            move |one: &Waiting| one.packets.front().is_some_and(|&(since, _)| since + patience <= now);
+        let streams: Vec<_> =
+            self.waiting.iter().filter(|(_, one)| is_over(one)).map(|(stream, _)| *stream).collect();
+        for stream in streams {
+            while self.waiting.get(&stream).is_some_and(is_over)
+                && let Some((_, held)) = self.take_first(&stream)
+            {
+                late.push((stream, held));
+            }
+        }
+    }
+
+    fn take_first(&mut self, stream: &Stream) -> Option<(Instant, Held)> {
+        let waiting = self.waiting.get_mut(stream)?;
+        let (since, held) = waiting.packets.pop_front()?;
+        let cost = held.cost();
+        waiting.cost -= cost;
+        self.cost -= cost;
+        for share in shares(stream, held.host) {
+            if let Entry::Occupied(mut entry) = self.shares.entry(share) {
+                *entry.get_mut() -= cost;
+                if *entry.get() == 0 {
+                    entry.remove();
+                }
+            }
+        }
+        Some((since, held))
+    }
+
+    /// The first packet of the next stream in the circle.
+    fn next(&mut self) -> Option<Packet> {
+        let has_one = |(_, one): &(&Stream, &Waiting)| !one.packets.is_empty();
+        let behind = self.last.and_then(|last| {
+            self.waiting.range((Excluded(last), Unbounded)).find(has_one).map(|(stream, _)| *stream)
+        });
+        let stream = behind.or_else(|| self.waiting.iter().find(has_one).map(|(stream, _)| *stream))?;
+        self.last = Some(stream);
+        let (since, held) = self.take_first(&stream)?;
+        self.waiting.get_mut(&stream)?.tried.push((held.seq, since));
+        Some(held.packet)
+    }
+
+    /// When [`Holding::on_timer`] is due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+#[cfg(test)]
+mod tests;
