@@ -20,6 +20,8 @@ CORE = (
     "four-flows",
 )
 """Where the core loses packets: delays are below TCP's. Of `transfer` the time that it takes is."""
+RESTARTS = ("sending-edge-restarts", "caching-node-restarts", "receiving-edge-restarts")
+"""Where a node forgets all: delays are below TCP's, too."""
 ELSEWHERE = ("reordered-alone", "senders-link", "receivers-link")
 """Where it loses none: delays are no longer than TCP's."""
 RIVALS = ("linux", "reno", "veno", "snoop", "eln", "sdtp")
@@ -39,7 +41,7 @@ def beyond(runs: Runs) -> Finding:
             check
             for tcp, ours in of.items()
             for check in (
-                *(better(ours, tcp, case, DELIVERY, "ms") for case in CORE),
+                *(better(ours, tcp, case, DELIVERY, "ms") for case in (*CORE, *RESTARTS)),
                 *(no_worse(ours, tcp, case) for case in ELSEWHERE),
                 better(ours, tcp, "transfer", mean_time, "s"),
             )
@@ -51,6 +53,11 @@ def beyond(runs: Runs) -> Finding:
                 one
                 for case in (*CORE, *ELSEWHERE)
                 for one in medians(runs, "mean delay", "ms", DELIVERY, RIVALS, case=case)
+            ),
+            *(
+                one
+                for case in RESTARTS
+                for one in medians(runs, "mean delay", "ms", DELIVERY, ("linux", "reno", "sdtp"), case=case)
             ),
             *medians(runs, "time of 1 MB", "s", mean_time, RIVALS, case="transfer"),
         ),
