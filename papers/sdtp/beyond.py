@@ -78,21 +78,39 @@ def beyond(runs: Runs) -> Finding:
 
 UNEQUAL = ("4-1-1-1", "1-4-1-1", "1-1-1-4", "1-2-3-4")
 EQUAL_OR_ONE = ("1-1-1-1", "2-0-0-0", "0-0-0-2")
+QUICK = (
+    "That delays are shorter where links lose unequally, by 0.2 ms and more, needs the full run: it was not judged here"
+)
+ALL_LOSE = (*UNEQUAL, "1-1-1-1")
 
 
 def placement(runs: Runs) -> Finding:
-    """The paper's future work: with as many functions, mean delays by paired differences, and bytes in caches."""
+    """The paper's future work: with as many functions, mean delays by paired differences, and bytes in caches.
+
+    A quick look has too few runs for differences of 0.2 ms: it judges that delays are no longer, and caches smaller.
+    """
 
     def against(scheme: str, lost: str, figure: Figure) -> list[tuple[float | None, float | None]]:
         return beside(runs, "sdtp", scheme, figure, lost=lost)
 
+    def no_longer(scheme: str, lost: str) -> Check:
+        return no_less(f"equalised no less than {scheme}, {lost} %", against(scheme, lost, DELIVERY), "ms")
+
+    def quickly(scheme: str) -> tuple[Check, ...]:
+        return (
+            *(no_longer(scheme, lost) for lost in (*UNEQUAL, *EQUAL_OR_ONE)),
+            *(
+                above(f"cache bytes, equalised above {scheme}, {lost} %", against(scheme, lost, cache_bytes), "B")
+                for lost in ALL_LOSE
+            ),
+        )
+
     def judged(scheme: str) -> tuple[Check, ...]:
+        if runs.quick:
+            return quickly(scheme)
         return (
             *(above(f"equalised above {scheme}, {lost} %", against(scheme, lost, DELIVERY), "ms") for lost in UNEQUAL),
-            *(
-                no_less(f"equalised no less than {scheme}, {lost} %", against(scheme, lost, DELIVERY), "ms")
-                for lost in EQUAL_OR_ONE
-            ),
+            *(no_longer(scheme, lost) for lost in EQUAL_OR_ONE),
             *(
                 no_less(
                     f"cache bytes, equalised no less than {scheme}, {lost} %", against(scheme, lost, cache_bytes), "B"
@@ -113,4 +131,5 @@ def placement(runs: Runs) -> Finding:
         ),
         judged("minimum-delay"),
         Control("equalised losses on both sides", judged("sdtp")),
+        remark=QUICK if runs.quick else "",
     )

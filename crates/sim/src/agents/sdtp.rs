@@ -68,7 +68,9 @@ impl SdtpNode {
 
     fn report(&mut self, out: &mut Outbox) {
         let reports: Vec<_> = self.node.reports().collect();
-        reports.iter().for_each(|report| self.send_report(report, out));
+        for report in &reports {
+            self.send_report(report, out);
+        }
     }
 
     /// What the controller says, if it is that. Nothing else comes from the node itself with the controller's address.
