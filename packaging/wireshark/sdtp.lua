@@ -57,6 +57,7 @@ local f = {
     add_l = ProtoField.uint16("sdtp.add_l", "AddL"),
     parity_count = ProtoField.uint16("sdtp.parity.count", "Packets"),
     parity_lengths = ProtoField.uint16("sdtp.parity.lengths", "Lengths, exclusive or", base.HEX),
+    parity_check = ProtoField.uint32("sdtp.parity.check", "Check of the packets", base.HEX),
     parity_sum = ProtoField.bytes("sdtp.parity.sum", "Packets, exclusive or"),
     release_until = ProtoField.uint32("sdtp.until", "All before this has arrived"),
     congested_until = ProtoField.uint32("sdtp.congested", "Data before this has met a full queue"),
@@ -255,6 +256,7 @@ local function add_parity(body, tree)
     tree:add(f.parity_count, body(8, 2))
     tree:add(f.parity_lengths, body(10, 2))
     tree:add(f.timestamp, body(12, 4))
+    tree:add(f.parity_check, body(16, 4))
     if body:len() > OPTIONAL_LEN then
         tree:add(f.parity_sum, body(OPTIONAL_LEN))
     end

@@ -82,6 +82,7 @@ ROWS = {
         "sdtp.end_seq": "2460",
         "sdtp.parity.count": "2",
         "sdtp.parity.lengths": "0x0020",
+        "sdtp.parity.check": "0x0000abcd",
         "sdtp.parity.sum": "73756d",
         **TIMESTAMP,
         **SEAL,

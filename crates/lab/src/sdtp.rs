@@ -65,6 +65,7 @@ struct NodeFile {
     cache: String,
     cache_total: String,
     persistence: String,
+    resequencing: String,
     congestion: &'static str,
     parity: bool,
 }
@@ -272,7 +273,8 @@ impl Places<'_> {
             notification_interval: span(caching.notify),
             cache: size(caching.quotas.per_connection),
             cache_total: size(caching.quotas.total),
-            persistence: span(resequencing.persistence),
+            persistence: span(thresholds.persistence),
+            resequencing: span(resequencing.persistence),
             congestion: match caching.congestion {
                 Congestion::Signal => "signal",
                 Congestion::Mask => "mask",
@@ -381,7 +383,7 @@ mod tests {
     #[test]
     fn keys_of_the_agent_are_those_of_the_nodes() {
         let keys = "carriage = \"ip\", protect = \"all\", congestion = \"mask\", level = \"segment\", \
-                    information = \"count-and-time\", seal = false, control_delay = \"32.5ms\", persistence = \"100ms\", \
+                    information = \"count-and-time\", seal = false, control_delay = \"32.5ms\", persistence = \"100ms\", resequencing = \"90ms\", \
                     placement = \"every-switch\", segments = 3, mtu = 1620";
         let line = line(&[("schemes.sdtp.agents", &with(keys))]).unwrap().unwrap();
         assert_eq!((line.control_delay_s, line.sealed), (0.0325, false));
@@ -393,6 +395,7 @@ mod tests {
             "information = \"count-and-time\"",
             "seal = false",
             "persistence = \"100000000ns\"",
+            "resequencing = \"90000000ns\"",
             "mtu = 1620",
         ] {
             assert!(line.nodes[0].configuration.contains(line_of), "{line_of}");

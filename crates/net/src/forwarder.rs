@@ -50,6 +50,16 @@ impl Outbox {
         self.0.is_empty()
     }
 
+    /// What is in it, in order; it stays there.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Forward> + '_ {
+        self.0.iter_mut()
+    }
+
+    /// Takes out all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// What was put in, in order.
     pub fn drain(&mut self) -> impl Iterator<Item = Forward> + '_ {
         self.0.drain(..)

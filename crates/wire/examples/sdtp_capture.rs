@@ -56,7 +56,7 @@ fn messages() -> Vec<Message> {
     let information = |trigger, outcome| Information { trigger, expected: EXPECTED, outcome };
     let sum = Bytes::from_static(b"sum");
     let (end, count, lengths) = (SeqNum(2460), 2, 0x20);
-    let parity = Parity { trigger, timestamp, start, end, count, lengths, v6: true, sum };
+    let parity = Parity { trigger, timestamp, start, end, count, lengths, check: 0xabcd, v6: true, sum };
     vec![
         Message::Data(segment()),
         Message::Data(whole()),

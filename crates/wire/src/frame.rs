@@ -4,13 +4,13 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 
+use crate::body::{Parsed, parse_body, parse_carried, parse_ip, parse_transport};
 use crate::checksum::{Checksums, pseudo_header};
 use crate::error::{EmitError, ParseError, ThroughWireError};
 use crate::ip::{self, IpHeader};
-use crate::packet::{Body, Ethernet, Packet};
+use crate::packet::{Body, Packet};
 use crate::sdtp::Carriage;
-use crate::udp::{self, Datagram};
-use crate::{Payload, ethernet, ipv4, ipv6, sdtp, tcp};
+use crate::{Payload, ethernet, ipv4, ipv6, sdtp, tcp, udp};
 
 /// What a frame begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +43,30 @@ impl Packet {
     ///
     /// What a packet does not keep: IPv4 options other than Quick-Start's, the IPv4 reserved flag (a fragment is an error), the order
     /// and the padding of TCP options, the TCP checksum that SDTP carries. IPv6 extension headers stay in [`Body::Other`].
-    /// SDTP in UDP stays a datagram: see [`Packet::to_sdtp`].
+    /// SDTP in UDP stays a datagram: see [`Packet::parse_sdtp`].
     ///
     /// # Errors
     /// What is wrong with the bytes, and what was expected. A wrong TCP or UDP checksum is no error: it sets
     /// [`Packet::corrupted`].
     pub fn parse(link: LinkType, frame: &Bytes, checksums: Checksums) -> Result<Self, ParseError> {
+        Self::parse_with(link, frame, checksums, parse_body)
+    }
+
+    /// As [`Packet::parse`] and then, of a UDP datagram, [`Packet::to_sdtp`], with one look less at the bytes.
+    ///
+    /// # Errors
+    /// As of both.
+    pub fn parse_sdtp(link: LinkType, frame: &Bytes, checksums: Checksums) -> Result<Self, ParseError> {
+        Self::parse_with(link, frame, checksums, parse_carried)
+    }
+
+    /// With any way to read the body of an IP packet.
+    fn parse_with(
+        link: LinkType,
+        frame: &Bytes,
+        checksums: Checksums,
+        parse_body: impl Fn(&IpHeader, &[u8], &Bytes, Checksums) -> Parsed,
+    ) -> Result<Self, ParseError> {
         let (ethernet, network, data) = match link {
             LinkType::Ethernet => {
                 let (ethernet, ether_type, data) = ethernet::parse(frame)?;
@@ -307,67 +325,4 @@ impl Network {
             None => Self::Ip(4),
         }
     }
-}
-
-/// The body of an IP packet, and whether a checksum shows that it is corrupted.
-type Parsed = Result<(Body, bool), ParseError>;
-
-/// A packet in such a frame, whose body `parse_body` reads.
-fn parse_ip(
-    ethernet: Option<Ethernet>,
-    version: u8,
-    data: &[u8],
-    frame: &Bytes,
-    checksums: Checksums,
-    parse_body: impl Fn(&IpHeader, &[u8], &Bytes, Checksums) -> Parsed,
-) -> Result<Packet, ParseError> {
-    let (header, body) = match version {
-        4 => ipv4::parse(data, checksums)?,
-        6 => ipv6::parse(data)?,
-        other => return Err(ParseError::IpVersion(other)),
-    };
-    let (body, corrupted) = parse_body(&header, body, frame, checksums)?;
-    let IpHeader { src, dst, hop_limit, traffic_class, identification, may_fragment, flow_label, .. } =
-        header;
-    let quick_start = header.quick_start;
-    Ok(Packet {
-        ethernet,
-        src,
-        dst,
-        hop_limit,
-        traffic_class,
-        identification,
-        may_fragment,
-        flow_label,
-        quick_start,
-        corrupted,
-        body,
-    })
-}
-
-/// Any body. What is no SDTP stays as it came: its protocol number is one for experiments of anybody.
-fn parse_body(header: &IpHeader, body: &[u8], frame: &Bytes, checksums: Checksums) -> Parsed {
-    if header.protocol == sdtp::PROTOCOL
-        && let Ok((sdtp, corrupted)) = sdtp::parse_in_ip((header.src, header.dst), body, frame, checksums)
-    {
-        return Ok((Body::Sdtp(Box::new(sdtp)), corrupted));
-    }
-    parse_transport(header, body, frame, checksums)
-}
-
-/// A body in which no SDTP is looked for.
-fn parse_transport(header: &IpHeader, body: &[u8], frame: &Bytes, checksums: Checksums) -> Parsed {
-    let parsed = match header.protocol {
-        ip::TCP => {
-            let (mut segment, data) = tcp::parse(body)?;
-            segment.payload = Payload::part_of(data, frame);
-            Body::Tcp(segment)
-        }
-        ip::UDP if let Some((src_port, dst_port, data)) = udp::parse(body) => {
-            Body::Udp(Datagram { src_port, dst_port, payload: Payload::part_of(data, frame) })
-        }
-        protocol => return Ok((Body::Other { protocol, payload: Payload::part_of(body, frame) }, false)),
-    };
-    let sum = || pseudo_header(header.src, header.dst, header.protocol, body.len()).add(body);
-    Ok((parsed, checksums == Checksums::Verify && sum().fold() != 0xffff))
 }

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod advertisement;
+mod body;
 mod canonical;
 mod checksum;
 mod error;

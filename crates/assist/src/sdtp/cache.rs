@@ -136,11 +136,10 @@ impl<P> Cache<P> {
 
     /// Lets go of what ends at or before `until`; says how many packets.
     pub(super) fn release(&mut self, until: SeqNum) -> u64 {
-        let mut released = 0;
-        while self.packets.front().is_some_and(|first| !first.end().after(until)) {
-            released += u64::from(self.drop_first());
-        }
-        released
+        let released = self.packets.partition_point(|one| !one.end().after(until));
+        self.cost -= self.packets.range(..released).map(Cached::cost).sum::<u64>();
+        self.packets.drain(..released);
+        released as u64
     }
 
     /// The packets with something from `start` to `end`, in order.

@@ -173,6 +173,8 @@ impl Default for Lifetimes {
 pub(super) struct Connections {
     /// By the direction from the host here.
     by_hosts: BTreeMap<ConnectionKey, Name>,
+    /// The one that was asked for last: it is likely to be the next.
+    last: Option<(ConnectionKey, Name)>,
     by_name: BTreeMap<Name, Connection>,
     timers: BTreeSet<(Instant, Name)>,
     lifetimes: Lifetimes,
@@ -198,11 +200,16 @@ impl Connections {
         let Body::Tcp(segment) = &packet.body else { return None };
         let (src, dst) = (packet.src, packet.dst);
         let key = ConnectionKey { src, dst, src_port: segment.src_port, dst_port: segment.dst_port };
-        self.by_name.get_mut(self.by_hosts.get(&key)?)
+        let name = match self.last {
+            Some((last, name)) if last == key => name,
+            _ => *self.by_hosts.get(&key)?,
+        };
+        self.last = Some((key, name));
+        self.by_name.get_mut(&name)
     }
 
     pub(super) fn has_host(&self, key: &ConnectionKey) -> bool {
-        self.by_hosts.contains_key(key)
+        self.last.is_some_and(|(last, _)| last == *key) || self.by_hosts.contains_key(key)
     }
 
     /// The one whose data comes in this stream.
@@ -249,6 +256,7 @@ impl Connections {
     pub(super) fn remove(&mut self, name: &Name) -> Option<Connection> {
         let old = self.by_name.remove(name)?;
         self.by_hosts.remove(&old.key());
+        self.last = None;
         self.timers.remove(&(old.entered, *name));
         Some(old)
     }

@@ -159,8 +159,10 @@ table! {
         cache: Size,
         /// Bytes that a node caches in all at most. Default: "256MB".
         cache_total: Size,
-        /// How long a loss is repaired, and a packet held for its place. Default: "200ms".
+        /// How long a loss is repaired. Default: "200ms".
         persistence: TimeSpan,
+        /// How long a receiving edge holds a packet for its place. Default: as `persistence`.
+        resequencing: TimeSpan,
         /// What becomes of packets that a caching node's own queue has dropped. Default: "signal".
         congestion: CongestionWord,
         /// Whether what is sent again goes with parity over it and what came after it: not in the paper. Default: false.
@@ -226,7 +228,7 @@ impl Spec for Sdtp {
         config.all = given.protect.as_ref().is_some_and(|word| word.value == ProtectWord::All);
         config.mtu = given.mtu.as_ref().map_or(config.mtu, |mtu| mtu.value.0);
         let persistence = time(&given.persistence, "persistence", config.resequencing.persistence)?;
-        config.resequencing.persistence = persistence;
+        config.resequencing.persistence = time(&given.resequencing, "resequencing", persistence)?;
         config.thresholds.persistence = persistence;
         config.thresholds.level = match given.level.as_ref().map(|word| word.value).unwrap_or_default() {
             LevelWord::Packet => Level::Packet,

@@ -54,7 +54,7 @@ fn messages() -> impl Strategy<Value = Message> {
     let parity = (trigger.clone(), numbers(), 1u32..3_000, 1u16..=16, any::<(u16, bool)>(), sum).prop_map(
         |(trigger, start, len, count, (lengths, v6), sum)| {
             let (end, sum) = (start + len, sum.into());
-            Message::Parity(Parity { trigger, timestamp: 0, start, end, count, lengths, v6, sum })
+            Message::Parity(Parity { trigger, timestamp: 0, start, end, count, lengths, check: 0, v6, sum })
         },
     );
     prop_oneof![

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use handfast_sim::{Options, RunResult};
 
-use crate::support::{bytes, counted, result, scenario, set};
+use crate::support::{bytes, counted, edited, result, scenario, set};
 
 /// Two hosts, five switches; a write of 1,000 bytes every 15 ms.
 fn line(keys: &str) -> String {
@@ -257,4 +257,24 @@ fn parity_brings_back_what_a_repair_would_have_to() {
         (run.aggregate.delivered_bytes().unwrap(), counts)
     });
     assert_eq!((without, with), ((330_992, [0, 0, 32, 40]), (478_944, [215, 24, 44, 107])));
+}
+
+/// RFC 8985 §6.2: a receiving edge that holds packets no longer than RACK's window shows the hosts holes that repairs fill.
+#[test]
+fn below_the_window_of_rack_an_edge_shows_holes_that_are_filled() {
+    let bulk = "app = {paced = {size = \"1000B\", interval = \"15ms\"}}";
+    let text = edited(&edited(&line(""), bulk, "app = \"bulk\""), "1Gbit/s", "20Mbit/s");
+    let text = edited(&text, "duration = \"8s\"", "duration = \"20s\"");
+    let run = |resequencing: &str| {
+        let key = ("schemes.sdtp.agents.0.resequencing", resequencing);
+        let lossy = LOSS.map(|(path, _)| (path, "0.03"));
+        let network = set(&text, &[&lossy[..], &[key]].concat());
+        let runs = [1, 2, 3].map(|seed| result(&network, "sdtp", seed));
+        assert!(runs.iter().all(|run| run.flows[0].metrics.timeouts() == Some(0)));
+        let repeated = runs.iter().map(|run| run.flows[0].metrics.retransmitted_segments().unwrap());
+        (repeated.sum::<u64>(), runs.iter().map(|run| counted(run, "duplicates_reported")).sum::<u64>())
+    };
+    // A quarter of 130 ms, and as long as a loss is repaired.
+    let (short, long) = (run("30ms"), run("200ms"));
+    assert!(short.0 > 3 * long.0 && short.1 > 10 * long.1.max(1), "{short:?} {long:?}");
 }

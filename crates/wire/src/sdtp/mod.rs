@@ -24,7 +24,7 @@ use crate::tcp::Segment;
 pub use crate::error::sdtp::{Fault, Unfit};
 
 pub(crate) use check::check;
-pub(crate) use packet::{parse_in_ip, parse_native};
+pub(crate) use packet::{parse_in_ip, parse_in_udp, parse_native};
 pub use parity::Parity;
 pub(crate) use parse::packet_len;
 pub use seal::covered;

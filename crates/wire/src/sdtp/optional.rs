@@ -74,16 +74,18 @@ fn zeros(are_there: bool) -> Result<(), Fault> {
 
 /// `sum`: what follows the field.
 pub(super) fn parse_parity(field: &Field, flag: Flag, sum: Bytes) -> Result<Parity, Fault> {
-    let Words { start, second: end, third: [count, lengths], fourth: timestamp, fifth } = Words::parse(field);
+    let Words { start, second: end, third: [count, lengths], fourth: timestamp, fifth: check } =
+        Words::parse(field);
     let (start, end) = (SeqNum(start), SeqNum(end));
-    zeros(fifth == 0)?;
-    let parity = Parity { trigger: flag.trigger, timestamp, start, end, count, lengths, v6: flag.v6, sum };
+    let Flag { trigger, v6, .. } = flag;
+    let parity = Parity { trigger, timestamp, start, end, count, lengths, check, v6, sum };
     if parity.has_packets() { Ok(parity) } else { Err(Fault::Parity) }
 }
 
 pub(super) fn emit_parity(parity: &Parity, out: &mut impl BufMut) {
-    let &Parity { start, end, count, lengths, timestamp, .. } = parity;
-    let words = Words { start: start.0, second: end.0, third: [count, lengths], fourth: timestamp, fifth: 0 };
+    let &Parity { start, end, count, lengths, check, timestamp, .. } = parity;
+    let words =
+        Words { start: start.0, second: end.0, third: [count, lengths], fourth: timestamp, fifth: check };
     words.emit(out);
 }
 

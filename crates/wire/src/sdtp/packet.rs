@@ -21,11 +21,8 @@ impl Packet {
     pub fn to_sdtp(&self, checksums: Checksums) -> Result<Self, ParseError> {
         let Body::Udp(datagram) = &self.body else { return Err(Fault::NoDatagram.into()) };
         let bytes = datagram.payload.to_bytes();
-        let edges = self.edges();
-        let (sdtp, corrupted) = parse_between(edges, Carriage::Udp, &bytes, &bytes, checksums)?;
-        if (sdtp.connection, sdtp.slice) != (datagram.src_port, datagram.dst_port) {
-            return Err(Fault::Ports.into());
-        }
+        let ports = (datagram.src_port, datagram.dst_port);
+        let (sdtp, corrupted) = parse_in_udp((self.src, self.dst), ports, &bytes, &bytes, checksums)?;
         let body = Body::Sdtp(Box::new(sdtp));
         let Self { ethernet, src, dst, hop_limit, traffic_class, identification, .. } = *self;
         let Self { may_fragment, flow_label, quick_start, .. } = *self;
@@ -73,6 +70,19 @@ impl Packet {
     fn edges(&self) -> [u32; 2] {
         [self.src, self.dst].map(edge)
     }
+}
+
+/// The SDTP packet that a datagram between these ports carries, and whether its own checksum is wrong.
+pub(crate) fn parse_in_udp(
+    (src, dst): (IpAddr, IpAddr),
+    (src_port, dst_port): (u16, u16),
+    bytes: &[u8],
+    frame: &Bytes,
+    checksums: Checksums,
+) -> Result<(Sdtp, bool), ParseError> {
+    let parsed = parse_between([src, dst].map(edge), Carriage::Udp, bytes, frame, checksums)?;
+    let ports = (parsed.0.connection, parsed.0.slice);
+    if ports == (src_port, dst_port) { Ok(parsed) } else { Err(Fault::Ports.into()) }
 }
 
 /// The packet that a frame with nothing around SDTP carries: its `bytes`.

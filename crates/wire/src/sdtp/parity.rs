@@ -2,7 +2,7 @@
 //! another packet, asks for nothing more (an exclusive or, as RFC 5109 has it).
 
 use bytes::Bytes;
-use handfast_core::SeqNum;
+use handfast_core::{SeqNum, fnv1a};
 
 use super::flag::{Flag, Kind};
 use super::header::Header;
@@ -26,6 +26,8 @@ pub struct Parity {
     pub count: u16,
     /// The exclusive or of their lengths, from the optional field on.
     pub lengths: u16,
+    /// Of their bytes, in order: a host that sends again may say something else, and then these are not the packets of the sum.
+    pub check: u32,
     /// Whether the hosts speak IPv6.
     pub v6: bool,
     /// The exclusive or of their bytes, from the optional field on; zeros behind the shorter ones.
@@ -39,7 +41,7 @@ impl Parity {
     /// That of packets, each with its number; [`None`]: they do not follow each other, or not all are segments of one IP version.
     pub fn of(packets: &[(SeqNum, &Data)], trigger: Trigger, timestamp: u32) -> Option<Self> {
         let &(start, first) = packets.first().filter(|_| packets.len() <= Self::MOST)?;
-        let (mut end, mut lengths, mut sum) = (start, 0, Vec::new());
+        let (mut end, mut lengths, mut sum, mut check) = (start, 0, Vec::new(), 0);
         for &(number, data) in packets {
             let fits =
                 number == end && data.ip.v6 == first.ip.v6 && matches!(data.content, Content::Segment(_));
@@ -48,10 +50,12 @@ impl Parity {
             }
             end += data.seq_len();
             lengths ^= u16::try_from(data.len()).ok()?;
-            add(&mut sum, data);
+            let bytes = bytes_of(data);
+            check ^= check_of(number, &bytes);
+            add(&mut sum, &bytes);
         }
         let (count, v6) = (packets.len() as u16, first.ip.v6);
-        Some(Self { trigger, timestamp, start, end, count, lengths, v6, sum: sum.into() })
+        Some(Self { trigger, timestamp, start, end, count, lengths, check, v6, sum: sum.into() })
     }
 
     /// Whether it is of some packets, and of no more than there may be.
@@ -65,14 +69,16 @@ impl Parity {
             return None;
         }
         let (start, end) = self.missing(there)?;
-        let (mut sum, mut lengths) = (self.sum.to_vec(), self.lengths);
-        for (_, data) in there {
+        let (mut sum, mut lengths, mut check) = (self.sum.to_vec(), self.lengths, self.check);
+        for &(number, data) in there {
             lengths ^= u16::try_from(data.len()).ok()?;
-            add(&mut sum, data);
+            let bytes = bytes_of(data);
+            check ^= check_of(number, &bytes);
+            add(&mut sum, &bytes);
         }
         // One that is longer than the sum was not in it.
         let (bytes, rest) = sum.split_at_checked(lengths.into()).filter(|_| sum.len() == self.sum.len())?;
-        if rest.iter().any(|&byte| byte != 0) {
+        if rest.iter().any(|&byte| byte != 0) || check != check_of(start, bytes) {
             return None;
         }
         let frame = Bytes::copy_from_slice(bytes);
@@ -112,9 +118,20 @@ impl Parity {
     }
 }
 
-fn add(sum: &mut Vec<u8>, data: &Data) {
+/// From the optional field on.
+fn bytes_of(data: &Data) -> Vec<u8> {
     let mut bytes = vec![0; data.len()];
     data::emit(data, &mut bytes);
+    bytes
+}
+
+/// Of a packet at its number: two that are the same do not cancel each other out.
+fn check_of(number: SeqNum, bytes: &[u8]) -> u32 {
+    let hash = fnv1a(bytes) ^ fnv1a(&number.0.to_be_bytes());
+    (hash ^ hash >> 32) as u32
+}
+
+fn add(sum: &mut Vec<u8>, bytes: &[u8]) {
     if sum.len() < bytes.len() {
         sum.resize(bytes.len(), 0);
     }

@@ -214,6 +214,11 @@ impl Segment {
             + u32::from(self.flags.contains(Flags::FIN))
     }
 
+    /// Whether it has no option that only some segments have, SACK apart.
+    fn has_timestamps_at_most(&self) -> bool {
+        self.rare.is_none() && self.mss.is_none() && self.window_scale.is_none() && !self.sack_permitted
+    }
+
     /// Bytes of options as emitted, padded to a multiple of four. Above 40 only where `emit` refuses the segment: its
     /// options other than SACK do not fit.
     pub fn options_len(&self) -> usize {

@@ -17,6 +17,9 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
+/// With the two NOPs of RFC 7323 appendix A.
+const TIMESTAMPS_LEN: usize = 12;
+
 /// How a segment's options lie in its header.
 ///
 /// RFC 7323 appendix A and RFC 2018 §3 recommend NOPs before timestamps and SACK, so that their words lie on four-byte
@@ -37,6 +40,10 @@ impl Layout {
     /// The layout of `segment`'s options with up to `sack_blocks` blocks.
     #[inline]
     pub(crate) fn of(segment: &Segment, sack_blocks: usize) -> Self {
+        if sack_blocks == 0 && segment.has_timestamps_at_most() {
+            let len = if segment.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
+            return Self { aligned: true, sack_blocks, len, is_padded: false };
+        }
         let mut layout = Self::with(segment, true, sack_blocks);
         while layout.len > MAX_LEN {
             // Packed with all blocks comes before aligned with one block less.
@@ -127,6 +134,12 @@ impl Layout {
 
 /// Reads a header's options into `segment`. Of an option that comes twice the last counts, as in Linux.
 pub(crate) fn parse(segment: &mut Segment, mut options: &[u8]) -> Result<(), ParseError> {
+    if let &[NOP, NOP, TIMESTAMPS, 10, v0, v1, v2, v3, e0, e1, e2, e3] = options {
+        // What nearly all segments have.
+        let [val, ecr] = [[v0, v1, v2, v3], [e0, e1, e2, e3]].map(u32::from_be_bytes);
+        segment.timestamps = Some(Timestamps { val, ecr });
+        return Ok(());
+    }
     let (mut rate, mut unknown) = (None, Vec::new());
     let mut is_filled = false;
     while let Some((&kind, rest)) = options.split_first() {

@@ -59,12 +59,12 @@ fn data(segment: BoxedStrategy<Segment>, whole: BoxedStrategy<Packet>) -> impl S
 
 /// One that says what it likes of its packets.
 fn parity() -> impl Strategy<Value = Parity> {
-    let packets = (seq(), 1_u32..1 << 31, 1..=Parity::MOST as u16, any::<u16>());
+    let packets = (seq(), 1_u32..1 << 31, 1..=Parity::MOST as u16, any::<(u16, u32)>());
     let sum = vec(any::<u8>(), 0..80).prop_map(Bytes::from);
     (trigger(), any::<u32>(), packets, any::<bool>(), sum).prop_map(
-        |(trigger, timestamp, (start, len, count, lengths), v6, sum)| {
+        |(trigger, timestamp, (start, len, count, (lengths, check)), v6, sum)| {
             let end = start + len;
-            Parity { trigger, timestamp, start, end, count, lengths, v6, sum }
+            Parity { trigger, timestamp, start, end, count, lengths, check, v6, sum }
         },
     )
 }

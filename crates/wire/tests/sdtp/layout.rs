@@ -114,7 +114,7 @@ fn cn_is_type_4_with_one_number() {
 fn pd_is_type_5_with_what_it_is_made_of_and_the_sum() {
     let field = [
         &[0x71, 0x72, 0x73, 0x74, 0x81, 0x82, 0x83, 0x84, 0, 2, 0xc1, 0xc2, 0xa1, 0xa2, 0xa3, 0xa4][..],
-        &[0; 4],
+        &[0xd1, 0xd2, 0xd3, 0xd4],
         b"sum",
     ];
     lies_so(&packet(crate::samples::parity()), &[required(6, 47, [0xa8, 0]), field.concat()].concat());

@@ -81,6 +81,18 @@ proptest! {
     }
 }
 
+/// A host that sends again acknowledges more: who has the one packet gets nothing of parity over the other.
+#[test]
+fn of_packets_that_say_something_else_nothing_comes_back() {
+    let mut packets = run(&[5, 5, 5]);
+    let parity = of(&packets).unwrap();
+    let missing = packets.remove(0);
+    assert_eq!(recover(&parity, &packets).map(real), Some(real(missing)));
+    let Content::Segment(segment) = &mut packets[1].1.content else { panic!() };
+    segment.ack += 1;
+    assert_eq!(recover(&parity, &packets), None);
+}
+
 #[test]
 fn packets_that_do_not_belong_together_have_none() {
     let packets = run(&[5, 5, 5]);

@@ -97,6 +97,7 @@ pub(crate) fn parity() -> Message {
         end: SeqNum(0x8182_8384),
         count: 2,
         lengths: 0xc1c2,
+        check: 0xd1d2_d3d4,
         v6: false,
         sum: Bytes::from_static(b"sum"),
     })

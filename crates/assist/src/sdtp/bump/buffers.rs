@@ -1,23 +1,24 @@
 //! Buffers for frames, used again: an allocator is slow with those of full frames, of which it keeps none at hand.
 
 use std::cell::RefCell;
+use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 
-/// Up to here allocators are quick: glibc keeps freed chunks of up to 1,032 bytes at hand.
-const SHORT: usize = 1000;
-/// A longer frame has a buffer of this size, so that one which is kept costs at most twice its bytes.
-const LEN: usize = 2048;
-/// Free buffers that are kept.
-const MOST: usize = 64;
+/// Frames that have buffers of one size. Between them allocators are quick: glibc keeps freed chunks of up to 1,032 bytes at hand.
+/// A long frame that is kept costs at most twice its bytes.
+const SIZES: [RangeInclusive<usize>; 2] = [0..=256, 1000..=2048];
+/// Free buffers of a size that are kept, 8 MiB of the larger one: a CN lets all go at once that a cache has kept since the one
+/// before.
+const MOST: usize = 4096;
 
 thread_local! {
     // Memory and nothing else: what is in it is never read.
-    static FREE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+    static FREE: [RefCell<Vec<Vec<u8>>>; SIZES.len()] = const { [const { RefCell::new(Vec::new()) }; _] };
 }
 
-/// A buffer on loan.
-struct Lent(Vec<u8>);
+/// A buffer on loan, and its size by its place.
+struct Lent(Vec<u8>, usize);
 
 impl AsRef<[u8]> for Lent {
     fn as_ref(&self) -> &[u8] {
@@ -30,7 +31,7 @@ impl Drop for Lent {
         let buffer = std::mem::take(&mut self.0);
         // At the end of a thread there is no list any more.
         let _ = FREE.try_with(|free| {
-            let mut free = free.borrow_mut();
+            let mut free = free[self.1].borrow_mut();
             if free.len() < MOST {
                 free.push(buffer);
             }
@@ -40,21 +41,22 @@ impl Drop for Lent {
 
 /// A copy of a frame.
 pub(super) fn copy(frame: &[u8]) -> Bytes {
-    if !(SHORT..=LEN).contains(&frame.len()) {
+    let Some(size) = SIZES.iter().position(|size| size.contains(&frame.len())) else {
         return Bytes::copy_from_slice(frame);
-    }
-    let mut buffer = FREE.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(LEN));
+    };
+    let free = FREE.with(|free| free[size].borrow_mut().pop());
+    let mut buffer = free.unwrap_or_else(|| Vec::with_capacity(*SIZES[size].end()));
     buffer.clear();
     buffer.extend_from_slice(frame);
-    Bytes::from_owner(Lent(buffer))
+    Bytes::from_owner(Lent(buffer, size))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn free() -> usize {
-        FREE.with_borrow(Vec::len)
+    fn free() -> [usize; 2] {
+        FREE.with(|free| free.each_ref().map(|free| free.borrow().len()))
     }
 
     #[test]
@@ -64,21 +66,21 @@ mod tests {
         let part = copied.slice(20..40);
         assert_eq!(copied, frame);
         drop(copied);
-        assert_eq!((&part[..], free()), (&frame[20..40], 0));
+        assert_eq!((&part[..], free()), (&frame[20..40], [0, 0]));
         drop(part);
-        assert_eq!(free(), 1);
+        assert_eq!(free(), [0, 1]);
         assert_eq!(copy(&frame[..1200]), frame[..1200], "used again");
         let many: Vec<Bytes> = (0..2 * MOST).map(|_| copy(&frame)).collect();
         drop(many);
-        assert_eq!(free(), MOST, "no more are kept");
+        assert_eq!(free(), [0, MOST], "no more are kept");
     }
 
     #[test]
-    fn short_and_very_long_ones_are_not_kept() {
-        for len in [0, 60, SHORT - 1, LEN + 1, 9000] {
+    fn those_of_other_lengths_are_not_kept() {
+        for (len, kept) in [(257, 0), (999, 0), (2049, 0), (9000, 0), (0, 1), (60, 1), (256, 1)] {
             let frame = vec![7; len];
             assert_eq!(copy(&frame), frame);
-            assert_eq!(free(), 0, "{len}");
+            assert_eq!(free(), [kept, 0], "{len}");
         }
     }
 }

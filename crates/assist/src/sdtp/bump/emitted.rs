@@ -9,26 +9,39 @@ use super::Side;
 /// Frames that leave, in order.
 #[derive(Debug, Default)]
 pub struct Emitted {
+    /// Those that leave, and behind them what left before: to clear memory for each frame costs as much as to write it.
     bytes: Vec<u8>,
+    used: usize,
     frames: Vec<(Side, Range<usize>)>,
 }
 
 impl Emitted {
     /// A frame as it is.
     pub(super) fn push(&mut self, side: Side, frame: &[u8]) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(frame);
-        self.frames.push((side, start..self.bytes.len()));
+        self.room(frame.len()).copy_from_slice(frame);
+        self.take(side, frame.len());
     }
 
     /// A packet in its frame; false: it has no form on the wire.
     pub(super) fn emit(&mut self, side: Side, packet: &Packet) -> bool {
-        let start = self.bytes.len();
-        let has_form = packet.emit(&mut self.bytes).is_ok();
-        if has_form {
-            self.frames.push((side, start..self.bytes.len()));
+        let Ok(len) = packet.emit_into(self.room(packet.wire_len())) else { return false };
+        self.take(side, len);
+        true
+    }
+
+    /// Memory for a frame.
+    fn room(&mut self, len: usize) -> &mut [u8] {
+        let end = self.used + len;
+        if self.bytes.len() < end {
+            self.bytes.resize(end.next_power_of_two(), 0);
         }
-        has_form
+        &mut self.bytes[self.used..end]
+    }
+
+    fn take(&mut self, side: Side, len: usize) {
+        let start = self.used;
+        self.used += len;
+        self.frames.push((side, start..self.used));
     }
 
     /// Each with the side by which it leaves.
@@ -48,7 +61,7 @@ impl Emitted {
 
     /// They have left.
     pub fn clear(&mut self) {
-        self.bytes.clear();
+        self.used = 0;
         self.frames.clear();
     }
 }

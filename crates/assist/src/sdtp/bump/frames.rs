@@ -42,9 +42,8 @@ impl Frames {
         self.0.insert(now, stream, known);
     }
 
-    /// The side by which a packet about a stream leaves, and the packet in its frame: that of the data, or that of an answer to
-    /// it.
-    pub(super) fn frame(&mut self, packet: Packet) -> Option<(Side, Packet)> {
+    /// The side by which a packet about a stream leaves. It gets the frame of the data, or that of an answer to it.
+    pub(super) fn frame(&mut self, packet: &mut Packet) -> Option<Side> {
         let Body::Sdtp(sdtp) = &packet.body else { return None };
         let place = self.0.find(&sdtp.stream(packet.src, packet.dst))?;
         let &mut Known { ethernet, from } = self.0.get_mut(place);
@@ -56,6 +55,7 @@ impl Frames {
                 (from.other(), ethernet)
             }
         };
-        Some((side, Packet { ethernet: Some(ethernet), ..packet }))
+        packet.ethernet = Some(ethernet);
+        Some(side)
     }
 }

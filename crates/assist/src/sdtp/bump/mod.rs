@@ -278,39 +278,36 @@ impl Bump {
     /// What the node has put out gets a frame and a side.
     fn leave(&mut self, now: Instant) {
         let mut out = std::mem::take(&mut self.out);
-        for forward in out.drain() {
+        for forward in out.iter_mut() {
             let (Forward::Routed(packet) | Forward::To(_, packet)) = forward else { continue };
-            let is_sdtp = matches!(packet.body, Body::Sdtp(_));
             match self.way(now, packet) {
                 // The CN of the first cache: nobody is upstream of an edge.
-                Some((Side::Inside, _)) if is_sdtp && self.node.is_edge() => {}
-                Some((side, packet)) if self.emitted.emit(side, &packet) => {}
+                Some(Side::Inside) if matches!(packet.body, Body::Sdtp(_)) && self.node.is_edge() => {}
+                Some(side) if self.emitted.emit(side, packet) => {}
                 _ => self.counters.unsendable += 1,
             }
         }
+        out.clear();
         self.out = out;
     }
 
-    /// Where a packet of the node leaves, in its frame.
-    fn way(&mut self, now: Instant, packet: Packet) -> Option<(Side, Packet)> {
+    /// Where a packet of the node leaves. It gets a frame if it has none.
+    fn way(&mut self, now: Instant, packet: &mut Packet) -> Option<Side> {
         match (&packet.body, packet.ethernet) {
             (Body::Sdtp(_), None) => self.frames.frame(packet),
             (_, None) => None,
             (Body::Sdtp(_), Some(_)) => {
                 // An edge has made it of its host's.
-                self.frames.note(now, Side::Inside, &packet);
-                Some((Side::Outside, packet))
+                self.frames.note(now, Side::Inside, packet);
+                Some(Side::Outside)
             }
-            (_, Some(_)) if self.node.has_host(packet.dst) => Some((Side::Inside, packet)),
-            (_, Some(_)) => Some((Side::Outside, packet)),
+            (_, Some(_)) if self.node.has_host(packet.dst) => Some(Side::Inside),
+            (_, Some(_)) => Some(Side::Outside),
         }
     }
 }
 
 fn parse(frame: &Bytes, seen: Seen) -> Option<Packet> {
-    let packet = Packet::parse(LinkType::Ethernet, frame, Checksums::Verify).ok()?;
-    match (&packet.body, seen) {
-        (Body::Udp(_), Seen::Sdtp) => packet.to_sdtp(Checksums::Verify).ok(),
-        _ => Some(packet),
-    }
+    let parse = if seen == Seen::Sdtp { Packet::parse_sdtp } else { Packet::parse };
+    parse(LinkType::Ethernet, frame, Checksums::Verify).ok()
 }

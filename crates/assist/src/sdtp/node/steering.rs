@@ -32,6 +32,7 @@ impl Node {
     }
 
     /// A packet that this node has made leaves.
+    #[inline]
     pub(super) fn send_on(&self, packet: Packet, out: &mut Outbox) {
         match self.steers(Port::LOCAL, packet.src, packet.dst) {
             Some(port) => out.send(port, packet),

@@ -288,6 +288,10 @@ persistence = "150ms"
         }
         let core = BASE.replace("hosts = [\"10.0.1.0/24\", \"fd00::1\"]\n", "");
         assert!(!Settings::parse(&core, "x").unwrap().node().is_edge());
+        let apart = format!("{BASE}resequencing = \"40ms\"\n");
+        let config = Settings::parse(&apart, "x").unwrap().config;
+        let both = [config.resequencing.persistence, config.thresholds.persistence];
+        assert_eq!(both, [40, 150].map(Duration::from_millis));
     }
 
     #[test]
