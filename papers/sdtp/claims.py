@@ -112,8 +112,8 @@ CLAIMS.claim(
 
 CLAIMS.claim(
     "rivals",
-    "beside nodes that duplicate, code or repeat between the same switches: delays and transfers take no longer with "
-    "SDTP, on short and on long links",
+    "beside nodes that duplicate, code or repeat between the same switches, or know TCP there: delays and transfers "
+    "take no longer with SDTP, on short and on long links",
     paper="none",
     needs=[need("rivals")],
     figure=draw.rivals,
