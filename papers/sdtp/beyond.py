@@ -20,6 +20,8 @@ CORE = (
     "four-flows",
 )
 """Where the core loses packets: delays are below TCP's. Of `transfer` the time that it takes is."""
+RESTARTS = ("sending-edge-restarts", "caching-node-restarts", "receiving-edge-restarts")
+"""Where a node forgets all: delays are below TCP's, too."""
 ELSEWHERE = ("reordered-alone", "senders-link", "receivers-link")
 """Where it loses none: delays are no longer than TCP's."""
 RIVALS = ("linux", "reno", "veno", "snoop", "eln", "sdtp")
@@ -39,7 +41,7 @@ def beyond(runs: Runs) -> Finding:
             check
             for tcp, ours in of.items()
             for check in (
-                *(better(ours, tcp, case, DELIVERY, "ms") for case in CORE),
+                *(better(ours, tcp, case, DELIVERY, "ms") for case in (*CORE, *RESTARTS)),
                 *(no_worse(ours, tcp, case) for case in ELSEWHERE),
                 better(ours, tcp, "transfer", mean_time, "s"),
             )
@@ -51,6 +53,11 @@ def beyond(runs: Runs) -> Finding:
                 one
                 for case in (*CORE, *ELSEWHERE)
                 for one in medians(runs, "mean delay", "ms", DELIVERY, RIVALS, case=case)
+            ),
+            *(
+                one
+                for case in RESTARTS
+                for one in medians(runs, "mean delay", "ms", DELIVERY, ("linux", "reno", "sdtp"), case=case)
             ),
             *medians(runs, "time of 1 MB", "s", mean_time, RIVALS, case="transfer"),
         ),
@@ -71,21 +78,39 @@ def beyond(runs: Runs) -> Finding:
 
 UNEQUAL = ("4-1-1-1", "1-4-1-1", "1-1-1-4", "1-2-3-4")
 EQUAL_OR_ONE = ("1-1-1-1", "2-0-0-0", "0-0-0-2")
+QUICK = (
+    "That delays are shorter where links lose unequally, by 0.2 ms and more, needs the full run: it was not judged here"
+)
+ALL_LOSE = (*UNEQUAL, "1-1-1-1")
 
 
 def placement(runs: Runs) -> Finding:
-    """The paper's future work: with as many functions, mean delays by paired differences, and bytes in caches."""
+    """The paper's future work: with as many functions, mean delays by paired differences, and bytes in caches.
+
+    A quick look has too few runs for differences of 0.2 ms: it judges that delays are no longer, and caches smaller.
+    """
 
     def against(scheme: str, lost: str, figure: Figure) -> list[tuple[float | None, float | None]]:
         return beside(runs, "sdtp", scheme, figure, lost=lost)
 
+    def no_longer(scheme: str, lost: str) -> Check:
+        return no_less(f"equalised no less than {scheme}, {lost} %", against(scheme, lost, DELIVERY), "ms")
+
+    def quickly(scheme: str) -> tuple[Check, ...]:
+        return (
+            *(no_longer(scheme, lost) for lost in (*UNEQUAL, *EQUAL_OR_ONE)),
+            *(
+                above(f"cache bytes, equalised above {scheme}, {lost} %", against(scheme, lost, cache_bytes), "B")
+                for lost in ALL_LOSE
+            ),
+        )
+
     def judged(scheme: str) -> tuple[Check, ...]:
+        if runs.quick:
+            return quickly(scheme)
         return (
             *(above(f"equalised above {scheme}, {lost} %", against(scheme, lost, DELIVERY), "ms") for lost in UNEQUAL),
-            *(
-                no_less(f"equalised no less than {scheme}, {lost} %", against(scheme, lost, DELIVERY), "ms")
-                for lost in EQUAL_OR_ONE
-            ),
+            *(no_longer(scheme, lost) for lost in EQUAL_OR_ONE),
             *(
                 no_less(
                     f"cache bytes, equalised no less than {scheme}, {lost} %", against(scheme, lost, cache_bytes), "B"
@@ -106,4 +131,5 @@ def placement(runs: Runs) -> Finding:
         ),
         judged("minimum-delay"),
         Control("equalised losses on both sides", judged("sdtp")),
+        remark=QUICK if runs.quick else "",
     )

@@ -103,9 +103,9 @@ CLAIMS.claim(
 CLAIMS.claim(
     "beyond",
     "what the paper leaves out: bursts, reordering, losses of one link, of the hosts' links, outages, several "
-    "flows, a transfer: delays are below TCP's",
+    "flows, a node that begins anew, a transfer: delays are below TCP's",
     paper="none",
-    needs=[need("beyond")],
+    needs=[need("beyond"), need("restarts")],
     figure=draw.beyond,
     beyond=True,
 )(beyond.beyond)

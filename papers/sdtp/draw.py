@@ -164,7 +164,11 @@ def each(runs: Runs, label: str, of: Of) -> Figure:
 def beyond(runs: Runs) -> Figure:
     """Mean delays by case, the remedies side by side."""
     left_out = ("nowhere", "nowhere-reno", "sdtp-reno", "impatient")
-    some = tuple(run for run in runs.all if run.scheme not in left_out and run.choices["case"] != "transfer")
+    some = tuple(
+        run
+        for run in runs.all
+        if run.sweep == "beyond" and run.scheme not in left_out and run.choices["case"] != "transfer"
+    )
     figure = grouped(Runs(some, runs.quick, runs.scratch), "case", "mean delay, ms", delay("send", "delivery", "mean"))
     figure.axes[0].tick_params("x", labelsize=4, rotation=20)
     figure.axes[0].set_yscale("log")

@@ -72,8 +72,8 @@ BOUNDS = {"4MB": 4e6, "20kB": 20e3, "6kB": 6e3}
 """What a node keeps of a connection at most, by the choice's name; 256 B for each packet included."""
 TIGHT = ("20kB", "6kB")
 HELD_B = 100e6 / 8 * 0.070
-"""A cache that is released holds at most what arrives at the links' rate while a packet is kept: 10 ms until it is at the next
-node, at most 50 until that sends a CN, 10 until the CN is here."""
+"""A cache that is released holds at most what arrives at the links' rate while a packet is kept: 10 ms until it is at
+the next node, at most 50 until that sends a CN, 10 until the CN is here."""
 SIZE_B = 1_000_000
 
 

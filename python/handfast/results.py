@@ -140,6 +140,40 @@ def row(scheme: str, backend: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Segment:
+    """The last part of a path, up to a node that notices losses."""
+
+    start: str
+    """The sending edge of the path."""
+    end: str
+    """The receiving edge of the path."""
+    at: str
+    """The node where the segment ends."""
+    noticed: int
+    repaired: int
+    given_up: int
+    repair_mean_s: float | None
+    """From the first sign of a loss to its repair; None where nothing was repaired."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read one object of `segments`."""
+        return cls(
+            start=_text(data, "from"),
+            end=_text(data, "to"),
+            at=_text(data, "at"),
+            noticed=int(number(data, "noticed")),
+            repaired=int(number(data, "repaired")),
+            given_up=int(number(data, "given_up")),
+            repair_mean_s=None if data["repair_mean_s"] is None else number(data, "repair_mean_s"),
+        )
+
+
+def _segments(data: Sequence[Mapping[str, Any]] | None) -> tuple[Segment, ...] | None:
+    return None if data is None else tuple(map(Segment.from_json, data))
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One run: a scenario under one scheme and one seed."""
 
@@ -158,6 +192,8 @@ class Result:
     handovers: tuple[Handover, ...]
     controller: Mapping[str, int] | None
     """What an SDN controller has counted; None without one, and where it was started again."""
+    segments: tuple[Segment, ...] | None
+    """What became of losses where nodes repair them (SDTP); None where no node does, and in the lab."""
     environment: Environment | None
     """Of the lab; None in the simulator."""
     raw: str = field(repr=False)
@@ -189,6 +225,7 @@ class Result:
             flows=tuple(map(Flow.from_json, data["flows"])),
             handovers=tuple(map(Handover.from_json, data["handovers"])),
             controller=data.get("controller"),
+            segments=_segments(data.get("segments")),
             environment=Environment.from_json(data["environment"]) if data.get("environment") else None,
             raw=text,
         )

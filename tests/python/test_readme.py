@@ -44,7 +44,8 @@ def test_the_digest_names_remedies_that_it_explains() -> None:
 
 def test_it_counts_the_claims_of_the_papers_as_their_pages_do() -> None:
     pages = ROOT / "docs" / "reference" / "claims"
-    beyond = {"beyond", "incc", "place", "release", "rivals", "together"}  # our own claims, of what the papers leave out
+    # Our own claims, of what the papers leave out.
+    beyond = {"beyond", "incc", "place", "release", "rivals", "together"}
     for key in ("sdn", "eln", "sdtp", "vho"):
         verdicts = [
             re.search(r"^\*\*Verdict: ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)

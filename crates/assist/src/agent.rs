@@ -8,6 +8,8 @@ use handfast_wire::sdtp::Sdtp;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Ecn, Packet, Payload};
 
+use crate::sdtp::Repairs;
+
 /// A packet that an agent looks at, without a copy of it.
 ///
 /// A driver that keeps packets in a form of its own, as the simulator does, makes the segment of the packet at once and the rest
@@ -157,6 +159,19 @@ pub trait Agent: Send {
     /// When [`Agent::on_timer`] is due; [`None`]: not before something else happens.
     fn deadline(&self) -> Option<Instant> {
         None
+    }
+
+    /// Whether [`Agent::restart`] does what it says.
+    fn can_restart(&self) -> bool {
+        false
+    }
+
+    /// Its node begins anew: what it knows and keeps is gone, and what it has counted stays.
+    fn restart(&mut self, _now: Instant, _out: &mut Outbox) {}
+
+    /// What became of losses in the segments of a path that end here, by the segment's edges, the sending one first.
+    fn repairs(&self) -> Vec<((IpAddr, IpAddr), Repairs)> {
+        Vec::new()
     }
 
     /// What it has counted, for the result of a run.

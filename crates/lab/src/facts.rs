@@ -65,6 +65,7 @@ pub(crate) fn run(inputs: &Inputs<'_>, outcome: &Outcome) -> RunFacts {
         packet_hops: Some(looped.channels.iter().map(|counters| counters.delivered + counters.lost()).sum()),
         byte_hops: None,
         controller: outcome.moved.announced.counters.clone(),
+        segments: None,
         environment: Some(environment),
     }
 }

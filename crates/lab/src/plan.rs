@@ -126,6 +126,13 @@ impl Layout {
                 "station `{name}` roams with `mode = \"drain\"`: here it has one radio, and make-before-break is in the simulator only"
             ));
         }
+        if let Some(node) = timeline.changes().find_map(|(_, change)| match change {
+            Change::Restart(node) => Some(node),
+            _ => None,
+        }) {
+            let name = &scenario.nodes[node].name;
+            return Err(format!("node `{name}` begins anew: `do = \"restart\"` is in the simulator only"));
+        }
         let paths = handfast_plan::paths(scenario, &topology, &timeline)?;
         let (starts, streams) = (handfast_plan::starts(scenario, seed), Streams::of(scenario));
         Ok(Self { topology, timeline, paths, starts, streams })

@@ -51,6 +51,8 @@ pub enum Change {
     Delay(ChannelId, Duration),
     /// A link on the air has another signal.
     Signal(LinkId, Dbm),
+    /// The agents of a node forget all that they know.
+    Restart(NodeId),
 }
 
 impl Change {
@@ -66,7 +68,8 @@ impl Change {
             | Self::OutageBegins(_)
             | Self::AssociationEnds { .. }
             | Self::AssociationBegins { .. }
-            | Self::OutageEnds(_) => [None; 2],
+            | Self::OutageEnds(_)
+            | Self::Restart(_) => [None; 2],
         };
         channels.into_iter().flatten()
     }

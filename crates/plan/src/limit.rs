@@ -228,7 +228,8 @@ impl Tank {
                 | Change::RateWindowBegins(_)
                 | Change::OutageBegins(_)
                 | Change::OutageEnds(_)
-                | Change::AssociationEnds { .. } => {}
+                | Change::AssociationEnds { .. }
+                | Change::Restart(_) => {}
             },
         }
     }

@@ -92,6 +92,7 @@ impl Timeline {
                 let (station, up) = (Some(station), at + gap + longer);
                 self.add_outage(Outage { station, old_link, new_link, mode, drain, down: at, up });
             }
+            Action::Restart { node } => self.changes.push((at, Change::Restart(node))),
             Action::SetRate { link, directions, rate } => {
                 self.changes.extend(channels(link, directions).map(|id| (at, Change::Rate(id, rate))));
             }

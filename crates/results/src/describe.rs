@@ -81,6 +81,19 @@ pub fn schema() -> Value {
         ("end_s", time),
         ("outcome", text.clone()),
     ];
+    let count = || json!({"type": "integer", "minimum": 0});
+    let segment = object(
+        &[
+            ("from", text.clone()),
+            ("to", text.clone()),
+            ("at", text.clone()),
+            ("noticed", count()),
+            ("repaired", count()),
+            ("given_up", count()),
+            ("repair_mean_s", json!({"type": ["number", "null"]})),
+        ],
+        &[],
+    );
     let run = object(
         &[
             ("scenario", text.clone()),
@@ -97,6 +110,7 @@ pub fn schema() -> Value {
             ("flows", array(&object(&flow, &in_scope(Scope::Flow)))),
             ("handovers", array(&handover)),
             ("controller", json!({"type": ["object", "null"], "additionalProperties": {"type": "integer"}})),
+            ("segments", json!({"type": ["array", "null"], "items": segment})),
             ("environment", json!({"type": ["object", "null"]})),
         ],
         &[],

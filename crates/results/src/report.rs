@@ -9,7 +9,7 @@ use crate::delays::with_measured;
 use crate::handover::Tracker;
 use crate::meter::DeliveryMeter;
 use crate::metrics::{self, Recovery, Scope, Together, Values, max_if_all_known, mean_if_all_known};
-use crate::result::{Environment, FlowHandover, FlowResult, HandoverResult, RunResult};
+use crate::result::{Environment, FlowHandover, FlowResult, HandoverResult, RunResult, SegmentResult};
 use handfast_host::probe::Probe;
 use handfast_host::session::Ending;
 use handfast_host::transport::{Figures, Transport};
@@ -50,6 +50,8 @@ pub struct RunFacts {
     pub byte_hops: Option<u64>,
     /// What a controller, or the agents of nodes, have counted.
     pub controller: Option<BTreeMap<String, u64>>,
+    /// What became of losses in segments of paths; [`None`]: nobody repairs any, or nobody knows.
+    pub segments: Option<Vec<SegmentResult>>,
     /// Where it ran.
     pub environment: Option<Environment>,
 }
@@ -159,6 +161,7 @@ pub fn report(
         flows,
         handovers,
         controller: run.controller,
+        segments: run.segments,
         environment: run.environment,
     }
 }

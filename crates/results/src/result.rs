@@ -56,6 +56,9 @@ pub struct RunResult {
     /// What a controller or the agents of nodes have counted, by the names of their own; null where nobody counts, and where a
     /// controller was started again.
     pub controller: Option<BTreeMap<String, u64>>,
+    /// What became of losses in the segments of paths in which nodes repair them, by the node where a segment ends; null where no
+    /// node does, and in the lab.
+    pub segments: Option<Vec<SegmentResult>>,
     /// Kernel, processor, lateness: only in the lab; null in a simulation.
     pub environment: Option<Environment>,
 }
@@ -83,6 +86,25 @@ pub struct Environment {
     pub counters: BTreeMap<String, BTreeMap<String, u64>>,
     /// Why the run does not count, one sentence each.
     pub problems: Vec<String>,
+}
+
+/// The last part of a path, up to a node that notices losses: a segment begins at the node before that does, or at the sending edge.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SegmentResult {
+    /// The sending edge of the path.
+    pub from: String,
+    /// The receiving edge of the path.
+    pub to: String,
+    /// The node where the segment ends.
+    pub at: String,
+    /// Losses that the node has asked for. Those of them that are in none of the following came by themselves.
+    pub noticed: u64,
+    /// Losses that were repaired by what it had asked for.
+    pub repaired: u64,
+    /// Losses whose repair came too late or not at all.
+    pub given_up: u64,
+    /// From the first sign of a loss to its repair, mean; null where nothing was repaired.
+    pub repair_mean_s: Option<f64>,
 }
 
 /// One flow.

@@ -276,6 +276,11 @@ pub enum Directions {
 /// An event's action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
+    /// The agents of a node begin anew.
+    Restart {
+        /// Which node.
+        node: NodeId,
+    },
     /// The link is gone for `gap`, then back.
     Outage {
         /// Which link.

@@ -15,6 +15,8 @@ pub use agents::plugin::{Maker, Plugins};
 pub use agents::sdn::{ControlChannel, ControlPlane, Departure};
 pub use error::RunError;
 pub use handfast_results::Control;
-pub use handfast_results::result::{Document, FlowHandover, FlowResult, HandoverResult, RunResult, SCHEMA};
+pub use handfast_results::result::{
+    Document, FlowHandover, FlowResult, HandoverResult, RunResult, SCHEMA, SegmentResult,
+};
 pub use handfast_results::series;
 pub use run::{Options, run, run_with};

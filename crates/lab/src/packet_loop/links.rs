@@ -252,14 +252,15 @@ impl Links {
                 direction.link.set_delay(at, delay);
                 direction.delay = delay;
             }),
-            // No link of the lab is on the air, and none drains: the lab refuses make-before-break. The others are carried out
+            // No link of the lab is on the air, none drains, and no node begins anew: the lab refuses both. The others are carried out
             // by the trackers of outages and by the announcer.
             Change::Signal(..)
             | Change::LinkDrains(_)
             | Change::RateWindowBegins(_)
             | Change::OutageBegins(_)
             | Change::OutageEnds(_)
-            | Change::AssociationEnds { .. } => {}
+            | Change::AssociationEnds { .. }
+            | Change::Restart(_) => {}
         }
     }
 

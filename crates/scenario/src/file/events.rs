@@ -25,6 +25,8 @@ pub(crate) struct EventTable {
     pub(crate) kind: Located<Word<EventKind>>,
     /// `outage`, `rate`, `delay`: the name of the link it happens to.
     pub(crate) link: Option<Located<String>>,
+    /// `restart`: the node that begins anew.
+    pub(crate) node: Option<Located<String>>,
     /// `handover`: the station that roams.
     pub(crate) station: Option<Located<String>>,
     /// `handover`: the access point that it goes to.
@@ -63,6 +65,7 @@ impl EventTable {
             at,
             kind: Located { span: origin.clone(), value: Word(EventKind::Handover) },
             link: None,
+            node: None,
             station: located(station),
             to: located(to),
             gap: Some(gap),
@@ -88,6 +91,8 @@ pub(crate) enum EventKind {
     Delay,
     /// A station roams.
     Handover,
+    /// A node forgets all that it knows.
+    Restart,
 }
 
 impl EventKind {
@@ -107,6 +112,11 @@ impl Vocabulary for EventKind {
             "handover",
             Self::Handover,
             "the association of `station` ends, and `gap` later the one with `to` begins",
+        ),
+        (
+            "restart",
+            Self::Restart,
+            "the agents of `node` begin anew: what they knew and kept is gone; in the simulator only",
         ),
     ];
 }

@@ -53,7 +53,7 @@ impl<'a> Course<'a> {
                 self.handover(event.at, station, to, table)?;
                 self.stations[station] = (Some(to), event.at + event.phase + gap + event.longer);
             }
-            Action::SetRate { .. } | Action::SetDelay { .. } => {}
+            Action::SetRate { .. } | Action::SetDelay { .. } | Action::Restart { .. } => {}
         }
         Ok(())
     }

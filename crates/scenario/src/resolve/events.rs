@@ -55,10 +55,15 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
         let gap = if drain { Duration::ZERO } else { needed(table.gap.as_ref(), table, "gap")?.value.from };
         return Ok(Action::Handover { station, to, gap, drain });
     }
+    if kind == EventKind::Restart {
+        return Ok(Action::Restart {
+            node: network.nodes.find_linked(needed(table.node.as_ref(), table, "node")?)?,
+        });
+    }
     let link = network.links.find(needed(table.link.as_ref(), table, "link")?)?;
     let directions = table.direction.as_ref().map_or(Directions::Both, |said| said.value.0);
     Ok(match kind {
-        EventKind::Outage | EventKind::Handover => {
+        EventKind::Outage | EventKind::Handover | EventKind::Restart => {
             let gap = needed(table.gap.as_ref(), table, "gap")?;
             let gap = nonzero(gap.value.from, &gap.span, "gap")?;
             let ends = radio(&network.nodes.list, network.links.list[link].between);
@@ -133,9 +138,10 @@ fn drains(table: &EventTable, station: NodeId, network: &Network<'_>) -> Checked
 
 /// No key stands where it means nothing.
 fn check_keys(table: &EventTable) -> Checked<()> {
-    use EventKind::{Delay, Handover, Outage, Rate};
+    use EventKind::{Delay, Handover, Outage, Rate, Restart};
     let kind = table.kind.value.0;
     only_for(kind, &[Outage, Rate, Delay], table.link.as_ref().map(|link| &link.span), "link")?;
+    only_for(kind, &[Restart], table.node.as_ref().map(|node| &node.span), "node")?;
     only_for(kind, &[Handover], table.station.as_ref().map(|station| &station.span), "station")?;
     only_for(kind, &[Handover], table.to.as_ref().map(|to| &to.span), "to")?;
     only_for(kind, &[Outage, Handover], table.gap.as_ref().map(|gap| &gap.span), "gap")?;

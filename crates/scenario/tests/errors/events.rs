@@ -5,6 +5,8 @@ use crate::support::{BASE, Case, ROAM, WALK, assert_messages};
 /// Of the file in which a link is gone for a while.
 const OUTAGE: &[Case] = &[
     ("a key of a handover", "link = \"radio\"", "link = \"radio\"\nstation = \"mn\""),
+    ("the node of a restart", "link = \"radio\"", "link = \"radio\"\nnode = \"ap\""),
+    ("a restart of a link", "do = \"outage\"", "do = \"restart\""),
     ("an event without its link", "link = \"radio\"\n", ""),
     ("a handover of a link", "do = \"outage\"", "do = \"handover\""),
     ("an unknown event", "do = \"outage\"", "do = \"outtage\""),

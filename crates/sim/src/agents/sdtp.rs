@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use handfast_assist::sdtp::{Controller, Instruction, Instructions, Node, Report};
+use handfast_assist::sdtp::{Controller, Instruction, Instructions, Node, NodeCounters, Repairs, Report};
 use handfast_assist::{Agent, LinkEvent, Sdtp, Verdict, View};
 use handfast_core::{Duration, Instant, Stream};
 use handfast_net::{Cause, Outbox, Port};
@@ -21,22 +21,55 @@ use crate::engine::queue::Timer;
 /// The port of `OpenFlow` (IANA).
 const OPENFLOW: u16 = 6653;
 
+/// Makes a node as it is when it begins, for the so-manieth time.
+pub(crate) type Maker = Box<dyn Fn(u64) -> Node + Send>;
+
 /// A node of SDTP as an agent.
 pub(crate) struct SdtpNode {
     node: Node,
+    make: Maker,
+    /// How often it has begun anew.
+    restarts: u64,
+    /// What it had counted before it began anew.
+    before: NodeCounters,
+    repairs_before: BTreeMap<(IpAddr, IpAddr), Repairs>,
     address: IpAddr,
     controller: IpAddr,
 }
 
 impl SdtpNode {
-    pub(crate) fn new(node: Node, address: IpAddr, controller: IpAddr) -> Self {
-        Self { node, address, controller }
+    pub(crate) fn new(make: Maker, address: IpAddr, controller: IpAddr) -> Self {
+        let (node, before, repairs_before) = (make(0), NodeCounters::default(), BTreeMap::new());
+        Self { node, make, restarts: 0, before, repairs_before, address, controller }
+    }
+
+    /// Of all times that it has begun.
+    fn counted(&self) -> NodeCounters {
+        let (now, before) = (self.node.counters(), self.before);
+        // What it has held at most at one time is no sum.
+        let most = |of: fn(&NodeCounters) -> u64| of(&now).max(of(&before));
+        let (cache_bytes, held_bytes) = (most(|of| of.cache_bytes), most(|of| of.held_bytes));
+        let mut sum = before;
+        sum += now;
+        NodeCounters { cache_bytes, held_bytes, ..sum }
+    }
+
+    fn all_repairs(&self) -> BTreeMap<(IpAddr, IpAddr), Repairs> {
+        let mut sums = self.repairs_before.clone();
+        self.node.repairs().for_each(|(edges, repairs)| *sums.entry(edges).or_default() += repairs);
+        sums
+    }
+
+    fn send_report(&self, report: &Report, out: &mut Outbox) {
+        if let Some(bytes) = report.emit() {
+            out.forward(control_packet(self.address, self.controller, bytes));
+        }
     }
 
     fn report(&mut self, out: &mut Outbox) {
-        for report in self.node.reports() {
-            let bytes = report.emit().into_iter();
-            bytes.for_each(|bytes| out.forward(control_packet(self.address, self.controller, bytes)));
+        let reports: Vec<_> = self.node.reports().collect();
+        for report in &reports {
+            self.send_report(report, out);
         }
     }
 
@@ -82,8 +115,23 @@ impl Agent for SdtpNode {
         self.node.deadline()
     }
 
+    fn can_restart(&self) -> bool {
+        true
+    }
+
+    fn restart(&mut self, _now: Instant, out: &mut Outbox) {
+        (self.before, self.repairs_before) = (self.counted(), self.all_repairs());
+        self.restarts += 1;
+        self.node = (self.make)(self.restarts);
+        self.send_report(&Report::Started, out);
+    }
+
+    fn repairs(&self) -> Vec<((IpAddr, IpAddr), Repairs)> {
+        self.all_repairs().into_iter().collect()
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        self.node.counters().totals().collect()
+        self.counted().totals().collect()
     }
 }
 

@@ -1,16 +1,17 @@
 //! What the network knows of a run that has come to its end.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
-use handfast_assist::sdtp::NodeCounters;
-use handfast_core::Instant;
+use handfast_assist::sdtp::{NodeCounters, Repairs};
+use handfast_core::{Duration, Instant};
 use handfast_host::session::{Ending, Sending};
 use handfast_net::Queue;
 use handfast_plan::StreamId;
 use handfast_results::handover::Tracker;
 use handfast_results::metrics::{self, Scope, Values};
 use handfast_results::report::{FlowFacts, Inputs, RunFacts, full_segments, report as compute};
-use handfast_results::result::RunResult;
+use handfast_results::result::{RunResult, SegmentResult};
 use handfast_scenario::{FlowId, Scenario};
 use handfast_tcp::{Counters, Endpoint};
 
@@ -30,6 +31,7 @@ pub(crate) fn report(inputs: &Inputs<'_>, network: &Network, trackers: &[Vec<Tra
         packet_hops: Some(network.books.hops()),
         byte_hops: Some(network.books.byte_hops()),
         controller: network.control.as_deref().map(Control::counters).or_else(|| agent_counters(network)),
+        segments: segments(inputs.scenario, network),
         environment: None,
     };
     let known = Known { inputs, network, disciplines: has_disciplines(inputs.scenario) };
@@ -51,6 +53,33 @@ fn agent_counters(network: &Network) -> Option<BTreeMap<String, u64>> {
         *sum = if NodeCounters::is_of_one(name) { count.max(*sum) } else { *sum + count };
     }
     (!sums.is_empty()).then_some(sums)
+}
+
+/// What became of losses in the segments of SDTP's paths, by path and node.
+fn segments(scenario: &Scenario, network: &Network) -> Option<Vec<SegmentResult>> {
+    network.sdtp.as_ref()?;
+    let name = |address: IpAddr| {
+        let node = network.addresses.node_of(address);
+        node.map_or_else(|| address.to_string(), |node| scenario.nodes[node as usize].name.clone())
+    };
+    let of_node = |member: &Member| match member {
+        Member::Agent { machine, node, .. } => {
+            machine.repairs().into_iter().map(|(edges, repairs)| (edges, *node, repairs)).collect()
+        }
+        Member::Switch(_) => Vec::new(),
+    };
+    let mut all: Vec<_> = network.chains.members.iter().flat_map(of_node).collect();
+    all.sort_by_key(|&(edges, node, _)| (edges, node));
+    let segment = |((from, to), node, repairs): ((IpAddr, IpAddr), usize, Repairs)| SegmentResult {
+        from: name(from),
+        to: name(to),
+        at: scenario.nodes[node].name.clone(),
+        noticed: repairs.noticed,
+        repaired: repairs.repaired,
+        given_up: repairs.given_up,
+        repair_mean_s: repairs.mean().map(Duration::as_secs_f64),
+    };
+    Some(all.into_iter().map(segment).collect())
 }
 
 /// What is known of one of a flow's streams.

@@ -216,6 +216,7 @@ impl<'a> Simulation<'a> {
                 self.both_directions(now, link, |link| link.up(now, mode));
                 self.network.tell_agents(now, link, LinkEvent::Up);
             }
+            Change::Restart(node) => self.network.restart_agents(now, node),
             Change::OutageEnds(id) => {
                 self.network.tell_of_link(now, self.scenario, &self.timeline.outages[id]);
                 self.outages.on_change(now, change, &mut self.network);

@@ -22,6 +22,7 @@ mod sdn;
 mod sdtp;
 mod sdtp_detour;
 mod sdtp_fairness;
+mod sdtp_restart;
 mod series;
 mod snoop;
 mod spray;

@@ -10,6 +10,7 @@ use handfast_assist::spray::Sprayer;
 use handfast_core::Stream;
 use handfast_net::Port;
 use handfast_plan::association::Associations;
+use handfast_plan::change::Change;
 use handfast_plan::fabric::Fabric;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::reverse;
@@ -90,6 +91,16 @@ pub(crate) fn agents(
             let machine =
                 made.ok_or_else(|| wrong(format!("the simulator has no agent of kind `{kind}`")))?;
             links.push((node, Link::Agent(machine)));
+        }
+    }
+    for (_, change) in timeline.changes() {
+        let Change::Restart(node) = change else { continue };
+        let can = |link: &Link| matches!(link, Link::Agent(machine) if machine.can_restart());
+        if links.iter().any(|(at, link)| *at == node && !can(link)) {
+            let name = &scenario.nodes[node].name;
+            return Err(wrong(format!(
+                "node `{name}` begins anew, and an agent there cannot: SDTP's nodes can"
+            )));
         }
     }
     network.chains = Chains::new(scenario.nodes.len(), links, |node| places.agents[node]);

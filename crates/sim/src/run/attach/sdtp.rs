@@ -95,15 +95,21 @@ impl World<'_> {
 
     fn nodes(&self, controller: NodeId) -> Vec<(NodeId, Link)> {
         let controller = self.address(controller);
-        let sealing = self.spec.seal.then_some(Sealing { key: KEY, first: 0 });
-        let config = Config { sealing, ..Config::clone(&self.spec.config) };
+        let (config, seals) = (Config::clone(&self.spec.config), self.spec.seal);
         let made = |node| {
             let (ours, others): (Vec<_>, Vec<_>) =
                 self.hosts(node).partition(|&(host, _)| self.is_protected(host));
-            let hosts = ours.into_iter().map(|(host, port)| (self.address(host), port)).collect();
-            let machine = Node::new(self.address(node), hosts, config.clone())
-                .with_strangers_at(others.into_iter().map(|(_, port)| port));
-            (node, Link::Agent(Box::new(SdtpNode::new(machine, self.address(node), controller))))
+            let hosts: BTreeMap<_, _> =
+                ours.into_iter().map(|(host, port)| (self.address(host), port)).collect();
+            let others: Vec<_> = others.into_iter().map(|(_, port)| port).collect();
+            let (address, config) = (self.address(node), config.clone());
+            let make = move |restarts: u64| {
+                // Above all that it has used before.
+                let sealing = seals.then_some(Sealing { key: KEY, first: restarts << RESTART_BITS });
+                Node::new(address, hosts.clone(), Config { sealing, ..config.clone() })
+                    .with_strangers_at(others.iter().copied())
+            };
+            (node, Link::Agent(Box::new(SdtpNode::new(Box::new(make), address, controller))))
         };
         self.forwarders().map(made).collect()
     }
@@ -185,6 +191,9 @@ impl World<'_> {
         self.forwarders().filter(plays).map(|node| self.address(node)).collect()
     }
 }
+
+/// A node seals fewer messages than this many bits count before it begins anew.
+const RESTART_BITS: u32 = 40;
 
 /// The network's: in a simulation nobody guesses it.
 const KEY: Key = Key::new([0x5d; 32]);

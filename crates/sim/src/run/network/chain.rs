@@ -176,6 +176,18 @@ impl Network {
         }
     }
 
+    /// The agents of a node forget all that they know.
+    pub(crate) fn restart_agents(&mut self, now: Instant, node: NodeId) {
+        for id in self.chains.at(node) {
+            let mut out = std::mem::take(&mut self.outbox);
+            if let Member::Agent { machine, timer, .. } = &mut self.chains.members[id as usize] {
+                machine.restart(now, &mut out);
+                self.queue.settle(timer, machine.deadline());
+            }
+            self.flush(now, node, id + 1, out, None);
+        }
+    }
+
     /// Sends a packet by the port that an agent has chosen.
     pub(crate) fn send_by(&mut self, now: Instant, node: NodeId, port: Port, passing: Passing) {
         if port == Port::LOCAL {
