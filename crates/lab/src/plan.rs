@@ -331,6 +331,15 @@ mod tests {
     }
 
     #[test]
+    fn a_node_that_begins_anew_is_refused() {
+        let mut scenario = Net::new("hsh").link(0, 1).link(1, 2).bulk(0, 2).build();
+        let action = handfast_scenario::Action::Restart { node: 1 };
+        scenario.events = vec![handfast_scenario::Event::new(handfast_core::Instant::ZERO, action)];
+        let why = Layout::new(&scenario, 1).err().unwrap();
+        assert!(why.contains("begins anew"), "{why}");
+    }
+
+    #[test]
     fn a_radio_is_one_interface() {
         let scenario = testing::roam(&[(1000, 3, 1000)]);
         let plan = Plan::new(&scenario, &linux()).unwrap();

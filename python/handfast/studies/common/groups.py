@@ -22,27 +22,28 @@ class Group:
 
 
 _MOVES_PATHS = "a controller moves paths when it hears of a roam, which is no make before break"
+_STORES = {"proxy": "it keeps megabytes while the radio is gone or slower, and the limit counts no store in the path"}
 
 GROUPS = (
     Group("loss", "no roam, the radio loses packets", "lost:", ("1 in 1,000", "1 in 100")),
     Group("core", "no roam, lossy network", "lost:", ("1 in 100",)),
-    Group("silent", "same access point, silent radio, unannounced", "about", ("1 s", "5 s")),
-    Group("announced", "roam between access points, announced", "about", ("1 s", "3 s")),
+    Group("silent", "same access point, silent radio, unannounced", "about", ("1 s", "5 s"), cannot=_STORES),
+    Group("announced", "roam between access points, announced", "about", ("1 s", "3 s"), cannot=_STORES),
     Group(
         "unannounced",
         "roam between access points, unannounced",
         "about",
         ("0.3 s", "3 s"),
-        cannot={"zwa": "it answers for a station that it knows to be away, and so presumes announced roams"},
+        cannot={**_STORES, "zwa": "it answers for a station that it knows to be away, and so presumes announced roams"},
     ),
-    Group("lossy", "announced roam, lossy radios", "lost:", ("1 in 100",)),
-    Group("to-cell", "vertical: Wi-Fi to cell", "about", ("3 s",)),
-    Group("from-cell", "vertical: cell to Wi-Fi", "about", ("3 s",)),
+    Group("lossy", "announced roam, lossy radios", "lost:", ("1 in 100",), cannot=_STORES),
+    Group("to-cell", "vertical: Wi-Fi to cell", "about", ("3 s",), cannot=_STORES),
+    Group("from-cell", "vertical: cell to Wi-Fi", "about", ("3 s",), cannot=_STORES),
     Group(
         "overlap",
         "make before break",
         "",
         ("to the cell",),
-        cannot=dict.fromkeys(("bare", "spurious", "zwa"), _MOVES_PATHS),
+        cannot={**_STORES, **dict.fromkeys(("bare", "spurious", "zwa"), _MOVES_PATHS)},
     ),
 )

@@ -13,6 +13,7 @@ CHANGES = {
     "tahoe": "the server's TCP",
     "rto-max": "the server: one setting",
     "snoop": "the access point: an agent",
+    "proxy": "the router: a proxy",
     "bare": "the network: a controller",
     "zwa": "the network: a controller",
     "spurious": "the network: a controller",
