@@ -112,6 +112,11 @@ impl Holding {
         self.most
     }
 
+    /// Whether no packet waits at all.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// Whether packets of a stream wait: those that come wait behind them.
     pub(super) fn holds(&self, stream: &Stream) -> bool {
         self.waiting.get(stream).is_some_and(|one| !one.packets.is_empty())

@@ -94,7 +94,10 @@ impl Node {
         let mut packets = std::mem::take(&mut self.edges.packets);
         for packet in packets.drain(..) {
             self.cache_own(now, &packet);
-            if let Some(packet) = self.wait_behind(now, packet, out) {
+            // As nearly always: a packet that is handed to and fro is copied each time.
+            if self.holding.is_idle() {
+                self.send_on(packet, out);
+            } else if let Some(packet) = self.wait_behind(now, packet, out) {
                 self.send_on(packet, out);
             }
         }
