@@ -24,22 +24,7 @@ impl Packet {
         let ports = (datagram.src_port, datagram.dst_port);
         let (sdtp, corrupted) = parse_in_udp((self.src, self.dst), ports, &bytes, &bytes, checksums)?;
         let body = Body::Sdtp(Box::new(sdtp));
-        let Self { ethernet, src, dst, hop_limit, traffic_class, identification, .. } = *self;
-        let Self { may_fragment, flow_label, quick_start, .. } = *self;
-        let corrupted = self.corrupted || corrupted;
-        Ok(Self {
-            ethernet,
-            src,
-            dst,
-            hop_limit,
-            traffic_class,
-            identification,
-            may_fragment,
-            flow_label,
-            quick_start,
-            corrupted,
-            body,
-        })
+        Ok(Self { corrupted: self.corrupted || corrupted, body, ..*self })
     }
 
     /// Appends to `out` the bytes that the tag of the packet's seal covers, as [`super::covered`] has it. They are the same

@@ -129,6 +129,10 @@ FEW_CHECKS = 3
 """Checks of a claim, or of its control, that are shown at once."""
 
 
+def _failing(checks: Sequence[Check]) -> tuple[Check, ...]:
+    return tuple(check for check in checks if not check.holds)
+
+
 def _few(checks: Sequence[Check]) -> str:
     """The first of these, and how many there are besides."""
     more = len(checks) - FEW_CHECKS
@@ -151,7 +155,7 @@ class Control:
     @property
     def failed(self) -> tuple[Check, ...]:
         """The checks that fail, as one has to."""
-        return tuple(check for check in self.checks if not check.holds)
+        return _failing(self.checks)
 
     @property
     def word(self) -> str:
@@ -202,7 +206,7 @@ class Verdict:
     @property
     def failed(self) -> tuple[Check, ...]:
         """The checks that fail."""
-        return tuple(check for check in self.checks if not check.holds)
+        return _failing(self.checks)
 
     @property
     def tally(self) -> str:
@@ -235,7 +239,7 @@ class Verdict:
 
 def judge(claim: str, title: str, paper: str, finding: Finding) -> Verdict:
     """The verdict that a finding comes to."""
-    failed = [check for check in finding.checks if not check.holds]
+    failed = _failing(finding.checks)
     tells = finding.control.tells
     word = HOLDS if not failed and tells else FAILS
     parts = []
