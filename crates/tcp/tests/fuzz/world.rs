@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use handfast_core::{BitRate, Bytes, Duration, Instant, SeqNum};
-use handfast_tcp::{Config, Death, Endpoint, Event, Received, State, Transmit};
+use handfast_tcp::{Config, Death, Endpoint, Event, Radio, Received, Resumption, State, Transmit};
 use handfast_wire::notification::{AccessLink, Kind};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{IpFacts, Notification, Payload, QuickStart};
@@ -20,6 +20,9 @@ const MAX_SEGMENTS: u64 = 400_000;
 const MAX_WRITTEN: u64 = 300_000;
 /// Answers to answers, none of which carries anything.
 const MAX_ECHO: u32 = 6;
+
+/// Milliseconds for which a connection is suspended at most.
+const MOST_SUSPENDED: u64 = 10_000;
 
 /// What a mobile says of its links' delays, true or not.
 const DELAYS: [Duration; 3] =
@@ -182,9 +185,37 @@ impl World {
                 self.end(side).endpoint.on_handover();
                 self.tell(side.other());
             }
+            Op::Suspend { side, ms: span, cut } => {
+                self.suspend(side, ms(u64::from(span) % MOST_SUSPENDED), cut)
+            }
+            Op::Radio { side, mbps, weak } => {
+                let rate = BitRate::from_bps(u64::from(mbps) * 1_000_000);
+                self.end(side).endpoint.on_radio(Radio { rate, is_weak: weak });
+            }
             Op::Inject { to, what } => self.inject(to, what),
         }
         self.flush_all();
+    }
+
+    /// It makes no progress meanwhile, for which nobody is to blame. During the handshake its peer would run out of patience.
+    fn suspend(&mut self, side: Side, span: Duration, cut: bool) {
+        self.note_progress();
+        let connected = self.ends.iter().all(|end| end.connected);
+        if !connected || !self.may_harm() || self.outages.last().is_some_and(|o| o.to > self.now) {
+            return;
+        }
+        if cut {
+            self.outage(span, false, Direction::Both);
+        }
+        self.end(side).ledger.suspended = true;
+        self.end(side).endpoint.suspend();
+        self.flush_all();
+        self.run_until(self.now + span);
+        let why = if cut { Resumption::Back } else { Resumption::FalseAlarm };
+        let now = self.now;
+        self.end(side).endpoint.resume(now, why);
+        self.end(side).ledger.suspended = false;
+        self.end(side).progress = now;
     }
 
     /// A sender hears of its peer's access link.
