@@ -3,4 +3,5 @@
 //! Arunachalam et al., "A Session-Based Cross-Layer Approach for Seamless Connectivity in Next-Generation Mobile Networks", cited as
 //! `[iosl]`.
 
+pub mod frame;
 pub mod ids;
