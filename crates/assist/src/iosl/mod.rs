@@ -5,3 +5,4 @@
 
 pub mod frame;
 pub mod ids;
+pub mod secure;

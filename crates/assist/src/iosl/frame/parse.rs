@@ -4,8 +4,8 @@ use bytes::{Buf, Bytes};
 use handfast_core::Duration;
 
 use super::emit::{
-    ACK, CONTINUE, DATA, DATAGRAM, DATAGRAMS, EXPIRE, FIN, HELLO, HINTS, MICROSECOND, MIGRATED, MILLISECOND, OPEN,
-    RESET, RESUME, SUSPEND, WINDOWS,
+    ACK, CONTINUE, DATA, DATAGRAM, DATAGRAMS, EXPIRE, FIN, HELLO, HINTS, MICROSECOND, MIGRATED, MILLISECOND,
+    OPEN, RESET, RESUME, SUSPEND, WINDOWS,
 };
 use super::varint::{self, take};
 use super::{Capabilities, Frame, MOST_DATAGRAM, Reason, Target, Windows};

@@ -27,8 +27,11 @@ fn frame() -> impl Strategy<Value = Frame> {
         number().prop_map(|number| Frame::Reset(Reason::of(number % 20))),
         Just(Frame::Suspend),
         Just(Frame::Continue),
-        (id.clone(), number(), number())
-            .prop_map(|(session, epoch, received)| Frame::Resume { session, epoch, received }),
+        (id.clone(), number(), number()).prop_map(|(session, epoch, received)| Frame::Resume {
+            session,
+            epoch,
+            received
+        }),
         id.prop_map(Frame::Migrated),
         (number(), number(), 0..1u64 << 40).prop_map(|(cwnd, rwnd, microseconds)| {
             Frame::Windows(Windows { cwnd, rwnd, rtt: Duration::from_micros(microseconds) })
