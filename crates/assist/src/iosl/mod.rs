@@ -1,0 +1,8 @@
+//! The ID-oriented socket layer: sessions that freeze, resume and migrate.
+//!
+//! Arunachalam et al., "A Session-Based Cross-Layer Approach for Seamless Connectivity in Next-Generation Mobile Networks", cited as
+//! `[iosl]`.
+
+pub mod frame;
+pub mod ids;
+pub mod secure;
