@@ -5,4 +5,5 @@
 
 pub mod frame;
 pub mod ids;
+pub mod network;
 pub mod secure;

@@ -207,7 +207,8 @@ impl World {
         if cut {
             self.outage(span, false, Direction::Both);
         }
-        self.end(side).ledger.suspended = true;
+        let layered = self.end(side).config.iosl.is_some();
+        self.end(side).ledger.suspended = layered;
         self.end(side).endpoint.suspend();
         self.flush_all();
         self.run_until(self.now + span);
@@ -215,7 +216,9 @@ impl World {
         let now = self.now;
         self.end(side).endpoint.resume(now, why);
         self.end(side).ledger.suspended = false;
-        self.end(side).progress = now;
+        if layered {
+            self.end(side).progress = now;
+        }
     }
 
     /// A sender hears of its peer's access link.
