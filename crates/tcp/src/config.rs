@@ -289,8 +289,6 @@ pub struct Config {
     /// Explicit loss and handoff notification ([eln]): the receiver marks acknowledgements, the sender heeds marks. It needs
     /// [`Recovery::Sack`] at the sender.
     pub eln: bool,
-    /// The ID-oriented socket layer controls the connection; [`None`]: no such layer.
-    pub iosl: Option<IoslRules>,
     /// Ask the routers on the way for a rate.
     pub quick_start: QuickStartRequest,
     /// Measure the path.
@@ -341,7 +339,6 @@ impl Default for Config {
             receive_autotuning: false,
             vho: VhoRules::NONE,
             eln: false,
-            iosl: None,
             quick_start: QuickStartRequest::Off,
             estimate: Estimation::Off,
         }

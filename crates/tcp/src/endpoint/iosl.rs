@@ -3,7 +3,9 @@
 use handfast_core::{Duration, Instant};
 
 use super::{Endpoint, Timer};
-use crate::{Event, Radio, Resumption, State, StoredPath};
+use crate::help::Help;
+use crate::help::iosl::Iosl;
+use crate::{Event, IoslRules, Radio, Resumption, State, StoredPath};
 
 /// [iosl] §VI.A: "the receiver sends three duplicate ACKs corresponding to the last received packet to restart the connection". The
 /// first one opens the window, and these follow it. Three of them would make a sender without SACK halve its window for what it has
@@ -11,7 +13,13 @@ use crate::{Event, Radio, Resumption, State, StoredPath};
 const DUPLICATES: u8 = 2;
 
 impl Endpoint {
-    /// The layer says how the radio is. Nothing without [`crate::Config::iosl`].
+    /// From now on the ID-oriented socket layer controls this end.
+    pub fn attach_iosl(&mut self, rules: IoslRules) {
+        let help = self.help.get_or_insert_with(|| Help::with(&self.config));
+        help.iosl = Some(Iosl::new(rules));
+    }
+
+    /// The layer says how the radio is. Nothing without [`Endpoint::attach_iosl`].
     pub fn on_radio(&mut self, radio: Radio) {
         if let Some(iosl) = self.iosl() {
             iosl.on_radio(radio);
@@ -19,7 +27,7 @@ impl Endpoint {
     }
 
     /// The path is about to fail, or has failed. A sender sends nothing more and its timers stand still; a receiver offers a window
-    /// of zero at once ([iosl] §VI.A, "freeze mode"). Nothing without [`crate::Config::iosl`], or if it is suspended already.
+    /// of zero at once ([iosl] §VI.A, "freeze mode"). Nothing without [`Endpoint::attach_iosl`], or if it is suspended already.
     pub fn suspend(&mut self) {
         let Self { help, tx, .. } = self;
         let Some(iosl) = help.as_mut().and_then(|help| help.iosl.as_mut()) else { return };
@@ -65,14 +73,14 @@ impl Endpoint {
     }
 
     /// What another connection had is for this one, as soon as it is established ([iosl] §IV.B: "establishes a new connection with
-    /// restored transport layer parameters"). Nothing without [`crate::Config::iosl`].
+    /// restored transport layer parameters"). Nothing without [`Endpoint::attach_iosl`].
     pub fn restore_path(&mut self, stored: StoredPath) {
         if let Some(iosl) = self.iosl() {
             iosl.store(stored);
         }
     }
 
-    fn iosl(&mut self) -> Option<&mut crate::help::iosl::Iosl> {
+    fn iosl(&mut self) -> Option<&mut Iosl> {
         self.help.as_mut()?.iosl.as_mut()
     }
 
@@ -80,7 +88,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn is_suspended(&self) -> bool {
         let iosl = self.help.as_ref().and_then(|help| help.iosl.as_ref());
-        iosl.is_some_and(crate::help::iosl::Iosl::is_suspended)
+        iosl.is_some_and(Iosl::is_suspended)
     }
 
     /// Whatever was outstanding went into the void. That is no sign of congestion: its caller restores the window.

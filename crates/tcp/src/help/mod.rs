@@ -14,13 +14,17 @@ use vho::Vho;
 #[derive(Clone, Debug)]
 pub(crate) struct Help {
     pub(crate) vho: Vho,
+    /// [`None`]: no such layer controls it.
     pub(crate) iosl: Option<Iosl>,
 }
 
 impl Help {
     /// [`None`]: the configuration asks for none.
     pub(crate) fn new(config: &Config) -> Option<Box<Self>> {
-        let asks = config.vho != VhoRules::NONE || config.iosl.is_some();
-        asks.then(|| Box::new(Self { vho: Vho::new(config.vho), iosl: config.iosl.map(Iosl::new) }))
+        (config.vho != VhoRules::NONE).then(|| Self::with(config))
+    }
+    /// Whether the configuration asks for any or not.
+    pub(crate) fn with(config: &Config) -> Box<Self> {
+        Box::new(Self { vho: Vho::new(config.vho), iosl: None })
     }
 }

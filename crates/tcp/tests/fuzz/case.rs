@@ -4,8 +4,8 @@
 use arbitrary::Arbitrary;
 use handfast_core::{BitRate, Bytes, Duration};
 use handfast_tcp::{
-    Acks, Config, CongestionControl, Estimation, Frto, InitialWindow, IoslRules, Nagle, QuickStartRequest,
-    Recovery, RttEstimation, Undo, VhoRule,
+    Acks, Config, CongestionControl, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery,
+    RttEstimation, Undo, VhoRule,
 };
 
 /// Which end.
@@ -205,7 +205,6 @@ impl Choices {
                 .filter(|(bit, _)| self.life >> 2 & 1 << bit != 0)
                 .map(|(_, rule)| rule)
                 .collect(),
-            iosl: self.iosl.then(IoslRules::default),
             quick_start: if starts && !measures { asked } else { QuickStartRequest::Off },
             estimate: if starts && measures { Estimation::PairChirp } else { Estimation::Off },
             keepalive_idle: (self.life & 1 != 0).then(|| ms(30_000)),

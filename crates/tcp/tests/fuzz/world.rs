@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use handfast_core::{BitRate, Bytes, Duration, Instant, SeqNum};
-use handfast_tcp::{Config, Death, Endpoint, Event, Radio, Received, Resumption, State, Transmit};
+use handfast_tcp::{Config, Death, Endpoint, Event, IoslRules, Radio, Received, Resumption, State, Transmit};
 use handfast_wire::notification::{AccessLink, Kind};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{IpFacts, Notification, Payload, QuickStart};
@@ -61,6 +61,8 @@ pub struct End {
     /// When something last arrived in order.
     heard: Instant,
     pub fates: VecDeque<Fate>,
+    /// The ID-oriented socket layer controls it.
+    layered: bool,
 }
 
 /// Times at which the link was gone.
@@ -97,7 +99,8 @@ impl World {
     pub fn new(setup: &Setup) -> Self {
         let now = Instant::from_millis(1000);
         let delay = Duration::from_millis(u64::from(setup.delay_ms) + 1);
-        let configs = [setup.client.config(), setup.server.config()].map(Arc::new);
+        let choices = [setup.client, setup.server];
+        let configs = choices.map(|choices| Arc::new(choices.config()));
         let isses = [SeqNum(setup.client_iss), SeqNum(setup.server_iss)];
         let agreed = Agreed::of(&configs[0], &configs[1]);
         let ends = Side::BOTH.map(|side| {
@@ -105,11 +108,14 @@ impl World {
             let config = Arc::clone(&configs[me]);
             let listens = side == Side::Server && !setup.both_open;
             let (port, peer_port) = if side == Side::Client { (4000, 80) } else { (80, 4000) };
-            let endpoint = if listens {
+            let mut endpoint = if listens {
                 Endpoint::listen(Arc::clone(&config), port, isses[me])
             } else {
                 Endpoint::connect(Arc::clone(&config), port, peer_port, isses[me], now)
             };
+            if choices[me].iosl {
+                endpoint.attach_iosl(IoslRules::default());
+            }
             let ledger = Ledger::new(side, &config, agreed, isses[me], isses[peer]);
             End {
                 config,
@@ -121,6 +127,7 @@ impl World {
                 progress: now,
                 heard: now,
                 fates: VecDeque::new(),
+                layered: choices[me].iosl,
             }
         });
         let limits = Limits::of(&configs, delay);
@@ -207,7 +214,7 @@ impl World {
         if cut {
             self.outage(span, false, Direction::Both);
         }
-        let layered = self.end(side).config.iosl.is_some();
+        let layered = self.end(side).layered;
         self.end(side).ledger.suspended = layered;
         self.end(side).endpoint.suspend();
         self.flush_all();

@@ -5,11 +5,20 @@ use handfast_tcp::{Config, IoslRules, Radio, Resumption, State, StoredPath};
 use handfast_wire::tcp::Segment;
 
 use crate::script::{MS, Script, bulk, bulk_to, data, lose, ten};
-use crate::support::{Fate, Pair, Side, plain};
+use crate::support::{Fate, Pair, Side};
 
-/// Of which everything has a window of ten segments, in congestion avoidance.
-fn layered(profile: &str) -> Config {
-    Config { iosl: Some(IoslRules::default()), ..ten(profile) }
+/// A bulk transfer whose client has the layer.
+fn layered(config: Config, segments: u32) -> Script {
+    let mut s = bulk(config, segments);
+    s.pair.client.attach_iosl(IoslRules::default());
+    s
+}
+
+/// One that is not connected yet.
+fn opening() -> Pair {
+    let mut pair = Pair::new(ten("sack"), ten("sack"), MS(50));
+    pair.client.attach_iosl(IoslRules::default());
+    pair
 }
 
 const PROFILES: [&str; 7] = ["tahoe", "reno", "newreno", "sack", "rack", "cubic", "linux"];
@@ -39,7 +48,7 @@ impl Script {
 #[test]
 fn a_sender_stands_still_and_goes_on_as_if_nothing_had_been() {
     for profile in PROFILES {
-        let mut s = bulk(layered(profile), 400);
+        let mut s = layered(ten(profile), 400);
         s.run(300, |_| Fate::Deliver);
         let before = s.window();
         assert!(before.0 >= 10_000, "{profile}");
@@ -62,7 +71,7 @@ fn a_sender_stands_still_and_goes_on_as_if_nothing_had_been() {
 #[test]
 fn the_window_is_not_halved_by_what_the_path_lost() {
     for profile in PROFILES {
-        let mut s = bulk(layered(profile), 2000);
+        let mut s = layered(ten(profile), 2000);
         s.run(2000, |_| Fate::Deliver);
         let (before, _) = s.window();
         s.suspend();
@@ -80,7 +89,7 @@ fn the_window_is_not_halved_by_what_the_path_lost() {
 #[test]
 fn after_a_false_alarm_nothing_goes_again() {
     for profile in PROFILES {
-        let mut s = bulk(layered(profile), 400);
+        let mut s = layered(ten(profile), 400);
         s.run(300, |_| Fate::Deliver);
         s.suspend();
         // Acknowledgements of what is in flight still come.
@@ -94,7 +103,7 @@ fn after_a_false_alarm_nothing_goes_again() {
 
 #[test]
 fn what_a_false_alarm_was_wrong_about_is_found_by_the_timer() {
-    let mut s = bulk(layered("sack"), 400);
+    let mut s = layered(ten("sack"), 400);
     s.run(300, |_| Fate::Deliver);
     s.suspend();
     s.cut(5000);
@@ -107,7 +116,7 @@ fn what_a_false_alarm_was_wrong_about_is_found_by_the_timer() {
 #[test]
 fn one_that_nobody_could_suspend_gets_back_what_timeouts_took() {
     for profile in PROFILES {
-        let mut s = bulk(layered(profile), 2000);
+        let mut s = layered(ten(profile), 2000);
         s.run(1000, |_| Fate::Deliver);
         let (before, _) = s.window();
         s.cut(9000);
@@ -125,7 +134,7 @@ fn one_that_nobody_could_suspend_gets_back_what_timeouts_took() {
 
 #[test]
 fn one_in_order_ignores_a_resumption() {
-    let mut s = bulk(layered("sack"), 400);
+    let mut s = layered(ten("sack"), 400);
     s.run(300, |_| Fate::Deliver);
     let before = s.window();
     s.newly_sent();
@@ -152,8 +161,9 @@ fn windows(acks: &[Segment]) -> Vec<u64> {
 #[test]
 fn a_receiver_closes_its_window_at_once_and_says_three_times_that_it_opens_it() {
     // Window scaling is off, so that windows are easy to read.
-    let server = Config { window_scaling: false, ..layered("sack") };
-    let mut s = bulk_to(layered("sack"), server, 1);
+    let server = Config { window_scaling: false, ..ten("sack") };
+    let mut s = bulk_to(ten("sack"), server, 1);
+    s.pair.server.attach_iosl(IoslRules::default());
     s.in_flight();
     let open = windows(&s.give(&data(0, 1000)))[0];
     assert!(open > 0);
@@ -179,7 +189,8 @@ fn a_receiver_closes_its_window_at_once_and_says_three_times_that_it_opens_it() 
 #[test]
 fn a_sender_without_the_layer_waits_for_the_window_and_goes_on_with_its_own() {
     for profile in PROFILES {
-        let mut s = bulk_to(ten(profile), layered(profile), 2000);
+        let mut s = bulk(ten(profile), 2000);
+        s.pair.server.attach_iosl(IoslRules::default());
         s.run(1000, |_| Fate::Deliver);
         let (before, _) = s.window();
         s.pair.server.suspend();
@@ -201,7 +212,7 @@ fn carrying(packets: u64) -> BitRate {
 #[test]
 fn a_weak_radio_decides_the_window_and_a_strong_one_bounds_it() {
     for profile in ["reno", "sack", "rack", "cubic"] {
-        let mut s = bulk(layered(profile), 4000);
+        let mut s = layered(ten(profile), 4000);
         s.run(200, |_| Fate::Deliver);
         s.pair.client.on_radio(Radio { rate: carrying(100), is_weak: true });
         s.run(301, |_| Fate::Deliver);
@@ -219,7 +230,7 @@ fn a_weak_radio_decides_the_window_and_a_strong_one_bounds_it() {
 
 #[test]
 fn a_radio_that_carries_nothing_leaves_two_segments() {
-    let mut s = bulk(layered("sack"), 400);
+    let mut s = layered(ten("sack"), 400);
     s.run(200, |_| Fate::Deliver);
     s.pair.client.on_radio(Radio { rate: carrying(0), is_weak: true });
     s.run(301, |_| Fate::Deliver);
@@ -230,7 +241,7 @@ fn a_radio_that_carries_nothing_leaves_two_segments() {
 fn round_trips_of_a_fluctuation_do_not_count() {
     for timestamps in [false, true] {
         let mut s =
-            bulk(Config { timestamps, mss: if timestamps { 1012 } else { 1000 }, ..layered("sack") }, 4000);
+            layered(Config { timestamps, mss: if timestamps { 1012 } else { 1000 }, ..ten("sack") }, 4000);
         s.run(300, |_| Fate::Deliver);
         let before = s.snapshot().srtt;
         s.pair.client.on_radio(Radio { rate: carrying(100), is_weak: true });
@@ -244,7 +255,7 @@ fn round_trips_of_a_fluctuation_do_not_count() {
 
 #[test]
 fn the_round_trip_of_a_cut_does_not_count() {
-    let mut s = bulk(Config { timestamps: true, mss: 1012, ..layered("sack") }, 400);
+    let mut s = layered(Config { timestamps: true, mss: 1012, ..ten("sack") }, 400);
     s.run(300, |_| Fate::Deliver);
     let before = s.snapshot().srtt;
     s.suspend();
@@ -259,7 +270,7 @@ fn the_round_trip_of_a_cut_does_not_count() {
 
 #[test]
 fn another_connection_begins_with_what_was_stored() {
-    let mut pair = Pair::new(layered("sack"), layered("sack"), MS(50));
+    let mut pair = opening();
     let stored = StoredPath { cwnd: 60_000, ssthresh: 45_000 };
     pair.client.restore_path(stored);
     pair.run_for(MS(200), |_| Fate::Deliver);
@@ -278,7 +289,7 @@ fn another_connection_begins_with_what_was_stored() {
 
 #[test]
 fn what_was_stored_is_bounded_by_what_the_new_link_holds() {
-    let mut pair = Pair::new(layered("sack"), layered("sack"), MS(50));
+    let mut pair = opening();
     pair.client.restore_path(StoredPath { cwnd: 600_000, ssthresh: 1 });
     pair.client.on_radio(Radio { rate: carrying(100), is_weak: false });
     pair.run_for(MS(200), |_| Fate::Deliver);
@@ -288,7 +299,7 @@ fn what_was_stored_is_bounded_by_what_the_new_link_holds() {
 
 #[test]
 fn a_handshake_waits_as_well_and_goes_on_at_once() {
-    let mut pair = Pair::new(layered("sack"), plain("sack"), MS(50));
+    let mut pair = opening();
     pair.client.suspend();
     pair.run_for(Duration::from_secs(20), |_| Fate::Drop);
     assert!(pair.log.iter().all(|s| s.from != Side::Client), "no SYN leaves");
@@ -301,7 +312,7 @@ fn a_handshake_waits_as_well_and_goes_on_at_once() {
 
 #[test]
 fn a_syn_that_was_lost_goes_again_when_the_path_is_back() {
-    let mut pair = Pair::new(layered("sack"), plain("sack"), MS(50));
+    let mut pair = opening();
     pair.run_for(MS(10), |_| Fate::Drop);
     pair.client.suspend();
     pair.run_for(Duration::from_secs(20), |_| Fate::Drop);
@@ -314,7 +325,7 @@ fn a_syn_that_was_lost_goes_again_when_the_path_is_back() {
 #[test]
 fn losses_after_a_return_are_repaired_and_reduce_the_window() {
     for profile in PROFILES {
-        let mut s = bulk(layered(profile), 2000);
+        let mut s = layered(ten(profile), 2000);
         s.run(1000, |_| Fate::Deliver);
         s.suspend();
         s.cut(3000);
@@ -332,7 +343,7 @@ fn losses_after_a_return_are_repaired_and_reduce_the_window() {
 fn a_moment_is_no_argument() {
     // A suspension that ends in the same instant changes nothing.
     let at = |suspends: bool| {
-        let mut s = bulk(layered("sack"), 400);
+        let mut s = layered(ten("sack"), 400);
         s.run(300, |_| Fate::Deliver);
         if suspends {
             s.pair.client.suspend();
