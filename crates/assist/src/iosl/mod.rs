@@ -7,3 +7,4 @@ pub mod frame;
 pub mod ids;
 pub mod network;
 pub mod secure;
+pub mod spec;

@@ -3,6 +3,7 @@
 use std::mem::offset_of;
 use std::sync::Arc;
 
+use handfast_assist::iosl::network::Notice;
 use handfast_core::prefetch::{CACHE_LINE, prefetch};
 use handfast_core::{Bytes, Instant, SeqNum, Stream};
 use handfast_host::app::Sink;
@@ -10,7 +11,7 @@ use handfast_host::meter::FlowSample;
 use handfast_host::session::{Ending, Next, Sending, close_after_peer};
 use handfast_plan::address::{AddressId, Addresses};
 use handfast_plan::topology::Goal;
-use handfast_tcp::{Config, Endpoint, Received, Touch, Transmit};
+use handfast_tcp::{Config, Endpoint, IoslRules, Received, Touch, Transmit};
 use handfast_wire::tcp::Segment;
 use handfast_wire::{IpFacts, Notification, Packet};
 
@@ -195,6 +196,23 @@ impl Connection {
     pub(crate) fn on_notification(&mut self, now: Instant, told: &Notification) {
         if let Some(endpoint) = self.endpoint_mut() {
             endpoint.on_notification(now, told);
+        }
+    }
+
+    /// The socket layer of its host controls it from now on.
+    pub(crate) fn attach_layer(&mut self, rules: IoslRules) {
+        self.endpoint.attach_iosl(rules);
+    }
+
+    /// The socket layer of its host has something done.
+    pub(crate) fn on_notices(&mut self, now: Instant, notices: &[Notice]) {
+        let Some(endpoint) = self.endpoint_mut() else { return };
+        for notice in notices {
+            match *notice {
+                Notice::Radio(radio) => endpoint.on_radio(radio),
+                Notice::Suspend => endpoint.suspend(),
+                Notice::Resume(why) => endpoint.resume(now, why),
+            }
         }
     }
 

@@ -84,8 +84,10 @@ fn places_of(
 
 impl Network {
     /// Adds both ends of a connection that carries a stream.
-    pub(crate) fn connect(&mut self, stream: StreamId, sender: Connection, receiver: Connection) {
+    pub(crate) fn connect(&mut self, stream: StreamId, mut sender: Connection, mut receiver: Connection) {
         let pair = self.hosts.connections.next();
+        self.take_in(&mut sender);
+        self.take_in(&mut receiver);
         for (id, connection) in [(pair.sender, &sender), (pair.receiver, &receiver)] {
             let sockets = (connection.local.socket, connection.remote.socket);
             self.hosts.bind(connection.local.node as NodeId, sockets, id);
