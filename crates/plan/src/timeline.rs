@@ -199,7 +199,10 @@ mod tests {
         assert_eq!(rates[79], (up + fade.ramp, Change::Rate(1, scenario.links[0].backward.rate)));
         scenario.events[0].fade = None;
         let without = Timeline::new(&scenario, 1);
-        assert!(without.fades.is_empty() && without.outages[0].down == down, "the fade leaves the outage alone");
+        assert!(
+            without.fades.is_empty() && without.outages[0].down == down,
+            "the fade leaves the outage alone"
+        );
     }
 
     #[test]

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 pub use handfast_assist::AgentKind;
 pub use handfast_assist::eln::spec::Eln;
+pub use handfast_assist::iosl::spec::Iosl;
 pub use handfast_assist::quick_start::QuickStartRouters;
 pub use handfast_assist::sdn::Policy as SdnPolicy;
 pub use handfast_assist::sdn::spec::{EndNotice, LowAck, Release, Sdn};
 pub use handfast_assist::snoop::spec::Snoop;
-pub use handfast_assist::iosl::spec::Iosl;
 pub use handfast_assist::vho::spec::Vho;
 use handfast_core::{BitRate, Bytes, Db, Dbm, Duration, Instant};
 pub use handfast_net::{Direction, DownMode, Loss, Queue, QueueLimit};

@@ -1,7 +1,9 @@
 //! The ID-oriented socket layer of a station in a scenario.
 
 use handfast_core::{Db, Duration};
-use handfast_document::{Checked, Decibels, Located, Probability, SignalRatio, TimeSpan, integer, positive, table};
+use handfast_document::{
+    Checked, Decibels, Located, Probability, SignalRatio, TimeSpan, integer, positive, table,
+};
 use handfast_tcp::IoslRules;
 
 use super::network::{Config, Thresholds};

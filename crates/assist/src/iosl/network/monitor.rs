@@ -58,6 +58,21 @@ pub struct Counters {
     pub ahead: Duration,
 }
 
+impl Counters {
+    /// Each with its name.
+    pub fn totals(self) -> impl Iterator<Item = (&'static str, u64)> {
+        let Self { predicted, came_true, false_alarms, missed, ahead } = self;
+        [
+            ("links_predicted", predicted),
+            ("predictions_true", came_true),
+            ("false_alarms", false_alarms),
+            ("links_missed", missed),
+            ("predicted_ahead_us", ahead.as_micros()),
+        ]
+        .into_iter()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
     Up,
