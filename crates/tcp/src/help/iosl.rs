@@ -148,7 +148,7 @@ impl Iosl {
         Some(packets.saturating_mul(tx.window.smss))
     }
 
-    /// A round-trip time was measured. Whether it counts: [iosl] §V.B, "IoSL ignores the RTT value calculated during the temporary
+    /// A round-trip time was measured. Whether it counts: [iosl] §V.B, "`IoSL` ignores the RTT value calculated during the temporary
     /// radio signal fluctuations". The least one counts in any case: fluctuation only delays.
     pub(crate) fn counts(&mut self, tx: &Sender, sample: Duration) -> bool {
         let least = self.rtt_min.is_none_or(|least| sample < least);

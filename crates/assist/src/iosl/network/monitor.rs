@@ -67,7 +67,7 @@ impl Counters {
             ("predictions_true", came_true),
             ("false_alarms", false_alarms),
             ("links_missed", missed),
-            ("predicted_ahead_us", ahead.as_micros()),
+            ("predicted_ahead_us", ahead.as_nanos() / 1000),
         ]
         .into_iter()
     }

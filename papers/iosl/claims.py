@@ -1,0 +1,196 @@
+"""The claims of [iosl] that are built, one function each; a run has four outages or fades."""
+
+from __future__ import annotations
+
+from handfast.studies.reproduce import (
+    Check,
+    Claims,
+    Control,
+    Finding,
+    Runs,
+    above,
+    at_least,
+    at_most,
+    medians,
+    middle,
+    need,
+    no_less,
+    pairs,
+)
+
+from . import draw
+from .measure import FADE_S, RTT_S, ahead, delay, detected, false_alarms, goodput, lost, recovery, timeouts
+
+RATES, GAPS = ("10", "50", "100"), ("200ms", "1s", "3s")
+FADES = ("100ms", "200ms", "400ms", "800ms")
+NOISES = ("0dB", "1dB", "3dB")
+STAYS = ("stays-at-0dB", "stays-at-4dB")
+AT_ONCE_S = FADE_S + 2 * RTT_S
+"""The link carries all again when the signal has risen, and the connection two round trips later."""
+
+CLAIMS = Claims(
+    "iosl",
+    "A session-based cross-layer approach for seamless connectivity in next-generation mobile networks "
+    "(Arunachalam et al., 2020)",
+)
+
+
+@CLAIMS.claim(
+    "9a",
+    "blockage, upload, the layer at the sender: the connection recovers at once",
+    paper='Figure 9(a) and section VI.B: "IoSL recovers instantaneously"; TCP "takes a long time"',
+    needs=[need("upload")],
+    figure=draw.windows,
+)
+def upload(runs: Runs) -> Finding:
+    """From the link's return to 90 % of the rate before; the signal takes 0.2 s to rise."""
+    cells = [{"rate": rate, "gap": gap} for rate in RATES for gap in GAPS]
+
+    def judged(scheme: str) -> tuple[Check, ...]:
+        return tuple(
+            check
+            for cell in cells
+            for label in [", ".join([*cell.values()])]
+            for check in (
+                at_most(f"{scheme} recovers, {label}", middle(runs, recovery, scheme, **cell), AT_ONCE_S, "s"),
+                above(
+                    f"{scheme} before tcp, {label}", pairs(runs.of("tcp", **cell), runs.of(scheme, **cell), recovery), "s"
+                ),
+            )
+        )
+
+    return Finding(
+        tuple(
+            one
+            for cell in cells
+            for one in medians(
+                runs, "recovery", "s", recovery, ("tcp", "iosl", "unwarned", "linux", "rto-max", "linux-iosl"), **cell
+            )
+        ),
+        judged("iosl"),
+        Control("rto-max, a capped timeout, in place of the layer", judged("rto-max")),
+        remark="unwarned suspends when the link has gone, and not before: the sender's own link tells it in time",
+    )
+
+
+@CLAIMS.claim(
+    "9b",
+    "blockage, download, the layer at the receiver: a zero window a round trip before the cut saves the sender's window",
+    paper='Figure 9(b): "by predicting the link disconnection sufficiently in advance", IoSL "quickly recovers"',
+    needs=[need("download")],
+    figure=draw.by_lead,
+)
+def download(runs: Runs) -> Finding:
+    """Judged where the prediction is a round trip ahead; where it is not, data in flight is lost, and that is shown."""
+    leads = {fade: middle(runs, ahead, "iosl", fade=fade) for fade in FADES}
+    early = [fade for fade in FADES if leads[fade] >= RTT_S]
+    late = [fade for fade in FADES if leads[fade] < RTT_S]
+
+    def judged(scheme: str) -> tuple[Check, ...]:
+        saved = [
+            check
+            for fade in early
+            for check in (
+                above(
+                    f"{scheme} before tcp, falls for {fade}",
+                    pairs(runs.of("tcp", fade=fade), runs.of(scheme, fade=fade), recovery),
+                    "s",
+                ),
+                at_most(f"timeouts, {scheme}, falls for {fade}", middle(runs, timeouts, scheme, fade=fade), 0),
+            )
+        ]
+        harmed = [
+            at_least(f"timeouts, {scheme}, falls for {fade}: in flight", middle(runs, timeouts, scheme, fade=fade), 1)
+            for fade in late
+        ]
+        return (at_least("fades that are predicted a round trip ahead", len(early), 1), *saved, *harmed)
+
+    return Finding(
+        tuple(one for fade in FADES for one in medians(runs, "ahead", "s", ahead, ("iosl", "far-sighted"), fade=fade))
+        + tuple(
+            one
+            for fade in FADES
+            for figure, name, unit in ((recovery, "recovery", "s"), (timeouts, "timeouts", ""))
+            for one in medians(runs, name, unit, figure, ("tcp", "iosl", "unwarned", "far-sighted"), fade=fade)
+        ),
+        judged("iosl"),
+        Control("a layer that does not predict", judged("unwarned")),
+    )
+
+
+@CLAIMS.claim(
+    "alg1",
+    "equations (2) and (3) predict that a link goes; false alarms resume, and do no harm",
+    paper="section VI.A: beta 0.7 gives a good de-noising effect with enough sensitivity; a false alarm resumes",
+    needs=[need("detect")],
+    figure=draw.detection,
+)
+def predictor(runs: Runs) -> Finding:
+    """Detection where the link goes; false alarms where its signal only gets weak, and the goodput beside TCP's there."""
+
+    def judged(scheme: str) -> tuple[Check, ...]:
+        found = [
+            at_least(
+                f"{scheme} predicts, noise {noise}",
+                middle(runs, detected, scheme, case="goes", noise=noise),
+                90,
+                "%",
+            )
+            for noise in NOISES
+        ]
+        harm = [
+            no_less(
+                f"{scheme} beside tcp, {case}, noise {noise}",
+                pairs(runs.of(scheme, case=case, noise=noise), runs.of("tcp", case=case, noise=noise), goodput),
+                "Mbit/s",
+            )
+            for case in STAYS
+            for noise in NOISES
+        ]
+        return (*found, *harm)
+
+    return Finding(
+        tuple(one for noise in NOISES for one in medians(runs, "predicted", "%", detected, ["iosl"], case="goes", noise=noise))
+        + tuple(
+            one
+            for case in STAYS
+            for noise in NOISES
+            for figure, name, unit, schemes in (
+                (false_alarms, "false alarms", "", ["iosl"]),
+                (goodput, "goodput", "Mbit/s", ["tcp", "iosl", "unwarned"]),
+            )
+            for one in medians(runs, name, unit, figure, schemes, case=case, noise=noise)
+        ),
+        judged("iosl"),
+        Control("a layer that does not predict", judged("unwarned")),
+    )
+
+
+@CLAIMS.claim(
+    "alg1q",
+    "Algorithm 1 avoids excessive buffering and loss while the signal fluctuates",
+    paper='section VI.A: "to avoid excessive buffering and packet loss, cwnd is not allowed to increase significantly '
+    'above the estimated BDP value"',
+    needs=[need("fluctuation")],
+    figure=draw.fluctuation,
+)
+def queues(runs: Runs) -> Finding:
+    """Delays and losses below CUBIC's with a right estimate; half and twice the rate beside it."""
+
+    def judged(scheme: str) -> tuple[Check, ...]:
+        ours, theirs = runs.of(scheme, estimate="100"), runs.of("tcp", estimate="100")
+        return (
+            above(f"delay, tcp over {scheme}", pairs(theirs, ours, delay), "ms"),
+            above(f"lost, tcp over {scheme}", pairs(theirs, ours, lost), "seg"),
+        )
+
+    return Finding(
+        tuple(
+            one
+            for estimate in ("50", "100", "200")
+            for figure, name, unit in ((delay, "delay", "ms"), (lost, "lost", "seg"), (goodput, "goodput", "Mbit/s"))
+            for one in medians(runs, name, unit, figure, ("tcp", "unwarned", "linux"), estimate=estimate)
+        ),
+        judged("unwarned"),
+        Control("CUBIC in place of Algorithm 1", judged("tcp")),
+    )

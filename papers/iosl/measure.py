@@ -1,0 +1,100 @@
+"""What the claims of [iosl] measure in a run with several outages of one link."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from handfast.results import Handover
+from handfast.studies.reproduce import NotRun, Run, required
+
+WINDOW_S = 0.2
+"""The rate is looked at over this long: what fills a hole delivers what has waited behind it all at once."""
+BEFORE_S = 2.0
+"""The rate before a fade is the mean over this long."""
+SETTLED = 0.9
+"""A connection has recovered once it has this share of its rate before."""
+FADE_S = 0.2
+"""How long the signal of `blockage.toml` falls."""
+RTT_S = 0.05
+"""The round trip of `blockage.toml` without queues."""
+
+
+def outages(run: Run) -> Sequence[Handover]:
+    """Those that ended early enough to see what follows."""
+    return [one for one in run.result.handovers if one.up_s is not None and one.up_s + 2 < run.result.duration_s]
+
+
+def recovery(run: Run) -> float | None:
+    """From a link's return until the application gets 90 % of the rate before again, seconds; mean of the outages.
+
+    One that takes longer than until the next outage counts as that long.
+    """
+    times = [_recovery(run, one) for one in outages(run)]
+    return statistics.fmean(times) if times else None
+
+
+def _recovery(run: Run, outage: Handover) -> float:
+    up, fades = required(outage.up_s), outage.down_s - fade(run)
+    rate = _delivered(run, fades - BEFORE_S, fades) / BEFORE_S
+    later = [one.down_s for one in run.result.handovers if one.down_s > up]
+    end = min([*later, run.result.duration_s])
+    for step in range(int((end - up) / 0.01)):
+        at = up + step * 0.01
+        if _delivered(run, at, at + WINDOW_S) >= SETTLED * rate * WINDOW_S:
+            return at - up
+    return end - up
+
+
+def _delivered(run: Run, start: float, end: float) -> float:
+    return run.at("delivered_bytes", end) - run.at("delivered_bytes", start)
+
+
+def fade(run: Run) -> float:
+    """How long the signal falls before the link goes, seconds."""
+    chosen = run.choices.get("fade")
+    return FADE_S if chosen is None else 1e-3 * int(chosen.removesuffix("ms"))
+
+
+def goodput(run: Run) -> float | None:
+    """New data at the application, Mbit/s."""
+    return None if run.measures.goodput_bps is None else run.measures.goodput_bps / 1e6
+
+
+def timeouts(run: Run) -> float | None:
+    """Of the sender."""
+    return float(required(run.flow.measures.timeouts))
+
+
+def lost(run: Run) -> float | None:
+    """Segments that the network lost."""
+    return float(required(run.flow.measures.lost_segments))
+
+
+def delay(run: Run) -> float | None:
+    """From a packet's transmission to its arrival, the mean, ms."""
+    return 1e3 * required(run.flow.measures.send_to_arrival_mean_s)
+
+
+def counted(run: Run, name: str) -> int:
+    """What the layer has counted."""
+    if run.result.controller is None:
+        raise NotRun(f"the scheme {run.scheme} has no layer")
+    return run.result.controller[name]
+
+
+def ahead(run: Run) -> float | None:
+    """By how long a prediction was ahead of its outage, mean, seconds; 0 where none was."""
+    came_true = counted(run, "predictions_true")
+    return 1e-6 * counted(run, "predicted_ahead_us") / came_true if came_true else 0.0
+
+
+def detected(run: Run) -> float | None:
+    """Which share of the links that went was predicted, percent."""
+    went = counted(run, "predictions_true") + counted(run, "links_missed")
+    return 100 * counted(run, "predictions_true") / went if went else None
+
+
+def false_alarms(run: Run) -> float | None:
+    """Predictions of links that did not go."""
+    return float(counted(run, "false_alarms"))
