@@ -39,7 +39,9 @@ impl Node {
         self.hold(now, stream, Held { seq, len, packet, host, refused: true }, !is_marked).is_ok()
     }
 
-    fn hold(&mut self, now: Instant, stream: &Stream, held: Held, tells: bool) -> Result<(), Box<Held>> {
+    fn hold(&mut self, now: Instant, stream: &Stream, mut held: Held, tells: bool) -> Result<(), Box<Held>> {
+        // Its driver knows how data of the stream travels, and takes one with a header for what an edge makes of its host's.
+        held.packet.ethernet = None;
         let done = self.holding.push(now, stream, held, tells);
         self.counters.held += u64::from(done.as_ref().is_ok_and(|is_new| *is_new));
         self.counters.hold_overflows += u64::from(done.is_err());
