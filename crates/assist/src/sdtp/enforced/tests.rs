@@ -123,6 +123,22 @@ fn what_the_receiver_has_no_room_for_is_not_offered() {
     assert_eq!(reset.window, 60_000);
 }
 
+#[test]
+fn a_host_whose_data_goes_past_the_edge_is_not_held_up() {
+    let mut enforced = enforced(7);
+    // What is acknowledged was never seen here.
+    for ack in [50, 150, 400] {
+        let theirs = ack * SMSS + (u32::from(u16::MAX) << 7);
+        assert_eq!(told(&mut enforced, 100, ack * SMSS, u16::MAX), (theirs, u16::MAX));
+        assert_eq!(enforced.edge, START + theirs);
+    }
+    // What is seen is held to a window again, which does not move left of what the host was shown.
+    let far = 400 * SMSS + (u32::from(u16::MAX) << 7);
+    enforced.on_sent(Instant::from_millis(200), &data(400 * SMSS, 20 * SMSS));
+    let (right, window) = told(&mut enforced, 300, 420 * SMSS, u16::MAX);
+    assert!((far..far + 128).contains(&right) && window < u16::MAX, "{right}");
+}
+
 proptest! {
     /// RFC 9293 §3.8.6, and: a host whose data is acknowledged may send a full segment where the receiver has room.
     #[test]
