@@ -134,6 +134,9 @@ impl Enforced {
         if !self.draining.after(ack) {
             self.shadow.on_ack(now, acked, flight, self.srtt.unwrap_or(Duration::ZERO));
         }
+        // Numbers wrap: what lies 2 GiB behind would be taken for what is to come.
+        self.draining = if self.draining.after(ack) { self.draining } else { ack };
+        self.answered = if self.answered.before(ack) { ack } else { self.answered };
         acked
     }
 

@@ -139,6 +139,21 @@ fn a_host_whose_data_goes_past_the_edge_is_not_held_up() {
     assert!((far..far + 128).contains(&right) && window < u16::MAX, "{right}");
 }
 
+#[test]
+fn numbers_wrap_and_congestion_is_new_all_the_same() {
+    let mut enforced = enforced(7);
+    let step = 1 << 28;
+    enforced.on_sent(Instant::ZERO, &data(0, step));
+    assert!(enforced.on_congestion(Congestion { until: START + step, held: 0 }));
+    // 3.25 GiB, sent and acknowledged without congestion.
+    for at in 1..13 {
+        enforced.on_sent(Instant::from_millis(100), &data(at * step, step));
+        told(&mut enforced, 100, at * step, u16::MAX);
+    }
+    assert!(!enforced.draining.after(enforced.una), "it grows");
+    assert!(enforced.on_congestion(Congestion { until: START + 13 * step, held: 0 }));
+}
+
 proptest! {
     /// RFC 9293 §3.8.6, and: a host whose data is acknowledged may send a full segment where the receiver has room.
     #[test]
