@@ -83,6 +83,12 @@ impl Enforced {
         }
     }
 
+    /// What the handshake brings the host has left for it again. Karn's algorithm (RFC 6298 §3): an answer is timed from the last one
+    /// at most, for the wait before that is the sender's.
+    pub(super) fn asked_again(&mut self, now: Instant) {
+        self.asked = self.asked.map(|_| now);
+    }
+
     /// The host sends.
     pub(super) fn on_sent(&mut self, now: Instant, segment: &Segment) {
         let end = segment.seq + segment.seq_len();

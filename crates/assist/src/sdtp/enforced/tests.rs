@@ -154,6 +154,19 @@ fn numbers_wrap_and_congestion_is_new_all_the_same() {
     assert!(enforced.on_congestion(Congestion { until: START + 13 * step, held: 0 }));
 }
 
+#[test]
+fn the_way_to_the_host_is_timed_from_the_last_packet_of_the_handshake() {
+    let mut enforced = enforced(7);
+    let at = Instant::from_millis;
+    enforced.asked_again(at(1000));
+    enforced.on_answer(at(1010));
+    assert_eq!(enforced.to_host, Duration::from_millis(10));
+    // The answer has come: one that is repeated is not asked for.
+    enforced.asked_again(at(2000));
+    enforced.on_answer(at(3000));
+    assert_eq!(enforced.to_host, Duration::from_millis(10));
+}
+
 proptest! {
     /// RFC 9293 §3.8.6, and: a host whose data is acknowledged may send a full segment where the receiver has room.
     #[test]
