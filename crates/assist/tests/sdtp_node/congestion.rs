@@ -6,7 +6,7 @@ use std::rc::Rc;
 use handfast_assist::sdtp::{Config, Congestion};
 use handfast_core::{Bytes, SeqNum};
 use handfast_wire::sdtp::{Congestion as Met, Message};
-use handfast_wire::tcp::Segment;
+use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Ecn, Packet};
 
 use crate::attacks::{flow, message, seal};
@@ -24,7 +24,7 @@ fn line(config: Config) -> (Line<Sink>, Rc<Cell<bool>>) {
     let (mut line, full) = (Line::scripted(config), Rc::new(Cell::new(false)));
     let is_full = Rc::clone(&full);
     line.is_full = Box::new(move |crossing| {
-        let is_data = crossing.sdtp().is_some_and(|sdtp| sdtp.data().is_some());
+        let is_data = crossing.sdtp().and_then(|sdtp| sdtp.data()).is_some_and(|data| data.seq_len() > 0);
         is_full.get() && is_data && (crossing.from, crossing.to) == (1, 2)
     });
     open(&mut line, &flow());
@@ -69,6 +69,22 @@ fn what_a_full_queue_refuses_comes_late_and_in_order_and_nobody_asks_for_it() {
     assert_eq!((counted.held, counted.slowdowns), (8, 1), "{counted:?}");
     assert!((3..=5).contains(&counted.congestions), "every 20 ms: {counted:?}");
     assert_eq!(line.nodes[1].kept().held_cost, 0);
+}
+
+#[test]
+fn what_takes_no_numbers_waits_behind_nothing() {
+    let (mut line, full) = line(config());
+    full.set(true);
+    send(&mut line, 0..2);
+    line.run(ms(10));
+    let behind = FIRST + 2_000;
+    line.send(0, flow().packet(0, ack(behind, SERVER + 1)));
+    let reset = Segment { flags: Flags::RST | Flags::ACK, ..ack(behind, SERVER + 1) };
+    line.send(0, flow().packet(0, reset));
+    line.run(ms(10));
+    let got: Vec<_> = line.got(1).iter().map(|packet| segment(packet).flags).collect();
+    assert_eq!(got, [Flags::ACK, Flags::RST | Flags::ACK]);
+    assert_eq!((line.counted().held, line.counted().strangers), (2, 0));
 }
 
 #[test]

@@ -48,9 +48,11 @@ impl Node {
         done.map(|_| ())
     }
 
-    /// Whether a packet that passes, or ends here, comes behind others of its stream that wait.
+    /// Whether a packet that passes, or ends here, comes behind others of its stream that wait. One that takes no sequence numbers
+    /// has no place among them: a node that took it would have nowhere to send it.
     pub(super) fn is_to_wait(&self, view: &View<'_>, stream: &Stream) -> bool {
-        view.dst != self.address && self.holding.holds(stream)
+        let takes_numbers = || view.sdtp().and_then(Sdtp::data).is_some_and(|data| data.seq_len() > 0);
+        view.dst != self.address && self.holding.holds(stream) && takes_numbers()
     }
 
     /// A packet on its way out, unless it comes behind others of its stream that wait.
