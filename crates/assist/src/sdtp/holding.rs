@@ -61,10 +61,18 @@ struct Waiting {
     told: Option<Instant>,
 }
 
+impl Waiting {
+    /// From when on its sender may be told again.
+    fn tell_again(&self) -> Option<Instant> {
+        self.told.map(|told| told + TELL_AGAIN)
+    }
+}
+
 /// What waits at a node.
 #[derive(Debug)]
 pub(super) struct Holding {
-    /// A stream stays until the try after its last packet: the queue may refuse that one again.
+    /// A stream stays until the try after its last packet, for the queue may refuse that one again, and until its sender may be told
+    /// again.
     waiting: BTreeMap<Stream, Waiting>,
     quotas: Quotas,
     /// A host's timer would find out about one that waits longer.
@@ -114,7 +122,13 @@ impl Holding {
 
     /// Whether no packet waits at all.
     pub(super) fn is_idle(&self) -> bool {
-        self.waiting.is_empty()
+        self.cost == 0
+    }
+
+    /// There is a try soon.
+    fn try_soon(&mut self, now: Instant) {
+        let soon = now + RETRY;
+        self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
     }
 
     /// Whether packets of a stream wait: those that come wait behind them.
@@ -130,6 +144,8 @@ impl Holding {
         held: Held,
         tells: bool,
     ) -> Result<bool, Box<Held>> {
+        // Whatever becomes of it, there is a try, which forgets a stream of which nothing waits.
+        self.try_soon(now);
         let (cost, seq, end, refused) = (held.cost(), held.seq, held.seq + held.len, held.refused);
         let waiting = self.waiting.entry(*stream).or_default();
         let is_far = |one: &(Instant, Held)| one.1.seq.distance(seq).unsigned_abs() > FAR;
@@ -140,8 +156,6 @@ impl Holding {
         let is_full = waiting.cost + cost > self.quotas.per_connection.get()
             || self.cost + cost > self.quotas.total.get()
             || shares.iter().zip([self.quotas.per_slice, self.quotas.per_host]).any(full);
-        // Whatever becomes of it, there is a try, which forgets a stream of which nothing waits.
-        self.due.get_or_insert(now + RETRY);
         if is_full || waiting.packets.front().is_some_and(is_far) {
             return Err(Box::new(held));
         }
@@ -166,9 +180,9 @@ impl Holding {
 
     /// Data of a stream up to here has met congestion: its sender is to be told, unless it was just now.
     pub(super) fn tell(&mut self, now: Instant, stream: &Stream, until: SeqNum) {
-        self.due.get_or_insert(now + RETRY);
+        self.try_soon(now);
         let waiting = self.waiting.entry(*stream).or_default();
-        if waiting.told.is_none_or(|told| told + TELL_AGAIN <= now) {
+        if waiting.tell_again().is_none_or(|then| then <= now) {
             waiting.told = Some(now);
             self.untold.insert(*stream, until);
         }
@@ -201,13 +215,18 @@ impl Holding {
         for (stream, until) in std::mem::take(&mut self.untold) {
             told.push((stream, Congestion { until, held: self.bytes_of(&stream) }));
         }
-        self.waiting.retain(|_, one| !one.packets.is_empty());
         self.waiting.values_mut().for_each(|one| one.tried.clear());
         self.burst = if self.refused { 1 } else { (2 * self.burst).min(MOST_BURST) };
         self.refused = false;
         self.expire(now, late);
         out.extend((0..self.burst).map_while(|_| self.next()));
-        self.due = (!self.waiting.is_empty()).then(|| now + RETRY);
+        let is_in_use = |one: &Waiting| !one.packets.is_empty() || !one.tried.is_empty();
+        self.waiting.retain(|_, one| is_in_use(one) || one.tell_again().is_some_and(|then| then > now));
+        self.due = if self.waiting.values().any(is_in_use) {
+            Some(now + RETRY)
+        } else {
+            self.waiting.values().filter_map(Waiting::tell_again).min()
+        };
     }
 
     /// Bytes of a stream that wait.

@@ -71,7 +71,8 @@ fn what_was_refused_leaves_in_order_one_a_try_and_then_twice_as_many() {
     assert_eq!(tried(&mut holding, at(5)).1, [5, 6, 7]);
     assert!(!holding.holds(&stream(1)));
     assert_eq!((holding.cost(), holding.most()), (0, 8 * COST));
-    assert_eq!((tried(&mut holding, at(6)).1, holding.deadline()), (vec![], None));
+    assert_eq!((tried(&mut holding, at(6)).1, holding.deadline()), (vec![], Some(at(20))));
+    assert_eq!((tried(&mut holding, at(20)).1, holding.deadline()), (vec![], None));
 }
 
 #[test]
@@ -152,6 +153,28 @@ fn a_sender_is_told_at_once_and_then_every_20_ms() {
     // One that does ECN learns by its marks.
     holding.push(at(60), &stream(2), held(0), false).unwrap();
     assert!(tried(&mut holding, at(61)).0.is_empty());
+}
+
+#[test]
+fn one_whose_data_does_not_wait_is_told_every_20_ms_as_well() {
+    let mut holding = holding(100, 100);
+    let mut told = Vec::new();
+    // As a discipline drops them: nothing waits here.
+    for ms in 0..50 {
+        holding.tell(at(ms), &stream(1), START);
+        let (now, ..) = tried(&mut holding, at(ms + 1));
+        told.extend(now.iter().map(|_| ms));
+        assert!(holding.is_idle());
+    }
+    assert_eq!(told, [0, 20, 40]);
+    // What is to wait does not wait until somebody may be told again.
+    holding.push(at(51), &stream(1), held(0), true).unwrap();
+    assert!(!holding.is_idle());
+    assert_eq!(tried(&mut holding, at(52)).1, [0]);
+    tried(&mut holding, at(53));
+    assert_eq!(holding.deadline(), Some(at(60)));
+    tried(&mut holding, at(60));
+    assert_eq!((holding.deadline(), holding.waiting.len()), (None, 0));
 }
 
 #[test]
