@@ -1,16 +1,14 @@
 //! What a queue of this node had no room for (`congestion = "cache"`): it waits here, in the order of its stream, until there is
 //! room. A delay in place of a loss; the sender is told.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use handfast_core::{Bytes, Duration, Instant, SeqNum};
+use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::Packet;
-use handfast_wire::sdtp::{Congestion, Expected, Stream};
+use handfast_wire::sdtp::{Congestion, Expected, Sdtp, Stream};
 
-use super::caching::{PACKET_COST, Quotas};
+use super::caching::{Accounts, Keeper, Quotas};
 
 /// So often the queue is tried: a node hears when it is full, and not when it is no longer.
 const RETRY: Duration = Duration::from_millis(1);
@@ -23,6 +21,12 @@ const TELL_AGAIN: Duration = Duration::from_millis(20);
 
 /// Numbers farther from those that wait are of another stream.
 const FAR: u32 = 1 << 30;
+
+/// What a packet that waits costs besides its bytes: more than in a cache, which keeps the data alone.
+pub const HELD_COST: u64 = 512;
+
+// The packet has its SDTP header in a box.
+const _: () = assert!(size_of::<(Instant, Held)>() + size_of::<Sdtp>() <= HELD_COST as usize);
 
 /// A packet that waits.
 #[derive(Clone, Debug)]
@@ -38,21 +42,13 @@ pub(super) struct Held {
 
 impl Held {
     fn cost(&self) -> u64 {
-        self.packet.ip_len() as u64 + PACKET_COST
+        self.packet.ip_len() as u64 + HELD_COST
     }
-}
-
-/// A slice in one direction, and a host that sends in it; [`None`]: all of them.
-type Share = (u16, IpAddr, IpAddr, Option<u16>);
-
-/// What a packet counts towards, besides its connection and the node.
-fn shares(stream: &Stream, host: u16) -> [Share; 2] {
-    [None, Some(host)].map(|host| (stream.slice, stream.from, stream.to, host))
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// In the order of their numbers, each with when it came.
+    /// In the order of their numbers, each with since when it waits, or one behind it: the first one's time is up first.
     packets: VecDeque<(Instant, Held)>,
     cost: u64,
     /// What the last try has sent, and since when it had waited: the queue may refuse it again.
@@ -66,6 +62,16 @@ impl Waiting {
     fn tell_again(&self) -> Option<Instant> {
         self.told.map(|told| told + TELL_AGAIN)
     }
+
+    /// One comes in at its place.
+    fn insert(&mut self, place: usize, since: Instant, held: Held) {
+        let since = self.packets.get(place).map_or(since, |&(behind, _)| since.min(behind));
+        for (of_one, _) in self.packets.range_mut(..place).rev().take_while(|(of_one, _)| *of_one > since) {
+            *of_one = since;
+        }
+        self.cost += held.cost();
+        self.packets.insert(place, (since, held));
+    }
 }
 
 /// What waits at a node.
@@ -77,9 +83,7 @@ pub(super) struct Holding {
     quotas: Quotas,
     /// A host's timer would find out about one that waits longer.
     patience: Duration,
-    /// What waits of each host and of each slice, those of which nothing waits left out.
-    shares: BTreeMap<Share, u64>,
-    cost: u64,
+    accounts: Accounts,
     most: u64,
     /// The next try.
     due: Option<Instant>,
@@ -99,8 +103,7 @@ impl Holding {
             waiting: BTreeMap::new(),
             quotas,
             patience,
-            shares: BTreeMap::new(),
-            cost: 0,
+            accounts: Accounts::default(),
             most: 0,
             due: None,
             burst: 1,
@@ -112,7 +115,7 @@ impl Holding {
 
     /// What all packets cost that wait.
     pub(super) fn cost(&self) -> u64 {
-        self.cost
+        self.accounts.total()
     }
 
     /// What they have cost at most.
@@ -122,7 +125,7 @@ impl Holding {
 
     /// Whether no packet waits at all.
     pub(super) fn is_idle(&self) -> bool {
-        self.cost == 0
+        self.cost() == 0
     }
 
     /// There is a try soon.
@@ -149,27 +152,21 @@ impl Holding {
         let (cost, seq, end, refused) = (held.cost(), held.seq, held.seq + held.len, held.refused);
         let waiting = self.waiting.entry(*stream).or_default();
         let is_far = |one: &(Instant, Held)| one.1.seq.distance(seq).unsigned_abs() > FAR;
-        let shares = shares(stream, held.host);
-        let full = |(share, most): (&Share, Bytes)| {
-            self.shares.get(share).copied().unwrap_or_default() + cost > most.get()
-        };
-        let is_full = waiting.cost + cost > self.quotas.per_connection.get()
-            || self.cost + cost > self.quotas.total.get()
-            || shares.iter().zip([self.quotas.per_slice, self.quotas.per_host]).any(full);
-        if is_full || waiting.packets.front().is_some_and(is_far) {
+        if waiting.packets.front().is_some_and(is_far) {
             return Err(Box::new(held));
         }
         let again = waiting.tried.iter().find(|(tried, _)| *tried == seq).map(|&(_, since)| since);
         let place = waiting.packets.partition_point(|one| one.1.seq.before(seq));
         let is_new = waiting.packets.get(place).is_none_or(|one| one.1.seq != seq);
         if is_new {
-            waiting.packets.insert(place, (again.unwrap_or(now), held));
-            waiting.cost += cost;
-            self.cost += cost;
-            for share in shares {
-                *self.shares.entry(share).or_default() += cost;
+            let keeper = Keeper::of(stream, held.host);
+            if waiting.cost + cost > self.quotas.per_connection.get()
+                || !self.accounts.admit(&keeper, cost, &self.quotas)
+            {
+                return Err(Box::new(held));
             }
-            self.most = self.most.max(self.cost);
+            waiting.insert(place, again.unwrap_or(now), held);
+            self.most = self.most.max(self.accounts.total());
         }
         self.refused |= refused;
         if tells {
@@ -253,17 +250,8 @@ impl Holding {
     fn take_first(&mut self, stream: &Stream) -> Option<(Instant, Held)> {
         let waiting = self.waiting.get_mut(stream)?;
         let (since, held) = waiting.packets.pop_front()?;
-        let cost = held.cost();
-        waiting.cost -= cost;
-        self.cost -= cost;
-        for share in shares(stream, held.host) {
-            if let Entry::Occupied(mut entry) = self.shares.entry(share) {
-                *entry.get_mut() -= cost;
-                if *entry.get() == 0 {
-                    entry.remove();
-                }
-            }
-        }
+        waiting.cost -= held.cost();
+        self.accounts.release(&Keeper::of(stream, held.host), held.cost(), &self.quotas);
         Some((since, held))
     }
 

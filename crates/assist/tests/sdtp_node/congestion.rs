@@ -123,7 +123,7 @@ fn the_senders_window_falls_once_for_a_flight_and_its_right_edge_stays() {
 fn what_a_node_has_no_room_for_either_is_lost_and_the_sender_learns_of_it() {
     let mut small = config();
     // Room for two packets, which the packets of a cache take from nobody.
-    small.caching.quotas.per_connection = Bytes(2_800);
+    small.caching.quotas.per_connection = Bytes(3_400);
     let (mut line, full) = line(small);
     full.set(true);
     send(&mut line, 0..5);
@@ -133,7 +133,7 @@ fn what_a_node_has_no_room_for_either_is_lost_and_the_sender_learns_of_it() {
     assert_eq!(come(&mut line), [0, 1]);
     let counted = line.counted();
     assert_eq!((counted.held, counted.hold_overflows, counted.repeats), (2, 3, 0));
-    assert!(counted.held_bytes <= 2_800);
+    assert!(counted.held_bytes <= 3_400);
 }
 
 #[test]
@@ -145,6 +145,19 @@ fn nothing_waits_longer_than_a_loss_is_repaired() {
     full.set(false);
     line.run(ms(400));
     assert_eq!((come(&mut line), line.counted().hold_overflows), (vec![], 1));
+}
+
+#[test]
+fn what_an_edge_holds_to_put_it_in_order_is_another_time() {
+    let mut config = config();
+    config.resequencing.persistence = ms(40);
+    let (mut line, full) = line(config);
+    full.set(true);
+    send(&mut line, 0..1);
+    line.run(ms(100));
+    full.set(false);
+    line.run(ms(30));
+    assert_eq!((come(&mut line), line.counted().hold_overflows), (vec![0], 0));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::*;
 const START: SeqNum = SeqNum(u32::MAX - 150);
 const LEN: u32 = 100;
 /// A packet of the tests: 40 bytes of headers.
-const COST: u64 = 140 + PACKET_COST;
+const COST: u64 = 140 + HELD_COST;
 
 fn stream(connection: u16) -> Stream {
     let [from, to] = [8, 9].map(|edge| IpAddr::from(Ipv4Addr::new(192, 0, 2, edge)));
@@ -121,7 +121,10 @@ fn a_host_and_a_slice_hold_no_more_than_they_may() {
     for ms in 2..6 {
         tried(&mut holding, at(ms));
     }
-    assert_eq!((holding.cost(), holding.shares.len()), (0, 0), "who waits no more is forgotten");
+    assert_eq!(holding.cost(), 0);
+    // Nobody is charged for what has left.
+    holding.push(at(6), &stream(1), of(1, 0), true).unwrap();
+    holding.push(at(6), &stream(2), of(1, 0), true).unwrap();
 }
 
 #[test]
@@ -138,6 +141,35 @@ fn nothing_waits_longer_than_hosts_do() {
         holding.push(at(ms), &stream(1), held(0), true).unwrap();
         assert_eq!(tried(&mut holding, at(ms + 1)).2, usize::from(ms == 199), "{ms}");
     }
+}
+
+#[test]
+fn what_comes_in_before_others_lets_them_wait_no_longer() {
+    let mut holding = holding(100, 100);
+    // The queue refuses all that is tried.
+    let mut refused = vec![1];
+    let mut late = 0;
+    for ms in 0..200 {
+        if ms == 100 {
+            holding.push(at(ms), &stream(1), behind(0), true).unwrap();
+        }
+        for place in refused {
+            holding.push(at(ms), &stream(1), held(place), true).unwrap();
+        }
+        (_, refused, late) = tried(&mut holding, at(ms + 1));
+        assert_eq!(late > 0, ms == 199, "{ms}");
+    }
+    assert_eq!((late, holding.cost()), (2, 0));
+}
+
+#[test]
+fn what_comes_in_before_one_that_is_tried_lets_it_wait_no_longer() {
+    let mut holding = holding(100, 100);
+    holding.push(at(0), &stream(1), held(1), true).unwrap();
+    assert_eq!(tried(&mut holding, at(1)).1, [1]);
+    holding.push(at(50), &stream(1), behind(0), true).unwrap();
+    holding.push(at(50), &stream(1), held(1), true).unwrap();
+    assert_eq!(tried(&mut holding, at(200)).2, 2);
 }
 
 #[test]
