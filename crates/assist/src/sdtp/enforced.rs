@@ -3,18 +3,12 @@
 //! others, "AC/DC TCP", 2016). A host that reduces its own window further is not held up.
 
 use handfast_core::{Duration, Instant, SeqNum};
-use handfast_tcp::ShadowWindow;
+use handfast_tcp::{DEFAULT_MSS, MAX_SHIFT, ShadowWindow};
 use handfast_wire::sdtp::Congestion;
 use handfast_wire::tcp::{Flags, Segment};
 
-/// RFC 9293 §3.7.1: what a SYN without the option means.
-const DEFAULT_MSS: u16 = 536;
-
 /// Bytes of the timestamps in each segment (RFC 7323 §3.2, appendix A).
 const TIMESTAMPS_LEN: u16 = 12;
-
-/// RFC 7323 §2.3.
-const MOST_SCALE: u8 = 14;
 
 /// RFC 6928: what a host may send at once after it has sent nothing for a while.
 const AT_ONCE: u64 = 10;
@@ -53,7 +47,7 @@ impl Enforced {
         // RFC 7323 §2.2: only if both have sent the option, and not in the segment with it.
         let scale = receivers.window_scale.filter(|_| answer.window_scale.is_some()).unwrap_or(0);
         Self {
-            scale: scale.min(MOST_SCALE),
+            scale: scale.min(MAX_SHIFT),
             shadow: ShadowWindow::new(smss.into()),
             una: start,
             sent: start,
@@ -149,8 +143,7 @@ impl Enforced {
     /// RFC 6298 §2.3.
     fn sample(&mut self, now: Instant, rtt: Duration) {
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| srtt.saturating_sub(srtt / 8) + rtt / 8));
-        let una = u64::from(self.una.0);
-        self.shadow.on_rtt(now, rtt, una, una + self.flight());
+        self.shadow.on_rtt(now, rtt);
     }
 
     /// The right edge of the window that the host may use, after `acked` new octets.
