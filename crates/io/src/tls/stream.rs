@@ -30,6 +30,12 @@ impl Stream {
         self.tls.is_some()
     }
 
+    /// Whether TLS has taken bytes that the kernel has not.
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
     /// Says that nothing more follows.
     ///
     /// # Errors
@@ -60,11 +66,12 @@ impl Read for Stream {
 }
 
 impl Write for Stream {
-    /// Takes nothing before the other end has proved who it is.
+    /// Takes nothing before the handshake is over. It never reads: what came with that would wait for another event of the socket.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.flush()?;
         let Some(tls) = &mut self.tls else { return self.tcp.write(bytes) };
-        if tls.is_handshaking() || tls.wants_write() {
-            tls.complete_io(&mut self.tcp)?;
+        if tls.is_handshaking() {
+            return Err(ErrorKind::WouldBlock.into());
         }
         let written = tls.writer().write(bytes)?;
         // It is taken; an error comes back at the next call.

@@ -91,6 +91,25 @@ fn plain_tcp_is_no_tls() {
 }
 
 #[test]
+fn what_the_kernel_has_not_taken_is_known() {
+    let folder = Folder::new("unsent");
+    let (one, other) = pair();
+    let ours = || folder.credentials("ours", "ours");
+    let mut client = Connector::new(ours(), "127.0.0.1").unwrap().connect(one).unwrap();
+    let mut server = Acceptor::new(ours()).unwrap().accept(other).unwrap();
+    assert!(matches!(client.write(b"x"), Err(error) if error.kind() == io::ErrorKind::WouldBlock));
+    echo(&mut client, &mut server, b"x").unwrap();
+    assert!(!client.has_unsent());
+    // The server does not read.
+    while client.write(&[0; 10_000]).is_ok() {}
+    assert!(client.has_unsent());
+    while server.read(&mut [0; 10_000]).is_ok() {
+        let _ = client.flush();
+    }
+    assert!(!client.has_unsent());
+}
+
+#[test]
 fn the_end_of_a_stream_is_said() {
     let folder = Folder::new("end");
     let (one, other) = pair();
