@@ -4,5 +4,7 @@
 //! `[iosl]`.
 
 pub mod frame;
+pub mod hints;
 pub mod ids;
 pub mod secure;
+pub mod session;
