@@ -3,6 +3,7 @@
 //! Arunachalam et al., "A Session-Based Cross-Layer Approach for Seamless Connectivity in Next-Generation Mobile Networks", cited as
 //! `[iosl]`.
 
+pub mod end;
 pub mod frame;
 pub mod hints;
 pub mod ids;

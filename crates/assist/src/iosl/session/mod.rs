@@ -80,6 +80,8 @@ pub struct Session {
     windows: Option<Windows>,
     /// Since when all has come, in both directions.
     done_since: Option<Instant>,
+    /// The program has been told that there is no more to read.
+    is_end_read: bool,
     /// The peer will not resume it.
     is_left: bool,
     failed: Option<(Reason, Instant)>,
@@ -110,6 +112,7 @@ impl Session {
             hints: None,
             windows: None,
             done_since: None,
+            is_end_read: false,
             is_left: false,
             failed: None,
             farewell: None,
@@ -159,18 +162,22 @@ impl Session {
     }
 
     /// The peer has answered on a path that this end has dialled.
-    pub fn on_answer(&mut self, now: Instant, epoch: u64, greeting: &Greeting, pool: &mut Pool) {
+    /// Whether it is used from now on.
+    pub fn on_answer(&mut self, now: Instant, epoch: u64, greeting: &Greeting, pool: &mut Pool) -> bool {
         if self.failed.is_some() {
-            return;
+            return false;
         }
         if let Err(reason) = self.check(greeting, pool) {
-            return self.fail(now, reason, pool);
+            self.fail(now, reason, pool);
+            return false;
         }
-        if self.paths.on_answer(now, epoch, self.outgoing.acked()) {
+        let is_used = self.paths.on_answer(now, epoch, self.outgoing.acked());
+        if is_used {
             self.greeted(greeting);
             self.used(now);
         }
         self.changed(now, pool);
+        is_used
     }
 
     /// The peer has refused a path.
@@ -183,12 +190,14 @@ impl Session {
         self.fail(now, reason, pool);
     }
 
-    /// What was sealed on a path has been opened: who is there has the keys.
-    pub fn confirm(&mut self, now: Instant, epoch: u64, pool: &mut Pool) {
-        if self.paths.confirm(epoch) {
+    /// What was sealed on a path has been opened: who is there has the keys. Whether that is news.
+    pub fn confirm(&mut self, now: Instant, epoch: u64, pool: &mut Pool) -> bool {
+        let is_news = self.failed.is_none() && self.paths.confirm(epoch);
+        if is_news {
             self.used(now);
             self.changed(now, pool);
         }
+        is_news
     }
 
     /// A path is gone, or an attempt to dial.
@@ -224,7 +233,7 @@ impl Session {
             return self.farewell.is_none() && self.events.is_empty();
         }
         let is_remembered = !self.is_left && self.linger_until().is_some_and(|until| now < until);
-        self.done_since.is_some() && !is_remembered && self.incoming.ready() == 0 && self.events.is_empty()
+        self.done_since.is_some() && !is_remembered && self.is_end_read && self.events.is_empty()
     }
 
     /// When [`Self::on_timer`] has something to do.
@@ -282,6 +291,21 @@ impl Session {
     pub fn release(&mut self, pool: &mut Pool) {
         self.outgoing.clear(pool);
         self.incoming.clear(pool);
+    }
+
+    /// Whether this end has opened it.
+    pub fn is_opener(&self) -> bool {
+        self.is_opener
+    }
+
+    /// Whether it is over before anybody was told of it: the peer has asked for it, and has not come back.
+    pub fn is_stillborn(&self) -> bool {
+        !self.is_opened && !self.is_opener && self.failed.is_some()
+    }
+
+    /// Whether something has happened.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// Whether both ends have used a path of it.

@@ -62,7 +62,10 @@ impl Session {
         self.incoming.grant(self.config.receive_buffer, pool);
         Ok(match octets.is_empty() {
             false => Read::Octets(octets),
-            true if self.incoming.has_end() && self.incoming.ready() == 0 => Read::End,
+            true if self.incoming.has_end() && self.incoming.ready() == 0 => {
+                self.is_end_read = true;
+                Read::End
+            }
             true => Read::Nothing,
         })
     }
