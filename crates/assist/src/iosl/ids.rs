@@ -69,6 +69,8 @@ struct Entry {
     connection: Option<Connection>,
     /// The one in use.
     id: Id,
+    /// The one before it: the peer may have used it before it learnt of its successor, on a path that is still under way.
+    previous: Option<Id>,
     /// The next one, which the peer may not know yet.
     next: Option<Id>,
 }
@@ -152,13 +154,13 @@ impl IdManager {
         let id = self.make(&bytes_of(connection.as_ref()));
         self.by_id.insert(id, socket);
         self.by_connection.extend(connection.map(|connection| (connection, socket)));
-        self.sockets.insert(socket, Entry { application, connection, id, next: None });
+        self.sockets.insert(socket, Entry { application, connection, id, previous: None, next: None });
         *self.applications.entry(application).or_default() += 1;
         Ok(id)
     }
 
-    /// The ID that a connection will have after it has migrated (RFC 9000 §9.5). Until [`Self::confirm`] both are its IDs; asked
-    /// again before that, it is the same one, since the peer may know it already.
+    /// The ID that a connection will have after it has migrated (RFC 9000 §9.5). It is valid besides the one in use; asked again
+    /// before [`Self::confirm`], it is the same one, since the peer may know it already.
     ///
     /// # Errors
     /// [`Refused::Unknown`].
@@ -175,12 +177,14 @@ impl IdManager {
         Ok(id)
     }
 
-    /// The peer knows the next ID: the one before is nobody's.
+    /// The peer knows the next ID, which is the one in use from now on: what was before the present one is nobody's.
     pub fn confirm(&mut self, socket: Socket) {
         let Some(entry) = self.sockets.get_mut(&socket) else { return };
         if let Some(next) = entry.next.take() {
-            self.by_id.remove(&entry.id);
-            entry.id = next;
+            let before = entry.previous.replace(std::mem::replace(&mut entry.id, next));
+            if let Some(before) = before {
+                self.by_id.remove(&before);
+            }
         }
     }
 
@@ -221,7 +225,7 @@ impl IdManager {
         if let Some(connection) = entry.connection {
             self.by_connection.remove(&connection);
         }
-        for id in [Some(entry.id), entry.next].into_iter().flatten() {
+        for id in [Some(entry.id), entry.previous, entry.next].into_iter().flatten() {
             self.by_id.remove(&id);
         }
         if let Some(connections) = self.applications.get_mut(&entry.application) {
@@ -329,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_migrated_connection_has_both_ids_until_the_peer_knows_the_next() {
+    fn a_migrated_connection_has_its_last_id_until_it_migrates_again() {
         let (mut ids, application) = manager(9);
         let before = ids.open(application, Socket(1), Some(Connection::Tcp(ends(1)))).unwrap();
         let after = ids.succeed(Socket(1)).unwrap();
@@ -337,7 +341,11 @@ mod tests {
         assert_eq!((ids.find(&before), ids.find(&after)), (Some(Socket(1)), Some(Socket(1))));
         ids.moved(Socket(1), Connection::Tcp(ends(2))).unwrap();
         ids.confirm(Socket(1));
-        assert_eq!((ids.find(&before), ids.find(&after)), (None, Some(Socket(1))));
+        ids.confirm(Socket(1));
+        assert_eq!((ids.find(&before), ids.find(&after)), (Some(Socket(1)), Some(Socket(1))), "said twice");
+        let third = ids.succeed(Socket(1)).unwrap();
+        ids.confirm(Socket(1));
+        assert_eq!([before, after, third].map(|id| ids.find(&id)), [None, Some(Socket(1)), Some(Socket(1))]);
         assert_eq!(ids.socket_of(&Connection::Tcp(ends(1))), None);
         assert_eq!(ids.socket_of(&Connection::Tcp(ends(2))), Some(Socket(1)));
         ids.open(application, Socket(2), Some(Connection::Tcp(ends(1)))).unwrap();
@@ -389,6 +397,8 @@ mod tests {
             let (mut ids, application) = manager(4);
             let mut valid: BTreeMap<Socket, Vec<Id>> = BTreeMap::new();
             let mut given = BTreeSet::new();
+            // Whose last ID is the next one.
+            let mut has_next = BTreeSet::new();
             for step in steps {
                 match step {
                     Step::Open(socket, port) => {
@@ -404,20 +414,25 @@ mod tests {
                         if let Ok(id) = ids.succeed(Socket(socket)) {
                             given.insert(id);
                             let own = valid.get_mut(&Socket(socket)).unwrap();
-                            own.truncate(1);
-                            own.push(id);
+                            if has_next.insert(socket) {
+                                own.push(id);
+                            }
+                            prop_assert_eq!(own.last(), Some(&id));
                         }
                     }
                     Step::Confirm(socket) => {
                         ids.confirm(Socket(socket));
-                        if let Some(own) = valid.get_mut(&Socket(socket)) && own.len() == 2 {
-                            own.remove(0);
+                        if has_next.remove(&socket) {
+                            let own = valid.get_mut(&Socket(socket)).unwrap();
+                            let old = own.len().saturating_sub(2);
+                            own.drain(..old);
                         }
                     }
                     Step::Move(socket, port) => drop(ids.moved(Socket(socket), Connection::Tcp(ends(port)))),
                     Step::Close(socket) => {
                         ids.close(Socket(socket));
                         valid.remove(&Socket(socket));
+                        has_next.remove(&socket);
                     }
                 }
                 prop_assert!(ids.len() <= 4);

@@ -124,6 +124,7 @@ impl End {
     fn confirm(&mut self, now: Instant, socket: Socket, epoch: u64) {
         let Some(entry) = self.sessions.get_mut(&socket) else { return };
         if entry.session.confirm(now, epoch, &mut self.pool) {
+            self.unopened.retain(|_, unopened| *unopened != socket);
             self.ids.confirm(socket);
             self.counters.resumed += 1;
         }
@@ -156,12 +157,12 @@ impl End {
     fn on_offer(&mut self, now: Instant, path: PathId, payload: Bytes) {
         let remote = self.links.get(&path).and_then(|link| link.channel.as_ref()?.remote());
         let Some(remote) = remote else { return self.broken(now, path) };
-        let result = Offer::parse(payload).and_then(|offer| match &offer.purpose {
-            Purpose::Resume(id) => self.take(now, path, self.find(id, remote)?, &offer),
-            Purpose::Open(target) => {
-                let socket = self.open_for(now, remote, target)?;
-                self.take(now, path, socket, &offer).inspect_err(|_| self.remove(socket))
-            }
+        let result = Offer::parse(payload).and_then(|offer| {
+            let socket = match &offer.purpose {
+                Purpose::Resume(id) => self.find(id, remote),
+                Purpose::Open(target) => self.open_for(now, remote, target, offer.id),
+            }?;
+            self.take(now, path, socket, &offer)
         });
         let answer = result.unwrap_or_else(|reason| {
             self.counters.refused += 1;
@@ -182,25 +183,50 @@ impl End {
         entry.map(|_| socket).ok_or(Reason::NoSuchSession)
     }
 
-    /// A session for a peer. Until its path is used nobody is told of it.
-    fn open_for(&mut self, now: Instant, remote: PublicKey, target: &Target) -> Result<Socket, Reason> {
+    /// A session for a peer. Until its path is used nobody is told of it, and the target is not connected to: a copy of a request has
+    /// no effect there.
+    fn open_for(
+        &mut self,
+        now: Instant,
+        remote: PublicKey,
+        target: &Target,
+        id: Id,
+    ) -> Result<Socket, Reason> {
         if !self.allowed.admit(&remote) {
             return Err(Reason::Forbidden);
         }
-        let application = match self.served.get(&remote) {
-            Some(&application) => application,
-            None => self.ids.open_application().map_err(|_| Reason::Busy)?,
-        };
-        self.served.insert(remote, application);
-        let others = self.ids.connections_of(&application).unwrap_or_default();
+        if let Some(socket) = self.unopened.get(&(remote, id)) {
+            return Ok(*socket);
+        }
+        // The oldest gives way: one that is meant is used after a round trip.
+        if self.unopened.len() >= self.config.shaking
+            && let Some(&oldest) = self.unopened.values().min()
+        {
+            self.remove(oldest);
+        }
         let session = Session::new(now, false, self.config.session);
-        let opened = if others < self.config.sessions_of_one {
-            self.insert(application, None, session, Some(remote), target.clone())
-        } else {
-            Err(Refused::Full)
+        let socket = self.insert_served(session, remote, target).map_err(|_| Reason::Busy)?;
+        self.unopened.insert((remote, id), socket);
+        Ok(socket)
+    }
+
+    fn insert_served(
+        &mut self,
+        session: Session,
+        peer: PublicKey,
+        target: &Target,
+    ) -> Result<Socket, Refused> {
+        let application = match self.served.get(&peer) {
+            Some(&application) => application,
+            None => self.ids.open_application()?,
         };
-        self.free_served(remote);
-        opened.map_err(|_| Reason::Busy)
+        if self.ids.connections_of(&application).unwrap_or_default() >= self.config.sessions_of_one {
+            return Err(Refused::Full);
+        }
+        self.served.insert(peer, application);
+        let inserted = self.insert(application, None, session, Some(peer), target.clone());
+        self.free_served(peer);
+        inserted
     }
 
     /// Makes a path one of a session's: the answer.
@@ -219,12 +245,6 @@ impl End {
             link.of = Some((socket, offer.epoch));
         }
         self.bind(path);
-        // XX's third message cannot be replayed: it shows the keys of this handshake.
-        let is_fresh =
-            self.links.get(&path).and_then(|link| link.channel.as_ref()).is_some_and(Channel::is_fresh);
-        if is_fresh {
-            self.confirm(now, socket, offer.epoch);
-        }
         self.settle(now, socket);
         Ok(answer)
     }

@@ -50,7 +50,7 @@ pub struct Config {
     pub applications: usize,
     /// Octets that all sessions keep together, beyond the floor of each.
     pub pool: u64,
-    /// Connections whose handshake goes on: those that others have opened.
+    /// Connections whose handshake goes on: those that others have opened. As many sessions may be asked for and not be used yet.
     pub shaking: usize,
     /// A handshake is given up after so long.
     pub handshake: Duration,
@@ -105,7 +105,7 @@ pub struct Counters {
     pub broken: u64,
     /// Requests that were refused, with a reason.
     pub refused: u64,
-    /// Sessions that got a new path.
+    /// Paths that sessions got, their first ones included.
     pub resumed: u64,
 }
 
@@ -121,6 +121,9 @@ pub struct End {
     served: BTreeMap<PublicKey, Id>,
     pool: Pool,
     sessions: BTreeMap<Socket, Entry>,
+    /// Sessions that peers have asked for, and whose paths they have not used yet: by the ID that came with the request, so that
+    /// another request for the same one, or a copy, finds it.
+    unopened: BTreeMap<(PublicKey, Id), Socket>,
     links: BTreeMap<PathId, Link>,
     next_path: u64,
     next_session: u64,
@@ -153,6 +156,7 @@ impl End {
             served: BTreeMap::new(),
             pool: Pool::new(config.pool),
             sessions: BTreeMap::new(),
+            unopened: BTreeMap::new(),
             links: BTreeMap::new(),
             next_path: 0,
             next_session: 0,
@@ -249,6 +253,11 @@ impl End {
     /// What has been counted.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// Of the memory that sessions share: what nobody has.
+    pub fn free(&self) -> u64 {
+        self.pool.free()
     }
 
     /// What others know it by.

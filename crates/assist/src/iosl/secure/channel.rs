@@ -139,11 +139,6 @@ impl Channel {
         self.pattern == Pattern::Ik || self.is_open()
     }
 
-    /// Whether what has come shows that the peer has the keys of this very handshake, and no copy of an earlier one.
-    pub fn is_fresh(&self) -> bool {
-        self.is_open() && (self.pattern == Pattern::Xx || self.is_dialler)
-    }
-
     /// The next message of the handshake, or the next record, with this inside.
     ///
     /// # Errors

@@ -182,7 +182,7 @@ impl Session {
 
     /// The peer has refused a path.
     pub fn on_refused(&mut self, now: Instant, epoch: u64, reason: Reason, pool: &mut Pool) {
-        let is_passing = matches!(reason, Reason::StaleEpoch | Reason::Busy) && self.is_opened;
+        let is_passing = reason == Reason::StaleEpoch || reason == Reason::Busy && self.is_opened;
         if is_passing || self.paths.get_mut(epoch).is_some() {
             return self.on_cut(now, epoch, pool);
         }
@@ -353,17 +353,16 @@ impl Session {
             self.events.push(Event::Done);
         }
         self.incoming.grant(self.config.receive_buffer, pool);
-        if !self.is_opened && !self.is_opener && self.paths.sending().is_none() {
-            // Whoever has asked for it has not come back: it may have been a copy of what somebody else asked for.
-            self.fail(now, Reason::Expired, pool);
-        }
     }
 
     /// When to dial, if there is a reason to.
     fn dial_at(&self) -> Option<Instant> {
         let is_missing = self.paths.current().is_none() || self.is_migrating;
         let is_needed = is_missing && self.done_since.is_none() && self.failed.is_none();
-        let may = self.config.dials && !self.is_suspended && !self.paths.is_dialling();
+        let may = self.config.dials
+            && (self.is_opener || self.is_opened)
+            && !self.is_suspended
+            && !self.paths.is_dialling();
         (is_needed && may).then(|| self.paths.redial_at())
     }
 

@@ -114,9 +114,11 @@ impl Paths {
         std::mem::take(&mut self.over)
     }
 
-    /// When to dial next, where there is a reason to.
+    /// When to dial next, where there is a reason to. Who has a path that the other end is about to use waits for that, but not as
+    /// long as somebody could make it wait with a copy of what the other end has said.
     pub(super) fn redial_at(&self) -> Instant {
-        self.redial.at
+        let candidate = self.candidate.as_ref().map(|path| path.since + self.redial.range[1]);
+        candidate.map_or(self.redial.at, |at| at.max(self.redial.at))
     }
 
     /// Dials as soon as there is a reason to.

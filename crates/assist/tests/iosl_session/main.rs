@@ -1,0 +1,5 @@
+//! Two ends of the ID-oriented socket layer, as drivers run them.
+
+mod basics;
+mod sequences;
+mod world;
