@@ -187,6 +187,9 @@ impl Session {
             return self.on_cut(now, epoch, pool);
         }
         self.paths.cut(epoch);
+        if self.is_done() {
+            return self.leave();
+        }
         self.fail(now, reason, pool);
     }
 
@@ -358,7 +361,8 @@ impl Session {
     /// When to dial, if there is a reason to.
     fn dial_at(&self) -> Option<Instant> {
         let is_missing = self.paths.current().is_none() || self.is_migrating;
-        let is_needed = is_missing && self.done_since.is_none() && self.failed.is_none();
+        // Who is done itself dials all the same until the peer is: what is missing there may be the last acknowledgment.
+        let is_needed = is_missing && !self.is_left && self.failed.is_none();
         let may = self.config.dials
             && (self.is_opener || self.is_opened)
             && !self.is_suspended
