@@ -88,24 +88,23 @@ impl OpenFlowLink {
 
     /// Reads once.
     pub(in crate::services) fn read(&mut self, chunk: &mut [u8; CHUNK]) -> Result<ReadOutcome, LinkError> {
-        loop {
-            match self.stream.read(chunk) {
-                Ok(0) => return Err(LinkError::Closed),
-                Ok(read) => {
-                    self.incoming.extend_from_slice(&chunk[..read]);
-                    // Even after a short read: the end of the stream makes no event of its own.
-                    return Ok(ReadOutcome::Some);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    // What waited for the end of TLS's handshake, which has made no event of its own either.
-                    if self.stream.is_secured() {
-                        self.send()?;
-                    }
-                    return Ok(ReadOutcome::Nothing);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.failed(error)),
+        match self.stream.read(chunk) {
+            Ok(0) => Err(LinkError::Closed),
+            Ok(read) => {
+                self.incoming.extend_from_slice(&chunk[..read]);
+                // Even after a short read: the end of the stream makes no event of its own.
+                Ok(ReadOutcome::Some)
             }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                // What waited for the end of TLS's handshake, which has made no event of its own either.
+                if self.stream.is_secured() {
+                    self.send()?;
+                }
+                Ok(ReadOutcome::Nothing)
+            }
+            // The others have their turn first.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(ReadOutcome::Some),
+            Err(error) => Err(self.failed(error)),
         }
     }
 

@@ -6,6 +6,9 @@ use std::net::Shutdown;
 use mio::net::TcpStream;
 use rustls::Connection;
 
+/// What a read takes from the kernel at most, in turns of 4 KiB as rustls has it: the longest record takes five.
+const MOST_TURNS: usize = 8;
+
 /// A stream of bytes that never blocks.
 pub struct Stream {
     tcp: TcpStream,
@@ -51,9 +54,11 @@ impl Stream {
 }
 
 impl Read for Stream {
+    /// With TLS [`ErrorKind::Interrupted`] says as well that what has come is no data, and that there may be more.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else { return self.tcp.read(buffer) };
-        loop {
+        // Tickets and new keys are as many as the peer likes (RFC 8446 §4.6).
+        for _ in 0..MOST_TURNS {
             match tls.reader().read(buffer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 // An end without the alert `close_notify` (RFC 8446 §6.1): a message that was cut short shows by its length.
@@ -62,6 +67,7 @@ impl Read for Stream {
             }
             tls.complete_io(&mut self.tcp)?;
         }
+        Err(ErrorKind::Interrupted.into())
     }
 }
 

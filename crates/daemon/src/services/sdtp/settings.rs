@@ -296,6 +296,14 @@ persistence = "150ms"
     }
 
     #[test]
+    fn a_slice_may_keep_what_one_connection_may() {
+        let large = format!("{BASE}cache = \"100MB\"\n");
+        let quotas = Settings::parse(&large, "x").unwrap().config.caching.quotas;
+        let all = [quotas.per_connection, quotas.per_host, quotas.per_slice, quotas.total];
+        assert_eq!(all.map(handfast_core::Bytes::get), [100, 100, 100, 256].map(|mb| mb * 1_000_000));
+    }
+
+    #[test]
     fn the_example_observes() {
         let settings = Settings::parse(include_str!("../../../../../examples/sdtp.toml"), "x").unwrap();
         assert_eq!((settings.mode, settings.hosts.len()), (Mode::Observe, 256));
