@@ -7,5 +7,7 @@ pub mod end;
 pub mod frame;
 pub mod hints;
 pub mod ids;
+pub mod probe;
 pub mod secure;
 pub mod session;
+pub mod validation;

@@ -1,5 +1,6 @@
 //! Two ends of the ID-oriented socket layer, as drivers run them.
 
+mod attacks;
 mod basics;
 mod sequences;
 mod world;

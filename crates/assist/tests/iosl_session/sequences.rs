@@ -33,9 +33,13 @@ enum Step {
     Datagram(usize),
 }
 
+type Habits = (u64, usize, u64);
+
 #[derive(Clone, Debug)]
 struct Case {
-    sessions: Vec<([(u64, usize, u64); 2], bool)>,
+    /// Of the programs at both ends: how much each writes, how much it reads at a time, and how long it waits then. Whether the
+    /// client has the server's key.
+    sessions: Vec<([Habits; 2], bool)>,
     steps: Vec<Step>,
     configs: [Config; 2],
     seed: u64,
@@ -180,7 +184,7 @@ fn must_succeed(case: &Case) -> bool {
 }
 
 fn play(case: &Case) -> Result<(), TestCaseError> {
-    let mut world = World::new(case.configs);
+    let mut world = World::new(&case.configs);
     for (number, (_, knows)) in case.sessions.iter().enumerate() {
         world.open(programs(case, number), *knows);
     }

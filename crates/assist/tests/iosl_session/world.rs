@@ -121,13 +121,13 @@ pub(crate) fn identity(end: usize, generation: u8) -> Identity {
 }
 
 impl World {
-    pub(crate) fn new(configs: [Config; 2]) -> Self {
+    pub(crate) fn new(configs: &[Config; 2]) -> Self {
         let mut ends = [CLIENT, SERVER].map(|end| End::new(identity(end, 0), configs[end]));
         Self {
             now: Instant::from_millis(1_000),
             application: ends[CLIENT].open_application().unwrap(),
             ends,
-            configs,
+            configs: *configs,
             generation: 0,
             wires: Vec::new(),
             by_path: BTreeMap::new(),

@@ -19,7 +19,7 @@ impl End {
             }
             if !link.is_dialled && link.channel.is_none() {
                 let Some(preamble) = link.take_preamble(&mut octets) else { return };
-                self.accept(now, path, &preamble);
+                self.accept(now, path, preamble);
                 continue;
             }
             match link.reader.next(&mut octets) {
@@ -43,8 +43,8 @@ impl End {
         self.say(path)
     }
 
-    fn accept(&mut self, now: Instant, path: PathId, preamble: &[u8; 8]) {
-        let channel = Pattern::of(preamble)
+    fn accept(&mut self, now: Instant, path: PathId, preamble: [u8; 8]) {
+        let channel = Pattern::of(&preamble)
             .and_then(|pattern| Channel::accept(&self.keys, pattern, self.entropy.fork()).ok());
         match (channel, self.links.get_mut(&path)) {
             (Some(channel), Some(link)) => link.channel = Some(channel),

@@ -190,8 +190,8 @@ impl End {
 
     /// A connection is gone, or does not come about.
     pub fn on_closed(&mut self, now: Instant, path: PathId) {
-        let Some(of) = self.remove_link(path) else { return };
-        self.cut(now, of);
+        let Some(link) = self.remove_link(path) else { return };
+        self.cut(now, link.of);
     }
 
     /// What the driver is to do next.

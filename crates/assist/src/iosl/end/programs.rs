@@ -126,6 +126,11 @@ impl End {
         self.with(now, socket, |session, _| session.set_windows(windows));
     }
 
+    /// By which ID the peer resumes a session: what lets two ends' logs be compared.
+    pub fn id(&self, socket: Socket) -> Option<Id> {
+        self.ids.of_socket(socket).map(|(_, id)| id)
+    }
+
     /// A session, to look at.
     pub fn session(&self, socket: Socket) -> Option<&Session> {
         self.sessions.get(&socket).map(|entry| &entry.session)

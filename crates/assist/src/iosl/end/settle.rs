@@ -63,8 +63,8 @@ impl End {
         }
     }
 
-    /// Of which session it was, if the path was there.
-    pub(super) fn remove_link(&mut self, path: PathId) -> Option<Option<(Socket, u64)>> {
+    /// The path, if it was there.
+    pub(super) fn remove_link(&mut self, path: PathId) -> Option<Link> {
         let link = self.links.remove(&path)?;
         self.shaking.remove(&(link.by, path));
         self.guests.remove(&path);
@@ -72,14 +72,14 @@ impl End {
         if let Some(entry) = link.of.and_then(|(socket, _)| self.sessions.get_mut(&socket)) {
             entry.links.retain(|_, own| *own != path);
         }
-        Some(link.of)
+        Some(link)
     }
 
     /// Closes a path, and tells its session.
     pub(super) fn drop_link(&mut self, now: Instant, path: PathId) {
-        let Some(of) = self.remove_link(path) else { return };
+        let Some(link) = self.remove_link(path) else { return };
         self.actions.push_back(Action::Close(path));
-        self.cut(now, of);
+        self.cut(now, link.of);
     }
 
     /// A path of this session is gone.
@@ -129,6 +129,7 @@ impl End {
                 self.actions.push_back(Action::Close(path));
             }
         }
+        self.unopened.retain(|_, unopened| *unopened != socket);
         if let Some(peer) = entry.peer {
             self.free_served(peer);
         }

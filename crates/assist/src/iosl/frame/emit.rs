@@ -66,7 +66,7 @@ pub(super) fn put(frame: &Frame, out: &mut Vec<u8>) {
 
 fn bits(capabilities: Capabilities) -> u64 {
     let Capabilities { datagrams, windows } = capabilities;
-    u64::from(datagrams) * DATAGRAMS | u64::from(windows) * HINTS
+    (u64::from(datagrams) * DATAGRAMS) | (u64::from(windows) * HINTS)
 }
 
 fn numbers(out: &mut Vec<u8>, kind: u8, fields: &[u64]) {

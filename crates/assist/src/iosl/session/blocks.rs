@@ -8,7 +8,7 @@ pub(super) const BLOCK: usize = 4_096;
 /// A queue of octets.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    blocks: VecDeque<Box<[u8]>>,
+    list: VecDeque<Box<[u8]>>,
     /// Where in the first block the first octet is.
     start: usize,
     len: usize,
@@ -21,16 +21,16 @@ impl Blocks {
 
     /// What it takes of memory, the list of blocks aside.
     pub(super) fn memory(&self) -> usize {
-        self.blocks.len() * BLOCK
+        self.list.len() * BLOCK
     }
 
     pub(super) fn push(&mut self, mut octets: &[u8]) {
         while !octets.is_empty() {
             let end = self.start + self.len;
-            if end == self.blocks.len() * BLOCK {
-                self.blocks.push_back(vec![0; BLOCK].into());
+            if end == self.list.len() * BLOCK {
+                self.list.push_back(vec![0; BLOCK].into());
             }
-            let block = &mut self.blocks[end / BLOCK][end % BLOCK..];
+            let block = &mut self.list[end / BLOCK][end % BLOCK..];
             let taken = block.len().min(octets.len());
             block[..taken].copy_from_slice(&octets[..taken]);
             self.len += taken;
@@ -44,7 +44,7 @@ impl Blocks {
         let mut octets = Vec::with_capacity(len);
         while octets.len() < len {
             let at = self.start + from + octets.len();
-            let block = &self.blocks[at / BLOCK][at % BLOCK..];
+            let block = &self.list[at / BLOCK][at % BLOCK..];
             octets.extend_from_slice(&block[..block.len().min(len - octets.len())]);
         }
         octets
@@ -55,11 +55,11 @@ impl Blocks {
         let count = count.min(self.len);
         self.start += count;
         self.len -= count;
-        while self.start >= BLOCK || self.len == 0 && !self.blocks.is_empty() {
-            self.blocks.pop_front();
+        while self.start >= BLOCK || self.len == 0 && !self.list.is_empty() {
+            self.list.pop_front();
             self.start = self.start.saturating_sub(BLOCK);
         }
-        if self.blocks.is_empty() {
+        if self.list.is_empty() {
             *self = Self::default();
         }
     }

@@ -158,6 +158,11 @@ impl Session {
         self.paths.on_offer(now, epoch, self.outgoing.acked())?;
         self.greeted(greeting);
         self.changed(now, pool);
+        let told = (self.incoming.received(), self.incoming.credit());
+        if let Some(path) = self.paths.get_mut(epoch) {
+            // The answer says it.
+            path.told = told;
+        }
         Ok(())
     }
 
