@@ -2,5 +2,7 @@
 
 mod attacks;
 mod basics;
+mod hostile;
 mod sequences;
+mod survive;
 mod world;
