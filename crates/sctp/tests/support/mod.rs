@@ -75,6 +75,8 @@ pub(crate) struct End {
     pub(crate) to_write: VecDeque<Message>,
     /// Whether its application shuts down once all is written.
     pub(crate) then_shuts: bool,
+    /// Messages that the association took.
+    pub(crate) wrote: Vec<Message>,
     /// Whether its application does not read.
     pub(crate) deaf: bool,
     pub(crate) read: Vec<Message>,
@@ -258,7 +260,7 @@ impl World {
         }
         while let Some(next) = end.to_write.front() {
             match association.write(next.clone()) {
-                Ok(()) => drop(end.to_write.pop_front()),
+                Ok(()) => end.wrote.extend(end.to_write.pop_front()),
                 Err(WriteError::Full) => return,
                 Err(_) => end.to_write.clear(),
             }
