@@ -99,6 +99,21 @@ pub(crate) fn push(events: &mut ShortQueue<Event>, event: Event) {
     events.push_back(event);
 }
 
+/// How much a peer has made an association remember.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// User data that waits for the rest of its message, for its turn or for a reader.
+    pub received_bytes: u64,
+    /// Fragments and messages of it.
+    pub received_items: usize,
+    /// Ranges of TSNs beyond the cumulative TSN ack point.
+    pub gaps: usize,
+    /// TSNs that the next SACK reports as duplicates.
+    pub duplicates: usize,
+    /// Control chunks that wait to leave.
+    pub control_chunks: usize,
+}
+
 /// What an association counts, from its birth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {

@@ -14,6 +14,7 @@ mod association;
 mod config;
 mod event;
 mod handshake;
+mod listener;
 mod path;
 mod receive;
 mod send;
@@ -22,7 +23,8 @@ mod tsn;
 
 pub use association::{Association, Endpoints};
 pub use config::Config;
-pub use event::{Counters, Event, Failure, State};
-pub use handshake::{Answer, CookieKey, Listener};
+pub use event::{Counters, Event, Failure, Footprint, State};
+pub use handshake::CookieKey;
+pub use listener::{Answer, Listener};
 pub use path::{MAX_PATHS, PathState, PathStatus};
 pub use transfer::{Message, Received, Transmit, WriteError};

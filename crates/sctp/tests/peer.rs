@@ -13,8 +13,9 @@ use handfast_sctp::{
 use handfast_wire::Checksums;
 use handfast_wire::sctp::{Chunk, Init, Packet, Parameter};
 use sctp_proto::{
-    Association as TheirAssociation, AssociationHandle, ClientConfig, DatagramEvent, Endpoint, EndpointConfig,
-    Payload, PayloadProtocolIdentifier, ReliabilityType, ServerConfig, StreamEvent, TransportConfig,
+    Association as TheirAssociation, AssociationHandle, ClientConfig, DatagramEvent, Endpoint,
+    EndpointConfig, Payload, PayloadProtocolIdentifier, ReliabilityType, ServerConfig, StreamEvent,
+    TransportConfig,
 };
 
 /// Both have the port of WebRTC.
@@ -42,7 +43,10 @@ struct Peer {
 }
 
 impl Peer {
-    #[expect(clippy::disallowed_methods, reason = "its instants are opaque: there is no other way to get one")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "its instants are opaque: there is no other way to get one"
+    )]
     fn new() -> Self {
         let mut server = ServerConfig::new();
         server.transport = Arc::new(transport());
@@ -270,13 +274,17 @@ fn body(n: u64) -> Bytes {
 
 /// Both write 40 messages on three streams; both get them in order.
 fn exchange(pair: &mut Pair) {
-    assert!(pair.run_until(|pair| pair.theirs.connected && pair.events.contains(&Event::Connected)), "no handshake");
+    assert!(
+        pair.run_until(|pair| pair.theirs.connected && pair.events.contains(&Event::Connected)),
+        "no handshake"
+    );
     for n in 0..40 {
         let stream = (n % 3) as u16;
         pair.to_write.push_back(Message { stream, ppid: BINARY, unordered: false, data: body(n) });
         pair.theirs.to_write.push_back((stream, body(n)));
     }
-    let done = |pair: &Pair| pair.read.len() == 40 && pair.theirs.read.values().map(Vec::len).sum::<usize>() == 40;
+    let done =
+        |pair: &Pair| pair.read.len() == 40 && pair.theirs.read.values().map(Vec::len).sum::<usize>() == 40;
     assert!(pair.run_until(done), "read {} and {:?}", pair.read.len(), pair.theirs.read.keys());
     for stream in 0..3u16 {
         let expected: Vec<_> = (0..40).filter(|n| n % 3 == u64::from(stream)).map(body).collect();
@@ -294,7 +302,11 @@ fn we_open_and_close() {
         exchange(&mut pair);
         let now = pair.now;
         pair.ours.as_mut().unwrap().shutdown(now);
-        assert!(pair.run_until(|pair| pair.events.contains(&Event::Closed)), "loss {loss}: {:?}", pair.events);
+        assert!(
+            pair.run_until(|pair| pair.events.contains(&Event::Closed)),
+            "loss {loss}: {:?}",
+            pair.events
+        );
         assert!(!pair.events.iter().any(|event| matches!(event, Event::Failed(_))));
         if loss == 0.0 {
             assert!(pair.run_until(|pair| pair.theirs.lost), "they do not know that it is over");
@@ -311,7 +323,11 @@ fn they_open_and_close() {
         pair.theirs.connect();
         exchange(&mut pair);
         pair.theirs.association.as_mut().unwrap().1.shutdown().unwrap();
-        assert!(pair.run_until(|pair| pair.events.contains(&Event::Closed)), "loss {loss}: {:?}", pair.events);
+        assert!(
+            pair.run_until(|pair| pair.events.contains(&Event::Closed)),
+            "loss {loss}: {:?}",
+            pair.events
+        );
         assert!(pair.events.contains(&Event::PeerClosed));
     }
 }

@@ -40,19 +40,17 @@ struct Case {
 
 fn link() -> impl Strategy<Value = LinkCase> {
     let cuts = vec((0u64..100, 1u64..60), 0..3);
-    (1u64..80, 0u64..60, 0.0..0.25, 0.0..0.1, cuts).prop_map(|(delay, jitter, loss, duplicates, cuts)| LinkCase {
-        delay,
-        jitter,
-        loss,
-        duplicates,
-        cuts,
+    (1u64..80, 0u64..60, 0.0..0.25, 0.0..0.1, cuts).prop_map(|(delay, jitter, loss, duplicates, cuts)| {
+        LinkCase { delay, jitter, loss, duplicates, cuts }
     })
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let messages = || vec((0u16..4, prop_oneof![1usize..100, 1usize..20_000], prop::bool::weighted(0.2)), 0..60);
+    let messages =
+        || vec((0u16..4, prop_oneof![1usize..100, 1usize..20_000], prop::bool::weighted(0.2)), 0..60);
     let suspensions = vec((0u64..100, 0usize..3, 1u64..40, any::<bool>()), 0..3);
-    let sizes = (prop_oneof![Just(20_000u64), Just(64_000), Just(1 << 20)], prop_oneof![Just(200u64), Just(1000)]);
+    let sizes =
+        (prop_oneof![Just(20_000u64), Just(64_000), Just(1 << 20)], prop_oneof![Just(200u64), Just(1000)]);
     let ends = (messages(), messages(), any::<(bool, bool)>());
     (any::<u64>(), vec(link(), 1..4), any::<bool>(), ends, sizes, suspensions).prop_map(
         |(seed, links, homes, (a, b, (one, other)), (receive_buffer, rto_min), suspensions)| Case {
@@ -161,7 +159,9 @@ fn judge(wrote: &[Message], read: &[Message], whole: bool) {
     let (wrote, read) = (by_stream(wrote), by_stream(read));
     if whole {
         let numbers = |all: &BTreeMap<(u16, bool), Vec<&Message>>| -> Vec<_> {
-            all.iter().map(|(stream, list)| (*stream, list.iter().map(|m| m.ppid).collect::<Vec<_>>())).collect()
+            all.iter()
+                .map(|(stream, list)| (*stream, list.iter().map(|m| m.ppid).collect::<Vec<_>>()))
+                .collect()
         };
         assert_eq!(numbers(&wrote), numbers(&read));
         assert!(wrote == read, "a message has other bytes");
@@ -183,7 +183,11 @@ fn check(case: &Case) -> bool {
     run(case, &mut world);
     let closed = world.ends.iter().all(|end| end.has(Event::Closed));
     let failed = world.ends.iter().any(|end| end.events.iter().any(|(_, e)| matches!(e, Event::Failed(_))));
-    assert!(closed || failed, "neither closed nor failed: {:?}", world.ends.each_ref().map(|end| &end.events));
+    assert!(
+        closed || failed,
+        "neither closed nor failed: {:?}",
+        world.ends.each_ref().map(|end| &end.events)
+    );
     for (from, to) in [(0, 1), (1, 0)] {
         // A server that has failed may begin again with a cookie that the client repeats, and then close: the first one's are lost.
         judge(&world.ends[from].wrote, &world.ends[to].read, closed && !failed);
@@ -228,7 +232,9 @@ fn the_cases_reach_what_they_are_for() {
             }
         }
     }
-    for name in ["Closed", "Failed", "PathDown", "PathUp", "Timeout", "fast recoveries", "duplicates", "heartbeats"] {
+    for name in
+        ["Closed", "Failed", "PathDown", "PathUp", "Timeout", "fast recoveries", "duplicates", "heartbeats"]
+    {
         assert!(seen.get(name).is_some_and(|&count| count >= 5), "{name} in {seen:?}");
     }
 }

@@ -5,7 +5,7 @@ use handfast_core::{Instant, SeqNum};
 use super::Association;
 use crate::path::Heartbeat;
 use crate::send::Loss;
-use crate::{Counters, Event, Failure, Message, PathState, PathStatus, State, WriteError};
+use crate::{Counters, Event, Failure, Footprint, Message, PathState, PathStatus, State, WriteError};
 
 /// Messages of this size on average fill the send buffer by their number as well as by their bytes.
 const SMALL_MESSAGE: u64 = 16;
@@ -33,7 +33,9 @@ impl Association {
             return Err(WriteError::Full);
         }
         self.queue.push(message)?;
-        self.refill_burst();
+        if self.exhausted {
+            self.refill_burst();
+        }
         Ok(())
     }
 
@@ -91,6 +93,18 @@ impl Association {
     /// What was counted.
     pub const fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// How much the peer makes it remember.
+    pub fn footprint(&self) -> Footprint {
+        let (received_bytes, received_items, gaps) = self.inbound.held();
+        let duplicates = self.acks.duplicates().len();
+        Footprint { received_bytes, received_items, gaps, duplicates, control_chunks: self.control.len() }
+    }
+
+    /// My Verification Tag and the peer's (§13.2); who knows neither can say nothing.
+    pub const fn tags(&self) -> (u32, u32) {
+        (self.local_tag, self.remote_tag)
     }
 
     /// Our port and the peer's.

@@ -84,7 +84,7 @@ impl Association {
             Chunk::Data(data) => self.on_data(data, path, arrived),
             Chunk::Sack(sack) => self.on_sack(now, sack),
             Chunk::InitAck(init) if received.packet.chunks.len() == 1 => {
-                self.on_init_ack(now, received, init)
+                self.on_init_ack(now, received, init);
             }
             // §8.3: the same information goes back, if a packet has room for it.
             Chunk::Heartbeat(info)
@@ -96,7 +96,7 @@ impl Association {
             Chunk::Abort { causes, .. } => {
                 self.fail(Failure::Aborted { cause: causes.first().map_or(0, Cause::code) });
             }
-            Chunk::Shutdown { cumulative } => self.on_shutdown(now, *cumulative),
+            Chunk::Shutdown { cumulative } => self.on_shutdown(now, path, *cumulative),
             Chunk::ShutdownAck => self.on_shutdown_ack(received),
             Chunk::Error(causes) => self.on_error(now, causes),
             Chunk::CookieAck if self.state == State::CookieEchoed => self.establish(now),

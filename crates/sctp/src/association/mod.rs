@@ -67,6 +67,8 @@ pub struct Association {
     urgent: bool,
     /// Packets of new data that may leave before the next event (§6.1 D).
     burst: u32,
+    /// Nothing more could leave since.
+    exhausted: bool,
 
     inbound: Inbound,
     acks: Acks,
@@ -120,9 +122,12 @@ impl Association {
         if budget.get() < self.packet_len() as u64 {
             return None;
         }
-        let transmit = self.control_packet().or_else(|| self.data_packet(now))?;
-        self.counters.packets_sent += 1;
-        Some(transmit)
+        let transmit = self.control_packet().or_else(|| self.data_packet(now));
+        match &transmit {
+            Some(_) => self.counters.packets_sent += 1,
+            None => self.nothing_leaves(),
+        }
+        transmit
     }
 
     /// Bytes of the longest packet.
@@ -130,8 +135,18 @@ impl Association {
         handfast_wire::sctp::HEADER_LEN + self.pmdcs as usize
     }
 
+    /// §6.1 D: an event releases Max.Burst packets; several do that come before anything could leave.
     fn refill_burst(&mut self) {
-        self.burst = self.config.max_burst.unwrap_or(u32::MAX).max(1);
+        let left = if std::mem::take(&mut self.exhausted) { 0 } else { self.burst };
+        self.burst = left.saturating_add(self.config.max_burst.unwrap_or(u32::MAX).max(1));
+    }
+
+    /// All that may leave now has left.
+    fn nothing_leaves(&mut self) {
+        self.exhausted = true;
+        for (n, path) in self.paths.all_mut().iter_mut().enumerate() {
+            path.was_full = self.sent.flight(n) >= path.window.cwnd;
+        }
     }
 
     fn emit(&mut self, event: Event) {

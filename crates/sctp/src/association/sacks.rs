@@ -59,7 +59,7 @@ impl Association {
         if done.bytes[path] > 0 {
             acked.window.on_ack(&Ack {
                 bytes: done.bytes[path],
-                flight_before: done.flight_before[path],
+                full: acked.was_full,
                 advances: done.advances,
                 in_fast_recovery,
                 all_acknowledged,

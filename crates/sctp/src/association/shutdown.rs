@@ -15,16 +15,19 @@ impl Association {
         match self.state {
             State::ShutdownPending => {
                 self.t5 = Some(now + self.config.rto_max * 5);
-                self.start_closing(now, State::ShutdownSent);
+                let path = self.paths.for_data().unwrap_or(self.paths.primary());
+                self.start_closing(now, State::ShutdownSent, path);
             }
-            State::ShutdownReceived => self.start_closing(now, State::ShutdownAckSent),
+            State::ShutdownReceived => {
+                let path = self.attempt.path;
+                self.start_closing(now, State::ShutdownAckSent, path);
+            }
             _ => {}
         }
     }
 
-    fn start_closing(&mut self, now: Instant, state: State) {
+    fn start_closing(&mut self, now: Instant, state: State, path: usize) {
         self.state = state;
-        let path = self.paths.for_data().unwrap_or(self.paths.primary());
         self.attempt = Attempt { path, retries: 0 };
         self.send_closing(now);
     }
@@ -60,19 +63,21 @@ impl Association {
         self.send_closing(now);
     }
 
-    pub(super) fn on_shutdown(&mut self, now: Instant, cumulative: SeqNum) {
+    /// §6.4: what answers it leaves by the path that it came by.
+    pub(super) fn on_shutdown(&mut self, now: Instant, path: usize, cumulative: SeqNum) {
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;
+                self.attempt = Attempt { path, retries: 0 };
                 self.emit(Event::PeerClosed);
                 self.on_cumulative(now, cumulative);
                 self.go_on_closing(now);
             }
             State::ShutdownReceived => self.on_cumulative(now, cumulative),
-            // Both at once.
-            State::ShutdownSent => self.start_closing(now, State::ShutdownAckSent),
-            // Our SHUTDOWN ACK was lost.
-            State::ShutdownAckSent => self.send_closing(now),
+            // Both at once, or our SHUTDOWN ACK was lost.
+            State::ShutdownSent | State::ShutdownAckSent => {
+                self.start_closing(now, State::ShutdownAckSent, path);
+            }
             _ => {}
         }
     }

@@ -128,6 +128,9 @@ impl Association {
             self.leaves(now, path, false);
         }
         self.burst = self.burst.saturating_sub(1);
+        let flight = self.sent.flight(path);
+        let by = self.paths.get_mut(path);
+        by.was_full = flight >= by.window.cwnd;
     }
 
     /// §7.2.1: a path without data for an RTO loses half its window.

@@ -31,11 +31,7 @@ impl Terms {
         let (mut remote, mut unrecognized) = (vec![from], Vec::new());
         for parameter in &init.parameters {
             match parameter {
-                &Parameter::Address(address) if remote.len() < MAX_PATHS => {
-                    if is_unicast(address) && !remote.contains(&address) {
-                        remote.push(address);
-                    }
-                }
+                &Parameter::Address(address) => add(&mut remote, address),
                 // §3.3.2.1.4: an ABORT MAY answer it.
                 Parameter::HostName(_) => return Err(Cause::plain(code::UNRESOLVABLE_ADDRESS)),
                 Parameter::Unknown { kind, .. } => {
@@ -99,6 +95,13 @@ pub(crate) fn answer(
 /// A verification tag (§5.3.1): random, not zero.
 pub(crate) fn tag(random: &mut Stream) -> u32 {
     1 + random.below(u64::from(u32::MAX)) as u32
+}
+
+/// Another address of the peer, if it can be one and there is room for it.
+fn add(remote: &mut Vec<IpAddr>, address: IpAddr) {
+    if is_unicast(address) && remote.len() < MAX_PATHS && !remote.contains(&address) {
+        remote.push(address);
+    }
 }
 
 fn is_unicast(address: IpAddr) -> bool {

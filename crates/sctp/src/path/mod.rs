@@ -70,6 +70,8 @@ pub(crate) struct Path {
     pub(crate) heartbeat: Heartbeat,
     /// When DATA left by it last.
     pub(crate) last_data: Instant,
+    /// Its window was full when something could leave last (§7.2.1, §7.2.2). Several SACKs may come before that is again.
+    pub(crate) was_full: bool,
 }
 
 impl Path {
@@ -125,6 +127,7 @@ impl Paths {
             errors: 0,
             heartbeat: Heartbeat::Off,
             last_data: now,
+            was_full: false,
         };
         Self { all: pairs.map(path).collect(), primary: 0 }
     }

@@ -17,8 +17,8 @@ pub(crate) struct Window {
 pub(crate) struct Ack {
     /// Bytes of chunks that it acknowledges first.
     pub(crate) bytes: u64,
-    /// Flight size before it came.
-    pub(crate) flight_before: u64,
+    /// The window was full before it came.
+    pub(crate) full: bool,
     /// It moves the cumulative TSN ack point.
     pub(crate) advances: bool,
     /// The association is in fast recovery.
@@ -37,14 +37,13 @@ impl Window {
     }
 
     pub(crate) fn on_ack(&mut self, ack: &Ack) {
-        let full = ack.flight_before >= self.cwnd;
         if self.cwnd <= self.ssthresh {
             // §7.2.1: only where the window was used, the point moves and there is no fast recovery.
-            if full && ack.advances && !ack.in_fast_recovery {
+            if ack.full && ack.advances && !ack.in_fast_recovery {
                 self.cwnd += ack.bytes.min(self.limit * self.pmdcs);
             }
         } else if ack.advances {
-            self.avoid_congestion(ack.bytes, full);
+            self.avoid_congestion(ack.bytes, ack.full);
         }
         if ack.all_acknowledged {
             // §7.2.2, last but one rule.
@@ -103,9 +102,8 @@ mod tests {
         Window::new(PMDCS, false, 1)
     }
 
-    fn ack(window: &Window, bytes: u64) -> Ack {
-        let flight_before = window.cwnd;
-        Ack { bytes, flight_before, advances: true, in_fast_recovery: false, all_acknowledged: false }
+    fn ack(bytes: u64) -> Ack {
+        Ack { bytes, full: true, advances: true, in_fast_recovery: false, all_acknowledged: false }
     }
 
     #[test]
@@ -119,21 +117,21 @@ mod tests {
     #[test]
     fn slow_start_grows_by_what_is_acknowledged_and_by_one_chunk_at_most() {
         let mut window = window();
-        window.on_ack(&ack(&window, 100));
+        window.on_ack(&ack(100));
         assert_eq!(window.cwnd, 4504);
-        window.on_ack(&ack(&window, 5000));
+        window.on_ack(&ack(5000));
         assert_eq!(window.cwnd, 4504 + PMDCS);
     }
 
     #[test]
     fn slow_start_waits_where_a_condition_fails() {
         for change in [
-            |ack: &mut Ack| ack.flight_before -= 1,
+            |ack: &mut Ack| ack.full = false,
             |ack: &mut Ack| ack.advances = false,
             |ack: &mut Ack| ack.in_fast_recovery = true,
         ] {
             let mut window = window();
-            let mut ack = ack(&window, PMDCS);
+            let mut ack = ack(PMDCS);
             change(&mut ack);
             window.on_ack(&ack);
             assert_eq!(window.cwnd, 4404);
@@ -144,13 +142,13 @@ mod tests {
     fn congestion_avoidance_adds_one_chunk_a_window() {
         let mut window = Window { cwnd: 10 * PMDCS, ssthresh: 5 * PMDCS, ..window() };
         for n in 1..=9 {
-            window.on_ack(&ack(&window, PMDCS));
+            window.on_ack(&ack(PMDCS));
             assert_eq!((window.cwnd, window.partial_bytes_acked), (10 * PMDCS, n * PMDCS));
         }
-        window.on_ack(&ack(&window, PMDCS));
+        window.on_ack(&ack(PMDCS));
         assert_eq!((window.cwnd, window.partial_bytes_acked), (11 * PMDCS, 0));
         // Not used: what is acknowledged is kept, up to one window.
-        let unused = Ack { flight_before: 0, ..ack(&window, 30 * PMDCS) };
+        let unused = Ack { full: false, ..ack(30 * PMDCS) };
         window.on_ack(&unused);
         assert_eq!((window.cwnd, window.partial_bytes_acked), (11 * PMDCS, 11 * PMDCS));
         window.on_ack(&Ack { all_acknowledged: true, ..unused });

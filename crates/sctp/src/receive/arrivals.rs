@@ -34,6 +34,11 @@ impl Arrivals {
         self.cumulative
     }
 
+    /// How many ranges there are beyond the point.
+    pub(crate) const fn ranges(&self) -> usize {
+        self.ranges.len()
+    }
+
     pub(crate) const fn has_gaps(&self) -> bool {
         !self.ranges.is_empty()
     }
@@ -118,7 +123,7 @@ mod tests {
                     arrivals.remove(tsn);
                     set.remove(&tsn);
                 }
-                let point = (1000..).find(|tsn| !set.contains(tsn)).unwrap() - 1;
+                let point = (1000..2000).find(|tsn| !set.contains(tsn)).unwrap() - 1;
                 assert_eq!(arrivals.cumulative(), point);
                 let named: Vec<_> = arrivals
                     .gaps(usize::MAX)

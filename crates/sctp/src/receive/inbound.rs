@@ -105,6 +105,11 @@ impl Inbound {
         self.capacity.saturating_sub(self.held.bytes())
     }
 
+    /// Bytes, items and ranges that are held.
+    pub(crate) fn held(&self) -> (u64, usize, usize) {
+        (self.held.bytes(), self.held.items(), self.arrivals.ranges())
+    }
+
     pub(crate) fn read(&mut self) -> Option<Message> {
         self.held.read()
     }

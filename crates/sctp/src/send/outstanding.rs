@@ -69,7 +69,6 @@ pub(crate) struct Acknowledged {
     pub(crate) advances: bool,
     /// Bytes of chunks newly acknowledged.
     pub(crate) bytes: PerPath<u64>,
-    pub(crate) flight_before: PerPath<u64>,
     /// The earliest outstanding chunk of this path is among them (§6.3.2 R3).
     pub(crate) earliest: PerPath<bool>,
     /// When the chunk left whose round trip was measured.
@@ -216,7 +215,7 @@ impl Outstanding {
         if point + 1 < self.first || furthest >= self.next() {
             return None;
         }
-        let mut done = Acknowledged { flight_before: self.flight, ..Acknowledged::default() };
+        let mut done = Acknowledged::default();
         let mut seen = PerPath::default();
         while self.first <= point {
             self.take(0, &mut done, &mut seen);

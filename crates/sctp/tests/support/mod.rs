@@ -110,6 +110,8 @@ pub(crate) struct World {
     under_way: BTreeMap<(Instant, u64), (usize, IpAddr, IpAddr, Bytes)>,
     count: u64,
     random: Stream,
+    /// Whether nothing leaves the client before all that has arrived at one time is seen.
+    pub(crate) batches: bool,
 }
 
 /// Where a packet goes: by the link of the client's address.
@@ -147,7 +149,7 @@ impl World {
             End { listener: Some(listener), ..End::default() },
         ];
         let (under_way, random) = (BTreeMap::new(), stream("links"));
-        Self { now: Instant::ZERO, ends, links, under_way, count: 0, random }
+        Self { now: Instant::ZERO, ends, links, under_way, count: 0, random, batches: false }
     }
 
     /// One link of 20 ms each way, the handshake done.
@@ -197,6 +199,7 @@ impl World {
         arrival.into_iter().chain(deadlines).min()
     }
 
+    /// Packets that arrive at one time are seen one after the other, as those of a wire are.
     fn deliver(&mut self) {
         while let Some(entry) = self.under_way.first_entry()
             && entry.key().0 <= self.now
@@ -204,6 +207,9 @@ impl World {
             let (end, from, to, bytes) = entry.remove();
             let packet = Packet::parse(&bytes, Checksums::Verify).expect("what was emitted parses");
             self.hand_in(end, &Received { packet: &packet, from, to });
+            if end == 1 || !self.batches {
+                self.pump();
+            }
         }
     }
 

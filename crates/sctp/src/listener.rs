@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use handfast_core::{Instant, SeqNum, Stream};
 use handfast_wire::sctp::{Cause, Chunk, Init, Packet, code};
 
-use super::{Cookie, CookieKey, Terms, answer, tag};
 use crate::association::Association;
+use crate::handshake::{Cookie, CookieKey, Terms, answer, tag};
 use crate::{Config, Received, Transmit};
 
 /// Bytes of reports of unknown parameters in an INIT ACK: an INIT is answered by little more than itself.
