@@ -185,7 +185,7 @@ def control(runs: Runs) -> Finding:
             "The enforced window is smaller than the host's own: for each byte of the others linux, sdtp, cache and "
             f"cache with headers of 44 B take {shares('drop-tail')} over drop-tail and {shares('codel')} over CoDel, "
             "so it is not the headers. What slow start sends too much waits or is lost: with room for all of it, and "
-            "for fourteen packets a connection, 99 % of the delays, incast, are "
+            "for twelve packets a connection, 99 % of the delays, incast, are "
             f"{at(MOST, 'incast', 'drop-tail', 'cache', 'cache-small')} ms. The mean time of 500 kB tells of unequal "
             f"shares as well: from the first to the last that ends linux and cache take "
             f"{at(apart, 'incast', 'drop-tail', 'linux', 'cache')} s, and until the last "

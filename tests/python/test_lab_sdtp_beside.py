@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
-from statistics import mean
+from statistics import median
 
 import pytest
 
 import handfast as hf
+import wakes
 from conftest import ROOT, commanded, real, skip_if_late
 from handfast.lab import controller, openvswitch
 
@@ -29,26 +31,33 @@ ONE_REPAIRS = {"nodes.s3.role": '"middle"', "schemes.sdtp.agents.0.placement": '
 
 
 def _runs(
-    backend: str, loss: float, scheme: str = "sdtp", *, seeds: Sequence[int] = (1, 2), more: Mapping[str, str] = NOTHING
+    backend: str,
+    loss: float,
+    scheme: str = "sdtp",
+    *,
+    seeds: Sequence[int] = (1, 2, 3),
+    more: Mapping[str, str] = NOTHING,
 ) -> list[hf.Result]:
     links = {f"links.s{n}-s{n + 1}.loss": str(1 - (1 - loss) ** 0.25) for n in range(1, 5)}
     changes = {"duration": "8s", "flows.0.measure": '["connect", "delay"]', **links, **more}
     scenario = hf.parse(LINE.read_text(encoding="utf-8"), "lossy-line.toml", list(changes.items()))
-    runs = [scenario.run(scheme, seed=seed, backend=backend) for seed in seeds]
+    with wakes.in_time() if backend == "lab" else contextlib.nullcontext():
+        runs = [scenario.run(scheme, seed=seed, backend=backend) for seed in seeds]
     for run in runs:
         skip_if_late(run)
     return runs
 
 
-def _mean(runs: list[hf.Result], metric: str) -> float:
-    return float(mean(getattr(run.flows[0].measures, metric) for run in runs))
+def _median(runs: list[hf.Result], metric: str) -> float:
+    """Over runs: one pause of this machine is 15 % of a handshake."""
+    return float(median(getattr(run.flows[0].measures, metric) for run in runs))
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.05])
 def test_delays_are_the_simulators(loss: float) -> None:
     simulated, real_ones = (_runs(backend, loss) for backend in ("sim", "lab"))
     for metric in ("connect_s", "write_to_delivery_mean_s"):
-        ours, kernels = _mean(simulated, metric), _mean(real_ones, metric)
+        ours, kernels = _median(simulated, metric), _median(real_ones, metric)
         assert kernels == pytest.approx(ours, rel=WITHIN), metric
     counted = [run.controller for run in (*simulated, *real_ones)]
     assert all(found is not None and found["controller_admitted"] == 1 for found in counted)
@@ -68,7 +77,7 @@ def test_a_switch_without_a_function_is_an_open_vswitch(monkeypatch: pytest.Monk
     monkeypatch.setattr(openvswitch.OpenVSwitch, "add", note)
     simulated, real_ones = (_runs(backend, 0.05, seeds=[1], more=ONE_REPAIRS) for backend in ("sim", "lab"))
     assert made == [("link1", "link2"), ("link3", "link4")]
-    ours, kernels = (_mean(runs, "write_to_delivery_mean_s") for runs in (simulated, real_ones))
+    ours, kernels = (_median(runs, "write_to_delivery_mean_s") for runs in (simulated, real_ones))
     assert kernels == pytest.approx(ours, rel=WITHIN)
     for run in (*simulated, *real_ones):
         assert run.controller is not None

@@ -13,6 +13,7 @@ mod endpoint;
 mod event;
 mod help;
 mod inline_list;
+mod options;
 mod phase;
 mod profile;
 mod receive;
@@ -30,5 +31,6 @@ pub use config::{
 };
 pub use endpoint::{Endpoint, Touch};
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
+pub use options::{DEFAULT_MSS, MAX_SHIFT, MIN_MSS};
 pub use profile::{KERNEL_PROFILES, KernelProfile, PROFILES, Profile, kernel_profile, profile};
 pub use transfer::{Received, Transmit};

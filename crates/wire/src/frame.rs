@@ -137,10 +137,10 @@ impl Packet {
     pub fn through_wire(&self) -> Result<Self, ThroughWireError> {
         let mut frame = Vec::with_capacity(self.wire_len());
         self.emit(&mut frame)?;
-        let mut parsed = Self::parse(self.link_type(), &frame.into(), Checksums::Verify)?;
-        if matches!(&self.body, Body::Sdtp(sdtp) if sdtp.carriage == Carriage::Udp) {
-            parsed = parsed.to_sdtp(Checksums::Verify)?;
-        }
+        // A datagram is SDTP where somebody has said so.
+        let is_in_udp = matches!(&self.body, Body::Sdtp(sdtp) if sdtp.carriage == Carriage::Udp);
+        let parse = if is_in_udp { Self::parse_sdtp } else { Self::parse };
+        let mut parsed = parse(self.link_type(), &frame.into(), Checksums::Verify)?;
         parsed.keep_mark(self);
         let sent = self.body.payload();
         // Nothing is nothing, whichever way the sender wrote it.

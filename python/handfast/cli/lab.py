@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 @group.command("list")
 def list_(json: options.JsonOption = False) -> None:
-    """List the lab's namespaces on this machine, and whose they are.
+    """List the lab's namespaces on this machine, or what files are left of them, and whose they are.
 
     \b
     handfast lab list
@@ -57,4 +57,4 @@ def clean(
     if lab.leftovers(everything=everything):
         lab.require()
     removed = lab.clean(everything=everything)
-    console.note(f"{len(removed)} namespaces removed")
+    console.note(f"{len(removed)} namespaces removed, with their files")

@@ -92,7 +92,7 @@ pub struct Proxy {
     /// By the direction from client to server.
     splits: BTreeMap<ConnectionKey, Entry>,
     timers: BTreeSet<(Instant, ConnectionKey)>,
-    /// RFC 6528 §3: what makes initial sequence numbers hard to guess.
+    /// Makes initial sequence numbers differ between proxies. In the simulator nobody guesses them.
     secret: u64,
     counters: Counters,
 }
@@ -127,7 +127,8 @@ impl Proxy {
             .find(|(key, _)| self.splits.contains_key(key))
     }
 
-    /// RFC 6528 §3: a clock of 4 us a tick, and a function of addresses and secret.
+    /// RFC 6528 §3: a clock of 4 us a tick, and a function of addresses and secret; not a cryptographic one, as on real networks it
+    /// would have to be.
     fn initial_sequence(&self, now: Instant, key: &ConnectionKey) -> SeqNum {
         let ConnectionKey { src, dst, src_port, dst_port } = key;
         let text = format!("{src} {src_port} {dst} {dst_port} {}", self.secret);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Instant, SeqNum};
-use handfast_tcp::{Endpoint, Event, Received, State, Transmit};
+use handfast_tcp::{DEFAULT_MSS, Endpoint, Event, MIN_MSS, Received, State, Transmit};
 use handfast_wire::tcp::Segment;
 
 use super::Config;
@@ -16,11 +16,6 @@ pub(super) enum Side {
     /// Who is to answer it.
     Server,
 }
-
-/// RFC 9293 §3.7.1: the MSS of a SYN without the option.
-const DEFAULT_MSS: u16 = 536;
-/// Smaller ones count as this, as the endpoint has it: nobody makes the proxy's peers send segments that are all header.
-const MIN_MSS: u16 = 88;
 
 /// The endpoint towards one host.
 struct End {

@@ -23,7 +23,7 @@ use connection::Connection;
 pub use connection::Passing;
 use key::Key;
 pub use output::{Output, Repeated, Served};
-use quotas::{Accounts, Keeper};
+pub(super) use quotas::{Accounts, Keeper};
 
 /// The caching function of one node, for all connections that pass it.
 #[derive(Debug)]

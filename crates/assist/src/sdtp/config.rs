@@ -1,6 +1,7 @@
 //! What the nodes of SDTP are told.
 
 use handfast_core::Duration;
+use handfast_tcp::DEFAULT_MSS;
 use handfast_wire::Packet;
 use handfast_wire::sdtp::{Carriage, OPTIONAL_LEN, SEAL_LEN};
 
@@ -33,7 +34,7 @@ pub struct Config {
     pub resequencing: Bounds,
     /// Whether packets that no connection has are protected, too: those of any protocol.
     pub all: bool,
-    /// With what RR, RI, CN and RD are sealed; [`None`]: nothing is, and whoever is in the core can say anything.
+    /// With what RR, RI, CN, RD, PD and CM are sealed; [`None`]: nothing is, and whoever is in the core can say anything.
     pub sealing: Option<Sealing>,
 }
 
@@ -51,7 +52,7 @@ impl Config {
         let headers = if v6 { 60 } else { 40 };
         let more = overhead(self.carriage, v6, edges_v6) + self.repeat() as i32;
         let most = i32::from(self.mtu) - headers - more.max(0);
-        u16::try_from(most).unwrap_or(0).max(LEAST_MSS)
+        u16::try_from(most).unwrap_or(0).max(DEFAULT_MSS)
     }
 
     /// Whether an edge says how much of its window a host may use.
@@ -69,9 +70,6 @@ impl Config {
         OPTIONAL_LEN + if self.sealing.is_some() { SEAL_LEN } else { 0 }
     }
 }
-
-/// RFC 9293 §3.7.1: what every host takes.
-const LEAST_MSS: u16 = 536;
 
 impl Default for Config {
     fn default() -> Self {

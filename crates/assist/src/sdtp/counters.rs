@@ -67,9 +67,9 @@ counters! {
     forged,
     /// SDTP packets whose checksum is wrong, dropped where they end.
     corrupted,
-    /// RR, RI, CN and RD without a valid seal of their slice, dropped.
+    /// RR, RI, CN, RD, PD and CM without a valid seal of their slice, dropped.
     unsealed,
-    /// RR, RI, CN and RD that came before, dropped.
+    /// RR, RI, CN, RD, PD and CM that came before, dropped.
     replayed,
     /// RR sent for losses detected by the count of later packets (C).
     requests_count,
@@ -97,9 +97,9 @@ counters! {
     requests_refused,
     /// Packets that have waited here because a queue of this node had no room.
     held,
-    /// Packets that a queue of this node had no room for, and this node neither.
+    /// Packets that a queue of this node had no room for, and this node neither, and those that have waited too long: lost.
     hold_overflows,
-    /// What has waited at most, [`PACKET_COST`](super::caching::PACKET_COST) for each packet included.
+    /// What has waited at most, [`HELD_COST`](super::HELD_COST) for each packet included.
     held_bytes,
     /// CM sent.
     congestions,

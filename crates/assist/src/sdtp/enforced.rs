@@ -3,18 +3,12 @@
 //! others, "AC/DC TCP", 2016). A host that reduces its own window further is not held up.
 
 use handfast_core::{Duration, Instant, SeqNum};
-use handfast_tcp::ShadowWindow;
+use handfast_tcp::{DEFAULT_MSS, MAX_SHIFT, ShadowWindow};
 use handfast_wire::sdtp::Congestion;
 use handfast_wire::tcp::{Flags, Segment};
 
-/// RFC 9293 §3.7.1: what a SYN without the option means.
-const DEFAULT_MSS: u16 = 536;
-
 /// Bytes of the timestamps in each segment (RFC 7323 §3.2, appendix A).
 const TIMESTAMPS_LEN: u16 = 12;
-
-/// RFC 7323 §2.3.
-const MOST_SCALE: u8 = 14;
 
 /// RFC 6928: what a host may send at once after it has sent nothing for a while.
 const AT_ONCE: u64 = 10;
@@ -53,7 +47,7 @@ impl Enforced {
         // RFC 7323 §2.2: only if both have sent the option, and not in the segment with it.
         let scale = receivers.window_scale.filter(|_| answer.window_scale.is_some()).unwrap_or(0);
         Self {
-            scale: scale.min(MOST_SCALE),
+            scale: scale.min(MAX_SHIFT),
             shadow: ShadowWindow::new(smss.into()),
             una: start,
             sent: start,
@@ -83,6 +77,12 @@ impl Enforced {
         }
     }
 
+    /// What the handshake brings the host has left for it again. Karn's algorithm (RFC 6298 §3): an answer is timed from the last one
+    /// at most, for the wait before that is the sender's.
+    pub(super) fn asked_again(&mut self, now: Instant) {
+        self.asked = self.asked.map(|_| now);
+    }
+
     /// The host sends.
     pub(super) fn on_sent(&mut self, now: Instant, segment: &Segment) {
         let end = segment.seq + segment.seq_len();
@@ -101,10 +101,12 @@ impl Enforced {
             return;
         }
         let ack = segment.ack;
+        // What the host sends goes past this edge: it does not know the flight, so nothing that it could hold the host to.
+        let is_blind = ack.after(self.sent);
         let acked = self.acknowledge(now, ack);
         let theirs = ack + (u32::from(segment.window) << self.scale);
         let ours = self.allowed(acked);
-        if theirs.after(ours) {
+        if theirs.after(ours) && !is_blind {
             let octets = ours.distance(ack).unsigned_abs();
             // Rounded up: the edge must not move left by what the shift cuts off.
             let field = octets.div_ceil(1 << self.scale);
@@ -132,14 +134,16 @@ impl Enforced {
         if !self.draining.after(ack) {
             self.shadow.on_ack(now, acked, flight, self.srtt.unwrap_or(Duration::ZERO));
         }
+        // Numbers wrap: what lies 2 GiB behind would be taken for what is to come.
+        self.draining = if self.draining.after(ack) { self.draining } else { ack };
+        self.answered = if self.answered.before(ack) { ack } else { self.answered };
         acked
     }
 
     /// RFC 6298 §2.3.
     fn sample(&mut self, now: Instant, rtt: Duration) {
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| srtt.saturating_sub(srtt / 8) + rtt / 8));
-        let una = u64::from(self.una.0);
-        self.shadow.on_rtt(now, rtt, una, una + self.flight());
+        self.shadow.on_rtt(now, rtt);
     }
 
     /// The right edge of the window that the host may use, after `acked` new octets.

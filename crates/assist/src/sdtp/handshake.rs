@@ -2,6 +2,7 @@
 //! it makes in the client's place.
 
 use handfast_core::{Instant, SeqNum};
+use handfast_tcp::MAX_SHIFT;
 use handfast_wire::tcp::{Flags, Segment, Timestamps};
 use handfast_wire::{Body, Packet};
 
@@ -108,7 +109,7 @@ impl Opening {
             seq: syn_ack.ack,
             ack: syn_ack.seq + 1,
             flags: Flags::ACK,
-            window: syn.window >> shift.min(14),
+            window: syn.window >> shift.min(MAX_SHIFT),
             timestamps,
             ..Segment::EMPTY
         };

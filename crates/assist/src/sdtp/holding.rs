@@ -1,16 +1,14 @@
 //! What a queue of this node had no room for (`congestion = "cache"`): it waits here, in the order of its stream, until there is
 //! room. A delay in place of a loss; the sender is told.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use handfast_core::{Bytes, Duration, Instant, SeqNum};
+use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::Packet;
-use handfast_wire::sdtp::{Congestion, Expected, Stream};
+use handfast_wire::sdtp::{Congestion, Expected, Sdtp, Stream};
 
-use super::caching::{PACKET_COST, Quotas};
+use super::caching::{Accounts, Keeper, Quotas};
 
 /// So often the queue is tried: a node hears when it is full, and not when it is no longer.
 const RETRY: Duration = Duration::from_millis(1);
@@ -23,6 +21,12 @@ const TELL_AGAIN: Duration = Duration::from_millis(20);
 
 /// Numbers farther from those that wait are of another stream.
 const FAR: u32 = 1 << 30;
+
+/// What a packet that waits costs besides its bytes: more than in a cache, which keeps the data alone.
+pub const HELD_COST: u64 = 512;
+
+// The packet has its SDTP header in a box.
+const _: () = assert!(size_of::<(Instant, Held)>() + size_of::<Sdtp>() <= HELD_COST as usize);
 
 /// A packet that waits.
 #[derive(Clone, Debug)]
@@ -38,21 +42,13 @@ pub(super) struct Held {
 
 impl Held {
     fn cost(&self) -> u64 {
-        self.packet.ip_len() as u64 + PACKET_COST
+        self.packet.ip_len() as u64 + HELD_COST
     }
-}
-
-/// A slice in one direction, and a host that sends in it; [`None`]: all of them.
-type Share = (u16, IpAddr, IpAddr, Option<u16>);
-
-/// What a packet counts towards, besides its connection and the node.
-fn shares(stream: &Stream, host: u16) -> [Share; 2] {
-    [None, Some(host)].map(|host| (stream.slice, stream.from, stream.to, host))
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// In the order of their numbers, each with when it came.
+    /// In the order of their numbers, each with since when it waits, or one behind it: the first one's time is up first.
     packets: VecDeque<(Instant, Held)>,
     cost: u64,
     /// What the last try has sent, and since when it had waited: the queue may refuse it again.
@@ -61,17 +57,33 @@ struct Waiting {
     told: Option<Instant>,
 }
 
+impl Waiting {
+    /// From when on its sender may be told again.
+    fn tell_again(&self) -> Option<Instant> {
+        self.told.map(|told| told + TELL_AGAIN)
+    }
+
+    /// One comes in at its place.
+    fn insert(&mut self, place: usize, since: Instant, held: Held) {
+        let since = self.packets.get(place).map_or(since, |&(behind, _)| since.min(behind));
+        for (of_one, _) in self.packets.range_mut(..place).rev().take_while(|(of_one, _)| *of_one > since) {
+            *of_one = since;
+        }
+        self.cost += held.cost();
+        self.packets.insert(place, (since, held));
+    }
+}
+
 /// What waits at a node.
 #[derive(Debug)]
 pub(super) struct Holding {
-    /// A stream stays until the try after its last packet: the queue may refuse that one again.
+    /// A stream stays until the try after its last packet, for the queue may refuse that one again, and until its sender may be told
+    /// again.
     waiting: BTreeMap<Stream, Waiting>,
     quotas: Quotas,
     /// A host's timer would find out about one that waits longer.
     patience: Duration,
-    /// What waits of each host and of each slice, those of which nothing waits left out.
-    shares: BTreeMap<Share, u64>,
-    cost: u64,
+    accounts: Accounts,
     most: u64,
     /// The next try.
     due: Option<Instant>,
@@ -91,8 +103,7 @@ impl Holding {
             waiting: BTreeMap::new(),
             quotas,
             patience,
-            shares: BTreeMap::new(),
-            cost: 0,
+            accounts: Accounts::default(),
             most: 0,
             due: None,
             burst: 1,
@@ -104,7 +115,7 @@ impl Holding {
 
     /// What all packets cost that wait.
     pub(super) fn cost(&self) -> u64 {
-        self.cost
+        self.accounts.total()
     }
 
     /// What they have cost at most.
@@ -114,7 +125,13 @@ impl Holding {
 
     /// Whether no packet waits at all.
     pub(super) fn is_idle(&self) -> bool {
-        self.waiting.is_empty()
+        self.cost() == 0
+    }
+
+    /// There is a try soon.
+    fn try_soon(&mut self, now: Instant) {
+        let soon = now + RETRY;
+        self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
     }
 
     /// Whether packets of a stream wait: those that come wait behind them.
@@ -130,32 +147,26 @@ impl Holding {
         held: Held,
         tells: bool,
     ) -> Result<bool, Box<Held>> {
+        // Whatever becomes of it, there is a try, which forgets a stream of which nothing waits.
+        self.try_soon(now);
         let (cost, seq, end, refused) = (held.cost(), held.seq, held.seq + held.len, held.refused);
         let waiting = self.waiting.entry(*stream).or_default();
         let is_far = |one: &(Instant, Held)| one.1.seq.distance(seq).unsigned_abs() > FAR;
-        let shares = shares(stream, held.host);
-        let full = |(share, most): (&Share, Bytes)| {
-            self.shares.get(share).copied().unwrap_or_default() + cost > most.get()
-        };
-        let is_full = waiting.cost + cost > self.quotas.per_connection.get()
-            || self.cost + cost > self.quotas.total.get()
-            || shares.iter().zip([self.quotas.per_slice, self.quotas.per_host]).any(full);
-        // Whatever becomes of it, there is a try, which forgets a stream of which nothing waits.
-        self.due.get_or_insert(now + RETRY);
-        if is_full || waiting.packets.front().is_some_and(is_far) {
+        if waiting.packets.front().is_some_and(is_far) {
             return Err(Box::new(held));
         }
         let again = waiting.tried.iter().find(|(tried, _)| *tried == seq).map(|&(_, since)| since);
         let place = waiting.packets.partition_point(|one| one.1.seq.before(seq));
         let is_new = waiting.packets.get(place).is_none_or(|one| one.1.seq != seq);
         if is_new {
-            waiting.packets.insert(place, (again.unwrap_or(now), held));
-            waiting.cost += cost;
-            self.cost += cost;
-            for share in shares {
-                *self.shares.entry(share).or_default() += cost;
+            let keeper = Keeper::of(stream, held.host);
+            if waiting.cost + cost > self.quotas.per_connection.get()
+                || !self.accounts.admit(&keeper, cost, &self.quotas)
+            {
+                return Err(Box::new(held));
             }
-            self.most = self.most.max(self.cost);
+            waiting.insert(place, again.unwrap_or(now), held);
+            self.most = self.most.max(self.accounts.total());
         }
         self.refused |= refused;
         if tells {
@@ -166,9 +177,9 @@ impl Holding {
 
     /// Data of a stream up to here has met congestion: its sender is to be told, unless it was just now.
     pub(super) fn tell(&mut self, now: Instant, stream: &Stream, until: SeqNum) {
-        self.due.get_or_insert(now + RETRY);
+        self.try_soon(now);
         let waiting = self.waiting.entry(*stream).or_default();
-        if waiting.told.is_none_or(|told| told + TELL_AGAIN <= now) {
+        if waiting.tell_again().is_none_or(|then| then <= now) {
             waiting.told = Some(now);
             self.untold.insert(*stream, until);
         }
@@ -201,13 +212,18 @@ impl Holding {
         for (stream, until) in std::mem::take(&mut self.untold) {
             told.push((stream, Congestion { until, held: self.bytes_of(&stream) }));
         }
-        self.waiting.retain(|_, one| !one.packets.is_empty());
         self.waiting.values_mut().for_each(|one| one.tried.clear());
         self.burst = if self.refused { 1 } else { (2 * self.burst).min(MOST_BURST) };
         self.refused = false;
         self.expire(now, late);
         out.extend((0..self.burst).map_while(|_| self.next()));
-        self.due = (!self.waiting.is_empty()).then(|| now + RETRY);
+        let is_in_use = |one: &Waiting| !one.packets.is_empty() || !one.tried.is_empty();
+        self.waiting.retain(|_, one| is_in_use(one) || one.tell_again().is_some_and(|then| then > now));
+        self.due = if self.waiting.values().any(is_in_use) {
+            Some(now + RETRY)
+        } else {
+            self.waiting.values().filter_map(Waiting::tell_again).min()
+        };
     }
 
     /// Bytes of a stream that wait.
@@ -234,17 +250,8 @@ impl Holding {
     fn take_first(&mut self, stream: &Stream) -> Option<(Instant, Held)> {
         let waiting = self.waiting.get_mut(stream)?;
         let (since, held) = waiting.packets.pop_front()?;
-        let cost = held.cost();
-        waiting.cost -= cost;
-        self.cost -= cost;
-        for share in shares(stream, held.host) {
-            if let Entry::Occupied(mut entry) = self.shares.entry(share) {
-                *entry.get_mut() -= cost;
-                if *entry.get() == 0 {
-                    entry.remove();
-                }
-            }
-        }
+        waiting.cost -= held.cost();
+        self.accounts.release(&Keeper::of(stream, held.host), held.cost(), &self.quotas);
         Some((since, held))
     }
 

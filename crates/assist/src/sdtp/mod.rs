@@ -54,6 +54,7 @@ pub use controller::{Controller, Counted, Instructions};
 pub use counters::{Kept, NodeCounters};
 pub use disorder::Level;
 pub use expected::ExpectedPackets;
+pub use holding::HELD_COST;
 pub use node::Node;
 pub use packet_ins::Limits;
 pub use planned::Placed;

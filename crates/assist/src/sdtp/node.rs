@@ -87,7 +87,7 @@ impl Node {
             caching: CachingNode::new(config.caching),
             detection: Detection::new(config.thresholds, config.connections),
             own_drops: OwnDrops::new(config.connections),
-            holding: Holding::new(config.caching.quotas, config.resequencing.persistence),
+            holding: Holding::new(config.caching.quotas, config.thresholds.persistence),
             lately: Lately::new(config.connections),
             seals: Seals::new(address, config.sealing.clone()),
             is_overloaded: false,
@@ -217,7 +217,9 @@ impl Node {
 
     /// A packet that [`Node::look`] has asked for.
     pub fn on_packet(&mut self, now: Instant, port: Port, packet: Packet, out: &mut Outbox) {
-        let Some(packet) = self.wait_behind(now, packet, out) else { return };
+        if let Some((stream, extent)) = self.behind_others(&packet) {
+            return self.wait_behind(now, &stream, extent, packet, out);
+        }
         if let Some(next) = self.steers(port, packet.src, packet.dst) {
             return out.send(next, packet);
         }

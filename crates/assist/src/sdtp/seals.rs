@@ -1,4 +1,4 @@
-//! What a node seals and verifies, slice by slice: RR, RI, CN and RD. Data has no seal: hosts judge it, as they do without SDTP.
+//! What a node seals and verifies, slice by slice: RR, RI, CN, RD, PD and CM. Data has no seal: hosts judge it, as they do without SDTP.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

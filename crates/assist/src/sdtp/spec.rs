@@ -274,8 +274,9 @@ fn caching(given: &SdtpTable, config: &mut Config) -> Checked<()> {
         |given: &Option<Located<Size>>, default: Bytes| given.as_ref().map_or(default, |size| size.value.0);
     let caching = &mut config.caching;
     caching.quotas.per_connection = size(&given.cache, caching.quotas.per_connection);
-    // A host may have one connection that is as large.
+    // A host may have one connection that is as large, and a slice one such host.
     caching.quotas.per_host = caching.quotas.per_host.max(caching.quotas.per_connection);
+    caching.quotas.per_slice = caching.quotas.per_slice.max(caching.quotas.per_host);
     caching.quotas.total = size(&given.cache_total, caching.quotas.total);
     if let Some(time) = &given.notification_interval {
         caching.notify = positive(time, "notification_interval")?;

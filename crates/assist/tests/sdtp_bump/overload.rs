@@ -101,3 +101,24 @@ fn what_its_own_interface_has_dropped_is_not_repaired() {
     masking.congested = true;
     assert_eq!(lose_one(&mut masking, 101), (PACKETS as usize, true));
 }
+
+#[test]
+fn what_waits_for_room_at_a_node_of_the_core_goes_on_to_its_host() {
+    let mut config = Config { carriage: Carriage::Udp, ..Config::default() };
+    config.caching.congestion = Congestion::Cache;
+    let mut world = World::with(Mode::Act, config);
+    world.open(false, |_| ());
+    for (server, seq, ack) in [(false, 101, 501), (true, 501, 101)] {
+        world.clear();
+        world.full = true;
+        let frames: Vec<_> = (0..5)
+            .map(|number| world.send(&sent(server, Flags::ACK, seq + 5 * number, ack, b"hello")))
+            .collect();
+        world.pass(20);
+        assert_eq!(world.came[usize::from(!server)], Vec::<Vec<u8>>::new());
+        world.full = false;
+        world.pass(50);
+        assert_eq!(world.came[usize::from(!server)], frames, "from the server: {server}");
+    }
+    assert_eq!(world.node_counter(1, "held"), 10);
+}

@@ -85,6 +85,8 @@ pub(crate) struct World {
     pub(crate) lose: Option<usize>,
     /// Whether the interface of node 1 has dropped it, and says so.
     pub(crate) congested: bool,
+    /// Whether the interfaces of node 1 drop all data, and say so.
+    pub(crate) full: bool,
     /// What came to the client and to the server.
     pub(crate) came: [Vec<Frame>; 2],
 }
@@ -117,6 +119,7 @@ impl World {
             crossed: Vec::new(),
             lose: None,
             congested: false,
+            full: false,
             came: [Vec::new(), Vec::new()],
         };
         this.connect(true);
@@ -261,6 +264,10 @@ impl World {
 
     fn cross(&mut self, to: usize, side: Side, frame: Frame, queue: &mut VecDeque<(usize, Side, Frame)>) {
         self.crossed.push((to, side, frame.clone()));
+        let is_data = |packet: &Packet| matches!(&packet.body, Body::Sdtp(sdtp) if sdtp.data().is_some());
+        if self.full && to != 1 && is_data(&parse(&frame)) {
+            return self.bumps[1].on_drop(self.now, &frame);
+        }
         if to == 2
             && let Some(left) = self.lose
         {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use handfast_assist::sdtp::{Config, Congestion};
 use handfast_core::{Bytes, SeqNum};
 use handfast_wire::sdtp::{Congestion as Met, Message};
-use handfast_wire::tcp::Segment;
+use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Ecn, Packet};
 
 use crate::attacks::{flow, message, seal};
@@ -24,7 +24,7 @@ fn line(config: Config) -> (Line<Sink>, Rc<Cell<bool>>) {
     let (mut line, full) = (Line::scripted(config), Rc::new(Cell::new(false)));
     let is_full = Rc::clone(&full);
     line.is_full = Box::new(move |crossing| {
-        let is_data = crossing.sdtp().is_some_and(|sdtp| sdtp.data().is_some());
+        let is_data = crossing.sdtp().and_then(|sdtp| sdtp.data()).is_some_and(|data| data.seq_len() > 0);
         is_full.get() && is_data && (crossing.from, crossing.to) == (1, 2)
     });
     open(&mut line, &flow());
@@ -72,6 +72,22 @@ fn what_a_full_queue_refuses_comes_late_and_in_order_and_nobody_asks_for_it() {
 }
 
 #[test]
+fn what_takes_no_numbers_waits_behind_nothing() {
+    let (mut line, full) = line(config());
+    full.set(true);
+    send(&mut line, 0..2);
+    line.run(ms(10));
+    let behind = FIRST + 2_000;
+    line.send(0, flow().packet(0, ack(behind, SERVER + 1)));
+    let reset = Segment { flags: Flags::RST | Flags::ACK, ..ack(behind, SERVER + 1) };
+    line.send(0, flow().packet(0, reset));
+    line.run(ms(10));
+    let got: Vec<_> = line.got(1).iter().map(|packet| segment(packet).flags).collect();
+    assert_eq!(got, [Flags::ACK, Flags::RST | Flags::ACK]);
+    assert_eq!((line.counted().held, line.counted().strangers), (2, 0));
+}
+
+#[test]
 fn the_control_as_a_signal_it_is_lost() {
     let (mut line, full) = line(sealed());
     full.set(true);
@@ -107,7 +123,7 @@ fn the_senders_window_falls_once_for_a_flight_and_its_right_edge_stays() {
 fn what_a_node_has_no_room_for_either_is_lost_and_the_sender_learns_of_it() {
     let mut small = config();
     // Room for two packets, which the packets of a cache take from nobody.
-    small.caching.quotas.per_connection = Bytes(2_800);
+    small.caching.quotas.per_connection = Bytes(3_400);
     let (mut line, full) = line(small);
     full.set(true);
     send(&mut line, 0..5);
@@ -117,7 +133,7 @@ fn what_a_node_has_no_room_for_either_is_lost_and_the_sender_learns_of_it() {
     assert_eq!(come(&mut line), [0, 1]);
     let counted = line.counted();
     assert_eq!((counted.held, counted.hold_overflows, counted.repeats), (2, 3, 0));
-    assert!(counted.held_bytes <= 2_800);
+    assert!(counted.held_bytes <= 3_400);
 }
 
 #[test]
@@ -129,6 +145,19 @@ fn nothing_waits_longer_than_a_loss_is_repaired() {
     full.set(false);
     line.run(ms(400));
     assert_eq!((come(&mut line), line.counted().hold_overflows), (vec![], 1));
+}
+
+#[test]
+fn what_an_edge_holds_to_put_it_in_order_is_another_time() {
+    let mut config = config();
+    config.resequencing.persistence = ms(40);
+    let (mut line, full) = line(config);
+    full.set(true);
+    send(&mut line, 0..1);
+    line.run(ms(100));
+    full.set(false);
+    line.run(ms(30));
+    assert_eq!((come(&mut line), line.counted().hold_overflows), (vec![0], 0));
 }
 
 #[test]

@@ -23,7 +23,7 @@ struct Trouble {
     seed: u64,
     /// In a thousand, of each packet on each link between nodes.
     loss: u64,
-    /// The same of RR, RD, RI and CN, besides.
+    /// The same of all but data, besides.
     message_loss: u64,
     copies: u64,
     late: u64,

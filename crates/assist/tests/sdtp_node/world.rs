@@ -82,7 +82,7 @@ pub(crate) struct Line<H> {
     pub(crate) is_full: Box<dyn FnMut(&Crossing<'_>) -> bool>,
     /// Whether a message with a packet in it is lost between the controller and a node.
     pub(crate) loses_control: Box<dyn FnMut() -> bool>,
-    /// Packets that nodes have sent to each other, by type: data, RR, RD, RI, CN, CM.
+    /// Packets that nodes have sent to each other, by type: data, RR, RD, RI, CN, PD, CM.
     pub(crate) crossed: BTreeMap<&'static str, u64>,
     hosts: [Vec<IpAddr>; 2],
     config: Config,

@@ -16,9 +16,9 @@ pub(crate) fn socket_address(text: &Located<String>) -> Checked<SocketAddr> {
 }
 
 /// Where a service listens: a loopback address, unless there is TLS or the operator knows the `risk`.
-pub(crate) fn listen_address(text: &Located<String>, is_open: bool, risk: &str) -> Checked<SocketAddr> {
+pub(crate) fn listen_address(text: &Located<String>, is_allowed: bool, risk: &str) -> Checked<SocketAddr> {
     let address = socket_address(text)?;
-    if address.ip().is_loopback() || is_open {
+    if address.ip().is_loopback() || is_allowed {
         return Ok(address);
     }
     let title = format!("{} can be reached from other machines", address.ip());

@@ -1,17 +1,34 @@
 //! One end of an OpenFlow channel: bytes in, messages out, and the other way round.
 
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Bytes, BytesMut};
 use handfast_core::Bytes as Count;
-use handfast_io::ReadOutcome;
 use handfast_io::tls::Stream;
+use handfast_io::{ReadOutcome, SourceId};
 use handfast_wire::openflow::{Message, ParseError};
 
 /// Bytes of a read. Besides them less than one message is kept, so a connection's incoming bytes are bounded by this and
-/// 65,535.
+/// 65,535; with TLS by its records besides, which rustls bounds.
 pub(in crate::services) const CHUNK: usize = 64 << 10;
+
+/// Connections from one address that may be there without having shown that they are one of ours.
+const UNKNOWN_EACH: usize = 8;
+
+/// Which of the connections that are not known as one of ours yet, oldest first, gives way to one more from an address: the oldest
+/// from there, if that has [`UNKNOWN_EACH`] of them, and the oldest of all where no more fit.
+pub(in crate::services) fn gives_way(
+    unknown: &[(SourceId, IpAddr)],
+    from: IpAddr,
+    is_full: bool,
+) -> Option<SourceId> {
+    let mut same = unknown.iter().filter(|(_, address)| *address == from);
+    if same.clone().count() >= UNKNOWN_EACH {
+        return same.next().map(|(id, _)| *id);
+    }
+    unknown.first().filter(|_| is_full).map(|(id, _)| *id)
+}
 
 /// At the end: reads of one connection before the others have their turn.
 const MOST_READS: usize = 64;
@@ -71,24 +88,23 @@ impl OpenFlowLink {
 
     /// Reads once.
     pub(in crate::services) fn read(&mut self, chunk: &mut [u8; CHUNK]) -> Result<ReadOutcome, LinkError> {
-        loop {
-            match self.stream.read(chunk) {
-                Ok(0) => return Err(LinkError::Closed),
-                Ok(read) => {
-                    self.incoming.extend_from_slice(&chunk[..read]);
-                    // Even after a short read: the end of the stream makes no event of its own.
-                    return Ok(ReadOutcome::Some);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    // What waited for the end of TLS's handshake, which has made no event of its own either.
-                    if self.stream.is_secured() {
-                        self.send()?;
-                    }
-                    return Ok(ReadOutcome::Nothing);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.failed(error)),
+        match self.stream.read(chunk) {
+            Ok(0) => Err(LinkError::Closed),
+            Ok(read) => {
+                self.incoming.extend_from_slice(&chunk[..read]);
+                // Even after a short read: the end of the stream makes no event of its own.
+                Ok(ReadOutcome::Some)
             }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                // What waited for the end of TLS's handshake, which has made no event of its own either.
+                if self.stream.is_secured() {
+                    self.send()?;
+                }
+                Ok(ReadOutcome::Nothing)
+            }
+            // The others have their turn first.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(ReadOutcome::Some),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -156,7 +172,7 @@ impl OpenFlowLink {
 
     /// Ends our side after what waits: reads and drops until the peer closes. Whether it has not yet.
     pub(in crate::services) fn drain(&mut self, chunk: &mut [u8; CHUNK]) -> bool {
-        if self.waiting() == 0 && !std::mem::replace(&mut self.ended, true) {
+        if self.is_sent() && !std::mem::replace(&mut self.ended, true) {
             // It fails where the connection is gone, which the read tells.
             let _ = self.stream.end();
         }
@@ -172,7 +188,12 @@ impl OpenFlowLink {
         true
     }
 
-    /// Bytes that wait to be sent.
+    /// Whether the kernel has taken all. Of what TLS has taken it may not have yet.
+    pub(in crate::services) fn is_sent(&self) -> bool {
+        self.waiting() == 0 && !self.stream.has_unsent()
+    }
+
+    /// Bytes that wait to be sent; with TLS up to 64 KiB besides.
     pub(in crate::services) fn waiting(&self) -> usize {
         self.outgoing.len() - self.sent
     }

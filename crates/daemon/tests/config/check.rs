@@ -48,6 +48,24 @@ fn it_ends_with_its_verdict_and_leaves_nothing() {
 }
 
 #[test]
+fn certificates_have_to_be_there_for_who_shows_them() {
+    let folder = folder("certificates");
+    let tls = "[tls]\ncertificate = \"/no/cert\"\nkey = \"/no/key\"\nauthorities = \"/no/ca\"\n[limits]";
+    let text = edited(&config(&folder.join("socket"), FREE), "[limits]", tls);
+    let done = handfastd(&folder, &text, &["--check"]);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(
+        done.status.code() == Some(2) && said.contains("tls.certificate /no/cert: No such file"),
+        "{said}"
+    );
+    let done = handfastd(&folder, &text, &[]);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.code() == Some(2) && said.contains("tls.certificate /no/cert"), "{said}");
+    // Nobody needs them to ask, to switch off or to replay.
+    assert!(handfast_daemon::config::Settings::parse(&text, "x").is_ok());
+}
+
+#[test]
 fn a_socket_s_directory_must_exist_and_take_files() {
     let folder = folder("directory");
     let nowhere = folder.join("nowhere");

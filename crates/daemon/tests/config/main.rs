@@ -54,11 +54,6 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a gateway that is none", "priority = 40000", "priority = 40000\nnever_hold = [\"10.0.0.1\"]"),
     ("the address of a group", "priority = 40000", "priority = 40000\nnever_hold = [\"ff:ff:ff:ff:ff:ff\"]"),
     ("no address", "127.0.0.1:6653", "localhost"),
-    (
-        "a certificate that is not there",
-        "[limits]",
-        "[tls]\ncertificate = \"/no/cert\"\nkey = \"/no/key\"\nauthorities = \"/no/ca\"\n[limits]",
-    ),
     ("an address that others reach", "127.0.0.1:6653", "0.0.0.0:6653"),
     (
         "a write buffer that a release overflows",

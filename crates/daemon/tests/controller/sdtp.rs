@@ -210,6 +210,15 @@ fn who_is_no_node_of_the_line_is_closed() {
 }
 
 #[test]
+fn a_crowd_that_says_nothing_keeps_no_node_out() {
+    let daemon = controller();
+    let crowd: Vec<_> = (0..40).map(|_| Node::connect(&daemon)).collect();
+    let _known: Vec<_> = (1..=3).map(|id| Node::ready(&daemon, id)).collect();
+    drop(crowd);
+    assert_eq!(daemon.status()["switches"].as_array().unwrap().len(), 3);
+}
+
+#[test]
 fn its_counters_are_served_to_prometheus() {
     let daemon = controller();
     let file = daemon.folder.join("handfastd.toml");

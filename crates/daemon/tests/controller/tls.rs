@@ -1,15 +1,15 @@
 //! Switches that prove who they are, and some that do not.
 
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::time::Instant;
 
 use handfast_io::tls::testing::Folder;
 use handfast_io::tls::{Connector, Stream};
-use handfast_wire::openflow::{Body, Message};
+use handfast_wire::openflow::{Body, Hello, Message, VERSION};
 use nix::sys::signal::Signal;
 
-use crate::support::{ACT, Daemon, PATIENCE, Switch};
+use crate::support::{ACT, Daemon, PATIENCE, Switch, bytes_of};
 
 /// A controller that believes the authority `ours`, whose file may be exchanged.
 fn controller(folder: &Folder) -> Daemon {
@@ -80,4 +80,52 @@ fn files_that_were_renewed_are_read_at_sighup() {
     daemon.nudge(Signal::SIGHUP);
     daemon.logged("configuration applied");
     assert!(matches!(first(&mut connect(&daemon, &theirs)), Ok(Body::Hello(_))));
+}
+
+#[test]
+fn what_comes_with_the_end_of_the_handshake_is_heard() {
+    // A write that reads would take the switch's greeting from the socket, and nothing would say so.
+    let folder = Folder::new("finished");
+    let daemon = controller(&folder);
+    let ours = Connector::new(folder.credentials("ours", "ours"), "127.0.0.1").unwrap();
+    for _ in 0..20 {
+        let mut stream = connect(&daemon, &ours);
+        let hello = bytes_of(1, Body::Hello(Hello { version: VERSION, bitmaps: vec![1 << VERSION] }));
+        let deadline = Instant::now() + PATIENCE;
+        let mut incoming = Vec::new();
+        let mut is_said = false;
+        // Its own Hello, and then what it asks once it has heard the switch's.
+        while Message::framed_len(&incoming).unwrap().is_none_or(|len| incoming.len() == len) {
+            is_said = is_said || stream.write(&hello).is_ok();
+            let mut chunk = [0; 1000];
+            match stream.read(&mut chunk) {
+                Ok(read) => incoming.extend_from_slice(&chunk[..read]),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+            }
+            assert!(Instant::now() < deadline, "{incoming:?}");
+        }
+    }
+}
+
+#[test]
+fn a_listener_that_had_tls_keeps_it() {
+    let folder = Folder::new("kept");
+    let mut daemon = controller(&folder);
+    let file = daemon.folder.join("handfastd.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let (head, rest) = text.split_once("[tls]").unwrap();
+    let (_, tail) = rest.split_once("[access_points.ap1]").unwrap();
+    fs::write(&file, format!("{head}[access_points.ap1]{tail}")).unwrap();
+    daemon.nudge(Signal::SIGHUP);
+    daemon.logged("whether there is TLS stays as it is until the daemon is started again");
+    daemon.logged("configuration applied");
+    let ours = Connector::new(folder.credentials("ours", "ours"), "127.0.0.1").unwrap();
+    assert!(matches!(first(&mut connect(&daemon, &ours)), Ok(Body::Hello(_))));
+    // And so it does with files that cannot be read, and applies the rest.
+    fs::remove_file(folder.path("believed")).unwrap();
+    fs::write(&file, text).unwrap();
+    daemon.nudge(Signal::SIGHUP);
+    daemon.logged("certificates not read: the old ones stay");
+    daemon.logged("configuration applied");
+    assert!(matches!(first(&mut connect(&daemon, &ours)), Ok(Body::Hello(_))));
 }

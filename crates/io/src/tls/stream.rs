@@ -6,6 +6,9 @@ use std::net::Shutdown;
 use mio::net::TcpStream;
 use rustls::Connection;
 
+/// What a read takes from the kernel at most, in turns of 4 KiB as rustls has it: the longest record takes five.
+const MOST_TURNS: usize = 8;
+
 /// A stream of bytes that never blocks.
 pub struct Stream {
     tcp: TcpStream,
@@ -30,6 +33,12 @@ impl Stream {
         self.tls.is_some()
     }
 
+    /// Whether TLS has taken bytes that the kernel has not.
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
     /// Says that nothing more follows.
     ///
     /// # Errors
@@ -45,9 +54,11 @@ impl Stream {
 }
 
 impl Read for Stream {
+    /// With TLS [`ErrorKind::Interrupted`] says as well that what has come is no data, and that there may be more.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else { return self.tcp.read(buffer) };
-        loop {
+        // Tickets and new keys are as many as the peer likes (RFC 8446 §4.6).
+        for _ in 0..MOST_TURNS {
             match tls.reader().read(buffer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 // An end without the alert `close_notify` (RFC 8446 §6.1): a message that was cut short shows by its length.
@@ -56,15 +67,17 @@ impl Read for Stream {
             }
             tls.complete_io(&mut self.tcp)?;
         }
+        Err(ErrorKind::Interrupted.into())
     }
 }
 
 impl Write for Stream {
-    /// Takes nothing before the other end has proved who it is.
+    /// Takes nothing before the handshake is over. It never reads: what came with that would wait for another event of the socket.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.flush()?;
         let Some(tls) = &mut self.tls else { return self.tcp.write(bytes) };
-        if tls.is_handshaking() || tls.wants_write() {
-            tls.complete_io(&mut self.tcp)?;
+        if tls.is_handshaking() {
+            return Err(ErrorKind::WouldBlock.into());
         }
         let written = tls.writer().write(bytes)?;
         // It is taken; an error comes back at the next call.

@@ -91,6 +91,49 @@ fn plain_tcp_is_no_tls() {
 }
 
 #[test]
+fn what_the_kernel_has_not_taken_is_known() {
+    let folder = Folder::new("unsent");
+    let (one, other) = pair();
+    let ours = || folder.credentials("ours", "ours");
+    let mut client = Connector::new(ours(), "127.0.0.1").unwrap().connect(one).unwrap();
+    let mut server = Acceptor::new(ours()).unwrap().accept(other).unwrap();
+    assert!(matches!(client.write(b"x"), Err(error) if error.kind() == io::ErrorKind::WouldBlock));
+    echo(&mut client, &mut server, b"x").unwrap();
+    assert!(!client.has_unsent());
+    // The server does not read.
+    while client.write(&[0; 10_000]).is_ok() {}
+    assert!(client.has_unsent());
+    while server.read(&mut [0; 10_000]).is_ok() {
+        let _ = client.flush();
+    }
+    assert!(!client.has_unsent());
+}
+
+#[test]
+fn one_that_says_much_and_sends_nothing_holds_nobody_up() {
+    let folder = Folder::new("talkative");
+    let (one, other) = pair();
+    let ours = || folder.credentials("ours", "ours");
+    let mut client = Connector::new(ours(), "127.0.0.1").unwrap().connect(one).unwrap();
+    // Tickets are no data (RFC 8446 §4.6.1). rustls takes up to 64 KiB of them at once.
+    let mut config = (*Acceptor::new(ours()).unwrap().0).clone();
+    config.session_storage = rustls::server::ServerSessionMemoryCache::new(2);
+    config.send_tls13_tickets = 500;
+    let mut server = Acceptor(Arc::new(config)).accept(other).unwrap();
+    let mut turns = 0;
+    let said = loop {
+        let _ = unless_blocked(server.read(&mut [0; 10]));
+        let _ = server.write(b"x");
+        match client.read(&mut [0; 10]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => turns += 1,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            done => break done.unwrap(),
+        }
+    };
+    assert!(said > 0 && turns > 0, "{turns}");
+}
+
+#[test]
 fn the_end_of_a_stream_is_said() {
     let folder = Folder::new("end");
     let (one, other) = pair();

@@ -21,7 +21,7 @@ use crate::engine::queue::Timer;
 /// The port of `OpenFlow` (IANA).
 const OPENFLOW: u16 = 6653;
 
-/// Makes a node as it is when it begins, for the so-manieth time.
+/// Makes a node as it is when it begins, for the nth time.
 pub(crate) type Maker = Box<dyn Fn(u64) -> Node + Send>;
 
 /// A node of SDTP as an agent.

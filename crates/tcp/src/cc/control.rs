@@ -52,8 +52,13 @@ impl Control {
     /// A round-trip time was measured; the acknowledgement that brought it has not been judged yet.
     #[inline]
     pub(crate) fn on_rtt(&mut self, window: &mut Window, rtt: &RttSample) {
+        // The estimate of the path may begin with the handshake; what judges congestion begins afterwards.
+        if rtt.is_of_handshake() {
+            self.sampler().into_iter().for_each(|sampler| sampler.on_rtt(rtt.delay));
+            return;
+        }
         self.algorithm.on_rtt(window, rtt);
-        if let Some(hystart) = self.hystart.as_mut().filter(|_| !rtt.is_of_handshake()) {
+        if let Some(hystart) = &mut self.hystart {
             let sample = hystart::Sample {
                 now: rtt.now,
                 delay: rtt.delay,

@@ -196,7 +196,7 @@ impl Controller for LinuxCubic {
     }
 
     fn on_rtt(&mut self, _window: &mut Window, rtt: &RttSample) {
-        if !rtt.is_of_handshake() && !self.has_just_recovered(rtt.now) {
+        if !self.has_just_recovered(rtt.now) {
             self.note_delay(rtt.delay);
         }
     }
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_right_after_fast_recovery_and_of_the_handshake_do_not_count() {
+    fn delays_right_after_fast_recovery_do_not_count() {
         // "ca->epoch_start && (s32)(tcp_jiffies32 - ca->epoch_start) < HZ"
         let mut cubic = LinuxCubic::default();
         let mut window = window(10);
@@ -415,8 +415,8 @@ mod tests {
             }
             seen
         };
-        let seen = [after(900, 70, 1), after(1000, 100, 2), after(1999, 90, 3), after(2000, 95, 4)];
-        assert_eq!(seen, [0, 100_000, 100_000, 95_000]);
+        let seen = [after(1000, 100, 2), after(1999, 90, 3), after(2000, 95, 4)];
+        assert_eq!(seen, [100_000, 100_000, 95_000]);
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub(crate) enum Request {
     SlowStart { cwnd: u64 },
     /// RFC 4782 §4.4: the approval has expired, and both are what they were.
     Back { cwnd: u64, ssthresh: u64 },
-    /// RFC 4782 §4.6 after losses; [vho] §3.1 where the new link holds less: neither is more.
+    /// RFC 4782 §4.6 after losses; [vho] §3.1 where the new link holds less; what the path of a
+    /// [`super::ShadowWindow`] holds: neither is more.
     AtMost { cwnd: u64, ssthresh: u64 },
     /// [vho] §3 figure 1: the first window is a train of packet pairs.
     FirstTrain { cwnd: u64 },

@@ -40,13 +40,15 @@ impl ShadowWindow {
         self.window.smss
     }
 
-    /// A round-trip time was measured. `una` and `nxt`: what is acknowledged, and what was sent.
-    pub fn on_rtt(&mut self, now: Instant, delay: Duration, una: u64, nxt: u64) {
+    /// A round-trip time of data was measured.
+    pub fn on_rtt(&mut self, now: Instant, delay: Duration) {
+        // Where a round begins and ends only HyStart asks.
+        let (una, nxt) = (u64::MAX, u64::MAX);
         self.control.on_rtt(&mut self.window, &RttSample { now, delay, una, nxt });
     }
 
-    /// So many bytes were acknowledged, of so many in flight. It grows where the sender has used half of it (RFC 7661 §4.1: what is
-    /// in flight is known less well here than to the sender).
+    /// So many bytes were acknowledged, of so many in flight. It grows where the sender has used half of it (RFC 7661 §4.3: the
+    /// validated phase), for what is in flight is known less well here than to the sender.
     pub fn on_ack(&mut self, now: Instant, acked: u64, flight: u64, srtt: Duration) {
         let cwnd_limited = 2 * flight >= self.window.cwnd();
         let sample = AckSample {
@@ -68,16 +70,18 @@ impl ShadowWindow {
     /// counts whole segments, and one that is yet to come or to go is part of a window that is used.
     pub fn on_congestion(&mut self, flight: u64) {
         let used = (flight.div_ceil(self.window.smss) + 1) * self.window.smss;
-        let cwnd = self.window.cwnd().min(used);
-        self.control.request(&mut self.window, Request::SlowStart { cwnd });
+        self.limit(used);
         self.control.on_loss(&mut self.window, flight);
         self.control.request(&mut self.window, Request::ToSsthresh);
     }
 
     /// The path holds no more than this. RFC 9438 §4.6: two segments are always left.
     pub fn at_most(&mut self, octets: u64) {
-        let most = octets.max(2 * self.window.smss).min(self.window.cwnd());
-        self.control.request(&mut self.window, Request::SlowStart { cwnd: most });
+        self.limit(octets.max(2 * self.window.smss));
+    }
+
+    fn limit(&mut self, cwnd: u64) {
+        self.control.request(&mut self.window, Request::AtMost { cwnd, ssthresh: u64::MAX });
     }
 }
 

@@ -67,7 +67,7 @@ impl Vegas {
                 // `[vegas]` §3.3; Linux: "set cwnd to match the actual rate exactly", plus one.
                 let actual = window.cwnd.saturating_sub(self.queued);
                 window.set_cwnd(window.cwnd.min(actual + smss));
-                end_slow_start(window);
+                lower_ssthresh(window);
             } else {
                 self.grow_if_used(window, ack);
             }
@@ -83,7 +83,7 @@ impl Vegas {
     fn avoid_queue(&mut self, window: &mut Window, ack: &AckSample) {
         if self.queued > BETA * window.smss {
             window.set_cwnd(window.cwnd - window.smss);
-            end_slow_start(window);
+            lower_ssthresh(window);
         } else if self.queued < ALPHA * window.smss && ack.used(window) {
             window.set_cwnd(window.cwnd + window.smss);
         }
@@ -97,7 +97,7 @@ impl Vegas {
 }
 
 /// `tcp_vegas_ssthresh`; of two segments at least, as after any reduction (RFC 5681 §3.1 (4)).
-fn end_slow_start(window: &mut Window) {
+fn lower_ssthresh(window: &mut Window) {
     window.ssthresh = window.ssthresh.min(window.cwnd.max(2 * window.smss));
 }
 

@@ -8,16 +8,7 @@ use super::{Endpoint, Timers};
 use crate::cc::Request;
 use crate::recovery::LossRecovery;
 use crate::spurious::Spurious;
-use crate::{Death, Event, Frto, State, Transmit, Undo};
-
-/// RFC 9293 §3.7.1: the MSS of a peer that sends no option.
-const DEFAULT_MSS: u16 = 536;
-
-/// RFC 7323 §2.3: larger shifts count as 14.
-const MAX_SHIFT: u8 = 14;
-
-/// Segments below this size are all header: a peer cannot make us send them (as Linux's `tcp_min_snd_mss`).
-const MIN_MSS: u16 = 88;
+use crate::{DEFAULT_MSS, Death, Event, Frto, MAX_SHIFT, MIN_MSS, State, Transmit, Undo};
 
 impl Endpoint {
     /// No such connection: an answer that makes the peer forget it (RFC 9293 §3.10.7.1).

@@ -17,7 +17,7 @@ const fn slice_of(stream: &Stream) -> Slice {
 
 /// Whose packets are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Keeper {
+pub(in super::super) struct Keeper {
     slice: Slice,
     host: u16,
     connection: u16,
@@ -25,11 +25,11 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// A connection of a host, by its number.
-    pub(super) const fn of(stream: &Stream, host: u16) -> Self {
+    pub(in super::super) const fn of(stream: &Stream, host: u16) -> Self {
         Self { slice: slice_of(stream), host, connection: stream.connection }
     }
 
-    pub(super) const fn stream(&self) -> Stream {
+    pub(in super::super) const fn stream(&self) -> Stream {
         let (slice, from, to) = self.slice;
         Stream { from, to, slice, connection: self.connection }
     }
@@ -102,16 +102,16 @@ impl<K: Ord + Copy, V: Kept> Account<K, V> {
 
 /// What is kept, by slice, host and connection.
 #[derive(Debug, Default)]
-pub(super) struct Accounts(Account<Slice, Account<u16, Account<u16, u64>>>);
+pub(in super::super) struct Accounts(Account<Slice, Account<u16, Account<u16, u64>>>);
 
 impl Accounts {
     /// What all keep.
-    pub(super) fn total(&self) -> u64 {
+    pub(in super::super) fn total(&self) -> u64 {
         self.0.total
     }
 
     /// What a connection keeps now. Whether its host, its slice or the node keeps too much.
-    pub(super) fn set(&mut self, keeper: &Keeper, cost: u64, quotas: &Quotas) -> bool {
+    pub(in super::super) fn set(&mut self, keeper: &Keeper, cost: u64, quotas: &Quotas) -> bool {
         let &Keeper { slice, host, connection } = keeper;
         let (mut of_host, mut of_slice) = (0, 0);
         self.0.change(slice, |slice| {
@@ -126,8 +126,30 @@ impl Accounts {
             || self.0.total > quotas.total.get()
     }
 
+    /// What a connection keeps.
+    fn cost_of(&self, &Keeper { slice, host, connection }: &Keeper) -> u64 {
+        let host = self.0.of.get(&slice).and_then(|slice| slice.of.get(&host));
+        host.map_or(0, |host| host.cost_of(&connection))
+    }
+
+    /// Something is to come to a connection. Whether there is room for it: otherwise nothing changes.
+    pub(in super::super) fn admit(&mut self, keeper: &Keeper, cost: u64, quotas: &Quotas) -> bool {
+        let before = self.cost_of(keeper);
+        let is_too_much = self.set(keeper, before + cost, quotas);
+        if is_too_much {
+            self.set(keeper, before, quotas);
+        }
+        !is_too_much
+    }
+
+    /// Something has left a connection.
+    pub(in super::super) fn release(&mut self, keeper: &Keeper, cost: u64, quotas: &Quotas) {
+        let before = self.cost_of(keeper);
+        self.set(keeper, before.saturating_sub(cost), quotas);
+    }
+
     /// Who must let a packet go, after something has come to a connection.
-    pub(super) fn debtor(&mut self, keeper: &Keeper, quotas: &Quotas) -> Option<Keeper> {
+    pub(in super::super) fn debtor(&mut self, keeper: &Keeper, quotas: &Quotas) -> Option<Keeper> {
         let own = self.0.of.get(&keeper.slice);
         let of_host = own.map_or(0, |slice| slice.cost_of(&keeper.host));
         let is_host = is_too_much(keeper.host, of_host, quotas);
@@ -218,6 +240,29 @@ mod tests {
         assert_eq!(accounts.0.of[&keeper(1, 1).slice].of[&1].of.len(), 1);
         assert_eq!(accounts.debtor(&keeper(1, 2), &QUOTAS), Some(keeper(1, 2)));
     }
+
+    #[test]
+    fn what_there_is_no_room_for_changes_nothing() {
+        let mut accounts = Accounts::default();
+        let quotas = Quotas { per_host: Bytes(50), ..QUOTAS };
+        for (keeper, cost, is_admitted) in [
+            (of_host(1, 1, 1), 30, true),
+            (of_host(1, 1, 2), 21, false),
+            (of_host(1, 1, 2), 20, true),
+            (of_host(1, 2, 1), 50, true),
+            (of_host(1, 3, 1), 1, false),
+            (of_host(2, 1, 1), 50, true),
+        ] {
+            let before = accounts.total();
+            assert_eq!(accounts.admit(&keeper, cost, &quotas), is_admitted, "{keeper:?}");
+            assert_eq!(accounts.total() - before, if is_admitted { cost } else { 0 });
+        }
+        for (keeper, cost) in [(of_host(1, 1, 1), 10), (of_host(1, 1, 1), 20), (of_host(1, 2, 1), 50)] {
+            accounts.release(&keeper, cost, &quotas);
+        }
+        assert_eq!((accounts.total(), accounts.0.of[&keeper(1, 1).slice].of.len()), (70, 1));
+    }
+
     #[test]
     fn a_full_host_pays_itself_and_in_a_full_slice_the_rich_host_does() {
         let quotas = Quotas { per_host: Bytes(50), ..QUOTAS };

@@ -111,6 +111,8 @@ impl Edge {
         let ends = if answers { (client, server) } else { (server, client) };
         if let Some(known) = self.connections.get_mut(&name).filter(|known| known.began_with(ends, segment)) {
             // It was repeated: what has begun goes on.
+            known.heard = now;
+            known.enforced.iter_mut().for_each(|enforced| enforced.asked_again(now));
             if let Some(opening) = known.opening.as_mut().filter(|_| !answers) {
                 opening.on_syn(&packet);
             }

@@ -123,6 +123,50 @@ fn what_the_receiver_has_no_room_for_is_not_offered() {
     assert_eq!(reset.window, 60_000);
 }
 
+#[test]
+fn a_host_whose_data_goes_past_the_edge_is_not_held_up() {
+    let mut enforced = enforced(7);
+    // What is acknowledged was never seen here.
+    for ack in [50, 150, 400] {
+        let theirs = ack * SMSS + (u32::from(u16::MAX) << 7);
+        assert_eq!(told(&mut enforced, 100, ack * SMSS, u16::MAX), (theirs, u16::MAX));
+        assert_eq!(enforced.edge, START + theirs);
+    }
+    // What is seen is held to a window again, which does not move left of what the host was shown.
+    let far = 400 * SMSS + (u32::from(u16::MAX) << 7);
+    enforced.on_sent(Instant::from_millis(200), &data(400 * SMSS, 20 * SMSS));
+    let (right, window) = told(&mut enforced, 300, 420 * SMSS, u16::MAX);
+    assert!((far..far + 128).contains(&right) && window < u16::MAX, "{right}");
+}
+
+#[test]
+fn numbers_wrap_and_congestion_is_new_all_the_same() {
+    let mut enforced = enforced(7);
+    let step = 1 << 28;
+    enforced.on_sent(Instant::ZERO, &data(0, step));
+    assert!(enforced.on_congestion(Congestion { until: START + step, held: 0 }));
+    // 3.25 GiB, sent and acknowledged without congestion.
+    for at in 1..13 {
+        enforced.on_sent(Instant::from_millis(100), &data(at * step, step));
+        told(&mut enforced, 100, at * step, u16::MAX);
+    }
+    assert!(!enforced.draining.after(enforced.una), "it grows");
+    assert!(enforced.on_congestion(Congestion { until: START + 13 * step, held: 0 }));
+}
+
+#[test]
+fn the_way_to_the_host_is_timed_from_the_last_packet_of_the_handshake() {
+    let mut enforced = enforced(7);
+    let at = Instant::from_millis;
+    enforced.asked_again(at(1000));
+    enforced.on_answer(at(1010));
+    assert_eq!(enforced.to_host, Duration::from_millis(10));
+    // The answer has come: one that is repeated is not asked for.
+    enforced.asked_again(at(2000));
+    enforced.on_answer(at(3000));
+    assert_eq!(enforced.to_host, Duration::from_millis(10));
+}
+
 proptest! {
     /// RFC 9293 §3.8.6, and: a host whose data is acknowledged may send a full segment where the receiver has room.
     #[test]

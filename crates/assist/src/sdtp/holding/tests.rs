@@ -9,7 +9,7 @@ use super::*;
 const START: SeqNum = SeqNum(u32::MAX - 150);
 const LEN: u32 = 100;
 /// A packet of the tests: 40 bytes of headers.
-const COST: u64 = 140 + PACKET_COST;
+const COST: u64 = 140 + HELD_COST;
 
 fn stream(connection: u16) -> Stream {
     let [from, to] = [8, 9].map(|edge| IpAddr::from(Ipv4Addr::new(192, 0, 2, edge)));
@@ -71,7 +71,8 @@ fn what_was_refused_leaves_in_order_one_a_try_and_then_twice_as_many() {
     assert_eq!(tried(&mut holding, at(5)).1, [5, 6, 7]);
     assert!(!holding.holds(&stream(1)));
     assert_eq!((holding.cost(), holding.most()), (0, 8 * COST));
-    assert_eq!((tried(&mut holding, at(6)).1, holding.deadline()), (vec![], None));
+    assert_eq!((tried(&mut holding, at(6)).1, holding.deadline()), (vec![], Some(at(20))));
+    assert_eq!((tried(&mut holding, at(20)).1, holding.deadline()), (vec![], None));
 }
 
 #[test]
@@ -120,7 +121,10 @@ fn a_host_and_a_slice_hold_no_more_than_they_may() {
     for ms in 2..6 {
         tried(&mut holding, at(ms));
     }
-    assert_eq!((holding.cost(), holding.shares.len()), (0, 0), "who waits no more is forgotten");
+    assert_eq!(holding.cost(), 0);
+    // Nobody is charged for what has left.
+    holding.push(at(6), &stream(1), of(1, 0), true).unwrap();
+    holding.push(at(6), &stream(2), of(1, 0), true).unwrap();
 }
 
 #[test]
@@ -140,6 +144,35 @@ fn nothing_waits_longer_than_hosts_do() {
 }
 
 #[test]
+fn what_comes_in_before_others_lets_them_wait_no_longer() {
+    let mut holding = holding(100, 100);
+    // The queue refuses all that is tried.
+    let mut refused = vec![1];
+    let mut late = 0;
+    for ms in 0..200 {
+        if ms == 100 {
+            holding.push(at(ms), &stream(1), behind(0), true).unwrap();
+        }
+        for place in refused {
+            holding.push(at(ms), &stream(1), held(place), true).unwrap();
+        }
+        (_, refused, late) = tried(&mut holding, at(ms + 1));
+        assert_eq!(late > 0, ms == 199, "{ms}");
+    }
+    assert_eq!((late, holding.cost()), (2, 0));
+}
+
+#[test]
+fn what_comes_in_before_one_that_is_tried_lets_it_wait_no_longer() {
+    let mut holding = holding(100, 100);
+    holding.push(at(0), &stream(1), held(1), true).unwrap();
+    assert_eq!(tried(&mut holding, at(1)).1, [1]);
+    holding.push(at(50), &stream(1), behind(0), true).unwrap();
+    holding.push(at(50), &stream(1), held(1), true).unwrap();
+    assert_eq!(tried(&mut holding, at(200)).2, 2);
+}
+
+#[test]
 fn a_sender_is_told_at_once_and_then_every_20_ms() {
     let mut holding = holding(100, 100);
     let mut told = Vec::new();
@@ -152,6 +185,28 @@ fn a_sender_is_told_at_once_and_then_every_20_ms() {
     // One that does ECN learns by its marks.
     holding.push(at(60), &stream(2), held(0), false).unwrap();
     assert!(tried(&mut holding, at(61)).0.is_empty());
+}
+
+#[test]
+fn one_whose_data_does_not_wait_is_told_every_20_ms_as_well() {
+    let mut holding = holding(100, 100);
+    let mut told = Vec::new();
+    // As a discipline drops them: nothing waits here.
+    for ms in 0..50 {
+        holding.tell(at(ms), &stream(1), START);
+        let (now, ..) = tried(&mut holding, at(ms + 1));
+        told.extend(now.iter().map(|_| ms));
+        assert!(holding.is_idle());
+    }
+    assert_eq!(told, [0, 20, 40]);
+    // What is to wait does not wait until somebody may be told again.
+    holding.push(at(51), &stream(1), held(0), true).unwrap();
+    assert!(!holding.is_idle());
+    assert_eq!(tried(&mut holding, at(52)).1, [0]);
+    tried(&mut holding, at(53));
+    assert_eq!(holding.deadline(), Some(at(60)));
+    tried(&mut holding, at(60));
+    assert_eq!((holding.deadline(), holding.waiting.len()), (None, 0));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What a node does with `congestion = "cache"`: what its queue has no room for waits, and the sender is slowed down.
 
+use std::net::IpAddr;
+
 use handfast_core::Instant;
 use handfast_net::{Cause, Outbox};
 use handfast_wire::sdtp::{Congestion as Met, Content, Message, Request, Sdtp, Stream};
@@ -39,41 +41,50 @@ impl Node {
         self.hold(now, stream, Held { seq, len, packet, host, refused: true }, !is_marked).is_ok()
     }
 
-    fn hold(&mut self, now: Instant, stream: &Stream, held: Held, tells: bool) -> Result<(), Box<Held>> {
+    fn hold(&mut self, now: Instant, stream: &Stream, mut held: Held, tells: bool) -> Result<(), Box<Held>> {
+        // Its driver knows how data of the stream travels, and takes one with a header for what an edge makes of its host's.
+        held.packet.ethernet = None;
         let done = self.holding.push(now, stream, held, tells);
         self.counters.held += u64::from(done.as_ref().is_ok_and(|is_new| *is_new));
         self.counters.hold_overflows += u64::from(done.is_err());
         done.map(|_| ())
     }
 
-    /// Whether a packet that passes, or ends here, comes behind others of its stream that wait.
-    pub(super) fn is_to_wait(&self, view: &View<'_>, stream: &Stream) -> bool {
-        view.dst != self.address && self.holding.holds(stream)
+    /// The place of a packet that passes, or ends here, if it comes behind others of its stream that wait. One that takes no sequence
+    /// numbers has no place among them: a node that took it would have nowhere to send it.
+    pub(super) fn place_behind(&self, dst: IpAddr, stream: &Stream, sdtp: &Sdtp) -> Option<Extent> {
+        let data = sdtp.data().filter(|_| dst != self.address && self.holding.holds(stream))?;
+        Extent::of(sdtp.sequence, data)
     }
 
-    /// A packet on its way out, unless it comes behind others of its stream that wait.
+    /// The same of a packet on its way out, with its stream.
+    #[inline]
+    pub(super) fn behind_others(&self, packet: &Packet) -> Option<(Stream, Extent)> {
+        // As nearly always.
+        if self.holding.is_idle() {
+            return None;
+        }
+        let Body::Sdtp(sdtp) = &packet.body else { return None };
+        let stream = sdtp.stream(packet.src, packet.dst);
+        self.place_behind(packet.dst, &stream, sdtp).map(|extent| (stream, extent))
+    }
+
+    /// Such a packet waits, too, if there is room.
     pub(super) fn wait_behind(
         &mut self,
         now: Instant,
+        stream: &Stream,
+        extent: Extent,
         mut packet: Packet,
         out: &mut Outbox,
-    ) -> Option<Packet> {
-        let Body::Sdtp(sdtp) = &packet.body else { return Some(packet) };
-        let stream = sdtp.stream(packet.src, packet.dst);
-        if packet.dst == self.address || !self.holding.holds(&stream) {
-            return Some(packet);
-        }
-        let Some(Extent { seq, len, .. }) = sdtp.data().and_then(|data| Extent::of(sdtp.sequence, data))
-        else {
-            return Some(packet);
-        };
+    ) {
+        let Extent { seq, len, .. } = extent;
         let (host, is_marked) = (host_of(&packet), mark(&mut packet));
         let held = Held { seq, len, packet, host, refused: false };
-        if let Err(held) = self.hold(now, &stream, held, !is_marked) {
-            self.note_drop(now, &stream, seq, len);
+        if let Err(held) = self.hold(now, stream, held, !is_marked) {
+            self.note_drop(now, stream, seq, len);
             out.discard(held.packet);
         }
-        None
     }
 
     /// What is asked for of a stream, but for what waits here.

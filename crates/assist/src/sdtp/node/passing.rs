@@ -40,7 +40,7 @@ impl Node {
         match &sdtp.message {
             Message::Data(_) | Message::Repeat(_) => {
                 self.watch(now, &stream, functions, view, sdtp, out);
-                if self.is_to_wait(view, &stream) { Verdict::Take } else { goes_on }
+                if self.place_behind(view.dst, &stream, sdtp).is_some() { Verdict::Take } else { goes_on }
             }
             Message::Information(information) => {
                 self.heed(now, &stream, functions, information);

@@ -94,11 +94,9 @@ impl Node {
         let mut packets = std::mem::take(&mut self.edges.packets);
         for packet in packets.drain(..) {
             self.cache_own(now, &packet);
-            // As nearly always: a packet that is handed to and fro is copied each time.
-            if self.holding.is_idle() {
-                self.send_on(packet, out);
-            } else if let Some(packet) = self.wait_behind(now, packet, out) {
-                self.send_on(packet, out);
+            match self.behind_others(&packet) {
+                Some((stream, extent)) => self.wait_behind(now, &stream, extent, packet, out),
+                None => self.send_on(packet, out),
             }
         }
         self.edges.packets = packets;

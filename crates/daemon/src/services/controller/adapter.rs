@@ -9,6 +9,7 @@ use handfast_assist::sdn::{Controller, Outbox, Record};
 use handfast_core::{Duration, Instant};
 use handfast_io::line_socket::LineSocket;
 use handfast_io::net::TcpListener;
+use handfast_io::tls::Acceptor;
 use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, wall_ms};
 use serde_json::Value;
 use tracing::{info, warn};
@@ -23,6 +24,7 @@ use crate::process::log::limiter::LogLimiter;
 use crate::process::{ConfigFile, Context, Failure, Log};
 use crate::services::Running;
 use crate::services::openflow_link::{CHUNK, OpenFlowLink};
+use crate::services::tls::{TlsTable, unreadable};
 
 /// After a failed accept, such as for want of file descriptors, how long until the next.
 pub(super) const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
@@ -49,6 +51,8 @@ pub(super) struct Adapter {
     pub(super) machine: Controller,
     pub(super) out: Outbox,
     pub(super) timers: Timers<Due>,
+    /// How switches prove who they are.
+    pub(super) tls: Option<Acceptor>,
     pub(super) listener: TcpListener,
     listener_id: SourceId,
     pub(super) lines: LineSocket,
@@ -91,6 +95,7 @@ impl Adapter {
     ) -> Result<Self, Failure> {
         let room = descriptors::reserve(&settings)
             .map_err(|what| Failure::new(what, io::ErrorKind::QuotaExceeded.into()))?;
+        let tls = settings.tls.as_ref().map(TlsTable::acceptor).transpose().map_err(unreadable)?;
         let mut listener =
             TcpListener::bind(settings.listen).context(|| format!("listen at {}", settings.listen))?;
         let listener_id = io.add(&mut listener, Interest::READABLE).context(|| "epoll".to_owned())?;
@@ -105,6 +110,7 @@ impl Adapter {
             out: Outbox::default(),
             timers,
             settings,
+            tls,
             listener,
             listener_id,
             lines,
@@ -195,8 +201,9 @@ impl Adapter {
             self.links.retain(|_, link| link.drain(chunk));
             if self.links.is_empty() || Clock::SYSTEM.now() >= deadline {
                 let waiting: usize = self.links.values().map(OpenFlowLink::waiting).sum();
-                if waiting > 0 {
-                    warn!(waiting, "switches did not take all in time");
+                let switches = self.links.values().filter(|link| !link.is_sent()).count();
+                if switches > 0 {
+                    warn!(waiting, switches, "switches did not take all in time");
                 }
                 return Ok(());
             }

@@ -7,6 +7,7 @@ use tracing::{info, warn};
 use super::adapter::Adapter;
 use super::config::Settings;
 use crate::process::{log_changes, reread};
+use crate::services::tls::{self, TlsTable};
 
 impl Adapter {
     /// Reads the configuration. One that is wrong changes nothing.
@@ -24,6 +25,7 @@ impl Adapter {
             new.listen = old.listen;
             new.association_socket.clone_from(&old.association_socket);
         }
+        tls::renew(&mut self.tls, old.tls.as_ref(), &mut new.tls, TlsTable::acceptor);
         log_changes(&old.plan(), &new.plan());
         let place = |name: &String| new.access_points.iter().position(|other| other == name);
         let moved: Vec<Option<ApId>> =

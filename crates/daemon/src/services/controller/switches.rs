@@ -10,10 +10,8 @@ use tracing::{debug, info, warn};
 use super::adapter::{ACCEPT_AGAIN, Adapter, Due};
 use super::conversation::Input;
 use super::log;
-use crate::services::openflow_link::{LinkError, OpenFlowLink};
-
-/// Connections from one address that may be there without having shown that they are a switch's of ours.
-const UNKNOWN_EACH: usize = 8;
+use crate::services::openflow_link::{LinkError, OpenFlowLink, gives_way};
+use crate::services::tls;
 
 /// The machine's number for a connection.
 fn conn_of(id: SourceId) -> ConnId {
@@ -44,19 +42,12 @@ impl Adapter {
         }
     }
 
-    /// Makes room for one more connection from an address; whether there is. Connections that are not known as a switch of ours
-    /// yet give way: the oldest from the same address, if that has [`UNKNOWN_EACH`] of them, and otherwise the oldest of all.
+    /// Makes room for one more connection from an address; whether there is.
     fn make_room(&mut self, from: std::net::IpAddr) -> bool {
-        let unknown = |id: &SourceId| !self.machine.is_ready(conn_of(*id));
-        let all: Vec<SourceId> = self.links.keys().copied().filter(unknown).collect();
-        let same: Vec<SourceId> =
-            all.iter().copied().filter(|id| self.links[id].peer().ip() == from).collect();
-        let gives_way = match same.first() {
-            Some(&first) if same.len() >= UNKNOWN_EACH => Some(first),
-            _ if self.links.len() >= self.room => all.first().copied(),
-            _ => return true,
-        };
-        let Some(first) = gives_way else { return false };
+        let is_full = self.links.len() >= self.room;
+        let unknown = self.links.iter().filter(|(id, _)| !self.machine.is_ready(conn_of(**id)));
+        let unknown = unknown.map(|(id, link)| (*id, link.peer().ip())).collect::<Vec<_>>();
+        let Some(first) = gives_way(&unknown, from, is_full) else { return !is_full };
         self.lose(first, &LinkError::Displaced);
         true
     }
@@ -76,10 +67,7 @@ impl Adapter {
         stream.set_nodelay(true)?;
         let id = io.add(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
         let conn = id.0;
-        let stream = match &self.settings.tls {
-            Some(tls) => tls.accept(stream)?,
-            None => stream.into(),
-        };
+        let stream = tls::accept(self.tls.as_ref(), stream)?;
         self.links.insert(id, OpenFlowLink::new(stream, peer));
         if self.wrong_version.contains(peer.ip()) || !self.may_log("connected", peer.ip()) {
             debug!(conn, %peer, "connected");
@@ -144,8 +132,10 @@ impl Adapter {
     /// A connection cannot go on.
     pub(super) fn lose(&mut self, id: SourceId, why: &LinkError) {
         let Some(link) = self.links.remove(&id) else { return };
-        self.counts.closed +=
-            u64::from(matches!(why, LinkError::NotOpenFlow(_) | LinkError::SendQueueFull(_)));
+        self.counts.closed += u64::from(matches!(
+            why,
+            LinkError::NotOpenFlow(_) | LinkError::SendQueueFull(_) | LinkError::Tls(_)
+        ));
         let peer = link.peer();
         if self.may_log("connection lost", peer.ip()) {
             warn!(conn = id.0, %peer, %why, "connection lost");

@@ -18,6 +18,7 @@ use super::wire::Wire;
 use crate::process::log::mode_word;
 use crate::process::{ConfigFile, Context, Failure, Log, log_changes, reread};
 use crate::services::questions::{ACCEPT_AGAIN, Question, Questions};
+use crate::services::tls::{renew, unreadable};
 use crate::services::{Configured, Running};
 
 /// How often counters are logged.
@@ -78,7 +79,7 @@ impl Adapter {
         let bump = Bump::new(settings.node(), settings.mode, settings.config.connections);
         let channel = Channel::new(
             settings.controller,
-            settings.tls.clone(),
+            settings.connector().map_err(unreadable)?,
             settings.datapath_id,
             settings.mode == Mode::Act,
         );
@@ -195,10 +196,9 @@ impl Adapter {
     }
 
     fn apply(&mut self, new: &Settings) {
-        // Files of certificates are read again: those there may have been renewed.
-        let tls = if self.settings.tls.is_some() { new.tls.clone() } else { None };
+        let (mut tls, name) = (new.tls.clone(), &self.settings.controller_name);
+        renew(self.channel.tls(), self.settings.tls.as_ref(), &mut tls, |tls| tls.connector(name));
         let mut applied = Settings { mode: new.mode, tls, ..self.settings.clone() };
-        self.channel.renew(applied.tls.clone());
         // Where the counter of seals begins is another one each time.
         let config = |of: &Settings| Config { sealing: None, ..of.config.clone() };
         if applied.plan() != new.plan() || applied.hosts != new.hosts || config(&applied) != config(new) {

@@ -71,9 +71,9 @@ impl Channel {
         Self { controller, tls, datapath_id, link, is_wanted, again, backoff, has_told: false, chunk }
     }
 
-    /// How the controller proves from the next connection on who it is.
-    pub(super) fn renew(&mut self, tls: Option<Connector>) {
-        self.tls = tls;
+    /// How the controller proves who it is, from the next connection on.
+    pub(super) fn tls(&mut self) -> &mut Option<Connector> {
+        &mut self.tls
     }
 
     /// Whether a number is that of its connection.
@@ -154,10 +154,19 @@ impl Channel {
         self.backoff = (self.backoff * 2).min(AGAIN_MOST);
     }
 
+    /// Loud at the first attempt: a certificate that is refused stays refused.
+    fn say_unreached(&self, why: &dyn std::fmt::Display) {
+        if self.tls.is_some() && self.backoff <= AGAIN_FIRST * 2 {
+            warn!(%why, "controller not reached");
+        } else {
+            debug!(%why, "controller not reached");
+        }
+    }
+
     fn lose(&mut self, why: &dyn std::fmt::Display) -> Option<Said> {
         let was_ready = self.link.take().is_some_and(|link| link.is_ready);
         if !was_ready {
-            debug!(%why, "controller not reached");
+            self.say_unreached(why);
             return None;
         }
         warn!(%why, "controller gone: connections that begin are plain TCP");

@@ -15,6 +15,7 @@ use clap::{Args, Command};
 use handfast_assist::sdtp::bump::Mode;
 use handfast_io::index_of;
 
+use super::tls::TlsTable;
 use super::{Configured, Running, Service, Start, Table, unobstructed};
 use crate::process::{ConfigFile, Level, parsed, socket_obstacles};
 use adapter::Adapter;
@@ -104,7 +105,8 @@ impl Configured for Settings {
             let error = index_of(name).err()?;
             Some(format!("{key}: {error}; see which there are (ip link)"))
         });
-        interfaces.chain(socket_obstacles("socket", &self.socket)).collect()
+        let tls = self.tls.as_ref().and_then(TlsTable::obstacle);
+        interfaces.chain(socket_obstacles("socket", &self.socket)).chain(tls).collect()
     }
 
     fn start(self: Box<Self>, start: Start<'_>) -> Result<Box<dyn Running>, String> {

@@ -20,7 +20,7 @@ use toml::de::DeTable;
 use super::NAME;
 use super::shared::{address, hosts, take};
 use crate::process::{Level, parse, socket_address, socket_path};
-use crate::services::tls::TlsTable;
+use crate::services::tls::{self, TlsTable};
 use crate::services::words::{DatapathId, LogWord, ModeWord};
 
 /// Bytes of an interface's name (`IFNAMSIZ` without its end).
@@ -98,7 +98,9 @@ pub(super) struct Settings {
     pub(super) hosts: BTreeSet<IpAddr>,
     pub(super) controller: SocketAddr,
     /// How the controller proves who it is; [`None`]: not at all.
-    pub(super) tls: Option<Connector>,
+    pub(super) tls: Option<TlsTable>,
+    /// What its certificate calls it.
+    pub(super) controller_name: String,
     pub(super) socket: PathBuf,
     pub(super) packet_io: PacketIo,
     pub(super) mode: Mode,
@@ -140,7 +142,8 @@ impl Settings {
             interfaces: [interface(inside)?, interface(outside)?],
             hosts,
             controller,
-            tls: connector(file.tls.as_deref(), file.controller_name, controller, &at.span)?,
+            controller_name: controller_name(file.tls.is_some(), file.controller_name.as_ref(), controller)?,
+            tls: file.tls.map(|tls| tls.value),
             socket: socket_path(&required(file.socket, "socket")?)?.into(),
             packet_io: file.packet_io.map(|way| way.value).unwrap_or_default(),
             mode: match file.mode.map(|mode| mode.value).unwrap_or_default() {
@@ -157,6 +160,11 @@ impl Settings {
         if off {
             self.mode = Mode::Observe;
         }
+    }
+
+    /// What connects to the controller, where it has to prove who it is.
+    pub(super) fn connector(&self) -> Result<Option<Connector>, String> {
+        self.tls.as_ref().map(|tls| tls.connector(&self.controller_name)).transpose()
     }
 
     /// The node.
@@ -189,28 +197,21 @@ impl Settings {
              node {address}, datapath id {id:016x}, packets in {carriage:?} of at most {mtu} bytes\n\
              what nodes tell each other is {sealed}\nconnects to the controller at {}{}\nis asked at {}\n",
             self.controller,
-            if self.tls.is_some() { ", by TLS" } else { "" },
+            tls::by(self.tls.as_ref()),
             self.socket.display(),
         )
     }
 }
 
-/// How the controller proves who it is. Without a name it is its address, which is written at `at`.
-fn connector(
-    tls: Option<&TlsTable>,
-    name: Option<Located<String>>,
-    controller: SocketAddr,
-    at: &Span,
-) -> Checked<Option<Connector>> {
-    match (tls, name) {
-        (None, Some(name)) => {
-            Err(Problem::at(name.span, "without a table `tls` the controller shows no certificate"))
+/// What the controller's certificate calls it: its address, where nothing is said.
+fn controller_name(has_tls: bool, name: Option<&Located<String>>, controller: SocketAddr) -> Checked<String> {
+    match name {
+        Some(name) if !has_tls => {
+            let title = "without a table `tls` the controller shows no certificate";
+            Err(Problem::at(name.span.clone(), title))
         }
-        (None, None) => Ok(None),
-        (Some(tls), name) => {
-            let address = || Located { span: at.clone(), value: controller.ip().to_string() };
-            tls.connector(&name.unwrap_or_else(address)).map(Some)
-        }
+        Some(name) => tls::name(name),
+        None => Ok(controller.ip().to_string()),
     }
 }
 
@@ -292,6 +293,14 @@ persistence = "150ms"
         let config = Settings::parse(&apart, "x").unwrap().config;
         let both = [config.resequencing.persistence, config.thresholds.persistence];
         assert_eq!(both, [40, 150].map(Duration::from_millis));
+    }
+
+    #[test]
+    fn a_slice_may_keep_what_one_connection_may() {
+        let large = format!("{BASE}cache = \"100MB\"\n");
+        let quotas = Settings::parse(&large, "x").unwrap().config.caching.quotas;
+        let all = [quotas.per_connection, quotas.per_host, quotas.per_slice, quotas.total];
+        assert_eq!(all.map(handfast_core::Bytes::get), [100, 100, 100, 256].map(|mb| mb * 1_000_000));
     }
 
     #[test]

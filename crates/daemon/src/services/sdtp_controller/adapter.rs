@@ -3,6 +3,7 @@
 use handfast_assist::sdtp::{Controller, Instructions};
 use handfast_core::Instant;
 use handfast_io::net::TcpListener;
+use handfast_io::tls::Acceptor;
 use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, next_connection, wall_ms};
 use serde_json::{Map, Value, json};
 use tracing::{info, warn};
@@ -11,6 +12,7 @@ use super::links::{Links, Said};
 use super::settings::Settings;
 use crate::process::{ConfigFile, Context, Failure, Log, reread};
 use crate::services::questions::{ACCEPT_AGAIN, Question, Questions};
+use crate::services::tls::{self, TlsTable};
 use crate::services::{Configured, Running};
 
 /// What has a deadline here.
@@ -27,6 +29,8 @@ pub(super) struct Adapter {
     settings: Settings,
     machine: Controller,
     links: Links,
+    /// How nodes prove who they are.
+    tls: Option<Acceptor>,
     listener: TcpListener,
     listener_id: SourceId,
     questions: Questions,
@@ -44,6 +48,7 @@ impl Adapter {
         log: Log,
         io: &mut EventLoop,
     ) -> Result<Self, Failure> {
+        let tls = settings.tls.as_ref().map(TlsTable::acceptor).transpose().map_err(tls::unreadable)?;
         let mut listener =
             TcpListener::bind(settings.listen).context(|| format!("listen at {}", settings.listen))?;
         let listener_id = io.add(&mut listener, Interest::READABLE).context(|| "epoll".to_owned())?;
@@ -56,14 +61,14 @@ impl Adapter {
         let listen = listener.local_addr().context(|| "the listening socket".to_owned())?;
         info!(%listen, nodes = settings.nodes.len(), "started");
         let (timers, said) = (Timers::default(), Vec::new());
-        Ok(Self { settings, machine, links, listener, listener_id, questions, timers, said, log, file })
+        Ok(Self { settings, machine, links, tls, listener, listener_id, questions, timers, said, log, file })
     }
 
     fn accept(&mut self, io: &mut EventLoop) {
         loop {
             let accepted = match next_connection(&self.listener) {
                 Ok(None) => return,
-                Ok(Some((_, peer))) if !self.links.has_room() => {
+                Ok(Some((_, peer))) if !self.links.make_room(peer.ip()) => {
                     if self.links.limiter.allows(Clock::SYSTEM.now(), "refused", peer.ip()) {
                         warn!(%peer, "connection refused: too many");
                     }
@@ -74,10 +79,7 @@ impl Adapter {
                     let added =
                         added.and_then(|()| io.add(&mut stream, Interest::READABLE | Interest::WRITABLE));
                     added.and_then(|id| {
-                        let stream = match &self.settings.tls {
-                            Some(tls) => tls.accept(stream)?,
-                            None => stream.into(),
-                        };
+                        let stream = tls::accept(self.tls.as_ref(), stream)?;
                         self.links.add(Clock::SYSTEM.now(), id, stream, peer);
                         Ok(())
                     })
@@ -193,11 +195,8 @@ impl Running for Adapter {
     }
 
     fn reload(&mut self) {
-        let Some((new, _)) = reread(&mut self.file, Settings::parse) else { return };
-        // Files of certificates are read again: those there may have been renewed.
-        if self.settings.tls.is_some() {
-            self.settings.tls.clone_from(&new.tls);
-        }
+        let Some((mut new, _)) = reread(&mut self.file, Settings::parse) else { return };
+        tls::renew(&mut self.tls, self.settings.tls.as_ref(), &mut new.tls, TlsTable::acceptor);
         if new.plan() == self.settings.plan() {
             info!("configuration applied: nothing has changed");
         } else {

@@ -9,10 +9,10 @@ use handfast_core::{Bytes as Count, Duration, Instant};
 use handfast_io::tls::Stream;
 use handfast_io::{Clock, ReadOutcome, SourceId};
 use handfast_wire::openflow::{Body, Message};
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use crate::process::log::limiter::LogLimiter;
-use crate::services::openflow_link::{CHUNK, OpenFlowLink};
+use crate::services::openflow_link::{CHUNK, LinkError, OpenFlowLink, gives_way};
 use crate::services::sdtp::channel::{hello, speaks};
 
 /// After so long a silence a node is asked whether it is there, and after so long it is gone; who has not said who it is by
@@ -69,10 +69,16 @@ impl Links {
         }
     }
 
-    /// Whether there is room for one more: each node may be connected twice, for it may have been started again, and a few
-    /// others may try.
-    pub(super) fn has_room(&self) -> bool {
-        self.connected.len() < 2 * self.nodes.len() + 8
+    /// Makes room for one more from an address; whether there is. Each node may be connected twice, for it may have been started
+    /// again, and a few others may try.
+    pub(super) fn make_room(&mut self, from: IpAddr) -> bool {
+        let is_full = self.connected.len() >= 2 * self.nodes.len() + 8;
+        let unknown = self.connected.iter().filter(|(_, one)| one.node.is_none());
+        let unknown = unknown.map(|(id, one)| (*id, one.link.peer().ip())).collect::<Vec<_>>();
+        let Some(first) = gives_way(&unknown, from, is_full) else { return !is_full };
+        // Nobody is told of one that is no node.
+        self.lose(first, &LinkError::Displaced, &mut Vec::new());
+        true
     }
 
     pub(super) fn has(&self, id: SourceId) -> bool {
@@ -166,7 +172,9 @@ impl Links {
         let Some(Connected { link, node, .. }) = self.connected.remove(&id) else { return };
         let peer = link.peer();
         let Some(node) = node.filter(|node| self.ready.get(node) == Some(&id)) else {
-            debug!(%peer, %why, "connection closed");
+            if self.limiter.allows(Clock::SYSTEM.now(), "connection closed", peer.ip()) {
+                info!(%peer, %why, "connection closed");
+            }
             return;
         };
         self.ready.remove(&node);

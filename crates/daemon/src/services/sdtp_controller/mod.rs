@@ -11,6 +11,7 @@ use clap::Command;
 
 use super::{Configured, Running, Service, Start, Table, unobstructed};
 use crate::process::{ConfigFile, Level, port_obstacle, socket_obstacles};
+use crate::services::tls::TlsTable;
 use adapter::Adapter;
 use settings::Settings;
 
@@ -74,7 +75,8 @@ impl Configured for Settings {
     }
 
     fn obstacles(&self) -> Vec<String> {
-        socket_obstacles("socket", &self.socket).chain(port_obstacle(self.listen)).collect()
+        let tls = self.tls.as_ref().and_then(TlsTable::obstacle);
+        socket_obstacles("socket", &self.socket).chain(port_obstacle(self.listen)).chain(tls).collect()
     }
 
     fn start(self: Box<Self>, start: Start<'_>) -> Result<Box<dyn Running>, String> {

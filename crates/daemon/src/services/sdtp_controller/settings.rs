@@ -13,7 +13,6 @@ use handfast_assist::sdtp::{Controller, Placed, Planner};
 use handfast_document::{
     Checked, DocumentError, Located, Probability, Problem, Table, TimeSpan, missing_key, problem, table,
 };
-use handfast_io::tls::Acceptor;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -22,7 +21,7 @@ use toml::de::DeTable;
 use super::NAME;
 use crate::process::{Level, listen_address, parse, socket_path};
 use crate::services::sdtp::shared;
-use crate::services::tls::TlsTable;
+use crate::services::tls::{self, TlsTable};
 use crate::services::words::{DatapathId, LogWord};
 
 const LISTEN: &str = "127.0.0.1:6654";
@@ -92,7 +91,7 @@ pub(super) struct Node {
 pub(super) struct Settings {
     pub(super) listen: SocketAddr,
     /// How nodes prove who they are; [`None`]: not at all.
-    pub(super) tls: Option<Acceptor>,
+    pub(super) tls: Option<TlsTable>,
     pub(super) socket: PathBuf,
     pub(super) nodes: Vec<Node>,
     hops: Vec<Hop>,
@@ -133,7 +132,7 @@ impl Settings {
                 file.tls.is_some() || insecure,
                 "whoever reaches it can pass for a node, and see and answer handshakes",
             )?,
-            tls: file.tls.map(|tls| tls.acceptor()).transpose()?,
+            tls: file.tls.map(|tls| tls.value),
             socket: socket_path(&socket)?.into(),
             nodes: read_nodes(&nodes.value)?,
             hops: links.value.iter().map(hop).collect::<Checked<_>>()?,
@@ -191,7 +190,7 @@ impl Settings {
 
     /// What it would do, for people.
     pub(super) fn describe(&self) -> String {
-        let tls = if self.tls.is_some() { ", by TLS" } else { "" };
+        let tls = tls::by(self.tls.as_ref());
         let mut lines =
             format!("listens for nodes at {}{tls}\nis asked at {}\n", self.listen, self.socket.display());
         if !self.listen.ip().is_loopback() && self.tls.is_none() {

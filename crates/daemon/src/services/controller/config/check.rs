@@ -49,10 +49,9 @@ pub(super) fn settings(file: &File, shared: &Shared) -> Checked<Settings> {
         ..defaults
     };
     let switches = file.limits.as_ref().and_then(|limits| limits.switches);
-    let tls = file.tls.as_ref().map(|tls| tls.acceptor()).transpose()?;
     Ok(Settings {
         listen,
-        tls,
+        tls: file.tls.as_ref().map(|tls| tls.value.clone()),
         association_socket: socket_path(socket)?.into(),
         write_buffer: write_buffer(file, &controller)?,
         controller,

@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use handfast_assist::sdn;
 use handfast_core::{Bytes, Duration};
 use handfast_document::{Checked, DocumentError, problem};
-use handfast_io::tls::Acceptor;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::DeTable;
 
 pub use crate::process::Level;
 use crate::services::named_tables;
+use crate::services::tls::TlsTable;
 
 /// A configuration that is right.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Settings {
     /// Where switches connect.
     pub listen: SocketAddr,
     /// How switches prove who they are; [`None`]: not at all.
-    pub tls: Option<Acceptor>,
+    pub(in crate::services) tls: Option<TlsTable>,
     /// The Unix socket at which access points report stations.
     pub association_socket: PathBuf,
     /// What the machine is told. Its access points are in the order of [`Settings::access_points`].

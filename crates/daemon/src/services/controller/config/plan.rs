@@ -2,6 +2,8 @@
 
 use handfast_assist::sdn::{Config, DatagramLimits, Mode, NotTcp, Policy, Release, Treatment};
 
+use crate::services::tls;
+
 use super::Settings;
 
 /// One line for each thing that it would do.
@@ -29,7 +31,7 @@ pub(super) fn describe(settings: &Settings) -> String {
         limits.per_connection, limits.per_station, limits.total, config.hold_expiry
     ));
     line(not_tcp(config));
-    let tls = if settings.tls.is_some() { ", by TLS" } else { "" };
+    let tls = tls::by(settings.tls.as_ref());
     line(format!("listens for at most {} switches at {}{tls}", settings.switches, settings.listen));
     if !settings.listen.ip().is_loopback() && settings.tls.is_none() {
         line("warning: other machines can reach this address, and nothing is authenticated".to_owned());
