@@ -7,6 +7,9 @@ use crate::path::Heartbeat;
 use crate::send::Loss;
 use crate::{Counters, Event, Failure, Footprint, Message, PathState, PathStatus, State, WriteError};
 
+/// A restored window is no larger: no path holds as much, and sums stay in range.
+const MAX_CWND: u64 = 1 << 40;
+
 /// Messages of this size on average fill the send buffer by their number as well as by their bytes.
 const SMALL_MESSAGE: u64 = 16;
 
@@ -149,14 +152,15 @@ impl Association {
     }
 
     /// Restores the window and the round-trip time of a path. `[iosl]`: what a layer kept from before a handover; it answers for the
-    /// values. The window has at least one chunk, the RTO its bounds.
-    pub fn restore(&mut self, path: usize, state: PathState) {
+    /// values. The window has at least one chunk, the RTO its bounds. It is not one that was idle.
+    pub fn restore(&mut self, now: Instant, path: usize, state: PathState) {
         if path >= self.path_count() {
             return;
         }
         let pmdcs = self.pmdcs;
         let restored = self.paths.get_mut(path);
-        restored.window.cwnd = state.cwnd.max(pmdcs);
+        restored.last_data = now;
+        restored.window.cwnd = state.cwnd.clamp(pmdcs, MAX_CWND);
         restored.window.ssthresh = state.ssthresh.max(pmdcs);
         restored.window.partial_bytes_acked = 0;
         if let Some((srtt, rttvar)) = state.srtt {

@@ -74,8 +74,9 @@ pub struct Association {
     acks: Acks,
 
     control: ShortQueue<Control>,
-    /// The cookie that we echo.
+    /// The cookie that we echo, and how many the peer has called stale.
     cookie: Bytes,
+    stale_cookies: u32,
     /// The path of the last INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK, and how often it was repeated.
     attempt: Attempt,
     /// T1-init or T1-cookie, T2-shutdown, T5-shutdown-guard.
@@ -144,6 +145,7 @@ impl Association {
     /// All that may leave now has left.
     fn nothing_leaves(&mut self) {
         self.exhausted = true;
+        self.urgent &= self.sent.has_lost();
         for (n, path) in self.paths.all_mut().iter_mut().enumerate() {
             path.was_full = self.sent.flight(n) >= path.window.cwnd;
         }

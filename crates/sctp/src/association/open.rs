@@ -95,6 +95,7 @@ impl Association {
             acks: Acks::default(),
             control: ShortQueue::new(),
             cookie: Bytes::new(),
+            stale_cookies: 0,
             attempt: Attempt::default(),
             t1: None,
             t2: None,
@@ -206,6 +207,11 @@ impl Association {
     /// ERROR with Stale Cookie while we wait for COOKIE ACK (§5.2.6): a new INIT, as often as one may repeat.
     pub(super) fn on_stale_cookie(&mut self, now: Instant) {
         if self.state != State::CookieEchoed {
+            return;
+        }
+        self.stale_cookies += 1;
+        if self.stale_cookies > self.config.max_init_retransmits {
+            self.fail(Failure::Handshake);
             return;
         }
         self.state = State::CookieWait;

@@ -58,6 +58,8 @@ impl Association {
             let path = self.path_of(loss, sent.path)?;
             // §6.1 B; §6.3.3 E3 and §7.2.4 step 3: one packet, whatever the window.
             let open = self.urgent || self.sent.flight(path) < self.paths.get(path).window.cwnd;
+            // What is only moved leaves as new data does: §6.1 D.
+            let open = open && (loss != Loss::Rerouted || self.burst > 0);
             open.then(|| (Next::Again { path }, sent.data.chunk_len()))
         })
     }
@@ -91,7 +93,7 @@ impl Association {
 
     /// Chunks that are marked and go by this path, the earliest first.
     fn repeat(&mut self, now: Instant, path: usize, mut room: usize, chunks: &mut Vec<Chunk>) {
-        let mut from = 0;
+        let (mut from, mut moved) = (0, false);
         loop {
             let next = self
                 .sent
@@ -108,9 +110,11 @@ impl Association {
             self.counters.data_chunks_sent += 1;
             // §7.2.4 step 4: anew where the earliest outstanding chunk is sent again.
             self.leaves(now, path, loss == Loss::Misses && is_earliest);
+            moved |= loss == Loss::Rerouted;
             from = index + 1;
         }
         self.urgent = false;
+        self.burst = self.burst.saturating_sub(u32::from(moved));
     }
 
     fn send_new(&mut self, now: Instant, path: usize, mut room: usize, chunks: &mut Vec<Chunk>) {

@@ -127,12 +127,16 @@ fn accepted(now: Instant, key: CookieKey, random: Stream) -> Association {
     }
 }
 
+fn message() -> Message {
+    Message { stream: 0, ppid: 0, unordered: false, data: Bytes::from(vec![1; 2_000]) }
+}
+
 impl Attack<'_> {
     fn step(&mut self) {
         match self.script.byte() % 12 {
             0 => self.tick(),
             1 => self.poll(),
-            2 => drop(self.victim.write(self.message())),
+            2 => drop(self.victim.write(message())),
             3 => while self.victim.read().is_some() {},
             4 => match self.script.byte() % 16 {
                 0 => self.victim.shutdown(self.now),
@@ -147,16 +151,12 @@ impl Attack<'_> {
                         ssthresh: u64::from(self.script.word()),
                         srtt: Some((Duration::from_millis(u64::from(self.script.short())), Duration::ZERO)),
                     };
-                    self.victim.restore(usize::from(self.script.byte() % 4), state);
+                    self.victim.restore(self.now, usize::from(self.script.byte() % 4), state);
                 }
             },
             5 => self.raw(),
             _ => self.packet(),
         }
-    }
-
-    fn message(&self) -> Message {
-        Message { stream: 0, ppid: 0, unordered: false, data: Bytes::from(vec![1; 2_000]) }
     }
 
     /// Time passes to the next deadline.

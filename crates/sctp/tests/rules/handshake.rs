@@ -150,6 +150,18 @@ fn cookies_that_are_forged_stale_or_of_others_open_nothing() {
     };
 }
 
+/// §5.2.6: a stale cookie is answered by a new INIT, and not for ever.
+#[test]
+fn a_server_that_calls_every_cookie_stale_is_given_up() {
+    let configs = [Config::default(), Config { cookie_life: ms(10), ..Config::default() }];
+    let mut world = World::with(1, configs, vec![Link::default()], &[server(0)]);
+    world.run_to(at(1_000_000));
+    assert!(world.ends[0].has(Event::Failed(Failure::Handshake)));
+    let inits = world.ends[0].times(|chunk| matches!(chunk, Chunk::Init(_)));
+    assert_eq!(inits.len(), 9, "Max.Init.Retransmits is 8");
+    assert!(world.ends[1].association.is_none());
+}
+
 #[test]
 fn a_changed_key_leaves_the_cookies_of_the_one_before() {
     let mut listener = listener();

@@ -16,14 +16,33 @@ fn a_state_that_was_read_is_restored() {
     world.run_to(at(3_000));
     let kept = world.client().path(0).unwrap().state;
     assert!(kept.cwnd > 20 * 1468);
-    world.client().restore(1, kept);
+    world.client().restore(at(3_000), 1, kept);
     assert_eq!(world.client().path(1).unwrap().state, kept);
     // The RTO keeps its bounds, a window at least one chunk.
     let (srtt, rttvar) = (Duration::from_secs(3), Duration::from_secs(1));
-    world.client().restore(1, PathState { cwnd: 0, ssthresh: 0, srtt: Some((srtt, rttvar)) });
+    world.client().restore(at(3_000), 1, PathState { cwnd: 0, ssthresh: 0, srtt: Some((srtt, rttvar)) });
     let status = world.client().path(1).unwrap();
     assert_eq!((status.state.cwnd, status.state.ssthresh, status.rto), (1468, 1468, Duration::from_secs(7)));
-    world.client().restore(7, kept);
+    world.client().restore(at(3_000), 7, kept);
+}
+
+/// §7.2.1's rule for idle paths is not for one whose window was restored just now.
+#[test]
+fn a_restored_window_was_not_idle() {
+    let mut world = World::connected_over(
+        Config { max_burst: None, ..Config::default() },
+        vec![Link::default(), Link::default()],
+        &[server(0), server(1)],
+    );
+    world.run_to(at(20_000));
+    let state = world.client().path(1).unwrap().state;
+    world.client().restore(at(20_000), 1, PathState { cwnd: 30 * 1468, ..state });
+    world.client().set_primary(1);
+    for n in 0..40 {
+        world.client().write(message(0, 1452, n)).unwrap();
+    }
+    world.pump();
+    assert_eq!(world.client().path(1).unwrap().flight_size, 30 * 1468);
 }
 
 /// A path that is away for ten seconds: without a layer its RTO backs off; suspended, it has no timeout and goes on at once.
@@ -106,7 +125,7 @@ fn what_is_outstanding_moves_to_another_path_with_the_window() {
         if layer {
             let kept = world.client().path(0).unwrap().state;
             world.client().suspend(0);
-            world.client().restore(1, kept);
+            world.client().restore(at(2_000), 1, kept);
             world.client().set_primary(1);
             world.client().reroute(0);
         }

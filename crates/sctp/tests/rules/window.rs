@@ -48,7 +48,7 @@ fn without_max_burst_a_restored_window_is_used_at_once() {
     for (max_burst, expected) in [(Some(4), 4), (None, 20)] {
         let mut world = World::connected(Config { max_burst, ..Config::default() });
         let state = world.client().path(0).unwrap().state;
-        world.client().restore(0, handfast_sctp::PathState { cwnd: 20 * 1468, ..state });
+        world.client().restore(at(200), 0, handfast_sctp::PathState { cwnd: 20 * 1468, ..state });
         for n in 0..40 {
             world.client().write(message(0, 1452, n)).unwrap();
         }
