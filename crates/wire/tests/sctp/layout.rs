@@ -127,7 +127,6 @@ fn the_upper_bits_say_what_becomes_of_what_is_unknown() {
     // §3.2: 00 stop, 01 stop and report, 10 skip, 11 skip and report.
     let told = [0x20, 0x60, 0xa0, 0xe0].map(|kind| (Chunk::action(kind).skip, Chunk::action(kind).report));
     assert_eq!(told, [(false, false), (false, true), (true, false), (true, true)]);
-    let told =
-        [0x2000, 0x6000, 0xa000, 0xe000].map(|kind| Parameter::action(kind)).map(|a| (a.skip, a.report));
+    let told = [0x2000, 0x6000, 0xa000, 0xe000].map(Parameter::action).map(|a| (a.skip, a.report));
     assert_eq!(told, [(false, false), (false, true), (true, false), (true, true)]);
 }
