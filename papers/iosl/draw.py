@@ -16,7 +16,7 @@ from .measure import delay, detected, false_alarms, goodput, lost, recovery, tim
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCHEMES = ("tcp", "iosl", "unwarned", "far-sighted", "linux", "rto-max", "linux-iosl")
+SCHEMES = ("tcp", "iosl", "unwarned", "tau-4", "tau-16", "linux", "rto-max", "linux-iosl")
 
 
 def windows(runs: Runs) -> Figure:
@@ -45,7 +45,7 @@ def windows(runs: Runs) -> Figure:
 
 def by_lead(runs: Runs) -> Figure:
     """Figure 9(b), by how long the signal falls before the cut."""
-    return _by(runs, "fade", [("recovery, s", recovery), ("timeouts", timeouts)], ("tcp", "iosl", "far-sighted"))
+    return _by(runs, "fade", [("recovery, s", recovery), ("timeouts", timeouts)], ("tcp", "iosl", "tau-16"))
 
 
 def detection(runs: Runs) -> Figure:

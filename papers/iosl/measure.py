@@ -16,6 +16,8 @@ SETTLED = 0.9
 """A connection has recovered once it has this share of its rate before."""
 FADE_S = 0.2
 """How long the signal of `blockage.toml` falls."""
+SEGMENT_B = 1448
+"""Payload of a packet of 1500 B: 40 B are headers, 12 B timestamps."""
 RTT_S = 0.05
 """The round trip of `blockage.toml` without queues."""
 
@@ -54,6 +56,13 @@ def fade(run: Run) -> float:
     """How long the signal falls before the link goes, seconds."""
     chosen = run.choices.get("fade")
     return FADE_S if chosen is None else 1e-3 * int(chosen.removesuffix("ms"))
+
+
+def in_flight(run: Run) -> float | None:
+    """What the sender had sent and not acknowledged when the link went, segments; mean of the outages."""
+    cuts = [one.down_s for one in run.result.handovers]
+    flights = [run.at("sent_bytes", cut) - run.at("acknowledged_bytes", cut) for cut in cuts]
+    return statistics.fmean(flights) / SEGMENT_B if flights else None
 
 
 def goodput(run: Run) -> float | None:

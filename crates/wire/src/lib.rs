@@ -21,6 +21,7 @@ mod packet;
 mod payload;
 pub mod pcapng;
 mod quick_start;
+pub mod sctp;
 pub mod sdtp;
 mod seen;
 pub mod shim;

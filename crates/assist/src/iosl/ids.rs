@@ -65,9 +65,12 @@ pub struct Most {
 #[derive(Debug)]
 struct Entry {
     application: Id,
-    connection: Connection,
+    /// [`None`]: its 5-tuple is gone, or another machine's matter.
+    connection: Option<Connection>,
     /// The one in use.
     id: Id,
+    /// The one before it: the peer may have used it before it learnt of its successor, on a path that is still under way.
+    previous: Option<Id>,
     /// The next one, which the peer may not know yet.
     next: Option<Id>,
 }
@@ -125,32 +128,39 @@ impl IdManager {
         sockets
     }
 
-    /// An ID for a connection, mapped to the application's socket. The same connection and socket have the ID that they have.
+    /// An ID for a connection, mapped to the application's socket. The same connection and socket have the ID that they have. A
+    /// session that a peer has opened has no connection of an application yet.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn open(&mut self, application: Id, socket: Socket, connection: Connection) -> Result<Id, Refused> {
+    pub fn open(
+        &mut self,
+        application: Id,
+        socket: Socket,
+        connection: Option<Connection>,
+    ) -> Result<Id, Refused> {
         if !self.applications.contains_key(&application) {
             return Err(Refused::Unknown);
         }
-        match (self.sockets.get(&socket), self.by_connection.get(&connection)) {
-            (Some(entry), Some(&owner)) if owner == socket => return Ok(entry.id),
+        let owner = connection.and_then(|connection| self.socket_of(&connection));
+        match (self.sockets.get(&socket), owner) {
+            (Some(entry), Some(owner)) if owner == socket => return Ok(entry.id),
             (None, None) => {}
             _ => return Err(Refused::Taken),
         }
         if self.sockets.len() >= self.most.connections {
             return Err(Refused::Full);
         }
-        let id = self.make(&bytes_of(&connection));
+        let id = self.make(&bytes_of(connection.as_ref()));
         self.by_id.insert(id, socket);
-        self.by_connection.insert(connection, socket);
-        self.sockets.insert(socket, Entry { application, connection, id, next: None });
+        self.by_connection.extend(connection.map(|connection| (connection, socket)));
+        self.sockets.insert(socket, Entry { application, connection, id, previous: None, next: None });
         *self.applications.entry(application).or_default() += 1;
         Ok(id)
     }
 
-    /// The ID that a connection will have after it has migrated (RFC 9000 §9.5). Until [`Self::confirm`] both are its IDs; asked
-    /// again before that, it is the same one, since the peer may know it already.
+    /// The ID that a connection will have after it has migrated (RFC 9000 §9.5). It is valid besides the one in use; asked again
+    /// before [`Self::confirm`], it is the same one, since the peer may know it already.
     ///
     /// # Errors
     /// [`Refused::Unknown`].
@@ -159,7 +169,7 @@ impl IdManager {
         if let Some(next) = entry.next {
             return Ok(next);
         }
-        let id = self.make(&bytes_of(&entry.connection));
+        let id = self.make(&bytes_of(entry.connection.as_ref()));
         self.by_id.insert(id, socket);
         if let Some(entry) = self.sockets.get_mut(&socket) {
             entry.next = Some(id);
@@ -167,12 +177,14 @@ impl IdManager {
         Ok(id)
     }
 
-    /// The peer knows the next ID: the one before is nobody's.
+    /// The peer knows the next ID, which is the one in use from now on: what was before the present one is nobody's.
     pub fn confirm(&mut self, socket: Socket) {
         let Some(entry) = self.sockets.get_mut(&socket) else { return };
         if let Some(next) = entry.next.take() {
-            self.by_id.remove(&entry.id);
-            entry.id = next;
+            let before = entry.previous.replace(std::mem::replace(&mut entry.id, next));
+            if let Some(before) = before {
+                self.by_id.remove(&before);
+            }
         }
     }
 
@@ -181,12 +193,13 @@ impl IdManager {
     /// # Errors
     /// [`Refused::Unknown`] socket, or [`Refused::Taken`]: another socket has that connection.
     pub fn moved(&mut self, socket: Socket, connection: Connection) -> Result<(), Refused> {
-        if self.by_connection.get(&connection).is_some_and(|&owner| owner != socket) {
+        if self.socket_of(&connection).is_some_and(|owner| owner != socket) {
             return Err(Refused::Taken);
         }
         let entry = self.sockets.get_mut(&socket).ok_or(Refused::Unknown)?;
-        self.by_connection.remove(&entry.connection);
-        entry.connection = connection;
+        if let Some(before) = entry.connection.replace(connection) {
+            self.by_connection.remove(&before);
+        }
         self.by_connection.insert(connection, socket);
         Ok(())
     }
@@ -209,8 +222,10 @@ impl IdManager {
     /// Frees the IDs of a socket.
     pub fn close(&mut self, socket: Socket) {
         let Some(entry) = self.sockets.remove(&socket) else { return };
-        self.by_connection.remove(&entry.connection);
-        for id in [Some(entry.id), entry.next].into_iter().flatten() {
+        if let Some(connection) = entry.connection {
+            self.by_connection.remove(&connection);
+        }
+        for id in [Some(entry.id), entry.previous, entry.next].into_iter().flatten() {
             self.by_id.remove(&id);
         }
         if let Some(connections) = self.applications.get_mut(&entry.application) {
@@ -242,11 +257,12 @@ impl IdManager {
 }
 
 /// What a connection is called in its ID: of one length for each kind, so that no two have the same bytes.
-fn bytes_of(connection: &Connection) -> Vec<u8> {
+fn bytes_of(connection: Option<&Connection>) -> Vec<u8> {
     let (kind, token, ends) = match connection {
-        Connection::Tcp(ends) => (1u8, 0, ends),
-        Connection::Sctp(ends) => (2, 0, ends),
-        Connection::Subflow(token, ends) => (3, *token, ends),
+        None => return vec![4],
+        Some(Connection::Tcp(ends)) => (1u8, 0, ends),
+        Some(Connection::Sctp(ends)) => (2, 0, ends),
+        Some(Connection::Subflow(token, ends)) => (3, *token, ends),
     };
     let mut bytes = vec![kind];
     bytes.extend(token.to_be_bytes());
@@ -291,11 +307,15 @@ mod tests {
         ];
         let mut seen = BTreeSet::from([application]);
         for (number, connection) in (0..).zip(kinds) {
-            let id = ids.open(application, Socket(number), connection).unwrap();
+            let id = ids.open(application, Socket(number), Some(connection)).unwrap();
             assert!(seen.insert(id));
             assert_eq!(ids.find(&id), Some(Socket(number)));
-            assert_eq!(ids.open(application, Socket(number), connection), Ok(id), "another stream of it");
-            assert_eq!(ids.open(application, Socket(99), connection), Err(Refused::Taken));
+            assert_eq!(
+                ids.open(application, Socket(number), Some(connection)),
+                Ok(id),
+                "another stream of it"
+            );
+            assert_eq!(ids.open(application, Socket(99), Some(connection)), Err(Refused::Taken));
         }
         assert_eq!(ids.connections_of(&application), Some(5));
     }
@@ -303,28 +323,32 @@ mod tests {
     #[test]
     fn an_id_does_not_follow_from_the_5_tuple() {
         let (mut ids, application) = manager(9);
-        let first = ids.open(application, Socket(1), Connection::Tcp(ends(1))).unwrap();
+        let first = ids.open(application, Socket(1), Some(Connection::Tcp(ends(1)))).unwrap();
         ids.close(Socket(1));
-        let again = ids.open(application, Socket(1), Connection::Tcp(ends(1))).unwrap();
+        let again = ids.open(application, Socket(1), Some(Connection::Tcp(ends(1)))).unwrap();
         assert_ne!(first, again, "the same ports later");
         let mut others = IdManager::new(&[8; 32], Most { applications: 1, connections: 1 });
         let application = others.open_application().unwrap();
-        assert_ne!(others.open(application, Socket(1), Connection::Tcp(ends(1))).unwrap(), first);
+        assert_ne!(others.open(application, Socket(1), Some(Connection::Tcp(ends(1)))).unwrap(), first);
     }
 
     #[test]
-    fn a_migrated_connection_has_both_ids_until_the_peer_knows_the_next() {
+    fn a_migrated_connection_has_its_last_id_until_it_migrates_again() {
         let (mut ids, application) = manager(9);
-        let before = ids.open(application, Socket(1), Connection::Tcp(ends(1))).unwrap();
+        let before = ids.open(application, Socket(1), Some(Connection::Tcp(ends(1)))).unwrap();
         let after = ids.succeed(Socket(1)).unwrap();
         assert_eq!(ids.succeed(Socket(1)), Ok(after), "asked twice");
         assert_eq!((ids.find(&before), ids.find(&after)), (Some(Socket(1)), Some(Socket(1))));
         ids.moved(Socket(1), Connection::Tcp(ends(2))).unwrap();
         ids.confirm(Socket(1));
-        assert_eq!((ids.find(&before), ids.find(&after)), (None, Some(Socket(1))));
+        ids.confirm(Socket(1));
+        assert_eq!((ids.find(&before), ids.find(&after)), (Some(Socket(1)), Some(Socket(1))), "said twice");
+        let third = ids.succeed(Socket(1)).unwrap();
+        ids.confirm(Socket(1));
+        assert_eq!([before, after, third].map(|id| ids.find(&id)), [None, Some(Socket(1)), Some(Socket(1))]);
         assert_eq!(ids.socket_of(&Connection::Tcp(ends(1))), None);
         assert_eq!(ids.socket_of(&Connection::Tcp(ends(2))), Some(Socket(1)));
-        ids.open(application, Socket(2), Connection::Tcp(ends(1))).unwrap();
+        ids.open(application, Socket(2), Some(Connection::Tcp(ends(1)))).unwrap();
         assert_eq!(ids.moved(Socket(1), Connection::Tcp(ends(1))), Err(Refused::Taken));
     }
 
@@ -333,12 +357,12 @@ mod tests {
         let (mut ids, one) = manager(2);
         let other = ids.open_application().unwrap();
         assert_eq!(ids.open_application(), Err(Refused::Full));
-        ids.open(one, Socket(1), Connection::Tcp(ends(1))).unwrap();
-        ids.open(other, Socket(2), Connection::Tcp(ends(2))).unwrap();
-        assert_eq!(ids.open(one, Socket(3), Connection::Tcp(ends(3))), Err(Refused::Full));
+        ids.open(one, Socket(1), Some(Connection::Tcp(ends(1)))).unwrap();
+        ids.open(other, Socket(2), Some(Connection::Tcp(ends(2)))).unwrap();
+        assert_eq!(ids.open(one, Socket(3), Some(Connection::Tcp(ends(3)))), Err(Refused::Full));
         assert_eq!(ids.close_application(one), [Socket(1)]);
-        assert_eq!(ids.open(one, Socket(3), Connection::Tcp(ends(3))), Err(Refused::Unknown));
-        ids.open(other, Socket(3), Connection::Tcp(ends(3))).unwrap();
+        assert_eq!(ids.open(one, Socket(3), Some(Connection::Tcp(ends(3)))), Err(Refused::Unknown));
+        ids.open(other, Socket(3), Some(Connection::Tcp(ends(3)))).unwrap();
         assert_eq!(ids.len(), 2);
     }
 
@@ -373,11 +397,13 @@ mod tests {
             let (mut ids, application) = manager(4);
             let mut valid: BTreeMap<Socket, Vec<Id>> = BTreeMap::new();
             let mut given = BTreeSet::new();
+            // Whose last ID is the next one.
+            let mut has_next = BTreeSet::new();
             for step in steps {
                 match step {
                     Step::Open(socket, port) => {
                         let is_new = !valid.contains_key(&Socket(socket));
-                        if let Ok(id) = ids.open(application, Socket(socket), Connection::Tcp(ends(port))) {
+                        if let Ok(id) = ids.open(application, Socket(socket), Some(Connection::Tcp(ends(port)))) {
                             given.insert(id);
                             if is_new {
                                 valid.insert(Socket(socket), vec![id]);
@@ -388,20 +414,25 @@ mod tests {
                         if let Ok(id) = ids.succeed(Socket(socket)) {
                             given.insert(id);
                             let own = valid.get_mut(&Socket(socket)).unwrap();
-                            own.truncate(1);
-                            own.push(id);
+                            if has_next.insert(socket) {
+                                own.push(id);
+                            }
+                            prop_assert_eq!(own.last(), Some(&id));
                         }
                     }
                     Step::Confirm(socket) => {
                         ids.confirm(Socket(socket));
-                        if let Some(own) = valid.get_mut(&Socket(socket)) && own.len() == 2 {
-                            own.remove(0);
+                        if has_next.remove(&socket) {
+                            let own = valid.get_mut(&Socket(socket)).unwrap();
+                            let old = own.len().saturating_sub(2);
+                            own.drain(..old);
                         }
                     }
                     Step::Move(socket, port) => drop(ids.moved(Socket(socket), Connection::Tcp(ends(port)))),
                     Step::Close(socket) => {
                         ids.close(Socket(socket));
                         valid.remove(&Socket(socket));
+                        has_next.remove(&socket);
                     }
                 }
                 prop_assert!(ids.len() <= 4);

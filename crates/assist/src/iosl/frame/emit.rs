@@ -32,8 +32,8 @@ pub(super) fn put(frame: &Frame, out: &mut Vec<u8>) {
             let expiry = expiry.as_nanos() / MILLISECOND.as_nanos();
             numbers(out, HELLO, &[*version, bits(*capabilities), expiry]);
         }
-        Frame::Open(target) => {
-            numbers(out, OPEN, &[u64::from(target.port())]);
+        Frame::Open { target, epoch } => {
+            numbers(out, OPEN, &[*epoch, u64::from(target.port())]);
             octets(out, target.host().as_bytes());
         }
         Frame::Data { offset, bytes } => {
@@ -66,7 +66,7 @@ pub(super) fn put(frame: &Frame, out: &mut Vec<u8>) {
 
 fn bits(capabilities: Capabilities) -> u64 {
     let Capabilities { datagrams, windows } = capabilities;
-    u64::from(datagrams) * DATAGRAMS | u64::from(windows) * HINTS
+    (u64::from(datagrams) * DATAGRAMS) | (u64::from(windows) * HINTS)
 }
 
 fn numbers(out: &mut Vec<u8>, kind: u8, fields: &[u64]) {

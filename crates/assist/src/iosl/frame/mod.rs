@@ -60,8 +60,13 @@ pub enum Frame {
         /// After how long without a path the sender gives the session up; on the wire in milliseconds.
         expiry: Duration,
     },
-    /// A new session, to this target.
-    Open(Target),
+    /// A new session.
+    Open {
+        /// To where.
+        target: Target,
+        /// As [`Frame::Resume`]'s: the dialler may have tried before.
+        epoch: u64,
+    },
     /// Octets of the stream from this offset on.
     Data {
         /// The first octet has offset 0.

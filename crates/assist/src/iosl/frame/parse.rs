@@ -34,9 +34,9 @@ fn frame(from: &mut Bytes) -> Option<Frame> {
             Frame::Hello { version, capabilities, expiry: span(from, MILLISECOND)? }
         }
         OPEN => {
-            let port = u16::try_from(take(from)?).ok()?;
+            let (epoch, port) = (take(from)?, u16::try_from(take(from)?).ok()?);
             let host = octets(from, 1, usize::MAX)?;
-            Frame::Open(Target::new(str::from_utf8(&host).ok()?, port)?)
+            Frame::Open { target: Target::new(str::from_utf8(&host).ok()?, port)?, epoch }
         }
         DATA => {
             let (offset, bytes) = (take(from)?, octets(from, 1, usize::MAX)?);

@@ -19,8 +19,8 @@ fn frame() -> impl Strategy<Value = Frame> {
         (number(), capabilities, 0..1u64 << 40).prop_map(|(version, capabilities, milliseconds)| {
             Frame::Hello { version, capabilities, expiry: Duration::from_millis(milliseconds) }
         }),
-        ("[a-z0-9.:-]{1,255}", 1..=u16::MAX)
-            .prop_map(|(host, port)| Frame::Open(Target::new(&host, port).unwrap())),
+        ("[a-z0-9.:-]{1,255}", 1..=u16::MAX, number())
+            .prop_map(|(host, port, epoch)| Frame::Open { target: Target::new(&host, port).unwrap(), epoch }),
         (below(), octets(1)).prop_map(|(offset, bytes)| Frame::Data { offset, bytes }),
         (number(), number()).prop_map(|(offset, credit)| Frame::Ack { offset, credit }),
         below().prop_map(|offset| Frame::Fin { offset }),
@@ -69,7 +69,7 @@ fn what_is_out_of_range_is_malformed() {
         &[0],
         &[14],
         &[1, 1, 4, 0],
-        &[2, 0, 1, b'a'],
+        &[2, 1, 0, 1, b'a'],
         &[3, 0, 0],
         &[3, 0, 2, b'a'],
         &resume_cut,

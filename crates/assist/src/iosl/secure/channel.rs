@@ -128,16 +128,15 @@ impl Channel {
         }
     }
 
-    /// Whether what is written next comes only to the peer, and comes from it if it was read next: the payloads of XX's first two
-    /// messages do not.
-    pub fn has_payload(&self) -> bool {
-        match &self.state {
-            State::Shaking(state) => {
-                self.pattern == Pattern::Ik || self.is_dialler && state.is_my_turn() && self.remote.is_some()
-            }
-            State::Open(_) => true,
-            State::Broken => false,
-        }
+    /// Whether this end's next message may say something: in XX nobody does before both know each other.
+    pub fn may_say(&self) -> bool {
+        self.may_write()
+            && (self.pattern == Pattern::Ik || self.is_dialler && self.remote.is_some() || self.is_open())
+    }
+
+    /// Whether the message that has been read last may have said something.
+    pub fn has_said(&self) -> bool {
+        self.pattern == Pattern::Ik || self.is_open()
     }
 
     /// The next message of the handshake, or the next record, with this inside.

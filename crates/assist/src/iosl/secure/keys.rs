@@ -12,8 +12,8 @@ pub struct PublicKey(pub [u8; 32]);
 
 impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, ..] = self.0;
-        write!(f, "PublicKey({a:02x}{b:02x}{c:02x}{d:02x}..)")
+        let [first, second, ..] = self.0;
+        write!(f, "PublicKey({first:02x}{second:02x}..)")
     }
 }
 

@@ -1,0 +1,110 @@
+//! What INIT and INIT ACK offer, and what the receiver makes of it (§5.1.1, §5.1.2).
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use handfast_core::{SeqNum, Stream};
+use handfast_wire::sctp::{Cause, Init, Parameter, code};
+
+use super::{Cookie, CookieKey};
+use crate::{Config, MAX_PATHS};
+
+/// What a peer's INIT or INIT ACK comes to.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    /// The peer's addresses, the packet's source first.
+    pub(crate) remote: Vec<IpAddr>,
+    /// Streams that we may send on, and the peer.
+    pub(crate) outbound_streams: u16,
+    pub(crate) inbound_streams: u16,
+    /// Parameters that we do not know and have to report, whole.
+    pub(crate) unrecognized: Vec<Bytes>,
+}
+
+impl Terms {
+    /// What the peer has sent from `from`; an error is the cause of the ABORT that answers it.
+    pub(crate) fn of(init: &Init, from: IpAddr, config: &Config) -> Result<Self, Cause> {
+        // §3.3.2: no stream at all is an error.
+        if init.outbound_streams == 0 || init.inbound_streams == 0 {
+            return Err(Cause::plain(code::INVALID_MANDATORY_PARAMETER));
+        }
+        let (mut remote, mut unrecognized) = (vec![from], Vec::new());
+        for parameter in &init.parameters {
+            match parameter {
+                &Parameter::Address(address) => add(&mut remote, address),
+                // §3.3.2.1.4: an ABORT MAY answer it.
+                Parameter::HostName(_) => return Err(Cause::plain(code::UNRESOLVABLE_ADDRESS)),
+                Parameter::Unknown { kind, .. } => {
+                    // §3.2.1.
+                    let action = Parameter::action(*kind);
+                    if action.report {
+                        unrecognized.push(parameter.quoted());
+                    }
+                    if !action.skip {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(Self {
+            remote,
+            // §5.1.1: the lesser of what one wants and what the other allows.
+            outbound_streams: config.outbound_streams.max(1).min(init.inbound_streams),
+            inbound_streams: config.inbound_streams.max(1).min(init.outbound_streams),
+            unrecognized,
+        })
+    }
+}
+
+/// The fixed fields and addresses of what we send.
+pub(crate) fn offer(config: &Config, tag: u32, initial_tsn: SeqNum, local: &[IpAddr]) -> Init {
+    // §3.3.2 note 3: without address parameters the packet's source is the only address.
+    let addresses = if local.len() > 1 { local } else { &[] };
+    Init {
+        tag,
+        a_rwnd: u32::try_from(config.receive_buffer.get()).unwrap_or(u32::MAX),
+        outbound_streams: config.outbound_streams.max(1),
+        inbound_streams: config.inbound_streams.max(1),
+        initial_tsn,
+        parameters: addresses.iter().take(MAX_PATHS).copied().map(Parameter::Address).collect(),
+    }
+}
+
+/// The INIT ACK that carries `cookie`, and reports what was not known in at most `room` bytes.
+pub(crate) fn answer(
+    config: &Config,
+    key: &CookieKey,
+    cookie: &Cookie,
+    local: &[IpAddr],
+    unrecognized: Vec<Bytes>,
+    mut room: usize,
+) -> Init {
+    let mut init = offer(config, cookie.local_tag, cookie.local_tsn, local);
+    init.parameters.push(Parameter::StateCookie(cookie.seal(key)));
+    for parameter in unrecognized {
+        room = room.saturating_sub(parameter.len() + 8);
+        if room == 0 {
+            break;
+        }
+        init.parameters.push(Parameter::Unrecognized(parameter));
+    }
+    init
+}
+
+/// A verification tag (§5.3.1): random, not zero.
+pub(crate) fn tag(random: &mut Stream) -> u32 {
+    1 + random.below(u64::from(u32::MAX)) as u32
+}
+
+/// Another address of the peer, if it can be one and there is room for it.
+fn add(remote: &mut Vec<IpAddr>, address: IpAddr) {
+    if is_unicast(address) && remote.len() < MAX_PATHS && !remote.contains(&address) {
+        remote.push(address);
+    }
+}
+
+fn is_unicast(address: IpAddr) -> bool {
+    let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+    !address.is_multicast() && !address.is_unspecified() && !broadcast
+}

@@ -1,0 +1,356 @@
+//! §5.
+
+use handfast_core::{Duration, SeqNum, Stream};
+use handfast_sctp::{
+    Answer, Association, Config, CookieKey, Endpoints, Event, Failure, Listener, Received, State, Transmit,
+};
+use handfast_wire::sctp::{Cause, Chunk, Init, Packet, Parameter, code};
+
+use crate::support::*;
+
+/// A listener, and the INIT of a client.
+fn listener() -> Listener {
+    Listener::new(Config::default(), 6000, &[server(0)], CookieKey::new([2; 32]), Stream::new(1, "server"))
+}
+
+fn init() -> Init {
+    Init {
+        tag: 77,
+        a_rwnd: 50_000,
+        outbound_streams: 4,
+        inbound_streams: 2,
+        initial_tsn: SeqNum(1000),
+        parameters: Vec::new(),
+    }
+}
+
+fn packet(tag: u32, chunks: Vec<Chunk>) -> Packet {
+    Packet { src_port: 5000, dst_port: 6000, tag, chunks }
+}
+
+fn from_client(packet: &Packet) -> Received<'_> {
+    Received { packet, from: client(0), to: server(0) }
+}
+
+/// What a listener replies at a time.
+fn reply(listener: &mut Listener, now: u64, packet: &Packet) -> Option<Transmit> {
+    match listener.on_packet(at(now), &from_client(packet)) {
+        Answer::Reply(transmit) => Some(transmit),
+        Answer::Nothing => None,
+        Answer::Open(_) => panic!("an association"),
+    }
+}
+
+fn init_ack(listener: &mut Listener, init: Init) -> Init {
+    let transmit = reply(listener, 0, &packet(0, vec![Chunk::Init(init)])).unwrap();
+    assert_eq!((transmit.from, transmit.to, transmit.packet.tag), (server(0), client(0), 77));
+    match transmit.packet.chunks.as_slice() {
+        [Chunk::InitAck(ack)] => ack.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn four_packets_make_an_association() {
+    let mut world = World::new(1, Config::default(), vec![Link::default()], &[server(0)]);
+    world.run_to(at(200));
+    let kinds = |end: usize, world: &World| -> Vec<String> {
+        let chunks = world.ends[end].sent.iter().flat_map(|(_, t)| &t.packet.chunks);
+        chunks.map(|chunk| format!("{chunk:?}").split(['(', ' ']).next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(kinds(0, &world), ["Init", "CookieEcho"]);
+    assert_eq!(kinds(1, &world), ["InitAck", "CookieAck"]);
+    assert!(world.ends.iter().all(|end| end.has(Event::Connected)));
+    assert_eq!((world.client().state(), world.server().state()), (State::Established, State::Established));
+}
+
+#[test]
+fn init_is_repeated_with_back_off_and_given_up() {
+    let link = Link { down: true, ..Link::default() };
+    let mut world = World::new(1, Config::default(), vec![link], &[server(0)]);
+    world.run_to(at(1_000_000));
+    let times: Vec<_> = world.ends[0].sent.iter().map(|(when, _)| when.as_nanos() / 1_000_000_000).collect();
+    // RTO.Initial 1 s, doubled up to RTO.Max 60 s; Max.Init.Retransmits 8.
+    assert_eq!(times, [0, 1, 3, 7, 15, 31, 63, 123, 183]);
+    assert!(world.ends[0].has(Event::Failed(Failure::Handshake)));
+}
+
+#[test]
+fn init_goes_by_the_next_path_where_one_does_not_answer() {
+    let links = vec![Link { down: true, ..Link::default() }, Link::default()];
+    let mut world = World::new(1, Config::default(), links, &[server(0)]);
+    world.run_to(at(1_200));
+    assert!(world.ends[0].has(Event::Connected));
+    assert_eq!(
+        world.client().path(0).unwrap().local,
+        client(1),
+        "the path of the handshake is the primary one"
+    );
+}
+
+#[test]
+fn a_lost_cookie_ack_is_sent_again() {
+    let mut link = Link::default();
+    let mut count = 0;
+    link.loses = Some(Box::new(move |packet, _| {
+        let is = packet.chunks.contains(&Chunk::CookieAck);
+        count += usize::from(is);
+        is && count == 1
+    }));
+    let mut world = World::new(1, Config::default(), vec![link], &[server(0)]);
+    world.run_to(at(1_200));
+    assert!(world.ends[0].has(Event::Connected));
+}
+
+#[test]
+fn the_listener_keeps_nothing_before_the_cookie_comes_back() {
+    let mut listener = listener();
+    let before = format!("{:?}", listener.clone());
+    let ack = init_ack(&mut listener, init());
+    // Only its random numbers have moved on.
+    let strip = |text: String| text.split("random").next().unwrap().to_owned();
+    assert_eq!(strip(format!("{listener:?}")), strip(before));
+    let echo = packet(ack.tag, vec![Chunk::CookieEcho(ack.cookie().unwrap().clone())]);
+    assert!(matches!(listener.on_packet(at(1), &from_client(&echo)), Answer::Open(_)));
+}
+
+#[test]
+fn streams_are_the_lesser_of_what_one_wants_and_the_other_allows() {
+    let config = Config { outbound_streams: 7, inbound_streams: 3, ..Config::default() };
+    let other = Config { outbound_streams: 9, inbound_streams: 5, ..Config::default() };
+    let mut world = World::with(1, [config, other], vec![Link::default()], &[server(0)]);
+    world.run_to(at(200));
+    for (end, streams) in [(0, 5), (1, 3)] {
+        let association = world.ends[end].association();
+        assert_eq!(association.write(message(streams - 1, 1, 0)), Ok(()));
+        assert!(association.write(message(streams, 1, 0)).is_err());
+    }
+}
+
+#[test]
+fn cookies_that_are_forged_stale_or_of_others_open_nothing() {
+    let mut listener = listener();
+    let ack = init_ack(&mut listener, init());
+    let cookie = ack.cookie().unwrap().clone();
+    let echo = |tag, cookie: &[u8]| packet(tag, vec![Chunk::CookieEcho(cookie.to_vec().into())]);
+    let mut forged = cookie.to_vec();
+    forged[40] ^= 1;
+    assert_eq!(reply(&mut listener, 1, &echo(ack.tag, &forged)), None);
+    assert_eq!(reply(&mut listener, 1, &echo(ack.tag + 1, &cookie)), None, "the tag is the cookie's");
+    let other_port = Packet { src_port: 5001, ..echo(ack.tag, &cookie) };
+    assert_eq!(reply(&mut listener, 1, &other_port), None);
+    let from_elsewhere = echo(ack.tag, &cookie);
+    let received = Received { from: client(7), ..from_client(&from_elsewhere) };
+    assert!(matches!(listener.on_packet(at(1), &received), Answer::Nothing));
+    // Valid.Cookie.Life is 60 s.
+    let stale = reply(&mut listener, 60_003, &echo(ack.tag, &cookie)).unwrap();
+    assert_eq!(stale.packet.chunks, [Chunk::Error(vec![Cause::StaleCookie { microseconds: 3000 }])]);
+    let Answer::Open(_) = listener.on_packet(at(60_000), &from_client(&echo(ack.tag, &cookie))) else {
+        panic!("it lives for 60 s");
+    };
+}
+
+/// §5.2.6: a stale cookie is answered by a new INIT, and not for ever.
+#[test]
+fn a_server_that_calls_every_cookie_stale_is_given_up() {
+    let configs = [Config::default(), Config { cookie_life: ms(10), ..Config::default() }];
+    let mut world = World::with(1, configs, vec![Link::default()], &[server(0)]);
+    world.run_to(at(1_000_000));
+    assert!(world.ends[0].has(Event::Failed(Failure::Handshake)));
+    let inits = world.ends[0].times(|chunk| matches!(chunk, Chunk::Init(_)));
+    assert_eq!(inits.len(), 9, "Max.Init.Retransmits is 8");
+    assert!(world.ends[1].association.is_none());
+}
+
+#[test]
+fn a_changed_key_leaves_the_cookies_of_the_one_before() {
+    let mut listener = listener();
+    let ack = init_ack(&mut listener, init());
+    let echo = packet(ack.tag, vec![Chunk::CookieEcho(ack.cookie().unwrap().clone())]);
+    listener.change_key(CookieKey::new([3; 32]));
+    assert!(matches!(listener.clone().on_packet(at(1), &from_client(&echo)), Answer::Open(_)));
+    listener.change_key(CookieKey::new([4; 32]));
+    assert_eq!(reply(&mut listener, 1, &echo), None);
+}
+
+#[test]
+fn what_is_wrong_with_an_init_is_answered_or_dropped() {
+    let mut listener = listener();
+    let abort = |listener: &mut Listener, init| {
+        reply(listener, 0, &packet(0, vec![Chunk::Init(init)])).map(|t| t.packet.chunks)
+    };
+    let with = |code| Some(vec![Chunk::Abort { reflected: false, causes: vec![Cause::plain(code)] }]);
+    let no_streams = Init { outbound_streams: 0, ..init() };
+    assert_eq!(abort(&mut listener, no_streams), with(code::INVALID_MANDATORY_PARAMETER));
+    let name = Init { parameters: vec![Parameter::HostName("x.example\0".into())], ..init() };
+    assert_eq!(abort(&mut listener, name), with(code::UNRESOLVABLE_ADDRESS));
+    assert_eq!(abort(&mut listener, Init { tag: 0, ..init() }), None);
+    let with_tag = packet(5, vec![Chunk::Init(init())]);
+    assert_eq!(reply(&mut listener, 0, &with_tag), None);
+    let not_alone = packet(0, vec![Chunk::Init(init()), Chunk::CookieAck]);
+    assert_eq!(reply(&mut listener, 0, &not_alone), None);
+}
+
+#[test]
+fn unknown_parameters_are_treated_by_their_upper_bits() {
+    let unknown = |kind| Parameter::Unknown { kind, value: "v".into() };
+    let reported = |kinds: &[u16]| -> usize {
+        let parameters = kinds.iter().map(|&kind| unknown(kind)).collect();
+        let ack = init_ack(&mut listener(), Init { parameters, ..init() });
+        ack.parameters.iter().filter(|p| matches!(p, Parameter::Unrecognized(_))).count()
+    };
+    // 11 skips and reports, 10 skips, 01 stops and reports, 00 stops.
+    assert_eq!(reported(&[0xc001, 0xc002]), 2);
+    assert_eq!(reported(&[0x8001, 0xc002]), 1);
+    assert_eq!(reported(&[0x4001, 0xc002]), 1);
+    assert_eq!(reported(&[0x0101, 0xc002]), 0);
+    // An INIT is not answered by much more than itself.
+    assert!(reported(&[0xc001; 300]) < 50);
+}
+
+#[test]
+fn packets_out_of_the_blue_are_answered_as_section_8_4_says() {
+    let mut listener = listener();
+    let mut answer =
+        |chunks| reply(&mut listener, 0, &packet(9, chunks)).map(|t| (t.packet.tag, t.packet.chunks));
+    let abort = vec![Chunk::Abort { reflected: true, causes: vec![] }];
+    assert_eq!(answer(vec![Chunk::Heartbeat("x".into())]), Some((9, abort)));
+    let complete = vec![Chunk::ShutdownComplete { reflected: true }];
+    assert_eq!(answer(vec![Chunk::ShutdownAck]), Some((9, complete)));
+    assert_eq!(answer(vec![Chunk::CookieAck]), None);
+    assert_eq!(answer(vec![Chunk::ShutdownComplete { reflected: false }]), None);
+    assert_eq!(
+        answer(vec![Chunk::Heartbeat("x".into()), Chunk::Abort { reflected: false, causes: vec![] }]),
+        None
+    );
+    assert_eq!(answer(vec![Chunk::Error(vec![Cause::StaleCookie { microseconds: 1 }])]), None);
+}
+
+#[test]
+fn packets_with_a_wrong_tag_change_nothing() {
+    let mut world = World::connected(Config::default());
+    let before = world.server().counters();
+    for chunks in [
+        vec![Chunk::Abort { reflected: false, causes: vec![] }],
+        vec![Chunk::Abort { reflected: true, causes: vec![] }],
+        vec![Chunk::ShutdownAck],
+        vec![Chunk::Shutdown { cumulative: SeqNum(0) }],
+    ] {
+        let forged = packet(12345, chunks);
+        world.hand_in(1, &from_client(&forged));
+    }
+    assert_eq!((world.server().state(), world.server().counters()), (State::Established, before));
+}
+
+#[test]
+fn unknown_chunks_are_treated_by_their_upper_bits() {
+    for (kind, goes_on, reports) in
+        [(0xc1, true, true), (0x81, true, false), (0x41, false, true), (0x31, false, false)]
+    {
+        let mut world = World::connected(Config::default());
+        let tag = world.ends[0].sent[1].1.packet.tag;
+        let unknown = Chunk::Unknown { kind, flags: 0, value: "?".into() };
+        world.hand_in(1, &from_client(&packet(tag, vec![unknown, Chunk::Heartbeat("hb".into())])));
+        world.pump();
+        let chunks: Vec<_> = world.ends[1].sent.iter().flat_map(|(_, t)| t.packet.chunks.clone()).collect();
+        assert_eq!(chunks.contains(&Chunk::HeartbeatAck("hb".into())), goes_on, "{kind:#x}");
+        let is_report = |chunk: &Chunk| matches!(chunk, Chunk::Error(causes) if causes[0].code() == code::UNRECOGNIZED_CHUNK_TYPE);
+        assert_eq!(chunks.iter().any(is_report), reports, "{kind:#x}");
+    }
+}
+
+/// Two clients that open towards each other at the same time (§5.2.1).
+#[test]
+fn both_may_open_at_once() {
+    let open = |ports: (u16, u16), local, remote, label| {
+        let endpoints =
+            Endpoints { local_port: ports.0, remote_port: ports.1, local: &[local], remote: &[remote] };
+        Association::connect(
+            at(0),
+            Config::default(),
+            CookieKey::new([5; 32]),
+            Stream::new(1, label),
+            &endpoints,
+        )
+    };
+    let mut world = World::new(1, Config::default(), vec![Link::default()], &[server(0)]);
+    world.ends[0].association = Some(open((1, 2), client(0), server(0), "a"));
+    world.ends[1].association = Some(open((2, 1), server(0), client(0), "b"));
+    world.ends[1].listener = None;
+    world.run_to(at(500));
+    assert_eq!((world.client().state(), world.server().state()), (State::Established, State::Established));
+    world.ends[0].to_write.push_back(message(0, 3000, 1));
+    world.ends[1].to_write.push_back(message(0, 3000, 2));
+    world.run_to(at(1000));
+    assert_eq!((world.ends[0].read.len(), world.ends[1].read.len()), (1, 1));
+}
+
+/// A client that has forgotten everything opens again from the same port (§5.2.2, §5.2.4.1 action A).
+#[test]
+fn a_peer_may_begin_anew() {
+    let mut world = World::connected(Config::default());
+    let endpoints =
+        Endpoints { local_port: 5000, remote_port: 6000, local: &[client(0)], remote: &[server(0)] };
+    let again = |local: &'static [u8]| {
+        let local: Vec<_> = local.iter().map(|&link| client(link)).collect();
+        let endpoints = Endpoints { local: &local, ..endpoints };
+        Association::connect(
+            at(200),
+            Config::default(),
+            CookieKey::new([9; 32]),
+            Stream::new(7, "again"),
+            &endpoints,
+        )
+    };
+    // One that brings a new address is refused.
+    world.ends[0].association = Some(again(&[0, 3]));
+    world.run_to(at(400));
+    let refused = Failure::Aborted { cause: code::RESTART_WITH_NEW_ADDRESSES };
+    assert!(world.ends[0].has(Event::Failed(refused)));
+    assert!(!world.ends[1].has(Event::Restarted));
+    world.ends[0].association = Some(again(&[0]));
+    world.run_to(at(700));
+    assert!(world.ends[1].has(Event::Restarted));
+    world.ends[0].to_write.push_back(message(0, 100, 1));
+    world.ends[1].to_write.push_back(message(0, 100, 1));
+    world.run_to(at(1000));
+    assert_eq!((world.ends[0].read.len(), world.ends[1].read.len()), (1, 1));
+}
+
+#[test]
+fn an_old_cookie_does_not_disturb_an_association() {
+    let mut world = World::connected(Config::default());
+    let (_, echo) = world.ends[0].sent[1].clone();
+    world.run_to(at(5000));
+    world.hand_in(1, &Received { packet: &echo.packet, from: echo.from, to: echo.to });
+    world.run_to(at(5000));
+    // Action D: it is acknowledged again, and nothing else happens.
+    assert!(!world.ends[1].has(Event::Restarted));
+    world.ends[0].to_write.push_back(message(0, 100, 1));
+    world.run_to(at(6000));
+    assert_eq!(world.ends[1].read.len(), 1);
+}
+
+#[test]
+fn the_peer_s_other_addresses_are_asked_before_they_are_used() {
+    let links = || vec![Link::default(), Link::default()];
+    let mut world = World::new(1, Config::default(), links(), &[server(0), server(1)]);
+    world.run_to(at(110));
+    assert!(world.client().path(0).unwrap().confirmed);
+    assert!(!world.client().path(1).unwrap().confirmed);
+    world.run_to(at(200));
+    assert!(world.client().path(1).unwrap().confirmed && world.server().path(1).unwrap().confirmed);
+    assert!(world.ends[0].has(Event::PathUp { path: 1 }));
+    // One that never answers is asked once an RTO, and then as one that is down (§5.4).
+    let mut links = links();
+    links[1].down = true;
+    let config = Config { heartbeat_interval: None, ..Config::default() };
+    let mut world = World::new(1, config, links, &[server(0), server(1)]);
+    world.run_to(at(1_000_000));
+    let heartbeats = world.ends[0].times(|chunk| matches!(chunk, Chunk::Heartbeat(_)));
+    assert_eq!(heartbeats.len(), 6, "Path.Max.Retrans is 5");
+    assert!(world.ends[0].has(Event::PathDown { path: 1 }));
+    assert_eq!(world.client().state(), State::Established);
+    let first = heartbeats[1].0.since(heartbeats[0].0);
+    assert_eq!(first, Duration::from_secs(1));
+}

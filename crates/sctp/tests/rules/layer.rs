@@ -1,0 +1,140 @@
+//! What a session layer does: reads and restores a path's state, suspends and resumes paths. `[iosl]`.
+
+use handfast_core::Duration;
+use handfast_sctp::{Config, Event, PathState};
+
+use crate::support::*;
+
+fn two_paths() -> World {
+    World::connected_over(Config::default(), vec![Link::default(), Link::default()], &[server(0), server(1)])
+}
+
+#[test]
+fn a_state_that_was_read_is_restored() {
+    let mut world = two_paths();
+    world.ends[0].to_write = (0..300).map(|n| message(0, 1452, n as u8)).collect();
+    world.run_to(at(3_000));
+    let kept = world.client().path(0).unwrap().state;
+    assert!(kept.cwnd > 20 * 1468);
+    world.client().restore(at(3_000), 1, kept);
+    assert_eq!(world.client().path(1).unwrap().state, kept);
+    // The RTO keeps its bounds, a window at least one chunk.
+    let (srtt, rttvar) = (Duration::from_secs(3), Duration::from_secs(1));
+    world.client().restore(at(3_000), 1, PathState { cwnd: 0, ssthresh: 0, srtt: Some((srtt, rttvar)) });
+    let status = world.client().path(1).unwrap();
+    assert_eq!((status.state.cwnd, status.state.ssthresh, status.rto), (1468, 1468, Duration::from_secs(7)));
+    world.client().restore(at(3_000), 7, kept);
+}
+
+/// §7.2.1's rule for idle paths is not for one whose window was restored just now.
+#[test]
+fn a_restored_window_was_not_idle() {
+    let mut world = World::connected_over(
+        Config { max_burst: None, ..Config::default() },
+        vec![Link::default(), Link::default()],
+        &[server(0), server(1)],
+    );
+    world.run_to(at(20_000));
+    let state = world.client().path(1).unwrap().state;
+    world.client().restore(at(20_000), 1, PathState { cwnd: 30 * 1468, ..state });
+    world.client().set_primary(1);
+    for n in 0..40 {
+        world.client().write(message(0, 1452, n)).unwrap();
+    }
+    world.pump();
+    assert_eq!(world.client().path(1).unwrap().flight_size, 30 * 1468);
+}
+
+/// A path that is away for ten seconds: without a layer its RTO backs off; suspended, it has no timeout and goes on at once.
+#[test]
+fn a_suspended_path_has_no_timeout_and_keeps_its_window() {
+    let run = |layer: bool| {
+        let mut world = World::connected(Config::default());
+        world.links[0].serialisation = ms(1);
+        world.ends[0].to_write = (0..30_000).map(|n| message(0, 1452, n as u8)).collect();
+        world.run_to(at(1_000));
+        world.links[0].down = true;
+        if layer {
+            world.client().suspend(0);
+        }
+        // SACKs that are under way still arrive.
+        world.run_to(at(1_100));
+        let before = world.client().path(0).unwrap();
+        world.run_to(at(11_500));
+        world.links[0].down = false;
+        if layer {
+            let now = world.now;
+            assert_eq!(world.client().path(0).unwrap().state, before.state);
+            world.client().resume(now, 0);
+            assert!(world.client().reroute(0) > 0);
+        }
+        let back = world.ends[1].read.len();
+        world.run_to(at(12_000));
+        let after = world.ends[1].read.len() - back;
+        (world.client().counters().timeouts, world.client().path(0).unwrap().errors, after)
+    };
+    let (timeouts, errors, after) = run(true);
+    assert_eq!((timeouts, errors), (0, 0));
+    assert!(after > 100, "{after} messages in half a second");
+    let (timeouts, _, after) = run(false);
+    assert!(timeouts >= 3 && after == 0, "{timeouts} timeouts, {after} messages");
+}
+
+#[test]
+fn a_suspended_path_sends_nothing_and_data_takes_the_other() {
+    let mut world = two_paths();
+    world.client().suspend(0);
+    world.ends[0].to_write = (0..5).map(|n| message(0, 1452, n)).collect();
+    world.run_to(at(100_000));
+    assert_eq!(world.ends[1].read.len(), 5);
+    let by_first =
+        world.ends[0].times(|_| true).iter().filter(|&&(when, link)| link == 0 && when > at(200)).count();
+    // Heartbeats of the server are answered where they come from.
+    let answers = world.ends[1].times(|chunk| matches!(chunk, handfast_wire::sctp::Chunk::Heartbeat(_)));
+    assert!(by_first <= answers.iter().filter(|(_, link)| *link == 0).count());
+}
+
+#[test]
+fn while_all_paths_are_suspended_nothing_leaves_and_nothing_is_lost() {
+    let mut world = two_paths();
+    for path in 0..2 {
+        world.client().suspend(path);
+    }
+    world.ends[0].to_write = (0..50).map(|n| message(0, 1452, n)).collect();
+    world.run_to(at(50_000));
+    assert_eq!(world.ends[0].times(is_data).len(), 0);
+    assert!(!world.ends[0].events.iter().any(|(_, e)| matches!(e, Event::Timeout { .. })));
+    let now = world.now;
+    world.client().resume(now, 1);
+    world.run_to(at(55_000));
+    assert_eq!(world.ends[1].read.len(), 50);
+    assert!(world.ends[0].times(is_data).iter().all(|(_, link)| *link == 1));
+}
+
+/// Figure 11's handover: 5G is the primary path, Wi-Fi the second; 5G goes. With the layer the window moves to the second path.
+#[test]
+fn what_is_outstanding_moves_to_another_path_with_the_window() {
+    let run = |layer: bool| {
+        let mut world = two_paths();
+        for link in &mut world.links {
+            link.serialisation = ms(1);
+        }
+        world.ends[0].to_write = (0..30_000).map(|n| message(0, 1452, n as u8)).collect();
+        world.run_to(at(2_000));
+        world.links[0].down = true;
+        if layer {
+            let kept = world.client().path(0).unwrap().state;
+            world.client().suspend(0);
+            world.client().restore(at(2_000), 1, kept);
+            world.client().set_primary(1);
+            world.client().reroute(0);
+        }
+        let before = world.ends[1].read.len();
+        world.run_to(at(3_000));
+        (world.client().counters().timeouts, world.ends[1].read.len() - before)
+    };
+    let (timeouts, moved) = run(true);
+    assert_eq!(timeouts, 0);
+    let (_, plain) = run(false);
+    assert!(moved > 10 * plain.max(10), "{moved} messages in a second, {plain} without");
+}

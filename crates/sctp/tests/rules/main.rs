@@ -1,0 +1,11 @@
+//! Each rule by the packets that it makes.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod failover;
+mod handshake;
+mod layer;
+mod losses;
+mod shutdown;
+mod window;
