@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from handfast.studies.reproduce import (
     Check,
@@ -50,6 +50,9 @@ def upload(runs: Runs) -> Finding:
     """From the link's return to 90 % of the rate before; the signal takes 0.2 s to rise."""
     cells = [{"rate": rate, "gap": gap} for rate in RATES for gap in GAPS]
 
+    def beside(scheme: str, cell: Mapping[str, str]) -> Sequence[tuple[float | None, float | None]]:
+        return pairs(runs.of("tcp", **cell), runs.of(scheme, **cell), recovery)
+
     def judged(scheme: str) -> tuple[Check, ...]:
         return tuple(
             check
@@ -57,11 +60,7 @@ def upload(runs: Runs) -> Finding:
             for label in [", ".join([*cell.values()])]
             for check in (
                 at_most(f"{scheme} recovers, {label}", middle(runs, recovery, scheme, **cell), AT_ONCE_S, "s"),
-                above(
-                    f"{scheme} before tcp, {label}",
-                    pairs(runs.of("tcp", **cell), runs.of(scheme, **cell), recovery),
-                    "s",
-                ),
+                above(f"{scheme} before tcp, {label}", beside(scheme, cell), "s"),
             )
         )
 
@@ -81,13 +80,13 @@ def upload(runs: Runs) -> Finding:
 
 @CLAIMS.claim(
     "9b",
-    "blockage, download, the layer at the receiver: a zero window a round trip before the cut saves the sender's window",
+    "blockage, download, the layer at the receiver: a zero window well before the cut saves the sender's window",
     paper='Figure 9(b): "by predicting the link disconnection sufficiently in advance", IoSL "quickly recovers"',
     needs=[need("download")],
     figure=draw.by_lead,
 )
 def download(runs: Runs) -> Finding:
-    """Judged where nothing was in flight any more when the link went; where something was, it is lost, and that is shown."""
+    """Judged where nothing was in flight any more when the link went; where something was, it is shown to be lost."""
     cells = [(fade, scheme) for fade in FADES for scheme in LOOKS]
     predicted = [(fade, scheme) for fade, scheme in cells if middle(runs, ahead, scheme, fade=fade) > 0]
     early = [(fade, scheme) for fade, scheme in predicted if middle(runs, in_flight, scheme, fade=fade) < 1]
@@ -140,7 +139,7 @@ def download(runs: Runs) -> Finding:
     figure=draw.detection,
 )
 def predictor(runs: Runs) -> Finding:
-    """Detection where the link goes; false alarms where its signal only gets weak, and the goodput beside TCP's there."""
+    """Detection where the link goes; where its signal only gets weak, false alarms, and the goodput beside TCP's."""
 
     def judged(scheme: str) -> tuple[Check, ...]:
         found = [

@@ -81,7 +81,7 @@ def fluctuation(runs: Runs) -> Figure:
 
 def _by(runs: Runs, axis: str, of: Sequence[tuple[str, Of]], schemes: Sequence[str]) -> Figure:
     figure = figures.blank(figures.PAGE_IN)
-    places = list(dict.fromkeys(run.choices[axis] for run in runs.all))
+    places = [place for place in dict.fromkeys(run.choices[axis] for run in runs.all) if place != "never"]
     for axes, (label, what) in zip(figure.subplots(1, len(of)), of, strict=True):
         for index, scheme in enumerate(schemes):
             groups = [[what(run) for run in runs.of(scheme, **{axis: place})] for place in places]
