@@ -20,10 +20,25 @@ from handfast.studies.reproduce import (
     need,
     no_less,
     pairs,
+    within,
 )
 
 from . import draw
-from .measure import FADE_S, RTT_S, ahead, delay, detected, false_alarms, goodput, in_flight, lost, recovery, timeouts
+from .measure import (
+    FADE_S,
+    RTT_S,
+    ahead,
+    delay,
+    detected,
+    excess,
+    false_alarms,
+    goodput,
+    in_flight,
+    lost,
+    predicted_excess,
+    recovery,
+    timeouts,
+)
 
 RATES, GAPS = ("10", "50", "100"), ("200ms", "1s", "3s")
 FADES, LOOKS = ("200ms", "800ms", "1600ms"), ("iosl", "tau-4", "tau-16")
@@ -126,6 +141,10 @@ def download(runs: Runs) -> Finding:
         + shown("goodput", "Mbit/s", goodput, ("tcp", "unwarned", *LOOKS)),
         judged(None),
         Control("a layer that does not predict", judged("unwarned")),
+        cause="where the signal falls for 1.6 s it also takes 1.6 s to rise, and both wait for that: tau-16 "
+        f"{middle(runs, recovery, 'tau-16', fade='1600ms'):.2f} s, tcp {middle(runs, recovery, 'tcp', fade='1600ms'):.2f} s; "
+        f"goodput {middle(runs, goodput, 'tau-16', fade='1600ms'):.1f} and "
+        f"{middle(runs, goodput, 'tcp', fade='1600ms'):.1f} Mbit/s",
         remark="a round trip ahead is not enough where the link's rate falls with its signal: the radio's queue drains "
         "at that rate, and what is left of it is lost",
     )
@@ -210,4 +229,49 @@ def queues(runs: Runs) -> Finding:
         ),
         judged("unwarned"),
         Control("CUBIC in place of Algorithm 1", judged("tcp")),
+    )
+
+
+@CLAIMS.claim(
+    "eq",
+    "equation (5): the data that a disconnection costs TCP, and the layer saves",
+    paper="section VI.B: W log2(0.7 W) + 0.2044/RTT W^(4/3) - 1.55 W - 0.08 RTT W^(2/3) + 1 segments",
+    needs=[need("equation")],
+    figure=draw.equation,
+)
+def equation(runs: Runs) -> Finding:
+    """(5) + W against CUBIC without its Reno-friendly region; (5) as printed, and CUBIC with that region, beside it."""
+    cells = [{"rtt": rtt, "window": size} for rtt in ("20ms", "100ms", "200ms") for size in ("100", "400", "1600")]
+
+    def of(cell: Mapping[str, str]) -> float:
+        return predicted_excess(1e-3 * int(cell["rtt"].removesuffix("ms")), float(cell["window"]))
+
+    def whole(rtt: str) -> str:
+        cell = {"rtt": rtt, "window": "92"}
+        return f"{middle(runs, excess, 'pure', **cell):.0f} and {of(cell) + 92:.0f}"
+
+    def judged(scheme: str, more: float) -> tuple[Check, ...]:
+        return tuple(
+            within(
+                f"{scheme}, {cell['rtt']}, W {cell['window']}",
+                middle(runs, excess, scheme, **cell),
+                of(cell) + more * float(cell["window"]),
+                0.02,
+            )
+            for cell in cells
+        )
+
+    def printed(cell: Mapping[str, str]) -> Measured:
+        found = middle(runs, excess, "pure", **cell)
+        return Measured(f"(5) of what is lost, {cell['rtt']}, {cell['window']}", "%", 100 * of(cell) / found)
+
+    return Finding(
+        tuple(one for cell in cells for one in medians(runs, "excess", "seg", excess, ("pure", "friendly"), **cell))
+        + tuple(printed(cell) for cell in cells),
+        judged("pure", 1),
+        Control("(5) as it is printed", judged("pure", 0)),
+        cause="(5) counts 6.13 rounds of slow start for a W of 100, which takes 7; with a W of 92 it is 6 of 6, and the "
+        f"segments lost and (5) + W are {whole('100ms')} at 100 ms, {whole('200ms')} at 200 ms",
+        remark="(5) subtracts one round's data more than the rounds it counts. (7) is octets a second, and no share. "
+        "CUBIC as it is has a Reno-friendly region, and loses less",
     )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from handfast import figures
 from handfast.curves import COLOURS
 from handfast.studies.reproduce import Figure as Of
-from handfast.studies.reproduce import Runs
+from handfast.studies.reproduce import Runs, middle
 from handfast.studies.reproduce.plot import bars, with_legend
 
-from .measure import delay, detected, false_alarms, goodput, lost, recovery, timeouts
+from .measure import delay, detected, excess, false_alarms, goodput, lost, predicted_excess, recovery, timeouts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,6 +77,24 @@ def fluctuation(runs: Runs) -> Figure:
     """Delay, losses and goodput by the modem's word on the rate."""
     of: list[tuple[str, Of]] = [("delay, ms", delay), ("lost, segments", lost), ("goodput, Mbit/s", goodput)]
     return _by(runs, "estimate", of, ("tcp", "linux", "unwarned"))
+
+
+def equation(runs: Runs) -> Figure:
+    """What a disconnection costs, by W, beside equation (5)."""
+    figure = figures.blank(figures.PAGE_IN)
+    sizes = ("100", "400", "1600")
+    for axes, rtt in zip(figure.subplots(1, 3), ("20ms", "100ms", "200ms"), strict=True):
+        for scheme, colour in zip(("pure", "friendly"), COLOURS, strict=False):
+            found = [middle(runs, excess, scheme, rtt=rtt, window=size) for size in sizes]
+            axes.plot([int(size) for size in sizes], found, color=colour, marker="o", ms=2, lw=0.8, label=scheme)
+        of = [predicted_excess(1e-3 * int(rtt.removesuffix("ms")), int(size)) for size in sizes]
+        axes.plot([int(size) for size in sizes], of, color="#888888", ls=":", lw=0.8, label="equation (5)")
+        axes.set_xscale("log")
+        axes.set_yscale("symlog", linthresh=100)
+        axes.set_title(f"RTT {rtt}", fontsize=8)
+        axes.set_xlabel("W, segments")
+    figure.axes[0].set_ylabel("segments not sent")
+    return with_legend(figure)
 
 
 def _by(runs: Runs, axis: str, of: Sequence[tuple[str, Of]], schemes: Sequence[str]) -> Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -63,6 +64,44 @@ def in_flight(run: Run) -> float | None:
     cuts = [one.down_s for one in run.result.handovers]
     flights = [run.at("sent_bytes", cut) - run.at("acknowledged_bytes", cut) for cut in cuts]
     return statistics.fmean(flights) / SEGMENT_B if flights else None
+
+
+def round_trip(run: Run) -> float:
+    """Of the sweep `equation`, seconds."""
+    return 1e-3 * int(run.choices["rtt"].removesuffix("ms"))
+
+
+def window(run: Run) -> float:
+    """W of that sweep, segments."""
+    return float(run.choices["window"])
+
+
+def excess(run: Run) -> float | None:
+    """What W segments a round trip come to while a sender recovers, less what it sends itself, segments.
+
+    From when its timer lets it go on until cwnd is W again: the wait for the timer is left out.
+    """
+    import numpy as np
+
+    rtt, full, up = round_trip(run), window(run), required(run.handover.up_s)
+    time, cwnd, acked = run.column("time_s"), run.column("cwnd_pkt"), run.column("acknowledged_bytes")
+    first = np.flatnonzero((time > up) & (acked > run.at("acknowledged_bytes", up)))
+    answered = float(time[first[0]])
+    begins = answered - rtt
+    back = np.flatnonzero((time > begins + rtt) & (cwnd >= full))
+    if back.size == 0:
+        return None
+    rounds = (float(time[back[0]]) - begins) / rtt
+    # What had arrived before the cut is acknowledged with the first segment that goes again.
+    later = run.at("acknowledged_bytes", float(time[back[0]])) - run.at("acknowledged_bytes", answered)
+    return full * rounds - 1 - later / SEGMENT_B
+
+
+def predicted_excess(rtt: float, full: float) -> float:
+    """Equation (5) of [iosl], segments."""
+    start = full * math.log2(0.7 * full)
+    growth: float = 0.2044 / rtt * full ** (4 / 3) - 0.08 * rtt * full ** (2 / 3)
+    return start + growth - 1.55 * full + 1
 
 
 def goodput(run: Run) -> float | None:
