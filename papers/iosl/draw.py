@@ -16,7 +16,7 @@ from .measure import delay, detected, excess, false_alarms, goodput, lost, predi
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCHEMES = ("tcp", "iosl", "unwarned", "tau-4", "tau-16", "linux", "rto-max", "linux-iosl")
+SCHEMES = ("tcp", "iosl", "unwarned", "unbounded", "tau-4", "tau-16", "linux", "rto-max", "linux-iosl")
 
 
 def windows(runs: Runs) -> Figure:
@@ -76,7 +76,7 @@ def detection(runs: Runs) -> Figure:
 def fluctuation(runs: Runs) -> Figure:
     """Delay, losses and goodput by the modem's word on the rate."""
     of: list[tuple[str, Of]] = [("delay, ms", delay), ("lost, segments", lost), ("goodput, Mbit/s", goodput)]
-    return _by(runs, "estimate", of, ("tcp", "linux", "unwarned"))
+    return _by(runs, "estimate", of, ("tcp", "linux", "unbounded", "unwarned"))
 
 
 def equation(runs: Runs) -> Figure:

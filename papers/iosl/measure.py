@@ -29,23 +29,24 @@ def outages(run: Run) -> Sequence[Handover]:
 
 
 def recovery(run: Run) -> float | None:
-    """From a link's return until the application gets 90 % of the rate before again, seconds; mean of the outages.
+    """From a link's return until the application has got 90 % of the rate before the first fade, seconds; mean of the outages.
 
     One that takes longer than until the next outage counts as that long.
     """
-    times = [_recovery(run, one) for one in outages(run)]
+    first = run.result.handovers[0].down_s - fade(run)
+    rate = _delivered(run, first - BEFORE_S, first) / BEFORE_S
+    times = [_recovery(run, one, rate) for one in outages(run)]
     return statistics.fmean(times) if times else None
 
 
-def _recovery(run: Run, outage: Handover) -> float:
-    up, fades = required(outage.up_s), outage.down_s - fade(run)
-    rate = _delivered(run, fades - BEFORE_S, fades) / BEFORE_S
+def _recovery(run: Run, outage: Handover, rate: float) -> float:
+    up = required(outage.up_s)
     later = [one.down_s for one in run.result.handovers if one.down_s > up]
     end = min([*later, run.result.duration_s])
     for step in range(int((end - up) / 0.01)):
         at = up + step * 0.01
         if _delivered(run, at, at + WINDOW_S) >= SETTLED * rate * WINDOW_S:
-            return at - up
+            return at + WINDOW_S - up
     return end - up
 
 

@@ -80,16 +80,14 @@ impl Spec for Iosl {
         let time = |given: &Option<Located<TimeSpan>>, key: &str, default: Duration| {
             given.as_ref().map_or(Ok(default), |time| positive(time, key))
         };
-        let predict = table.predict.as_ref().is_none_or(|predict| predict.value);
-        let gamma = table.gamma.as_ref().map_or(gamma, |fall| Db(-fall.value.0.0));
         Ok(Self {
             monitor: Config {
                 thresholds: Thresholds {
                     beta: table.beta.as_ref().map_or(beta, |beta| beta.value.0),
-                    // No signal falls without end.
-                    gamma: if predict { gamma } else { Db(i32::MIN) },
+                    gamma: table.gamma.as_ref().map_or(gamma, |fall| Db(-fall.value.0.0)),
                     epsilon: table.epsilon.as_ref().map_or(epsilon, |ratio| ratio.value.0),
                 },
+                predict: table.predict.as_ref().is_none_or(|predict| predict.value),
                 kappa: table.kappa.as_ref().map_or(default.kappa, |ratio| ratio.value.0),
                 tau_round_trips: table.tau.as_ref().map_or(default.tau_round_trips, |tau| tau.value.0),
                 patience: time(&table.patience, "patience", default.patience)?,

@@ -36,7 +36,7 @@ pub(crate) struct EventTable {
     pub(crate) gap: Option<Located<Gap>>,
     /// `outage`, `handover`, `fade`: for how long the signal falls before the link goes, or before it is as weak as it gets, and for
     /// how long it rises when that is over (after a handover it is strong at once). Meanwhile the link carries as much less as Shannon's
-    /// law has it. Default: "0s", without a warning; required of `fade`.
+    /// law has it. Default: the signal does not change; required of `fade`.
     pub(crate) fade: Option<Located<Span>>,
     /// `outage`, `handover`, `fade`: how weak the signal gets. Default: "-5dB".
     pub(crate) sinr: Option<Located<SignalRatio>>,

@@ -32,12 +32,34 @@ pub(super) fn resolve<'t>(
             events.push((Event { at, phase, longer, action: action.clone(), fade }, table));
         }
     }
+    one_rate(&events)?;
     events.sort_by_key(|(event, _)| event.at);
     let mut course = Course::new(network);
     for (event, table) in &events {
         course.take(event, table)?;
     }
     Ok(events.into_iter().map(|(event, _)| event).collect())
+}
+
+/// A fade takes from the rate that the file gives: an event that sets another one would contradict it.
+fn one_rate(events: &[(Event, &EventTable)]) -> Checked<()> {
+    let fading = |link| {
+        let fades = |event: &Event| match event.action {
+            Action::Fade { link, .. } | Action::Outage { link, .. } => event.fade.is_some().then_some(link),
+            _ => None,
+        };
+        events.iter().any(|(event, _)| fades(event) == Some(link))
+    };
+    for (event, table) in events {
+        if let Action::SetRate { link, .. } = event.action
+            && fading(link)
+        {
+            let span = table.link.as_ref().map_or(&table.at.span, |link| &link.span);
+            return Err(Problem::at(span.clone(), "the rate of a link whose signal fades")
+                .expected("its rate falls and rises with its signal"));
+        }
+    }
+    Ok(())
 }
 
 fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {

@@ -26,6 +26,11 @@ const OUTAGE: &[Case] = &[
         "gap = \"3s\"",
         "gap = \"3s\"\nfade = \"1s\"\n[[events]]\nat = \"14s\"\ndo = \"fade\"\nlink = \"radio\"\ngap = \"0s\"\nfade = \"1s\"",
     ),
+    (
+        "the rate of a link that fades",
+        "gap = \"3s\"",
+        "gap = \"3s\"\nfade = \"1s\"\n[[events]]\nat = \"20s\"\ndo = \"rate\"\nlink = \"radio\"\nrate = \"1Mbit/s\"",
+    ),
     ("a phase that is none", "gap = \"3s\"", "gap = \"3s\"\nphase = \"some\""),
 ];
 

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use handfast_assist::iosl::network::{Measured, Monitor, Notice};
-use handfast_core::{BitRate, Db, Duration, Instant, Stream};
+use handfast_assist::iosl::network::{Measured, Monitor};
+use handfast_core::{BitRate, Db, Instant, Stream};
 use handfast_plan::fades::Fades;
 use handfast_plan::radios::Radios;
 use handfast_scenario::{Iosl, LinkId, NodeId, Scenario};
@@ -14,7 +14,7 @@ use crate::engine::queue::Timer;
 
 /// All of them.
 pub(crate) struct Layers {
-    pub(crate) of: BTreeMap<NodeId, Layer>,
+    pub(crate) by_station: BTreeMap<NodeId, Layer>,
     fades: Fades,
     pub(crate) timer: Timer,
 }
@@ -23,9 +23,9 @@ pub(crate) struct Layers {
 pub(crate) struct Layer {
     pub(crate) spec: Iosl,
     pub(crate) monitor: Monitor,
-    /// The radio link that it is on.
-    pub(crate) on: LinkId,
-    /// Its end of that link.
+    /// The radio link of the station's association.
+    pub(crate) link: LinkId,
+    /// The station's end of that link.
     end: usize,
     /// When the radio reports next.
     reports: Instant,
@@ -35,7 +35,7 @@ pub(crate) struct Layer {
 impl Layers {
     /// None yet.
     pub(crate) fn new(fades: Fades, timer: Timer) -> Self {
-        Self { of: BTreeMap::new(), fades, timer }
+        Self { by_station: BTreeMap::new(), fades, timer }
     }
 
     /// One more.
@@ -52,10 +52,16 @@ impl Layers {
         let name = &scenario.nodes[node].name;
         let on = scenario.nodes[node].ap.and_then(|ap| Radios::new(scenario).link(node, ap));
         let on = on.ok_or_else(|| format!("station `{name}` has no link to an access point"))?;
+        if scenario.on_air.contains_key(&on) {
+            return Err(format!(
+                "station `{name}` shares airtime: its layer would not see the signal of its place"
+            ));
+        }
         let end = usize::from(scenario.links[on].between[1] == node);
         let monitor = Monitor::new(spec.monitor);
-        let layer = Layer { spec: *spec, monitor, on, end, reports: Instant::ZERO + spec.sampling, stream };
-        match self.of.insert(node, layer) {
+        let layer =
+            Layer { spec: *spec, monitor, link: on, end, reports: Instant::ZERO + spec.sampling, stream };
+        match self.by_station.insert(node, layer) {
             Some(_) => Err(format!("station `{name}` has two socket layers")),
             None => Ok(()),
         }
@@ -63,42 +69,42 @@ impl Layers {
 
     /// When something is to be done next.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.of.values().map(Layer::deadline).min()
+        self.by_station.values().map(Layer::deadline).min()
     }
 
     /// The station whose link this is.
-    pub(crate) fn on(&mut self, link: LinkId) -> Option<(NodeId, &mut Layer)> {
-        self.of.iter_mut().find(|(_, layer)| layer.on == link).map(|(&node, layer)| (node, layer))
+    pub(crate) fn station_on(&self, link: LinkId) -> Option<NodeId> {
+        self.by_station.iter().find(|(_, layer)| layer.link == link).map(|(&node, _)| node)
     }
 
-    /// A station's radio reports, if that is due. `rate`: what its end of a link carries. `srtt`: of one of its connections.
-    pub(crate) fn report(
+    /// A station's monitor, and what its radio reports now. `rate`: of a link from one of its ends.
+    pub(crate) fn look(
         &mut self,
         now: Instant,
         node: NodeId,
         rate: impl FnOnce(LinkId, usize) -> BitRate,
-        srtt: Option<Duration>,
-        notices: &mut Vec<Notice>,
-    ) {
-        let Self { of, fades, .. } = self;
-        let Some(layer) = of.get_mut(&node) else { return };
-        layer.monitor.on_timer(now, notices);
-        if layer.reports > now {
-            return;
+    ) -> Option<(&mut Monitor, Measured)> {
+        let Self { by_station, fades, .. } = self;
+        let layer = by_station.get_mut(&node)?;
+        let measured = layer.measure(fades.sinr(layer.link, now), rate(layer.link, layer.end));
+        Some((&mut layer.monitor, measured))
+    }
+
+    /// Whether a station's radio reports now; then it does so again after `sampling`.
+    pub(crate) fn reports(&mut self, now: Instant, node: NodeId) -> bool {
+        let Some(layer) = self.by_station.get_mut(&node) else { return false };
+        let due = layer.reports <= now;
+        if due {
+            layer.reports = now + layer.spec.sampling;
         }
-        layer.reports = now + layer.spec.sampling;
-        let Some(srtt) = srtt else { return };
-        layer.monitor.on_rtt(srtt);
-        let sinr = fades.sinr(layer.on, now);
-        let measured = layer.measure(sinr, rate(layer.on, layer.end));
-        layer.monitor.on_measured(now, &measured, notices);
+        due
     }
 }
 
 impl Layer {
-    /// The station is on another link.
-    pub(crate) fn moves(&mut self, comes: LinkId, end: usize) {
-        (self.on, self.end) = (comes, end);
+    /// The station's association is over another link.
+    pub(crate) fn move_to(&mut self, link: LinkId, end: usize) {
+        (self.link, self.end) = (link, end);
     }
 
     fn deadline(&self) -> Instant {

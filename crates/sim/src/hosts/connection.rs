@@ -206,14 +206,20 @@ impl Connection {
 
     /// The socket layer of its host has something done.
     pub(crate) fn on_notices(&mut self, now: Instant, notices: &[Notice]) {
-        let Some(endpoint) = self.endpoint_mut() else { return };
+        // One that opens later has to know as well.
+        let endpoint = &mut self.endpoint;
         for notice in notices {
             match *notice {
                 Notice::Radio(radio) => endpoint.on_radio(radio),
-                Notice::Suspend => endpoint.suspend(),
+                Notice::Suspend => endpoint.suspend(now),
                 Notice::Resume(why) => endpoint.resume(now, why),
             }
         }
+    }
+
+    /// Its node is on another link.
+    pub(crate) fn on_moved(&mut self) {
+        self.endpoint.on_moved();
     }
 
     /// Its node is a station, and at another base station now.

@@ -33,7 +33,7 @@ pub(crate) enum Request {
     QuickStart { cwnd: u64 },
     /// RFC 4782 §4.4 and §4.6: what cwnd is when Quick-Start ends; RFC 3742 §3: what limited slow start lets it be.
     SlowStart { cwnd: u64 },
-    /// RFC 4782 §4.4: the approval has expired, and both are what they were.
+    /// RFC 4782 §4.4: the approval has expired, and both are what they were; [iosl] §IV.B: those of the connection before.
     Back { cwnd: u64, ssthresh: u64 },
     /// RFC 4782 §4.6 after losses; [vho] §3.1 where the new link holds less; what the path of a
     /// [`super::ShadowWindow`] holds: neither is more.

@@ -3,8 +3,10 @@
 use handfast_core::{Duration, Instant};
 
 use super::{Endpoint, Timer};
+use crate::cc;
 use crate::help::Help;
 use crate::help::iosl::Iosl;
+use crate::send::sender::Sender;
 use crate::{Event, IoslRules, Radio, Resumption, State, StoredPath};
 
 /// [iosl] §VI.A: "the receiver sends three duplicate ACKs corresponding to the last received packet to restart the connection". The
@@ -26,39 +28,54 @@ impl Endpoint {
         }
     }
 
-    /// The path is about to fail, or has failed. A sender sends nothing more and its timers stand still; a receiver offers a window
-    /// of zero at once ([iosl] §VI.A, "freeze mode"). Nothing without [`Endpoint::attach_iosl`], or if it is suspended already.
-    pub fn suspend(&mut self) {
-        let Self { help, tx, .. } = self;
-        let Some(iosl) = help.as_mut().and_then(|help| help.iosl.as_mut()) else { return };
-        if iosl.suspend(tx) && self.is_synchronised() {
+    /// The station is on another link. Nothing without [`Endpoint::attach_iosl`].
+    pub fn on_moved(&mut self) {
+        if let Some(iosl) = self.iosl() {
+            iosl.on_moved();
+        }
+    }
+
+    /// The path is about to fail, or has failed. A sender sends nothing more and its timers stand still, keep-alive and the user
+    /// timeout included; a receiver offers a window of zero at once ([iosl] §VI.A, "freeze mode"). Nothing without
+    /// [`Endpoint::attach_iosl`], or if it is suspended already.
+    pub fn suspend(&mut self, now: Instant) {
+        if self.layer(|iosl, tx| iosl.suspend(now, tx)) == Some(true) && self.is_synchronised() {
             self.rx.frozen = true;
             self.rx.ack_now = true;
         }
     }
 
-    /// The path is there. A sender goes on with the cwnd and ssthresh that it had before, paced over a round trip; a receiver offers its
-    /// window again. One that was not suspended, since nobody could tell it in time, gets back what a timeout has taken.
+    /// The path is there. A sender goes on: after a false alarm with the window that it has, otherwise with the cwnd and ssthresh that
+    /// it had before, paced over a round trip. A receiver offers its window again. One that was not suspended, since nobody could
+    /// tell it in time, gets back what a timeout has taken.
     pub fn resume(&mut self, now: Instant, why: Resumption) {
-        let Self { help, tx, .. } = self;
-        let Some(iosl) = help.as_mut().and_then(|help| help.iosl.as_mut()) else { return };
-        let was_suspended = iosl.is_suspended();
-        let Some(saved) = iosl.resume(tx) else { return };
+        let before = self.layer(|iosl, tx| iosl.windows_before(tx)).flatten();
+        let Some(span) = self.layer(|iosl, _| iosl.unfreeze(now)) else { return };
         if !self.is_synchronised() {
-            self.send_syn_again(now);
+            self.resume_handshake(now, why, span.is_some());
             return;
         }
-        if was_suspended && std::mem::take(&mut self.rx.frozen) {
+        if std::mem::take(&mut self.rx.frozen) {
             self.rx.ack_now = true;
             self.rx.duplicates = DUPLICATES;
         }
-        if why == Resumption::Back && self.tx.una < self.tx.max {
+        if let (Resumption::Back, Some(before)) = (why, before) {
+            self.restore(now, &before, span);
+        } else if span.is_some() {
+            self.time_anew(now);
+        }
+    }
+
+    /// What was outstanding is lost, and the window is what it was.
+    fn restore(&mut self, now: Instant, before: &cc::Saved, span: Option<Duration>) {
+        if self.tx.una < self.tx.max {
             self.lose_outstanding(now);
         }
         let packet = self.packet();
-        let Self { help, tx, .. } = self;
-        if let Some(iosl) = help.as_mut().and_then(|help| help.iosl.as_mut()) {
-            iosl.restore(now, tx, &saved, packet);
+        self.layer(|iosl, tx| iosl.restore(now, tx, before, packet));
+        if let Some(span) = span {
+            // RFC 9438 §5.8: while nothing was sent the window does not grow.
+            self.tx.cc.on_idle(now, span);
         }
         self.time_anew(now);
     }
@@ -66,9 +83,9 @@ impl Endpoint {
     /// cwnd and ssthresh as they are, or were before the connection was suspended: for one that takes its place on another path.
     pub fn stored_path(&self) -> StoredPath {
         let iosl = self.help.as_ref().and_then(|help| help.iosl.as_ref());
-        let (cwnd, ssthresh) = iosl
-            .and_then(|iosl| iosl.windows_before(&self.tx))
-            .unwrap_or((self.tx.window.cwnd(), self.tx.window.ssthresh()));
+        let before = iosl.and_then(|iosl| iosl.windows_before(&self.tx));
+        let (cwnd, ssthresh) = before
+            .map_or((self.tx.window.cwnd(), self.tx.window.ssthresh()), |saved| (saved.cwnd, saved.ssthresh));
         StoredPath { cwnd, ssthresh }
     }
 
@@ -84,6 +101,12 @@ impl Endpoint {
         self.help.as_mut()?.iosl.as_mut()
     }
 
+    /// Asks the layer something, if there is one.
+    fn layer<T>(&mut self, ask: impl FnOnce(&mut Iosl, &mut Sender) -> T) -> Option<T> {
+        let Self { help, tx, .. } = self;
+        Some(ask(help.as_mut()?.iosl.as_mut()?, tx))
+    }
+
     /// Whether it is suspended.
     #[inline]
     pub(super) fn is_suspended(&self) -> bool {
@@ -93,8 +116,15 @@ impl Endpoint {
 
     /// Whatever was outstanding went into the void. That is no sign of congestion: its caller restores the window.
     fn lose_outstanding(&mut self, now: Instant) {
+        if let Some(help) = &mut self.help {
+            help.vho.on_timeout(&mut self.tx);
+        }
+        if let Some(eln) = &mut self.eln {
+            eln.before_timeout(&self.tx);
+        }
         self.recovery.lose(now, &mut self.tx, &self.config);
         self.spurious.give_up_frto();
+        self.startup_loss();
         self.emit(Event::Resumed);
     }
 
@@ -106,12 +136,19 @@ impl Endpoint {
         self.timers.stop(Timer::Retransmit);
         self.timers.stop(Timer::Persist);
         self.time_outstanding(now);
+        self.heard(now);
+        self.note_answer(now);
     }
 
-    /// The handshake has not got through: what it waits for goes at once.
-    fn send_syn_again(&mut self, now: Instant) {
-        if matches!(self.state, State::SynSent | State::SynReceived) {
+    /// A SYN that was lost, or did not leave, goes at once.
+    fn resume_handshake(&mut self, now: Instant, why: Resumption, was_suspended: bool) {
+        if !matches!(self.state, State::SynSent | State::SynReceived) {
+            return;
+        }
+        if why == Resumption::Back {
             self.tx.nxt = 0;
+            self.time_anew(now);
+        } else if was_suspended {
             self.time_anew(now);
         }
     }
@@ -120,26 +157,19 @@ impl Endpoint {
     #[cold]
     pub(super) fn help_acked(&mut self) {
         let packet = self.packet();
-        let Self { help, tx, .. } = self;
-        if let Some(iosl) = help.as_mut().and_then(|help| help.iosl.as_mut()) {
-            iosl.on_ack(tx, packet);
-        }
+        self.layer(|iosl, tx| iosl.on_ack(tx, packet));
     }
 
     /// Whether a sample of the round-trip time counts.
     #[cold]
     pub(super) fn help_counts(&mut self, sample: Duration) -> bool {
-        let Self { help, tx, .. } = self;
-        let iosl = help.as_mut().and_then(|help| help.iosl.as_mut());
-        iosl.is_none_or(|iosl| iosl.counts(tx, sample))
+        self.layer(|iosl, tx| iosl.counts(tx, sample)).unwrap_or(true)
     }
 
     /// Whether what the windows let go waits for its turn in a restored window.
     #[cold]
     pub(super) fn waits_for_release(&mut self, now: Instant) -> bool {
-        let Self { help, tx, .. } = self;
-        let iosl = help.as_mut().and_then(|help| help.iosl.as_mut());
-        let Some(due) = iosl.and_then(|iosl| iosl.release_due(now, tx)) else { return false };
+        let Some(Some(due)) = self.layer(|iosl, tx| iosl.release_due(now, tx)) else { return false };
         self.timers.set(Timer::Pace, self.timers.get(Timer::Pace).map_or(due, |set| set.min(due)));
         true
     }
@@ -147,9 +177,6 @@ impl Endpoint {
     /// A segment leaves with so many octets.
     #[cold]
     pub(super) fn help_sent(&mut self, now: Instant, octets: u64) {
-        let Self { help, tx, .. } = self;
-        if let Some(iosl) = help.as_mut().and_then(|help| help.iosl.as_mut()) {
-            iosl.on_sent(now, tx, octets);
-        }
+        self.layer(|iosl, tx| iosl.on_sent(now, tx, octets));
     }
 }

@@ -26,9 +26,13 @@ impl Timer {
     pub(super) const ALL: [Self; 5] =
         [Self::Retransmit, Self::Persist, Self::DelayedAck, Self::Pace, Self::Life];
 
-    /// Whether its expiry says something of the path, or sends something over it: one that is suspended lets it pass.
-    pub(super) fn waits_for_path(self) -> bool {
-        matches!(self, Self::Retransmit | Self::Persist | Self::Pace)
+    /// Whether its expiry says something of the path, or sends something over it: a connection that is suspended lets it pass.
+    pub(super) fn waits_for_path(self, state: State) -> bool {
+        match self {
+            Self::Retransmit | Self::Persist | Self::Pace => true,
+            Self::Life => state != State::TimeWait,
+            Self::DelayedAck => false,
+        }
     }
 }
 

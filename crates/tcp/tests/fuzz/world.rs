@@ -216,7 +216,8 @@ impl World {
         }
         let layered = self.end(side).layered;
         self.end(side).ledger.suspended = layered;
-        self.end(side).endpoint.suspend();
+        let now = self.now;
+        self.end(side).endpoint.suspend(now);
         self.flush_all();
         self.run_until(self.now + span);
         let why = if cut { Resumption::Back } else { Resumption::FalseAlarm };

@@ -26,7 +26,7 @@ const PROFILES: [&str; 7] = ["tahoe", "reno", "newreno", "sack", "rack", "cubic"
 impl Script {
     /// The client's layer suspends it; what it sends then is lost.
     fn suspend(&mut self) {
-        self.pair.client.suspend();
+        self.pair.client.suspend(self.pair.now);
         self.run_to_now(Fate::Drop);
     }
 
@@ -146,7 +146,7 @@ fn one_in_order_ignores_a_resumption() {
 fn without_the_layer_nothing_of_it_happens() {
     let mut s = bulk(ten("sack"), 400);
     s.pair.client.on_radio(Radio { rate: BitRate::from_bps(1000), is_weak: true });
-    s.pair.client.suspend();
+    s.pair.client.suspend(s.pair.now);
     s.run(300, |_| Fate::Deliver);
     assert!(s.window().0 > 10_000);
     s.resume(Resumption::Back, Fate::Deliver);
@@ -167,10 +167,10 @@ fn a_receiver_closes_its_window_at_once_and_says_three_times_that_it_opens_it() 
     s.in_flight();
     let open = windows(&s.give(&data(0, 1000)))[0];
     assert!(open > 0);
-    s.pair.server.suspend();
+    s.pair.server.suspend(s.pair.now);
     s.run_to_now(Fate::Drop);
     assert_eq!(windows(&s.replies()), [0]);
-    s.pair.server.suspend();
+    s.pair.server.suspend(s.pair.now);
     s.run_to_now(Fate::Drop);
     assert_eq!(windows(&s.replies()), [], "once");
     // What is on its way is taken.
@@ -193,7 +193,7 @@ fn a_sender_without_the_layer_waits_for_the_window_and_goes_on_with_its_own() {
         s.pair.server.attach_iosl(IoslRules::default());
         s.run(1000, |_| Fate::Deliver);
         let (before, _) = s.window();
-        s.pair.server.suspend();
+        s.pair.server.suspend(s.pair.now);
         s.run(1120, |_| Fate::Deliver);
         assert_eq!(s.snapshot().flight_size, 0, "{profile}: all has arrived");
         s.cut(4000);
@@ -300,7 +300,7 @@ fn what_was_stored_is_bounded_by_what_the_new_link_holds() {
 #[test]
 fn a_handshake_waits_as_well_and_goes_on_at_once() {
     let mut pair = opening();
-    pair.client.suspend();
+    pair.client.suspend(pair.now);
     pair.run_for(Duration::from_secs(20), |_| Fate::Drop);
     assert!(pair.log.iter().all(|s| s.from != Side::Client), "no SYN leaves");
     let now = pair.now;
@@ -314,7 +314,7 @@ fn a_handshake_waits_as_well_and_goes_on_at_once() {
 fn a_syn_that_was_lost_goes_again_when_the_path_is_back() {
     let mut pair = opening();
     pair.run_for(MS(10), |_| Fate::Drop);
-    pair.client.suspend();
+    pair.client.suspend(pair.now);
     pair.run_for(Duration::from_secs(20), |_| Fate::Drop);
     assert_eq!(pair.log.len(), 1);
     pair.client.resume(pair.now, Resumption::Back);
@@ -325,28 +325,119 @@ fn a_syn_that_was_lost_goes_again_when_the_path_is_back() {
 #[test]
 fn losses_after_a_return_are_repaired_and_reduce_the_window() {
     for profile in PROFILES {
-        let mut s = layered(ten(profile), 2000);
-        s.run(1000, |_| Fate::Deliver);
-        s.suspend();
-        s.cut(3000);
-        s.resume(Resumption::Back, Fate::Deliver);
-        let next = s.pair.client.snapshot(s.pair.now).sent / 1000 + 30;
-        let before = s.window().0;
-        s.lose(4000, &[next]);
-        assert!(s.window().0 < before + 30_000, "{profile}");
-        s.run(80_000, lose(&[]));
-        assert_eq!(s.pair.read_by_server, 2_000_000, "{profile}");
+        let after = |loses: bool| {
+            let mut s = layered(ten(profile), 2000);
+            s.run(1000, |_| Fate::Deliver);
+            s.suspend();
+            s.cut(3000);
+            s.resume(Resumption::Back, Fate::Deliver);
+            s.run(3500, |_| Fate::Deliver);
+            let next = s.pair.client.snapshot(s.pair.now).sent / 1000 + 3;
+            s.lose(4000, if loses { std::slice::from_ref(&next) } else { &[] });
+            let window = s.window().0;
+            s.run(80_000, lose(&[]));
+            assert_eq!(s.pair.read_by_server, 2_000_000, "{profile}");
+            window
+        };
+        assert!(after(true) < after(false), "{profile}");
     }
 }
 
 #[test]
-fn a_moment_is_no_argument() {
+fn what_a_loss_takes_while_suspended_stays_taken_after_a_false_alarm() {
+    for profile in ["reno", "newreno", "sack", "rack", "cubic", "linux"] {
+        let mut s = layered(ten(profile), 2000);
+        s.run(1000, |_| Fate::Deliver);
+        let (before, _) = s.window();
+        let next = s.pair.client.snapshot(s.pair.now).sent / 1000 + 1;
+        s.lose(1101, &[next]);
+        s.pair.client.suspend(s.pair.now);
+        s.run(1210, |_| Fate::Deliver);
+        s.resume(Resumption::FalseAlarm, Fate::Deliver);
+        s.run(1900, |_| Fate::Deliver);
+        let (after, ssthresh) = s.window();
+        assert!(after < before && ssthresh < before, "{profile}: {before} {after} {ssthresh}");
+    }
+}
+
+#[test]
+fn a_window_that_the_radio_took_comes_back_with_it() {
+    let mut s = layered(ten("sack"), 8000);
+    s.run(3000, |_| Fate::Deliver);
+    let (before, _) = s.window();
+    assert!(before >= 30_000);
+    let client = &mut s.pair.client;
+    client.on_radio(Radio { rate: carrying(10), is_weak: true });
+    s.run(3201, |_| Fate::Deliver);
+    assert_eq!(s.window().0, 9000);
+    s.suspend();
+    assert_eq!(s.pair.client.stored_path().cwnd, before);
+    s.cut(5000);
+    s.pair.client.on_radio(Radio { rate: carrying(20), is_weak: false });
+    s.resume(Resumption::Back, Fate::Deliver);
+    assert_eq!(s.window().0, 20_000, "what the radio carries now");
+    s.run(5301, |_| Fate::Deliver);
+    s.pair.client.on_radio(Radio { rate: carrying(1000), is_weak: false });
+    s.run(5601, |_| Fate::Deliver);
+    assert!(s.window().0 >= before, "{before} {:?}", s.window());
+}
+
+#[test]
+fn another_path_has_another_least_round_trip() {
+    let mut s = layered(ten("sack"), 8000);
+    s.run(1000, |_| Fate::Deliver);
+    s.pair.client.on_moved();
+    s.pair.delay = MS(200);
+    s.pair.client.on_radio(Radio { rate: carrying(20), is_weak: true });
+    s.run(3000, |_| Fate::Deliver);
+    // 0.9 of 20 packets a 100 ms, in 400 ms.
+    assert_eq!(s.window().0, 72_000);
+}
+
+#[test]
+fn a_suspension_is_no_time_in_which_a_window_grows() {
+    let grown = |suspends: bool| {
+        let mut s = layered(ten("cubic"), 20_000);
+        s.lose(2000, &[100]);
+        if suspends {
+            s.suspend();
+            s.cut(62_000);
+            s.resume(Resumption::Back, Fate::Deliver);
+        }
+        let ms = if suspends { 63_000 } else { 3000 };
+        s.run(ms, |_| Fate::Deliver);
+        s.window().0
+    };
+    assert!(grown(true) <= grown(false) + 5000, "{} {}", grown(true), grown(false));
+}
+
+#[test]
+fn nobody_gives_up_a_connection_that_is_suspended() {
+    let config = Config {
+        keepalive_idle: Some(Duration::from_secs(30)),
+        keepalive_interval: Duration::from_secs(10),
+        keepalive_probes: 3,
+        user_timeout: Some(Duration::from_secs(60)),
+        ..ten("sack")
+    };
+    let mut s = bulk_to(config, ten("sack"), 400);
+    s.pair.client.attach_iosl(IoslRules::default());
+    s.run(300, |_| Fate::Deliver);
+    s.suspend();
+    s.cut(600_000);
+    s.resume(Resumption::Back, Fate::Deliver);
+    s.run(660_000, |_| Fate::Deliver);
+    assert_eq!((s.pair.client.state(), s.pair.read_by_server), (State::Established, 400_000));
+}
+
+#[test]
+fn suspending_and_resuming_at_once_costs_no_time() {
     // A suspension that ends in the same instant changes nothing.
     let at = |suspends: bool| {
         let mut s = layered(ten("sack"), 400);
         s.run(300, |_| Fate::Deliver);
         if suspends {
-            s.pair.client.suspend();
+            s.pair.client.suspend(s.pair.now);
             s.pair.client.resume(s.pair.now, Resumption::FalseAlarm);
         }
         let done = |s: &mut Script| -> Instant {

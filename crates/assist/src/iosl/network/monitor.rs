@@ -10,6 +10,8 @@ use super::{Measured, Predictor, Thresholds};
 pub struct Config {
     /// Of equations (2) and (3).
     pub thresholds: Thresholds,
+    /// Whether equation (3) is asked. Otherwise connections are suspended when the link has gone.
+    pub predict: bool,
     /// `κ`: a SINR below this is weak (Algorithm 1, line 21).
     pub kappa: Db,
     /// `τ` in round-trip times of the connection; "adjusted according to the channel behaviour".
@@ -24,6 +26,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             thresholds: Thresholds::default(),
+            predict: true,
             kappa: Db(5_000),
             tau_round_trips: 1,
             least_tau: Duration::from_millis(20),
@@ -122,21 +125,35 @@ impl Monitor {
             return;
         }
         let Some(sinr) = measured.sinr() else { return };
-        let predicted = self.predictor.on_sinr(now, sinr, self.tau);
+        let predicted = self.config.predict && self.predictor.on_sinr(now, sinr, self.tau);
         match self.link {
             Link::Up if predicted => {
                 self.counters.predicted += 1;
                 self.link = Link::Going(now);
                 notices.push(Notice::Suspend);
             }
-            Link::Going(since) if self.is_false(now, since) => self.resume_after_false_alarm(notices),
-            _ => {}
+            Link::Up => self.tell_radio(sinr, measured, notices),
+            Link::Going(since) if self.is_false(now, since) => {
+                self.tell_radio(sinr, measured, notices);
+                self.resume_after_false_alarm(notices);
+            }
+            Link::Going(_) | Link::Gone => {}
         }
+    }
+
+    /// What the connections are told before they go on.
+    fn tell_radio(&mut self, sinr: Db, measured: &Measured, notices: &mut Vec<Notice>) {
         let radio = measured.rate.map(|rate| Radio { rate, is_weak: sinr < self.config.kappa });
-        if radio != self.radio && self.link == Link::Up {
+        if radio != self.radio {
             self.radio = radio;
             notices.extend(radio.map(Notice::Radio));
         }
+    }
+
+    /// What a connection has to know that is opened now.
+    pub fn now(&self) -> impl Iterator<Item = Notice> {
+        let radio = self.radio.map(Notice::Radio);
+        radio.into_iter().chain((self.link != Link::Up).then_some(Notice::Suspend))
     }
 
     /// Whether a link that was said to go does not: the signal is back, or falls no more, or it has taken too long.
@@ -168,14 +185,19 @@ impl Monitor {
         self.link = Link::Gone;
     }
 
-    /// The link is back, or another is there in its place.
-    pub fn on_back(&mut self, notices: &mut Vec<Notice>) {
-        if self.link == Link::Gone {
-            self.link = Link::Up;
-            self.radio = None;
-            self.predictor.restart();
-            notices.push(Notice::Resume(Resumption::Back));
+    /// The link is back, or another is there in its place, and its radio reports. `kept`: what was on its way has waited, and arrives.
+    pub fn on_back(&mut self, now: Instant, measured: &Measured, kept: bool, notices: &mut Vec<Notice>) {
+        if self.link != Link::Gone {
+            return;
         }
+        self.link = Link::Up;
+        self.radio = None;
+        self.predictor.restart();
+        if let Some(sinr) = measured.sinr() {
+            self.predictor.on_sinr(now, sinr, self.tau);
+            self.tell_radio(sinr, measured, notices);
+        }
+        notices.push(Notice::Resume(if kept { Resumption::FalseAlarm } else { Resumption::Back }));
     }
 
     /// When [`Monitor::on_timer`] is due: reports may have ceased.
@@ -239,9 +261,12 @@ mod tests {
         );
         monitor.on_gone(at(210), &mut notices);
         assert_eq!(report(&mut monitor, 220, 30), [], "a report from before");
-        monitor.on_back(&mut notices);
-        monitor.on_back(&mut notices);
-        assert_eq!(notices, [Notice::Resume(Resumption::Back)]);
+        let measured =
+            Measured { sinr: Some(Db(4_000)), rate: Some(BitRate::from_bps(7)), ..Measured::default() };
+        monitor.on_back(at(225), &measured, false, &mut notices);
+        monitor.on_back(at(226), &measured, false, &mut notices);
+        let radio = Radio { rate: BitRate::from_bps(7), is_weak: true };
+        assert_eq!(notices, [Notice::Radio(radio), Notice::Resume(Resumption::Back)], "the radio first");
         let counters =
             Counters { predicted: 1, came_true: 1, ahead: Duration::from_millis(20), ..Counters::default() };
         assert_eq!(monitor.counters(), counters);
@@ -255,6 +280,36 @@ mod tests {
         monitor.on_gone(at(0), &mut notices);
         assert_eq!(notices, [Notice::Suspend]);
         assert_eq!(monitor.counters(), Counters { missed: 1, ..Counters::default() });
+    }
+
+    #[test]
+    fn one_whose_packets_have_waited_resumes_as_if_it_had_not_gone() {
+        let mut monitor = monitor();
+        let mut notices = Vec::new();
+        monitor.on_gone(at(0), &mut notices);
+        monitor.on_back(at(10), &Measured::default(), true, &mut notices);
+        assert_eq!(notices, [Notice::Suspend, Notice::Resume(Resumption::FalseAlarm)]);
+    }
+
+    #[test]
+    fn what_is_opened_later_hears_how_things_are() {
+        let mut monitor = monitor();
+        assert_eq!(monitor.now().count(), 0);
+        let measured =
+            Measured { sinr: Some(Db(9_000)), rate: Some(BitRate::from_bps(7)), ..Measured::default() };
+        let mut notices = Vec::new();
+        monitor.on_measured(at(0), &measured, &mut notices);
+        let radio = Notice::Radio(Radio { rate: BitRate::from_bps(7), is_weak: false });
+        assert_eq!((monitor.now().collect::<Vec<_>>(), notices), (vec![radio], vec![radio]));
+        monitor.on_gone(at(1), &mut Vec::new());
+        assert_eq!(monitor.now().collect::<Vec<_>>(), [radio, Notice::Suspend]);
+    }
+
+    #[test]
+    fn one_that_does_not_predict_hears_of_the_radio_alone() {
+        let mut monitor = Monitor::new(Config { predict: false, ..Config::default() });
+        assert!((0..20).all(|n| report(&mut monitor, 10 * n, 20 - 2 * n as i32).is_empty()));
+        assert_eq!(monitor.counters(), Counters::default());
     }
 
     #[test]

@@ -2,36 +2,54 @@
 //! what they say. `agents/layer.rs` holds the layers.
 
 use handfast_assist::iosl::network::Notice;
-use handfast_core::{Duration, Instant};
+use handfast_core::{BitRate, Duration, Instant};
 use handfast_plan::topology::channel;
-use handfast_scenario::{LinkId, NodeId};
-use handfast_tcp::IoslRules;
+use handfast_scenario::{DownMode, LinkId, NodeId};
+use handfast_tcp::{IoslRules, Radio};
 
 use crate::agents::layer::Layers;
+use crate::engine::ids::ConnectionId;
 use crate::hosts::connection::Connection;
 use crate::run::network::{Network, assert_later};
 
 impl Network {
-    /// A link that some station is on has gone, or has come back.
+    /// A link that some station is on has gone.
     #[cold]
-    pub(crate) fn tell_layers(&mut self, now: Instant, link: LinkId, is_up: bool) {
-        let Some((node, layer)) = self.layers.as_mut().and_then(|all| all.on(link)) else { return };
+    pub(crate) fn tell_layers_gone(&mut self, now: Instant, link: LinkId) {
+        let Some(all) = &mut self.layers else { return };
+        let Some(node) = all.station_on(link) else { return };
         let mut notices = Vec::new();
-        if is_up {
-            layer.monitor.on_back(&mut notices);
-        } else {
+        if let Some(layer) = all.by_station.get_mut(&node) {
             layer.monitor.on_gone(now, &mut notices);
         }
-        self.control(now, node, &notices);
+        self.control(now, node, link, &notices);
         self.arm_layers();
     }
 
-    /// A station is on another link from now on.
+    /// It has come back, or another one in its place.
+    #[cold]
+    pub(crate) fn tell_layers_back(&mut self, now: Instant, link: LinkId, mode: DownMode) {
+        let Some(node) = self.layers.as_ref().and_then(|all| all.station_on(link)) else { return };
+        let Some(mut all) = self.layers.take() else { return };
+        let mut notices = Vec::new();
+        if let Some((monitor, measured)) = all.look(now, node, |link, end| self.rate_of(link, end)) {
+            monitor.on_back(now, &measured, mode == DownMode::Hold, &mut notices);
+        }
+        self.layers = Some(all);
+        self.control(now, node, link, &notices);
+        self.arm_layers();
+    }
+
+    /// A station is on another link from now on: what was measured of the old one says nothing of it.
     #[cold]
     pub(crate) fn move_layer(&mut self, station: NodeId, comes: LinkId) {
         let end = usize::from(self.topology.departure(channel(comes, 0)).0 != station);
-        if let Some(layer) = self.layers.as_mut().and_then(|all| all.of.get_mut(&station)) {
-            layer.moves(comes, end);
+        let Some(layer) = self.layers.as_mut().and_then(|all| all.by_station.get_mut(&station)) else {
+            return;
+        };
+        layer.move_to(comes, end);
+        for id in self.controlled(station, comes) {
+            self.hosts.connections[id].on_moved();
         }
     }
 
@@ -43,22 +61,37 @@ impl Network {
         }
     }
 
+    /// A connection that is opened later is controlled as well.
+    pub(crate) fn attach_layer_if_any(&self, now: Instant, connection: &mut Connection) {
+        let node = connection.local.node as NodeId;
+        let Some(layer) = self.layers.as_ref().and_then(|all| all.by_station.get(&node)) else { return };
+        connection.attach_layer(layer.spec.rules);
+        let notices: Vec<_> = layer.monitor.now().collect();
+        connection.on_notices(now, &notices);
+    }
+
     /// A monitor's time has come.
     #[cold]
     pub(crate) fn wake_layers(&mut self, now: Instant) {
         let Some(mut all) = self.layers.take() else { return };
-        let nodes: Vec<NodeId> = all.of.keys().copied().collect();
+        let stations: Vec<_> = all.by_station.iter().map(|(&node, layer)| (node, layer.link)).collect();
         let mut ordered = Vec::new();
-        for node in nodes {
-            let srtt = self.srtt_at(now, node);
-            let rate = |link, end| self.links[channel(link, end)].link.rate();
+        for (node, link) in stations {
+            let srtt = self.longest_srtt(now, node, link);
+            let reports = all.reports(now, node);
             let mut notices = Vec::new();
-            all.report(now, node, rate, srtt, &mut notices);
-            ordered.push((node, notices));
+            if let Some((monitor, measured)) = all.look(now, node, |link, end| self.rate_of(link, end)) {
+                monitor.on_timer(now, &mut notices);
+                if reports {
+                    srtt.into_iter().for_each(|srtt| monitor.on_rtt(srtt));
+                    monitor.on_measured(now, &measured, &mut notices);
+                }
+            }
+            ordered.push((node, link, notices));
         }
         self.layers = Some(all);
-        for (node, notices) in ordered {
-            self.control(now, node, &notices);
+        for (node, link, notices) in ordered {
+            self.control(now, node, link, &notices);
         }
         let Some(all) = &mut self.layers else { return };
         let deadline = all.deadline();
@@ -66,30 +99,38 @@ impl Network {
         self.queue.settle(&mut all.timer, deadline);
     }
 
-    /// The smoothed round-trip time of the first connection of a host that has measured one.
-    fn srtt_at(&self, now: Instant, node: NodeId) -> Option<Duration> {
-        let open = self.hosts.at(node).filter_map(|id| self.hosts.connections[id].endpoint());
-        let mut measured = open.map(|endpoint| endpoint.snapshot(now).srtt);
-        measured.find(|&srtt| srtt > Duration::ZERO)
+    fn rate_of(&self, link: LinkId, end: usize) -> BitRate {
+        self.links[channel(link, end)].link.rate()
     }
 
-    /// Every connection of a host does what its layer says.
-    fn control(&mut self, now: Instant, node: NodeId, notices: &[Notice]) {
+    /// The connections of a host that leave by a link.
+    fn controlled(&self, node: NodeId, link: LinkId) -> Vec<ConnectionId> {
+        let leaves = |&id: &ConnectionId| self.hosts.connections[id].local.out as usize / 2 == link;
+        self.hosts.at(node).filter(leaves).collect()
+    }
+
+    /// The longest smoothed round-trip time of a host's connections over a link.
+    fn longest_srtt(&self, now: Instant, node: NodeId, link: LinkId) -> Option<Duration> {
+        let all = self.controlled(node, link).into_iter();
+        let open = all.filter_map(|id| self.hosts.connections[id].endpoint());
+        open.map(|endpoint| endpoint.snapshot(now).srtt).max().filter(|&srtt| srtt > Duration::ZERO)
+    }
+
+    /// Every connection of a host over a link does what the host's layer says. Those that send share the rate.
+    fn control(&mut self, now: Instant, node: NodeId, link: LinkId, notices: &[Notice]) {
         if notices.is_empty() {
             return;
         }
-        let concerned: Vec<_> = self.hosts.at(node).collect();
+        let concerned = self.controlled(node, link);
+        let sends = |&&id: &&ConnectionId| {
+            let connection = &self.hosts.connections[id];
+            connection.is_open() && connection.sending().is_some_and(|sending| sending.ending().is_none())
+        };
+        let senders = (concerned.iter().filter(sends).count() as u64).max(1);
+        let shared: Vec<_> = notices.iter().map(|notice| shared(*notice, senders)).collect();
         for id in concerned {
-            self.hosts.connections[id].on_notices(now, notices);
+            self.hosts.connections[id].on_notices(now, &shared);
             self.answer(now, id);
-        }
-    }
-
-    /// A connection that is opened later is controlled as well.
-    pub(crate) fn take_in(&self, connection: &mut Connection) {
-        let layer = self.layers.as_ref().and_then(|all| all.of.get(&(connection.local.node as NodeId)));
-        if let Some(layer) = layer {
-            connection.attach_layer(layer.spec.rules);
         }
     }
 
@@ -99,5 +140,15 @@ impl Network {
         if let Some(all) = &mut self.layers {
             self.queue.arm(&mut all.timer, deadline);
         }
+    }
+}
+
+/// The same, where so many connections have the link to themselves.
+fn shared(notice: Notice, senders: u64) -> Notice {
+    match notice {
+        Notice::Radio(Radio { rate, is_weak }) => {
+            Notice::Radio(Radio { rate: BitRate::from_bps(rate.as_bps() / senders), is_weak })
+        }
+        other => other,
     }
 }
