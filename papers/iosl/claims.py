@@ -27,6 +27,7 @@ from . import draw
 from .measure import (
     FADE_S,
     RTT_S,
+    WINDOW_S,
     ahead,
     delay,
     detected,
@@ -45,7 +46,7 @@ FADES, LOOKS = ("200ms", "800ms", "1600ms"), ("iosl", "tau-4", "tau-16")
 NOISES = ("0dB", "1dB", "3dB")
 STAYS = ("stays-at-0dB", "stays-at-4dB")
 AT_ONCE_S = FADE_S + 2 * RTT_S + WINDOW_S
-"""The link carries all again when the signal has risen; two round trips later the connection does, and the rate is looked at."""
+"""The link carries all again when the signal has risen, and the connection two round trips later."""
 
 CLAIMS = Claims(
     "iosl",
@@ -149,7 +150,8 @@ def download(runs: Runs) -> Finding:
         cause="a round trip is too short where the link's rate falls with its signal: the radio's queue drains at that "
         "rate, and what is left of it is lost with the link. Nothing is left in "
         + (", ".join(f"{scheme}, {fade}" for fade, scheme in emptied) or "no cell")
-        + f"; there tau-16 and tcp deliver {beside(goodput, 'tau-16')} Mbit/s with {beside(timeouts, 'tau-16')} timeouts, "
+        + f"; there tau-16 and tcp deliver {beside(goodput, 'tau-16')} Mbit/s with {beside(timeouts, 'tau-16')} "
+        "timeouts, "
         "and both wait for a signal that takes 1.6 s to rise",
     )
 
@@ -162,7 +164,7 @@ def download(runs: Runs) -> Finding:
     figure=draw.detection,
 )
 def predictor(runs: Runs) -> Finding:
-    """Detection where the link goes; where it stays and gets weak, what false alarms cost beside a layer without them."""
+    """Detection where the link goes; where it stays and gets weak, what false alarms cost."""
 
     def judged(scheme: str) -> tuple[Check, ...]:
         found = [
@@ -275,8 +277,8 @@ def equation(runs: Runs) -> Finding:
         + tuple(printed(cell) for cell in cells),
         judged("pure", 1),
         Control("(5) as it is printed", judged("pure", 0)),
-        cause="(5) counts 6.13 rounds of slow start for a W of 100, which takes 7; with a W of 92 it is 6 of 6, and the "
-        f"segments lost and (5) + W are {whole('100ms')} at 100 ms, {whole('200ms')} at 200 ms",
+        cause="(5) counts 6.13 rounds of slow start for a W of 100, which takes 7; with a W of 92 it is 6 of 6, and "
+        f"the segments lost and (5) + W are {whole('100ms')} at 100 ms, {whole('200ms')} at 200 ms",
         remark="(5) subtracts one round's data more than the rounds it counts. (7) is octets a second, and no share. "
         "CUBIC as it is has a Reno-friendly region, and loses less",
     )

@@ -29,7 +29,7 @@ def outages(run: Run) -> Sequence[Handover]:
 
 
 def recovery(run: Run) -> float | None:
-    """From a link's return until the application has got 90 % of the rate before the first fade, seconds; mean of the outages.
+    """From a link's return until the application has 90 % of the rate before the first fade, seconds; mean of outages.
 
     One that takes longer than until the next outage counts as that long.
     """
