@@ -5,7 +5,8 @@ use handfast_assist::iosl::frame::{Reason, Windows};
 use handfast_assist::iosl::session::Unsent;
 use handfast_core::Duration;
 
-use crate::world::{CLIENT, DELAY, Program, SERVER, World, ms};
+use crate::programs::Program;
+use crate::world::{CLIENT, DELAY, SERVER, World, ms};
 
 const HUNGRY: (usize, Duration) = (usize::MAX, Duration::ZERO);
 

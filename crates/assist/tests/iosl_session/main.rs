@@ -3,6 +3,7 @@
 mod attacks;
 mod basics;
 mod hostile;
+mod programs;
 mod sequences;
 mod survive;
 mod world;

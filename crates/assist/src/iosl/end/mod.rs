@@ -290,6 +290,3 @@ impl End {
         sealed.ok().map(|record| prefixed(&record))
     }
 }
-
-#[cfg(test)]
-mod tests;
