@@ -212,7 +212,7 @@ fn datagrams_come_once_or_are_refused_with_a_reason() {
     world.open(programs([40_000_000, 0]), true);
     let socket = world.programs[0][CLIENT].socket.unwrap();
     let send = |world: &mut World, octets: usize| {
-        world.ends[CLIENT].send_datagram(world.now, socket, vec![octets as u8; octets].into())
+        world.ends[CLIENT].send_datagram(world.now, socket, &vec![octets as u8; octets])
     };
     assert_eq!(send(&mut world, 10), Err(Unsent::NotSpoken), "the peer has not said yet");
     world.run_for(ms(300));

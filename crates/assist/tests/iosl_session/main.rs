@@ -3,6 +3,7 @@
 mod attacks;
 mod basics;
 mod hostile;
+mod memory;
 mod programs;
 mod sequences;
 mod survive;

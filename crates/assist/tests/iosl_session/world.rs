@@ -169,7 +169,7 @@ impl World {
     pub(crate) fn datagram(&mut self, end: usize) {
         self.each(end, |end, now, socket| {
             // It may be refused: there is no path, or nobody takes it.
-            let _ = end.send_datagram(now, socket, vec![7; 500].into());
+            let _ = end.send_datagram(now, socket, &[7; 500]);
         });
     }
 
