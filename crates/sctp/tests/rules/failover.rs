@@ -34,6 +34,21 @@ fn data_goes_by_the_primary_path_and_a_timeout_by_the_other() {
 }
 
 #[test]
+fn what_has_timed_out_leaves_by_a_path_whose_window_is_full() {
+    let mut world = two_paths(Config::default());
+    world.links[0].down = true;
+    world.links[1].down = true;
+    world.ends[0].to_write = (0..8).map(|n| message(0, 1452, n)).collect();
+    world.run_to(at(2_201));
+    let at_time =
+        |when, link| world.ends[0].times(is_data).iter().filter(|&&sent| sent == (at(when), link)).count();
+    // At 1.2 s the first window moves to the second path, and one new packet leaves by the first, whose cwnd is one chunk.
+    assert_eq!((at_time(200, 0), at_time(1_200, 1), at_time(1_200, 0)), (3, 3, 1));
+    // At 2.2 s the second path times out. §6.3.3 E3: one packet goes to the first, whatever is outstanding there.
+    assert_eq!((at_time(2_200, 0), at_time(2_200, 1)), (1, 0));
+}
+
+#[test]
 fn a_path_fails_after_five_retransmissions_and_the_other_takes_over() {
     let mut world = two_paths(Config { heartbeat_interval: None, ..Config::default() });
     world.links[0].down = true;
