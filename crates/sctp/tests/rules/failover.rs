@@ -33,6 +33,17 @@ fn data_goes_by_the_primary_path_and_a_timeout_by_the_other() {
     assert_eq!(world.ends[0].times(is_data).last().unwrap().1, 0);
 }
 
+/// §5.4: no data to an address that has never answered.
+#[test]
+fn a_path_that_is_not_confirmed_takes_nothing_over() {
+    let links = vec![Link::default(), Link { down: true, ..Link::default() }];
+    let mut world = World::connected_over(Config::default(), links, &[server(0), server(1)]);
+    world.links[0].down = true;
+    world.ends[0].to_write.push_back(message(0, 100, 1));
+    world.run_to(at(4_000));
+    assert_eq!(world.ends[0].times(is_data), [(at(200), 0), (at(1_200), 0), (at(3_200), 0)]);
+}
+
 #[test]
 fn what_has_timed_out_leaves_by_a_path_whose_window_is_full() {
     let mut world = two_paths(Config::default());
