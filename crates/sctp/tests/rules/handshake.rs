@@ -47,6 +47,8 @@ fn init_goes_by_the_next_path_where_one_does_not_answer() {
         client(1),
         "the path of the handshake is the primary one"
     );
+    // The RTO stays backed off until there is a sample (§6.3.3).
+    assert_eq!(world.client().path(0).unwrap().rto, Duration::from_secs(2));
 }
 
 #[test]
