@@ -5,6 +5,7 @@
 
 mod agent;
 mod connection;
+pub mod iosl;
 pub mod profile;
 mod ranges;
 mod recent;

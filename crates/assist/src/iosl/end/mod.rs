@@ -1,0 +1,295 @@
+//! One end of all its sessions: what `handfastd` is on a laptop, or before a server.
+//!
+//! The driver opens connections where [`Action::Dial`] says so, passes octets in and out, and asks for what has happened to
+//! sessions. It owns clock, sockets and randomness.
+
+mod greeting;
+mod handshake;
+mod link;
+mod programs;
+mod settle;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use handfast_core::{Duration, Instant};
+
+use self::link::{Link, Phase};
+use super::frame::{Reason, Target};
+use super::ids::{Id, IdManager, Most, Socket};
+use super::secure::{Allowed, Entropy, Keys, MOST_PLAIN, PublicKey, prefixed};
+use super::session::{self, Event, Pool, Session};
+
+/// A connection below, as the end numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PathId(pub u64);
+
+/// What the driver is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Open a connection to the peer of a session. Then [`End::on_connected`] or [`End::on_closed`] follows.
+    Dial {
+        /// Which connection it is.
+        path: PathId,
+        /// For which session.
+        session: Socket,
+    },
+    /// Close a connection, after what was transmitted on it.
+    Close(PathId),
+}
+
+/// The bounds of an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Of each session.
+    pub session: session::Config,
+    /// Sessions.
+    pub sessions: usize,
+    /// Sessions that one peer has opened.
+    pub sessions_of_one: usize,
+    /// Applications, and peers with sessions.
+    pub applications: usize,
+    /// Octets that all sessions keep together, beyond the floor of each.
+    pub pool: u64,
+    /// Connections whose handshake goes on: those that others have opened. As many sessions may be asked for and not be used yet.
+    pub shaking: usize,
+    /// A handshake is given up after so long.
+    pub handshake: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            session: session::Config::default(),
+            sessions: 10_000,
+            sessions_of_one: 2_000,
+            applications: 1_000,
+            pool: 128 << 20,
+            shaking: 256,
+            handshake: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Who an end is.
+#[derive(Debug)]
+pub struct Identity {
+    /// Its static keys.
+    pub keys: Keys,
+    /// Whom it takes sessions from.
+    pub allowed: Allowed,
+    /// 32 bytes of the system's generator.
+    pub seed: [u8; 32],
+}
+
+/// A session and whose it is.
+#[derive(Debug)]
+struct Entry {
+    session: Session,
+    /// Who is at the other end: no other key resumes it. [`None`]: on first use.
+    peer: Option<PublicKey>,
+    /// By what the peer knows it.
+    peer_id: Option<Id>,
+    target: Target,
+    /// Its paths, by epoch.
+    links: BTreeMap<u64, PathId>,
+    /// Under which time it stands in the agenda.
+    agenda: Option<Instant>,
+}
+
+/// What has been counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Connections that were refused because of too many handshakes.
+    pub crowded: u64,
+    /// Connections that broke a rule, or whose messages somebody has made up or changed.
+    pub broken: u64,
+    /// Requests that were refused, with a reason.
+    pub refused: u64,
+    /// Paths that sessions got, their first ones included.
+    pub resumed: u64,
+}
+
+/// One end of all its sessions.
+#[derive(Debug)]
+pub struct End {
+    config: Config,
+    keys: Keys,
+    allowed: Allowed,
+    entropy: Entropy,
+    ids: IdManager,
+    /// Whose sessions others have opened: the ID of each of them, as if it were an application.
+    served: BTreeMap<PublicKey, Id>,
+    pool: Pool,
+    sessions: BTreeMap<Socket, Entry>,
+    /// Sessions that peers have asked for, and whose paths they have not used yet: by the ID that came with the request, so that
+    /// another request for the same one, or a copy, finds it.
+    unopened: BTreeMap<(PublicKey, Id), Socket>,
+    links: BTreeMap<PathId, Link>,
+    next_path: u64,
+    next_session: u64,
+    actions: VecDeque<Action>,
+    /// Paths on which there may be something to send.
+    ready: BTreeSet<PathId>,
+    /// Sessions to which something has happened.
+    noisy: BTreeSet<Socket>,
+    agenda: BTreeSet<(Instant, Socket)>,
+    /// Handshakes, by when they are given up.
+    shaking: BTreeSet<(Instant, PathId)>,
+    /// Those that others have begun.
+    guests: BTreeSet<PathId>,
+    counters: Counters,
+}
+
+impl End {
+    /// An end without sessions.
+    pub fn new(identity: Identity, config: Config) -> Self {
+        let Identity { keys, allowed, seed } = identity;
+        let mut entropy = Entropy::new(seed);
+        let most = Most { applications: config.applications, connections: config.sessions };
+        let ids = IdManager::new(&entropy.bytes(), most);
+        Self {
+            config,
+            keys,
+            allowed,
+            entropy,
+            ids,
+            served: BTreeMap::new(),
+            pool: Pool::new(config.pool),
+            sessions: BTreeMap::new(),
+            unopened: BTreeMap::new(),
+            links: BTreeMap::new(),
+            next_path: 0,
+            next_session: 0,
+            actions: VecDeque::new(),
+            ready: BTreeSet::new(),
+            noisy: BTreeSet::new(),
+            agenda: BTreeSet::new(),
+            shaking: BTreeSet::new(),
+            guests: BTreeSet::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Somebody has connected. [`None`]: close it, there are too many handshakes.
+    pub fn on_accepted(&mut self, now: Instant) -> Option<PathId> {
+        if self.guests.len() >= self.config.shaking {
+            self.counters.crowded += 1;
+            return None;
+        }
+        Some(self.add_link(now, Phase::Shaking, None))
+    }
+
+    /// A connection that was to be dialled is there.
+    pub fn on_connected(&mut self, now: Instant, path: PathId) {
+        if self.links.get(&path).is_some_and(|link| link.phase == Phase::Dialling)
+            && self.begin(path).is_err()
+        {
+            self.drop_link(now, path);
+        }
+    }
+
+    /// A connection is gone, or does not come about.
+    pub fn on_closed(&mut self, now: Instant, path: PathId) {
+        let Some(link) = self.remove_link(path) else { return };
+        self.cut(now, link.of);
+    }
+
+    /// What the driver is to do next.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// A path on which there may be something to send.
+    pub fn poll_ready(&mut self) -> Option<PathId> {
+        self.ready.pop_first()
+    }
+
+    /// What has happened to which session.
+    pub fn poll_event(&mut self, now: Instant) -> Option<(Socket, Event)> {
+        while let Some(&socket) = self.noisy.first() {
+            if let Some(event) = self.sessions.get_mut(&socket).and_then(|entry| entry.session.poll_event()) {
+                return Some((socket, event));
+            }
+            self.noisy.remove(&socket);
+            self.settle(now, socket);
+        }
+        None
+    }
+
+    /// The next octets for a path, where the driver has room for `room`. [`None`]: there are none now; the path comes by
+    /// [`Self::poll_ready`] when that changes.
+    pub fn poll_transmit(&mut self, now: Instant, path: PathId, room: usize) -> Option<Vec<u8>> {
+        let link = self.links.get_mut(&path)?;
+        if let Some(message) = link.out.pop_front() {
+            self.ready.insert(path);
+            return Some(message);
+        }
+        match (link.phase, link.of) {
+            (Phase::Closing, _) => {
+                self.drop_link(now, path);
+                None
+            }
+            (Phase::Bound, Some((socket, epoch))) => self.transmit(now, path, socket, epoch, room),
+            _ => None,
+        }
+    }
+
+    /// When [`Self::on_timer`] has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        let (session, handshake) = (self.agenda.first(), self.shaking.first());
+        [session.map(|&(at, _)| at), handshake.map(|&(at, _)| at)].into_iter().flatten().min()
+    }
+
+    /// The deadline has come.
+    pub fn on_timer(&mut self, now: Instant) {
+        while let Some(&(_, path)) = self.shaking.first().filter(|(by, _)| *by <= now) {
+            self.drop_link(now, path);
+        }
+        while let Some(&(_, socket)) = self.agenda.first().filter(|(at, _)| *at <= now) {
+            self.with(now, socket, |session, pool| session.on_timer(now, pool));
+        }
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Of the memory that sessions share: what nobody has.
+    pub fn free(&self) -> u64 {
+        self.pool.free()
+    }
+
+    /// What others know it by.
+    pub fn public_key(&self) -> PublicKey {
+        self.keys.public()
+    }
+
+    /// What sessions and paths take of memory, beside what is of one size for each.
+    pub fn memory(&self) -> u64 {
+        let sessions: u64 = self.sessions.values().map(|entry| entry.session.memory()).sum();
+        sessions + self.links.values().map(|link| link.memory() as u64).sum::<u64>()
+    }
+
+    fn transmit(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        socket: Socket,
+        epoch: u64,
+        room: usize,
+    ) -> Option<Vec<u8>> {
+        let entry = self.sessions.get_mut(&socket)?;
+        // Length and tag.
+        let most = room.saturating_sub(2 + 16).min(MOST_PLAIN);
+        let frames = entry.session.poll_transmit(epoch, most, &mut self.pool)?;
+        let sealed = self.links.get_mut(&path)?.channel.as_mut()?.write(&frames);
+        self.ready.insert(path);
+        self.settle(now, socket);
+        // A path that was closed by this is there no more, but this record belongs to it still.
+        sealed.ok().map(|record| prefixed(&record))
+    }
+}
+
+#[cfg(test)]
+mod tests;

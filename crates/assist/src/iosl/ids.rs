@@ -1,0 +1,448 @@
+//! The ID management system (IDMS, `[iosl]` IV.A.1): an ID for each application and for each connection, mapped to the
+//! application's socket and freed at close.
+//!
+//! The paper derives IDs from the 5-tuple, which anybody in the path can read or guess. Here an ID is HMAC-SHA-256 (RFC 2104)
+//! over the 5-tuple and a number that this end uses once, under a secret of this end, cut to 16 bytes: who does not know the secret
+//! guesses one with probability 2^-128.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// Names an application or a connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Id(pub [u8; 16]);
+
+impl fmt::Debug for Id {
+    /// Enough to tell IDs apart in a log, too little to use one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Id({:02x}{:02x}..)", self.0[0], self.0[1])
+    }
+}
+
+/// The two ends of a connection; with its protocol the 5-tuple.
+pub type Ends = [SocketAddr; 2];
+
+/// What has an ID of its own (`[iosl]` V.C).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Connection {
+    /// A connection of TCP.
+    Tcp(Ends),
+    /// An association of SCTP, by its primary path: streams share its congestion control, so they have no IDs.
+    Sctp(Ends),
+    /// A sub-flow of MPTCP, of the connection with this token (RFC 8684 §2.2): each has its own congestion control.
+    Subflow(u32, Ends),
+}
+
+/// The application's socket, as the driver numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Socket(pub u64);
+
+/// Why there is no ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// As many applications, connections or IDs of one as there may be.
+    Full,
+    /// Another socket has this connection.
+    Taken,
+    /// No such application or socket.
+    Unknown,
+}
+
+/// How many IDs there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Most {
+    /// Applications.
+    pub applications: usize,
+    /// Connections, in all.
+    pub connections: usize,
+}
+
+/// A connection that was opened, and its IDs.
+#[derive(Debug)]
+struct Entry {
+    application: Id,
+    /// [`None`]: its 5-tuple is gone, or another machine's matter.
+    connection: Option<Connection>,
+    /// The one in use.
+    id: Id,
+    /// The one before it: the peer may have used it before it learnt of its successor, on a path that is still under way.
+    previous: Option<Id>,
+    /// The next one, which the peer may not know yet.
+    next: Option<Id>,
+}
+
+/// Gives IDs, and knows whose they are.
+#[derive(Debug)]
+pub struct IdManager {
+    code: Hmac<Sha256>,
+    /// The number that goes into the next ID.
+    number: u64,
+    most: Most,
+    /// How many connections each application has.
+    applications: BTreeMap<Id, usize>,
+    sockets: BTreeMap<Socket, Entry>,
+    by_id: BTreeMap<Id, Socket>,
+    by_connection: BTreeMap<Connection, Socket>,
+}
+
+impl IdManager {
+    /// Has given none. `secret`: random, of this process alone, so that IDs of an earlier one are nobody's.
+    pub fn new(secret: &[u8; 32], most: Most) -> Self {
+        Self {
+            // HMAC takes a key of any length (RFC 2104 §3).
+            code: Hmac::new_from_slice(secret).unwrap_or_else(|_| unreachable!()),
+            number: 0,
+            most,
+            applications: BTreeMap::new(),
+            sockets: BTreeMap::new(),
+            by_id: BTreeMap::new(),
+            by_connection: BTreeMap::new(),
+        }
+    }
+
+    /// An ID for an application.
+    ///
+    /// # Errors
+    /// [`Refused::Full`].
+    pub fn open_application(&mut self) -> Result<Id, Refused> {
+        if self.applications.len() >= self.most.applications {
+            return Err(Refused::Full);
+        }
+        let id = self.make(&[0]);
+        self.applications.insert(id, 0);
+        Ok(id)
+    }
+
+    /// Frees an application's ID, and those of all its connections, whose sockets it returns.
+    pub fn close_application(&mut self, application: Id) -> Vec<Socket> {
+        let of = |(_, entry): &(&Socket, &Entry)| entry.application == application;
+        let sockets: Vec<_> = self.sockets.iter().filter(of).map(|(&socket, _)| socket).collect();
+        for &socket in &sockets {
+            self.close(socket);
+        }
+        self.applications.remove(&application);
+        sockets
+    }
+
+    /// An ID for a connection, mapped to the application's socket. The same connection and socket have the ID that they have. A
+    /// session that a peer has opened has no connection of an application yet.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn open(
+        &mut self,
+        application: Id,
+        socket: Socket,
+        connection: Option<Connection>,
+    ) -> Result<Id, Refused> {
+        if !self.applications.contains_key(&application) {
+            return Err(Refused::Unknown);
+        }
+        let owner = connection.and_then(|connection| self.socket_of(&connection));
+        match (self.sockets.get(&socket), owner) {
+            (Some(entry), Some(owner)) if owner == socket => return Ok(entry.id),
+            (None, None) => {}
+            _ => return Err(Refused::Taken),
+        }
+        if self.sockets.len() >= self.most.connections {
+            return Err(Refused::Full);
+        }
+        let id = self.make(&bytes_of(connection.as_ref()));
+        self.by_id.insert(id, socket);
+        self.by_connection.extend(connection.map(|connection| (connection, socket)));
+        self.sockets.insert(socket, Entry { application, connection, id, previous: None, next: None });
+        *self.applications.entry(application).or_default() += 1;
+        Ok(id)
+    }
+
+    /// The ID that a connection will have after it has migrated (RFC 9000 §9.5). It is valid besides the one in use; asked again
+    /// before [`Self::confirm`], it is the same one, since the peer may know it already.
+    ///
+    /// # Errors
+    /// [`Refused::Unknown`].
+    pub fn succeed(&mut self, socket: Socket) -> Result<Id, Refused> {
+        let entry = self.sockets.get(&socket).ok_or(Refused::Unknown)?;
+        if let Some(next) = entry.next {
+            return Ok(next);
+        }
+        let id = self.make(&bytes_of(entry.connection.as_ref()));
+        self.by_id.insert(id, socket);
+        if let Some(entry) = self.sockets.get_mut(&socket) {
+            entry.next = Some(id);
+        }
+        Ok(id)
+    }
+
+    /// The peer knows the next ID, which is the one in use from now on: what was before the present one is nobody's.
+    pub fn confirm(&mut self, socket: Socket) {
+        let Some(entry) = self.sockets.get_mut(&socket) else { return };
+        if let Some(next) = entry.next.take() {
+            let before = entry.previous.replace(std::mem::replace(&mut entry.id, next));
+            if let Some(before) = before {
+                self.by_id.remove(&before);
+            }
+        }
+    }
+
+    /// The connection goes on between other addresses: what it was has no socket any more.
+    ///
+    /// # Errors
+    /// [`Refused::Unknown`] socket, or [`Refused::Taken`]: another socket has that connection.
+    pub fn moved(&mut self, socket: Socket, connection: Connection) -> Result<(), Refused> {
+        if self.socket_of(&connection).is_some_and(|owner| owner != socket) {
+            return Err(Refused::Taken);
+        }
+        let entry = self.sockets.get_mut(&socket).ok_or(Refused::Unknown)?;
+        if let Some(before) = entry.connection.replace(connection) {
+            self.by_connection.remove(&before);
+        }
+        self.by_connection.insert(connection, socket);
+        Ok(())
+    }
+
+    /// Whose an ID is, the next one of a connection included.
+    pub fn find(&self, id: &Id) -> Option<Socket> {
+        self.by_id.get(id).copied()
+    }
+
+    /// Whose a connection is.
+    pub fn socket_of(&self, connection: &Connection) -> Option<Socket> {
+        self.by_connection.get(connection).copied()
+    }
+
+    /// Whose a socket is, and the ID that it has.
+    pub fn of_socket(&self, socket: Socket) -> Option<(Id, Id)> {
+        self.sockets.get(&socket).map(|entry| (entry.application, entry.id))
+    }
+
+    /// Frees the IDs of a socket.
+    pub fn close(&mut self, socket: Socket) {
+        let Some(entry) = self.sockets.remove(&socket) else { return };
+        if let Some(connection) = entry.connection {
+            self.by_connection.remove(&connection);
+        }
+        for id in [Some(entry.id), entry.previous, entry.next].into_iter().flatten() {
+            self.by_id.remove(&id);
+        }
+        if let Some(connections) = self.applications.get_mut(&entry.application) {
+            *connections -= 1;
+        }
+    }
+
+    /// How many connections an application has.
+    pub fn connections_of(&self, application: &Id) -> Option<usize> {
+        self.applications.get(application).copied()
+    }
+
+    /// How many connections have an ID.
+    pub fn len(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// Whether none has.
+    pub fn is_empty(&self) -> bool {
+        self.sockets.is_empty()
+    }
+
+    fn make(&mut self, named: &[u8]) -> Id {
+        let number = self.number;
+        self.number += 1;
+        let code = self.code.clone().chain_update(number.to_be_bytes()).chain_update(named).finalize();
+        Id(code.into_bytes().first_chunk().copied().unwrap_or_default())
+    }
+}
+
+/// What a connection is called in its ID: of one length for each kind, so that no two have the same bytes.
+fn bytes_of(connection: Option<&Connection>) -> Vec<u8> {
+    let (kind, token, ends) = match connection {
+        None => return vec![4],
+        Some(Connection::Tcp(ends)) => (1u8, 0, ends),
+        Some(Connection::Sctp(ends)) => (2, 0, ends),
+        Some(Connection::Subflow(token, ends)) => (3, *token, ends),
+    };
+    let mut bytes = vec![kind];
+    bytes.extend(token.to_be_bytes());
+    for end in ends {
+        let address = match end.ip() {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        bytes.extend(address.octets());
+        bytes.extend(end.port().to_be_bytes());
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ends(port: u16) -> Ends {
+        [SocketAddr::from(([10, 0, 0, 1], port)), SocketAddr::from(([10, 0, 0, 2], 80))]
+    }
+
+    fn manager(connections: usize) -> (IdManager, Id) {
+        let mut ids = IdManager::new(&[7; 32], Most { applications: 2, connections });
+        let application = ids.open_application().unwrap();
+        (ids, application)
+    }
+
+    #[test]
+    fn each_kind_has_an_id_of_its_own_and_an_association_has_one() {
+        let (mut ids, application) = manager(9);
+        let kinds = [
+            Connection::Tcp(ends(1)),
+            Connection::Sctp(ends(1)),
+            Connection::Subflow(1, ends(1)),
+            Connection::Subflow(1, ends(2)),
+            Connection::Subflow(2, ends(1)),
+        ];
+        let mut seen = BTreeSet::from([application]);
+        for (number, connection) in (0..).zip(kinds) {
+            let id = ids.open(application, Socket(number), Some(connection)).unwrap();
+            assert!(seen.insert(id));
+            assert_eq!(ids.find(&id), Some(Socket(number)));
+            assert_eq!(
+                ids.open(application, Socket(number), Some(connection)),
+                Ok(id),
+                "another stream of it"
+            );
+            assert_eq!(ids.open(application, Socket(99), Some(connection)), Err(Refused::Taken));
+        }
+        assert_eq!(ids.connections_of(&application), Some(5));
+    }
+
+    #[test]
+    fn an_id_does_not_follow_from_the_5_tuple() {
+        let (mut ids, application) = manager(9);
+        let first = ids.open(application, Socket(1), Some(Connection::Tcp(ends(1)))).unwrap();
+        ids.close(Socket(1));
+        let again = ids.open(application, Socket(1), Some(Connection::Tcp(ends(1)))).unwrap();
+        assert_ne!(first, again, "the same ports later");
+        let mut others = IdManager::new(&[8; 32], Most { applications: 1, connections: 1 });
+        let application = others.open_application().unwrap();
+        assert_ne!(others.open(application, Socket(1), Some(Connection::Tcp(ends(1)))).unwrap(), first);
+    }
+
+    #[test]
+    fn a_migrated_connection_has_its_last_id_until_it_migrates_again() {
+        let (mut ids, application) = manager(9);
+        let before = ids.open(application, Socket(1), Some(Connection::Tcp(ends(1)))).unwrap();
+        let after = ids.succeed(Socket(1)).unwrap();
+        assert_eq!(ids.succeed(Socket(1)), Ok(after), "asked twice");
+        assert_eq!((ids.find(&before), ids.find(&after)), (Some(Socket(1)), Some(Socket(1))));
+        ids.moved(Socket(1), Connection::Tcp(ends(2))).unwrap();
+        ids.confirm(Socket(1));
+        ids.confirm(Socket(1));
+        assert_eq!((ids.find(&before), ids.find(&after)), (Some(Socket(1)), Some(Socket(1))), "said twice");
+        let third = ids.succeed(Socket(1)).unwrap();
+        ids.confirm(Socket(1));
+        assert_eq!([before, after, third].map(|id| ids.find(&id)), [None, Some(Socket(1)), Some(Socket(1))]);
+        assert_eq!(ids.socket_of(&Connection::Tcp(ends(1))), None);
+        assert_eq!(ids.socket_of(&Connection::Tcp(ends(2))), Some(Socket(1)));
+        ids.open(application, Socket(2), Some(Connection::Tcp(ends(1)))).unwrap();
+        assert_eq!(ids.moved(Socket(1), Connection::Tcp(ends(1))), Err(Refused::Taken));
+    }
+
+    #[test]
+    fn what_is_full_refuses_and_an_application_takes_its_connections_along() {
+        let (mut ids, one) = manager(2);
+        let other = ids.open_application().unwrap();
+        assert_eq!(ids.open_application(), Err(Refused::Full));
+        ids.open(one, Socket(1), Some(Connection::Tcp(ends(1)))).unwrap();
+        ids.open(other, Socket(2), Some(Connection::Tcp(ends(2)))).unwrap();
+        assert_eq!(ids.open(one, Socket(3), Some(Connection::Tcp(ends(3)))), Err(Refused::Full));
+        assert_eq!(ids.close_application(one), [Socket(1)]);
+        assert_eq!(ids.open(one, Socket(3), Some(Connection::Tcp(ends(3)))), Err(Refused::Unknown));
+        ids.open(other, Socket(3), Some(Connection::Tcp(ends(3)))).unwrap();
+        assert_eq!(ids.len(), 2);
+    }
+
+    #[test]
+    fn a_log_does_not_show_what_an_attacker_could_use() {
+        assert_eq!(format!("{:?}", Id([0xab; 16])), "Id(abab..)");
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Open(u64, u16),
+        Succeed(u64),
+        Confirm(u64),
+        Move(u64, u16),
+        Close(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        (0..5, 0u64..6, 0u16..6).prop_map(|(kind, socket, port)| match kind {
+            0 => Step::Open(socket, port),
+            1 => Step::Succeed(socket),
+            2 => Step::Confirm(socket),
+            3 => Step::Move(socket, port),
+            _ => Step::Close(socket),
+        })
+    }
+
+    proptest! {
+        /// Every ID that was ever given is found as long as its socket has it, and never after.
+        #[test]
+        fn the_tables_agree(steps in prop::collection::vec(step(), 0..200)) {
+            let (mut ids, application) = manager(4);
+            let mut valid: BTreeMap<Socket, Vec<Id>> = BTreeMap::new();
+            let mut given = BTreeSet::new();
+            // Whose last ID is the next one.
+            let mut has_next = BTreeSet::new();
+            for step in steps {
+                match step {
+                    Step::Open(socket, port) => {
+                        let is_new = !valid.contains_key(&Socket(socket));
+                        if let Ok(id) = ids.open(application, Socket(socket), Some(Connection::Tcp(ends(port)))) {
+                            given.insert(id);
+                            if is_new {
+                                valid.insert(Socket(socket), vec![id]);
+                            }
+                        }
+                    }
+                    Step::Succeed(socket) => {
+                        if let Ok(id) = ids.succeed(Socket(socket)) {
+                            given.insert(id);
+                            let own = valid.get_mut(&Socket(socket)).unwrap();
+                            if has_next.insert(socket) {
+                                own.push(id);
+                            }
+                            prop_assert_eq!(own.last(), Some(&id));
+                        }
+                    }
+                    Step::Confirm(socket) => {
+                        ids.confirm(Socket(socket));
+                        if has_next.remove(&socket) {
+                            let own = valid.get_mut(&Socket(socket)).unwrap();
+                            let old = own.len().saturating_sub(2);
+                            own.drain(..old);
+                        }
+                    }
+                    Step::Move(socket, port) => drop(ids.moved(Socket(socket), Connection::Tcp(ends(port)))),
+                    Step::Close(socket) => {
+                        ids.close(Socket(socket));
+                        valid.remove(&Socket(socket));
+                        has_next.remove(&socket);
+                    }
+                }
+                prop_assert!(ids.len() <= 4);
+                prop_assert_eq!(ids.connections_of(&application), Some(ids.len()));
+                prop_assert_eq!(ids.by_connection.len(), ids.len());
+                for id in &given {
+                    let owner = valid.iter().find(|(_, own)| own.contains(id)).map(|(&socket, _)| socket);
+                    prop_assert_eq!(ids.find(id), owner);
+                }
+            }
+        }
+    }
+}

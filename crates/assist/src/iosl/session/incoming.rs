@@ -1,0 +1,101 @@
+//! What has come for a program: in order, once, and no more than this end has said it takes.
+
+use super::Violation;
+use super::blocks::Blocks;
+use super::pool::{Pool, Share};
+
+#[derive(Debug)]
+pub(super) struct Incoming {
+    /// All before has come.
+    next: u64,
+    /// Of that, what the program has not read.
+    ready: Blocks,
+    share: Share,
+    has_end: bool,
+    /// Up to here the peer may send.
+    credit: u64,
+}
+
+impl Incoming {
+    pub(super) fn new(floor: u64) -> Self {
+        Self { next: 0, ready: Blocks::default(), share: Share::new(floor), has_end: false, credit: 0 }
+    }
+
+    /// All before has come; the end counts as an octet.
+    pub(super) fn received(&self) -> u64 {
+        self.next + u64::from(self.has_end)
+    }
+
+    pub(super) fn credit(&self) -> u64 {
+        self.credit
+    }
+
+    /// Whether the peer may not send another octet.
+    pub(super) fn is_shut(&self, credit: u64) -> bool {
+        credit <= self.next && !self.has_end
+    }
+
+    pub(super) fn has_end(&self) -> bool {
+        self.has_end
+    }
+
+    pub(super) fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.ready.memory()
+    }
+
+    /// Octets of the peer; whether some are new. On a path they are without gaps, and begin at what this end has said to have: one
+    /// that is ahead was never sent, or this end has forgotten what it acknowledged.
+    pub(super) fn on_data(&mut self, offset: u64, octets: &[u8]) -> Result<bool, Violation> {
+        let end = offset + octets.len() as u64;
+        if offset > self.next || end > self.credit || self.has_end && end > self.next {
+            return Err(Violation);
+        }
+        if end <= self.next {
+            return Ok(false);
+        }
+        self.ready.push(&octets[(self.next - offset) as usize..]);
+        self.next = end;
+        Ok(true)
+    }
+
+    /// The stream of the peer has this length; whether that is news.
+    pub(super) fn on_end(&mut self, offset: u64) -> Result<bool, Violation> {
+        if offset != self.next {
+            return Err(Violation);
+        }
+        Ok(!std::mem::replace(&mut self.has_end, true))
+    }
+
+    pub(super) fn read(&mut self, most: usize, pool: &mut Pool) -> Vec<u8> {
+        let octets = self.ready.copy(0, most);
+        self.ready.forget(octets.len());
+        let used = self.credit.max(self.next) - self.consumed();
+        self.share.shrink(used, pool);
+        octets
+    }
+
+    /// Lets the peer send as much as fits in `most`, and in the pool.
+    pub(super) fn grant(&mut self, most: u64, pool: &mut Pool) {
+        if self.has_end {
+            self.share.shrink(self.ready.len() as u64, pool);
+            return;
+        }
+        let room = self.share.grow(most, pool);
+        self.credit = self.credit.max(self.consumed() + room);
+    }
+
+    /// Nothing is kept any more, and nothing taken.
+    pub(super) fn clear(&mut self, pool: &mut Pool) {
+        self.ready = Blocks::default();
+        self.credit = self.next;
+        self.share.shrink(0, pool);
+    }
+
+    fn consumed(&self) -> u64 {
+        self.next - self.ready.len() as u64
+    }
+}

@@ -1,0 +1,417 @@
+//! One end of a session: a connection of a program that goes on, whatever paths come and go below it.
+//!
+//! A path is a connection of TCP to the peer, between two addresses. What a program writes is kept until the peer has acknowledged it,
+//! with offsets of the session: a new path begins with what each end has got (as SCTP's and QUIC's streams do; TCP's sequence
+//! numbers end with their connection). So each octet comes once and in order, or the program is told why not.
+//!
+//! The machine knows frames and epochs; `end/` has what seals them, the IDs by which peers name sessions, and the paths of all
+//! sessions. Its bounds are in [`Config`].
+
+mod blocks;
+mod config;
+mod datagrams;
+mod events;
+mod frames;
+mod incoming;
+mod outgoing;
+mod paths;
+mod pool;
+mod program;
+mod transmit;
+
+use handfast_core::{Duration, Instant};
+
+use super::frame::{Capabilities, Frame, Reason, Windows};
+pub use config::Config;
+use datagrams::Datagrams;
+pub use events::Event;
+use events::Events;
+use incoming::Incoming;
+use outgoing::Outgoing;
+use paths::Paths;
+pub use pool::Pool;
+pub use program::{Read, Unsent};
+
+/// The peer has broken the rules of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation;
+
+/// What the two ends of a path tell each other first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Greeting {
+    /// Of the sender.
+    pub capabilities: Capabilities,
+    /// Of the sender.
+    pub expiry: Duration,
+    /// What the sender has got, as [`Frame::Ack`].
+    pub received: u64,
+    /// Up to where it takes octets, if it says.
+    pub credit: u64,
+}
+
+/// One end of a session.
+#[derive(Debug)]
+pub struct Session {
+    config: Config,
+    is_opener: bool,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    datagrams_out: Datagrams,
+    datagrams_in: Datagrams,
+    paths: Paths,
+    events: Events,
+    /// When an acknowledgment goes out that waits for others.
+    acknowledge_at: Option<Instant>,
+    /// It has waited for long enough.
+    is_acknowledging: bool,
+    /// By command of this end.
+    is_suspended: bool,
+    /// The path in use is to be replaced: its address is going.
+    is_migrating: bool,
+    /// Since when nothing can travel.
+    away_since: Option<Instant>,
+    /// What the peer has said of itself.
+    peer: Option<(Capabilities, Duration)>,
+    /// Both ends have used a path.
+    is_opened: bool,
+    /// The peer's, as it says.
+    hints: Option<Windows>,
+    /// This end's.
+    windows: Option<Windows>,
+    /// Since when all has come, in both directions.
+    done_since: Option<Instant>,
+    /// The program has been told that there is no more to read.
+    is_end_read: bool,
+    /// The peer will not resume it.
+    is_left: bool,
+    failed: Option<(Reason, Instant)>,
+    /// What the peer is told last.
+    farewell: Option<Frame>,
+}
+
+impl Session {
+    /// Of the end that opens it, or of the other one.
+    pub fn new(now: Instant, is_opener: bool, config: Config) -> Self {
+        let floor = config.floor;
+        Self {
+            config,
+            is_opener,
+            outgoing: Outgoing::new(floor),
+            incoming: Incoming::new(floor),
+            datagrams_out: Datagrams::new(config.datagrams),
+            datagrams_in: Datagrams::new(config.datagrams),
+            paths: Paths::new(now, is_opener, config.redial),
+            events: Events::default(),
+            acknowledge_at: None,
+            is_acknowledging: false,
+            is_suspended: false,
+            is_migrating: false,
+            away_since: Some(now),
+            peer: None,
+            is_opened: false,
+            hints: None,
+            windows: None,
+            done_since: None,
+            is_end_read: false,
+            is_left: false,
+            failed: None,
+            farewell: None,
+        }
+    }
+
+    /// What is said first on each path.
+    pub fn greeting(&self) -> Greeting {
+        let Config { capabilities, expiry, .. } = self.config;
+        let (received, credit) = (self.incoming.received(), self.incoming.credit());
+        Greeting { capabilities, expiry, received, credit }
+    }
+
+    /// Whether a path is to be dialled now.
+    pub fn wants_dial(&self, now: Instant) -> bool {
+        self.dial_at().is_some_and(|at| at <= now)
+    }
+
+    /// Dials: the epoch of the path.
+    pub fn dial(&mut self, now: Instant, pool: &mut Pool) -> Option<u64> {
+        let epoch = self.paths.dial(now);
+        if epoch.is_none() {
+            self.fail(now, Reason::Protocol, pool);
+        }
+        epoch
+    }
+
+    /// The peer asks for a path, on which this end then answers. The path it had stays until the peer has used the new one.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn on_offer(
+        &mut self,
+        now: Instant,
+        epoch: u64,
+        greeting: &Greeting,
+        pool: &mut Pool,
+    ) -> Result<(), Reason> {
+        if let Some(reason) = self.failed() {
+            return Err(reason);
+        }
+        self.check(greeting, pool)?;
+        self.paths.on_offer(now, epoch, self.outgoing.acked())?;
+        self.greeted(greeting);
+        self.changed(now, pool);
+        let told = (self.incoming.received(), self.incoming.credit());
+        if let Some(path) = self.paths.get_mut(epoch) {
+            // The answer says it.
+            path.told = told;
+        }
+        Ok(())
+    }
+
+    /// The peer has answered on a path that this end has dialled.
+    /// Whether it is used from now on.
+    pub fn on_answer(&mut self, now: Instant, epoch: u64, greeting: &Greeting, pool: &mut Pool) -> bool {
+        if self.failed.is_some() {
+            return false;
+        }
+        if let Err(reason) = self.check(greeting, pool) {
+            self.fail(now, reason, pool);
+            return false;
+        }
+        let is_used = self.paths.on_answer(now, epoch, self.outgoing.acked());
+        if is_used {
+            self.greeted(greeting);
+            self.used(now);
+        }
+        self.changed(now, pool);
+        is_used
+    }
+
+    /// The peer has refused a path.
+    pub fn on_refused(&mut self, now: Instant, epoch: u64, reason: Reason, pool: &mut Pool) {
+        let is_passing = reason == Reason::StaleEpoch || reason == Reason::Busy && self.is_opened;
+        if is_passing || self.paths.get_mut(epoch).is_some() {
+            return self.on_cut(now, epoch, pool);
+        }
+        self.paths.cut(epoch);
+        if self.is_done() {
+            return self.leave();
+        }
+        self.fail(now, reason, pool);
+    }
+
+    /// What was sealed on a path has been opened: who is there has the keys. Whether that is news.
+    pub fn confirm(&mut self, now: Instant, epoch: u64, pool: &mut Pool) -> bool {
+        let is_news = self.failed.is_none() && self.paths.confirm(epoch);
+        if is_news {
+            self.used(now);
+            self.changed(now, pool);
+        }
+        is_news
+    }
+
+    /// A path is gone, or an attempt to dial.
+    pub fn on_cut(&mut self, now: Instant, epoch: u64, pool: &mut Pool) {
+        self.paths.cut(epoch);
+        // Who has not been told by now will not be.
+        self.farewell.take_if(|_| self.paths.sending().is_none());
+        self.changed(now, pool);
+    }
+
+    /// Stops sending, and has the peer stop: the link below is about to go.
+    pub fn suspend(&mut self, now: Instant, pool: &mut Pool) {
+        self.is_suspended = true;
+        self.changed(now, pool);
+    }
+
+    /// The link is back: goes on, on the path in use if it is there still.
+    pub fn resume(&mut self, now: Instant, pool: &mut Pool) {
+        self.is_suspended = false;
+        self.paths.dial_at_once(now);
+        self.changed(now, pool);
+    }
+
+    /// This end's address changes: a new path, while the one in use may go on until there is one.
+    pub fn migrate(&mut self, now: Instant, pool: &mut Pool) {
+        self.is_migrating = true;
+        self.resume(now, pool);
+    }
+
+    /// Whether nothing of it is needed any more, at `now`.
+    pub fn is_over(&self, now: Instant) -> bool {
+        if self.failed.is_some() {
+            return self.farewell.is_none() && self.events.is_empty();
+        }
+        let is_remembered = !self.is_left && self.linger_until().is_some_and(|until| now < until);
+        self.done_since.is_some() && !is_remembered && self.is_end_read && self.events.is_empty()
+    }
+
+    /// When [`Self::on_timer`] has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        if let Some((_, at)) = self.failed {
+            return self.farewell.as_ref().map(|_| at + self.config.confirm);
+        }
+        let acknowledge = self.acknowledge_at.filter(|_| self.paths.sending().is_some());
+        let confirm = self.paths.confirm_by(self.config.confirm);
+        let dial = self.dial_at();
+        [acknowledge, confirm, dial, self.expires_at(), self.linger_until().filter(|_| !self.is_left)]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// The deadline has come.
+    pub fn on_timer(&mut self, now: Instant, pool: &mut Pool) {
+        if self.failed.is_some() {
+            if self.deadline().is_some_and(|by| by <= now) {
+                self.farewell = None;
+                self.paths.close();
+            }
+            return;
+        }
+        self.paths.on_timer(now, self.config.confirm);
+        self.is_acknowledging |= self.acknowledge_at.take_if(|at| *at <= now).is_some();
+        if self.expires_at().is_some_and(|at| at <= now) {
+            self.farewell = Some(Frame::Expire);
+            self.fail(now, Reason::Expired, pool);
+        }
+        if self.linger_until().is_some_and(|until| until <= now) {
+            self.leave();
+        }
+        self.changed(now, pool);
+    }
+
+    /// Epochs of paths to close, each once.
+    pub fn take_over(&mut self) -> Vec<u64> {
+        self.paths.take_over()
+    }
+
+    /// The epochs of its paths.
+    pub fn epochs(&self) -> impl Iterator<Item = u64> + use<> {
+        self.paths.epochs()
+    }
+
+    /// What it takes of memory beside what is of one size. At most [`Config::most_memory`].
+    pub fn memory(&self) -> u64 {
+        let datagrams = self.datagrams_out.memory() + self.datagrams_in.memory();
+        (self.outgoing.memory() + self.incoming.memory() + datagrams) as u64
+    }
+
+    /// Gives back what it has of the pool, before it is dropped.
+    pub fn release(&mut self, pool: &mut Pool) {
+        self.outgoing.clear(pool);
+        self.incoming.clear(pool);
+    }
+
+    /// Whether this end has opened it.
+    pub fn is_opener(&self) -> bool {
+        self.is_opener
+    }
+
+    /// Whether it is over before anybody was told of it: the peer has asked for it, and has not come back.
+    pub fn is_stillborn(&self) -> bool {
+        !self.is_opened && !self.is_opener && self.failed.is_some()
+    }
+
+    /// Whether something has happened.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Whether both ends have used a path of it.
+    pub fn is_opened(&self) -> bool {
+        self.is_opened
+    }
+
+    /// The peer's acknowledgment in a greeting.
+    fn check(&mut self, greeting: &Greeting, pool: &mut Pool) -> Result<(), Reason> {
+        self.on_ack(greeting.received, pool).map_err(|Violation| Reason::Protocol)
+    }
+
+    fn greeted(&mut self, greeting: &Greeting) {
+        self.peer = Some((greeting.capabilities, greeting.expiry));
+        self.outgoing.on_credit(greeting.credit);
+    }
+
+    /// Both ends use a path that is new.
+    fn used(&mut self, now: Instant) {
+        let is_first = !std::mem::replace(&mut self.is_opened, true);
+        self.is_migrating = false;
+        let away = self.away_since.map_or(Duration::ZERO, |since| now.since(since));
+        self.events.push(if is_first { Event::Opened } else { Event::Resumed { away } });
+    }
+
+    /// Whether the peer can be sent something now.
+    fn is_connected(&self) -> bool {
+        let is_open = self.paths.current().is_some_and(|path| !path.is_suspended_by_peer);
+        is_open && !self.is_suspended
+    }
+
+    /// After whatever may have changed the paths.
+    fn changed(&mut self, now: Instant, pool: &mut Pool) {
+        if self.failed.is_some() {
+            return;
+        }
+        if self.is_connected() {
+            self.away_since = None;
+        } else {
+            self.away_since.get_or_insert(now);
+        }
+        let is_done = self.outgoing.is_over() && self.incoming.has_end();
+        if is_done && self.done_since.is_none() {
+            self.done_since = Some(now);
+            self.events.push(Event::Done);
+        }
+        self.incoming.grant(self.config.receive_buffer, pool);
+    }
+
+    /// When to dial, if there is a reason to.
+    fn dial_at(&self) -> Option<Instant> {
+        let is_missing = self.paths.current().is_none() || self.is_migrating;
+        // Who is done itself dials all the same until the peer is: what is missing there may be the last acknowledgment.
+        let is_needed = is_missing && !self.is_left && self.failed.is_none();
+        let may = self.config.dials
+            && (self.is_opener || self.is_opened)
+            && !self.is_suspended
+            && !self.paths.is_dialling();
+        (is_needed && may).then(|| self.paths.redial_at())
+    }
+
+    fn expires_at(&self) -> Option<Instant> {
+        let expiry = match self.peer {
+            Some((_, expiry)) if self.is_opened => expiry.min(self.config.expiry),
+            _ => self.config.opening,
+        };
+        let is_open = self.done_since.is_none() && self.failed.is_none();
+        self.away_since.filter(|_| is_open).map(|since| since + expiry)
+    }
+
+    fn linger_until(&self) -> Option<Instant> {
+        self.done_since.map(|since| since + self.config.linger)
+    }
+
+    /// It is done, and nobody resumes it.
+    fn leave(&mut self) {
+        self.is_left = true;
+        self.paths.close();
+    }
+
+    /// It is over before its time. The program is told why; the peer is told the farewell, if there is one and a path.
+    fn fail(&mut self, now: Instant, reason: Reason, pool: &mut Pool) {
+        if self.failed.is_some() {
+            return;
+        }
+        self.failed = Some((reason, now));
+        self.events.clear();
+        self.events.push(Event::Failed(reason));
+        self.outgoing.clear(pool);
+        self.incoming.clear(pool);
+        self.datagrams_out.clear();
+        self.datagrams_in.clear();
+        if self.farewell.is_none() || self.paths.sending().is_none() {
+            self.farewell = None;
+            self.paths.close();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! What a program has written: kept until the peer has acknowledged it, whatever path it took.
+
+use super::Violation;
+use super::blocks::Blocks;
+use super::pool::{Pool, Share};
+
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    /// All before has come, as the peer says.
+    acked: u64,
+    kept: Blocks,
+    share: Share,
+    /// The program writes no more.
+    is_finished: bool,
+    end_acked: bool,
+    /// Up to here the peer takes it.
+    credit: u64,
+    /// The highest offset that went out on any path; the end counts as an octet.
+    sent: u64,
+    /// The program wanted to write more.
+    is_full: bool,
+}
+
+impl Outgoing {
+    pub(super) fn new(floor: u64) -> Self {
+        Self {
+            acked: 0,
+            kept: Blocks::default(),
+            share: Share::new(floor),
+            is_finished: false,
+            end_acked: false,
+            credit: 0,
+            sent: 0,
+            is_full: false,
+        }
+    }
+
+    pub(super) fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    pub(super) fn written(&self) -> u64 {
+        self.acked + self.kept.len() as u64
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+
+    /// All has come, with the end.
+    pub(super) fn is_over(&self) -> bool {
+        self.end_acked
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.kept.memory()
+    }
+
+    /// How many of these octets were taken.
+    pub(super) fn write(&mut self, octets: &[u8], most: u64, pool: &mut Pool) -> usize {
+        let kept = self.kept.len() as u64;
+        let room = self.share.grow(most.min(kept + octets.len() as u64), pool).saturating_sub(kept);
+        let taken = octets.len().min(room as usize);
+        self.kept.push(&octets[..taken]);
+        self.is_full = taken < octets.len();
+        taken
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.is_finished = true;
+    }
+
+    /// Whether the program may try again, which it could not before: said once.
+    pub(super) fn take_writable(&mut self) -> bool {
+        std::mem::take(&mut self.is_full)
+    }
+
+    /// The peer takes more.
+    pub(super) fn on_credit(&mut self, credit: u64) {
+        self.credit = self.credit.max(credit);
+    }
+
+    /// All before `offset` has come. What was acknowledged once stays so: a message of an older path may be late. Whether it is news.
+    pub(super) fn on_ack(&mut self, offset: u64, pool: &mut Pool) -> Result<bool, Violation> {
+        if offset > self.sent {
+            return Err(Violation);
+        }
+        let octets = offset.min(self.written());
+        let is_end = offset > octets;
+        let is_news = octets > self.acked || is_end && !self.end_acked;
+        if octets > self.acked {
+            self.kept.forget((octets - self.acked) as usize);
+            self.acked = octets;
+            self.share.shrink(self.kept.len() as u64, pool);
+        }
+        self.end_acked |= is_end;
+        Ok(is_news)
+    }
+
+    /// Octets from `offset` on, that the peer takes.
+    pub(super) fn octets(&mut self, offset: u64, most: usize) -> Vec<u8> {
+        let most = most.min(self.credit.saturating_sub(offset) as usize);
+        let octets = self.kept.copy(offset.saturating_sub(self.acked) as usize, most);
+        self.sent = self.sent.max(offset + octets.len() as u64);
+        octets
+    }
+
+    /// Whether there are some.
+    pub(super) fn has_octets(&self, offset: u64) -> bool {
+        offset < self.credit.min(self.written())
+    }
+
+    /// The end goes out.
+    pub(super) fn send_end(&mut self) -> u64 {
+        self.sent = self.written() + 1;
+        self.written()
+    }
+
+    /// Nothing is kept any more.
+    pub(super) fn clear(&mut self, pool: &mut Pool) {
+        self.acked = self.written();
+        self.kept = Blocks::default();
+        self.share.shrink(0, pool);
+    }
+}

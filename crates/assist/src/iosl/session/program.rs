@@ -1,0 +1,148 @@
+//! What a program does with its session.
+
+use bytes::Bytes;
+use handfast_core::Instant;
+
+use super::events::Event;
+use super::{Pool, Session};
+use crate::iosl::frame::{Frame, MOST_DATAGRAM, Reason, Windows};
+
+/// What a program gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// The next octets.
+    Octets(Vec<u8>),
+    /// Nothing yet.
+    Nothing,
+    /// There will be none any more.
+    End,
+}
+
+/// Why a datagram does not go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsent {
+    /// The peer takes none.
+    NotSpoken,
+    /// Longer than a record.
+    TooLong,
+    /// There is no path now, and a datagram waits for none.
+    Away,
+    /// The session is over.
+    Over(Reason),
+}
+
+impl Session {
+    /// Takes octets of the program, and keeps them until the peer has them. Fewer than there were: the program waits for
+    /// [`Event::Writable`].
+    ///
+    /// # Errors
+    /// Why the session is over; [`Reason::Aborted`] also where the program has finished.
+    pub fn write(&mut self, octets: &[u8], pool: &mut Pool) -> Result<usize, Reason> {
+        match self.failed() {
+            Some(reason) => Err(reason),
+            None if self.outgoing.is_finished() => Err(Reason::Aborted),
+            None => Ok(self.outgoing.write(octets, self.config.send_buffer, pool)),
+        }
+    }
+
+    /// The program writes no more, and reads on.
+    pub fn finish(&mut self) {
+        self.outgoing.finish();
+    }
+
+    /// Up to `most` octets for the program.
+    ///
+    /// # Errors
+    /// Why the session is over.
+    pub fn read(&mut self, most: usize, pool: &mut Pool) -> Result<Read, Reason> {
+        if let Some(reason) = self.failed() {
+            return Err(reason);
+        }
+        let octets = self.incoming.read(most, pool);
+        self.incoming.grant(self.config.receive_buffer, pool);
+        Ok(match octets.is_empty() {
+            false => Read::Octets(octets),
+            true if self.incoming.has_end() && self.incoming.ready() == 0 => {
+                self.is_end_read = true;
+                Read::End
+            }
+            true => Read::Nothing,
+        })
+    }
+
+    /// The program aborts, or its socket has an error: the peer's program is told this reason.
+    pub fn reset(&mut self, now: Instant, reason: Reason, pool: &mut Pool) {
+        if self.failed.is_none() {
+            self.farewell = Some(Frame::Reset(reason));
+            self.fail(now, reason, pool);
+        }
+    }
+
+    /// Sends a datagram, which may get lost.
+    ///
+    /// # Errors
+    /// Why it does not go out at all.
+    pub fn send_datagram(&mut self, datagram: Bytes) -> Result<(), Unsent> {
+        if let Some(reason) = self.failed() {
+            return Err(Unsent::Over(reason));
+        }
+        if !self.peer.is_some_and(|(capabilities, _)| capabilities.datagrams) {
+            return Err(Unsent::NotSpoken);
+        }
+        if datagram.len() > MOST_DATAGRAM {
+            return Err(Unsent::TooLong);
+        }
+        if !self.is_connected() {
+            return Err(Unsent::Away);
+        }
+        self.datagrams_out.push(datagram);
+        Ok(())
+    }
+
+    /// The next datagram that has come.
+    pub fn receive_datagram(&mut self) -> Option<Bytes> {
+        self.datagrams_in.pop()
+    }
+
+    /// Datagrams that gave way to later ones, or were lost with a path: to the peer, and from it.
+    pub fn dropped_datagrams(&self) -> [u64; 2] {
+        [self.datagrams_out.dropped, self.datagrams_in.dropped]
+    }
+
+    /// What has happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// What this end knows of the path in use: the peer is told, if it wants to know.
+    pub fn set_windows(&mut self, windows: Windows) {
+        if self.windows != Some(windows) {
+            self.windows = Some(windows);
+            for epoch in self.paths.epochs() {
+                if let Some(path) = self.paths.get_mut(epoch) {
+                    path.has_windows = false;
+                }
+            }
+        }
+    }
+
+    /// What the peer says of its side. A hint and no more: [`bounded`](crate::iosl::hints::bounded) has what may be done with it.
+    pub fn hints(&self) -> Option<Windows> {
+        self.hints
+    }
+
+    /// Octets that the program has written and that the peer has not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.outgoing.written() - self.outgoing.acked()
+    }
+
+    /// Why it is over before its time.
+    pub fn failed(&self) -> Option<Reason> {
+        self.failed.map(|(reason, _)| reason)
+    }
+
+    /// Whether all has come, in both directions.
+    pub fn is_done(&self) -> bool {
+        self.done_since.is_some()
+    }
+}

@@ -1,0 +1,114 @@
+//! What goes to the peer on a path.
+
+use super::{Pool, Session};
+use crate::iosl::frame::{DATA_OVERHEAD, Frame};
+
+/// Room for whatever is no octet of a program, or datagram: the longest of each.
+const CONTROL: usize = 160;
+
+impl Session {
+    /// The frames of the next record on a path, at most `most` octets. [`None`]: there is nothing to say there now.
+    ///
+    /// Frames are made when the path takes them, so that an acknowledgment says what is so then.
+    pub fn poll_transmit(&mut self, epoch: u64, most: usize, pool: &mut Pool) -> Option<Vec<u8>> {
+        if most < CONTROL {
+            return None;
+        }
+        let mut out = Vec::new();
+        if let Some(farewell) = self.farewell.take_if(|_| self.paths.sending() == Some(epoch)) {
+            farewell.emit(&mut out);
+            self.paths.close();
+            return Some(out);
+        }
+        if self.failed.is_some() || self.paths.get_mut(epoch).is_none() {
+            return None;
+        }
+        self.incoming.grant(self.config.receive_buffer, pool);
+        self.put_control(epoch, &mut out);
+        if self.paths.sending() == Some(epoch) {
+            self.put_octets(epoch, most, &mut out);
+        }
+        self.put_leave(epoch, &mut out);
+        (!out.is_empty()).then_some(out)
+    }
+
+    fn put_control(&mut self, epoch: u64, out: &mut Vec<u8>) {
+        let Some(path) = self.paths.get_mut(epoch) else { return };
+        if path.is_suspended != self.is_suspended {
+            path.is_suspended = self.is_suspended;
+            (if self.is_suspended { Frame::Suspend } else { Frame::Continue }).emit(out);
+        }
+        let (told, is_new) = (path.told, std::mem::take(&mut path.is_new));
+        if self.acknowledges(told, is_new) {
+            let (offset, credit) = (self.incoming.received(), self.incoming.credit());
+            Frame::Ack { offset, credit }.emit(out);
+            if let Some(path) = self.paths.get_mut(epoch) {
+                path.told = (offset, credit);
+            }
+            if self.paths.sending() == Some(epoch) {
+                (self.acknowledge_at, self.is_acknowledging) = (None, false);
+            }
+        }
+        self.put_windows(epoch, out);
+    }
+
+    fn put_windows(&mut self, epoch: u64, out: &mut Vec<u8>) {
+        let is_wanted = self.peer.is_some_and(|(capabilities, _)| capabilities.windows);
+        let (Some(windows), Some(path)) = (self.windows.filter(|_| is_wanted), self.paths.get_mut(epoch))
+        else {
+            return;
+        };
+        if !std::mem::replace(&mut path.has_windows, true) {
+            Frame::Windows(windows).emit(out);
+        }
+    }
+
+    fn put_octets(&mut self, epoch: u64, most: usize, out: &mut Vec<u8>) {
+        let Some(path) = self.paths.get_mut(epoch) else { return };
+        if self.is_suspended || path.is_suspended_by_peer {
+            return;
+        }
+        // A path that began before another one may have been overtaken by what the peer has acknowledged.
+        path.next = path.next.max(self.outgoing.acked());
+        while self.datagrams_out.first_len().is_some_and(|len| out.len() + len + CONTROL <= most) {
+            let Some(datagram) = self.datagrams_out.pop() else { break };
+            Frame::Datagram(datagram).emit(out);
+        }
+        let room = most.saturating_sub(out.len() + DATA_OVERHEAD + CONTROL / 2);
+        if room > 0 && self.outgoing.has_octets(path.next) {
+            let bytes = self.outgoing.octets(path.next, room);
+            let offset = path.next;
+            path.next += bytes.len() as u64;
+            Frame::Data { offset, bytes: bytes.into() }.emit(out);
+        }
+        if self.outgoing.is_finished() && !path.has_end && path.next >= self.outgoing.written() {
+            path.has_end = true;
+            if !self.outgoing.is_over() {
+                Frame::Fin { offset: self.outgoing.send_end() }.emit(out);
+            }
+        }
+    }
+
+    /// Says that it is done, after the acknowledgment that says of what.
+    fn put_leave(&mut self, epoch: u64, out: &mut Vec<u8>) {
+        let Some(path) = self.paths.get_mut(epoch) else { return };
+        let is_told = path.told.0 == self.incoming.received();
+        if self.done_since.is_none() || !is_told || std::mem::replace(&mut path.has_expire, true) {
+            return;
+        }
+        Frame::Expire.emit(out);
+        self.leave_when_told();
+    }
+
+    /// Both know that it is done, and that the other one does: nobody needs a path any more.
+    pub(super) fn leave_when_told(&mut self) {
+        let is_told = self
+            .paths
+            .sending()
+            .and_then(|epoch| self.paths.get_mut(epoch))
+            .is_none_or(|path| path.has_expire);
+        if self.is_left && is_told {
+            self.leave();
+        }
+    }
+}

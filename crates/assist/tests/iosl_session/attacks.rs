@@ -1,0 +1,351 @@
+//! Who listens, cuts and sends what it likes, and who has keys and lies.
+
+use bytes::Bytes;
+use handfast_assist::iosl::end::{Action, Config, End, PathId};
+use handfast_assist::iosl::frame::{
+    Capabilities, Frame, Reason, Target, VERSION, Windows, emitted, parse, varint,
+};
+use handfast_assist::iosl::hints::{Own, bounded};
+use handfast_assist::iosl::ids::{Id, Socket};
+use handfast_assist::iosl::secure::{Channel, Entropy, Keys, MOST_RECORD, Reader, prefixed};
+use handfast_assist::iosl::session::{Event, Read};
+use handfast_core::{Duration, Instant, Stream};
+
+use crate::basics::{assert_whole, programs, world};
+use crate::world::{CLIENT, SERVER, World, identity, keys, ms};
+
+/// The records that an end has sent on a connection.
+fn heard(world: &World, wire: usize, end: usize) -> Vec<Vec<u8>> {
+    let all = world.heard.iter().flatten();
+    all.filter(|(number, from, _)| (*number, *from) == (wire, end))
+        .map(|(_, _, octets)| octets.clone())
+        .collect()
+}
+
+/// A world whose first session has gone on for a while, to be listened to.
+fn listened(lengths: [u64; 2]) -> World {
+    let mut world = world();
+    world.heard = Some(Vec::new());
+    world.open(programs(lengths), true);
+    world.run_for(ms(200));
+    world
+}
+
+/// Somebody connects to the server and says what was heard.
+fn replay(world: &mut World, records: &[Vec<u8>]) -> Option<PathId> {
+    let path = world.ends[SERVER].on_accepted(world.now)?;
+    for record in records {
+        world.ends[SERVER].on_octets(world.now, path, record);
+    }
+    Some(path)
+}
+
+/// What the server says to somebody, without those who listen.
+fn said(end: &mut End, now: Instant, path: PathId) -> Vec<u8> {
+    std::iter::from_fn(|| end.poll_transmit(now, path, 60_000)).flatten().collect()
+}
+
+#[test]
+fn a_replayed_open_opens_nothing_and_disturbs_nobody() {
+    let mut world = listened([2_000_000, 2_000_000]);
+    let all = heard(&world, 0, CLIENT);
+    for _ in 0..20 {
+        replay(&mut world, &all[..2]);
+        replay(&mut world, &all);
+        world.run_for(ms(10));
+    }
+    assert_eq!(world.programs.len(), 1);
+    world.run_for(ms(60_000));
+    assert_whole(&world);
+    assert_eq!(world.ends[SERVER].sessions().count(), 0, "what nobody has used is gone");
+}
+
+#[test]
+fn a_replayed_resume_is_refused_and_the_path_in_use_stays() {
+    let mut world = listened([20_000_000, 20_000_000]);
+    world.cut([ms(0), ms(0)]);
+    world.run_for(ms(200));
+    let resume = heard(&world, 1, CLIENT);
+    let before = world.ends[SERVER].counters();
+    for _ in 0..10 {
+        let path = replay(&mut world, &resume[..2]).unwrap();
+        let answer = said(&mut world.ends[SERVER], world.now, path);
+        // A sealed refusal, and not an octet of the program.
+        assert!(answer.len() < 200, "{}", answer.len());
+        world.run_for(ms(5));
+    }
+    let after = world.ends[SERVER].counters();
+    assert_eq!((after.refused - before.refused, after.resumed - before.resumed), (10, 0));
+    world.run_for(ms(60_000));
+    assert_whole(&world);
+    assert_eq!(world.wires.len(), 2, "nobody had to dial again");
+}
+
+/// The attacker keeps the first message from the server, and sends it later: its epoch is fresh. Whoever answers nothing that needs
+/// the keys does not get the session, and the path in use comes back.
+#[test]
+fn a_resume_that_was_held_back_takes_nothing_away() {
+    let mut world = listened([20_000_000, 20_000_000]);
+    // The client dials, and the attacker cuts the connection with what flies.
+    world.each(CLIENT, End::migrate);
+    world.run_for(ms(21));
+    let held = heard(&world, 1, CLIENT);
+    assert_eq!(held.len(), 2, "preamble and first message");
+    let newest = world.wires.len() - 1;
+    world.wires[newest].is_cut = true;
+    let before = world.programs[0][CLIENT].read;
+    replay(&mut world, &held);
+    world.run_for(ms(9_000));
+    assert_eq!(world.ends[SERVER].counters().resumed, 1, "the first path");
+    world.run_for(ms(120_000));
+    assert!(world.programs[0][CLIENT].read > before);
+    assert_whole(&world);
+}
+
+#[test]
+fn what_is_changed_or_made_up_breaks_its_path_and_no_session() {
+    let mut world = listened([20_000_000, 20_000_000]);
+    world.cut([ms(0), ms(0)]);
+    world.run_for(ms(200));
+    let resume = heard(&world, 1, CLIENT).concat();
+    let mut stream = Stream::new(7, "forgeries");
+    let mut paths = Vec::new();
+    for _ in 0..300 {
+        let len = 8 + stream.below(resume.len() as u64 - 8) as usize;
+        let mut forged = resume[..len].to_vec();
+        for _ in 0..stream.below(4) {
+            let at = stream.below(len as u64) as usize;
+            forged[at] ^= 1 << stream.below(8);
+        }
+        if stream.chance(0.3) {
+            forged.iter_mut().skip(10).for_each(|octet| *octet = stream.bits() as u8);
+        }
+        paths.extend(replay(&mut world, &[forged]));
+        world.run_for(ms(1));
+    }
+    assert_eq!(world.ends[SERVER].counters().resumed, 2);
+    world.run_for(ms(60_000));
+    assert_whole(&world);
+    assert_eq!(world.wires.len(), 2);
+}
+
+/// Records of a path that is over come late, or in another order: they are nobody's.
+#[test]
+fn records_of_a_path_that_is_over_change_nothing() {
+    let mut world = listened([20_000_000, 20_000_000]);
+    let old = world.wires[0].paths[SERVER].unwrap();
+    let records = heard(&world, 0, CLIENT);
+    world.each(CLIENT, End::migrate);
+    world.run_for(ms(200));
+    for record in records.iter().rev() {
+        world.ends[SERVER].on_octets(world.now, old, record);
+    }
+    world.run_for(ms(60_000));
+    assert_whole(&world);
+}
+
+/// A peer with keys, which says what it likes.
+struct Insider {
+    channel: Channel,
+    path: PathId,
+    reader: Reader,
+}
+
+fn hello() -> Frame {
+    let capabilities = Capabilities { datagrams: true, windows: true };
+    Frame::Hello { version: VERSION, capabilities, expiry: Duration::from_secs(60) }
+}
+
+fn target() -> Target {
+    Target::new("server.example", 80).unwrap()
+}
+
+impl Insider {
+    /// Connects, and says this first.
+    fn dial(server: &mut End, now: Instant, own: &Keys, seed: u8, offer: &[Frame]) -> Self {
+        let path = server.on_accepted(now).unwrap();
+        let peer = keys(SERVER).public();
+        let mut channel = Channel::dial(own, Some(&peer), Entropy::new([seed; 32])).unwrap();
+        let first = prefixed(&channel.write(&emitted(offer)).unwrap());
+        server.on_octets(now, path, &channel.pattern().preamble());
+        server.on_octets(now, path, &first);
+        Self { channel, path, reader: Reader::default() }
+    }
+
+    fn open(server: &mut End, now: Instant) -> Self {
+        let offer = [hello(), Frame::Open { target: target(), epoch: 1 }, Frame::Migrated(Id([1; 16]))];
+        let mut insider = Self::dial(server, now, &keys(CLIENT), 50, &offer);
+        assert_eq!(insider.hear(server, now).len(), 3, "hello, what it has got, and its ID");
+        insider.say(server, now, &[Frame::Ack { offset: 0, credit: 1_000_000 }]);
+        assert_eq!(server.poll_event(now), Some((Socket(0), Event::Opened)));
+        insider
+    }
+
+    fn say(&mut self, server: &mut End, now: Instant, frames: &[Frame]) {
+        let record = prefixed(&self.channel.write(&emitted(frames)).unwrap());
+        server.on_octets(now, self.path, &record);
+    }
+
+    /// What the server says.
+    fn hear(&mut self, server: &mut End, now: Instant) -> Vec<Frame> {
+        let octets = said(server, now, self.path);
+        let (mut stream, mut frames) = (&octets[..], Vec::new());
+        while let Some(record) = self.reader.next(&mut stream).unwrap() {
+            frames.extend(parse(Bytes::from(self.channel.read(&record).unwrap())).unwrap());
+        }
+        frames
+    }
+}
+
+fn server() -> End {
+    End::new(identity(SERVER, 0), Config::default())
+}
+
+const NOW: Instant = Instant::from_millis(5_000);
+
+#[test]
+fn a_stranger_gets_no_session() {
+    let mut server = server();
+    let offer = [hello(), Frame::Open { target: target(), epoch: 1 }, Frame::Migrated(Id([1; 16]))];
+    let mut stranger = Insider::dial(&mut server, NOW, &Keys::new([77; 32]), 50, &offer);
+    assert_eq!(stranger.hear(&mut server, NOW), [Frame::Reset(Reason::Forbidden)]);
+    assert_eq!(server.sessions().count(), 0);
+    assert!(matches!(server.poll_action(), Some(Action::Close(_))));
+}
+
+/// Somebody else whom the server knows, and who has learnt a session's ID.
+#[test]
+fn a_stolen_id_is_worth_nothing() {
+    let thief = Keys::new([77; 32]);
+    let mut identity = identity(SERVER, 0);
+    identity.allowed.keys.insert(thief.public());
+    let mut server = End::new(identity, Config::default());
+    let mut owner = Insider::open(&mut server, NOW);
+    owner.say(&mut server, NOW, &[Frame::Data { offset: 0, bytes: "secret".into() }]);
+    let id = server.id(Socket(0)).unwrap();
+    let resume = |id, epoch| {
+        [hello(), Frame::Resume { session: id, epoch, received: 0 }, Frame::Migrated(Id([2; 16]))]
+    };
+    let mut other = Insider::dial(&mut server, NOW, &thief, 51, &resume(id, 3));
+    assert_eq!(other.hear(&mut server, NOW), [Frame::Reset(Reason::NoSuchSession)]);
+    let mut guess = Insider::dial(&mut server, NOW, &keys(CLIENT), 52, &resume(Id([9; 16]), 3));
+    assert_eq!(guess.hear(&mut server, NOW), [Frame::Reset(Reason::NoSuchSession)], "the same answer");
+    owner.say(&mut server, NOW, &[Frame::Data { offset: 6, bytes: "!".into() }]);
+    assert_eq!(server.read(NOW, Socket(0), 100), Ok(Read::Octets(b"secret!".to_vec())));
+    let mut owner = Insider::dial(&mut server, NOW, &keys(CLIENT), 53, &resume(id, 3));
+    assert_eq!(owner.hear(&mut server, NOW).len(), 3, "its own is taken");
+}
+
+#[test]
+fn a_peer_that_breaks_the_rules_loses_its_session() {
+    let beyond = Config::default().session.receive_buffer;
+    let lies: [&[Frame]; 9] = [
+        &[Frame::Ack { offset: 1, credit: 0 }],
+        &[Frame::Data { offset: 1, bytes: "gap".into() }],
+        &[Frame::Data { offset: beyond, bytes: "beyond".into() }],
+        &[Frame::Fin { offset: 5 }],
+        &[Frame::Fin { offset: 0 }, Frame::Data { offset: 0, bytes: "after the end".into() }],
+        &[Frame::Data { offset: 0, bytes: "abc".into() }, Frame::Fin { offset: 2 }],
+        &[hello()],
+        &[Frame::Open { target: target(), epoch: 3 }],
+        &[Frame::Migrated(Id([3; 16]))],
+    ];
+    for lie in lies {
+        let mut server = server();
+        let mut insider = Insider::open(&mut server, NOW);
+        insider.say(&mut server, NOW, lie);
+        assert_eq!(server.poll_event(NOW), Some((Socket(0), Event::Failed(Reason::Protocol))), "{lie:?}");
+        assert_eq!(insider.hear(&mut server, NOW), [Frame::Reset(Reason::Protocol)], "{lie:?}");
+        assert_eq!((server.poll_event(NOW), server.sessions().count()), (None, 0));
+        assert_eq!(server.free(), Config::default().pool);
+    }
+}
+
+#[test]
+fn a_peer_that_lies_about_its_windows_is_not_believed() {
+    let mut server = server();
+    let mut insider = Insider::open(&mut server, NOW);
+    let own =
+        Own { min_rtt: ms(20), most_in_flight: 500_000, receive_buffer: 4 << 20, initial_window: 14_600 };
+    for (cwnd, rwnd, rtt) in [(varint::MAX, varint::MAX, 0), (0, 0, 1 << 40), (1, varint::MAX, 1)] {
+        let windows = Windows { cwnd, rwnd, rtt: Duration::from_micros(rtt) };
+        insider.say(&mut server, NOW, &[Frame::Windows(windows)]);
+        let hints = server.session(Socket(0)).unwrap().hints().unwrap();
+        assert_eq!(hints, windows, "it is a hint");
+        let used = bounded(&hints, &own);
+        assert!((own.initial_window..=own.most_in_flight).contains(&used.cwnd));
+        assert!(
+            used.rwnd <= own.receive_buffer && used.rtt >= own.min_rtt && used.rtt <= Duration::from_secs(60)
+        );
+    }
+}
+
+/// It gives credit, and takes nothing; then it says that it has all that there is.
+#[test]
+fn a_peer_that_acknowledges_nothing_holds_no_more_than_a_buffer() {
+    let mut server = server();
+    let mut insider = Insider::open(&mut server, NOW);
+    insider.say(&mut server, NOW, &[Frame::Ack { offset: 0, credit: varint::MAX }]);
+    let (mut taken, most) = (0, Config::default().session.send_buffer);
+    for _ in 0..2_000 {
+        taken += server.write(NOW, Socket(0), &[5; 10_000]).unwrap() as u64;
+        said(&mut server, NOW, insider.path);
+    }
+    assert_eq!(taken, most);
+    assert!(server.memory() <= Config::default().session.most_memory());
+    insider.say(&mut server, NOW, &[Frame::Ack { offset: most + 1, credit: 0 }]);
+    assert_eq!(server.poll_event(NOW), Some((Socket(0), Event::Failed(Reason::Protocol))));
+}
+
+#[test]
+fn a_flood_of_connections_has_a_bound_and_sessions_go_on() {
+    let mut world = listened([20_000_000, 20_000_000]);
+    let mut taken = Vec::new();
+    for _ in 0..10_000 {
+        let Some(path) = world.ends[SERVER].on_accepted(world.now) else { continue };
+        taken.push(path);
+        // A preamble, and a long record that does not end.
+        let mut octets = b"hfiosl\x01\x01".to_vec();
+        octets.extend((MOST_RECORD as u16).to_be_bytes());
+        octets.extend(vec![0; 10_000]);
+        world.ends[SERVER].on_octets(world.now, path, &octets);
+    }
+    assert_eq!(taken.len(), Config::default().shaking);
+    let most = taken.len() * (MOST_RECORD + 2) + 3 * 18_000;
+    let session = Config::default().session.most_memory();
+    assert!(world.ends[SERVER].memory() <= most as u64 + session, "{}", world.ends[SERVER].memory());
+    // The session that there is can even migrate: it dials when the others' time is up.
+    world.cut([ms(0), ms(0)]);
+    world.run_for(ms(60_000));
+    assert_whole(&world);
+    assert_eq!(world.ends[SERVER].counters().crowded, 10_000 - taken.len() as u64 + refused_dials(&world));
+}
+
+/// Connections of the client that the server had no room for.
+fn refused_dials(world: &World) -> u64 {
+    let counted = world.ends[SERVER].counters().crowded;
+    counted - (10_000 - Config::default().shaking as u64)
+}
+
+/// Each asks for a session of its own, and uses none.
+#[test]
+fn sessions_that_are_asked_for_and_not_used_have_a_bound() {
+    let mut server = server();
+    for number in 0..600u16 {
+        let mut id = [0; 16];
+        id[..2].copy_from_slice(&number.to_be_bytes());
+        let offer = [hello(), Frame::Open { target: target(), epoch: 1 }, Frame::Migrated(Id(id))];
+        let mut insider = Insider::dial(&mut server, NOW, &keys(CLIENT), number as u8, &offer);
+        insider.hear(&mut server, NOW);
+        assert!(
+            server.sessions().count() <= Config::default().shaking,
+            "{number}: {}",
+            server.sessions().count()
+        );
+    }
+    assert_eq!(server.poll_event(NOW), None, "nobody is told");
+    while let Some(at) = server.deadline() {
+        server.on_timer(at);
+    }
+    assert_eq!((server.sessions().count(), server.free()), (0, Config::default().pool));
+}

@@ -1,0 +1,53 @@
+//! Octets from anywhere.
+
+use handfast_assist::iosl::frame::{Frame, Reason, Windows, emitted};
+use handfast_core::Duration;
+use proptest::prelude::*;
+
+use crate::survive::survive_input;
+
+/// Frames that are plausible: small offsets, as a peer that is almost honest sends.
+fn frame() -> impl Strategy<Value = Frame> {
+    let small = || 0u64..40;
+    prop_oneof![
+        4 => (small(), 1usize..40).prop_map(|(offset, len)| Frame::Data { offset, bytes: vec![7; len].into() }),
+        3 => (small(), 0u64..1 << 20).prop_map(|(offset, credit)| Frame::Ack { offset, credit }),
+        1 => small().prop_map(|offset| Frame::Fin { offset }),
+        1 => Just(Frame::Suspend),
+        1 => Just(Frame::Continue),
+        1 => Just(Frame::Expire),
+        1 => Just(Frame::Reset(Reason::Aborted)),
+        1 => (0usize..16_000).prop_map(|len| Frame::Datagram(vec![7; len].into())),
+        1 => any::<u64>().prop_map(|number| {
+            Frame::Windows(Windows { cwnd: number, rwnd: number, rtt: Duration::ZERO })
+        }),
+    ]
+}
+
+fn record(octets: Vec<u8>) -> Vec<u8> {
+    let mut record = (octets.len() as u16).to_be_bytes().to_vec();
+    record.extend(octets);
+    record
+}
+
+proptest! {
+    #[test]
+    fn any_octets_are_survived(data in prop::collection::vec(any::<u8>(), 0..3_000)) {
+        survive_input(&data);
+    }
+
+    #[test]
+    fn any_connection_is_survived(pattern in 0u8..4, records in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..5)) {
+        let mut data = b"\0hfiosl\x01".to_vec();
+        data.push(pattern);
+        data.extend(records.into_iter().flat_map(record));
+        survive_input(&data);
+    }
+
+    #[test]
+    fn any_frames_are_survived(records in prop::collection::vec(prop::collection::vec(frame(), 0..6), 0..12)) {
+        let mut data = vec![1];
+        data.extend(records.iter().flat_map(|frames| record(emitted(frames))));
+        survive_input(&data);
+    }
+}

@@ -1,0 +1,8 @@
+//! Two ends of the ID-oriented socket layer, as drivers run them.
+
+mod attacks;
+mod basics;
+mod hostile;
+mod sequences;
+mod survive;
+mod world;

@@ -1,0 +1,465 @@
+//! Two ends, the connections between them as a driver has them, and the programs at both.
+//!
+//! A connection delivers what it is given, in order, until it is cut: below is TCP. What flies then is lost, and each end learns
+//! of it when the case says.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use handfast_assist::iosl::end::{Action, Config, End, Identity, PathId};
+use handfast_assist::iosl::frame::{Reason, Target};
+use handfast_assist::iosl::ids::{Connection, Id, Socket};
+use handfast_assist::iosl::secure::{Allowed, Keys};
+use handfast_assist::iosl::session::{Event, Read};
+use handfast_core::{Duration, Instant};
+
+pub(crate) const CLIENT: usize = 0;
+pub(crate) const SERVER: usize = 1;
+
+/// One way.
+pub(crate) const DELAY: Duration = Duration::from_millis(10);
+
+/// How much a connection takes before the other end has got it.
+pub(crate) const ROOM: usize = 40_000;
+
+pub(crate) fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+pub(crate) fn keys(end: usize) -> Keys {
+    Keys::new([end as u8 + 1; 32])
+}
+
+/// A connection below.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    /// At each end; [`None`]: closed there.
+    pub(crate) paths: [Option<PathId>; 2],
+    /// To each end: when what comes.
+    flying: [VecDeque<(Instant, Vec<u8>)>; 2],
+    /// When an end learns that it is gone.
+    closes: [Option<Instant>; 2],
+    /// What flies arrives nowhere.
+    pub(crate) is_cut: bool,
+}
+
+/// A program at one end of a session: writes so many octets, checks what it reads.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) socket: Option<Socket>,
+    seed: u64,
+    pub(crate) length: u64,
+    pub(crate) written: u64,
+    pub(crate) read: u64,
+    /// How much it reads at a time, and how long it waits then.
+    appetite: (usize, Duration),
+    reads_at: Option<Instant>,
+    pub(crate) has_finished: bool,
+    pub(crate) has_end: bool,
+    pub(crate) is_done: bool,
+    pub(crate) failed: Option<(Reason, Instant)>,
+    pub(crate) datagrams: Vec<Vec<u8>>,
+    pub(crate) resumed: u32,
+}
+
+impl Program {
+    pub(crate) fn new(seed: u64, length: u64, appetite: (usize, Duration)) -> Self {
+        Self {
+            socket: None,
+            seed,
+            length,
+            written: 0,
+            read: 0,
+            appetite,
+            reads_at: None,
+            has_finished: false,
+            has_end: false,
+            is_done: false,
+            failed: None,
+            datagrams: Vec::new(),
+            resumed: 0,
+        }
+    }
+
+    /// Whether it has got all and given all, or knows that it will not.
+    pub(crate) fn is_over(&self) -> bool {
+        self.failed.is_some() || self.is_done && self.has_end
+    }
+}
+
+/// The octet at an offset of the stream of a program.
+fn octet(seed: u64, offset: u64) -> u8 {
+    let mixed = (offset ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as u8
+}
+
+pub(crate) struct World {
+    pub(crate) now: Instant,
+    pub(crate) ends: [End; 2],
+    application: Id,
+    configs: [Config; 2],
+    generation: u8,
+    pub(crate) wires: Vec<Wire>,
+    by_path: BTreeMap<(usize, PathId), usize>,
+    /// Which end dials with which path, and when it is known how that ends.
+    dials: Vec<(Instant, usize, PathId)>,
+    /// Whether a connection can come about.
+    pub(crate) is_up: bool,
+    /// Pairs of programs, by session in the order of opening.
+    pub(crate) programs: Vec<[Program; 2]>,
+    by_socket: BTreeMap<(usize, Socket), usize>,
+    /// Records that an end has sent, where an attacker listens.
+    pub(crate) heard: Option<Vec<(usize, usize, Vec<u8>)>>,
+    /// Paths that had something to send, and no room.
+    stuck: BTreeSet<(usize, PathId)>,
+    /// The most memory that each end took.
+    pub(crate) most_memory: [u64; 2],
+}
+
+pub(crate) fn identity(end: usize, generation: u8) -> Identity {
+    let allowed = Allowed { keys: [keys(CLIENT).public()].into(), pins: 0 };
+    Identity { keys: keys(end), allowed, seed: [100 + 2 * generation + end as u8; 32] }
+}
+
+impl World {
+    pub(crate) fn new(configs: &[Config; 2]) -> Self {
+        let mut ends = [CLIENT, SERVER].map(|end| End::new(identity(end, 0), configs[end]));
+        Self {
+            now: Instant::from_millis(1_000),
+            application: ends[CLIENT].open_application().unwrap(),
+            ends,
+            configs: *configs,
+            generation: 0,
+            wires: Vec::new(),
+            by_path: BTreeMap::new(),
+            dials: Vec::new(),
+            is_up: true,
+            programs: Vec::new(),
+            by_socket: BTreeMap::new(),
+            heard: None,
+            stuck: BTreeSet::new(),
+            most_memory: [0; 2],
+        }
+    }
+
+    /// The client opens a session for a pair of programs. `knows`: it has the server's key.
+    pub(crate) fn open(&mut self, programs: [Program; 2], knows: bool) -> usize {
+        let number = self.programs.len();
+        let target = Target::new("server.example", 1_000 + number as u16).unwrap();
+        let ends = [([127, 0, 0, 1], 2_000 + number as u16).into(), ([10, 0, 0, 2], target.port()).into()];
+        let peer = knows.then(|| keys(SERVER).public());
+        let connection = Connection::Tcp(ends);
+        let opened = self.ends[CLIENT].open(self.now, self.application, connection, target, peer);
+        self.programs.push(programs);
+        let socket = opened.unwrap();
+        self.know(CLIENT, socket, number);
+        number
+    }
+
+    fn know(&mut self, end: usize, socket: Socket, number: usize) {
+        self.by_socket.insert((end, socket), number);
+        self.programs[number][end].socket = Some(socket);
+        self.write(end, number);
+    }
+
+    /// The end begins anew, and with it the programs behind it: they know that their connections are gone.
+    pub(crate) fn restart(&mut self, end: usize) {
+        self.generation += 1;
+        self.ends[end] = End::new(identity(end, self.generation), self.configs[end]);
+        if end == CLIENT {
+            self.application = self.ends[CLIENT].open_application().unwrap();
+        }
+        for pair in &mut self.programs {
+            let program = &mut pair[end];
+            if program.socket.take().is_some() && !program.is_over() {
+                program.failed = Some((Reason::Aborted, self.now));
+            }
+        }
+        self.by_socket.retain(|&(owner, _), _| owner != end);
+        self.dials.retain(|&(_, owner, _)| owner != end);
+        self.stuck.retain(|&(owner, _)| owner != end);
+        self.by_path.retain(|&(owner, _), _| owner != end);
+        for wire in &mut self.wires {
+            // The kernel closes what the process had.
+            if wire.paths[end].take().is_some() {
+                wire.closes[1 - end].get_or_insert(self.now + DELAY);
+            }
+        }
+    }
+
+    /// All connections are gone, at once; the ends learn of it after so long.
+    pub(crate) fn cut(&mut self, learn: [Duration; 2]) {
+        for wire in &mut self.wires {
+            if wire.paths.iter().all(Option::is_some) && !wire.is_cut {
+                wire.is_cut = true;
+                wire.flying = Default::default();
+                wire.closes = learn.map(|after| Some(self.now + after));
+            }
+        }
+    }
+
+    /// All connections but the one that came last, which may be the new one of a session.
+    pub(crate) fn cut_all_but_newest(&mut self, learn: [Duration; 2]) {
+        let newest = self.wires.pop();
+        self.cut(learn);
+        self.wires.extend(newest);
+    }
+
+    /// The programs at an end abort.
+    pub(crate) fn abort(&mut self, end: usize) {
+        for pair in &mut self.programs {
+            let program = &mut pair[end];
+            if let Some(socket) = program.socket.filter(|_| !program.is_over()) {
+                self.ends[end].reset(self.now, socket, Reason::Aborted);
+            }
+        }
+    }
+
+    /// Each program at an end sends a datagram with a number.
+    pub(crate) fn datagram(&mut self, end: usize) {
+        self.each(end, |end, now, socket| {
+            // It may be refused: there is no path, or nobody takes it.
+            let _ = end.send_datagram(now, socket, vec![7; 500].into());
+        });
+    }
+
+    pub(crate) fn each(&mut self, end: usize, act: impl Fn(&mut End, Instant, Socket)) {
+        for number in 0..self.programs.len() {
+            if let Some(socket) = self.programs[number][end].socket {
+                act(&mut self.ends[end], self.now, socket);
+            }
+        }
+    }
+
+    /// Everything up to then.
+    pub(crate) fn run_until(&mut self, until: Instant) {
+        let mut steps = 0u32;
+        loop {
+            self.act();
+            let Some(next) = self.next().filter(|&at| at <= until) else { break };
+            assert!(next >= self.now, "a deadline in the past");
+            self.now = next;
+            self.happen();
+            steps += 1;
+            assert!(steps < 2_000_000, "it has no end");
+        }
+        self.now = until;
+    }
+
+    pub(crate) fn run_for(&mut self, span: Duration) {
+        self.run_until(self.now + span);
+    }
+
+    fn next(&self) -> Option<Instant> {
+        let ends = self.ends.iter().filter_map(End::deadline).map(|at| at.max(self.now));
+        let wires = self.wires.iter().flat_map(|wire| {
+            let arrivals = wire.flying.iter().filter_map(|flying| flying.front().map(|(at, _)| *at));
+            arrivals.chain(wire.closes.into_iter().flatten())
+        });
+        let programs = self.programs.iter().flatten().filter_map(|program| program.reads_at);
+        ends.chain(wires).chain(self.dials.iter().map(|dial| dial.0)).chain(programs).min()
+    }
+
+    /// What is due now.
+    fn happen(&mut self) {
+        let now = self.now;
+        for end in [CLIENT, SERVER] {
+            if self.ends[end].deadline().is_some_and(|at| at <= now) {
+                self.ends[end].on_timer(now);
+                let again = self.ends[end].deadline();
+                assert!(again.is_none_or(|at| at > now), "{again:?} is not after {now:?}");
+            }
+        }
+        self.dialled();
+        for number in 0..self.wires.len() {
+            self.arrive(number);
+        }
+        for number in 0..self.programs.len() {
+            for end in [CLIENT, SERVER] {
+                if self.programs[number][end].reads_at.is_some_and(|at| at <= now) {
+                    self.programs[number][end].reads_at = None;
+                    self.read(end, number);
+                }
+            }
+        }
+    }
+
+    fn dialled(&mut self) {
+        let now = self.now;
+        let (due, later) = std::mem::take(&mut self.dials).into_iter().partition(|dial| dial.0 <= now);
+        self.dials = later;
+        let due: Vec<(Instant, usize, PathId)> = due;
+        for (_, end, path) in due {
+            let accepted = if self.is_up { self.ends[1 - end].on_accepted(now) } else { None };
+            let Some(other) = accepted else {
+                self.ends[end].on_closed(now, path);
+                continue;
+            };
+            let number = self.wires.len();
+            let mut paths = [Some(path); 2];
+            paths[1 - end] = Some(other);
+            self.wires.push(Wire { paths, flying: Default::default(), closes: [None; 2], is_cut: false });
+            self.by_path.insert((end, path), number);
+            self.by_path.insert((1 - end, other), number);
+            self.ends[end].on_connected(now, path);
+        }
+    }
+
+    fn arrive(&mut self, number: usize) {
+        let now = self.now;
+        for end in [CLIENT, SERVER] {
+            while self.wires[number].flying[end].front().is_some_and(|(at, _)| *at <= now) {
+                let Some((_, octets)) = self.wires[number].flying[end].pop_front() else { break };
+                if let Some(path) = self.wires[number].paths[end] {
+                    // However TCP cuts it.
+                    let (one, other) = octets.split_at(octets.len() / 3);
+                    self.ends[end].on_octets(now, path, one);
+                    self.ends[end].on_octets(now, path, other);
+                }
+                if let Some(path) = self.wires[number].paths[1 - end] {
+                    self.stuck.remove(&(1 - end, path));
+                    self.transmit(1 - end, path);
+                }
+            }
+            let wire = &mut self.wires[number];
+            if wire.closes[end].is_some_and(|at| at <= now) && wire.flying[end].is_empty() {
+                wire.closes[end] = None;
+                if let Some(path) = wire.paths[end].take() {
+                    self.by_path.remove(&(end, path));
+                    self.ends[end].on_closed(now, path);
+                }
+            }
+        }
+    }
+
+    /// What ends want done, until nothing is left.
+    pub(crate) fn act(&mut self) {
+        loop {
+            let mut is_idle = true;
+            for end in [CLIENT, SERVER] {
+                while let Some(path) = self.ends[end].poll_ready() {
+                    self.transmit(end, path);
+                    is_idle = false;
+                }
+                while let Some(action) = self.ends[end].poll_action() {
+                    self.perform(end, action);
+                    is_idle = false;
+                }
+                while let Some((socket, event)) = self.ends[end].poll_event(self.now) {
+                    self.on_event(end, socket, event);
+                    is_idle = false;
+                }
+                self.most_memory[end] = self.most_memory[end].max(self.ends[end].memory());
+            }
+            if is_idle {
+                return;
+            }
+        }
+    }
+
+    fn perform(&mut self, end: usize, action: Action) {
+        match action {
+            Action::Dial { path, .. } => {
+                // Where nothing is, a dial fails after a while.
+                let after = if self.is_up { DELAY + DELAY } else { ms(700) };
+                self.dials.push((self.now + after, end, path));
+            }
+            Action::Close(path) => {
+                self.dials.retain(|&(_, owner, dialled)| (owner, dialled) != (end, path));
+                let Some(number) = self.by_path.remove(&(end, path)) else { return };
+                let wire = &mut self.wires[number];
+                wire.paths[end] = None;
+                wire.flying[end].clear();
+                wire.closes[end] = None;
+                if !wire.is_cut {
+                    let last = wire.flying[1 - end].back().map_or(self.now + DELAY, |(at, _)| *at);
+                    wire.closes[1 - end].get_or_insert(last);
+                }
+            }
+        }
+    }
+
+    fn transmit(&mut self, end: usize, path: PathId) {
+        let Some(&number) = self.by_path.get(&(end, path)) else { return };
+        loop {
+            let waiting: usize =
+                self.wires[number].flying[1 - end].iter().map(|(_, octets)| octets.len()).sum();
+            let room = ROOM.saturating_sub(waiting);
+            if room < 1_000 {
+                self.stuck.insert((end, path));
+                return;
+            }
+            let Some(octets) = self.ends[end].poll_transmit(self.now, path, room) else { return };
+            assert!(octets.len() <= room.max(1_000));
+            if let Some(heard) = &mut self.heard {
+                heard.push((number, end, octets.clone()));
+            }
+            let wire = &mut self.wires[number];
+            // Into a connection that is gone the kernel takes as much as into any other; nothing of it arrives.
+            if wire.is_cut {
+                return;
+            }
+            wire.flying[1 - end].push_back((self.now + DELAY, octets));
+        }
+    }
+
+    fn on_event(&mut self, end: usize, socket: Socket, event: Event) {
+        if event == Event::Opened && end == SERVER {
+            let port = self.ends[end].target(socket).unwrap().0.port();
+            self.know(end, socket, usize::from(port - 1_000));
+        }
+        let Some(&number) = self.by_socket.get(&(end, socket)) else { return };
+        match event {
+            Event::Opened | Event::Writable => self.write(end, number),
+            Event::Readable => self.read(end, number),
+            Event::Done => self.programs[number][end].is_done = true,
+            Event::Failed(reason) => self.programs[number][end].failed = Some((reason, self.now)),
+            Event::Resumed { .. } => self.programs[number][end].resumed += 1,
+            Event::Datagram => {
+                while let Some(datagram) = self.ends[end].receive_datagram(socket) {
+                    self.programs[number][end].datagrams.push(datagram.to_vec());
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, end: usize, number: usize) {
+        let program = &mut self.programs[number][end];
+        let Some(socket) = program.socket.filter(|_| !program.has_finished) else { return };
+        loop {
+            let len = (program.length - program.written).min(3_000);
+            let octets: Vec<u8> = (0..len).map(|at| octet(program.seed, program.written + at)).collect();
+            if len == 0 {
+                program.has_finished = true;
+                self.ends[end].finish(self.now, socket);
+                return;
+            }
+            let Ok(taken) = self.ends[end].write(self.now, socket, &octets) else { return };
+            program.written += taken as u64;
+            if (taken as u64) < len {
+                return;
+            }
+        }
+    }
+
+    fn read(&mut self, end: usize, number: usize) {
+        let [one, other] = &mut self.programs[number];
+        let (program, writer) = if end == CLIENT { (one, other) } else { (other, one) };
+        let Some(socket) = program.socket.filter(|_| program.reads_at.is_none()) else { return };
+        match self.ends[end].read(self.now, socket, program.appetite.0) {
+            Ok(Read::Octets(octets)) => {
+                for (at, &got) in (program.read..).zip(&octets) {
+                    assert_eq!(got, octet(writer.seed, at), "octet {at} of program {number} at end {end}");
+                }
+                program.read += octets.len() as u64;
+                assert!(program.read <= writer.written, "more than was written");
+                program.reads_at = Some(self.now + program.appetite.1);
+            }
+            Ok(Read::End) => {
+                assert!(!program.has_end || program.read == writer.length);
+                assert_eq!(program.read, writer.length, "the end came early");
+                program.has_end = true;
+            }
+            Ok(Read::Nothing) | Err(_) => {}
+        }
+    }
+}
