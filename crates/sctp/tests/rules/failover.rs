@@ -135,6 +135,21 @@ fn an_idle_association_whose_peer_is_gone_ends() {
     assert!(world.ends[0].has(Event::PathDown { path: 0 }));
 }
 
+/// §8.1: addresses that were never there say nothing of a peer that has others.
+#[test]
+fn addresses_that_never_answer_do_not_end_an_association() {
+    let mut links: Vec<_> = (0..4).map(|_| Link::default()).collect();
+    for link in &mut links[1..] {
+        link.down = true;
+    }
+    let servers: Vec<_> = (0..4).map(server).collect();
+    let mut world = World::connected_over(Config::default(), links, &servers);
+    world.run_to(at(25_000));
+    let unanswered: u32 = (1..4).map(|path| world.client().path(path).unwrap().errors).sum();
+    assert!(unanswered > 10, "Association.Max.Retrans is 10");
+    assert_eq!(world.client().state(), State::Established);
+}
+
 #[test]
 fn an_unanswered_path_does_not_end_an_association_that_works() {
     let config = Config { heartbeat_interval: Some(ms(1_000)), ..Config::default() };
