@@ -64,10 +64,19 @@ fn the_i_bit_asks_for_a_sack_at_once() {
 #[test]
 fn three_misses_send_a_chunk_again_before_its_timeout() {
     let mut world = sending(12, Some(lose_data(&[3])));
+    world.links[0].serialisation = ms(1);
     world.run_to(at(900));
     assert_eq!(world.ends[1].read.len(), 12);
     let counters = world.client().counters();
     assert_eq!((counters.timeouts, counters.fast_recoveries, counters.retransmitted_chunks), (0, 1, 1));
+    // The third SACK that reports it missing sends it again.
+    let reports: Vec<_> = sacks(&world, 1).into_iter().filter(|(_, sack)| !sack.gaps.is_empty()).collect();
+    let lost = reports[0].1.cumulative + 1;
+    let is_lost = |chunk: &Chunk| matches!(chunk, Chunk::Data(data) if data.tsn == lost);
+    let times = world.ends[0].times(is_lost);
+    assert_eq!(times.len(), 2);
+    assert!(reports[1].0 < reports[2].0 && reports[2].0 < reports[3].0);
+    assert_eq!(times[1].0, reports[2].0 + ms(21));
 }
 
 #[test]
@@ -102,6 +111,11 @@ fn a_fast_retransmit_that_is_lost_waits_for_the_timer() {
     assert_eq!(world.ends[1].read.len(), 30);
     let counters = world.client().counters();
     assert_eq!((counters.timeouts, counters.fast_recoveries), (1, 1));
+    let first = world.client().last_tsn() - 29;
+    let times = world.ends[0].times(|chunk| matches!(chunk, Chunk::Data(data) if data.tsn == first));
+    assert_eq!(times.len(), 3);
+    // §7.2.4 step 4: it is the earliest outstanding, so T3-rtx has started anew with it.
+    assert_eq!(times[2].0.since(times[1].0), Duration::from_secs(1));
 }
 
 #[test]
