@@ -159,3 +159,31 @@ fn what_moves_does_not_leave_in_one_burst() {
     assert_eq!(world.ends[1].read.len(), 200);
     assert_eq!(world.client().counters().timeouts, 0);
 }
+
+#[test]
+fn a_path_that_was_suspended_was_not_idle() {
+    let mut world = World::connected(Config { max_burst: None, ..Config::default() });
+    let state = world.client().path(0).unwrap().state;
+    world.client().restore(at(200), 0, PathState { cwnd: 30 * 1468, ..state });
+    world.client().suspend(0);
+    world.run_to(at(60_000));
+    world.client().resume(at(60_000), 0);
+    world.client().write(message(0, 100, 0)).unwrap();
+    world.pump();
+    assert_eq!(world.client().path(0).unwrap().state.cwnd, 30 * 1468);
+}
+
+#[test]
+fn what_is_outstanding_on_a_resumed_path_has_a_whole_rto() {
+    let mut world = World::connected(Config::default());
+    world.links[0].down = true;
+    world.ends[0].to_write.push_back(message(0, 100, 0));
+    world.run_to(at(700));
+    world.client().suspend(0);
+    world.run_to(at(10_000));
+    world.links[0].down = false;
+    world.client().resume(at(10_000), 0);
+    world.run_to(at(20_000));
+    assert_eq!(world.ends[0].times(is_data), [(at(200), 0), (at(11_000), 0)]);
+    assert_eq!(world.ends[1].read.len(), 1);
+}

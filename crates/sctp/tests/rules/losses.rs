@@ -321,3 +321,39 @@ fn tsns_and_ssns_wrap() {
     assert!(world.ends[1].read.iter().enumerate().all(|(n, message)| message.data[0] == n as u8));
     let _: SeqNum = world.client().last_tsn();
 }
+
+#[test]
+fn what_waits_for_the_driver_is_bounded() {
+    let mut world = sending(1, None);
+    world.links[0].down = true;
+    world.run_to(at(201));
+    let data = world.ends[0].sent.last().unwrap().1.packet.clone();
+    let heartbeat = Packet { chunks: vec![Chunk::Heartbeat("beat".into())], ..data.clone() };
+    for _ in 0..100 {
+        for packet in [&data, &heartbeat] {
+            world.hand_in(1, &Received { packet, from: client(0), to: server(0) });
+        }
+    }
+    let held = world.server().footprint();
+    assert_eq!((held.control_chunks, held.duplicates), (32, 32));
+}
+
+#[test]
+fn what_does_not_fit_into_a_packet_is_not_echoed() {
+    let mut world = sending(1, None);
+    world.run_to(at(500));
+    let data = world.ends[0].sent.last().unwrap().1.packet.clone();
+    let before = world.ends[1].sent.len();
+    // 1,468 bytes of chunks fit.
+    for (long, echoed) in [(1_440, true), (1_464, false)] {
+        let value: bytes::Bytes = vec![0; long].into();
+        for chunk in
+            [Chunk::Heartbeat(value.clone()), Chunk::Unknown { kind: 0xc1, flags: 0, value: value.clone() }]
+        {
+            let packet = Packet { chunks: vec![chunk], ..data.clone() };
+            world.hand_in(1, &Received { packet: &packet, from: client(0), to: server(0) });
+        }
+        world.pump();
+        assert_eq!(world.ends[1].sent.len() - before, 2, "{long} bytes: {echoed}");
+    }
+}
