@@ -5,7 +5,8 @@ use handfast_assist::iosl::frame::{Reason, Windows};
 use handfast_assist::iosl::session::Unsent;
 use handfast_core::Duration;
 
-use crate::world::{CLIENT, DELAY, Program, SERVER, World, ms};
+use crate::programs::Program;
+use crate::world::{CLIENT, DELAY, SERVER, World, ms};
 
 const HUNGRY: (usize, Duration) = (usize::MAX, Duration::ZERO);
 
@@ -211,7 +212,7 @@ fn datagrams_come_once_or_are_refused_with_a_reason() {
     world.open(programs([40_000_000, 0]), true);
     let socket = world.programs[0][CLIENT].socket.unwrap();
     let send = |world: &mut World, octets: usize| {
-        world.ends[CLIENT].send_datagram(world.now, socket, vec![octets as u8; octets].into())
+        world.ends[CLIENT].send_datagram(world.now, socket, &vec![octets as u8; octets])
     };
     assert_eq!(send(&mut world, 10), Err(Unsent::NotSpoken), "the peer has not said yet");
     world.run_for(ms(300));

@@ -3,6 +3,8 @@
 mod attacks;
 mod basics;
 mod hostile;
+mod memory;
+mod programs;
 mod sequences;
 mod survive;
 mod world;

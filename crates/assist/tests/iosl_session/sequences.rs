@@ -13,7 +13,8 @@ use handfast_core::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::world::{CLIENT, Program, SERVER, World, ms};
+use crate::programs::Program;
+use crate::world::{CLIENT, SERVER, World, ms};
 
 #[derive(Clone, Debug)]
 enum Step {
