@@ -60,6 +60,17 @@ fn what_has_timed_out_leaves_by_a_path_whose_window_is_full() {
 }
 
 #[test]
+fn what_sacks_report_missing_is_sent_again_by_the_same_path() {
+    let mut world = two_paths(Config::default());
+    world.links[0].loses = Some(lose_data(&[2]));
+    world.ends[0].to_write = (0..20).map(|n| message(0, 1452, n)).collect();
+    world.run_to(at(900));
+    assert_eq!(world.ends[1].read.len(), 20);
+    assert_eq!(world.client().counters().fast_recoveries, 1);
+    assert!(world.ends[0].times(is_data).iter().all(|(_, link)| *link == 0));
+}
+
+#[test]
 fn a_path_fails_after_five_retransmissions_and_the_other_takes_over() {
     let mut world = two_paths(Config { heartbeat_interval: None, ..Config::default() });
     world.links[0].down = true;

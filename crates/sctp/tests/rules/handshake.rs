@@ -124,29 +124,44 @@ fn unknown_chunks_are_treated_by_their_upper_bits() {
 }
 
 /// Two clients that open towards each other at the same time (§5.2.1).
-#[test]
-fn both_may_open_at_once() {
+fn both_open() -> World {
     let open = |ports: (u16, u16), local, remote, label| {
         let endpoints =
             Endpoints { local_port: ports.0, remote_port: ports.1, local: &[local], remote: &[remote] };
-        Association::connect(
-            at(0),
-            Config::default(),
-            CookieKey::new([5; 32]),
-            Stream::new(1, label),
-            &endpoints,
-        )
+        let (key, random) = (CookieKey::new([5; 32]), Stream::new(1, label));
+        Association::connect(at(0), Config::default(), key, random, &endpoints)
     };
     let mut world = World::new(1, Config::default(), vec![Link::default()], &[server(0)]);
     world.ends[0].association = Some(open((1, 2), client(0), server(0), "a"));
     world.ends[1].association = Some(open((2, 1), server(0), client(0), "b"));
     world.ends[1].listener = None;
-    world.run_to(at(500));
+    world
+}
+
+/// Both have an association that carries data both ways.
+fn works(world: &mut World) {
     assert_eq!((world.client().state(), world.server().state()), (State::Established, State::Established));
     world.ends[0].to_write.push_back(message(0, 3000, 1));
     world.ends[1].to_write.push_back(message(0, 3000, 2));
-    world.run_to(at(1000));
+    world.run_to(world.now + ms(500));
     assert_eq!((world.ends[0].read.len(), world.ends[1].read.len()), (1, 1));
+}
+
+#[test]
+fn both_may_open_at_once() {
+    let mut world = both_open();
+    world.run_to(at(500));
+    works(&mut world);
+}
+
+/// The INIT of one is lost: it gets a cookie while it waits for INIT ACK (§5.2.4 action B).
+#[test]
+fn both_may_open_at_once_and_one_init_be_lost() {
+    let mut world = both_open();
+    world.links[0].loses =
+        Some(Box::new(|packet, to_server| !to_server && matches!(packet.chunks[0], Chunk::Init(_))));
+    world.run_to(at(500));
+    works(&mut world);
 }
 
 /// A client that has forgotten everything opens again from the same port (§5.2.2, §5.2.4.1 action A).

@@ -108,6 +108,13 @@ fn what_is_wrong_with_an_init_is_answered_or_dropped() {
     assert_eq!(abort(&mut listener, Init { tag: 0, ..init() }), None);
     let with_tag = packet(5, vec![Chunk::Init(init())]);
     assert_eq!(reply(&mut listener, 0, &with_tag), None);
+    let of_nobody = packet(0, vec![Chunk::Init(init())]);
+    for from in [[224, 0, 0, 1], [255, 255, 255, 255], [0, 0, 0, 0]] {
+        let received = Received { from: from.into(), ..from_client(&of_nobody) };
+        assert!(matches!(listener.on_packet(at(0), &received), Answer::Nothing), "{from:?}");
+    }
+    let no_port = Packet { src_port: 0, ..of_nobody };
+    assert_eq!(reply(&mut listener, 0, &no_port), None);
     let not_alone = packet(0, vec![Chunk::Init(init()), Chunk::CookieAck]);
     assert_eq!(reply(&mut listener, 0, &not_alone), None);
 }

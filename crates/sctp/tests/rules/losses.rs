@@ -132,6 +132,42 @@ fn losses_of_one_window_reduce_it_once() {
 }
 
 #[test]
+fn losses_of_two_windows_reduce_it_twice() {
+    let mut world = sending(120, None);
+    world.links[0].serialisation = ms(1);
+    world.run_to(at(420));
+    world.links[0].loses = Some(lose_data(&[0]));
+    world.run_to(at(500));
+    assert_eq!(world.client().counters().fast_recoveries, 1);
+    world.links[0].loses = Some(lose_data(&[8]));
+    world.run_to(at(2_000));
+    // Fast recovery has ended with its exit point.
+    assert_eq!(world.client().counters().fast_recoveries, 2);
+}
+
+#[test]
+fn the_window_does_not_grow_in_fast_recovery() {
+    let mut world = sending(120, Some(lose_data(&[30, 34])));
+    world.links[0].serialisation = ms(1);
+    world.run_while(at(2_000), |world| {
+        world.ends[0].association.as_ref().unwrap().counters().fast_recoveries == 0
+    });
+    let (entered, last) = (world.now, world.client().last_tsn());
+    let before = world.client().path(0).unwrap().state;
+    assert_eq!(before.cwnd, before.ssthresh);
+    // The first of the two is acknowledged now, the second is not: the point moves, and recovery goes on.
+    let unacknowledged = world.client().buffered();
+    world.run_while(entered + ms(500), |world| {
+        world.ends[0].association.as_ref().unwrap().buffered() >= unacknowledged
+    });
+    let arrived = world.now - ms(20);
+    let moved = sacks(&world, 1).into_iter().rfind(|(when, _)| *when <= arrived).unwrap().1;
+    assert!(!moved.gaps.is_empty() && moved.cumulative.before(last));
+    assert_eq!(world.client().counters().fast_recoveries, 1);
+    assert_eq!(world.client().path(0).unwrap().state.cwnd, before.cwnd);
+}
+
+#[test]
 fn timeouts_double_the_rto_and_end_the_association_after_ten() {
     // A heartbeat without an answer would count too.
     let mut world = World::connected(Config { heartbeat_interval: None, ..Config::default() });
@@ -284,4 +320,40 @@ fn tsns_and_ssns_wrap() {
     assert_eq!(world.ends[1].read.len(), 66_000);
     assert!(world.ends[1].read.iter().enumerate().all(|(n, message)| message.data[0] == n as u8));
     let _: SeqNum = world.client().last_tsn();
+}
+
+#[test]
+fn what_waits_for_the_driver_is_bounded() {
+    let mut world = sending(1, None);
+    world.links[0].down = true;
+    world.run_to(at(201));
+    let data = world.ends[0].sent.last().unwrap().1.packet.clone();
+    let heartbeat = Packet { chunks: vec![Chunk::Heartbeat("beat".into())], ..data.clone() };
+    for _ in 0..100 {
+        for packet in [&data, &heartbeat] {
+            world.hand_in(1, &Received { packet, from: client(0), to: server(0) });
+        }
+    }
+    let held = world.server().footprint();
+    assert_eq!((held.control_chunks, held.duplicates), (32, 32));
+}
+
+#[test]
+fn what_does_not_fit_into_a_packet_is_not_echoed() {
+    let mut world = sending(1, None);
+    world.run_to(at(500));
+    let data = world.ends[0].sent.last().unwrap().1.packet.clone();
+    let before = world.ends[1].sent.len();
+    // 1,468 bytes of chunks fit.
+    for (long, echoed) in [(1_440, true), (1_464, false)] {
+        let value: bytes::Bytes = vec![0; long].into();
+        for chunk in
+            [Chunk::Heartbeat(value.clone()), Chunk::Unknown { kind: 0xc1, flags: 0, value: value.clone() }]
+        {
+            let packet = Packet { chunks: vec![chunk], ..data.clone() };
+            world.hand_in(1, &Received { packet: &packet, from: client(0), to: server(0) });
+        }
+        world.pump();
+        assert_eq!(world.ends[1].sent.len() - before, 2, "{long} bytes: {echoed}");
+    }
 }
