@@ -238,11 +238,9 @@ fn a_stolen_id_is_worth_nothing() {
 
 #[test]
 fn a_peer_that_breaks_the_rules_loses_its_session() {
-    let beyond = Config::default().session.receive_buffer;
-    let lies: [&[Frame]; 9] = [
+    let lies: [&[Frame]; 8] = [
         &[Frame::Ack { offset: 1, credit: 0 }],
         &[Frame::Data { offset: 1, bytes: "gap".into() }],
-        &[Frame::Data { offset: beyond, bytes: "beyond".into() }],
         &[Frame::Fin { offset: 5 }],
         &[Frame::Fin { offset: 0 }, Frame::Data { offset: 0, bytes: "after the end".into() }],
         &[Frame::Data { offset: 0, bytes: "abc".into() }, Frame::Fin { offset: 2 }],
@@ -259,6 +257,20 @@ fn a_peer_that_breaks_the_rules_loses_its_session() {
         assert_eq!((server.poll_event(NOW), server.sessions().count()), (None, 0));
         assert_eq!(server.free(), Config::default().pool);
     }
+}
+
+#[test]
+fn a_peer_that_sends_more_than_its_credit_loses_its_session() {
+    let mut config = Config::default();
+    (config.session.receive_buffer, config.session.floor) = (1_000, 1_000);
+    let mut server = End::new(identity(SERVER, 0), config);
+    let mut insider = Insider::open(&mut server, NOW);
+    let data = |offset, len: usize| [Frame::Data { offset, bytes: vec![7; len].into() }];
+    insider.say(&mut server, NOW, &data(0, 1_000));
+    assert_eq!(server.poll_event(NOW), Some((Socket(0), Event::Readable)));
+    assert!(server.memory() <= config.session.most_memory());
+    insider.say(&mut server, NOW, &data(1_000, 1));
+    assert_eq!(server.poll_event(NOW), Some((Socket(0), Event::Failed(Reason::Protocol))));
 }
 
 #[test]
