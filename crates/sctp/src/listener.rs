@@ -6,7 +6,7 @@ use handfast_core::{Instant, SeqNum, Stream};
 use handfast_wire::sctp::{Cause, Chunk, Init, Packet, code};
 
 use crate::association::Association;
-use crate::handshake::{Cookie, CookieKey, Terms, answer, tag};
+use crate::handshake::{Cookie, CookieKey, Terms, answer, is_unicast, tag};
 use crate::{Config, Received, Transmit};
 
 /// Bytes of reports of unknown parameters in an INIT ACK: an INIT is answered by little more than itself.
@@ -48,7 +48,8 @@ impl Listener {
     /// A packet has come for our port, and no association has these addresses and ports.
     pub fn on_packet(&mut self, now: Instant, received: &Received<'_>) -> Answer {
         let packet = received.packet;
-        if packet.dst_port != self.port {
+        // §3.1: no port is 0; §8.4 rule 1: nothing answers what has no sender.
+        if packet.dst_port != self.port || packet.src_port == 0 || !is_unicast(received.from) {
             return Answer::Nothing;
         }
         match packet.chunks.as_slice() {

@@ -34,6 +34,8 @@ struct Case {
     rto_min: u64,
     /// Suspensions of the client's paths: when, which, for how long, and whether what is outstanding moves.
     suspensions: Vec<(u64, usize, u64, bool)>,
+    /// Whether the client's driver hands in all that arrives at one time before it asks what leaves.
+    batches: bool,
     /// Which end closes.
     closes: [bool; 2],
 }
@@ -51,9 +53,9 @@ fn case() -> impl Strategy<Value = Case> {
     let suspensions = vec((0u64..100, 0usize..3, 1u64..40, any::<bool>()), 0..3);
     let sizes =
         (prop_oneof![Just(20_000u64), Just(64_000), Just(1 << 20)], prop_oneof![Just(200u64), Just(1000)]);
-    let ends = (messages(), messages(), any::<(bool, bool)>());
+    let ends = (messages(), messages(), any::<(bool, bool, bool)>());
     (any::<u64>(), vec(link(), 1..4), any::<bool>(), ends, sizes, suspensions).prop_map(
-        |(seed, links, homes, (a, b, (one, other)), (receive_buffer, rto_min), suspensions)| Case {
+        |(seed, links, homes, (a, b, (one, other, batches)), (receive_buffer, rto_min), suspensions)| Case {
             seed,
             links,
             homes,
@@ -61,6 +63,7 @@ fn case() -> impl Strategy<Value = Case> {
             receive_buffer,
             rto_min,
             suspensions,
+            batches,
             closes: [one, other || !one],
         },
     )
@@ -108,6 +111,7 @@ fn world(case: &Case) -> World {
     let servers: Vec<_> = (0..case.links.len() as u8).map(server).collect();
     let servers = if case.homes { &servers[..] } else { &servers[..1] };
     let mut world = World::new(case.seed, config(case), links.collect(), servers);
+    world.batches = case.batches;
     for end in 0..2 {
         world.ends[end].to_write = written(&case.messages[end]).into();
         world.ends[end].then_shuts = case.closes[end];

@@ -5,7 +5,8 @@ use handfast_assist::iosl::frame::{Reason, Windows};
 use handfast_assist::iosl::session::Unsent;
 use handfast_core::Duration;
 
-use crate::world::{CLIENT, DELAY, Program, SERVER, World, ms};
+use crate::programs::Program;
+use crate::world::{CLIENT, DELAY, SERVER, World, ms};
 
 const HUNGRY: (usize, Duration) = (usize::MAX, Duration::ZERO);
 
@@ -91,6 +92,8 @@ fn a_migration_that_is_announced_loses_no_time() {
         for _ in 0..20 {
             assert!(waits(&mut world) <= ms(15), "it goes on");
         }
+        let open = world.wires.iter().filter(|wire| wire.paths.iter().any(Option::is_some));
+        assert_eq!(open.count(), 1, "the path before is closed");
         let socket = world.programs[0][SERVER].socket.unwrap();
         assert_ne!(world.ends[SERVER].id(socket), Some(id), "the ID changes (RFC 9000 §9.5)");
     }
@@ -211,7 +214,7 @@ fn datagrams_come_once_or_are_refused_with_a_reason() {
     world.open(programs([40_000_000, 0]), true);
     let socket = world.programs[0][CLIENT].socket.unwrap();
     let send = |world: &mut World, octets: usize| {
-        world.ends[CLIENT].send_datagram(world.now, socket, vec![octets as u8; octets].into())
+        world.ends[CLIENT].send_datagram(world.now, socket, &vec![octets as u8; octets])
     };
     assert_eq!(send(&mut world, 10), Err(Unsent::NotSpoken), "the peer has not said yet");
     world.run_for(ms(300));

@@ -1,5 +1,8 @@
 //! Octets from anywhere.
 
+use std::fs;
+use std::path::Path;
+
 use handfast_assist::iosl::frame::{Frame, Reason, Windows, emitted};
 use handfast_core::Duration;
 use proptest::prelude::*;
@@ -28,6 +31,17 @@ fn record(octets: Vec<u8>) -> Vec<u8> {
     let mut record = (octets.len() as u16).to_be_bytes().to_vec();
     record.extend(octets);
     record
+}
+
+#[test]
+fn the_seeds_of_the_fuzz_target_are_survived() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/iosl_session");
+    let seeds: Vec<_> =
+        fs::read_dir(corpus).unwrap().map(|seed| fs::read(seed.unwrap().path()).unwrap()).collect();
+    assert!(seeds.len() >= 9);
+    for seed in seeds {
+        survive_input(&seed);
+    }
 }
 
 proptest! {

@@ -3,6 +3,9 @@
 mod attacks;
 mod basics;
 mod hostile;
+mod insider;
+mod memory;
+mod programs;
 mod sequences;
 mod survive;
 mod world;

@@ -13,7 +13,8 @@ use handfast_core::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::world::{CLIENT, Program, SERVER, World, ms};
+use crate::programs::Program;
+use crate::world::{CLIENT, SERVER, World, ms};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -229,6 +230,7 @@ fn play(case: &Case) -> Result<(), TestCaseError> {
         prop_assert_eq!((end.sessions().count(), end.memory()), (0, 0), "nothing is left");
         prop_assert_eq!(end.free(), config.pool, "nor borrowed");
     }
+    prop_assert!(world.wires.iter().all(|wire| wire.paths == [None; 2]), "no connection is open");
     Ok(())
 }
 

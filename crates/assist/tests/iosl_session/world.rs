@@ -1,4 +1,4 @@
-//! Two ends, the connections between them as a driver has them, and the programs at both.
+//! Two ends, and the connections between them as a driver has them.
 //!
 //! A connection delivers what it is given, in order, until it is cut: below is TCP. What flies then is lost, and each end learns
 //! of it when the case says.
@@ -9,8 +9,9 @@ use handfast_assist::iosl::end::{Action, Config, End, Identity, PathId};
 use handfast_assist::iosl::frame::{Reason, Target};
 use handfast_assist::iosl::ids::{Connection, Id, Socket};
 use handfast_assist::iosl::secure::{Allowed, Keys};
-use handfast_assist::iosl::session::{Event, Read};
 use handfast_core::{Duration, Instant};
+
+use crate::programs::Program;
 
 pub(crate) const CLIENT: usize = 0;
 pub(crate) const SERVER: usize = 1;
@@ -42,56 +43,6 @@ pub(crate) struct Wire {
     pub(crate) is_cut: bool,
 }
 
-/// A program at one end of a session: writes so many octets, checks what it reads.
-#[derive(Debug)]
-pub(crate) struct Program {
-    pub(crate) socket: Option<Socket>,
-    seed: u64,
-    pub(crate) length: u64,
-    pub(crate) written: u64,
-    pub(crate) read: u64,
-    /// How much it reads at a time, and how long it waits then.
-    appetite: (usize, Duration),
-    reads_at: Option<Instant>,
-    pub(crate) has_finished: bool,
-    pub(crate) has_end: bool,
-    pub(crate) is_done: bool,
-    pub(crate) failed: Option<(Reason, Instant)>,
-    pub(crate) datagrams: Vec<Vec<u8>>,
-    pub(crate) resumed: u32,
-}
-
-impl Program {
-    pub(crate) fn new(seed: u64, length: u64, appetite: (usize, Duration)) -> Self {
-        Self {
-            socket: None,
-            seed,
-            length,
-            written: 0,
-            read: 0,
-            appetite,
-            reads_at: None,
-            has_finished: false,
-            has_end: false,
-            is_done: false,
-            failed: None,
-            datagrams: Vec::new(),
-            resumed: 0,
-        }
-    }
-
-    /// Whether it has got all and given all, or knows that it will not.
-    pub(crate) fn is_over(&self) -> bool {
-        self.failed.is_some() || self.is_done && self.has_end
-    }
-}
-
-/// The octet at an offset of the stream of a program.
-fn octet(seed: u64, offset: u64) -> u8 {
-    let mixed = (offset ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 32) as u8
-}
-
 pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) ends: [End; 2],
@@ -106,7 +57,7 @@ pub(crate) struct World {
     pub(crate) is_up: bool,
     /// Pairs of programs, by session in the order of opening.
     pub(crate) programs: Vec<[Program; 2]>,
-    by_socket: BTreeMap<(usize, Socket), usize>,
+    pub(crate) by_socket: BTreeMap<(usize, Socket), usize>,
     /// Records that an end has sent, where an attacker listens.
     pub(crate) heard: Option<Vec<(usize, usize, Vec<u8>)>>,
     /// Paths that had something to send, and no room.
@@ -155,7 +106,7 @@ impl World {
         number
     }
 
-    fn know(&mut self, end: usize, socket: Socket, number: usize) {
+    pub(crate) fn know(&mut self, end: usize, socket: Socket, number: usize) {
         self.by_socket.insert((end, socket), number);
         self.programs[number][end].socket = Some(socket);
         self.write(end, number);
@@ -218,7 +169,7 @@ impl World {
     pub(crate) fn datagram(&mut self, end: usize) {
         self.each(end, |end, now, socket| {
             // It may be refused: there is no path, or nobody takes it.
-            let _ = end.send_datagram(now, socket, vec![7; 500].into());
+            let _ = end.send_datagram(now, socket, &[7; 500]);
         });
     }
 
@@ -399,67 +350,6 @@ impl World {
                 return;
             }
             wire.flying[1 - end].push_back((self.now + DELAY, octets));
-        }
-    }
-
-    fn on_event(&mut self, end: usize, socket: Socket, event: Event) {
-        if event == Event::Opened && end == SERVER {
-            let port = self.ends[end].target(socket).unwrap().0.port();
-            self.know(end, socket, usize::from(port - 1_000));
-        }
-        let Some(&number) = self.by_socket.get(&(end, socket)) else { return };
-        match event {
-            Event::Opened | Event::Writable => self.write(end, number),
-            Event::Readable => self.read(end, number),
-            Event::Done => self.programs[number][end].is_done = true,
-            Event::Failed(reason) => self.programs[number][end].failed = Some((reason, self.now)),
-            Event::Resumed { .. } => self.programs[number][end].resumed += 1,
-            Event::Datagram => {
-                while let Some(datagram) = self.ends[end].receive_datagram(socket) {
-                    self.programs[number][end].datagrams.push(datagram.to_vec());
-                }
-            }
-        }
-    }
-
-    fn write(&mut self, end: usize, number: usize) {
-        let program = &mut self.programs[number][end];
-        let Some(socket) = program.socket.filter(|_| !program.has_finished) else { return };
-        loop {
-            let len = (program.length - program.written).min(3_000);
-            let octets: Vec<u8> = (0..len).map(|at| octet(program.seed, program.written + at)).collect();
-            if len == 0 {
-                program.has_finished = true;
-                self.ends[end].finish(self.now, socket);
-                return;
-            }
-            let Ok(taken) = self.ends[end].write(self.now, socket, &octets) else { return };
-            program.written += taken as u64;
-            if (taken as u64) < len {
-                return;
-            }
-        }
-    }
-
-    fn read(&mut self, end: usize, number: usize) {
-        let [one, other] = &mut self.programs[number];
-        let (program, writer) = if end == CLIENT { (one, other) } else { (other, one) };
-        let Some(socket) = program.socket.filter(|_| program.reads_at.is_none()) else { return };
-        match self.ends[end].read(self.now, socket, program.appetite.0) {
-            Ok(Read::Octets(octets)) => {
-                for (at, &got) in (program.read..).zip(&octets) {
-                    assert_eq!(got, octet(writer.seed, at), "octet {at} of program {number} at end {end}");
-                }
-                program.read += octets.len() as u64;
-                assert!(program.read <= writer.written, "more than was written");
-                program.reads_at = Some(self.now + program.appetite.1);
-            }
-            Ok(Read::End) => {
-                assert!(!program.has_end || program.read == writer.length);
-                assert_eq!(program.read, writer.length, "the end came early");
-                program.has_end = true;
-            }
-            Ok(Read::Nothing) | Err(_) => {}
         }
     }
 }

@@ -169,6 +169,7 @@ impl Association {
     }
 
     /// Suspends a path: no data and no heartbeat leaves by it, and its T3-rtx stops without a back-off or an error.
+    /// Before the handshake is done there is nothing to suspend: paths begin with it.
     pub fn suspend(&mut self, path: usize) {
         if path < self.path_count() {
             let suspended = self.paths.get_mut(path);

@@ -185,20 +185,20 @@ impl Association {
         self.fail(Failure::Refused { cause: code });
     }
 
-    /// The peer's addresses are known now. The path of the handshake is the first, and confirmed (§5.4).
+    /// The peer's addresses are known now. The path of the handshake is the first.
     pub(super) fn relocate(&mut self, now: Instant, received: &Received<'_>, remote: &[IpAddr]) {
         self.local = first_of(&self.local, received.to);
         let rto = self.paths.get(self.attempt.path).rtt;
         self.paths = Paths::new(now, &self.config, &self.local, remote);
         self.pmdcs = path::pmdcs(&self.config, remote);
-        let first = self.paths.get_mut(0);
-        (first.confirmed, first.rtt) = (true, rto);
+        self.paths.get_mut(0).rtt = rto;
     }
 
     /// The handshake is done.
     pub(super) fn establish(&mut self, now: Instant) {
         self.state = State::Established;
         (self.t1, self.errors, self.attempt) = (None, 0, Attempt::default());
+        // §5.4: the address that INIT or INIT ACK came from is confirmed by that.
         self.paths.get_mut(0).confirmed = true;
         self.paths.start_heartbeats(now, &self.config, &mut self.random);
         self.emit(Event::Connected);

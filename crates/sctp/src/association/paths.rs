@@ -38,23 +38,26 @@ impl Association {
                     self.send_heartbeat(now, path);
                 }
             }
-            Heartbeat::Sent { until, .. } if until <= now => {
-                // §8.3: no answer within one RTO is an error, and the RTO backs off. §5.4: a path that was never there is asked once
-                // an RTO until it has more errors than Path.Max.Retrans, and then as one that is down.
-                let path_mut = self.paths.get_mut(path);
-                path_mut.rtt.back_off();
-                let ask_again = !path_mut.confirmed && path_mut.errors < self.config.path_max_retrans;
-                self.path_error(path, false);
-                if self.state == State::Closed {
-                } else if ask_again {
-                    self.send_heartbeat(now, path);
-                } else {
-                    let (rto, interval) = (self.paths.get(path).rtt.rto(), self.config.heartbeat_interval);
-                    self.paths.get_mut(path).heartbeat =
-                        Heartbeat::later(now, rto, interval, &mut self.random);
-                }
-            }
+            Heartbeat::Sent { until, .. } if until <= now => self.on_no_answer(now, path),
             _ => {}
+        }
+    }
+
+    /// §8.3: a HEARTBEAT without an answer within one RTO is an error, and the RTO backs off.
+    fn on_no_answer(&mut self, now: Instant, path: usize) {
+        let asked = self.paths.get_mut(path);
+        asked.rtt.back_off();
+        // §5.4: a path that was never there is asked once an RTO until it is down, and then as others that are.
+        let ask_again = !asked.confirmed && asked.errors < self.config.path_max_retrans;
+        self.path_error(path, false);
+        if self.state == State::Closed {
+            return;
+        }
+        if ask_again {
+            self.send_heartbeat(now, path);
+        } else {
+            let (rto, interval) = (self.paths.get(path).rtt.rto(), self.config.heartbeat_interval);
+            self.paths.get_mut(path).heartbeat = Heartbeat::later(now, rto, interval, &mut self.random);
         }
     }
 

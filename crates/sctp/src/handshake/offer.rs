@@ -104,7 +104,7 @@ fn add(remote: &mut Vec<IpAddr>, address: IpAddr) {
     }
 }
 
-fn is_unicast(address: IpAddr) -> bool {
+pub(crate) fn is_unicast(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     !address.is_multicast() && !address.is_unspecified() && !broadcast
 }

@@ -204,9 +204,7 @@ impl Paths {
     /// Sets every confirmed path's first heartbeat, and asks those at once that are not (§5.4).
     pub(crate) fn start_heartbeats(&mut self, now: Instant, config: &Config, random: &mut Stream) {
         for path in &mut self.all {
-            path.heartbeat = if path.suspended {
-                Heartbeat::Off
-            } else if path.confirmed {
+            path.heartbeat = if path.confirmed {
                 Heartbeat::later(now, path.rtt.rto(), config.heartbeat_interval, random)
             } else {
                 Heartbeat::Next(now)

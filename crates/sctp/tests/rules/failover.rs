@@ -33,6 +33,43 @@ fn data_goes_by_the_primary_path_and_a_timeout_by_the_other() {
     assert_eq!(world.ends[0].times(is_data).last().unwrap().1, 0);
 }
 
+/// §5.4: no data to an address that has never answered.
+#[test]
+fn a_path_that_is_not_confirmed_takes_nothing_over() {
+    let links = vec![Link::default(), Link { down: true, ..Link::default() }];
+    let mut world = World::connected_over(Config::default(), links, &[server(0), server(1)]);
+    world.links[0].down = true;
+    world.ends[0].to_write.push_back(message(0, 100, 1));
+    world.run_to(at(4_000));
+    assert_eq!(world.ends[0].times(is_data), [(at(200), 0), (at(1_200), 0), (at(3_200), 0)]);
+}
+
+#[test]
+fn what_has_timed_out_leaves_by_a_path_whose_window_is_full() {
+    let mut world = two_paths(Config::default());
+    world.links[0].down = true;
+    world.links[1].down = true;
+    world.ends[0].to_write = (0..8).map(|n| message(0, 1452, n)).collect();
+    world.run_to(at(2_201));
+    let at_time =
+        |when, link| world.ends[0].times(is_data).iter().filter(|&&sent| sent == (at(when), link)).count();
+    // At 1.2 s the first window moves to the second path, and one new packet leaves by the first, whose cwnd is one chunk.
+    assert_eq!((at_time(200, 0), at_time(1_200, 1), at_time(1_200, 0)), (3, 3, 1));
+    // At 2.2 s the second path times out. §6.3.3 E3: one packet goes to the first, whatever is outstanding there.
+    assert_eq!((at_time(2_200, 0), at_time(2_200, 1)), (1, 0));
+}
+
+#[test]
+fn what_sacks_report_missing_is_sent_again_by_the_same_path() {
+    let mut world = two_paths(Config::default());
+    world.links[0].loses = Some(lose_data(&[2]));
+    world.ends[0].to_write = (0..20).map(|n| message(0, 1452, n)).collect();
+    world.run_to(at(900));
+    assert_eq!(world.ends[1].read.len(), 20);
+    assert_eq!(world.client().counters().fast_recoveries, 1);
+    assert!(world.ends[0].times(is_data).iter().all(|(_, link)| *link == 0));
+}
+
 #[test]
 fn a_path_fails_after_five_retransmissions_and_the_other_takes_over() {
     let mut world = two_paths(Config { heartbeat_interval: None, ..Config::default() });
@@ -107,6 +144,21 @@ fn an_idle_association_whose_peer_is_gone_ends() {
     // §8.1: heartbeats without an answer count, on both paths together.
     assert!(world.ends[0].has(Event::Failed(Failure::Unreachable)));
     assert!(world.ends[0].has(Event::PathDown { path: 0 }));
+}
+
+/// §8.1: addresses that were never there say nothing of a peer that has others.
+#[test]
+fn addresses_that_never_answer_do_not_end_an_association() {
+    let mut links: Vec<_> = (0..4).map(|_| Link::default()).collect();
+    for link in &mut links[1..] {
+        link.down = true;
+    }
+    let servers: Vec<_> = (0..4).map(server).collect();
+    let mut world = World::connected_over(Config::default(), links, &servers);
+    world.run_to(at(25_000));
+    let unanswered: u32 = (1..4).map(|path| world.client().path(path).unwrap().errors).sum();
+    assert!(unanswered > 10, "Association.Max.Retrans is 10");
+    assert_eq!(world.client().state(), State::Established);
 }
 
 #[test]

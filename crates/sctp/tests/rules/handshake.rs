@@ -1,54 +1,15 @@
-//! §5.
+//! §5: how associations begin.
 
-use handfast_core::{Duration, SeqNum, Stream};
+use std::net::IpAddr;
+
+use handfast_core::{Bytes as Size, Duration, SeqNum, Stream};
 use handfast_sctp::{
-    Answer, Association, Config, CookieKey, Endpoints, Event, Failure, Listener, Received, State, Transmit,
+    Answer, Association, Config, CookieKey, Endpoints, Event, Failure, Listener, Received, State,
 };
-use handfast_wire::sctp::{Cause, Chunk, Init, Packet, Parameter, code};
+use handfast_wire::sctp::{Chunk, code};
 
+use crate::listener::{from_client, packet};
 use crate::support::*;
-
-/// A listener, and the INIT of a client.
-fn listener() -> Listener {
-    Listener::new(Config::default(), 6000, &[server(0)], CookieKey::new([2; 32]), Stream::new(1, "server"))
-}
-
-fn init() -> Init {
-    Init {
-        tag: 77,
-        a_rwnd: 50_000,
-        outbound_streams: 4,
-        inbound_streams: 2,
-        initial_tsn: SeqNum(1000),
-        parameters: Vec::new(),
-    }
-}
-
-fn packet(tag: u32, chunks: Vec<Chunk>) -> Packet {
-    Packet { src_port: 5000, dst_port: 6000, tag, chunks }
-}
-
-fn from_client(packet: &Packet) -> Received<'_> {
-    Received { packet, from: client(0), to: server(0) }
-}
-
-/// What a listener replies at a time.
-fn reply(listener: &mut Listener, now: u64, packet: &Packet) -> Option<Transmit> {
-    match listener.on_packet(at(now), &from_client(packet)) {
-        Answer::Reply(transmit) => Some(transmit),
-        Answer::Nothing => None,
-        Answer::Open(_) => panic!("an association"),
-    }
-}
-
-fn init_ack(listener: &mut Listener, init: Init) -> Init {
-    let transmit = reply(listener, 0, &packet(0, vec![Chunk::Init(init)])).unwrap();
-    assert_eq!((transmit.from, transmit.to, transmit.packet.tag), (server(0), client(0), 77));
-    match transmit.packet.chunks.as_slice() {
-        [Chunk::InitAck(ack)] => ack.clone(),
-        other => panic!("{other:?}"),
-    }
-}
 
 #[test]
 fn four_packets_make_an_association() {
@@ -86,6 +47,8 @@ fn init_goes_by_the_next_path_where_one_does_not_answer() {
         client(1),
         "the path of the handshake is the primary one"
     );
+    // The RTO stays backed off until there is a sample (§6.3.3).
+    assert_eq!(world.client().path(0).unwrap().rto, Duration::from_secs(2));
 }
 
 #[test]
@@ -103,18 +66,6 @@ fn a_lost_cookie_ack_is_sent_again() {
 }
 
 #[test]
-fn the_listener_keeps_nothing_before_the_cookie_comes_back() {
-    let mut listener = listener();
-    let before = format!("{:?}", listener.clone());
-    let ack = init_ack(&mut listener, init());
-    // Only its random numbers have moved on.
-    let strip = |text: String| text.split("random").next().unwrap().to_owned();
-    assert_eq!(strip(format!("{listener:?}")), strip(before));
-    let echo = packet(ack.tag, vec![Chunk::CookieEcho(ack.cookie().unwrap().clone())]);
-    assert!(matches!(listener.on_packet(at(1), &from_client(&echo)), Answer::Open(_)));
-}
-
-#[test]
 fn streams_are_the_lesser_of_what_one_wants_and_the_other_allows() {
     let config = Config { outbound_streams: 7, inbound_streams: 3, ..Config::default() };
     let other = Config { outbound_streams: 9, inbound_streams: 5, ..Config::default() };
@@ -127,29 +78,6 @@ fn streams_are_the_lesser_of_what_one_wants_and_the_other_allows() {
     }
 }
 
-#[test]
-fn cookies_that_are_forged_stale_or_of_others_open_nothing() {
-    let mut listener = listener();
-    let ack = init_ack(&mut listener, init());
-    let cookie = ack.cookie().unwrap().clone();
-    let echo = |tag, cookie: &[u8]| packet(tag, vec![Chunk::CookieEcho(cookie.to_vec().into())]);
-    let mut forged = cookie.to_vec();
-    forged[40] ^= 1;
-    assert_eq!(reply(&mut listener, 1, &echo(ack.tag, &forged)), None);
-    assert_eq!(reply(&mut listener, 1, &echo(ack.tag + 1, &cookie)), None, "the tag is the cookie's");
-    let other_port = Packet { src_port: 5001, ..echo(ack.tag, &cookie) };
-    assert_eq!(reply(&mut listener, 1, &other_port), None);
-    let from_elsewhere = echo(ack.tag, &cookie);
-    let received = Received { from: client(7), ..from_client(&from_elsewhere) };
-    assert!(matches!(listener.on_packet(at(1), &received), Answer::Nothing));
-    // Valid.Cookie.Life is 60 s.
-    let stale = reply(&mut listener, 60_003, &echo(ack.tag, &cookie)).unwrap();
-    assert_eq!(stale.packet.chunks, [Chunk::Error(vec![Cause::StaleCookie { microseconds: 3000 }])]);
-    let Answer::Open(_) = listener.on_packet(at(60_000), &from_client(&echo(ack.tag, &cookie))) else {
-        panic!("it lives for 60 s");
-    };
-}
-
 /// §5.2.6: a stale cookie is answered by a new INIT, and not for ever.
 #[test]
 fn a_server_that_calls_every_cookie_stale_is_given_up() {
@@ -160,70 +88,6 @@ fn a_server_that_calls_every_cookie_stale_is_given_up() {
     let inits = world.ends[0].times(|chunk| matches!(chunk, Chunk::Init(_)));
     assert_eq!(inits.len(), 9, "Max.Init.Retransmits is 8");
     assert!(world.ends[1].association.is_none());
-}
-
-#[test]
-fn a_changed_key_leaves_the_cookies_of_the_one_before() {
-    let mut listener = listener();
-    let ack = init_ack(&mut listener, init());
-    let echo = packet(ack.tag, vec![Chunk::CookieEcho(ack.cookie().unwrap().clone())]);
-    listener.change_key(CookieKey::new([3; 32]));
-    assert!(matches!(listener.clone().on_packet(at(1), &from_client(&echo)), Answer::Open(_)));
-    listener.change_key(CookieKey::new([4; 32]));
-    assert_eq!(reply(&mut listener, 1, &echo), None);
-}
-
-#[test]
-fn what_is_wrong_with_an_init_is_answered_or_dropped() {
-    let mut listener = listener();
-    let abort = |listener: &mut Listener, init| {
-        reply(listener, 0, &packet(0, vec![Chunk::Init(init)])).map(|t| t.packet.chunks)
-    };
-    let with = |code| Some(vec![Chunk::Abort { reflected: false, causes: vec![Cause::plain(code)] }]);
-    let no_streams = Init { outbound_streams: 0, ..init() };
-    assert_eq!(abort(&mut listener, no_streams), with(code::INVALID_MANDATORY_PARAMETER));
-    let name = Init { parameters: vec![Parameter::HostName("x.example\0".into())], ..init() };
-    assert_eq!(abort(&mut listener, name), with(code::UNRESOLVABLE_ADDRESS));
-    assert_eq!(abort(&mut listener, Init { tag: 0, ..init() }), None);
-    let with_tag = packet(5, vec![Chunk::Init(init())]);
-    assert_eq!(reply(&mut listener, 0, &with_tag), None);
-    let not_alone = packet(0, vec![Chunk::Init(init()), Chunk::CookieAck]);
-    assert_eq!(reply(&mut listener, 0, &not_alone), None);
-}
-
-#[test]
-fn unknown_parameters_are_treated_by_their_upper_bits() {
-    let unknown = |kind| Parameter::Unknown { kind, value: "v".into() };
-    let reported = |kinds: &[u16]| -> usize {
-        let parameters = kinds.iter().map(|&kind| unknown(kind)).collect();
-        let ack = init_ack(&mut listener(), Init { parameters, ..init() });
-        ack.parameters.iter().filter(|p| matches!(p, Parameter::Unrecognized(_))).count()
-    };
-    // 11 skips and reports, 10 skips, 01 stops and reports, 00 stops.
-    assert_eq!(reported(&[0xc001, 0xc002]), 2);
-    assert_eq!(reported(&[0x8001, 0xc002]), 1);
-    assert_eq!(reported(&[0x4001, 0xc002]), 1);
-    assert_eq!(reported(&[0x0101, 0xc002]), 0);
-    // An INIT is not answered by much more than itself.
-    assert!(reported(&[0xc001; 300]) < 50);
-}
-
-#[test]
-fn packets_out_of_the_blue_are_answered_as_section_8_4_says() {
-    let mut listener = listener();
-    let mut answer =
-        |chunks| reply(&mut listener, 0, &packet(9, chunks)).map(|t| (t.packet.tag, t.packet.chunks));
-    let abort = vec![Chunk::Abort { reflected: true, causes: vec![] }];
-    assert_eq!(answer(vec![Chunk::Heartbeat("x".into())]), Some((9, abort)));
-    let complete = vec![Chunk::ShutdownComplete { reflected: true }];
-    assert_eq!(answer(vec![Chunk::ShutdownAck]), Some((9, complete)));
-    assert_eq!(answer(vec![Chunk::CookieAck]), None);
-    assert_eq!(answer(vec![Chunk::ShutdownComplete { reflected: false }]), None);
-    assert_eq!(
-        answer(vec![Chunk::Heartbeat("x".into()), Chunk::Abort { reflected: false, causes: vec![] }]),
-        None
-    );
-    assert_eq!(answer(vec![Chunk::Error(vec![Cause::StaleCookie { microseconds: 1 }])]), None);
 }
 
 #[test]
@@ -260,29 +124,44 @@ fn unknown_chunks_are_treated_by_their_upper_bits() {
 }
 
 /// Two clients that open towards each other at the same time (§5.2.1).
-#[test]
-fn both_may_open_at_once() {
+fn both_open() -> World {
     let open = |ports: (u16, u16), local, remote, label| {
         let endpoints =
             Endpoints { local_port: ports.0, remote_port: ports.1, local: &[local], remote: &[remote] };
-        Association::connect(
-            at(0),
-            Config::default(),
-            CookieKey::new([5; 32]),
-            Stream::new(1, label),
-            &endpoints,
-        )
+        let (key, random) = (CookieKey::new([5; 32]), Stream::new(1, label));
+        Association::connect(at(0), Config::default(), key, random, &endpoints)
     };
     let mut world = World::new(1, Config::default(), vec![Link::default()], &[server(0)]);
     world.ends[0].association = Some(open((1, 2), client(0), server(0), "a"));
     world.ends[1].association = Some(open((2, 1), server(0), client(0), "b"));
     world.ends[1].listener = None;
-    world.run_to(at(500));
+    world
+}
+
+/// Both have an association that carries data both ways.
+fn works(world: &mut World) {
     assert_eq!((world.client().state(), world.server().state()), (State::Established, State::Established));
     world.ends[0].to_write.push_back(message(0, 3000, 1));
     world.ends[1].to_write.push_back(message(0, 3000, 2));
-    world.run_to(at(1000));
+    world.run_to(world.now + ms(500));
     assert_eq!((world.ends[0].read.len(), world.ends[1].read.len()), (1, 1));
+}
+
+#[test]
+fn both_may_open_at_once() {
+    let mut world = both_open();
+    world.run_to(at(500));
+    works(&mut world);
+}
+
+/// The INIT of one is lost: it gets a cookie while it waits for INIT ACK (§5.2.4 action B).
+#[test]
+fn both_may_open_at_once_and_one_init_be_lost() {
+    let mut world = both_open();
+    world.links[0].loses =
+        Some(Box::new(|packet, to_server| !to_server && matches!(packet.chunks[0], Chunk::Init(_))));
+    world.run_to(at(500));
+    works(&mut world);
 }
 
 /// A client that has forgotten everything opens again from the same port (§5.2.2, §5.2.4.1 action A).
@@ -353,4 +232,38 @@ fn the_peer_s_other_addresses_are_asked_before_they_are_used() {
     assert_eq!(world.client().state(), State::Established);
     let first = heartbeats[1].0.since(heartbeats[0].0);
     assert_eq!(first, Duration::from_secs(1));
+}
+
+/// IPv6: addresses in the cookie and in INIT ACK, and 20 bytes less a packet.
+#[test]
+fn an_association_may_speak_ipv6() {
+    let address = |host: u16| IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, host]);
+    let (ours, theirs) = (address(1), address(2));
+    let endpoints = Endpoints { local_port: 5000, remote_port: 6000, local: &[ours], remote: &[theirs] };
+    let (key, random) = (CookieKey::new([1; 32]), Stream::new(1, "client"));
+    let mut client = Association::connect(at(0), Config::default(), key, random, &endpoints);
+    let addresses = [theirs, address(3), server(0)];
+    let mut listener =
+        Listener::new(Config::default(), 6000, &addresses, CookieKey::new([2; 32]), Stream::new(1, "server"));
+    let mut server = None;
+    for _ in 0..2 {
+        let out = client.poll_transmit(at(0), Size(1500)).unwrap();
+        match listener.on_packet(at(0), &Received { packet: &out.packet, from: out.from, to: out.to }) {
+            Answer::Reply(back) => {
+                client.on_packet(at(0), &Received { packet: &back.packet, from: back.from, to: back.to });
+            }
+            Answer::Open(association) => server = Some(association),
+            Answer::Nothing => panic!("an answer"),
+        }
+    }
+    let mut server = server.unwrap();
+    let back = server.poll_transmit(at(0), Size(1500)).unwrap();
+    client.on_packet(at(0), &Received { packet: &back.packet, from: back.from, to: back.to });
+    assert_eq!(client.state(), State::Established);
+    let remote: Vec<_> = (0..client.path_count()).map(|path| client.path(path).unwrap().remote).collect();
+    assert_eq!(remote, addresses);
+    assert_eq!(client.path(0).unwrap().state.cwnd, 4344);
+    client.write(message(0, 5000, 1)).unwrap();
+    let data = client.poll_transmit(at(0), Size(1500)).unwrap();
+    assert_eq!(data.packet.wire_len(), 1460);
 }

@@ -138,3 +138,52 @@ fn what_is_outstanding_moves_to_another_path_with_the_window() {
     let (_, plain) = run(false);
     assert!(moved > 10 * plain.max(10), "{moved} messages in a second, {plain} without");
 }
+
+/// §6.1 D holds for what moves, too: it leaves as new data does.
+#[test]
+fn what_moves_does_not_leave_in_one_burst() {
+    let mut world = two_paths();
+    world.ends[0].to_write = (0..200).map(|n| message(0, 1452, n as u8)).collect();
+    world.run_to(at(500));
+    let kept = world.client().path(0).unwrap().state;
+    assert!(kept.cwnd > 20 * 1468);
+    world.links[0].down = true;
+    world.run_to(at(530));
+    let now = world.now;
+    world.client().suspend(0);
+    world.client().restore(now, 1, kept);
+    assert!(world.client().reroute(0) > 20);
+    world.pump();
+    assert_eq!(world.client().path(1).unwrap().flight_size, 4 * 1468);
+    world.run_to(at(2_000));
+    assert_eq!(world.ends[1].read.len(), 200);
+    assert_eq!(world.client().counters().timeouts, 0);
+}
+
+#[test]
+fn a_path_that_was_suspended_was_not_idle() {
+    let mut world = World::connected(Config { max_burst: None, ..Config::default() });
+    let state = world.client().path(0).unwrap().state;
+    world.client().restore(at(200), 0, PathState { cwnd: 30 * 1468, ..state });
+    world.client().suspend(0);
+    world.run_to(at(60_000));
+    world.client().resume(at(60_000), 0);
+    world.client().write(message(0, 100, 0)).unwrap();
+    world.pump();
+    assert_eq!(world.client().path(0).unwrap().state.cwnd, 30 * 1468);
+}
+
+#[test]
+fn what_is_outstanding_on_a_resumed_path_has_a_whole_rto() {
+    let mut world = World::connected(Config::default());
+    world.links[0].down = true;
+    world.ends[0].to_write.push_back(message(0, 100, 0));
+    world.run_to(at(700));
+    world.client().suspend(0);
+    world.run_to(at(10_000));
+    world.links[0].down = false;
+    world.client().resume(at(10_000), 0);
+    world.run_to(at(20_000));
+    assert_eq!(world.ends[0].times(is_data), [(at(200), 0), (at(11_000), 0)]);
+    assert_eq!(world.ends[1].read.len(), 1);
+}

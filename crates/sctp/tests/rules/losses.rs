@@ -64,10 +64,19 @@ fn the_i_bit_asks_for_a_sack_at_once() {
 #[test]
 fn three_misses_send_a_chunk_again_before_its_timeout() {
     let mut world = sending(12, Some(lose_data(&[3])));
+    world.links[0].serialisation = ms(1);
     world.run_to(at(900));
     assert_eq!(world.ends[1].read.len(), 12);
     let counters = world.client().counters();
     assert_eq!((counters.timeouts, counters.fast_recoveries, counters.retransmitted_chunks), (0, 1, 1));
+    // The third SACK that reports it missing sends it again.
+    let reports: Vec<_> = sacks(&world, 1).into_iter().filter(|(_, sack)| !sack.gaps.is_empty()).collect();
+    let lost = reports[0].1.cumulative + 1;
+    let is_lost = |chunk: &Chunk| matches!(chunk, Chunk::Data(data) if data.tsn == lost);
+    let times = world.ends[0].times(is_lost);
+    assert_eq!(times.len(), 2);
+    assert!(reports[1].0 < reports[2].0 && reports[2].0 < reports[3].0);
+    assert_eq!(times[1].0, reports[2].0 + ms(21));
 }
 
 #[test]
@@ -102,6 +111,11 @@ fn a_fast_retransmit_that_is_lost_waits_for_the_timer() {
     assert_eq!(world.ends[1].read.len(), 30);
     let counters = world.client().counters();
     assert_eq!((counters.timeouts, counters.fast_recoveries), (1, 1));
+    let first = world.client().last_tsn() - 29;
+    let times = world.ends[0].times(|chunk| matches!(chunk, Chunk::Data(data) if data.tsn == first));
+    assert_eq!(times.len(), 3);
+    // §7.2.4 step 4: it is the earliest outstanding, so T3-rtx has started anew with it.
+    assert_eq!(times[2].0.since(times[1].0), Duration::from_secs(1));
 }
 
 #[test]
@@ -115,6 +129,42 @@ fn losses_of_one_window_reduce_it_once() {
     assert_eq!((counters.timeouts, counters.fast_recoveries, counters.retransmitted_chunks), (0, 1, 3));
     let after = world.client().path(0).unwrap().state;
     assert!(before.ssthresh == u64::MAX && after.ssthresh < u64::MAX && after.ssthresh >= 4 * 1468);
+}
+
+#[test]
+fn losses_of_two_windows_reduce_it_twice() {
+    let mut world = sending(120, None);
+    world.links[0].serialisation = ms(1);
+    world.run_to(at(420));
+    world.links[0].loses = Some(lose_data(&[0]));
+    world.run_to(at(500));
+    assert_eq!(world.client().counters().fast_recoveries, 1);
+    world.links[0].loses = Some(lose_data(&[8]));
+    world.run_to(at(2_000));
+    // Fast recovery has ended with its exit point.
+    assert_eq!(world.client().counters().fast_recoveries, 2);
+}
+
+#[test]
+fn the_window_does_not_grow_in_fast_recovery() {
+    let mut world = sending(120, Some(lose_data(&[30, 34])));
+    world.links[0].serialisation = ms(1);
+    world.run_while(at(2_000), |world| {
+        world.ends[0].association.as_ref().unwrap().counters().fast_recoveries == 0
+    });
+    let (entered, last) = (world.now, world.client().last_tsn());
+    let before = world.client().path(0).unwrap().state;
+    assert_eq!(before.cwnd, before.ssthresh);
+    // The first of the two is acknowledged now, the second is not: the point moves, and recovery goes on.
+    let unacknowledged = world.client().buffered();
+    world.run_while(entered + ms(500), |world| {
+        world.ends[0].association.as_ref().unwrap().buffered() >= unacknowledged
+    });
+    let arrived = world.now - ms(20);
+    let moved = sacks(&world, 1).into_iter().rfind(|(when, _)| *when <= arrived).unwrap().1;
+    assert!(!moved.gaps.is_empty() && moved.cumulative.before(last));
+    assert_eq!(world.client().counters().fast_recoveries, 1);
+    assert_eq!(world.client().path(0).unwrap().state.cwnd, before.cwnd);
 }
 
 #[test]
@@ -270,4 +320,40 @@ fn tsns_and_ssns_wrap() {
     assert_eq!(world.ends[1].read.len(), 66_000);
     assert!(world.ends[1].read.iter().enumerate().all(|(n, message)| message.data[0] == n as u8));
     let _: SeqNum = world.client().last_tsn();
+}
+
+#[test]
+fn what_waits_for_the_driver_is_bounded() {
+    let mut world = sending(1, None);
+    world.links[0].down = true;
+    world.run_to(at(201));
+    let data = world.ends[0].sent.last().unwrap().1.packet.clone();
+    let heartbeat = Packet { chunks: vec![Chunk::Heartbeat("beat".into())], ..data.clone() };
+    for _ in 0..100 {
+        for packet in [&data, &heartbeat] {
+            world.hand_in(1, &Received { packet, from: client(0), to: server(0) });
+        }
+    }
+    let held = world.server().footprint();
+    assert_eq!((held.control_chunks, held.duplicates), (32, 32));
+}
+
+#[test]
+fn what_does_not_fit_into_a_packet_is_not_echoed() {
+    let mut world = sending(1, None);
+    world.run_to(at(500));
+    let data = world.ends[0].sent.last().unwrap().1.packet.clone();
+    let before = world.ends[1].sent.len();
+    // 1,468 bytes of chunks fit.
+    for (long, echoed) in [(1_440, true), (1_464, false)] {
+        let value: bytes::Bytes = vec![0; long].into();
+        for chunk in
+            [Chunk::Heartbeat(value.clone()), Chunk::Unknown { kind: 0xc1, flags: 0, value: value.clone() }]
+        {
+            let packet = Packet { chunks: vec![chunk], ..data.clone() };
+            world.hand_in(1, &Received { packet: &packet, from: client(0), to: server(0) });
+        }
+        world.pump();
+        assert_eq!(world.ends[1].sent.len() - before, 2, "{long} bytes: {echoed}");
+    }
 }

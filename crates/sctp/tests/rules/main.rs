@@ -6,6 +6,7 @@ mod support;
 mod failover;
 mod handshake;
 mod layer;
+mod listener;
 mod losses;
 mod shutdown;
 mod window;

@@ -260,6 +260,11 @@ impl End {
         self.pool.free()
     }
 
+    /// Whom it takes sessions from, those whose keys were pinned included: for the driver to remember.
+    pub fn allowed(&self) -> &Allowed {
+        &self.allowed
+    }
+
     /// What others know it by.
     pub fn public_key(&self) -> PublicKey {
         self.keys.public()
@@ -283,13 +288,14 @@ impl End {
         // Length and tag.
         let most = room.saturating_sub(2 + 16).min(MOST_PLAIN);
         let frames = entry.session.poll_transmit(epoch, most, &mut self.pool)?;
-        let sealed = self.links.get_mut(&path)?.channel.as_mut()?.write(&frames);
+        let Ok(record) = self.links.get_mut(&path)?.channel.as_mut()?.write(&frames) else {
+            // After 2^64 records: what was to go out goes out on another path.
+            self.drop_link(now, path);
+            return None;
+        };
         self.ready.insert(path);
+        // A path that is closed by this is there no more, but the record belongs to it still.
         self.settle(now, socket);
-        // A path that was closed by this is there no more, but this record belongs to it still.
-        sealed.ok().map(|record| prefixed(&record))
+        Some(prefixed(&record))
     }
 }
-
-#[cfg(test)]
-mod tests;

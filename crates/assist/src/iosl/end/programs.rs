@@ -96,7 +96,7 @@ impl End {
     ///
     /// # Errors
     /// Why it does not go out at all.
-    pub fn send_datagram(&mut self, now: Instant, socket: Socket, datagram: Bytes) -> Result<(), Unsent> {
+    pub fn send_datagram(&mut self, now: Instant, socket: Socket, datagram: &[u8]) -> Result<(), Unsent> {
         let send = |session: &mut Session, _: &mut _| session.send_datagram(datagram);
         self.with(now, socket, send).unwrap_or(Err(Unsent::Over(Reason::NoSuchSession)))
     }

@@ -21,9 +21,10 @@ impl Datagrams {
         Self { waiting: VecDeque::new(), octets: 0, most, dropped: 0 }
     }
 
-    pub(super) fn push(&mut self, datagram: Bytes) {
+    /// Keeps a copy: a part of a record would keep all of it.
+    pub(super) fn push(&mut self, datagram: &[u8]) {
         self.octets += datagram.len() + EACH;
-        self.waiting.push_back(datagram);
+        self.waiting.push_back(Bytes::copy_from_slice(datagram));
         while self.octets > self.most && self.waiting.len() > 1 {
             self.pop();
             self.dropped += 1;
@@ -60,12 +61,16 @@ mod tests {
     fn the_oldest_give_way() {
         let mut datagrams = Datagrams::new(400);
         for number in 0..4u8 {
-            datagrams.push(vec![number; 100].into());
+            datagrams.push(&[number; 100]);
         }
         assert_eq!((datagrams.dropped, datagrams.memory()), (2, 328));
         assert_eq!(datagrams.pop().unwrap()[0], 2);
-        datagrams.push(vec![9; 1_000].into());
+        datagrams.push(&[9; 1_000]);
         assert_eq!((datagrams.dropped, datagrams.first_len()), (3, Some(1_000)), "one is always kept");
+        datagrams.clear();
+        let record = Bytes::from(vec![0; 16_000]);
+        datagrams.push(&record.slice(..1));
+        assert!(record.is_unique(), "nobody keeps the record");
         datagrams.clear();
         assert_eq!((datagrams.pop(), datagrams.memory()), (None, 0));
     }

@@ -43,7 +43,7 @@ impl Session {
             Frame::Windows(windows) => self.hints = Some(windows),
             Frame::Datagram(_) if !self.config.capabilities.datagrams => return Err(Violation),
             Frame::Datagram(datagram) => {
-                self.datagrams_in.push(datagram);
+                self.datagrams_in.push(&datagram);
                 self.events.push(Event::Datagram);
             }
             Frame::Reset(reason) => self.fail(now, reason, pool),

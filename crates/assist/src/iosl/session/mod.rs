@@ -13,10 +13,12 @@ mod datagrams;
 mod events;
 mod frames;
 mod incoming;
+mod migration;
 mod outgoing;
 mod paths;
 mod pool;
 mod program;
+mod timers;
 mod transmit;
 
 use handfast_core::{Duration, Instant};
@@ -126,115 +128,6 @@ impl Session {
         Greeting { capabilities, expiry, received, credit }
     }
 
-    /// Whether a path is to be dialled now.
-    pub fn wants_dial(&self, now: Instant) -> bool {
-        self.dial_at().is_some_and(|at| at <= now)
-    }
-
-    /// Dials: the epoch of the path.
-    pub fn dial(&mut self, now: Instant, pool: &mut Pool) -> Option<u64> {
-        let epoch = self.paths.dial(now);
-        if epoch.is_none() {
-            self.fail(now, Reason::Protocol, pool);
-        }
-        epoch
-    }
-
-    /// The peer asks for a path, on which this end then answers. The path it had stays until the peer has used the new one.
-    ///
-    /// # Errors
-    /// Why not.
-    pub fn on_offer(
-        &mut self,
-        now: Instant,
-        epoch: u64,
-        greeting: &Greeting,
-        pool: &mut Pool,
-    ) -> Result<(), Reason> {
-        if let Some(reason) = self.failed() {
-            return Err(reason);
-        }
-        self.check(greeting, pool)?;
-        self.paths.on_offer(now, epoch, self.outgoing.acked())?;
-        self.greeted(greeting);
-        self.changed(now, pool);
-        let told = (self.incoming.received(), self.incoming.credit());
-        if let Some(path) = self.paths.get_mut(epoch) {
-            // The answer says it.
-            path.told = told;
-        }
-        Ok(())
-    }
-
-    /// The peer has answered on a path that this end has dialled.
-    /// Whether it is used from now on.
-    pub fn on_answer(&mut self, now: Instant, epoch: u64, greeting: &Greeting, pool: &mut Pool) -> bool {
-        if self.failed.is_some() {
-            return false;
-        }
-        if let Err(reason) = self.check(greeting, pool) {
-            self.fail(now, reason, pool);
-            return false;
-        }
-        let is_used = self.paths.on_answer(now, epoch, self.outgoing.acked());
-        if is_used {
-            self.greeted(greeting);
-            self.used(now);
-        }
-        self.changed(now, pool);
-        is_used
-    }
-
-    /// The peer has refused a path.
-    pub fn on_refused(&mut self, now: Instant, epoch: u64, reason: Reason, pool: &mut Pool) {
-        let is_passing = reason == Reason::StaleEpoch || reason == Reason::Busy && self.is_opened;
-        if is_passing || self.paths.get_mut(epoch).is_some() {
-            return self.on_cut(now, epoch, pool);
-        }
-        self.paths.cut(epoch);
-        if self.is_done() {
-            return self.leave();
-        }
-        self.fail(now, reason, pool);
-    }
-
-    /// What was sealed on a path has been opened: who is there has the keys. Whether that is news.
-    pub fn confirm(&mut self, now: Instant, epoch: u64, pool: &mut Pool) -> bool {
-        let is_news = self.failed.is_none() && self.paths.confirm(epoch);
-        if is_news {
-            self.used(now);
-            self.changed(now, pool);
-        }
-        is_news
-    }
-
-    /// A path is gone, or an attempt to dial.
-    pub fn on_cut(&mut self, now: Instant, epoch: u64, pool: &mut Pool) {
-        self.paths.cut(epoch);
-        // Who has not been told by now will not be.
-        self.farewell.take_if(|_| self.paths.sending().is_none());
-        self.changed(now, pool);
-    }
-
-    /// Stops sending, and has the peer stop: the link below is about to go.
-    pub fn suspend(&mut self, now: Instant, pool: &mut Pool) {
-        self.is_suspended = true;
-        self.changed(now, pool);
-    }
-
-    /// The link is back: goes on, on the path in use if it is there still.
-    pub fn resume(&mut self, now: Instant, pool: &mut Pool) {
-        self.is_suspended = false;
-        self.paths.dial_at_once(now);
-        self.changed(now, pool);
-    }
-
-    /// This end's address changes: a new path, while the one in use may go on until there is one.
-    pub fn migrate(&mut self, now: Instant, pool: &mut Pool) {
-        self.is_migrating = true;
-        self.resume(now, pool);
-    }
-
     /// Whether nothing of it is needed any more, at `now`.
     pub fn is_over(&self, now: Instant) -> bool {
         if self.failed.is_some() {
@@ -242,41 +135,6 @@ impl Session {
         }
         let is_remembered = !self.is_left && self.linger_until().is_some_and(|until| now < until);
         self.done_since.is_some() && !is_remembered && self.is_end_read && self.events.is_empty()
-    }
-
-    /// When [`Self::on_timer`] has something to do.
-    pub fn deadline(&self) -> Option<Instant> {
-        if let Some((_, at)) = self.failed {
-            return self.farewell.as_ref().map(|_| at + self.config.confirm);
-        }
-        let acknowledge = self.acknowledge_at.filter(|_| self.paths.sending().is_some());
-        let confirm = self.paths.confirm_by(self.config.confirm);
-        let dial = self.dial_at();
-        [acknowledge, confirm, dial, self.expires_at(), self.linger_until().filter(|_| !self.is_left)]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    /// The deadline has come.
-    pub fn on_timer(&mut self, now: Instant, pool: &mut Pool) {
-        if self.failed.is_some() {
-            if self.deadline().is_some_and(|by| by <= now) {
-                self.farewell = None;
-                self.paths.close();
-            }
-            return;
-        }
-        self.paths.on_timer(now, self.config.confirm);
-        self.is_acknowledging |= self.acknowledge_at.take_if(|at| *at <= now).is_some();
-        if self.expires_at().is_some_and(|at| at <= now) {
-            self.farewell = Some(Frame::Expire);
-            self.fail(now, Reason::Expired, pool);
-        }
-        if self.linger_until().is_some_and(|until| until <= now) {
-            self.leave();
-        }
-        self.changed(now, pool);
     }
 
     /// Epochs of paths to close, each once.
@@ -321,24 +179,6 @@ impl Session {
         self.is_opened
     }
 
-    /// The peer's acknowledgment in a greeting.
-    fn check(&mut self, greeting: &Greeting, pool: &mut Pool) -> Result<(), Reason> {
-        self.on_ack(greeting.received, pool).map_err(|Violation| Reason::Protocol)
-    }
-
-    fn greeted(&mut self, greeting: &Greeting) {
-        self.peer = Some((greeting.capabilities, greeting.expiry));
-        self.outgoing.on_credit(greeting.credit);
-    }
-
-    /// Both ends use a path that is new.
-    fn used(&mut self, now: Instant) {
-        let is_first = !std::mem::replace(&mut self.is_opened, true);
-        self.is_migrating = false;
-        let away = self.away_since.map_or(Duration::ZERO, |since| now.since(since));
-        self.events.push(if is_first { Event::Opened } else { Event::Resumed { away } });
-    }
-
     /// Whether the peer can be sent something now.
     fn is_connected(&self) -> bool {
         let is_open = self.paths.current().is_some_and(|path| !path.is_suspended_by_peer);
@@ -361,31 +201,6 @@ impl Session {
             self.events.push(Event::Done);
         }
         self.incoming.grant(self.config.receive_buffer, pool);
-    }
-
-    /// When to dial, if there is a reason to.
-    fn dial_at(&self) -> Option<Instant> {
-        let is_missing = self.paths.current().is_none() || self.is_migrating;
-        // Who is done itself dials all the same until the peer is: what is missing there may be the last acknowledgment.
-        let is_needed = is_missing && !self.is_left && self.failed.is_none();
-        let may = self.config.dials
-            && (self.is_opener || self.is_opened)
-            && !self.is_suspended
-            && !self.paths.is_dialling();
-        (is_needed && may).then(|| self.paths.redial_at())
-    }
-
-    fn expires_at(&self) -> Option<Instant> {
-        let expiry = match self.peer {
-            Some((_, expiry)) if self.is_opened => expiry.min(self.config.expiry),
-            _ => self.config.opening,
-        };
-        let is_open = self.done_since.is_none() && self.failed.is_none();
-        self.away_since.filter(|_| is_open).map(|since| since + expiry)
-    }
-
-    fn linger_until(&self) -> Option<Instant> {
-        self.done_since.map(|since| since + self.config.linger)
     }
 
     /// It is done, and nobody resumes it.
@@ -412,6 +227,3 @@ impl Session {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -82,7 +82,7 @@ impl Session {
     ///
     /// # Errors
     /// Why it does not go out at all.
-    pub fn send_datagram(&mut self, datagram: Bytes) -> Result<(), Unsent> {
+    pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<(), Unsent> {
         if let Some(reason) = self.failed() {
             return Err(Unsent::Over(reason));
         }
