@@ -18,7 +18,6 @@ from handfast.studies.reproduce import (
     medians,
     middle,
     need,
-    no_less,
     pairs,
     within,
 )
@@ -45,6 +44,8 @@ RATES, GAPS = ("10", "50", "100"), ("200ms", "1s", "3s")
 FADES, LOOKS = ("200ms", "800ms", "1600ms"), ("iosl", "tau-4", "tau-16")
 NOISES = ("0dB", "1dB", "3dB")
 STAYS = ("stays-at-0dB", "stays-at-4dB")
+HARMLESS = 0.99
+"""False alarms that cost less than this share of the goodput do no harm."""
 AT_ONCE_S = FADE_S + 2 * RTT_S + WINDOW_S
 """The link carries all again when the signal has risen, and the connection two round trips later."""
 
@@ -151,8 +152,7 @@ def download(runs: Runs) -> Finding:
         "rate, and what is left of it is lost with the link. Nothing is left in "
         + (", ".join(f"{scheme}, {fade}" for fade, scheme in emptied) or "no cell")
         + f"; there tau-16 and tcp deliver {beside(goodput, 'tau-16')} Mbit/s with {beside(timeouts, 'tau-16')} "
-        "timeouts, "
-        "and both wait for a signal that takes 1.6 s to rise",
+        "timeouts",
     )
 
 
@@ -177,10 +177,11 @@ def predictor(runs: Runs) -> Finding:
             for noise in NOISES
         ]
         harm = [
-            no_less(
-                f"{scheme} beside unwarned, {case}, noise {noise}",
-                pairs(runs.of(scheme, case=case, noise=noise), runs.of("unwarned", case=case, noise=noise), goodput),
-                "Mbit/s",
+            at_least(
+                f"{scheme} / unwarned, {case}, noise {noise}",
+                middle(runs, goodput, scheme, case=case, noise=noise)
+                / middle(runs, goodput, "unwarned", case=case, noise=noise),
+                HARMLESS,
             )
             for case in STAYS
             for noise in NOISES
