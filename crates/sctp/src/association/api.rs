@@ -147,6 +147,7 @@ impl Association {
         let exists = path < self.path_count();
         if exists {
             self.paths.set_primary(path);
+            self.refill_for_layer();
         }
         exists
     }
@@ -166,6 +167,7 @@ impl Association {
         if let Some((srtt, rttvar)) = state.srtt {
             restored.rtt.set(srtt, rttvar);
         }
+        self.refill_for_layer();
     }
 
     /// Suspends a path: no data and no heartbeat leaves by it, and its T3-rtx stops without a back-off or an error.
@@ -175,6 +177,7 @@ impl Association {
             let suspended = self.paths.get_mut(path);
             suspended.suspended = true;
             (suspended.t3, suspended.heartbeat) = (None, Heartbeat::Off);
+            self.refill_for_layer();
         }
     }
 
@@ -190,7 +193,7 @@ impl Association {
         if outstanding {
             resumed.t3 = Some(now + resumed.rtt.rto());
         }
-        self.refill_burst();
+        self.refill_for_layer();
         if self.beats() {
             self.schedule_heartbeat(now, path);
         }
@@ -203,7 +206,7 @@ impl Association {
             return 0;
         }
         self.paths.get_mut(path).t3 = None;
-        self.refill_burst();
+        self.refill_for_layer();
         self.sent.mark(path, Loss::Rerouted)
     }
 }

@@ -41,7 +41,8 @@ pub struct Endpoints<'a> {
 #[derive(Clone, Debug)]
 pub struct Association {
     config: Config,
-    key: CookieKey,
+    /// Cookies are made with the first, and known by either.
+    keys: [CookieKey; 2],
     random: Stream,
     state: State,
     local_port: u16,
@@ -140,6 +141,13 @@ impl Association {
     fn refill_burst(&mut self) {
         let left = if std::mem::take(&mut self.exhausted) { 0 } else { self.burst };
         self.burst = left.saturating_add(self.config.max_burst.unwrap_or(u32::MAX).max(1));
+    }
+
+    /// What a session layer does is one event, in however many calls: what it has opened needs no other one.
+    fn refill_for_layer(&mut self) {
+        if self.exhausted || self.burst == 0 {
+            self.refill_burst();
+        }
     }
 
     /// All that may leave now has left.

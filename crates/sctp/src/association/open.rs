@@ -25,7 +25,8 @@ impl Association {
     ) -> Self {
         let tags = [tag(&mut random), 0];
         let tsns = [SeqNum(random.bits() as u32), SeqNum(0)];
-        let mut association = Self::new(now, config, key, random, endpoints, tags, tsns);
+        let keys = [key.clone(), key];
+        let mut association = Self::new(now, config, keys, random, endpoints, tags, tsns);
         association.state = State::CookieWait;
         association.send_attempt(now);
         association
@@ -35,7 +36,7 @@ impl Association {
     pub(crate) fn accept(
         now: Instant,
         config: Config,
-        key: CookieKey,
+        keys: [CookieKey; 2],
         random: Stream,
         cookie: &Cookie,
         local: &[IpAddr],
@@ -50,7 +51,7 @@ impl Association {
         };
         let tags = [cookie.local_tag, cookie.remote_tag];
         let tsns = [cookie.local_tsn, cookie.remote_tsn];
-        let mut association = Self::new(now, config, key, random, &endpoints, tags, tsns);
+        let mut association = Self::new(now, config, keys, random, &endpoints, tags, tsns);
         association.agree(
             cookie.outbound_streams,
             cookie.inbound_streams,
@@ -66,14 +67,14 @@ impl Association {
     fn new(
         now: Instant,
         config: Config,
-        key: CookieKey,
+        keys: [CookieKey; 2],
         random: Stream,
         endpoints: &Endpoints<'_>,
         [local_tag, remote_tag]: [u32; 2],
         [local_tsn, remote_tsn]: [SeqNum; 2],
     ) -> Self {
         Self {
-            key,
+            keys,
             random,
             state: State::Closed,
             local_port: endpoints.local_port,

@@ -55,7 +55,7 @@ impl Association {
             local: received.to,
             remote: terms.remote,
         };
-        let ack = answer(&self.config, &self.key, &cookie, &self.local, terms.unrecognized, REPORTS);
+        let ack = answer(&self.config, &self.keys[0], &cookie, &self.local, terms.unrecognized, REPORTS);
         self.reply(received, init.tag, Chunk::InitAck(ack));
     }
 
@@ -65,7 +65,7 @@ impl Association {
 
     /// §5.2.4; whether the rest of the packet is looked at.
     pub(super) fn on_cookie_echo(&mut self, now: Instant, received: &Received<'_>, sealed: &[u8]) -> bool {
-        let Some(cookie) = Cookie::open(sealed, &self.key) else { return false };
+        let Some(cookie) = Cookie::open_with(sealed, &self.keys) else { return false };
         let ports = (cookie.local_port, cookie.remote_port) == (self.local_port, self.remote_port);
         if !ports || received.packet.tag != cookie.local_tag || !cookie.remote.contains(&received.from) {
             return false;

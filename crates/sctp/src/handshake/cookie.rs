@@ -87,6 +87,11 @@ impl Cookie {
         Self::parse(body)
     }
 
+    /// The same, with any of these.
+    pub(crate) fn open_with(sealed: &[u8], keys: &[CookieKey]) -> Option<Self> {
+        keys.iter().find_map(|key| Self::open(sealed, key))
+    }
+
     fn parse(mut body: &[u8]) -> Option<Self> {
         let cookie = Self {
             created: Instant::from_nanos(body.try_get_u64().ok()?),
