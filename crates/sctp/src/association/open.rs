@@ -6,6 +6,7 @@ use bytes::Bytes;
 use handfast_core::{Instant, SeqNum, ShortQueue, Stream};
 use handfast_wire::sctp::{Cause, Chunk, Init, code};
 
+use super::probe::Probe;
 use super::{Association, Attempt, Endpoints};
 use crate::handshake::{Cookie, CookieKey, Terms, offer, tag};
 use crate::path::{self, Paths};
@@ -88,6 +89,7 @@ impl Association {
             queue: Queue::new(config.outbound_streams.max(1)),
             sent: Outstanding::new(local_tsn),
             a_rwnd: 0,
+            probe: Probe::default(),
             recovery: None,
             urgent: false,
             burst: 0,

@@ -119,14 +119,4 @@ impl Association {
             }
         }
     }
-
-    /// The peer is there, though it acknowledges nothing.
-    pub(super) fn forgive(&mut self) {
-        self.errors = 0;
-        for path in 0..self.paths.all().len() {
-            if self.sent.flight(path) > 0 {
-                self.answered(path);
-            }
-        }
-    }
 }

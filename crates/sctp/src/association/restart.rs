@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use handfast_core::{Instant, SeqNum};
 use handfast_wire::sctp::{Cause, Chunk, Init, code};
 
+use super::probe::Probe;
 use super::{Association, Attempt};
 use crate::handshake::{Cookie, Terms, answer, tag};
 use crate::path::Paths;
@@ -139,7 +140,7 @@ impl Association {
         self.inbound.restart(cookie.remote_tsn, cookie.inbound_streams);
         (self.recovery, self.urgent, self.acks, self.attempt) =
             (None, false, Acks::default(), Attempt::default());
-        (self.t2, self.t5) = (None, None);
+        (self.t2, self.t5, self.probe) = (None, None, Probe::default());
         self.control = handfast_core::ShortQueue::new();
         self.establish_again(now);
         self.reply(received, self.remote_tag, Chunk::CookieAck);

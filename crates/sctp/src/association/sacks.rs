@@ -13,12 +13,13 @@ impl Association {
         if !self.has_sent_data() {
             return;
         }
-        let was_outstanding = !self.sent.is_empty();
+        let probed = self.probed_path();
         let Some(done) = self.sent.acknowledge(sack.cumulative, Some(&sack.gaps)) else { return };
         self.a_rwnd = sack.a_rwnd.into();
-        if was_outstanding && self.a_rwnd < self.pmdcs {
+        if let Some(path) = probed {
             // §6.1 A: while SACKs answer probes of a closed window, the peer is there.
-            self.forgive();
+            self.errors = 0;
+            self.answered(path);
         }
         self.acknowledged(now, &done);
     }

@@ -110,6 +110,11 @@ impl Outstanding {
         self.first
     }
 
+    /// The chunk of that TSN.
+    pub(crate) fn earliest(&self) -> Option<&Sent> {
+        self.chunks.front()
+    }
+
     pub(crate) const fn flight(&self, path: usize) -> u64 {
         self.flight[path]
     }
