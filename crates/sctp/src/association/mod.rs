@@ -52,6 +52,8 @@ pub struct Association {
     /// My Verification Tag, and the peer's (§13.2).
     local_tag: u32,
     remote_tag: u32,
+    /// Tie-tags (§5.2.2): random, for whoever sees a cookie must not learn the tags.
+    tie: [u32; 2],
     /// Our addresses.
     local: Vec<IpAddr>,
     paths: Paths,

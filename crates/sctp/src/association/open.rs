@@ -69,13 +69,14 @@ impl Association {
         now: Instant,
         config: Config,
         keys: [CookieKey; 2],
-        random: Stream,
+        mut random: Stream,
         endpoints: &Endpoints<'_>,
         [local_tag, remote_tag]: [u32; 2],
         [local_tsn, remote_tsn]: [SeqNum; 2],
     ) -> Self {
         Self {
             keys,
+            tie: [tag(&mut random), tag(&mut random)],
             random,
             state: State::Closed,
             local_port: endpoints.local_port,
@@ -94,7 +95,7 @@ impl Association {
             urgent: false,
             burst: 0,
             exhausted: false,
-            inbound: Inbound::new(remote_tsn, 0, config.receive_buffer.get()),
+            inbound: Inbound::new(remote_tsn, 0, config.receive_capacity()),
             acks: Acks::default(),
             control: ShortQueue::new(),
             cookie: Bytes::new(),
@@ -112,7 +113,7 @@ impl Association {
     /// What both have agreed upon.
     pub(super) fn agree(&mut self, outbound: u16, inbound: u16, rwnd: u32, first: SeqNum) -> bool {
         self.a_rwnd = rwnd.into();
-        self.inbound = Inbound::new(first, inbound, self.config.receive_buffer.get());
+        self.inbound = Inbound::new(first, inbound, self.config.receive_capacity());
         self.queue.limit_streams(outbound)
     }
 
@@ -148,8 +149,13 @@ impl Association {
 
     /// §5.1 C; in any other state it is a late one (§5.2.3).
     pub(super) fn on_init_ack(&mut self, now: Instant, received: &Received<'_>, init: &Init) {
-        if self.state != State::CookieWait || init.tag == 0 {
+        if self.state != State::CookieWait {
             return;
+        }
+        if init.tag == 0 {
+            // §3.3.3: ABORT with T, since there is no tag of the peer's.
+            self.reply(received, self.local_tag, Chunk::Abort { reflected: true, causes: Vec::new() });
+            return self.fail(Failure::Refused { cause: code::INVALID_MANDATORY_PARAMETER });
         }
         self.remote_tag = init.tag;
         let terms = match Terms::of(init, received.from, &self.config) {

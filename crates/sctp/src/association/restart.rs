@@ -29,7 +29,7 @@ impl Association {
             Err(cause) => return self.refuse_init(received, init, cause),
         };
         let opening = matches!(self.state, State::CookieWait | State::CookieEchoed);
-        let known = |&address: &IpAddr| self.paths.all().iter().any(|path| path.remote == address);
+        let known = |&address: &IpAddr| self.paths.knows(address);
         if !opening && !terms.remote.iter().all(known) {
             // §5.2.2: whoever begins anew brings no new addresses.
             return self.refuse_init(received, init, Cause::plain(code::RESTART_WITH_NEW_ADDRESSES));
@@ -40,7 +40,7 @@ impl Association {
         } else {
             (tag(&mut self.random), SeqNum(self.random.bits() as u32))
         };
-        let tie = if self.state == State::CookieWait { [0; 2] } else { [self.local_tag, self.remote_tag] };
+        let tie = if self.state == State::CookieWait { [0; 2] } else { self.tie };
         let cookie = Cookie {
             created: now,
             local_port: self.local_port,
@@ -83,9 +83,7 @@ impl Association {
         match (same_local, same_remote) {
             (true, true) => self.on_same_cookie(now, received),
             (true, false) => self.on_collision(now, received, &cookie),
-            (false, false) if cookie.tie == [self.local_tag, self.remote_tag] => {
-                self.on_restart(now, received, &cookie)
-            }
+            (false, false) if cookie.tie == self.tie => self.on_restart(now, received, &cookie),
             // Action C and the cases without one: an old cookie.
             _ => false,
         }
@@ -132,6 +130,8 @@ impl Association {
             return false;
         }
         (self.local_tag, self.remote_tag) = (cookie.local_tag, cookie.remote_tag);
+        // An old cookie of the peer's starts nothing anew another time.
+        self.tie = [tag(&mut self.random), tag(&mut self.random)];
         self.local = super::open::first_of(&self.local, cookie.local);
         self.paths = Paths::new(now, &self.config, &self.local, &cookie.remote);
         self.queue = Queue::new(cookie.outbound_streams);

@@ -49,7 +49,7 @@ pub(crate) struct Cookie {
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
     pub(crate) remote_rwnd: u32,
-    /// Local and Peer's Tie-Tag (§5.2.2): the tags of an association that there was already; 0 where there was none.
+    /// Local and Peer's Tie-Tag (§5.2.2): what names an association that there was already; 0 where there was none.
     pub(crate) tie: [u32; 2],
     /// The address to which the INIT came.
     pub(crate) local: IpAddr,

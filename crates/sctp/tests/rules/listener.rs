@@ -122,6 +122,10 @@ fn what_is_wrong_with_an_init_is_answered_or_dropped() {
     assert_eq!(abort(&mut listener, no_streams), with(code::INVALID_MANDATORY_PARAMETER));
     let name = Init { parameters: vec![Parameter::HostName("x.example\0".into())], ..init() };
     assert_eq!(abort(&mut listener, name), with(code::UNRESOLVABLE_ADDRESS));
+    let narrow = Init { a_rwnd: 1499, ..init() };
+    assert_eq!(abort(&mut listener, narrow), with(code::INVALID_MANDATORY_PARAMETER));
+    let least = abort(&mut listener, Init { a_rwnd: 1500, ..init() });
+    assert!(matches!(least.as_deref(), Some([Chunk::InitAck(_)])));
     assert_eq!(abort(&mut listener, Init { tag: 0, ..init() }), None);
     let with_tag = packet(5, vec![Chunk::Init(init())]);
     assert_eq!(reply(&mut listener, 0, &with_tag), None);
