@@ -177,11 +177,14 @@ impl Association {
             let suspended = self.paths.get_mut(path);
             suspended.suspended = true;
             (suspended.t3, suspended.heartbeat) = (None, Heartbeat::Off);
+            // How long the path is away is no round trip.
+            self.sent.stop_timing(path);
             self.refill_for_layer();
         }
     }
 
-    /// Resumes a path: T3-rtx starts anew for what is outstanding on it, and its window is not one that was idle.
+    /// Resumes a path: T3-rtx starts anew for what is outstanding on it, its window is not one that was idle, and if it was down it is
+    /// asked at once.
     pub fn resume(&mut self, now: Instant, path: usize) {
         if path >= self.path_count() || !self.paths.get(path).suspended {
             return;
@@ -197,6 +200,7 @@ impl Association {
         if self.beats() {
             self.schedule_heartbeat(now, path);
         }
+        self.resume_closing(now);
     }
 
     /// What is outstanding on a path leaves again, by the path that data takes now. No window shrinks: it is no sign of congestion.

@@ -13,10 +13,10 @@ impl Association {
         self.state.sends_data()
     }
 
-    /// The next heartbeat of a path.
+    /// The next heartbeat of a path: at once where it is not known whether the peer is there (§5.4), or it was not (§8.2).
     pub(super) fn schedule_heartbeat(&mut self, now: Instant, path: usize) {
         let beating = self.paths.get_mut(path);
-        beating.heartbeat = if beating.confirmed {
+        beating.heartbeat = if beating.confirmed && beating.active {
             let (rto, interval) = (beating.rtt.rto(), self.config.heartbeat_interval);
             Heartbeat::later(now, rto, interval, &mut self.random)
         } else {

@@ -195,6 +195,11 @@ impl Outstanding {
         self.timed[path].take_if(|(timed, _)| *timed == tsn);
     }
 
+    /// The round trip that is measured on `path` is none.
+    pub(crate) fn stop_timing(&mut self, path: usize) {
+        self.timed[path] = None;
+    }
+
     /// Bytes of the chunk at `index`, and of its user data.
     fn sizes(&self, index: usize) -> (u64, u64) {
         let data = &self.chunks[index].data;
