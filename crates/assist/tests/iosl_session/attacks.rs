@@ -1,17 +1,15 @@
 //! Who listens, cuts and sends what it likes, and who has keys and lies.
 
-use bytes::Bytes;
 use handfast_assist::iosl::end::{Action, Config, End, PathId};
-use handfast_assist::iosl::frame::{
-    Capabilities, Frame, Reason, Target, VERSION, Windows, emitted, parse, varint,
-};
+use handfast_assist::iosl::frame::{Frame, Reason, Windows, varint};
 use handfast_assist::iosl::hints::{Own, bounded};
 use handfast_assist::iosl::ids::{Id, Socket};
-use handfast_assist::iosl::secure::{Channel, Entropy, Keys, MOST_RECORD, Reader, prefixed};
+use handfast_assist::iosl::secure::{Keys, MOST_RECORD};
 use handfast_assist::iosl::session::{Event, Read};
 use handfast_core::{Duration, Instant, Stream};
 
 use crate::basics::{assert_whole, programs, world};
+use crate::insider::{Insider, hello, said, target};
 use crate::world::{CLIENT, SERVER, World, identity, keys, ms};
 
 /// The records that an end has sent on a connection.
@@ -38,11 +36,6 @@ fn replay(world: &mut World, records: &[Vec<u8>]) -> Option<PathId> {
         world.ends[SERVER].on_octets(world.now, path, record);
     }
     Some(path)
-}
-
-/// What the server says to somebody, without those who listen.
-fn said(end: &mut End, now: Instant, path: PathId) -> Vec<u8> {
-    std::iter::from_fn(|| end.poll_transmit(now, path, 60_000)).flatten().collect()
 }
 
 #[test]
@@ -144,59 +137,6 @@ fn records_of_a_path_that_is_over_change_nothing() {
     assert_whole(&world);
 }
 
-/// A peer with keys, which says what it likes.
-struct Insider {
-    channel: Channel,
-    path: PathId,
-    reader: Reader,
-}
-
-fn hello() -> Frame {
-    let capabilities = Capabilities { datagrams: true, windows: true };
-    Frame::Hello { version: VERSION, capabilities, expiry: Duration::from_secs(60) }
-}
-
-fn target() -> Target {
-    Target::new("server.example", 80).unwrap()
-}
-
-impl Insider {
-    /// Connects, and says this first.
-    fn dial(server: &mut End, now: Instant, own: &Keys, seed: u8, offer: &[Frame]) -> Self {
-        let path = server.on_accepted(now).unwrap();
-        let peer = keys(SERVER).public();
-        let mut channel = Channel::dial(own, Some(&peer), Entropy::new([seed; 32])).unwrap();
-        let first = prefixed(&channel.write(&emitted(offer)).unwrap());
-        server.on_octets(now, path, &channel.pattern().preamble());
-        server.on_octets(now, path, &first);
-        Self { channel, path, reader: Reader::default() }
-    }
-
-    fn open(server: &mut End, now: Instant) -> Self {
-        let offer = [hello(), Frame::Open { target: target(), epoch: 1 }, Frame::Migrated(Id([1; 16]))];
-        let mut insider = Self::dial(server, now, &keys(CLIENT), 50, &offer);
-        assert_eq!(insider.hear(server, now).len(), 3, "hello, what it has got, and its ID");
-        insider.say(server, now, &[Frame::Ack { offset: 0, credit: 1_000_000 }]);
-        assert_eq!(server.poll_event(now), Some((Socket(0), Event::Opened)));
-        insider
-    }
-
-    fn say(&mut self, server: &mut End, now: Instant, frames: &[Frame]) {
-        let record = prefixed(&self.channel.write(&emitted(frames)).unwrap());
-        server.on_octets(now, self.path, &record);
-    }
-
-    /// What the server says.
-    fn hear(&mut self, server: &mut End, now: Instant) -> Vec<Frame> {
-        let octets = said(server, now, self.path);
-        let (mut stream, mut frames) = (&octets[..], Vec::new());
-        while let Some(record) = self.reader.next(&mut stream).unwrap() {
-            frames.extend(parse(Bytes::from(self.channel.read(&record).unwrap())).unwrap());
-        }
-        frames
-    }
-}
-
 fn server() -> End {
     End::new(identity(SERVER, 0), Config::default())
 }
@@ -238,11 +178,9 @@ fn a_stolen_id_is_worth_nothing() {
 
 #[test]
 fn a_peer_that_breaks_the_rules_loses_its_session() {
-    let beyond = Config::default().session.receive_buffer;
-    let lies: [&[Frame]; 9] = [
+    let lies: [&[Frame]; 8] = [
         &[Frame::Ack { offset: 1, credit: 0 }],
         &[Frame::Data { offset: 1, bytes: "gap".into() }],
-        &[Frame::Data { offset: beyond, bytes: "beyond".into() }],
         &[Frame::Fin { offset: 5 }],
         &[Frame::Fin { offset: 0 }, Frame::Data { offset: 0, bytes: "after the end".into() }],
         &[Frame::Data { offset: 0, bytes: "abc".into() }, Frame::Fin { offset: 2 }],
@@ -259,6 +197,20 @@ fn a_peer_that_breaks_the_rules_loses_its_session() {
         assert_eq!((server.poll_event(NOW), server.sessions().count()), (None, 0));
         assert_eq!(server.free(), Config::default().pool);
     }
+}
+
+#[test]
+fn a_peer_that_sends_more_than_its_credit_loses_its_session() {
+    let mut config = Config::default();
+    (config.session.receive_buffer, config.session.floor) = (1_000, 1_000);
+    let mut server = End::new(identity(SERVER, 0), config);
+    let mut insider = Insider::open(&mut server, NOW);
+    let data = |offset, len: usize| [Frame::Data { offset, bytes: vec![7; len].into() }];
+    insider.say(&mut server, NOW, &data(0, 1_000));
+    assert_eq!(server.poll_event(NOW), Some((Socket(0), Event::Readable)));
+    assert!(server.memory() <= config.session.most_memory());
+    insider.say(&mut server, NOW, &data(1_000, 1));
+    assert_eq!(server.poll_event(NOW), Some((Socket(0), Event::Failed(Reason::Protocol))));
 }
 
 #[test]
@@ -325,6 +277,22 @@ fn a_flood_of_connections_has_a_bound_and_sessions_go_on() {
 fn refused_dials(world: &World) -> u64 {
     let counted = world.ends[SERVER].counters().crowded;
     counted - (10_000 - Config::default().shaking as u64)
+}
+
+/// A request whose answer was lost is repeated with the next epoch, and a copy has the same one.
+#[test]
+fn a_request_that_comes_again_opens_no_second_session() {
+    let mut server = server();
+    let ask = |server: &mut End, epoch, seed| {
+        let offer = [hello(), Frame::Open { target: target(), epoch }, Frame::Migrated(Id([1; 16]))];
+        let mut insider = Insider::dial(server, NOW, &keys(CLIENT), seed, &offer);
+        let answer = insider.hear(server, NOW);
+        assert_eq!(server.sessions().count(), 1);
+        answer
+    };
+    assert_eq!(ask(&mut server, 1, 50).len(), 3);
+    assert_eq!(ask(&mut server, 1, 50), [Frame::Reset(Reason::StaleEpoch)]);
+    assert_eq!(ask(&mut server, 3, 51).len(), 3);
 }
 
 /// Each asks for a session of its own, and uses none.

@@ -92,6 +92,8 @@ fn a_migration_that_is_announced_loses_no_time() {
         for _ in 0..20 {
             assert!(waits(&mut world) <= ms(15), "it goes on");
         }
+        let open = world.wires.iter().filter(|wire| wire.paths.iter().any(Option::is_some));
+        assert_eq!(open.count(), 1, "the path before is closed");
         let socket = world.programs[0][SERVER].socket.unwrap();
         assert_ne!(world.ends[SERVER].id(socket), Some(id), "the ID changes (RFC 9000 §9.5)");
     }

@@ -3,6 +3,7 @@
 mod attacks;
 mod basics;
 mod hostile;
+mod insider;
 mod memory;
 mod programs;
 mod sequences;

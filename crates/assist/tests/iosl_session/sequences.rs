@@ -230,6 +230,7 @@ fn play(case: &Case) -> Result<(), TestCaseError> {
         prop_assert_eq!((end.sessions().count(), end.memory()), (0, 0), "nothing is left");
         prop_assert_eq!(end.free(), config.pool, "nor borrowed");
     }
+    prop_assert!(world.wires.iter().all(|wire| wire.paths == [None; 2]), "no connection is open");
     Ok(())
 }
 
