@@ -1,5 +1,5 @@
 //! Two associations over links that lose, delay, reorder, duplicate and fail: every message arrives once and in its stream's order, or
-//! the association fails and says why.
+//! the association fails, and the links or the other end explain it.
 
 mod support;
 
