@@ -7,6 +7,7 @@ use handfast_core::{SeqNum, Stream};
 use handfast_wire::sctp::{Cause, Init, Parameter, code};
 
 use super::{Cookie, CookieKey};
+use crate::config::MIN_A_RWND;
 use crate::{Config, MAX_PATHS};
 
 /// What a peer's INIT or INIT ACK comes to.
@@ -24,8 +25,8 @@ pub(crate) struct Terms {
 impl Terms {
     /// What the peer has sent from `from`; an error is the cause of the ABORT that answers it.
     pub(crate) fn of(init: &Init, from: IpAddr, config: &Config) -> Result<Self, Cause> {
-        // §3.3.2: no stream at all is an error.
-        if init.outbound_streams == 0 || init.inbound_streams == 0 {
+        // §3.3.2: no stream at all is an error, and a window without room for a packet. Of INIT ACK: erratum 7148.
+        if init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < MIN_A_RWND {
             return Err(Cause::plain(code::INVALID_MANDATORY_PARAMETER));
         }
         let (mut remote, mut unrecognized) = (vec![from], Vec::new());
@@ -63,7 +64,7 @@ pub(crate) fn offer(config: &Config, tag: u32, initial_tsn: SeqNum, local: &[IpA
     let addresses = if local.len() > 1 { local } else { &[] };
     Init {
         tag,
-        a_rwnd: u32::try_from(config.receive_buffer.get()).unwrap_or(u32::MAX),
+        a_rwnd: u32::try_from(config.receive_capacity()).unwrap_or(u32::MAX),
         outbound_streams: config.outbound_streams.max(1),
         inbound_streams: config.inbound_streams.max(1),
         initial_tsn,

@@ -110,6 +110,11 @@ impl Outstanding {
         self.first
     }
 
+    /// The chunk of that TSN.
+    pub(crate) fn earliest(&self) -> Option<&Sent> {
+        self.chunks.front()
+    }
+
     pub(crate) const fn flight(&self, path: usize) -> u64 {
         self.flight[path]
     }
@@ -188,6 +193,11 @@ impl Outstanding {
         self.count(path, self.sizes(index), false);
         // §6.3.1 C5, Karn's rule.
         self.timed[path].take_if(|(timed, _)| *timed == tsn);
+    }
+
+    /// The round trip that is measured on `path` is none.
+    pub(crate) fn stop_timing(&mut self, path: usize) {
+        self.timed[path] = None;
     }
 
     /// Bytes of the chunk at `index`, and of its user data.
