@@ -11,6 +11,8 @@ mod sacks;
 mod shutdown;
 mod timers;
 mod transmit;
+#[cfg(test)]
+mod wrap;
 
 use std::net::IpAddr;
 

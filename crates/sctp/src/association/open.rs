@@ -8,7 +8,7 @@ use handfast_wire::sctp::{Cause, Chunk, Init, code};
 
 use super::probe::Probe;
 use super::{Association, Attempt, Endpoints};
-use crate::handshake::{Cookie, CookieKey, Terms, offer, tag};
+use crate::handshake::{Cookie, CookieKey, Terms, joined, missing_cookie, offer, tag};
 use crate::path::{self, Paths};
 use crate::receive::{Acks, Inbound};
 use crate::send::{Outstanding, Queue};
@@ -24,8 +24,20 @@ impl Association {
         mut random: Stream,
         endpoints: &Endpoints<'_>,
     ) -> Self {
-        let tags = [tag(&mut random), 0];
-        let tsns = [SeqNum(random.bits() as u32), SeqNum(0)];
+        let first = SeqNum(random.bits() as u32);
+        Self::connect_from(now, config, key, random, endpoints, first)
+    }
+
+    /// The same with this TSN as the first.
+    pub(super) fn connect_from(
+        now: Instant,
+        config: Config,
+        key: CookieKey,
+        mut random: Stream,
+        endpoints: &Endpoints<'_>,
+        first: SeqNum,
+    ) -> Self {
+        let (tags, tsns) = ([tag(&mut random), 0], [first, SeqNum(0)]);
         let keys = [key.clone(), key];
         let mut association = Self::new(now, config, keys, random, endpoints, tags, tsns);
         association.state = State::CookieWait;
@@ -163,7 +175,7 @@ impl Association {
             Err(cause) => return self.refuse_init_ack(received, cause),
         };
         let Some(cookie) = init.cookie() else {
-            return self.refuse_init_ack(received, Cause::plain(code::MISSING_MANDATORY_PARAMETER));
+            return self.refuse_init_ack(received, missing_cookie());
         };
         // The cookie and a header have to fit into one packet: it cannot be cut.
         if cookie.len() + 4 > self.pmdcs as usize {
@@ -179,12 +191,7 @@ impl Association {
         self.send_attempt(now);
         if !terms.unrecognized.is_empty() {
             // §3.2.1: in an ERROR beside COOKIE ECHO.
-            let mut value = Vec::new();
-            for parameter in &terms.unrecognized {
-                value.resize(value.len().next_multiple_of(4), 0);
-                value.extend_from_slice(parameter);
-            }
-            self.report(0, code::UNRECOGNIZED_PARAMETERS, value.into());
+            self.report(0, code::UNRECOGNIZED_PARAMETERS, joined(&terms.unrecognized));
         }
     }
 

@@ -1,13 +1,11 @@
 //! INIT and COOKIE ECHO for an association that there is already (§5.2).
 
-use std::net::IpAddr;
-
 use handfast_core::{Instant, SeqNum};
 use handfast_wire::sctp::{Cause, Chunk, Init, code};
 
 use super::probe::Probe;
 use super::{Association, Attempt};
-use crate::handshake::{Cookie, Terms, answer, tag};
+use crate::handshake::{Cookie, Terms, answer, new_addresses, tag};
 use crate::path::Paths;
 use crate::receive::Acks;
 use crate::send::{Outstanding, Queue};
@@ -29,10 +27,12 @@ impl Association {
             Err(cause) => return self.refuse_init(received, init, cause),
         };
         let opening = matches!(self.state, State::CookieWait | State::CookieEchoed);
-        let known = |&address: &IpAddr| self.paths.knows(address);
-        if !opening && !terms.remote.iter().all(known) {
+        let mut unknown =
+            terms.remote.iter().copied().filter(|&address| !self.paths.knows(address)).peekable();
+        if !opening && unknown.peek().is_some() {
             // §5.2.2: whoever begins anew brings no new addresses.
-            return self.refuse_init(received, init, Cause::plain(code::RESTART_WITH_NEW_ADDRESSES));
+            let cause = new_addresses(unknown);
+            return self.refuse_init(received, init, cause);
         }
         // §5.2.1: our own tag and TSN while both open; §5.2.2: new ones later, and the tie-tags of what there is.
         let (local_tag, local_tsn) = if opening {

@@ -34,7 +34,7 @@ impl Terms {
             match parameter {
                 &Parameter::Address(address) => add(&mut remote, address),
                 // §3.3.2.1.4: an ABORT MAY answer it.
-                Parameter::HostName(_) => return Err(Cause::plain(code::UNRESOLVABLE_ADDRESS)),
+                Parameter::HostName(_) => return Err(unresolvable(parameter)),
                 Parameter::Unknown { kind, .. } => {
                     // §3.2.1.
                     let action = Parameter::action(*kind);
@@ -56,6 +56,39 @@ impl Terms {
             unrecognized,
         })
     }
+}
+
+/// Bytes of the longest host name (RFC 1035 §2.3.4): an ABORT quotes no more of what a stranger sends.
+const LONGEST_NAME: usize = 255;
+
+/// §3.3.10.5: the address in question, whole.
+fn unresolvable(name: &Parameter) -> Cause {
+    let quoted = name.quoted();
+    let value = if quoted.len() <= 4 + LONGEST_NAME { quoted } else { Bytes::new() };
+    Cause::Other { code: code::UNRESOLVABLE_ADDRESS, value }
+}
+
+/// §3.3.10.2: there is no State Cookie.
+pub(crate) fn missing_cookie() -> Cause {
+    // The number of parameters that are missing, and their types.
+    let value = Bytes::from_static(&[0, 0, 0, 1, 0, 7]);
+    Cause::Other { code: code::MISSING_MANDATORY_PARAMETER, value }
+}
+
+/// §3.3.10.11: the addresses that are new.
+pub(crate) fn new_addresses(addresses: impl Iterator<Item = IpAddr>) -> Cause {
+    let all: Vec<_> = addresses.map(|address| Parameter::Address(address).quoted()).collect();
+    Cause::Other { code: code::RESTART_WITH_NEW_ADDRESSES, value: joined(&all) }
+}
+
+/// Parameters one after the other, as a cause has them.
+pub(crate) fn joined(parameters: &[Bytes]) -> Bytes {
+    let mut value = Vec::new();
+    for parameter in parameters {
+        value.resize(value.len().next_multiple_of(4), 0);
+        value.extend_from_slice(parameter);
+    }
+    value.into()
 }
 
 /// The fixed fields and addresses of what we send.

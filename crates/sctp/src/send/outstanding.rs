@@ -236,6 +236,10 @@ impl Outstanding {
             self.first += 1;
             done.advances = true;
         }
+        // Without gap blocks, too: what comes next is not there any more, or the point would be behind it.
+        if gaps.is_none() && self.chunks.front().is_some_and(|next| next.fate == Fate::Acknowledged) {
+            self.renege(0);
+        }
         if gaps.is_some() && (!blocks.is_empty() || self.by_gap > 0) {
             self.acknowledge_gaps(point, blocks, &mut done, &mut seen);
         }
@@ -325,5 +329,29 @@ impl Outstanding {
     fn highest_by_gap(&self) -> Option<Tsn> {
         let at = self.chunks.iter().rposition(|sent| sent.fate == Fate::Acknowledged)?;
         Some(self.first + at as Tsn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A receiver drops what gap blocks named, the SACK that says so is lost, and SHUTDOWN names no gaps.
+    #[test]
+    fn a_shutdown_shows_that_what_comes_next_was_dropped() {
+        let mut sent = Outstanding::new(SeqNum(1));
+        for tsn in 1..=3 {
+            let tsn = SeqNum(tsn);
+            let (payload, ssn) = (bytes::Bytes::from_static(b"data"), 0);
+            let (begin, end) = (true, true);
+            let (stream, ppid, unordered, immediate) = (0, 0, false, false);
+            let data = Data { tsn, stream, ssn, ppid, unordered, begin, end, immediate, payload };
+            sent.push(Instant::ZERO, data, 0);
+        }
+        sent.acknowledge(SeqNum(0), Some(&[Gap { start: 2, end: 3 }])).unwrap();
+        sent.acknowledge(SeqNum(1), None).unwrap();
+        assert_eq!((sent.len(), sent.flight(0)), (2, 20), "TSN 2 is in flight again");
+        sent.acknowledge(SeqNum(3), None).unwrap();
+        assert_eq!((sent.len(), sent.flight(0)), (0, 0));
     }
 }

@@ -6,7 +6,7 @@ use handfast_core::{Bytes as Size, Duration, SeqNum, Stream};
 use handfast_sctp::{
     Answer, Association, Config, CookieKey, Endpoints, Event, Failure, Listener, Received, State,
 };
-use handfast_wire::sctp::{Cause, Chunk, Init, Packet, code};
+use handfast_wire::sctp::{Cause, Chunk, Init, Packet, Parameter, code};
 
 use crate::listener::{from_client, packet};
 use crate::support::*;
@@ -185,6 +185,12 @@ fn a_peer_may_begin_anew() {
     world.ends[0].association = Some(again(&[0, 3]));
     world.run_to(at(400));
     let refused = Failure::Aborted { cause: code::RESTART_WITH_NEW_ADDRESSES };
+    let quoted = Cause::Other {
+        code: code::RESTART_WITH_NEW_ADDRESSES,
+        value: Parameter::Address(client(3)).quoted(),
+    };
+    let abort = Chunk::Abort { reflected: false, causes: vec![quoted] };
+    assert!(world.ends[1].sent.iter().any(|(_, t)| t.packet.chunks == [abort.clone()]), "§3.3.10.11");
     assert!(world.ends[0].has(Event::Failed(refused)));
     assert!(!world.ends[1].has(Event::Restarted));
     world.ends[0].association = Some(again(&[0]));
@@ -283,6 +289,15 @@ fn an_init_ack_that_no_association_can_come_of_is_refused() {
     for (ack, reflected, causes) in [
         (init(0, 9_000), true, vec![]),
         (init(8, 1_499), false, vec![Cause::plain(code::INVALID_MANDATORY_PARAMETER)]),
+        // §3.3.10.2: one parameter is missing, the State Cookie (7).
+        (
+            init(8, 9_000),
+            false,
+            vec![Cause::Other {
+                code: code::MISSING_MANDATORY_PARAMETER,
+                value: vec![0, 0, 0, 1, 0, 7].into(),
+            }],
+        ),
     ] {
         let mut world = World::new(1, Config::default(), vec![Link::default()], &[server(0)]);
         world.pump();
@@ -293,8 +308,9 @@ fn an_init_ack_that_no_association_can_come_of_is_refused() {
         world.hand_in(0, &to_client(&ack));
         world.pump();
         let (_, last) = world.ends[0].sent.last().unwrap();
+        let cause = causes.first().map_or(code::INVALID_MANDATORY_PARAMETER, Cause::code);
         assert_eq!((last.packet.tag, &last.packet.chunks), (tag, &vec![Chunk::Abort { reflected, causes }]));
-        let refused = Failure::Refused { cause: code::INVALID_MANDATORY_PARAMETER };
+        let refused = Failure::Refused { cause };
         assert!(world.ends[0].has(Event::Failed(refused)));
     }
 }

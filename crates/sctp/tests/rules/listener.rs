@@ -1,5 +1,6 @@
 //! What a listener answers: §5.1, §8.4.
 
+use bytes::Bytes;
 use handfast_core::{SeqNum, Stream};
 use handfast_sctp::{Answer, Config, CookieKey, Listener, Received, Transmit};
 use handfast_wire::sctp::{Cause, Chunk, Init, Packet, Parameter, code};
@@ -120,8 +121,13 @@ fn what_is_wrong_with_an_init_is_answered_or_dropped() {
     let with = |code| Some(vec![Chunk::Abort { reflected: false, causes: vec![Cause::plain(code)] }]);
     let no_streams = Init { outbound_streams: 0, ..init() };
     assert_eq!(abort(&mut listener, no_streams), with(code::INVALID_MANDATORY_PARAMETER));
-    let name = Init { parameters: vec![Parameter::HostName("x.example\0".into())], ..init() };
-    assert_eq!(abort(&mut listener, name), with(code::UNRESOLVABLE_ADDRESS));
+    // §3.3.10.5: the name goes back, if it is one.
+    let named = |name: Bytes| Init { parameters: vec![Parameter::HostName(name)], ..init() };
+    let name = Bytes::from("x.example\0");
+    let value = Parameter::HostName(name.clone()).quoted();
+    let causes = vec![Cause::Other { code: code::UNRESOLVABLE_ADDRESS, value }];
+    assert_eq!(abort(&mut listener, named(name)), Some(vec![Chunk::Abort { reflected: false, causes }]));
+    assert_eq!(abort(&mut listener, named(vec![b'x'; 256].into())), with(code::UNRESOLVABLE_ADDRESS));
     let narrow = Init { a_rwnd: 1499, ..init() };
     assert_eq!(abort(&mut listener, narrow), with(code::INVALID_MANDATORY_PARAMETER));
     let least = abort(&mut listener, Init { a_rwnd: 1500, ..init() });
