@@ -174,6 +174,24 @@ fn a_small_window_forgives_no_path_that_is_not_probed() {
     assert_eq!(errors(&mut world), [1, 0]);
 }
 
+/// More messages than the receiver keeps wait behind one that is lost: it drops the last of them, and not the association.
+#[test]
+fn small_messages_behind_a_hole_are_no_reason_to_abort() {
+    let config = Config { receive_buffer: Size(20_000), max_burst: None, ..Config::default() };
+    let mut world = World::connected(config);
+    let state = world.client().path(0).unwrap().state;
+    world.client().restore(at(200), 0, PathState { cwnd: 40 * 1468, ..state });
+    world.links[0].loses = Some(lose_data(&[0]));
+    for n in 0..2_900u32 {
+        world.client().write(message(0, 1, n as u8)).unwrap();
+    }
+    world.run_to(at(60_000));
+    assert!(world.server().counters().chunks_without_room > 0);
+    let read = world.ends[1].read.iter().map(|message| message.data[0]);
+    assert!(read.eq((0..2_900u32).map(|n| n as u8)), "{} messages", world.ends[1].read.len());
+    assert!(!world.ends.iter().any(|end| end.events.iter().any(|(_, e)| matches!(e, Event::Failed(_)))));
+}
+
 #[test]
 fn a_message_longer_than_the_receive_buffer_ends_the_association() {
     let config = Config { receive_buffer: Size(5_000), ..Config::default() };
