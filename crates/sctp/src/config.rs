@@ -29,7 +29,8 @@ pub struct Config {
     pub sack_frequency: u8,
     /// The longest IP packet; less eight bytes where SCTP goes in UDP.
     pub mtu: Bytes,
-    /// What waits to be read takes at most so many bytes of user data; the window that we advertise.
+    /// What waits to be read takes at most so many bytes of user data; the window that we advertise. Less than 1,500 counts as 1,500
+    /// (§3.3.2).
     pub receive_buffer: Bytes,
     /// What is unsent or unacknowledged takes at most so many bytes of user data.
     pub send_buffer: Bytes,
@@ -39,6 +40,16 @@ pub struct Config {
     pub inbound_streams: u16,
     /// L of slow start (§7.2.1).
     pub slow_start_limit: u64,
+}
+
+/// The least `a_rwnd` of INIT and INIT ACK (§3.3.2, §3.3.3).
+pub(crate) const MIN_A_RWND: u32 = 1500;
+
+impl Config {
+    /// Bytes that the receiver keeps, and advertises.
+    pub(crate) fn receive_capacity(&self) -> u64 {
+        self.receive_buffer.get().max(MIN_A_RWND.into())
+    }
 }
 
 impl Default for Config {

@@ -89,7 +89,7 @@ impl Listener {
 
     /// §5.1.5.
     fn on_cookie_echo(&mut self, now: Instant, received: &Received<'_>, sealed: &[u8]) -> Answer {
-        let Some(cookie) = self.keys.iter().find_map(|key| Cookie::open(sealed, key)) else {
+        let Some(cookie) = Cookie::open_with(sealed, &self.keys) else {
             return Answer::Nothing;
         };
         let packet = received.packet;
@@ -106,8 +106,9 @@ impl Listener {
             );
         }
         let random = Stream::new(self.random.bits(), "association");
-        let key = self.keys[0].clone();
-        let association = Association::accept(now, self.config, key, random, &cookie, &self.local, received);
+        // Both: COOKIE ECHO may come again that was sealed with the one before.
+        let keys = self.keys.clone();
+        let association = Association::accept(now, self.config, keys, random, &cookie, &self.local, received);
         Answer::Open(Box::new(association))
     }
 }

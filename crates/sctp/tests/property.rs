@@ -1,13 +1,14 @@
 //! Two associations over links that lose, delay, reorder, duplicate and fail: every message arrives once and in its stream's order, or
-//! the association fails and says why.
+//! the association fails, and the links or the other end explain it.
 
 mod support;
 
 use std::collections::BTreeMap;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use handfast_core::{Bytes as Size, Duration};
-use handfast_sctp::{Config, Event, Message, State};
+use handfast_core::{Bytes as Size, Duration, Instant};
+use handfast_sctp::{Config, Event, Failure, Message, State};
+use handfast_wire::sctp::code;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use support::*;
@@ -182,6 +183,39 @@ fn judge(wrote: &[Message], read: &[Message], whole: bool) {
     }
 }
 
+impl Case {
+    /// Something may be without an answer ten times in a row.
+    fn is_harsh(&self) -> bool {
+        let harsh = |link: &LinkCase| link.loss > 0.1 || !link.cuts.is_empty();
+        !self.suspensions.is_empty() || self.links.iter().any(harsh)
+    }
+
+    /// The same case over links that lose little and never fail.
+    fn mild(self) -> Self {
+        let links = self.links.into_iter();
+        let links = links.map(|link| LinkCase { loss: link.loss / 10.0, cuts: Vec::new(), ..link }).collect();
+        Self { links, suspensions: Vec::new(), ..self }
+    }
+}
+
+/// Whether what the links do, or what the other end has done before, makes an association fail so.
+fn is_explained(case: &Case, other: &End, when: Instant, failure: Failure) -> bool {
+    let is_over =
+        |&(at, event): &(Instant, Event)| at <= when && matches!(event, Event::Closed | Event::Failed(_));
+    // A client here does not answer what comes out of the blue: who waits for SHUTDOWN COMPLETE then waits in vain.
+    let alone = other.events.iter().any(is_over);
+    match failure {
+        Failure::Unreachable | Failure::ShutdownGuard => alone || case.is_harsh(),
+        Failure::Handshake => case.is_harsh(),
+        Failure::Aborted { cause: code::USER_INITIATED_ABORT } => {
+            other.has(Event::Failed(Failure::ShutdownGuard))
+        }
+        // Out of the blue.
+        Failure::Aborted { cause: 0 } => alone,
+        _ => false,
+    }
+}
+
 fn check(case: &Case) -> bool {
     let mut world = world(case);
     run(case, &mut world);
@@ -192,6 +226,17 @@ fn check(case: &Case) -> bool {
         "neither closed nor failed: {:?}",
         world.ends.each_ref().map(|end| &end.events)
     );
+    for (end, other) in [(0, 1), (1, 0)].map(|(end, other)| (&world.ends[end], &world.ends[other])) {
+        for &(when, event) in &end.events {
+            if let Event::Failed(failure) = event {
+                assert!(
+                    is_explained(case, other, when, failure),
+                    "{failure:?} at {when:?} in {:?}",
+                    end.events
+                );
+            }
+        }
+    }
     for (from, to) in [(0, 1), (1, 0)] {
         // A server that has failed may begin again with a cookie that the client repeats, and then close: the first one's are lost.
         judge(&world.ends[from].wrote, &world.ends[to].read, closed && !failed);
@@ -205,6 +250,18 @@ proptest! {
     #[test]
     fn every_message_arrives_once_and_in_order_or_the_association_fails(case in case()) {
         check(&case);
+    }
+
+    /// Nothing explains that a message is missing, or that neither end has closed.
+    #[test]
+    fn links_that_lose_little_lose_no_message(case in case().prop_map(Case::mild)) {
+        let mut world = world(&case);
+        check(&case);
+        run(&case, &mut world);
+        prop_assert!(world.ends.iter().any(|end| end.has(Event::Closed)));
+        for (from, to) in [(0, 1), (1, 0)] {
+            judge(&world.ends[from].wrote, &world.ends[to].read, true);
+        }
     }
 }
 

@@ -147,6 +147,7 @@ impl Association {
         let exists = path < self.path_count();
         if exists {
             self.paths.set_primary(path);
+            self.refill_for_layer();
         }
         exists
     }
@@ -166,6 +167,7 @@ impl Association {
         if let Some((srtt, rttvar)) = state.srtt {
             restored.rtt.set(srtt, rttvar);
         }
+        self.refill_for_layer();
     }
 
     /// Suspends a path: no data and no heartbeat leaves by it, and its T3-rtx stops without a back-off or an error.
@@ -175,10 +177,14 @@ impl Association {
             let suspended = self.paths.get_mut(path);
             suspended.suspended = true;
             (suspended.t3, suspended.heartbeat) = (None, Heartbeat::Off);
+            // How long the path is away is no round trip.
+            self.sent.stop_timing(path);
+            self.refill_for_layer();
         }
     }
 
-    /// Resumes a path: T3-rtx starts anew for what is outstanding on it, and its window is not one that was idle.
+    /// Resumes a path: T3-rtx starts anew for what is outstanding on it, its window is not one that was idle, and if it was down it is
+    /// asked at once.
     pub fn resume(&mut self, now: Instant, path: usize) {
         if path >= self.path_count() || !self.paths.get(path).suspended {
             return;
@@ -190,10 +196,11 @@ impl Association {
         if outstanding {
             resumed.t3 = Some(now + resumed.rtt.rto());
         }
-        self.refill_burst();
+        self.refill_for_layer();
         if self.beats() {
             self.schedule_heartbeat(now, path);
         }
+        self.resume_closing(now);
     }
 
     /// What is outstanding on a path leaves again, by the path that data takes now. No window shrinks: it is no sign of congestion.
@@ -203,7 +210,7 @@ impl Association {
             return 0;
         }
         self.paths.get_mut(path).t3 = None;
-        self.refill_burst();
+        self.refill_for_layer();
         self.sent.mark(path, Loss::Rerouted)
     }
 }

@@ -93,6 +93,8 @@ impl Association {
                 self.reply(received, self.remote_tag, Chunk::HeartbeatAck(info.clone()));
             }
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, info),
+            // §8.5.1 B: with T the tag would be the one that we send.
+            Chunk::Abort { reflected: true, .. } => return false,
             Chunk::Abort { causes, .. } => {
                 self.fail(Failure::Aborted { cause: causes.first().map_or(0, Cause::code) });
             }

@@ -29,8 +29,15 @@ impl Control {
         matches!(self.chunk, Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete { .. })
     }
 
+    /// §5.1: COOKIE ECHO and COOKIE ACK come first in their packet.
+    const fn is_first(&self) -> bool {
+        matches!(self.chunk, Chunk::CookieEcho(_) | Chunk::CookieAck)
+    }
+
+    /// Whether it may share the packet that `other` begins.
     fn goes_with(&self, other: &Self) -> bool {
         !self.is_alone()
+            && !self.is_first()
             && !other.is_alone()
             && (self.tag, self.from, self.to) == (other.tag, other.from, other.to)
     }

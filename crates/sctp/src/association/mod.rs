@@ -5,11 +5,14 @@ mod arrival;
 mod control;
 mod open;
 mod paths;
+mod probe;
 mod restart;
 mod sacks;
 mod shutdown;
 mod timers;
 mod transmit;
+#[cfg(test)]
+mod wrap;
 
 use std::net::IpAddr;
 
@@ -23,6 +26,7 @@ use crate::send::{Outstanding, Queue};
 use crate::tsn::Tsn;
 use crate::{Config, Counters, Event, Failure, Received, State, Transmit, event};
 use control::Control;
+use probe::Probe;
 
 /// Both ends, as a client knows them: at least one address of each.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +45,8 @@ pub struct Endpoints<'a> {
 #[derive(Clone, Debug)]
 pub struct Association {
     config: Config,
-    key: CookieKey,
+    /// Cookies are made with the first, and known by either.
+    keys: [CookieKey; 2],
     random: Stream,
     state: State,
     local_port: u16,
@@ -49,6 +54,8 @@ pub struct Association {
     /// My Verification Tag, and the peer's (§13.2).
     local_tag: u32,
     remote_tag: u32,
+    /// Tie-tags (§5.2.2): random, for whoever sees a cookie must not learn the tags.
+    tie: [u32; 2],
     /// Our addresses.
     local: Vec<IpAddr>,
     paths: Paths,
@@ -61,6 +68,7 @@ pub struct Association {
     sent: Outstanding,
     /// The window that the peer advertised last.
     a_rwnd: u64,
+    probe: Probe,
     /// The Fast Recovery exit point (§7.2.4).
     recovery: Option<Tsn>,
     /// The next packet of repeated chunks leaves whatever cwnd says (§6.3.3 E3, §7.2.4 step 3).
@@ -97,7 +105,7 @@ struct Attempt {
 impl Association {
     /// When [`Association::on_timer`] must be called at the latest.
     pub fn deadline(&self) -> Option<Instant> {
-        let timers = [self.t1, self.t2, self.t5, self.acks.deadline(), self.paths.deadline()];
+        let timers = [self.t1, self.t2, self.t5, self.probe.at, self.acks.deadline(), self.paths.deadline()];
         timers.into_iter().flatten().min()
     }
 
@@ -105,6 +113,7 @@ impl Association {
     pub fn on_timer(&mut self, now: Instant) {
         self.refill_burst();
         self.acks.on_timer(now);
+        self.on_probe_timer(now);
         for path in 0..self.paths.all().len() {
             self.on_path_timers(now, path);
         }
@@ -126,7 +135,7 @@ impl Association {
         let transmit = self.control_packet().or_else(|| self.data_packet(now));
         match &transmit {
             Some(_) => self.counters.packets_sent += 1,
-            None => self.nothing_leaves(),
+            None => self.nothing_leaves(now),
         }
         transmit
     }
@@ -142,8 +151,16 @@ impl Association {
         self.burst = left.saturating_add(self.config.max_burst.unwrap_or(u32::MAX).max(1));
     }
 
+    /// What a session layer does is one event, in however many calls: what it has opened needs no other one.
+    fn refill_for_layer(&mut self) {
+        if self.exhausted || self.burst == 0 {
+            self.refill_burst();
+        }
+    }
+
     /// All that may leave now has left.
-    fn nothing_leaves(&mut self) {
+    fn nothing_leaves(&mut self, now: Instant) {
+        self.schedule_probe(now);
         self.exhausted = true;
         self.urgent &= self.sent.has_lost();
         for (n, path) in self.paths.all_mut().iter_mut().enumerate() {
@@ -161,7 +178,7 @@ impl Association {
             return;
         }
         self.state = State::Closed;
-        (self.t1, self.t2, self.t5) = (None, None, None);
+        (self.t1, self.t2, self.t5, self.probe) = (None, None, None, Probe::default());
         self.acks = Acks::default();
         self.paths.stop();
         self.queue = Queue::new(0);

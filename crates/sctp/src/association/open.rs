@@ -6,8 +6,9 @@ use bytes::Bytes;
 use handfast_core::{Instant, SeqNum, ShortQueue, Stream};
 use handfast_wire::sctp::{Cause, Chunk, Init, code};
 
+use super::probe::Probe;
 use super::{Association, Attempt, Endpoints};
-use crate::handshake::{Cookie, CookieKey, Terms, offer, tag};
+use crate::handshake::{Cookie, CookieKey, Terms, joined, missing_cookie, offer, tag};
 use crate::path::{self, Paths};
 use crate::receive::{Acks, Inbound};
 use crate::send::{Outstanding, Queue};
@@ -23,9 +24,22 @@ impl Association {
         mut random: Stream,
         endpoints: &Endpoints<'_>,
     ) -> Self {
-        let tags = [tag(&mut random), 0];
-        let tsns = [SeqNum(random.bits() as u32), SeqNum(0)];
-        let mut association = Self::new(now, config, key, random, endpoints, tags, tsns);
+        let first = SeqNum(random.bits() as u32);
+        Self::connect_from(now, config, key, random, endpoints, first)
+    }
+
+    /// The same with this TSN as the first.
+    pub(super) fn connect_from(
+        now: Instant,
+        config: Config,
+        key: CookieKey,
+        mut random: Stream,
+        endpoints: &Endpoints<'_>,
+        first: SeqNum,
+    ) -> Self {
+        let (tags, tsns) = ([tag(&mut random), 0], [first, SeqNum(0)]);
+        let keys = [key.clone(), key];
+        let mut association = Self::new(now, config, keys, random, endpoints, tags, tsns);
         association.state = State::CookieWait;
         association.send_attempt(now);
         association
@@ -35,7 +49,7 @@ impl Association {
     pub(crate) fn accept(
         now: Instant,
         config: Config,
-        key: CookieKey,
+        keys: [CookieKey; 2],
         random: Stream,
         cookie: &Cookie,
         local: &[IpAddr],
@@ -50,7 +64,7 @@ impl Association {
         };
         let tags = [cookie.local_tag, cookie.remote_tag];
         let tsns = [cookie.local_tsn, cookie.remote_tsn];
-        let mut association = Self::new(now, config, key, random, &endpoints, tags, tsns);
+        let mut association = Self::new(now, config, keys, random, &endpoints, tags, tsns);
         association.agree(
             cookie.outbound_streams,
             cookie.inbound_streams,
@@ -66,14 +80,15 @@ impl Association {
     fn new(
         now: Instant,
         config: Config,
-        key: CookieKey,
-        random: Stream,
+        keys: [CookieKey; 2],
+        mut random: Stream,
         endpoints: &Endpoints<'_>,
         [local_tag, remote_tag]: [u32; 2],
         [local_tsn, remote_tsn]: [SeqNum; 2],
     ) -> Self {
         Self {
-            key,
+            keys,
+            tie: [tag(&mut random), tag(&mut random)],
             random,
             state: State::Closed,
             local_port: endpoints.local_port,
@@ -87,11 +102,12 @@ impl Association {
             queue: Queue::new(config.outbound_streams.max(1)),
             sent: Outstanding::new(local_tsn),
             a_rwnd: 0,
+            probe: Probe::default(),
             recovery: None,
             urgent: false,
             burst: 0,
             exhausted: false,
-            inbound: Inbound::new(remote_tsn, 0, config.receive_buffer.get()),
+            inbound: Inbound::new(remote_tsn, 0, config.receive_capacity()),
             acks: Acks::default(),
             control: ShortQueue::new(),
             cookie: Bytes::new(),
@@ -109,7 +125,7 @@ impl Association {
     /// What both have agreed upon.
     pub(super) fn agree(&mut self, outbound: u16, inbound: u16, rwnd: u32, first: SeqNum) -> bool {
         self.a_rwnd = rwnd.into();
-        self.inbound = Inbound::new(first, inbound, self.config.receive_buffer.get());
+        self.inbound = Inbound::new(first, inbound, self.config.receive_capacity());
         self.queue.limit_streams(outbound)
     }
 
@@ -145,8 +161,13 @@ impl Association {
 
     /// §5.1 C; in any other state it is a late one (§5.2.3).
     pub(super) fn on_init_ack(&mut self, now: Instant, received: &Received<'_>, init: &Init) {
-        if self.state != State::CookieWait || init.tag == 0 {
+        if self.state != State::CookieWait {
             return;
+        }
+        if init.tag == 0 {
+            // §3.3.3: ABORT with T, since there is no tag of the peer's.
+            self.reply(received, self.local_tag, Chunk::Abort { reflected: true, causes: Vec::new() });
+            return self.fail(Failure::Refused { cause: code::INVALID_MANDATORY_PARAMETER });
         }
         self.remote_tag = init.tag;
         let terms = match Terms::of(init, received.from, &self.config) {
@@ -154,7 +175,7 @@ impl Association {
             Err(cause) => return self.refuse_init_ack(received, cause),
         };
         let Some(cookie) = init.cookie() else {
-            return self.refuse_init_ack(received, Cause::plain(code::MISSING_MANDATORY_PARAMETER));
+            return self.refuse_init_ack(received, missing_cookie());
         };
         // The cookie and a header have to fit into one packet: it cannot be cut.
         if cookie.len() + 4 > self.pmdcs as usize {
@@ -170,12 +191,7 @@ impl Association {
         self.send_attempt(now);
         if !terms.unrecognized.is_empty() {
             // §3.2.1: in an ERROR beside COOKIE ECHO.
-            let mut value = Vec::new();
-            for parameter in &terms.unrecognized {
-                value.resize(value.len().next_multiple_of(4), 0);
-                value.extend_from_slice(parameter);
-            }
-            self.report(0, code::UNRECOGNIZED_PARAMETERS, value.into());
+            self.report(0, code::UNRECOGNIZED_PARAMETERS, joined(&terms.unrecognized));
         }
     }
 

@@ -13,10 +13,10 @@ impl Association {
         self.state.sends_data()
     }
 
-    /// The next heartbeat of a path.
+    /// The next heartbeat of a path: at once where it is not known whether the peer is there (§5.4), or it was not (§8.2).
     pub(super) fn schedule_heartbeat(&mut self, now: Instant, path: usize) {
         let beating = self.paths.get_mut(path);
-        beating.heartbeat = if beating.confirmed {
+        beating.heartbeat = if beating.confirmed && beating.active {
             let (rto, interval) = (beating.rtt.rto(), self.config.heartbeat_interval);
             Heartbeat::later(now, rto, interval, &mut self.random)
         } else {
@@ -116,16 +116,6 @@ impl Association {
             self.errors += 1;
             if self.errors > self.config.association_max_retrans {
                 self.fail(Failure::Unreachable);
-            }
-        }
-    }
-
-    /// The peer is there, though it acknowledges nothing.
-    pub(super) fn forgive(&mut self) {
-        self.errors = 0;
-        for path in 0..self.paths.all().len() {
-            if self.sent.flight(path) > 0 {
-                self.answered(path);
             }
         }
     }

@@ -1,12 +1,11 @@
 //! INIT and COOKIE ECHO for an association that there is already (§5.2).
 
-use std::net::IpAddr;
-
 use handfast_core::{Instant, SeqNum};
 use handfast_wire::sctp::{Cause, Chunk, Init, code};
 
+use super::probe::Probe;
 use super::{Association, Attempt};
-use crate::handshake::{Cookie, Terms, answer, tag};
+use crate::handshake::{Cookie, Terms, answer, new_addresses, tag};
 use crate::path::Paths;
 use crate::receive::Acks;
 use crate::send::{Outstanding, Queue};
@@ -28,10 +27,12 @@ impl Association {
             Err(cause) => return self.refuse_init(received, init, cause),
         };
         let opening = matches!(self.state, State::CookieWait | State::CookieEchoed);
-        let known = |&address: &IpAddr| self.paths.all().iter().any(|path| path.remote == address);
-        if !opening && !terms.remote.iter().all(known) {
+        let mut unknown =
+            terms.remote.iter().copied().filter(|&address| !self.paths.knows(address)).peekable();
+        if !opening && unknown.peek().is_some() {
             // §5.2.2: whoever begins anew brings no new addresses.
-            return self.refuse_init(received, init, Cause::plain(code::RESTART_WITH_NEW_ADDRESSES));
+            let cause = new_addresses(unknown);
+            return self.refuse_init(received, init, cause);
         }
         // §5.2.1: our own tag and TSN while both open; §5.2.2: new ones later, and the tie-tags of what there is.
         let (local_tag, local_tsn) = if opening {
@@ -39,7 +40,7 @@ impl Association {
         } else {
             (tag(&mut self.random), SeqNum(self.random.bits() as u32))
         };
-        let tie = if self.state == State::CookieWait { [0; 2] } else { [self.local_tag, self.remote_tag] };
+        let tie = if self.state == State::CookieWait { [0; 2] } else { self.tie };
         let cookie = Cookie {
             created: now,
             local_port: self.local_port,
@@ -55,7 +56,7 @@ impl Association {
             local: received.to,
             remote: terms.remote,
         };
-        let ack = answer(&self.config, &self.key, &cookie, &self.local, terms.unrecognized, REPORTS);
+        let ack = answer(&self.config, &self.keys[0], &cookie, &self.local, terms.unrecognized, REPORTS);
         self.reply(received, init.tag, Chunk::InitAck(ack));
     }
 
@@ -65,7 +66,7 @@ impl Association {
 
     /// §5.2.4; whether the rest of the packet is looked at.
     pub(super) fn on_cookie_echo(&mut self, now: Instant, received: &Received<'_>, sealed: &[u8]) -> bool {
-        let Some(cookie) = Cookie::open(sealed, &self.key) else { return false };
+        let Some(cookie) = Cookie::open_with(sealed, &self.keys) else { return false };
         let ports = (cookie.local_port, cookie.remote_port) == (self.local_port, self.remote_port);
         if !ports || received.packet.tag != cookie.local_tag || !cookie.remote.contains(&received.from) {
             return false;
@@ -82,9 +83,7 @@ impl Association {
         match (same_local, same_remote) {
             (true, true) => self.on_same_cookie(now, received),
             (true, false) => self.on_collision(now, received, &cookie),
-            (false, false) if cookie.tie == [self.local_tag, self.remote_tag] => {
-                self.on_restart(now, received, &cookie)
-            }
+            (false, false) if cookie.tie == self.tie => self.on_restart(now, received, &cookie),
             // Action C and the cases without one: an old cookie.
             _ => false,
         }
@@ -131,6 +130,8 @@ impl Association {
             return false;
         }
         (self.local_tag, self.remote_tag) = (cookie.local_tag, cookie.remote_tag);
+        // An old cookie of the peer's starts nothing anew another time.
+        self.tie = [tag(&mut self.random), tag(&mut self.random)];
         self.local = super::open::first_of(&self.local, cookie.local);
         self.paths = Paths::new(now, &self.config, &self.local, &cookie.remote);
         self.queue = Queue::new(cookie.outbound_streams);
@@ -139,7 +140,7 @@ impl Association {
         self.inbound.restart(cookie.remote_tsn, cookie.inbound_streams);
         (self.recovery, self.urgent, self.acks, self.attempt) =
             (None, false, Acks::default(), Attempt::default());
-        (self.t2, self.t5) = (None, None);
+        (self.t2, self.t5, self.probe) = (None, None, Probe::default());
         self.control = handfast_core::ShortQueue::new();
         self.establish_again(now);
         self.reply(received, self.remote_tag, Chunk::CookieAck);

@@ -5,7 +5,7 @@ use handfast_wire::sctp::Sack;
 
 use super::Association;
 use crate::State;
-use crate::path::Ack;
+use crate::path::{Ack, Path};
 use crate::send::Acknowledged;
 
 impl Association {
@@ -13,12 +13,13 @@ impl Association {
         if !self.has_sent_data() {
             return;
         }
-        let was_outstanding = !self.sent.is_empty();
+        let probed = self.probed_path();
         let Some(done) = self.sent.acknowledge(sack.cumulative, Some(&sack.gaps)) else { return };
         self.a_rwnd = sack.a_rwnd.into();
-        if was_outstanding && self.a_rwnd < self.pmdcs {
+        if let Some(path) = probed {
             // §6.1 A: while SACKs answer probes of a closed window, the peer is there.
-            self.forgive();
+            self.errors = 0;
+            self.answered(path);
         }
         self.acknowledged(now, &done);
     }
@@ -83,13 +84,15 @@ impl Association {
             return;
         }
         self.urgent = true;
-        if self.recovery.is_none() {
+        // `[iosl]` What is lost of a suspended path is no sign of congestion.
+        let congested = |(path, &lost): (&Path, &bool)| lost && !path.suspended;
+        if self.recovery.is_none() && self.paths.all().iter().zip(&lost).any(congested) {
             self.recovery = Some(self.sent.next() - 1);
             self.counters.fast_recoveries += 1;
-            for path in
-                self.paths.all_mut().iter_mut().zip(lost).filter_map(|(path, lost)| lost.then_some(path))
-            {
-                path.window.on_fast_retransmit();
+            for (path, lost) in self.paths.all_mut().iter_mut().zip(lost) {
+                if congested((path, &lost)) {
+                    path.window.on_fast_retransmit();
+                }
             }
         }
     }

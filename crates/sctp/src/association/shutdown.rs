@@ -32,8 +32,13 @@ impl Association {
         self.send_closing(now);
     }
 
-    /// SHUTDOWN or SHUTDOWN ACK leaves, and T2-shutdown starts.
+    /// SHUTDOWN or SHUTDOWN ACK leaves, and T2-shutdown starts; while all paths are suspended, neither.
     fn send_closing(&mut self, now: Instant) {
+        self.t2 = None;
+        if self.paths.get(self.attempt.path).suspended {
+            let Some(other) = self.paths.for_data() else { return };
+            self.attempt.path = other;
+        }
         let path = self.attempt.path;
         let chunk = if self.state == State::ShutdownSent {
             Chunk::Shutdown { cumulative: self.inbound.cumulative() }
@@ -48,11 +53,21 @@ impl Association {
     pub(super) fn on_t2(&mut self, now: Instant) {
         self.t2 = None;
         let path = self.attempt.path;
+        if self.paths.get(path).suspended {
+            return self.send_closing(now);
+        }
         self.paths.get_mut(path).rtt.back_off();
         self.path_error(path, true);
         if self.state != State::Closed {
             // §6.4.1 holds for it too: another path, if there is one.
             self.attempt.path = self.paths.alternate(path).unwrap_or(path);
+            self.send_closing(now);
+        }
+    }
+
+    /// A path is back: what waited for one leaves.
+    pub(super) fn resume_closing(&mut self, now: Instant) {
+        if self.t2.is_none() && matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             self.send_closing(now);
         }
     }

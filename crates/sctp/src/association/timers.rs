@@ -21,13 +21,16 @@ impl Association {
 
     /// T3-rtx has expired on a path.
     fn on_t3(&mut self, path: usize) {
+        let probed = self.probed_path() == Some(path);
         let expired = self.paths.get_mut(path);
         expired.t3 = None;
         let rto = expired.rtt.rto();
-        // E1, E2.
-        expired.window.on_timeout();
-        expired.rtt.back_off();
-        self.recovery = None;
+        // E1, E2. §6.1 A: "Zero window probing does not affect the calculation of cwnd."
+        if !probed {
+            expired.window.on_timeout();
+            self.recovery = None;
+        }
+        self.paths.get_mut(path).rtt.back_off();
         self.counters.timeouts += 1;
         self.emit(Event::Timeout { path, rto });
         // E3: all that is outstanding there is to be sent again, the earliest in one packet now.

@@ -6,6 +6,7 @@ use handfast_wire::sctp::{Chunk, DATA_HEADER_LEN, Sack};
 use super::Association;
 use crate::Transmit;
 use crate::send::Loss;
+use crate::tsn::Tsn;
 
 /// The next DATA to leave.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +86,9 @@ impl Association {
     /// §6.1: whether a new chunk with so much user data may leave.
     fn has_window(&self, path: usize, len: usize) -> bool {
         let in_flight = self.sent.payload_in_flight();
-        // A: whatever the peer's window, one chunk may be in flight.
-        let received = self.a_rwnd.saturating_sub(in_flight) >= len as u64 || self.sent.is_empty();
+        // A: of a closed window one chunk is a probe.
+        let received =
+            self.a_rwnd.saturating_sub(in_flight) >= len as u64 || self.sent.is_empty() && self.probe.due;
         // B. What an idle path would have lost of its window is looked at when the chunk leaves.
         received && self.sent.flight(path) < self.paths.get(path).window.cwnd
     }
@@ -104,6 +106,8 @@ impl Association {
                 break;
             }
             room -= padded(sent.data.chunk_len());
+            let len = sent.data.payload.len();
+            self.notice_probe(self.sent.first() + index as Tsn, len);
             let (data, is_earliest) = self.sent.resend(index, path);
             chunks.push(Chunk::Data(data));
             self.counters.retransmitted_chunks += 1;
@@ -123,6 +127,7 @@ impl Association {
             && padded(DATA_HEADER_LEN + len) <= room
             && self.has_window(path, len)
         {
+            self.notice_probe(self.sent.next(), len);
             let tsn = crate::tsn::to_wire(self.sent.next());
             let Some(data) = self.queue.pop(tsn, self.pmdcs as usize) else { break };
             room -= padded(data.chunk_len());

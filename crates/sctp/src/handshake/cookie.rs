@@ -49,7 +49,7 @@ pub(crate) struct Cookie {
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
     pub(crate) remote_rwnd: u32,
-    /// Local and Peer's Tie-Tag (§5.2.2): the tags of an association that there was already; 0 where there was none.
+    /// Local and Peer's Tie-Tag (§5.2.2): what names an association that there was already; 0 where there was none.
     pub(crate) tie: [u32; 2],
     /// The address to which the INIT came.
     pub(crate) local: IpAddr,
@@ -85,6 +85,11 @@ impl Cookie {
         let (tag, body) = sealed.split_first_chunk::<TAG_LEN>()?;
         key.code().chain_update(body).verify_slice(tag).ok()?;
         Self::parse(body)
+    }
+
+    /// The same, with any of these.
+    pub(crate) fn open_with(sealed: &[u8], keys: &[CookieKey]) -> Option<Self> {
+        keys.iter().find_map(|key| Self::open(sealed, key))
     }
 
     fn parse(mut body: &[u8]) -> Option<Self> {

@@ -6,4 +6,4 @@ mod offer;
 pub use cookie::CookieKey;
 
 pub(crate) use cookie::Cookie;
-pub(crate) use offer::{Terms, answer, is_unicast, offer, tag};
+pub(crate) use offer::{Terms, answer, is_unicast, joined, missing_cookie, new_addresses, offer, tag};

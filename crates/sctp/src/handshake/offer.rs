@@ -7,6 +7,7 @@ use handfast_core::{SeqNum, Stream};
 use handfast_wire::sctp::{Cause, Init, Parameter, code};
 
 use super::{Cookie, CookieKey};
+use crate::config::MIN_A_RWND;
 use crate::{Config, MAX_PATHS};
 
 /// What a peer's INIT or INIT ACK comes to.
@@ -24,8 +25,8 @@ pub(crate) struct Terms {
 impl Terms {
     /// What the peer has sent from `from`; an error is the cause of the ABORT that answers it.
     pub(crate) fn of(init: &Init, from: IpAddr, config: &Config) -> Result<Self, Cause> {
-        // §3.3.2: no stream at all is an error.
-        if init.outbound_streams == 0 || init.inbound_streams == 0 {
+        // §3.3.2: no stream at all is an error, and a window without room for a packet. Of INIT ACK: erratum 7148.
+        if init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < MIN_A_RWND {
             return Err(Cause::plain(code::INVALID_MANDATORY_PARAMETER));
         }
         let (mut remote, mut unrecognized) = (vec![from], Vec::new());
@@ -33,7 +34,7 @@ impl Terms {
             match parameter {
                 &Parameter::Address(address) => add(&mut remote, address),
                 // §3.3.2.1.4: an ABORT MAY answer it.
-                Parameter::HostName(_) => return Err(Cause::plain(code::UNRESOLVABLE_ADDRESS)),
+                Parameter::HostName(_) => return Err(unresolvable(parameter)),
                 Parameter::Unknown { kind, .. } => {
                     // §3.2.1.
                     let action = Parameter::action(*kind);
@@ -57,13 +58,46 @@ impl Terms {
     }
 }
 
+/// Bytes of the longest host name (RFC 1035 §2.3.4): an ABORT quotes no more of what a stranger sends.
+const LONGEST_NAME: usize = 255;
+
+/// §3.3.10.5: the address in question, whole.
+fn unresolvable(name: &Parameter) -> Cause {
+    let quoted = name.quoted();
+    let value = if quoted.len() <= 4 + LONGEST_NAME { quoted } else { Bytes::new() };
+    Cause::Other { code: code::UNRESOLVABLE_ADDRESS, value }
+}
+
+/// §3.3.10.2: there is no State Cookie.
+pub(crate) fn missing_cookie() -> Cause {
+    // The number of parameters that are missing, and their types.
+    let value = Bytes::from_static(&[0, 0, 0, 1, 0, 7]);
+    Cause::Other { code: code::MISSING_MANDATORY_PARAMETER, value }
+}
+
+/// §3.3.10.11: the addresses that are new.
+pub(crate) fn new_addresses(addresses: impl Iterator<Item = IpAddr>) -> Cause {
+    let all: Vec<_> = addresses.map(|address| Parameter::Address(address).quoted()).collect();
+    Cause::Other { code: code::RESTART_WITH_NEW_ADDRESSES, value: joined(&all) }
+}
+
+/// Parameters one after the other, as a cause has them.
+pub(crate) fn joined(parameters: &[Bytes]) -> Bytes {
+    let mut value = Vec::new();
+    for parameter in parameters {
+        value.resize(value.len().next_multiple_of(4), 0);
+        value.extend_from_slice(parameter);
+    }
+    value.into()
+}
+
 /// The fixed fields and addresses of what we send.
 pub(crate) fn offer(config: &Config, tag: u32, initial_tsn: SeqNum, local: &[IpAddr]) -> Init {
     // §3.3.2 note 3: without address parameters the packet's source is the only address.
     let addresses = if local.len() > 1 { local } else { &[] };
     Init {
         tag,
-        a_rwnd: u32::try_from(config.receive_buffer.get()).unwrap_or(u32::MAX),
+        a_rwnd: u32::try_from(config.receive_capacity()).unwrap_or(u32::MAX),
         outbound_streams: config.outbound_streams.max(1),
         inbound_streams: config.inbound_streams.max(1),
         initial_tsn,

@@ -105,16 +105,14 @@ impl Path {
 pub(crate) struct Paths {
     all: Vec<Path>,
     primary: usize,
+    /// All addresses of the peer: there may be some without a path.
+    remote: Vec<IpAddr>,
 }
 
 impl Paths {
-    /// The first of our addresses with the first of the peer's, the second with the second; what is left over on one side with the
-    /// other's addresses from the first on again. (§1.3 has paths by the peer's addresses alone: docs/explanation/deviations.md.)
-    /// Both slices have at least one.
+    /// A path for each pair of addresses. Both slices have at least one.
     pub(crate) fn new(now: Instant, config: &Config, local: &[IpAddr], remote: &[IpAddr]) -> Self {
         let pmdcs = pmdcs(config, remote);
-        let count = local.len().max(remote.len()).min(MAX_PATHS);
-        let pairs = (0..count).map(|n| (local[n % local.len()], remote[n % remote.len()]));
         let path = |(local, remote): (IpAddr, IpAddr)| Path {
             local,
             remote,
@@ -129,7 +127,11 @@ impl Paths {
             last_data: now,
             was_full: false,
         };
-        Self { all: pairs.map(path).collect(), primary: 0 }
+        Self {
+            all: pairs(local, remote).into_iter().map(path).collect(),
+            primary: 0,
+            remote: remote.to_vec(),
+        }
     }
 
     pub(crate) fn all(&self) -> &[Path] {
@@ -154,6 +156,11 @@ impl Paths {
 
     pub(crate) fn set_primary(&mut self, path: usize) {
         self.primary = path;
+    }
+
+    /// Whether it is one of the peer's addresses.
+    pub(crate) fn knows(&self, address: IpAddr) -> bool {
+        self.remote.contains(&address)
     }
 
     /// The path by which a packet came; if none has both addresses, one that has the peer's.
@@ -213,10 +220,55 @@ impl Paths {
     }
 }
 
+/// The first of our addresses with the first of the peer's, the second with the second; what is left over on one side with the other's
+/// addresses from the first on again. (§1.3 has paths by the peer's addresses alone: docs/explanation/deviations.md.) No packet leads
+/// from IPv4 to IPv6: each family has its pairs, that of the handshake first.
+fn pairs(local: &[IpAddr], remote: &[IpAddr]) -> Vec<(IpAddr, IpAddr)> {
+    let family = |of: &[IpAddr], v6: bool| -> Vec<IpAddr> {
+        of.iter().copied().filter(|address| address.is_ipv6() == v6).collect()
+    };
+    let first = remote[0].is_ipv6();
+    let mut pairs = Vec::new();
+    for v6 in [first, !first] {
+        let (ours, theirs) = (family(local, v6), family(remote, v6));
+        let count = if ours.is_empty() || theirs.is_empty() { 0 } else { ours.len().max(theirs.len()) };
+        pairs.extend((0..count).map(|n| (ours[n % ours.len()], theirs[n % theirs.len()])));
+    }
+    if pairs.is_empty() {
+        // A driver that does not know its own addresses.
+        pairs.push((local[0], remote[0]));
+    }
+    pairs.truncate(MAX_PATHS);
+    pairs
+}
+
 /// PMDCS: what is left of an IP packet for a DATA chunk. All paths have the same, of the family that leaves less.
 pub(crate) fn pmdcs(config: &Config, remote: &[IpAddr]) -> u64 {
     let header = if remote.iter().any(IpAddr::is_ipv6) { 40 } else { 20 };
     // §7.3 needs room for a DATA chunk; IPv6 guarantees 1,280 bytes, IPv4 in practice 576.
     let packet = config.mtu.get().clamp(576, 65_535) - header;
     (packet - handfast_wire::sctp::HEADER_LEN as u64) / 4 * 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn v4(n: u8) -> IpAddr {
+        [10, 0, 0, n].into()
+    }
+
+    fn v6(n: u16) -> IpAddr {
+        [0x2001, 0xdb8, 0, 0, 0, 0, 0, n].into()
+    }
+
+    #[test]
+    fn addresses_make_paths_within_their_family() {
+        let mixed = pairs(&[v4(1), v6(1), v4(2)], &[v6(9), v4(9)]);
+        assert_eq!(mixed, [(v6(1), v6(9)), (v4(1), v4(9)), (v4(2), v4(9))]);
+        assert_eq!(pairs(&[v4(1)], &[v4(9), v6(9)]), [(v4(1), v4(9))]);
+        assert_eq!(pairs(&[v4(1)], &[v6(9)]), [(v4(1), v6(9))], "there is a path at least");
+        let many: Vec<_> = (0..7).map(v4).chain((0..7).map(v6)).collect();
+        assert_eq!(pairs(&many, &many).len(), MAX_PATHS);
+    }
 }

@@ -42,7 +42,7 @@ impl Window {
             if ack.full && ack.advances && !ack.in_fast_recovery {
                 self.cwnd += ack.bytes.min(self.limit * self.pmdcs);
             }
-        } else if ack.advances {
+        } else {
             self.avoid_congestion(ack.bytes, ack.full);
         }
         if ack.all_acknowledged {
@@ -51,7 +51,7 @@ impl Window {
         }
     }
 
-    /// §7.2.2.
+    /// §7.2.2: "upon each SACK chunk arrival", whether or not the point moves.
     fn avoid_congestion(&mut self, bytes: u64, full: bool) {
         self.partial_bytes_acked += bytes;
         if self.partial_bytes_acked >= self.cwnd {
@@ -147,6 +147,9 @@ mod tests {
         }
         window.on_ack(&ack(PMDCS));
         assert_eq!((window.cwnd, window.partial_bytes_acked), (11 * PMDCS, 0));
+        let mut gaps = window;
+        gaps.on_ack(&Ack { advances: false, ..ack(PMDCS) });
+        assert_eq!((gaps.cwnd, gaps.partial_bytes_acked), (11 * PMDCS, PMDCS), "gap blocks count, too");
         // Not used: what is acknowledged is kept, up to one window.
         let unused = Ack { full: false, ..ack(30 * PMDCS) };
         window.on_ack(&unused);

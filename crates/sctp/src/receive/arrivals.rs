@@ -61,6 +61,14 @@ impl Arrivals {
         }
     }
 
+    /// Whether a TSN that is [`Arrival::New`] makes a range of its own.
+    pub(crate) fn is_apart(&self, tsn: Tsn) -> bool {
+        let at = self.range_at(tsn);
+        let joins_next = self.ranges.get(at).is_some_and(|&(start, _)| start == tsn + 1);
+        let joins_last = tsn == self.cumulative + 1 || at > 0 && self.ranges[at - 1].1 + 1 == tsn;
+        !joins_next && !joins_last
+    }
+
     /// A TSN that is [`Arrival::New`] has arrived.
     pub(crate) fn insert(&mut self, tsn: Tsn) {
         let at = self.range_at(tsn);

@@ -12,6 +12,10 @@ use crate::tsn::{self, Tsn};
 /// Chunks of this size on average fill the buffer by their number as well as by their bytes: what holds a chunk takes memory too.
 const SMALL_CHUNK: u64 = 16;
 
+/// The most ranges of TSNs beyond the cumulative one, whatever the buffer: what is read leaves its range behind, and a SACK names some
+/// hundreds.
+const MOST_RANGES: u64 = 4096;
+
 /// What the receiver has of the peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Inbound {
@@ -65,6 +69,11 @@ impl Inbound {
             Arrival::Duplicate => return Err(Refused::Duplicate),
             Arrival::Beyond => return Err(Refused::NoRoom),
         }
+        // Chunks that take no room here take some there: those of no stream, those that others replace, those that were read.
+        if self.arrivals.is_apart(tsn) && self.arrivals.ranges() as u64 >= self.most_items().min(MOST_RANGES)
+        {
+            return Err(Refused::NoRoom);
+        }
         if !self.held.has_stream(data.stream) {
             self.arrivals.insert(tsn);
             return Err(Refused::Stream);
@@ -87,7 +96,9 @@ impl Inbound {
             let Some(evicted) = self.held.evict(tsn) else {
                 return Err(if self.held.is_readable() { Refused::NoRoom } else { Refused::NeverRoom });
             };
-            self.arrivals.remove(evicted);
+            for tsn in evicted {
+                self.arrivals.remove(tsn);
+            }
         }
         Ok(())
     }
@@ -195,6 +206,55 @@ mod tests {
         assert_eq!(inbound.on_data(&data(101, 1)), Err(Refused::NoRoom));
         while inbound.read().is_some() {}
         assert!(inbound.has_opened(1468));
+    }
+
+    #[test]
+    fn messages_that_wait_give_way_to_the_first_hole() {
+        let mut inbound = Inbound::new(SeqNum(1), 1, 20_000);
+        for tsn in 2..=1251 {
+            inbound.on_data(&data(tsn, 1)).unwrap();
+        }
+        assert_eq!(inbound.on_data(&data(1252, 1)), Err(Refused::NoRoom));
+        inbound.on_data(&data(1, 1)).unwrap();
+        assert_eq!((inbound.cumulative(), inbound.has_gaps()), (SeqNum(1250), false), "TSN 1251 gave way");
+        assert_eq!(inbound.on_data(&data(1251, 1)), Err(Refused::NoRoom), "until something is read");
+        assert_eq!(std::iter::from_fn(|| inbound.read()).count(), 1250);
+        inbound.on_data(&data(1251, 1)).unwrap();
+    }
+
+    /// A message of several chunks is dropped whole, with all its TSNs.
+    #[test]
+    fn a_long_message_that_waits_gives_way() {
+        let mut inbound = Inbound::new(SeqNum(1), 1, 1000);
+        let part = |tsn, begin| Data { ssn: 1, begin, end: !begin, ..data(tsn, 400) };
+        inbound.on_data(&part(2, true)).unwrap();
+        inbound.on_data(&part(3, false)).unwrap();
+        inbound.on_data(&data(1, 300)).unwrap();
+        assert_eq!((inbound.cumulative(), inbound.has_gaps()), (SeqNum(1), false));
+        assert_eq!(inbound.held().0, 300);
+    }
+
+    /// None of these takes a byte of the buffer.
+    #[test]
+    fn alternating_tsns_make_no_more_ranges_than_the_buffer_allows() {
+        let streams = |tsn| Data { stream: 9, ..data(tsn, 1) };
+        let numbers = |tsn| Data { ssn: 7, ..data(tsn, 1) };
+        let read = |tsn| Data { unordered: true, ..data(tsn, 1) };
+        for (capacity, most) in [(20_000, 1250), (1 << 20, 4096)] {
+            for of in [&streams as &dyn Fn(u32) -> Data, &numbers, &read] {
+                let mut inbound = Inbound::new(SeqNum(1), 1, capacity);
+                let refused = (2..20_000).step_by(2).filter(|&tsn| {
+                    let refused = inbound.on_data(&of(tsn)) == Err(Refused::NoRoom);
+                    inbound.read();
+                    refused
+                });
+                assert_eq!(refused.count(), 9_999 - most);
+                assert_eq!(inbound.held().2, most);
+                // What closes a hole is taken.
+                assert_ne!(inbound.on_data(&of(1)), Err(Refused::NoRoom));
+                assert_eq!(inbound.cumulative(), SeqNum(2));
+            }
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod acks;
 mod arrivals;
+mod fragments;
 mod inbound;
 mod reassembly;
 

@@ -1,20 +1,23 @@
 //! Fragments to messages, messages into the order of their streams (§6.5, §6.9).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
 
 use bytes::{Bytes, BytesMut};
 use handfast_wire::sctp::Data;
 
+use super::fragments::Fragments;
 use crate::Message;
 use crate::tsn::Tsn;
 
 /// What the receiver holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
-    /// Fragments of messages that are not whole.
-    fragments: BTreeMap<Tsn, Data>,
+    fragments: Fragments,
     /// Whole messages whose turn in their stream has not come, by stream and SSN.
-    waiting: BTreeMap<(u16, u16), Message>,
+    waiting: BTreeMap<(u16, u16), Waiting>,
+    /// The same by their last TSN: what is furthest makes room for what is missing.
+    furthest: BTreeMap<Tsn, (u16, u16)>,
     ready: VecDeque<Message>,
     /// The SSN that each inbound stream goes on with.
     next_ssn: Vec<u16>,
@@ -22,11 +25,23 @@ pub(crate) struct Reassembly {
     bytes: u64,
 }
 
+/// A message that waits, and the TSNs that it came in.
+#[derive(Clone, Debug)]
+struct Waiting {
+    message: Message,
+    tsns: RangeInclusive<Tsn>,
+}
+
 impl Reassembly {
     pub(crate) fn new(streams: u16) -> Self {
-        let next_ssn = vec![0; usize::from(streams)];
-        let (fragments, waiting, ready) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
-        Self { fragments, waiting, ready, next_ssn, bytes: 0 }
+        Self {
+            fragments: Fragments::default(),
+            waiting: BTreeMap::new(),
+            furthest: BTreeMap::new(),
+            ready: VecDeque::new(),
+            next_ssn: vec![0; usize::from(streams)],
+            bytes: 0,
+        }
     }
 
     /// The peer begins anew: what is whole can still be read.
@@ -63,94 +78,69 @@ impl Reassembly {
     pub(crate) fn insert(&mut self, tsn: Tsn, data: Data) {
         self.bytes += data.payload.len() as u64;
         if data.begin && data.end {
-            self.deliver(data.ssn, message(&data, data.payload.clone()));
+            self.deliver(tsn..=tsn, data.ssn, message(&data, data.payload.clone()));
             return;
         }
-        self.fragments.insert(tsn, data);
-        if let Some((first, last)) = self.whole(tsn) {
-            self.join(first, last);
-        }
-    }
-
-    /// The fragments of the message to which `tsn` belongs, if all are there. §6.9: they have TSNs in a row.
-    fn whole(&self, tsn: Tsn) -> Option<(Tsn, Tsn)> {
-        let start = self.fragments.get(&tsn)?;
-        let belongs = |data: &Data| {
-            data.stream == start.stream
-                && data.unordered == start.unordered
-                && (data.unordered || data.ssn == start.ssn)
-        };
-        // Forward first: what arrives in order ends here at once.
-        let last = walk(tsn, self.fragments.range(tsn..), 1, |data| belongs(data), |data| data.end)?;
-        let back = self.fragments.range(..=tsn).rev();
-        let first = walk(tsn, back, -1, |data| belongs(data), |data| data.begin)?;
-        Some((first, last))
-    }
-
-    fn join(&mut self, first: Tsn, last: Tsn) {
-        let parts: Vec<Data> = (first..=last).filter_map(|tsn| self.fragments.remove(&tsn)).collect();
+        let Some((tsns, parts)) = self.fragments.insert(tsn, data) else { return };
         let mut whole = BytesMut::with_capacity(parts.iter().map(|part| part.payload.len()).sum());
         for part in &parts {
             whole.extend_from_slice(&part.payload);
         }
-        let begin = &parts[0];
-        self.deliver(begin.ssn, message(begin, whole.freeze()));
+        self.deliver(tsns, parts[0].ssn, message(&parts[0], whole.freeze()));
     }
 
     /// A message is whole.
-    fn deliver(&mut self, ssn: u16, message: Message) {
+    fn deliver(&mut self, tsns: RangeInclusive<Tsn>, ssn: u16, message: Message) {
         if message.unordered {
             self.ready.push_back(message);
             return;
         }
-        let (stream, next) = (message.stream, &mut self.next_ssn[usize::from(message.stream)]);
-        if *next != ssn {
-            // Two messages of one number: the peer breaks §6.5; the later one stays.
-            if let Some(replaced) = self.waiting.insert((stream, ssn), message) {
-                self.bytes -= replaced.data.len() as u64;
-            }
+        let (stream, next) = (message.stream, self.next_ssn[usize::from(message.stream)]);
+        if next == ssn {
+            self.ready.push_back(message);
+            self.go_on(stream);
             return;
         }
-        let mut turn = Some(message);
-        while let Some(message) = turn {
-            self.ready.push_back(message);
+        // Two messages of one number: the peer breaks §6.5; the later one stays.
+        self.forget((stream, ssn));
+        self.furthest.insert(*tsns.end(), (stream, ssn));
+        self.waiting.insert((stream, ssn), Waiting { message, tsns });
+    }
+
+    /// A message of the stream has had its turn: so have those that it kept waiting.
+    fn go_on(&mut self, stream: u16) {
+        loop {
+            let next = &mut self.next_ssn[usize::from(stream)];
             *next = next.wrapping_add(1);
-            turn = self.waiting.remove(&(stream, *next));
+            let Some(turn) = self.waiting.remove(&(stream, *next)) else { return };
+            self.furthest.remove(turn.tsns.end());
+            self.ready.push_back(turn.message);
         }
     }
 
-    /// Drops the fragment with the highest TSN, if that is beyond `point`: which one it was.
-    pub(crate) fn evict(&mut self, point: Tsn) -> Option<Tsn> {
-        let (&tsn, _) = self.fragments.last_key_value()?;
-        if tsn <= point {
-            return None;
-        }
-        let dropped = self.fragments.remove(&tsn)?;
-        self.bytes -= dropped.payload.len() as u64;
-        Some(tsn)
+    /// Drops a message that waits, if there is one of this number: its TSNs.
+    fn forget(&mut self, number: (u16, u16)) -> Option<RangeInclusive<Tsn>> {
+        let Waiting { message, tsns } = self.waiting.remove(&number)?;
+        self.furthest.remove(tsns.end());
+        self.bytes -= message.data.len() as u64;
+        Some(tsns)
     }
-}
 
-/// From `tsn` on, by steps of `step`, over fragments that belong together, to the one that is the `end`.
-fn walk<'a>(
-    tsn: Tsn,
-    fragments: impl Iterator<Item = (&'a Tsn, &'a Data)>,
-    step: i64,
-    belongs: impl Fn(&Data) -> bool,
-    end: impl Fn(&Data) -> bool,
-) -> Option<Tsn> {
-    let mut expected = tsn;
-    for (&at, data) in fragments {
-        // A message that begins or ends inside another one breaks §6.9 and is never whole.
-        if at != expected || !belongs(data) {
-            return None;
+    /// Drops the fragment or the message that waits with the highest TSN, if that is beyond `point`: its TSNs.
+    pub(crate) fn evict(&mut self, point: Tsn) -> Option<RangeInclusive<Tsn>> {
+        let fragment = self.fragments.last().filter(|&tsn| tsn > point);
+        let message = self.furthest.last_key_value().filter(|&(&tsn, _)| tsn > point);
+        match (fragment, message) {
+            (fragment, Some((&last, &number))) if fragment.is_none_or(|tsn| tsn < last) => {
+                self.forget(number)
+            }
+            (Some(tsn), _) => {
+                self.bytes -= self.fragments.pop_last()?.payload.len() as u64;
+                Some(tsn..=tsn)
+            }
+            (None, _) => None,
         }
-        if end(data) {
-            return Some(at);
-        }
-        expected = expected.saturating_add_signed(step);
     }
-    None
 }
 
 fn message(data: &Data, whole: Bytes) -> Message {
@@ -221,8 +211,37 @@ mod tests {
         let mut held = Reassembly::new(2);
         held.insert(100, data(0, "B", "a"));
         held.insert(102, data(0, "", "bc"));
-        assert_eq!(held.evict(100), Some(102));
+        assert_eq!(held.evict(100), Some(102..=102));
         assert_eq!((held.evict(100), held.bytes()), (None, 1));
+    }
+
+    #[test]
+    fn the_furthest_of_fragments_and_messages_is_evicted() {
+        let mut held = Reassembly::new(2);
+        held.insert(102, data(2, "BE", "two"));
+        held.insert(103, data(3, "B", "th"));
+        held.insert(104, data(3, "E", "ree"));
+        held.insert(105, data(4, "B", "fo"));
+        held.insert(101, data(1, "BE", "one"));
+        held.insert(106, data(9, "UBE", "unordered"));
+        let evicted: Vec<_> = std::iter::from_fn(|| held.evict(100)).collect();
+        assert_eq!(evicted, [105..=105, 103..=104, 102..=102, 101..=101], "what may be read stays");
+        assert_eq!((held.bytes(), held.items()), (9, 1));
+        held.insert(100, data(0, "BE", "zero"));
+        assert_eq!(texts(&mut held), ["unordered", "zero"]);
+    }
+
+    /// A walk over all fragments for each of them would take minutes.
+    #[test]
+    fn fragments_in_descending_order_take_no_longer() {
+        let mut held = Reassembly::new(2);
+        let count = 60_000;
+        for tsn in (1..count).rev() {
+            held.insert(1_000 + tsn, data(0, if tsn == count - 1 { "E" } else { "" }, "x"));
+        }
+        held.insert(1_000, data(0, "B", "x"));
+        assert_eq!(held.read().map(|message| message.data.len() as u64), Some(count));
+        assert_eq!((held.bytes(), held.items()), (0, 0));
     }
 
     #[test]

@@ -110,6 +110,11 @@ impl Outstanding {
         self.first
     }
 
+    /// The chunk of that TSN.
+    pub(crate) fn earliest(&self) -> Option<&Sent> {
+        self.chunks.front()
+    }
+
     pub(crate) const fn flight(&self, path: usize) -> u64 {
         self.flight[path]
     }
@@ -190,6 +195,11 @@ impl Outstanding {
         self.timed[path].take_if(|(timed, _)| *timed == tsn);
     }
 
+    /// The round trip that is measured on `path` is none.
+    pub(crate) fn stop_timing(&mut self, path: usize) {
+        self.timed[path] = None;
+    }
+
     /// Bytes of the chunk at `index`, and of its user data.
     fn sizes(&self, index: usize) -> (u64, u64) {
         let data = &self.chunks[index].data;
@@ -225,6 +235,10 @@ impl Outstanding {
             }
             self.first += 1;
             done.advances = true;
+        }
+        // Without gap blocks, too: what comes next is not there any more, or the point would be behind it.
+        if gaps.is_none() && self.chunks.front().is_some_and(|next| next.fate == Fate::Acknowledged) {
+            self.renege(0);
         }
         if gaps.is_some() && (!blocks.is_empty() || self.by_gap > 0) {
             self.acknowledge_gaps(point, blocks, &mut done, &mut seen);
@@ -315,5 +329,29 @@ impl Outstanding {
     fn highest_by_gap(&self) -> Option<Tsn> {
         let at = self.chunks.iter().rposition(|sent| sent.fate == Fate::Acknowledged)?;
         Some(self.first + at as Tsn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A receiver drops what gap blocks named, the SACK that says so is lost, and SHUTDOWN names no gaps.
+    #[test]
+    fn a_shutdown_shows_that_what_comes_next_was_dropped() {
+        let mut sent = Outstanding::new(SeqNum(1));
+        for tsn in 1..=3 {
+            let tsn = SeqNum(tsn);
+            let (payload, ssn) = (bytes::Bytes::from_static(b"data"), 0);
+            let (begin, end) = (true, true);
+            let (stream, ppid, unordered, immediate) = (0, 0, false, false);
+            let data = Data { tsn, stream, ssn, ppid, unordered, begin, end, immediate, payload };
+            sent.push(Instant::ZERO, data, 0);
+        }
+        sent.acknowledge(SeqNum(0), Some(&[Gap { start: 2, end: 3 }])).unwrap();
+        sent.acknowledge(SeqNum(1), None).unwrap();
+        assert_eq!((sent.len(), sent.flight(0)), (2, 20), "TSN 2 is in flight again");
+        sent.acknowledge(SeqNum(3), None).unwrap();
+        assert_eq!((sent.len(), sent.flight(0)), (0, 0));
     }
 }

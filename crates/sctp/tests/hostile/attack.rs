@@ -293,7 +293,8 @@ impl Attack<'_> {
         let held = self.victim.footprint();
         assert!(held.received_bytes <= CAPACITY, "{held:?}");
         assert!(held.received_items <= CAPACITY as usize / 16, "{held:?}");
-        assert!(held.gaps <= CAPACITY as usize / 16 + 1, "{held:?}");
+        // Twice the bound: what gives way may leave a hole in a range.
+        assert!(held.gaps <= CAPACITY as usize / 8, "{held:?}");
         assert!(held.control_chunks <= 32 && held.duplicates <= 32, "{held:?}");
         assert!(self.victim.path_count() <= MAX_PATHS);
         assert!(self.victim.buffered() <= 20_000);

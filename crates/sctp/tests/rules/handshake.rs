@@ -6,7 +6,7 @@ use handfast_core::{Bytes as Size, Duration, SeqNum, Stream};
 use handfast_sctp::{
     Answer, Association, Config, CookieKey, Endpoints, Event, Failure, Listener, Received, State,
 };
-use handfast_wire::sctp::{Chunk, code};
+use handfast_wire::sctp::{Cause, Chunk, Init, Packet, Parameter, code};
 
 use crate::listener::{from_client, packet};
 use crate::support::*;
@@ -185,6 +185,12 @@ fn a_peer_may_begin_anew() {
     world.ends[0].association = Some(again(&[0, 3]));
     world.run_to(at(400));
     let refused = Failure::Aborted { cause: code::RESTART_WITH_NEW_ADDRESSES };
+    let quoted = Cause::Other {
+        code: code::RESTART_WITH_NEW_ADDRESSES,
+        value: Parameter::Address(client(3)).quoted(),
+    };
+    let abort = Chunk::Abort { reflected: false, causes: vec![quoted] };
+    assert!(world.ends[1].sent.iter().any(|(_, t)| t.packet.chunks == [abort.clone()]), "§3.3.10.11");
     assert!(world.ends[0].has(Event::Failed(refused)));
     assert!(!world.ends[1].has(Event::Restarted));
     world.ends[0].association = Some(again(&[0]));
@@ -261,9 +267,113 @@ fn an_association_may_speak_ipv6() {
     client.on_packet(at(0), &Received { packet: &back.packet, from: back.from, to: back.to });
     assert_eq!(client.state(), State::Established);
     let remote: Vec<_> = (0..client.path_count()).map(|path| client.path(path).unwrap().remote).collect();
-    assert_eq!(remote, addresses);
+    assert_eq!(remote, addresses[..2], "no path leads from IPv6 to IPv4");
     assert_eq!(client.path(0).unwrap().state.cwnd, 4344);
     client.write(message(0, 5000, 1)).unwrap();
     let data = client.poll_transmit(at(0), Size(1500)).unwrap();
     assert_eq!(data.packet.wire_len(), 1460);
+}
+
+fn to_client(packet: &Packet) -> Received<'_> {
+    Received { packet, from: server(0), to: client(0) }
+}
+
+fn init(tag: u32, a_rwnd: u32) -> Init {
+    let (outbound_streams, inbound_streams, initial_tsn) = (1, 1, SeqNum(5));
+    Init { tag, a_rwnd, outbound_streams, inbound_streams, initial_tsn, parameters: Vec::new() }
+}
+
+/// §3.3.3 with erratum 7148: no association comes of it, and the peer is told.
+#[test]
+fn an_init_ack_that_no_association_can_come_of_is_refused() {
+    for (ack, reflected, causes) in [
+        (init(0, 9_000), true, vec![]),
+        (init(8, 1_499), false, vec![Cause::plain(code::INVALID_MANDATORY_PARAMETER)]),
+        // §3.3.10.2: one parameter is missing, the State Cookie (7).
+        (
+            init(8, 9_000),
+            false,
+            vec![Cause::Other {
+                code: code::MISSING_MANDATORY_PARAMETER,
+                value: vec![0, 0, 0, 1, 0, 7].into(),
+            }],
+        ),
+    ] {
+        let mut world = World::new(1, Config::default(), vec![Link::default()], &[server(0)]);
+        world.pump();
+        let own = world.client().tags().0;
+        let tag = if reflected { own } else { ack.tag };
+        let chunks = vec![Chunk::InitAck(ack)];
+        let ack = Packet { src_port: 6000, dst_port: 5000, tag: own, chunks };
+        world.hand_in(0, &to_client(&ack));
+        world.pump();
+        let (_, last) = world.ends[0].sent.last().unwrap();
+        let cause = causes.first().map_or(code::INVALID_MANDATORY_PARAMETER, Cause::code);
+        assert_eq!((last.packet.tag, &last.packet.chunks), (tag, &vec![Chunk::Abort { reflected, causes }]));
+        let refused = Failure::Refused { cause };
+        assert!(world.ends[0].has(Event::Failed(refused)));
+    }
+}
+
+/// §3.3.2: our own window is no smaller either.
+#[test]
+fn a_small_receive_buffer_is_a_window_of_1500_bytes() {
+    let config = Config { receive_buffer: Size(100), ..Config::default() };
+    let mut world = World::connected(config);
+    let offered = |chunk: &Chunk| match chunk {
+        Chunk::Init(init) | Chunk::InitAck(init) => Some(init.a_rwnd),
+        _ => None,
+    };
+    for end in &world.ends {
+        let offers: Vec<_> =
+            end.sent.iter().flat_map(|(_, t)| &t.packet.chunks).filter_map(offered).collect();
+        assert_eq!(offers, [1500]);
+    }
+    world.ends[0].to_write.push_back(message(0, 1400, 1));
+    world.run_to(at(500));
+    assert_eq!(world.ends[1].read.len(), 1);
+}
+
+/// §5.2.2: a cookie can be read by whoever sees it, and must not give the tags away.
+#[test]
+fn a_cookie_does_not_show_the_tags_of_the_association() {
+    let mut world = World::connected(Config::default());
+    let (own, peer) = world.server().tags();
+    world.hand_in(1, &from_client(&packet(0, vec![Chunk::Init(init(77, 9_000))])));
+    world.pump();
+    let (_, answer) = world.ends[1].sent.last().unwrap();
+    let Chunk::InitAck(ack) = &answer.packet.chunks[0] else { panic!("{answer:?}") };
+    for tag in [own, peer] {
+        assert!(!ack.cookie().unwrap().windows(4).any(|bytes| bytes == tag.to_be_bytes()));
+    }
+}
+
+/// §8.5.1 B.
+#[test]
+fn an_abort_with_t_and_our_own_tag_is_discarded() {
+    let mut world = World::connected(Config::default());
+    let (own, peer) = world.server().tags();
+    let abort = |reflected| Chunk::Abort { reflected, causes: vec![] };
+    for chunks in [vec![abort(true)], vec![Chunk::Heartbeat("hb".into()), abort(true)]] {
+        world.hand_in(1, &from_client(&packet(own, chunks)));
+        assert_eq!(world.server().state(), State::Established);
+    }
+    world.hand_in(1, &from_client(&packet(peer, vec![abort(true)])));
+    assert_eq!(world.server().state(), State::Closed);
+}
+
+/// §5.1: whatever waits to leave.
+#[test]
+fn a_cookie_ack_comes_first_in_its_packet() {
+    let mut world = World::connected(Config::default());
+    let echo = world.ends[0].sent[1].1.packet.clone();
+    let heartbeat = packet(echo.tag, vec![Chunk::Heartbeat("hb".into())]);
+    for packet in [&heartbeat, &echo, &heartbeat] {
+        world.hand_in(1, &from_client(packet));
+    }
+    let before = world.ends[1].sent.len();
+    world.pump();
+    let left: Vec<_> = world.ends[1].sent[before..].iter().map(|(_, t)| t.packet.chunks.clone()).collect();
+    let answer = Chunk::HeartbeatAck("hb".into());
+    assert_eq!(left, [vec![answer.clone()], vec![Chunk::CookieAck, answer]]);
 }

@@ -187,3 +187,32 @@ fn what_is_outstanding_on_a_resumed_path_has_a_whole_rto() {
     assert_eq!(world.ends[0].times(is_data), [(at(200), 0), (at(11_000), 0)]);
     assert_eq!(world.ends[1].read.len(), 1);
 }
+
+/// What has left stays unanswered: without it nothing else would let more leave, and no deadline would come.
+#[test]
+fn what_a_layer_opens_is_used_at_once() {
+    let acts: [fn(&mut World); 3] = [
+        |world| assert!(world.client().set_primary(1)),
+        |world| {
+            let state = world.client().path(0).unwrap().state;
+            world.client().restore(at(500), 0, PathState { cwnd: 40 * 1468, ..state });
+        },
+        |world| world.client().suspend(0),
+    ];
+    for (n, act) in acts.into_iter().enumerate() {
+        let mut world = World::connected_over(
+            Config { max_burst: Some(1), ..Config::default() },
+            vec![Link::default(), Link::default()],
+            &[server(0), server(1)],
+        );
+        world.run_to(at(500));
+        for _ in 0..3 {
+            world.client().write(message(0, 1452, 0)).unwrap();
+        }
+        world.pump();
+        assert_eq!(world.ends[0].times(is_data).len(), 1);
+        act(&mut world);
+        world.pump();
+        assert_eq!(world.ends[0].times(is_data).len(), 2, "call {n}");
+    }
+}

@@ -1,5 +1,6 @@
 //! What a listener answers: §5.1, §8.4.
 
+use bytes::Bytes;
 use handfast_core::{SeqNum, Stream};
 use handfast_sctp::{Answer, Config, CookieKey, Listener, Received, Transmit};
 use handfast_wire::sctp::{Cause, Chunk, Init, Packet, Parameter, code};
@@ -94,6 +95,23 @@ fn a_changed_key_leaves_the_cookies_of_the_one_before() {
     assert_eq!(reply(&mut listener, 1, &echo), None);
 }
 
+/// COOKIE ACK was lost, and the key has changed since the INIT: the COOKIE ECHO that comes again is answered.
+#[test]
+fn a_repeated_cookie_of_the_key_before_is_answered() {
+    let mut listener = listener();
+    let ack = init_ack(&mut listener, init());
+    let echo = packet(ack.tag, vec![Chunk::CookieEcho(ack.cookie().unwrap().clone())]);
+    listener.change_key(CookieKey::new([3; 32]));
+    let Answer::Open(mut association) = listener.on_packet(at(1), &from_client(&echo)) else {
+        panic!("it opens an association");
+    };
+    for now in [1, 1_001] {
+        let answer = association.poll_transmit(at(now), handfast_core::Bytes(1 << 16));
+        assert_eq!(answer.map(|t| t.packet.chunks), Some(vec![Chunk::CookieAck]), "at {now} ms");
+        association.on_packet(at(1_000), &from_client(&echo));
+    }
+}
+
 #[test]
 fn what_is_wrong_with_an_init_is_answered_or_dropped() {
     let mut listener = listener();
@@ -103,8 +121,17 @@ fn what_is_wrong_with_an_init_is_answered_or_dropped() {
     let with = |code| Some(vec![Chunk::Abort { reflected: false, causes: vec![Cause::plain(code)] }]);
     let no_streams = Init { outbound_streams: 0, ..init() };
     assert_eq!(abort(&mut listener, no_streams), with(code::INVALID_MANDATORY_PARAMETER));
-    let name = Init { parameters: vec![Parameter::HostName("x.example\0".into())], ..init() };
-    assert_eq!(abort(&mut listener, name), with(code::UNRESOLVABLE_ADDRESS));
+    // §3.3.10.5: the name goes back, if it is one.
+    let named = |name: Bytes| Init { parameters: vec![Parameter::HostName(name)], ..init() };
+    let name = Bytes::from("x.example\0");
+    let value = Parameter::HostName(name.clone()).quoted();
+    let causes = vec![Cause::Other { code: code::UNRESOLVABLE_ADDRESS, value }];
+    assert_eq!(abort(&mut listener, named(name)), Some(vec![Chunk::Abort { reflected: false, causes }]));
+    assert_eq!(abort(&mut listener, named(vec![b'x'; 256].into())), with(code::UNRESOLVABLE_ADDRESS));
+    let narrow = Init { a_rwnd: 1499, ..init() };
+    assert_eq!(abort(&mut listener, narrow), with(code::INVALID_MANDATORY_PARAMETER));
+    let least = abort(&mut listener, Init { a_rwnd: 1500, ..init() });
+    assert!(matches!(least.as_deref(), Some([Chunk::InitAck(_)])));
     assert_eq!(abort(&mut listener, Init { tag: 0, ..init() }), None);
     let with_tag = packet(5, vec![Chunk::Init(init())]);
     assert_eq!(reply(&mut listener, 0, &with_tag), None);

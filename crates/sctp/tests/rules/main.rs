@@ -9,4 +9,5 @@ mod layer;
 mod listener;
 mod losses;
 mod shutdown;
+mod suspended;
 mod window;

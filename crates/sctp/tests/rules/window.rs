@@ -1,8 +1,8 @@
 //! §6.1 and §6.2: the peer's window; §7.2: ours.
 
 use handfast_core::Bytes as Size;
-use handfast_sctp::{Config, Event, Failure, Message, WriteError};
-use handfast_wire::sctp::{Chunk, code};
+use handfast_sctp::{Config, Event, Failure, Message, PathState, Received, WriteError};
+use handfast_wire::sctp::{Chunk, Packet, Sack, code};
 
 use crate::support::*;
 
@@ -48,7 +48,7 @@ fn without_max_burst_a_restored_window_is_used_at_once() {
     for (max_burst, expected) in [(Some(4), 4), (None, 20)] {
         let mut world = World::connected(Config { max_burst, ..Config::default() });
         let state = world.client().path(0).unwrap().state;
-        world.client().restore(at(200), 0, handfast_sctp::PathState { cwnd: 20 * 1468, ..state });
+        world.client().restore(at(200), 0, PathState { cwnd: 20 * 1468, ..state });
         for n in 0..40 {
             world.client().write(message(0, 1452, n)).unwrap();
         }
@@ -118,9 +118,78 @@ fn a_sender_stays_within_the_peer_s_window() {
     world.ends[1].deaf = true;
     world.ends[0].to_write = (0..40).map(|n| message(0, 1000, n as u8)).collect();
     world.run_to(at(1_000));
+    assert_eq!(world.server().counters().data_chunks_received, 10);
+    // The SACK that closes the window leaves the server after at most three round trips; a probe follows it after an RTO.
+    world.run_to(at(1_500));
     let counters = world.server().counters();
     assert_eq!(counters.chunks_without_room, 1, "one chunk may probe");
     assert_eq!(counters.data_chunks_received, 11);
+    let closed =
+        *world.ends[1].times(|chunk| matches!(chunk, Chunk::Sack(sack) if sack.a_rwnd == 0)).first().unwrap();
+    let probed = *world.ends[0].times(is_data).last().unwrap();
+    assert_eq!(probed.0.since(closed.0 + ms(20)), ms(1_000), "§6.1 A: the first one after an RTO");
+}
+
+/// §6.1 A: "Zero window probing does not affect the calculation of cwnd."
+#[test]
+fn probes_leave_the_congestion_window_as_it_is() {
+    let config = Config { receive_buffer: Size(30_000), ..Config::default() };
+    let mut world = World::connected(config);
+    world.ends[1].deaf = true;
+    world.ends[0].to_write = (0..60).map(|n| message(0, 1000, n as u8)).collect();
+    world.run_to(at(1_000));
+    let before = world.client().path(0).unwrap();
+    world.run_to(at(100_000));
+    let after = world.client().path(0).unwrap();
+    assert!(world.client().counters().timeouts > 4, "{} probes", world.client().counters().timeouts);
+    // The first probe leaves by a path that was idle for one RTO (§7.2.1); the others change nothing.
+    let (cwnd, ssthresh) = (before.state.cwnd / 2, before.state.cwnd);
+    assert_eq!(after.state, PathState { cwnd, ssthresh, ..before.state });
+    assert_eq!(after.errors, 0);
+    assert_eq!(after.rto.as_millis(), 60_000, "only the timer backs off");
+}
+
+/// A small window says nothing of paths that answer nothing.
+#[test]
+fn a_small_window_forgives_no_path_that_is_not_probed() {
+    let mut world = World::connected_over(
+        Config::default(),
+        vec![Link::default(), Link::default()],
+        &[server(0), server(1)],
+    );
+    world.links[0].down = true;
+    world.links[1].down = true;
+    world.ends[0].to_write.push_back(message(0, 100, 0));
+    world.run_to(at(1_300));
+    world.ends[0].to_write.push_back(message(0, 100, 0));
+    world.run_to(at(1_400));
+    let errors = |world: &mut World| [0, 1].map(|path| world.client().path(path).unwrap().errors);
+    assert_eq!(errors(&mut world), [1, 0]);
+    assert!(world.client().path(0).unwrap().flight_size > 0);
+    let cumulative = world.client().last_tsn() - 2;
+    let chunk = Chunk::Sack(Sack { cumulative, a_rwnd: 10, gaps: vec![], duplicates: vec![] });
+    let tag = world.client().tags().0;
+    let packet = Packet { src_port: 6000, dst_port: 5000, tag, chunks: vec![chunk] };
+    world.hand_in(0, &Received { packet: &packet, from: server(1), to: client(1) });
+    assert_eq!(errors(&mut world), [1, 0]);
+}
+
+/// More messages than the receiver keeps wait behind one that is lost: it drops the last of them, and not the association.
+#[test]
+fn small_messages_behind_a_hole_are_no_reason_to_abort() {
+    let config = Config { receive_buffer: Size(20_000), max_burst: None, ..Config::default() };
+    let mut world = World::connected(config);
+    let state = world.client().path(0).unwrap().state;
+    world.client().restore(at(200), 0, PathState { cwnd: 40 * 1468, ..state });
+    world.links[0].loses = Some(lose_data(&[0]));
+    for n in 0..2_900u32 {
+        world.client().write(message(0, 1, n as u8)).unwrap();
+    }
+    world.run_to(at(60_000));
+    assert!(world.server().counters().chunks_without_room > 0);
+    let read = world.ends[1].read.iter().map(|message| message.data[0]);
+    assert!(read.eq((0..2_900u32).map(|n| n as u8)), "{} messages", world.ends[1].read.len());
+    assert!(!world.ends.iter().any(|end| end.events.iter().any(|(_, e)| matches!(e, Event::Failed(_)))));
 }
 
 #[test]
