@@ -225,7 +225,7 @@ impl LossRecovery {
     pub(crate) fn lose(&mut self, now: Instant, tx: &mut Sender, config: &Config) {
         self.on_timeout(now, tx, config, true);
         if let Self::Rack(rack) = self {
-            rack.undo = Default::default();
+            rack.undo.forget();
         }
     }
 

@@ -193,7 +193,7 @@ impl World {
                 self.tell(side.other());
             }
             Op::Suspend { side, ms: span, cut } => {
-                self.suspend(side, ms(u64::from(span) % MOST_SUSPENDED), cut)
+                self.suspend(side, ms(u64::from(span) % MOST_SUSPENDED), cut);
             }
             Op::Radio { side, mbps, weak } => {
                 let rate = BitRate::from_bps(u64::from(mbps) * 1_000_000);

@@ -7,7 +7,6 @@ use handfast_plan::topology::channel;
 use handfast_scenario::{DownMode, LinkId, NodeId};
 use handfast_tcp::{IoslRules, Radio};
 
-use crate::agents::layer::Layers;
 use crate::engine::ids::ConnectionId;
 use crate::hosts::connection::Connection;
 use crate::run::network::{Network, assert_later};
@@ -83,7 +82,9 @@ impl Network {
             if let Some((monitor, measured)) = all.look(now, node, |link, end| self.rate_of(link, end)) {
                 monitor.on_timer(now, &mut notices);
                 if reports {
-                    srtt.into_iter().for_each(|srtt| monitor.on_rtt(srtt));
+                    if let Some(srtt) = srtt {
+                        monitor.on_rtt(srtt);
+                    }
                     monitor.on_measured(now, &measured, &mut notices);
                 }
             }
@@ -136,10 +137,9 @@ impl Network {
 
     /// Looks again when something is due.
     pub(crate) fn arm_layers(&mut self) {
-        let deadline = self.layers.as_ref().and_then(|all: &Box<Layers>| all.deadline());
-        if let Some(all) = &mut self.layers {
-            self.queue.arm(&mut all.timer, deadline);
-        }
+        let Some(all) = &mut self.layers else { return };
+        let deadline = all.deadline();
+        self.queue.arm(&mut all.timer, deadline);
     }
 }
 
