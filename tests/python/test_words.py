@@ -27,6 +27,7 @@ def test_list(handfast: Command) -> None:
         "snoop",
         "eln",
         "vho",
+        "iosl",
         "quick-start",
         "ack-filter",
         "spray",

@@ -5,7 +5,6 @@
 
 mod agent;
 mod connection;
-pub mod iosl;
 pub mod profile;
 mod ranges;
 mod recent;

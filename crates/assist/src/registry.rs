@@ -15,6 +15,8 @@ pub mod duplicate;
 pub mod eln;
 #[path = "fec/mod.rs"]
 pub mod fec;
+#[path = "iosl/mod.rs"]
+pub mod iosl;
 #[path = "link_arq/mod.rs"]
 pub mod link_arq;
 #[path = "proxy/mod.rs"]
@@ -133,6 +135,7 @@ agents! {
     "snoop" => Snoop(snoop::spec::Snoop), "base stations that keep segments and send again what the radio loses";
     "eln" => Eln(eln::spec::Eln), "base stations that mark acknowledgements: what is missing was lost on the radio, or by a handoff";
     "vho" => Vho(vho::spec::Vho), "stations that tell their peers of their access link when a connection begins, and of each change";
+    "iosl" => Iosl(iosl::spec::Iosl), "stations whose socket layer suspends connections before the link goes, and restores them";
     "quick-start" => QuickStart(quick_start::QuickStartRouters), "routers that approve the rates senders ask for (RFC 4782)";
     "ack-filter" => AckFilter(ack_filter::AckFilterSpec), "base stations that pass on the last of several acknowledgments (RFC 3449)";
     "spray" => Spray(spray::Spray), "switches that send packets in turn over all shortest paths (RFC 2991)";

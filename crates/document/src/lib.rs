@@ -16,8 +16,8 @@ pub use deferred::{Deferred, Table};
 pub use error::{Checked, DocumentError, Problem, hint, nearest};
 pub use named::{Located, Name, Named};
 pub use quantity::{
-    Packets, Probability, Quantity, Rate, Size, TimeSpan, ZERO_RATE, parse_units, pattern_of, positive,
-    read_quantity,
+    Decibels, Packets, Probability, Quantity, Rate, SignalRatio, Size, TimeSpan, ZERO_RATE, parse_units,
+    pattern_of, positive, read_quantity,
 };
 pub use source::{Override, Source};
 pub use span::Span;

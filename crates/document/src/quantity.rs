@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use handfast_core::units::{BIT_RATE, BYTES, DURATION, PACKETS, Units};
-use handfast_core::{BitRate, Bytes, Duration};
+use handfast_core::units::{BIT_RATE, BYTES, DECIBELS, DURATION, PACKETS, UnitError, Units};
+use handfast_core::{BitRate, Bytes, Db, Duration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
@@ -114,6 +114,40 @@ impl Quantity for TimeSpan {
     }
 }
 quantity!(TimeSpan);
+
+/// A difference of signals.
+#[derive(Clone, Copy, Debug)]
+pub struct Decibels(pub Db);
+
+impl Quantity for Decibels {
+    const EXPECTED: &'static str = "a difference of signals such as \"6dB\"";
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error: UnitError| error.message)
+    }
+    fn pattern() -> String {
+        pattern_of(&[&DECIBELS])
+    }
+}
+quantity!(Decibels);
+
+/// A ratio of signals, of which either may be the larger.
+#[derive(Clone, Copy, Debug)]
+pub struct SignalRatio(pub Db);
+
+impl Quantity for SignalRatio {
+    const EXPECTED: &'static str = "a ratio of signals such as \"-5dB\"";
+    fn read(text: &str) -> Result<Self, String> {
+        let (sign, size) = match text.trim().strip_prefix('-') {
+            Some(size) => (-1, size),
+            None => (1, text),
+        };
+        Decibels::read(size).map(|Decibels(Db(size))| Self(Db(sign * size)))
+    }
+    fn pattern() -> String {
+        Decibels::pattern().replacen("[0-9]", "-?[0-9]", 1)
+    }
+}
+quantity!(SignalRatio);
 
 /// What a rate of zero is told.
 pub const ZERO_RATE: &str = "a rate of zero passes nothing, ever";

@@ -10,6 +10,7 @@ pub mod association;
 pub mod change;
 mod check;
 pub mod fabric;
+pub mod fades;
 pub mod limit;
 mod machines;
 mod paths;

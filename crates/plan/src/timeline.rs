@@ -3,9 +3,10 @@
 use handfast_core::{Duration, Instant, Stream};
 use handfast_radio::association::{Roam, Schedule};
 use handfast_radio::mobility::Motion;
-use handfast_scenario::{Action, Directions, DownMode, LinkId, Mobile, Radio, Scenario};
+use handfast_scenario::{Action, Directions, DownMode, Event, LinkId, Mobile, Radio, Scenario};
 
 use crate::change::{Change, Outage};
+use crate::fades::Fades;
 use crate::radios::Radios;
 use crate::signals::{Signal, signals};
 use crate::topology::{ChannelId, channel};
@@ -19,6 +20,8 @@ pub const RATE_BEFORE: Duration = Duration::from_secs(5);
 pub struct Timeline {
     /// All outages, in file order.
     pub outages: Vec<Outage>,
+    /// What signals do about events.
+    pub fades: Fades,
     changes: Vec<(Instant, Change)>,
 }
 
@@ -34,8 +37,10 @@ impl Timeline {
                 )
             };
             let longer = drawn("gap", event.longer);
-            this.add(event.at + drawn("phase", event.phase), &event.action, longer, &mut radios);
+            this.add(event.at + drawn("phase", event.phase), event, longer, &mut radios);
         }
+        this.fades.sort();
+        this.changes.extend(this.fades.rates(scenario));
         if let Some(radio) = &scenario.radio {
             this.roam(scenario, radio, seed, &radios);
         }
@@ -78,15 +83,22 @@ impl Timeline {
     }
 
     /// `longer`: what the seed adds to a gap.
-    fn add(&mut self, at: Instant, action: &Action, longer: Duration, radios: &mut Radios) {
-        match *action {
+    fn add(&mut self, at: Instant, event: &Event, longer: Duration, radios: &mut Radios) {
+        let mut fade = |link, gap: Duration, slowly| {
+            let fade = event.fade.into_iter();
+            fade.for_each(|fade| self.fades.add(link, at, at + gap + longer, fade, slowly));
+        };
+        match event.action {
+            Action::Fade { link, gap } => fade(link, gap, true),
             Action::Outage { link, gap, mode } => {
+                fade(link, gap, true);
                 let up = at + gap + longer;
                 let (old_link, new_link, drain) = (link, link, false);
                 self.add_outage(Outage { station: None, old_link, new_link, mode, drain, down: at, up });
             }
             Action::Handover { station, to, gap, drain } => {
                 let Some((old_link, new_link)) = radios.move_to(station, to) else { return };
+                fade(old_link, gap, false);
                 // Out of range, and not heard by the new access point before it is associated.
                 let mode = DownMode::Drop;
                 let (station, up) = (Some(station), at + gap + longer);
@@ -148,8 +160,8 @@ fn channels(link: LinkId, directions: Directions) -> impl Iterator<Item = Channe
 mod tests {
     use super::*;
     use crate::testing::Net;
-    use handfast_core::BitRate;
-    use handfast_scenario::Event;
+    use handfast_core::{BitRate, Db};
+    use handfast_scenario::{Event, Fade};
 
     fn scenario(phase: Duration) -> Scenario {
         let mut scenario = Net::new("hh").link(0, 1).build();
@@ -168,6 +180,29 @@ mod tests {
         assert_eq!(seconds, [5, 10, 10, 11, 11, 13, 13]);
         assert_eq!(timeline.change(4), Change::Rate(1, BitRate::from_bps(1)));
         assert_eq!(timeline.changing(4), [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_signal_falls_before_its_link_goes_and_takes_the_rate_with_it() {
+        let mut scenario = scenario(Duration::from_secs(1));
+        let fade = Fade { ramp: Duration::from_millis(200), sinr: Db(0) };
+        scenario.events.truncate(1);
+        scenario.events[0].fade = Some(fade);
+        let timeline = Timeline::new(&scenario, 1);
+        let Outage { down, up, .. } = timeline.outages[0];
+        assert_eq!((timeline.fades.sinr(0, down), timeline.fades.sinr(0, up)), (Db(0), Db(0)));
+        let rates: Vec<_> =
+            timeline.changes().filter(|(_, change)| matches!(change, Change::Rate(..))).collect();
+        // 20 decibels down and up, both directions.
+        assert_eq!(rates.len(), 80);
+        assert_eq!(rates[39].0, down);
+        assert_eq!(rates[79], (up + fade.ramp, Change::Rate(1, scenario.links[0].backward.rate)));
+        scenario.events[0].fade = None;
+        let without = Timeline::new(&scenario, 1);
+        assert!(
+            without.fades.is_empty() && without.outages[0].down == down,
+            "the fade leaves the outage alone"
+        );
     }
 
     #[test]

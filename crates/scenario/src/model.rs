@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 pub use handfast_assist::AgentKind;
 pub use handfast_assist::eln::spec::Eln;
+pub use handfast_assist::iosl::spec::Iosl;
 pub use handfast_assist::quick_start::QuickStartRouters;
 pub use handfast_assist::sdn::Policy as SdnPolicy;
 pub use handfast_assist::sdn::spec::{EndNotice, LowAck, Release, Sdn};
 pub use handfast_assist::snoop::spec::Snoop;
 pub use handfast_assist::vho::spec::Vho;
-use handfast_core::{BitRate, Bytes, Dbm, Duration, Instant};
+use handfast_core::{BitRate, Bytes, Db, Dbm, Duration, Instant};
 pub use handfast_net::{Direction, DownMode, Loss, Queue, QueueLimit};
 use handfast_radio::airtime::{Exchange, Physical, Rates};
 use handfast_radio::mobility::Mobility;
@@ -242,8 +243,17 @@ impl fmt::Debug for Flow {
     }
 }
 
+/// A signal that falls and rises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fade {
+    /// For how long it falls, and for how long it rises.
+    pub ramp: Duration,
+    /// How weak it gets.
+    pub sinr: Db,
+}
+
 /// Something that happens to the network.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Event {
     /// When, before `phase`.
     pub at: Instant,
@@ -253,12 +263,27 @@ pub struct Event {
     pub longer: Duration,
     /// What.
     pub action: Action,
+    /// What the radio's signal does about it; [`None`]: it warns of nothing.
+    pub fade: Option<Fade>,
 }
 
 impl Event {
     /// An action of which nothing is drawn.
     pub fn new(at: Instant, action: Action) -> Self {
-        Self { at, phase: Duration::ZERO, longer: Duration::ZERO, action }
+        Self { at, phase: Duration::ZERO, longer: Duration::ZERO, action, fade: None }
+    }
+}
+
+impl fmt::Debug for Event {
+    /// What is left out was not there before: kept runs are known by this text.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at, phase, longer, action, fade } = self;
+        let mut fields = f.debug_struct("Event");
+        fields.field("at", at).field("phase", phase).field("longer", longer).field("action", action);
+        if let Some(fade) = fade {
+            fields.field("fade", fade);
+        }
+        fields.finish()
     }
 }
 
@@ -273,6 +298,9 @@ pub enum Directions {
     Backward,
 }
 
+/// The SINR of a link whose signal does not fade: our choice (docs/explanation/deviations.md).
+pub const FULL_SINR: Db = Db(20_000);
+
 /// An event's action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
@@ -280,6 +308,13 @@ pub enum Action {
     Restart {
         /// Which node.
         node: NodeId,
+    },
+    /// The link's signal is weak for `gap`; [`Event::fade`] says how it gets there.
+    Fade {
+        /// Which link.
+        link: LinkId,
+        /// For how long.
+        gap: Duration,
     },
     /// The link is gone for `gap`, then back.
     Outage {
@@ -319,6 +354,13 @@ pub enum Action {
         /// Make-before-break: there is no gap, and what is under way by the old link still arrives.
         drain: bool,
     },
+}
+
+impl Action {
+    /// Whether it is a handover without a gap.
+    pub fn drains(&self) -> bool {
+        matches!(self, Self::Handover { drain: true, .. })
+    }
 }
 
 /// An agent of a scheme, attached by role.

@@ -36,13 +36,14 @@ fn agent(kind: &handfast_assist::Kind, keys: &str) -> Agent {
     scenario.schemes[0].agents[0].clone()
 }
 
-/// What is said of the default: `Default: 950.` or `Default: "100ms".`, and then perhaps more.
+/// What is said of the default: `Default: 950.`, `Default: 0.7.` or `Default: "100ms".`, and then perhaps more.
 fn default_in(description: &str) -> Option<&str> {
     let (_, said) = description.split_once("Default: ")?;
-    match said.strip_prefix('"') {
-        Some(text) => text.find('"').map(|end| &said[..end + 2]),
-        None => said.split(|c: char| !c.is_ascii_digit()).next().filter(|number| !number.is_empty()),
+    if let Some(text) = said.strip_prefix('"') {
+        return text.find('"').map(|end| &said[..end + 2]);
     }
+    let number = said.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.trim_end_matches('.');
+    Some(number).filter(|number| !number.is_empty())
 }
 
 #[test]

@@ -155,6 +155,49 @@ pub enum Estimation {
     PairChirpShort,
 }
 
+/// What the ID-oriented socket layer may do to a connection ([iosl] Algorithm 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoslRules {
+    /// `α`: how much of the bandwidth-delay product cwnd is while the radio is weak, in thousandths.
+    pub alpha_permille: u16,
+    /// `μ`: by how much cwnd may exceed the bandwidth-delay product, in thousandths of it.
+    pub mu_permille: u16,
+}
+
+impl Default for IoslRules {
+    /// The paper has no values: docs/explanation/deviations.md.
+    fn default() -> Self {
+        Self { alpha_permille: 900, mu_permille: 100 }
+    }
+}
+
+/// What the layer knows of the radio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Radio {
+    /// `bw_est`: what the link carries now, headers included.
+    pub rate: BitRate,
+    /// `σ < κ`: the signal fluctuates.
+    pub is_weak: bool,
+}
+
+/// Why a connection goes on ([`crate::Endpoint::resume`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumption {
+    /// The path had not failed: what is in flight arrives.
+    FalseAlarm,
+    /// The path is back: what was in flight is lost.
+    Back,
+}
+
+/// What one connection hands on to another, in octets of payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredPath {
+    /// Its congestion window.
+    pub cwnd: u64,
+    /// Its slow-start threshold.
+    pub ssthresh: u64,
+}
+
 /// How a connection behaves: a resolved profile. Defaults are those of profile `sack`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {

@@ -92,6 +92,8 @@ pub enum Event {
     LossProbe,
     /// The peer dropped data that it had selectively acknowledged.
     Reneged,
+    /// The path is back, and all that was outstanding goes again with the window from before.
+    Resumed,
 }
 
 /// Events kept for a driver that does not ask for them; beyond it the oldest is dropped.

@@ -26,8 +26,8 @@ mod transfer;
 
 pub use cc::{CongestionControl, ShadowWindow};
 pub use config::{
-    Acks, Config, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery, RttEstimation, Undo,
-    VhoRule, VhoRules,
+    Acks, Config, Estimation, Frto, InitialWindow, IoslRules, Nagle, QuickStartRequest, Radio, Recovery,
+    Resumption, RttEstimation, StoredPath, Undo, VhoRule, VhoRules,
 };
 pub use endpoint::{Endpoint, Touch};
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};

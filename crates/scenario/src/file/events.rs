@@ -10,7 +10,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::Located;
-use super::quantity::{Quantity, Rate, Span};
+use super::quantity::{Quantity, Rate, SignalRatio, Span};
 use super::words::{Vocabulary, Word};
 use crate::model::Directions;
 
@@ -23,7 +23,7 @@ pub(crate) struct EventTable {
     /// What happens.
     #[serde(rename = "do")]
     pub(crate) kind: Located<Word<EventKind>>,
-    /// `outage`, `rate`, `delay`: the name of the link it happens to.
+    /// `outage`, `rate`, `delay`, `fade`: the name of the link it happens to.
     pub(crate) link: Option<Located<String>>,
     /// `restart`: the node that begins anew.
     pub(crate) node: Option<Located<String>>,
@@ -32,8 +32,14 @@ pub(crate) struct EventTable {
     /// `handover`: the access point that it goes to.
     pub(crate) to: Option<Located<String>>,
     /// `outage`: for how long the link is gone. `handover`: from the end of the old association to the beginning of the
-    /// new one; may be zero.
+    /// new one; may be zero. `fade`: for how long the signal is as weak as it gets; may be zero.
     pub(crate) gap: Option<Located<Gap>>,
+    /// `outage`, `handover`, `fade`: for how long the signal falls before the link goes, or before it is as weak as it gets, and for
+    /// how long it rises when that is over (after a handover it is strong at once). Meanwhile the link carries as much less as Shannon's
+    /// law has it. Default: the signal does not change; required of `fade`.
+    pub(crate) fade: Option<Located<Span>>,
+    /// `outage`, `handover`, `fade`: how weak the signal gets. Default: "-5dB".
+    pub(crate) sinr: Option<Located<SignalRatio>>,
     /// `outage`, `handover`: what becomes of packets. Default: "drop".
     pub(crate) mode: Option<Located<Word<Mode>>>,
     /// `rate`: the new rate.
@@ -69,6 +75,8 @@ impl EventTable {
             station: located(station),
             to: located(to),
             gap: Some(gap),
+            fade: None,
+            sinr: None,
             mode: None,
             rate: None,
             delay: None,
@@ -93,6 +101,8 @@ pub(crate) enum EventKind {
     Handover,
     /// A node forgets all that it knows.
     Restart,
+    /// The signal of a link gets weak and strong again; the link stays.
+    Fade,
 }
 
 impl EventKind {
@@ -117,6 +127,11 @@ impl Vocabulary for EventKind {
             "restart",
             Self::Restart,
             "the agents of `node` begin anew: what they knew and kept is gone; in the simulator only",
+        ),
+        (
+            "fade",
+            Self::Fade,
+            "the link's signal falls, stays weak for `gap`, and rises again; the link stays",
         ),
     ];
 }

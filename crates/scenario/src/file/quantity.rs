@@ -1,8 +1,10 @@
 //! Values with units that only scenarios have, and probabilities.
 
-use handfast_core::units::{BIT_RATE, BYTES, DBM, DECIBELS, LENGTH, SPEED};
-use handfast_core::{Db, Dbm, Length, Speed};
-pub(crate) use handfast_document::{Packets, Probability, Quantity, Rate, Size, TimeSpan as Span};
+use handfast_core::units::{BIT_RATE, BYTES, DBM, LENGTH, SPEED};
+use handfast_core::{Dbm, Length, Speed};
+pub(crate) use handfast_document::{
+    Decibels, Packets, Probability, Quantity, Rate, SignalRatio, Size, TimeSpan as Span,
+};
 use handfast_document::{parse_units, pattern_of, quantity};
 use handfast_tcp::QuickStartRequest;
 
@@ -90,6 +92,4 @@ of_core! {
     Pace(Speed), SPEED, "a speed such as \"1.5m/s\" or \"5km/h\"", "";
     /// A signal.
     Level(Dbm), DBM, "a signal such as \"-82dBm\"", "-?";
-    /// A ratio of signals.
-    Decibels(Db), DECIBELS, "a difference of signals such as \"6dB\"", "";
 }

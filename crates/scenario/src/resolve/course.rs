@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use handfast_core::Instant;
+use handfast_core::{Duration, Instant};
 
 use super::network::Network;
 use super::paths::Islands;
 use crate::file::EventTable;
-use crate::model::{Action, Event, LinkId, NodeId, radio};
+use crate::model::{Action, Event, Fade, LinkId, NodeId, radio};
 use handfast_document::{Checked, Problem};
 
 /// Where things stand after the events so far, at the latest: phases are drawn later.
@@ -15,6 +15,8 @@ pub(super) struct Course<'a> {
     network: &'a Network<'a>,
     /// When each link is back from its last outage.
     back: Vec<Option<Instant>>,
+    /// When the signal of each link is strong again after its last fade.
+    strong: Vec<Instant>,
     /// Of each node that is a station: its access point, and when its last handover has ended.
     stations: Vec<(Option<NodeId>, Instant)>,
     islands: Islands<'a>,
@@ -35,6 +37,7 @@ impl<'a> Course<'a> {
         Self {
             network,
             back: vec![None; network.links.list.len()],
+            strong: vec![Instant::ZERO; network.links.list.len()],
             stations: stations.collect(),
             islands: Islands::new(network.nodes, &network.links.list),
             peers,
@@ -45,16 +48,38 @@ impl<'a> Course<'a> {
     /// Takes the next event in order of time; `table` is where it stands.
     pub(super) fn take(&mut self, event: &Event, table: &EventTable) -> Checked<()> {
         match event.action {
+            Action::Fade { link, gap } => self.fades(event, link, gap, table)?,
             Action::Outage { link, gap, .. } => {
+                self.fades(event, link, gap, table)?;
                 self.outage(event.at, link, table)?;
                 self.back[link] = Some(event.at + event.phase + gap + event.longer);
             }
             Action::Handover { station, to, gap, .. } => {
                 self.handover(event.at, station, to, table)?;
+                let radios = self.network.radios.of(station);
+                if let Some(&(_, left)) = radios.iter().find(|(ap, _)| Some(*ap) == self.stations[station].0)
+                {
+                    self.fades(event, left, gap, table)?;
+                }
                 self.stations[station] = (Some(to), event.at + event.phase + gap + event.longer);
             }
             Action::SetRate { .. } | Action::SetDelay { .. } | Action::Restart { .. } => {}
         }
+        Ok(())
+    }
+
+    /// The signal of a link does one thing at a time.
+    fn fades(&mut self, event: &Event, link: LinkId, gap: Duration, table: &EventTable) -> Checked<()> {
+        let Some(Fade { ramp, .. }) = event.fade else { return Ok(()) };
+        let strong = self.strong[link];
+        if event.at.since(Instant::ZERO) < strong.since(Instant::ZERO) + ramp && strong > Instant::ZERO {
+            let name = &self.network.links.list[link].name;
+            let title = format!("the signal of link `{name}` falls before it has risen again, at {strong}");
+            return Err(
+                Problem::at(table.at.span.clone(), title).help("leave more time, or make `fade` shorter")
+            );
+        }
+        self.strong[link] = event.at + event.phase + gap + event.longer + ramp;
         Ok(())
     }
 

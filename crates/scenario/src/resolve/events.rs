@@ -1,6 +1,6 @@
 //! Events.
 
-use handfast_core::{Duration, Instant};
+use handfast_core::{Db, Duration, Instant};
 use handfast_net::DownMode;
 
 use super::course::Course;
@@ -8,7 +8,7 @@ use super::flows::count;
 use super::network::Network;
 use super::{moment, nonzero, paths, positive};
 use crate::file::{EventKind, EventTable, Located, Mode, Phase};
-use crate::model::{Action, Directions, Event, NodeId, radio};
+use crate::model::{Action, Directions, Event, FULL_SINR, Fade, LinkId, NodeId, radio};
 use handfast_document::{Checked, Problem, Span};
 
 /// At most so many events, repetitions included.
@@ -23,20 +23,43 @@ pub(super) fn resolve<'t>(
     for table in tables {
         let action = action(table, network)?;
         let phase = table.phase.as_ref().map_or(Ok(Duration::ZERO), |phase| phase_span(phase, network))?;
+        let fade = fade(table, &action, network)?;
         let longer = table.gap.as_ref().map_or(Duration::ZERO, |gap| gap.value.longer());
         for at in moments(table, network.duration)? {
             if events.len() >= MOST {
                 return Err(Problem::at(table.at.span.clone(), format!("more than {MOST} events")));
             }
-            events.push((Event { at, phase, longer, action: action.clone() }, table));
+            events.push((Event { at, phase, longer, action: action.clone(), fade }, table));
         }
     }
+    one_rate(&events)?;
     events.sort_by_key(|(event, _)| event.at);
     let mut course = Course::new(network);
     for (event, table) in &events {
         course.take(event, table)?;
     }
     Ok(events.into_iter().map(|(event, _)| event).collect())
+}
+
+/// A fade takes from the rate that the file gives: an event that sets another one would contradict it.
+fn one_rate(events: &[(Event, &EventTable)]) -> Checked<()> {
+    let fading = |link| {
+        let fades = |event: &Event| match event.action {
+            Action::Fade { link, .. } | Action::Outage { link, .. } => event.fade.is_some().then_some(link),
+            _ => None,
+        };
+        events.iter().any(|(event, _)| fades(event) == Some(link))
+    };
+    for (event, table) in events {
+        if let Action::SetRate { link, .. } = event.action
+            && fading(link)
+        {
+            let span = table.link.as_ref().map_or(&table.at.span, |link| &link.span);
+            return Err(Problem::at(span.clone(), "the rate of a link whose signal fades")
+                .expected("its rate falls and rises with its signal"));
+        }
+    }
+    Ok(())
 }
 
 fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
@@ -63,6 +86,7 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
     let link = network.links.find(needed(table.link.as_ref(), table, "link")?)?;
     let directions = table.direction.as_ref().map_or(Directions::Both, |said| said.value.0);
     Ok(match kind {
+        EventKind::Fade => Action::Fade { link, gap: needed(table.gap.as_ref(), table, "gap")?.value.from },
         EventKind::Outage | EventKind::Handover | EventKind::Restart => {
             let gap = needed(table.gap.as_ref(), table, "gap")?;
             let gap = nonzero(gap.value.from, &gap.span, "gap")?;
@@ -97,6 +121,54 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
             delay: needed(table.delay.as_ref(), table, "delay")?.value.0,
         },
     })
+}
+
+/// How weak a signal gets where the event does not say: about where receivers lose a link of LTE (3GPP TS 36.133 §7.6, Qout).
+const WEAK: Db = Db(-5_000);
+
+/// What the signal does about an event.
+fn fade(table: &EventTable, action: &Action, network: &Network<'_>) -> Checked<Option<Fade>> {
+    let link = match *action {
+        Action::Fade { link, .. } => {
+            needed(table.fade.as_ref(), table, "fade")?;
+            Some(link)
+        }
+        Action::Outage { link, .. } => Some(link),
+        _ => None,
+    };
+    let Some(ramp) = &table.fade else {
+        return match &table.sinr {
+            Some(sinr) => {
+                Err(Problem::at(sinr.span.clone(), "`sinr` without `fade`").expected("needs `fade`"))
+            }
+            None => Ok(None),
+        };
+    };
+    let air = |link: &LinkId| network.links.is_on_air(*link);
+    let of_station = table.station.as_ref().and_then(|name| network.nodes.find_station(name).ok());
+    let of_station =
+        of_station.into_iter().flat_map(|station| network.radios.of(station)).map(|(_, link)| link);
+    if link.as_ref().into_iter().chain(of_station).any(air) {
+        return Err(Problem::at(
+            ramp.span.clone(),
+            "the signal of a link on the air follows from its station's place",
+        )
+        .help("let the station move, or leave out `fade`"));
+    }
+    if action.drains() {
+        return Err(Problem::at(
+            ramp.span.clone(),
+            "`fade` means nothing to a handover that drains: no link goes",
+        ));
+    }
+    let sinr = table.sinr.as_ref().map_or(WEAK, |sinr| sinr.value.0);
+    if sinr >= FULL_SINR {
+        let span = table.sinr.as_ref().map_or(&ramp.span, |sinr| &sinr.span);
+        return Err(
+            Problem::at(span.clone(), "no fade").expected("expected less than 20 dB, a link's full signal")
+        );
+    }
+    Ok(Some(Fade { ramp: ramp.value.0, sinr }))
 }
 
 fn outage_mode(table: &EventTable) -> Checked<DownMode> {
@@ -138,13 +210,15 @@ fn drains(table: &EventTable, station: NodeId, network: &Network<'_>) -> Checked
 
 /// No key stands where it means nothing.
 fn check_keys(table: &EventTable) -> Checked<()> {
-    use EventKind::{Delay, Handover, Outage, Rate, Restart};
+    use EventKind::{Delay, Fade, Handover, Outage, Rate, Restart};
     let kind = table.kind.value.0;
-    only_for(kind, &[Outage, Rate, Delay], table.link.as_ref().map(|link| &link.span), "link")?;
+    only_for(kind, &[Outage, Rate, Delay, Fade], table.link.as_ref().map(|link| &link.span), "link")?;
     only_for(kind, &[Restart], table.node.as_ref().map(|node| &node.span), "node")?;
     only_for(kind, &[Handover], table.station.as_ref().map(|station| &station.span), "station")?;
     only_for(kind, &[Handover], table.to.as_ref().map(|to| &to.span), "to")?;
-    only_for(kind, &[Outage, Handover], table.gap.as_ref().map(|gap| &gap.span), "gap")?;
+    only_for(kind, &[Outage, Handover, Fade], table.gap.as_ref().map(|gap| &gap.span), "gap")?;
+    only_for(kind, &[Outage, Handover, Fade], table.fade.as_ref().map(|fade| &fade.span), "fade")?;
+    only_for(kind, &[Outage, Handover, Fade], table.sinr.as_ref().map(|sinr| &sinr.span), "sinr")?;
     only_for(kind, &[Outage, Handover], table.mode.as_ref().map(|mode| &mode.span), "mode")?;
     only_for(kind, &[Rate], table.rate.as_ref().map(|rate| &rate.span), "rate")?;
     only_for(kind, &[Delay], table.delay.as_ref().map(|delay| &delay.span), "delay")?;

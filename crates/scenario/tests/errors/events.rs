@@ -17,6 +17,20 @@ const OUTAGE: &[Case] = &[
     ("an outage without its gap", "gap = \"3s\"\n", ""),
     ("an outage within another", "gap = \"3s\"", "gap = \"3s\"\nevery = \"2s\""),
     ("more repetitions than fit", "gap = \"3s\"", "gap = \"3s\"\nevery = \"5s\"\ntimes = 9"),
+    ("a fade without its time", "do = \"outage\"", "do = \"fade\""),
+    ("how weak a signal gets that does not fall", "gap = \"3s\"", "gap = \"3s\"\nsinr = \"0dB\""),
+    ("a fade to no less", "gap = \"3s\"", "gap = \"3s\"\nfade = \"1s\"\nsinr = \"20dB\""),
+    ("a signal without a unit", "gap = \"3s\"", "gap = \"3s\"\nfade = \"1s\"\nsinr = -5"),
+    (
+        "a signal that falls before it has risen",
+        "gap = \"3s\"",
+        "gap = \"3s\"\nfade = \"1s\"\n[[events]]\nat = \"14s\"\ndo = \"fade\"\nlink = \"radio\"\ngap = \"0s\"\nfade = \"1s\"",
+    ),
+    (
+        "the rate of a link that fades",
+        "gap = \"3s\"",
+        "gap = \"3s\"\nfade = \"1s\"\n[[events]]\nat = \"20s\"\ndo = \"rate\"\nlink = \"radio\"\nrate = \"1Mbit/s\"",
+    ),
     ("a phase that is none", "gap = \"3s\"", "gap = \"3s\"\nphase = \"some\""),
 ];
 
@@ -25,6 +39,7 @@ const ROAMING: &[Case] = &[
     ("a handover without its gap", "gap = \"3s\"\n", ""),
     ("a handover with a direction", "gap = \"3s\"", "gap = \"3s\"\ndirection = \"forward\""),
     ("a handover that drains, and a gap", "gap = \"3s\"", "gap = \"3s\"\nmode = \"drain\""),
+    ("a fade of a handover that drains", "gap = \"3s\"", "mode = \"drain\"\nfade = \"1s\""),
     ("a handover that waits", "gap = \"3s\"", "gap = \"3s\"\nmode = \"hold\""),
     (
         "a handover that never drains",

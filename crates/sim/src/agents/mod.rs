@@ -2,6 +2,7 @@
 
 pub(crate) mod chain;
 pub(crate) mod controller;
+pub(crate) mod layer;
 pub(crate) mod low_ack;
 pub(crate) mod notify;
 pub(crate) mod plugin;

@@ -3,6 +3,7 @@
 use std::mem::offset_of;
 use std::sync::Arc;
 
+use handfast_assist::iosl::network::Notice;
 use handfast_core::prefetch::{CACHE_LINE, prefetch};
 use handfast_core::{Bytes, Instant, SeqNum, Stream};
 use handfast_host::app::Sink;
@@ -10,7 +11,7 @@ use handfast_host::meter::FlowSample;
 use handfast_host::session::{Ending, Next, Sending, close_after_peer};
 use handfast_plan::address::{AddressId, Addresses};
 use handfast_plan::topology::Goal;
-use handfast_tcp::{Config, Endpoint, Received, Touch, Transmit};
+use handfast_tcp::{Config, Endpoint, IoslRules, Received, Touch, Transmit};
 use handfast_wire::tcp::Segment;
 use handfast_wire::{IpFacts, Notification, Packet};
 
@@ -196,6 +197,29 @@ impl Connection {
         if let Some(endpoint) = self.endpoint_mut() {
             endpoint.on_notification(now, told);
         }
+    }
+
+    /// The socket layer of its host controls it from now on.
+    pub(crate) fn attach_layer(&mut self, rules: IoslRules) {
+        self.endpoint.attach_iosl(rules);
+    }
+
+    /// The socket layer of its host has something done.
+    pub(crate) fn on_notices(&mut self, now: Instant, notices: &[Notice]) {
+        // One that opens later has to know as well.
+        let endpoint = &mut self.endpoint;
+        for notice in notices {
+            match *notice {
+                Notice::Radio(radio) => endpoint.on_radio(radio),
+                Notice::Suspend => endpoint.suspend(now),
+                Notice::Resume(why) => endpoint.resume(now, why),
+            }
+        }
+    }
+
+    /// Its node is on another link.
+    pub(crate) fn on_moved(&mut self) {
+        self.endpoint.on_moved();
     }
 
     /// Its node is a station, and at another base station now.

@@ -51,6 +51,7 @@ pub(crate) fn network(
         control: None,
         sdtp: None,
         notifiers: None,
+        layers: None,
         chains: Chains::default(),
         hosts: Hosts::new(scenario.nodes.len(), layout.streams.clone()),
         books: Books::new(connections),
@@ -65,7 +66,7 @@ pub(crate) fn network(
     };
     open(&mut network, scenario, scheme, layout, &ends, &ranks, options.seed);
     attach_media(&mut network, scenario, options.seed, &ranks).map_err(RunError::Scenario)?;
-    let places = attach::Places { agents: &ranks.agents, notifiers: ranks.notifiers };
+    let places = attach::Places { agents: &ranks.agents, notifiers: ranks.notifiers, layers: ranks.layers };
     attach::agents(&mut network, scenario, scheme, options.seed, plugins, layout.timeline, &places)?;
     Ok(network)
 }

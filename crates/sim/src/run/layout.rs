@@ -68,7 +68,7 @@ impl Ends {
 }
 
 /// Every machine's place in the order of events at equal times: node by node; in a node first what it transmits, by
-/// port, then its connections and other ends of flows, then its agents, then its medium; after all nodes the notifications.
+/// port, then its connections and other ends of flows, then its agents, then its medium; after all nodes the notifications and the socket layers.
 pub(crate) struct Ranks {
     pub(crate) channels: Vec<Rank>,
     pub(crate) connections: Vec<Rank>,
@@ -77,6 +77,7 @@ pub(crate) struct Ranks {
     pub(crate) agents: Vec<Rank>,
     pub(crate) media: Vec<Rank>,
     pub(crate) notifiers: Rank,
+    pub(crate) layers: Rank,
     pub(crate) count: Rank,
 }
 
@@ -90,6 +91,7 @@ impl Ranks {
             agents: Vec::with_capacity(nodes),
             media: Vec::with_capacity(nodes),
             notifiers: 0,
+            layers: 0,
             count: 0,
         };
         for node in 0..nodes {
@@ -110,6 +112,7 @@ impl Ranks {
             this.media.push(next(&mut this.count));
         }
         this.notifiers = next(&mut this.count);
+        this.layers = next(&mut this.count);
         this
     }
 }

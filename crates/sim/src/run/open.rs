@@ -1,5 +1,6 @@
 //! Opens the connections of flows.
 
+use handfast_core::Instant;
 use handfast_host::app::{Sink, Source};
 use handfast_host::meter::SharedMeter;
 use handfast_host::probe::Probe;
@@ -55,7 +56,7 @@ pub(crate) fn open(
             let sink = probe.iter().fold(sink, |sink, probe| sink.measured_by(probe.clone()));
             network.hosts.probes.extend(probe.map(|probe| (stream, probe)));
             let receiver = Connection::receiver(key(pair.receiver), back, sink, tcp.1, iss(1));
-            network.connect(stream, sender, receiver);
+            network.connect(Instant::ZERO, stream, sender, receiver);
         }
     }
 }
@@ -84,8 +85,16 @@ fn places_of(
 
 impl Network {
     /// Adds both ends of a connection that carries a stream.
-    pub(crate) fn connect(&mut self, stream: StreamId, sender: Connection, receiver: Connection) {
+    pub(crate) fn connect(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        mut sender: Connection,
+        mut receiver: Connection,
+    ) {
         let pair = self.hosts.connections.next();
+        self.attach_layer_if_any(now, &mut sender);
+        self.attach_layer_if_any(now, &mut receiver);
         for (id, connection) in [(pair.sender, &sender), (pair.receiver, &receiver)] {
             let sockets = (connection.local.socket, connection.remote.socket);
             self.hosts.bind(connection.local.node as NodeId, sockets, id);

@@ -48,7 +48,9 @@ fn agent_counters(network: &Network) -> Option<BTreeMap<String, u64>> {
         Member::Switch(_) => None,
     });
     let of_controller = network.sdtp.iter().flat_map(|sdtp| sdtp.counters());
-    for (name, count) in of_controller.chain(of_nodes.flatten()) {
+    let layers = network.layers.iter().flat_map(|all| all.by_station.values());
+    let of_layers = layers.flat_map(|layer| layer.monitor.counters().totals());
+    for (name, count) in of_controller.chain(of_nodes.flatten()).chain(of_layers) {
         let sum: &mut u64 = sums.entry(name.to_owned()).or_default();
         *sum = if NodeCounters::is_of_one(name) { count.max(*sum) } else { *sum + count };
     }

@@ -204,17 +204,20 @@ impl<'a> Simulation<'a> {
                 self.both_directions(now, link, |link| link.down(now, mode));
                 self.network.clear_air(now, link);
                 self.network.tell_agents(now, link, LinkEvent::Down);
+                self.network.tell_layers_gone(now, link);
             }
             // Nothing is done to it: packets leave by the new link once that is there.
             Change::LinkDrains(_) => {}
             Change::AssociationBegins { station, old_link, new_link, .. } => {
                 self.network.found(old_link);
                 self.network.roam(station, old_link, new_link);
+                self.network.move_layer(station, new_link);
                 self.network.count_air(now, self.scenario, new_link, true);
             }
             Change::LinkUp(link, mode) => {
                 self.both_directions(now, link, |link| link.up(now, mode));
                 self.network.tell_agents(now, link, LinkEvent::Up);
+                self.network.tell_layers_back(now, link, mode);
             }
             Change::Restart(node) => self.network.restart_agents(now, node),
             Change::OutageEnds(id) => {

@@ -9,6 +9,7 @@ mod determinism;
 mod eln;
 mod end_notice;
 mod impairments;
+mod layer;
 mod measured;
 mod parallel;
 mod plugin;

@@ -33,13 +33,15 @@ pub(crate) enum Request {
     QuickStart { cwnd: u64 },
     /// RFC 4782 §4.4 and §4.6: what cwnd is when Quick-Start ends; RFC 3742 §3: what limited slow start lets it be.
     SlowStart { cwnd: u64 },
-    /// RFC 4782 §4.4: the approval has expired, and both are what they were.
+    /// RFC 4782 §4.4: the approval has expired, and both are what they were; [iosl] §IV.B: those of the connection before.
     Back { cwnd: u64, ssthresh: u64 },
     /// RFC 4782 §4.6 after losses; [vho] §3.1 where the new link holds less; what the path of a
     /// [`super::ShadowWindow`] holds: neither is more.
     AtMost { cwnd: u64, ssthresh: u64 },
     /// [vho] §3 figure 1: the first window is a train of packet pairs.
     FirstTrain { cwnd: u64 },
+    /// [iosl] Algorithm 1, lines 22 and 27: what the radio carries in the least round-trip time.
+    Radio { cwnd: u64 },
     /// ssthresh alone: the estimated capacity ([vho] §3), or a link's bandwidth-delay product ([vho] §3.1 and §4.2).
     Ssthresh(u64),
     /// Both: a window that was brought down for a new link is not reduced again (RFC 3168 §6.1.2).
@@ -64,7 +66,10 @@ impl Window {
             }
             Request::OneSegment => self.set_cwnd(smss),
             Request::GenuineTimeout => self.set_cwnd(now.min(3 * smss)),
-            Request::Proportional { cwnd } | Request::SlowStart { cwnd } | Request::FirstTrain { cwnd } => {
+            Request::Proportional { cwnd }
+            | Request::SlowStart { cwnd }
+            | Request::FirstTrain { cwnd }
+            | Request::Radio { cwnd } => {
                 self.set_cwnd(cwnd);
             }
             Request::Idle { halvings, restart } => {
@@ -122,6 +127,7 @@ mod tests {
             (Request::Back { cwnd: 4000, ssthresh: 9000 }, (4000, 9000)),
             (Request::AtMost { cwnd: 4000, ssthresh: 11_000 }, (4000, 10_000)),
             (Request::FirstTrain { cwnd: 4000 }, (4000, 10_000)),
+            (Request::Radio { cwnd: 5000 }, (5000, 10_000)),
             (Request::Ssthresh(7000), (20_000, 7000)),
             (Request::Both(7000), (7000, 7000)),
             (Request::AtLeast { cwnd: 7000, ssthresh: 17_000 }, (20_000, 17_000)),

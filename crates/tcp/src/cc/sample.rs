@@ -107,7 +107,7 @@ pub(crate) enum UndoRule {
     Rfc4015,
     /// `tcp_undo_cwnd_reduction`.
     Linux,
-    /// [eln] §3.6: the mobile is at another base station.
+    /// [eln] §3.6: the mobile is at another base station; [iosl] §VI.B: the link is back.
     Handoff,
 }
 

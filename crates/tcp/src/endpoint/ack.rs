@@ -132,10 +132,7 @@ impl Endpoint {
         self.note_answer(now);
         let sacks = self.take_sacks(now, segment);
         let rtt = match timed {
-            Some((oldest, newest)) => {
-                self.take_sample(oldest, flight);
-                Some(newest)
-            }
+            Some((oldest, newest)) => self.take_sample(oldest, flight).then_some(newest),
             None => self.sample_rtt(now, segment, flight),
         };
         if let Some(delay) = rtt {
@@ -147,6 +144,9 @@ impl Endpoint {
         let mut recheck = None;
         if self.apply(verdict, octets) {
             recheck = self.recover(now, segment, &facts, flight, rtt);
+        }
+        if self.help.is_some() {
+            self.help_acked();
         }
         let still = partial_before && self.tx.progress.phase == Phase::Recovery;
         let restart = !(still && self.recovery.is_impatient());

@@ -20,7 +20,7 @@ impl Endpoint {
         if let Some(piece) = self.recovery.probe(&self.tx, room) {
             return Some(piece);
         }
-        if self.waits_for_pacer(now) {
+        if self.waits_for_pacer(now) || self.help.is_some() && self.waits_for_release(now) {
             return None;
         }
         if let Some(eln) = &self.eln {

@@ -28,9 +28,14 @@ impl Endpoint {
 
     /// The size of segments is known.
     #[inline]
-    pub(super) fn help_established(&mut self) {
+    pub(super) fn help_established(&mut self, now: Instant) {
         if self.help.is_some() {
             self.tell_help(Vho::on_established);
+            let packet = self.packet();
+            let Self { help, tx, .. } = self;
+            if let Some(iosl) = help.as_mut().and_then(|help| help.iosl.as_mut()) {
+                iosl.on_established(now, tx, packet);
+            }
         }
     }
 

@@ -27,6 +27,7 @@ mod arrival;
 mod build;
 mod choose;
 mod help;
+mod iosl;
 mod open;
 mod prefetch;
 mod round_trip;
@@ -359,7 +360,9 @@ impl Endpoint {
     /// A timer is due; afterwards the deadline, if there is one, is in the future.
     pub fn on_timer(&mut self, now: Instant) {
         for timer in Timer::ALL {
-            if self.timers.take_if_due(timer, now) {
+            if self.timers.take_if_due(timer, now)
+                && !(timer.waits_for_path(self.state) && self.is_suspended())
+            {
                 self.on_expiry(now, timer);
             }
         }

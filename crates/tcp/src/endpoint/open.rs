@@ -133,7 +133,7 @@ impl Endpoint {
             self.tx.timed = None;
         }
         self.tx.retries = 0;
-        self.help_established();
+        self.help_established(now);
         self.tx.validation.begin(now);
         self.heard(now);
         self.note_answer(now);

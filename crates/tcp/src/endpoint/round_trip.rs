@@ -14,20 +14,23 @@ impl Endpoint {
             None => self.timed_rtt(now),
         };
         let sample = sample?;
-        self.take_sample(sample, flight);
-        Some(sample)
+        self.take_sample(sample, flight).then_some(sample)
     }
 
-    /// `flight`: octets that were outstanding.
-    pub(super) fn take_sample(&mut self, sample: Duration, flight: u64) {
+    /// `flight`: octets that were outstanding. Whether the sample counts.
+    pub(super) fn take_sample(&mut self, sample: Duration, flight: u64) -> bool {
+        if self.help.is_some() && !self.help_counts(sample) {
+            return false;
+        }
         if let Some(before) = self.spurious.rto_before(self.tx.una) {
             self.tx.rtt.after_spurious(&self.config, before, sample);
-            return;
+            return true;
         }
         // RFC 7323 appendix G: ExpectedSamples = ceiling (FlightSize / (SMSS * 2))
         let expected = if self.timestamps { flight.div_ceil(2 * self.tx.window.smss) } else { 1 };
         let at = Position { una: self.tx.una, nxt: self.tx.nxt };
         self.tx.rtt.sample(&self.config, sample, expected, at);
+        true
     }
 
     pub(super) fn echoed_rtt(&self, now: Instant, ecr: u32) -> Option<Duration> {

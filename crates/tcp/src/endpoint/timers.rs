@@ -25,6 +25,15 @@ pub(super) enum Timer {
 impl Timer {
     pub(super) const ALL: [Self; 5] =
         [Self::Retransmit, Self::Persist, Self::DelayedAck, Self::Pace, Self::Life];
+
+    /// Whether its expiry says something of the path, or sends something over it: a connection that is suspended lets it pass.
+    pub(super) fn waits_for_path(self, state: State) -> bool {
+        match self {
+            Self::Retransmit | Self::Persist | Self::Pace => true,
+            Self::Life => state != State::TimeWait,
+            Self::DelayedAck => false,
+        }
+    }
 }
 
 /// When each timer expires; [`Instant::MAX`] where it is off.
@@ -116,6 +125,9 @@ impl Endpoint {
         let first = self.tx.retries == 0;
         if let Some(help) = &mut self.help {
             help.vho.on_timeout(&mut self.tx);
+            if let Some(iosl) = &mut help.iosl {
+                iosl.before_timeout(&self.tx);
+            }
         }
         self.spurious.before_timeout(&self.config, &Before::of(&self.tx), first);
         if let Some(eln) = &mut self.eln {

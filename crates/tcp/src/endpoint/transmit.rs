@@ -18,14 +18,14 @@ impl Endpoint {
         match self.state {
             State::Closed | State::Listen => return None,
             State::SynSent | State::SynReceived => {
-                if self.tx.nxt == 0 {
+                if self.tx.nxt == 0 && !self.is_suspended() {
                     return Some(self.build_syn_counted(now));
                 }
                 return if self.startup.is_some() { self.startup_window(now) } else { None };
             }
             _ => {}
         }
-        if self.tx.una < self.tx.stream_end() {
+        if self.tx.una < self.tx.stream_end() && !self.is_suspended() {
             self.validate_window(now);
             if let Some(piece) = self.choose(now) {
                 return Some(self.send(now, piece));
@@ -35,7 +35,9 @@ impl Endpoint {
         if let Some(probe) = self.keepalive_probe(now) {
             return Some(probe);
         }
-        let owed = self.rx.ack_now || self.rx.owes_window_update(u64::from(self.config.mss));
+        let owed = self.rx.ack_now
+            || self.rx.owes_window_update(u64::from(self.config.mss))
+            || self.rx.takes_duplicate();
         owed.then(|| {
             // RFC 9293 §3.10.7.4, first: with the probe of a closed window outstanding, SND.MAX lies outside the window, and
             // the peer would drop the acknowledgement.
@@ -87,6 +89,9 @@ impl Endpoint {
             self.startup_sent(now, piece, end);
         }
         self.note_sent(now, piece, end);
+        if self.help.is_some() {
+            self.help_sent(now, end - piece.start);
+        }
         let mut flags = Flags::ACK;
         if fin {
             flags = flags | Flags::FIN;

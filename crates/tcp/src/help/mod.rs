@@ -2,21 +2,29 @@
 //! nothing.
 
 mod eln;
+pub(crate) mod iosl;
 pub(crate) mod vho;
 
 use crate::{Config, VhoRules};
 pub(crate) use eln::{Eln, is_marked};
+use iosl::Iosl;
 use vho::Vho;
 
 /// The state of all of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Help {
     pub(crate) vho: Vho,
+    /// [`None`]: no such layer controls it.
+    pub(crate) iosl: Option<Iosl>,
 }
 
 impl Help {
     /// [`None`]: the configuration asks for none.
     pub(crate) fn new(config: &Config) -> Option<Box<Self>> {
-        (config.vho != VhoRules::NONE).then(|| Box::new(Self { vho: Vho::new(config.vho) }))
+        (config.vho != VhoRules::NONE).then(|| Self::with(config))
+    }
+    /// Whether the configuration asks for any or not.
+    pub(crate) fn with(config: &Config) -> Box<Self> {
+        Box::new(Self { vho: Vho::new(config.vho), iosl: None })
     }
 }

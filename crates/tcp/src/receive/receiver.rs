@@ -42,6 +42,10 @@ pub(crate) struct Receiver {
     pub(crate) ack_now: bool,
     /// The next acknowledgement says that a handover is complete ([eln] §3.2).
     pub(crate) handed_over: bool,
+    /// The window on offer is zero until the path is back ([iosl] §VI.A).
+    pub(crate) frozen: bool,
+    /// So many acknowledgements go again.
+    pub(crate) duplicates: u8,
     /// In-order segments not yet acknowledged.
     pub(crate) unacknowledged: u8,
 }
@@ -69,6 +73,8 @@ impl Receiver {
             last_ack_sent: SeqNum(0),
             ack_now: false,
             handed_over: false,
+            frozen: false,
+            duplicates: 0,
             unacknowledged: 0,
             dsack: None,
             quick_ack: (config.acks == Acks::Linux).then(|| Box::new(QuickAck::new(config.delayed_ack))),
@@ -125,6 +131,10 @@ impl Receiver {
 
     /// The window field of the next segment; moves the right edge, never to the left (RFC 9293 §3.8.6).
     pub(crate) fn offer(&mut self, mss: u64) -> u16 {
+        if self.frozen {
+            // What is on its way is still taken: the edge stays.
+            return 0;
+        }
         // RFC 9293 §3.8.6.2.2, SWS avoidance: in steps of a segment or half the buffer, whichever is smaller.
         let slack = self.slack();
         if slack >= mss.min(self.capacity / 2).max(1) {
@@ -142,6 +152,9 @@ impl Receiver {
     /// Whether reading has opened the window far enough to tell the peer without waiting for data: by two segments or half
     /// the buffer, as 4.4BSD does; where Linux's rules hold, if it is half closed and doubles (`tcp_cleanup_rbuf`).
     pub(crate) fn owes_window_update(&self, mss: u64) -> bool {
+        if self.frozen {
+            return false;
+        }
         if self.autotune.is_some() {
             let window = self.window();
             return !self.finished
@@ -149,6 +162,13 @@ impl Receiver {
                 && self.slack() >= window.max(mss.min(self.capacity / 2));
         }
         !self.finished && self.slack() >= (2 * mss).min(self.capacity / 2).max(1)
+    }
+
+    /// Whether an acknowledgement goes again now.
+    pub(crate) fn takes_duplicate(&mut self) -> bool {
+        let takes = self.duplicates > 0;
+        self.duplicates = self.duplicates.saturating_sub(1);
+        takes
     }
 
     /// A segment with `len` octets of payload was taken; whether the window has opened.

@@ -221,6 +221,14 @@ impl LossRecovery {
         }
     }
 
+    /// All that is outstanding is lost, and everybody knows why: it goes again as after a timeout, which nobody need judge.
+    pub(crate) fn lose(&mut self, now: Instant, tx: &mut Sender, config: &Config) {
+        self.on_timeout(now, tx, config, true);
+        if let Self::Rack(rack) = self {
+            rack.undo.forget();
+        }
+    }
+
     /// A timeout was spurious: nothing is lost after all.
     pub(crate) fn unmark(&mut self, una: u64) {
         if let Self::Rack(rack) = self {

@@ -54,6 +54,11 @@ pub enum Op {
     Outage { cs: u16, hold: bool, direction: Direction },
     /// This side's mobile is at another base station ([eln] §3.2).
     HandOver { side: Side },
+    /// The ID-oriented socket layer at this side suspends the connection for so long, and resumes it. `cut`: the link is gone
+    /// meanwhile; otherwise it was a false alarm.
+    Suspend { side: Side, ms: u16, cut: bool },
+    /// It says how the radio is.
+    Radio { side: Side, mbps: u8, weak: bool },
     /// A blind attacker's segment, outside the window or not exact (RFC 5961): it must change nothing.
     Inject { to: Side, what: Blind },
 }
@@ -137,6 +142,8 @@ pub struct Choices {
     /// RFC 5681, Linux: acknowledgements, RTT estimation, autotuning of the window, `HyStart`, the timer wheel, linear SYNs;
     /// the last two bits: loss and handoff notification; Quick-Start, or capacity estimation.
     pub linux: u8,
+    /// The ID-oriented socket layer controls it.
+    pub iosl: bool,
     /// None; 30 s of silence and 3 probes 10 s apart; a user timeout of 60 s; both. The upper six bits: the rules of [vho].
     pub life: u8,
 }

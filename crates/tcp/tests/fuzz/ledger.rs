@@ -39,6 +39,8 @@ pub struct Ledger {
     /// Octets the application has written, and whether it has closed.
     pub written: u64,
     pub closed: bool,
+    /// The ID-oriented socket layer has suspended it.
+    pub suspended: bool,
     /// Octets the application has read.
     pub read: u64,
     /// The peer's FIN was in order.
@@ -77,6 +79,7 @@ impl Ledger {
             peer_iss,
             written: 0,
             closed: false,
+            suspended: false,
             read: 0,
             peer_closed: false,
             una: 0,
@@ -223,9 +226,11 @@ impl Ledger {
         let rounding = (1 << self.shift) - 1;
         // A SYN that is sent again says no more than its field holds (RFC 7323 §2.2), whatever was offered since.
         let full = syn && s.window == u16::MAX;
+        // [iosl] §VI.A: one that is suspended closes its window, whatever it has offered.
+        let closed = self.suspended && s.window == 0;
         // RFC 9293 §3.8.6: the right edge does not move to the left, but for the rounding of RFC 7323 §2.4.
         assert!(
-            full || edge + rounding >= self.offered,
+            full || closed || edge + rounding >= self.offered,
             "{side:?}: shrinks its window: {edge} after {}",
             self.offered
         );

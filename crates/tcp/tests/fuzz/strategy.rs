@@ -37,43 +37,53 @@ fn choices() -> impl Strategy<Value = Choices> {
     let recovery = prop_oneof![0u8..3, Just(3), 4u8..6];
     let linux = prop_oneof![2 => Just(0u8), 1 => Just(63), 2 => any::<u8>()];
     let life = prop_oneof![3 => Just(0u8), 1 => 1u8..4, 1 => any::<u8>()];
-    (recovery, 0u8..CongestionControl::WORDS.len() as u8, features, numbers, (0u8..2, 0u8..3, linux, life))
-        .prop_map(|(recovery, growth, features, numbers, (slow_start_segments, nagle, linux, life))| {
-            let (eifel, timestamps, sack, window_scaling, limited_transmit, cwnd_validation, frto) = features;
-            let (
-                delayed_ack,
-                initial_window,
-                mss,
-                receive_buffer,
-                rto,
-                retries,
-                cwnd_clamp,
-                initial_ssthresh,
-            ) = numbers;
-            Choices {
-                recovery,
-                growth,
-                eifel,
-                frto,
-                timestamps,
-                sack,
-                window_scaling,
-                limited_transmit,
-                cwnd_validation,
-                delayed_ack,
-                initial_window,
-                mss,
-                receive_buffer,
-                rto,
-                retries,
-                cwnd_clamp,
-                initial_ssthresh,
-                slow_start_segments,
-                nagle,
-                linux,
-                life,
-            }
-        })
+    (
+        recovery,
+        0u8..CongestionControl::WORDS.len() as u8,
+        features,
+        numbers,
+        (0u8..2, 0u8..3, linux, any::<bool>(), life),
+    )
+        .prop_map(
+            |(recovery, growth, features, numbers, (slow_start_segments, nagle, linux, iosl, life))| {
+                let (eifel, timestamps, sack, window_scaling, limited_transmit, cwnd_validation, frto) =
+                    features;
+                let (
+                    delayed_ack,
+                    initial_window,
+                    mss,
+                    receive_buffer,
+                    rto,
+                    retries,
+                    cwnd_clamp,
+                    initial_ssthresh,
+                ) = numbers;
+                Choices {
+                    recovery,
+                    growth,
+                    eifel,
+                    frto,
+                    timestamps,
+                    sack,
+                    window_scaling,
+                    limited_transmit,
+                    cwnd_validation,
+                    delayed_ack,
+                    initial_window,
+                    mss,
+                    receive_buffer,
+                    rto,
+                    retries,
+                    cwnd_clamp,
+                    initial_ssthresh,
+                    slow_start_segments,
+                    nagle,
+                    linux,
+                    iosl,
+                    life,
+                }
+            },
+        )
 }
 
 fn weighted() -> impl Strategy<Value = bool> {
@@ -102,6 +112,9 @@ fn op() -> impl Strategy<Value = Op> {
         1 => side().prop_map(|side| Op::Read { side }),
         1 => side().prop_map(|side| Op::Close { side }),
         1 => side().prop_map(|side| Op::HandOver { side }),
+        2 => (side(), prop_oneof![0u16..2000, any::<u16>()], any::<bool>())
+            .prop_map(|(side, ms, cut)| Op::Suspend { side, ms, cut }),
+        1 => (side(), any::<u8>(), any::<bool>()).prop_map(|(side, mbps, weak)| Op::Radio { side, mbps, weak }),
         1 => (side(), blind()).prop_map(|(to, what)| Op::Inject { to, what }),
     ]
 }

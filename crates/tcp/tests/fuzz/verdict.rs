@@ -4,7 +4,7 @@ use handfast_core::Duration;
 use handfast_tcp::{Death, State};
 
 use crate::case::{Op, Side};
-use crate::world::World;
+use crate::world::{End, World};
 
 impl World {
     /// Dead only if the operations hold an outage beyond the stated limit, or the other end had died of one.
@@ -47,9 +47,9 @@ impl World {
     /// Whatever waits to be sent or acknowledged has a timer that will see to it.
     pub fn check_alive(&mut self, side: Side) {
         self.note_progress();
-        let endpoint = &self.end(side).endpoint;
+        let End { endpoint, ledger, .. } = self.end(side);
         let (una, _, max) = endpoint.send_positions();
-        let waits = una < max || endpoint.unsent() > 0;
+        let waits = !ledger.suspended && (una < max || endpoint.unsent() > 0);
         let active = !matches!(endpoint.state(), State::Closed | State::Listen);
         assert!(
             !(waits && active) || endpoint.deadline().is_some(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use handfast_core::{BitRate, Bytes, Duration, Instant, SeqNum};
-use handfast_tcp::{Config, Death, Endpoint, Event, Received, State, Transmit};
+use handfast_tcp::{Config, Death, Endpoint, Event, IoslRules, Radio, Received, Resumption, State, Transmit};
 use handfast_wire::notification::{AccessLink, Kind};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{IpFacts, Notification, Payload, QuickStart};
@@ -20,6 +20,9 @@ const MAX_SEGMENTS: u64 = 400_000;
 const MAX_WRITTEN: u64 = 300_000;
 /// Answers to answers, none of which carries anything.
 const MAX_ECHO: u32 = 6;
+
+/// Milliseconds for which a connection is suspended at most.
+const MOST_SUSPENDED: u64 = 10_000;
 
 /// What a mobile says of its links' delays, true or not.
 const DELAYS: [Duration; 3] =
@@ -58,6 +61,8 @@ pub struct End {
     /// When something last arrived in order.
     heard: Instant,
     pub fates: VecDeque<Fate>,
+    /// The ID-oriented socket layer controls it.
+    layered: bool,
 }
 
 /// Times at which the link was gone.
@@ -94,7 +99,8 @@ impl World {
     pub fn new(setup: &Setup) -> Self {
         let now = Instant::from_millis(1000);
         let delay = Duration::from_millis(u64::from(setup.delay_ms) + 1);
-        let configs = [setup.client.config(), setup.server.config()].map(Arc::new);
+        let choices = [setup.client, setup.server];
+        let configs = choices.map(|choices| Arc::new(choices.config()));
         let isses = [SeqNum(setup.client_iss), SeqNum(setup.server_iss)];
         let agreed = Agreed::of(&configs[0], &configs[1]);
         let ends = Side::BOTH.map(|side| {
@@ -102,11 +108,14 @@ impl World {
             let config = Arc::clone(&configs[me]);
             let listens = side == Side::Server && !setup.both_open;
             let (port, peer_port) = if side == Side::Client { (4000, 80) } else { (80, 4000) };
-            let endpoint = if listens {
+            let mut endpoint = if listens {
                 Endpoint::listen(Arc::clone(&config), port, isses[me])
             } else {
                 Endpoint::connect(Arc::clone(&config), port, peer_port, isses[me], now)
             };
+            if choices[me].iosl {
+                endpoint.attach_iosl(IoslRules::default());
+            }
             let ledger = Ledger::new(side, &config, agreed, isses[me], isses[peer]);
             End {
                 config,
@@ -118,6 +127,7 @@ impl World {
                 progress: now,
                 heard: now,
                 fates: VecDeque::new(),
+                layered: choices[me].iosl,
             }
         });
         let limits = Limits::of(&configs, delay);
@@ -182,9 +192,41 @@ impl World {
                 self.end(side).endpoint.on_handover();
                 self.tell(side.other());
             }
+            Op::Suspend { side, ms: span, cut } => {
+                self.suspend(side, ms(u64::from(span) % MOST_SUSPENDED), cut);
+            }
+            Op::Radio { side, mbps, weak } => {
+                let rate = BitRate::from_bps(u64::from(mbps) * 1_000_000);
+                self.end(side).endpoint.on_radio(Radio { rate, is_weak: weak });
+            }
             Op::Inject { to, what } => self.inject(to, what),
         }
         self.flush_all();
+    }
+
+    /// It makes no progress meanwhile, for which nobody is to blame. During the handshake its peer would run out of patience.
+    fn suspend(&mut self, side: Side, span: Duration, cut: bool) {
+        self.note_progress();
+        let connected = self.ends.iter().all(|end| end.connected);
+        if !connected || !self.may_harm() || self.outages.last().is_some_and(|o| o.to > self.now) {
+            return;
+        }
+        if cut {
+            self.outage(span, false, Direction::Both);
+        }
+        let layered = self.end(side).layered;
+        self.end(side).ledger.suspended = layered;
+        let now = self.now;
+        self.end(side).endpoint.suspend(now);
+        self.flush_all();
+        self.run_until(self.now + span);
+        let why = if cut { Resumption::Back } else { Resumption::FalseAlarm };
+        let now = self.now;
+        self.end(side).endpoint.resume(now, why);
+        self.end(side).ledger.suspended = false;
+        if layered {
+            self.end(side).progress = now;
+        }
     }
 
     /// A sender hears of its peer's access link.

@@ -16,6 +16,7 @@ mod cubic;
 mod eln;
 mod estimate;
 mod handshake;
+mod iosl;
 mod laws;
 mod linux;
 mod losses;

@@ -19,11 +19,12 @@ use handfast_scenario::{AgentKind, NodeId, NodeKind, Scenario, Scheme, Sdn};
 use crate::RunError;
 use crate::agents::chain::{Chains, Link};
 use crate::agents::controller::Control;
+use crate::agents::layer::Layers;
 use crate::agents::notify::Notifiers;
 use crate::agents::plugin::Plugins;
 use crate::engine::entry::{Machine, Rank};
 use crate::engine::queue::Timer;
-use crate::run::network::{CONTROL, NOTIFIERS, Network};
+use crate::run::network::{CONTROL, LAYERS, NOTIFIERS, Network};
 
 /// Where agents have their places in the order of events at equal times.
 pub(crate) struct Places<'a> {
@@ -31,6 +32,8 @@ pub(crate) struct Places<'a> {
     pub(crate) agents: &'a [Rank],
     /// That of all stations that tell of their access links.
     pub(crate) notifiers: Rank,
+    /// That of all socket layers.
+    pub(crate) layers: Rank,
 }
 
 /// Puts the scheme's agents where they belong.
@@ -76,6 +79,13 @@ pub(crate) fn agents(
                 all.add(scenario, node, vho, stream).map_err(wrong)?;
                 continue;
             }
+            if let AgentKind::Iosl(spec) = &agent.kind {
+                let timer = Timer::new(places.layers, Machine::Agent(LAYERS));
+                let all = || Box::new(Layers::new(timeline.fades.clone(), timer));
+                network.layers.get_or_insert_with(all).add(scenario, node, spec, stream).map_err(wrong)?;
+                network.attach_layer(node, spec.rules);
+                continue;
+            }
             if let AgentKind::Spray(_) = agent.kind {
                 links.push((node, Link::Agent(Box::new(sprayer(network, scenario, node)))));
                 continue;
@@ -105,6 +115,7 @@ pub(crate) fn agents(
     }
     network.chains = Chains::new(scenario.nodes.len(), links, |node| places.agents[node]);
     network.arm_agents();
+    network.arm_layers();
     Ok(())
 }
 

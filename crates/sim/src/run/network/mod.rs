@@ -10,6 +10,7 @@ mod controller;
 mod endpoints;
 mod flight;
 mod hop;
+mod layer;
 mod low_ack;
 mod managed;
 mod medium;
@@ -31,6 +32,7 @@ use handfast_wire::Packet;
 use crate::RunError;
 use crate::agents::chain::Chains;
 use crate::agents::controller::Control;
+use crate::agents::layer::Layers;
 use crate::agents::notify::Notifiers;
 use crate::agents::sdtp::SdtpControl;
 use crate::engine::entry::Machine;
@@ -54,6 +56,9 @@ pub(crate) const NOTIFIERS: u32 = CONTROL - 1;
 /// That of SDTP's controller.
 pub(crate) const SDTP_CONTROL: u32 = CONTROL - 2;
 
+/// That of all socket layers.
+pub(crate) const LAYERS: u32 = CONTROL - 3;
+
 /// Where a packet came from that came from no link.
 pub(crate) const NO_CHANNEL: ChannelId = ChannelId::MAX;
 
@@ -69,6 +74,8 @@ pub(crate) struct Network {
     pub(crate) sdtp: Option<Box<SdtpControl>>,
     /// The stations that tell of their access links.
     pub(crate) notifiers: Option<Box<Notifiers>>,
+    /// The stations with a socket layer.
+    pub(crate) layers: Option<Box<Layers>>,
     /// The agents, and the nodes at which they see packets.
     pub(crate) chains: Chains,
     pub(crate) hosts: Hosts,
@@ -117,6 +124,7 @@ impl Network {
                 Machine::Agent(CONTROL) => self.wake_control(now),
                 Machine::Agent(NOTIFIERS) => self.wake_notifiers(now),
                 Machine::Agent(SDTP_CONTROL) => self.wake_sdtp(now),
+                Machine::Agent(LAYERS) => self.wake_layers(now),
                 Machine::Agent(id) => self.wake_agent(now, id),
                 Machine::Air(id) => self.wake_air(now, id as u16),
                 Machine::Packet(handle) => self.land(now, handle, entry),

@@ -38,6 +38,6 @@ impl Network {
         let sender = Connection::sender(key, place, sending, opens, sender_tcp, first);
         let place = (there, Remote { goal: home, socket });
         let receiver = Connection::receiver(peer_key, place, sink, receiver_tcp, second);
-        self.connect(stream, sender, receiver);
+        self.connect(now, stream, sender, receiver);
     }
 }

@@ -53,7 +53,7 @@ impl Network {
     /// begins two nodes must be the only neighbours: what enters it came by the one other link.
     fn only_flows_enter(&self, id: ChannelId) -> bool {
         let (node, _) = self.topology.departure(id);
-        let agents = !self.chains.is_empty() || self.notifiers.is_some();
+        let agents = !self.chains.is_empty() || self.notifiers.is_some() || self.layers.is_some();
         !agents || (self.chains.at(node).is_empty() && self.topology.ports(node).len() <= 2)
     }
 }

@@ -39,6 +39,11 @@ impl Undo {
         self.episode = Some(Episode { marker, unreported, before, ssthresh });
     }
 
+    /// Nothing of what has been reduced is to be taken back.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
     /// F-RTO found no new data to send after all.
     pub(crate) fn give_up_new_first(&mut self) {
         self.new_first = false;

@@ -1,0 +1,9 @@
+//! The network state monitoring system (NSMS, `[iosl]` IV.A.2): what the radio says of itself, and what follows from it.
+
+mod measured;
+mod monitor;
+mod predictor;
+
+pub use measured::{Measured, rate_of_cqi};
+pub use monitor::{Config, Counters, Monitor, Notice};
+pub use predictor::{Predictor, Thresholds};

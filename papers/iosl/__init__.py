@@ -1,0 +1,1 @@
+"""Arunachalam et al., the ID-oriented socket layer: what they claim, judged."""
