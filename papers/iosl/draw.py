@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 SCHEMES = ("tcp", "iosl", "unwarned", "unbounded", "tau-4", "tau-16", "linux", "rto-max", "linux-iosl")
 
 
+AXES = {"fade": "the signal falls for", "estimate": "the modem's word on the rate, %"}
+
+
 def windows(runs: Runs) -> Figure:
     """Figure 9(a): throughput and cwnd around the second blockage of 1 s, one seed."""
     import numpy as np
@@ -49,28 +52,23 @@ def by_lead(runs: Runs) -> Figure:
 
 
 def detection(runs: Runs) -> Figure:
-    """What is predicted of links that go, by the noise of the modem's reports; and false alarms of those that stay."""
+    """By the noise of the modem's reports: what is predicted of links that go, and false alarms of those that stay."""
     figure = figures.blank(figures.PAGE_IN)
-    found, wrong, left = figure.subplots(1, 3)
+    found, wrong = figure.subplots(1, 2)
     noises = list(dict.fromkeys(run.choices["noise"] for run in runs.all))
-    of_noise = [runs.of("iosl", case="goes", noise=noise) for noise in noises]
-    bars(found, 0, "predicted", _colour("iosl"), [[detected(run) for run in some] for some in of_noise], 1)
-    found.set_ylabel("predicted of those that go, %")
+    for index, scheme in enumerate(("iosl", "unwarned")):
+        groups = [[detected(run) for run in runs.of(scheme, case="goes", noise=noise)] for noise in noises]
+        bars(found, index, scheme, _colour(scheme), groups, 2)
+    found.set_ylabel("predicted of the links that go, %")
     cases = [case for case in dict.fromkeys(run.choices["case"] for run in runs.all) if case != "goes"]
     for index, case in enumerate(cases):
         groups = [[false_alarms(run) for run in runs.of("iosl", case=case, noise=noise)] for noise in noises]
-        bars(wrong, index, case, COLOURS[index], groups, len(cases))
-    wrong.set_ylabel("false alarms of 4 fades")
-    wrong.legend(fontsize=5)
-    for index, scheme in enumerate(("tcp", "iosl")):
-        groups = [[goodput(run) for run in runs.of(scheme, case=cases[0], noise=noise)] for noise in noises]
-        bars(left, index, scheme, _colour(scheme), groups, 2)
-    left.set_ylabel(f"Mbit/s, {cases[0]}")
-    left.legend(fontsize=5)
-    for axes in (found, wrong, left):
-        axes.set_xticks(range(len(noises)), noises)
-        axes.set_xlabel("noise")
-    return figure
+        bars(wrong, index, case, COLOURS[-1 - index], groups, len(cases))
+    wrong.set_ylabel("false alarms, iosl, of 4 fades")
+    for axes in (found, wrong):
+        axes.set_xticks([0.2 + place for place in range(len(noises))], noises)
+        axes.set_xlabel("noise of the reports, at most")
+    return with_legend(figure)
 
 
 def fluctuation(runs: Runs) -> Figure:
@@ -80,20 +78,24 @@ def fluctuation(runs: Runs) -> Figure:
 
 
 def equation(runs: Runs) -> Figure:
-    """What a disconnection costs, by W, beside equation (5)."""
+    """What a disconnection costs, as a share of equation (5) + W."""
     figure = figures.blank(figures.PAGE_IN)
     sizes = ("100", "400", "1600")
-    for axes, rtt in zip(figure.subplots(1, 3), ("20ms", "100ms", "200ms"), strict=True):
-        for scheme, colour in zip(("pure", "friendly"), COLOURS, strict=False):
+    for axes, rtt in zip(figure.subplots(1, 3, sharey=True), ("20ms", "100ms", "200ms"), strict=True):
+        said = [predicted_excess(1e-3 * int(rtt.removesuffix("ms")), int(size)) for size in sizes]
+        for scheme, label, colour in zip(
+            ("pure", "friendly"), ("CUBIC", "CUBIC, Reno-friendly"), COLOURS, strict=False
+        ):
             found = [middle(runs, excess, scheme, rtt=rtt, window=size) for size in sizes]
-            axes.plot([int(size) for size in sizes], found, color=colour, marker="o", ms=2, lw=0.8, label=scheme)
-        of = [predicted_excess(1e-3 * int(rtt.removesuffix("ms")), int(size)) for size in sizes]
-        axes.plot([int(size) for size in sizes], of, color="#888888", ls=":", lw=0.8, label="equation (5)")
-        axes.set_xscale("log")
-        axes.set_yscale("symlog", linthresh=100)
+            shares = [one / (of + int(size)) for one, of, size in zip(found, said, sizes, strict=True)]
+            axes.plot(sizes, shares, color=colour, marker="o", ms=3, lw=0.8, label=label)
+        shares = [of / (of + int(size)) for of, size in zip(said, sizes, strict=True)]
+        axes.plot(sizes, shares, color="#888888", ls=":", marker="x", ms=3, lw=0.8, label="(5) as printed")
+        axes.axhline(1.0, color="#888888", lw=0.8)
         axes.set_title(f"RTT {rtt}", fontsize=8)
         axes.set_xlabel("W, segments")
-    figure.axes[0].set_ylabel("segments not sent")
+    figure.axes[0].set_ylim(0, 1.2)
+    figure.axes[0].set_ylabel("share of (5) + W")
     return with_legend(figure)
 
 
@@ -105,7 +107,7 @@ def _by(runs: Runs, axis: str, of: Sequence[tuple[str, Of]], schemes: Sequence[s
             groups = [[what(run) for run in runs.of(scheme, **{axis: place})] for place in places]
             bars(axes, index, scheme, _colour(scheme), groups, len(schemes))
         axes.set_xticks([0.27 + place for place in range(len(places))], places)
-        axes.set_xlabel(axis)
+        axes.set_xlabel(AXES[axis])
         axes.set_ylabel(label)
     return with_legend(figure)
 
