@@ -81,9 +81,9 @@ class RawHost:
         self.wire.send(bytes(packet))
 
     def _hear(self, patience: float) -> bool:
-        """Whether something new was acknowledged."""
-        before = self._acknowledged
-        while select.select([self.wire], [], [], patience)[0]:
+        """Whether something new was acknowledged. Frames of others share the wire: they renew nobody's patience."""
+        before, until = self._acknowledged, time.monotonic() + patience
+        while (left := until - time.monotonic()) > 0.0 and select.select([self.wire], [], [], left)[0]:
             with suppress(BlockingIOError):
                 while True:
                     self._take(self.wire.recv(2000))

@@ -214,6 +214,14 @@ def _is_multipath(end: socket.socket) -> bool:
     return int.from_bytes(info[8:12], "little") & 1 == 0
 
 
+def _received(server: socket.socket, count: int) -> bytes:
+    """What the first connection brings."""
+    peer, _ = server.accept()
+    with peer:
+        peer.settimeout(PATIENCE_S)
+        return exactly(peer, count)
+
+
 def test_options_that_nobody_knows_come_as_they_were(line: Across) -> None:
     """Of a host that sends another one in each segment; it gets no help from a kernel."""
     raw = pytest.importorskip("sdtp_raw", reason="scapy is not installed: pip install -e .[dev]")
@@ -222,12 +230,10 @@ def test_options_that_nobody_knows_come_as_they_were(line: Across) -> None:
     with server, wires["a"], wires["b"], ThreadPoolExecutor(1) as pool, line.repaired(converted=400, repeats=5):
         server.settimeout(PATIENCE_S)
         host = raw.RawHost(wires["a"], line.macs["b"], (line.address("b"), 7700))
-        sending = pool.submit(host.send, DATA)
-        peer, _ = server.accept()
-        with peer:
-            peer.settimeout(PATIENCE_S)
-            assert exactly(peer, len(DATA) + 1) == DATA
-        sending.result()
+        receiving = pool.submit(_received, server, len(DATA) + 1)
+        # The sender first: why it gave up says more than that nothing came.
+        host.send(DATA)
+        assert receiving.result() == DATA
         options = {seen.identification: seen.options for seen in segments(wires["b"]) if seen.ends[0][0] == RAW}
     # The closing ACK is the edge's.
     options.pop(0, None)
