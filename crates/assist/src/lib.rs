@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod code;
 mod connection;
 pub mod profile;
 mod ranges;

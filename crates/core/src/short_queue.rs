@@ -137,6 +137,14 @@ impl<T> ShortQueue<T> {
         }
         (self.places, self.head) = (places, 0);
     }
+
+    /// Adds an element; beyond `most` the first is dropped.
+    pub fn push_within(&mut self, most: usize, element: T) {
+        if self.len() >= most {
+            self.pop_front();
+        }
+        self.push_back(element);
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +152,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::VecDeque;
+
+    #[test]
+    fn a_bounded_one_keeps_the_last() {
+        let mut queue = ShortQueue::new();
+        (0..5).for_each(|number| queue.push_within(3, number));
+        assert!(queue.iter().eq(&[2, 3, 4]));
+    }
 
     proptest! {
         #[test]

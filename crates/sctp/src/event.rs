@@ -1,6 +1,6 @@
 //! What an association tells its driver, and what it counts.
 
-use handfast_core::{Duration, ShortQueue};
+use handfast_core::Duration;
 
 /// States (§4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,15 +89,7 @@ pub enum Event {
 }
 
 /// Events kept for a driver that does not ask for them; beyond it the oldest is dropped.
-const MAX_EVENTS: usize = 64;
-
-/// Adds an event for the driver.
-pub(crate) fn push(events: &mut ShortQueue<Event>, event: Event) {
-    if events.len() == MAX_EVENTS {
-        events.pop_front();
-    }
-    events.push_back(event);
-}
+pub(crate) const MAX_EVENTS: usize = 64;
 
 /// How much a peer has made an association remember.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

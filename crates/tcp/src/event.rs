@@ -1,6 +1,6 @@
 //! What an endpoint tells its driver, and what it counts.
 
-use handfast_core::{Duration, ShortQueue};
+use handfast_core::Duration;
 
 /// Connection states (RFC 9293 §3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,15 +97,7 @@ pub enum Event {
 }
 
 /// Events kept for a driver that does not ask for them; beyond it the oldest is dropped.
-const MAX_EVENTS: usize = 64;
-
-/// Adds an event for the driver.
-pub(crate) fn push(events: &mut ShortQueue<Event>, event: Event) {
-    if events.len() == MAX_EVENTS {
-        events.pop_front();
-    }
-    events.push_back(event);
-}
+pub(crate) const MAX_EVENTS: usize = 64;
 
 /// What an endpoint counts, from its birth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

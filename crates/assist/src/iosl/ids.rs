@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use hmac::Mac;
+
+use crate::code::{Code, code};
 
 /// Names an application or a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +79,7 @@ struct Entry {
 /// Gives IDs, and knows whose they are.
 #[derive(Debug)]
 pub struct IdManager {
-    code: Hmac<Sha256>,
+    code: Code,
     /// The number that goes into the next ID.
     number: u64,
     most: Most,
@@ -93,8 +94,7 @@ impl IdManager {
     /// Has given none. `secret`: random, of this process alone, so that IDs of an earlier one are nobody's.
     pub fn new(secret: &[u8; 32], most: Most) -> Self {
         Self {
-            // HMAC takes a key of any length (RFC 2104 §3).
-            code: Hmac::new_from_slice(secret).unwrap_or_else(|_| unreachable!()),
+            code: code(secret),
             number: 0,
             most,
             applications: BTreeMap::new(),

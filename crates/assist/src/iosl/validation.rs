@@ -6,9 +6,9 @@
 use std::net::SocketAddr;
 
 use handfast_core::{Duration, Instant};
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use hmac::Mac;
 
+use crate::code::{Code, code};
 use crate::recent::Recent;
 
 /// What an address has to answer with (RFC 9000 §8.2: enough that nobody guesses it).
@@ -46,7 +46,7 @@ impl Default for Config {
 /// What is known of addresses.
 #[derive(Debug)]
 pub struct Validation {
-    code: Hmac<Sha256>,
+    code: Code,
     config: Config,
     addresses: Recent<Address, SocketAddr>,
 }
@@ -54,8 +54,7 @@ pub struct Validation {
 impl Validation {
     /// Knows none. `secret`: 32 random bytes of this process.
     pub fn new(secret: &[u8; 32], config: Config) -> Self {
-        // HMAC takes a key of any length (RFC 2104 §3).
-        let code = Hmac::new_from_slice(secret).unwrap_or_else(|_| unreachable!());
+        let code = code(secret);
         Self { code, config, addresses: Recent::new(config.most) }
     }
 
@@ -118,7 +117,7 @@ impl Validation {
         now.as_nanos() / self.config.answer.as_nanos().max(1)
     }
 
-    fn code_of(&self, period: u64, address: SocketAddr) -> Hmac<Sha256> {
+    fn code_of(&self, period: u64, address: SocketAddr) -> Code {
         self.code.clone().chain_update(period.to_be_bytes()).chain_update(address.to_string())
     }
 

@@ -10,10 +10,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use handfast_wire::sdtp::Seal;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use hmac::Mac;
 
-type Code = Hmac<Sha256>;
+use crate::code::{Code, code};
 
 /// A secret. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,8 +38,7 @@ impl Key {
     }
 
     fn code(&self) -> Code {
-        // HMAC takes a key of any length (RFC 2104 §3).
-        Code::new_from_slice(&self.0).unwrap_or_else(|_| unreachable!())
+        code(&self.0)
     }
 }
 

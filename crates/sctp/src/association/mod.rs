@@ -19,12 +19,13 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use handfast_core::{Bytes as Size, Instant, ShortQueue, Stream};
 
+use crate::event::MAX_EVENTS;
 use crate::handshake::CookieKey;
 use crate::path::Paths;
 use crate::receive::{Acks, Inbound};
 use crate::send::{Outstanding, Queue};
 use crate::tsn::Tsn;
-use crate::{Config, Counters, Event, Failure, Received, State, Transmit, event};
+use crate::{Config, Counters, Event, Failure, Received, State, Transmit};
 use control::Control;
 use probe::Probe;
 
@@ -169,7 +170,7 @@ impl Association {
     }
 
     fn emit(&mut self, event: Event) {
-        event::push(&mut self.events, event);
+        self.events.push_within(MAX_EVENTS, event);
     }
 
     /// The association is over. What was received can still be read, and what says goodbye still leaves.

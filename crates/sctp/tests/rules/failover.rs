@@ -6,17 +6,13 @@ use handfast_wire::sctp::Chunk;
 
 use crate::support::*;
 
-fn two_paths(config: Config) -> World {
-    World::connected_over(config, vec![Link::default(), Link::default()], &[server(0), server(1)])
-}
-
 fn is_heartbeat(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Heartbeat(_))
 }
 
 #[test]
 fn data_goes_by_the_primary_path_and_a_timeout_by_the_other() {
-    let mut world = two_paths(Config::default());
+    let mut world = World::with_two_paths(Config::default());
     world.links[0].down = true;
     world.ends[0].to_write.push_back(message(0, 100, 1));
     world.run_to(at(5_000));
@@ -46,7 +42,7 @@ fn a_path_that_is_not_confirmed_takes_nothing_over() {
 
 #[test]
 fn what_has_timed_out_leaves_by_a_path_whose_window_is_full() {
-    let mut world = two_paths(Config::default());
+    let mut world = World::with_two_paths(Config::default());
     world.links[0].down = true;
     world.links[1].down = true;
     world.ends[0].to_write = (0..8).map(|n| message(0, 1452, n)).collect();
@@ -61,7 +57,7 @@ fn what_has_timed_out_leaves_by_a_path_whose_window_is_full() {
 
 #[test]
 fn what_sacks_report_missing_is_sent_again_by_the_same_path() {
-    let mut world = two_paths(Config::default());
+    let mut world = World::with_two_paths(Config::default());
     world.links[0].loses = Some(lose_data(&[2]));
     world.ends[0].to_write = (0..20).map(|n| message(0, 1452, n)).collect();
     world.run_to(at(900));
@@ -72,7 +68,7 @@ fn what_sacks_report_missing_is_sent_again_by_the_same_path() {
 
 #[test]
 fn a_path_fails_after_five_retransmissions_and_the_other_takes_over() {
-    let mut world = two_paths(Config { heartbeat_interval: None, ..Config::default() });
+    let mut world = World::with_two_paths(Config { heartbeat_interval: None, ..Config::default() });
     world.links[0].down = true;
     world.ends[0].to_write = (0..400).map(|n| message(0, 1452, n as u8)).collect();
     world.run_to(at(200_000));
@@ -88,12 +84,7 @@ fn a_path_fails_after_five_retransmissions_and_the_other_takes_over() {
 
 #[test]
 fn a_path_that_is_back_is_found_by_heartbeats_and_used_again() {
-    let config = Config { path_max_retrans: 1, heartbeat_interval: Some(ms(5_000)), ..Config::default() };
-    let mut world = two_paths(config);
-    world.links[0].down = true;
-    world.ends[0].to_write = (0..10).map(|n| message(0, 1452, n)).collect();
-    world.run_to(at(20_000));
-    assert!(!world.client().path(0).unwrap().active);
+    let mut world = World::with_its_first_path_down();
     world.links[0].down = false;
     world.run_to(at(120_000));
     assert!(world.ends[0].has(Event::PathUp { path: 0 }));
@@ -105,7 +96,7 @@ fn a_path_that_is_back_is_found_by_heartbeats_and_used_again() {
 
 #[test]
 fn an_idle_path_is_asked_every_thirty_seconds() {
-    let mut world = two_paths(Config::default());
+    let mut world = World::with_two_paths(Config::default());
     world.run_to(at(400_000));
     let by_second: Vec<Instant> = world.ends[0]
         .times(is_heartbeat)
@@ -125,7 +116,8 @@ fn an_idle_path_is_asked_every_thirty_seconds() {
 
 #[test]
 fn a_path_with_data_is_not_asked() {
-    let mut world = two_paths(Config { heartbeat_interval: Some(ms(2_000)), ..Config::default() });
+    let mut world =
+        World::with_two_paths(Config { heartbeat_interval: Some(ms(2_000)), ..Config::default() });
     for n in 0..200u64 {
         world.ends[0].to_write.push_back(message(0, 100, 1));
         world.run_to(at(300 + n * 500));
@@ -137,7 +129,7 @@ fn a_path_with_data_is_not_asked() {
 
 #[test]
 fn an_idle_association_whose_peer_is_gone_ends() {
-    let mut world = two_paths(Config::default());
+    let mut world = World::with_two_paths(Config::default());
     world.links[0].down = true;
     world.links[1].down = true;
     world.run_to(at(5_000_000));
@@ -164,7 +156,7 @@ fn addresses_that_never_answer_do_not_end_an_association() {
 #[test]
 fn an_unanswered_path_does_not_end_an_association_that_works() {
     let config = Config { heartbeat_interval: Some(ms(1_000)), ..Config::default() };
-    let mut world = two_paths(config);
+    let mut world = World::with_two_paths(config);
     world.links[1].down = true;
     for n in 0..600u64 {
         world.ends[0].to_write.push_back(message(0, 100, 1));
@@ -192,7 +184,7 @@ fn a_server_with_one_address_has_a_path_to_each_of_the_client_s() {
 
 #[test]
 fn the_primary_path_can_be_changed() {
-    let mut world = two_paths(Config::default());
+    let mut world = World::with_two_paths(Config::default());
     assert!(world.client().set_primary(1));
     assert!(!world.client().set_primary(2));
     world.ends[0].to_write.push_back(message(0, 100, 1));

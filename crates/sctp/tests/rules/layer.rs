@@ -5,13 +5,9 @@ use handfast_sctp::{Config, Event, PathState};
 
 use crate::support::*;
 
-fn two_paths() -> World {
-    World::connected_over(Config::default(), vec![Link::default(), Link::default()], &[server(0), server(1)])
-}
-
 #[test]
 fn a_state_that_was_read_is_restored() {
-    let mut world = two_paths();
+    let mut world = World::with_two_paths(Config::default());
     world.ends[0].to_write = (0..300).map(|n| message(0, 1452, n as u8)).collect();
     world.run_to(at(3_000));
     let kept = world.client().path(0).unwrap().state;
@@ -82,7 +78,7 @@ fn a_suspended_path_has_no_timeout_and_keeps_its_window() {
 
 #[test]
 fn a_suspended_path_sends_nothing_and_data_takes_the_other() {
-    let mut world = two_paths();
+    let mut world = World::with_two_paths(Config::default());
     world.client().suspend(0);
     world.ends[0].to_write = (0..5).map(|n| message(0, 1452, n)).collect();
     world.run_to(at(100_000));
@@ -96,7 +92,7 @@ fn a_suspended_path_sends_nothing_and_data_takes_the_other() {
 
 #[test]
 fn while_all_paths_are_suspended_nothing_leaves_and_nothing_is_lost() {
-    let mut world = two_paths();
+    let mut world = World::with_two_paths(Config::default());
     for path in 0..2 {
         world.client().suspend(path);
     }
@@ -115,7 +111,7 @@ fn while_all_paths_are_suspended_nothing_leaves_and_nothing_is_lost() {
 #[test]
 fn what_is_outstanding_moves_to_another_path_with_the_window() {
     let run = |layer: bool| {
-        let mut world = two_paths();
+        let mut world = World::with_two_paths(Config::default());
         for link in &mut world.links {
             link.serialisation = ms(1);
         }
@@ -142,7 +138,7 @@ fn what_is_outstanding_moves_to_another_path_with_the_window() {
 /// §6.1 D holds for what moves, too: it leaves as new data does.
 #[test]
 fn what_moves_does_not_leave_in_one_burst() {
-    let mut world = two_paths();
+    let mut world = World::with_two_paths(Config::default());
     world.ends[0].to_write = (0..200).map(|n| message(0, 1452, n as u8)).collect();
     world.run_to(at(500));
     let kept = world.client().path(0).unwrap().state;

@@ -6,10 +6,6 @@ use handfast_wire::sctp::Chunk;
 
 use crate::support::*;
 
-fn two_paths(config: Config) -> World {
-    World::connected_over(config, vec![Link::default(), Link::default()], &[server(0), server(1)])
-}
-
 fn shutdowns(world: &World) -> Vec<(handfast_core::Instant, u8)> {
     world.ends[0].times(|chunk| matches!(chunk, Chunk::Shutdown { .. }))
 }
@@ -35,7 +31,7 @@ fn a_shutdown_waits_for_a_path() {
 
 #[test]
 fn a_shutdown_takes_a_path_that_is_not_suspended() {
-    let mut world = two_paths(Config::default());
+    let mut world = World::with_two_paths(Config::default());
     world.links[0].down = true;
     let now = world.now;
     world.client().shutdown(now);
@@ -67,12 +63,7 @@ fn no_round_trip_includes_the_time_away() {
 /// §8.2: a path that is down is asked before anything else tells that it is back.
 #[test]
 fn a_path_that_is_down_is_asked_when_it_is_resumed() {
-    let config = Config { path_max_retrans: 1, heartbeat_interval: Some(ms(5_000)), ..Config::default() };
-    let mut world = two_paths(config);
-    world.links[0].down = true;
-    world.ends[0].to_write = (0..10).map(|n| message(0, 1452, n)).collect();
-    world.run_to(at(20_000));
-    assert!(!world.client().path(0).unwrap().active);
+    let mut world = World::with_its_first_path_down();
     world.client().suspend(0);
     world.run_to(at(60_000));
     world.links[0].down = false;
@@ -86,7 +77,7 @@ fn a_path_that_is_down_is_asked_when_it_is_resumed() {
 /// What SACKs report missing leaves by another path, and halves no window.
 #[test]
 fn losses_of_a_suspended_path_are_no_congestion() {
-    let mut world = two_paths(Config { max_burst: None, ..Config::default() });
+    let mut world = World::with_two_paths(Config { max_burst: None, ..Config::default() });
     let state = world.client().path(0).unwrap().state;
     let wide = handfast_sctp::PathState { cwnd: 20 * 1468, ..state };
     world.client().restore(at(200), 0, wide);

@@ -164,6 +164,22 @@ impl World {
         world
     }
 
+    /// Connected over two paths of a link each.
+    pub(crate) fn with_two_paths(config: Config) -> Self {
+        Self::connected_over(config, vec![Link::default(), Link::default()], &[server(0), server(1)])
+    }
+
+    /// The same, whose first path was down for so long that the client knows; the time is 20 s.
+    pub(crate) fn with_its_first_path_down() -> Self {
+        let config = Config { path_max_retrans: 1, heartbeat_interval: Some(ms(5_000)), ..Config::default() };
+        let mut world = Self::with_two_paths(config);
+        world.links[0].down = true;
+        world.ends[0].to_write = (0..10).map(|n| message(0, 1452, n)).collect();
+        world.run_to(at(20_000));
+        assert!(!world.client().path(0).unwrap().active);
+        world
+    }
+
     pub(crate) fn client(&mut self) -> &mut Association {
         self.ends[0].association()
     }

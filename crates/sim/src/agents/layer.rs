@@ -77,7 +77,7 @@ impl Layers {
         self.by_station.iter().find(|(_, layer)| layer.link == link).map(|(&node, _)| node)
     }
 
-    /// A station's monitor, and what its radio reports now. `rate`: of a link from one of its ends.
+    /// A station's monitor, and what its radio reports now. `rate`: what a connection has of a link from one of its ends.
     pub(crate) fn look(
         &mut self,
         now: Instant,
@@ -89,19 +89,18 @@ impl Layers {
         let measured = layer.measure(fades.sinr(layer.link, now), rate(layer.link, layer.end));
         Some((&mut layer.monitor, measured))
     }
-
-    /// Whether a station's radio reports now; then it does so again after `sampling`.
-    pub(crate) fn reports(&mut self, now: Instant, node: NodeId) -> bool {
-        let Some(layer) = self.by_station.get_mut(&node) else { return false };
-        let due = layer.reports <= now;
-        if due {
-            layer.reports = now + layer.spec.sampling;
-        }
-        due
-    }
 }
 
 impl Layer {
+    /// Whether the radio reports now; then it does so again after `sampling`.
+    pub(crate) fn reports(&mut self, now: Instant) -> bool {
+        let due = self.reports <= now;
+        if due {
+            self.reports = now + self.spec.sampling;
+        }
+        due
+    }
+
     /// The station's association is over another link.
     pub(crate) fn move_to(&mut self, link: LinkId, end: usize) {
         (self.link, self.end) = (link, end);

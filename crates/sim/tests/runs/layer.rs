@@ -107,6 +107,23 @@ fn the_window_is_that_of_the_link_that_the_station_is_on() {
 }
 
 #[test]
+fn connections_share_what_the_radio_carries() {
+    // The second begins later, in a steady signal: the first hears of it as well.
+    let more = r#"{name = "late", from = "phone", to = "server", start = "2s"}"#;
+    let scenario = set(
+        ROAM,
+        &[
+            ("events", "[]"),
+            ("flows", &format!(r#"[{{name = "early", from = "phone", to = "server"}}, {more}]"#)),
+        ],
+    );
+    let result = result(&scenario, "layer", 0);
+    // Twice the bandwidth-delay product would stand in the queue for 6 ms more, 13 in all.
+    let longest = result.flows.iter().map(|flow| flow.metrics.srtt_s().unwrap()).fold(0.0, f64::max);
+    assert!(longest < 12e-3, "{longest}");
+}
+
+#[test]
 fn a_layer_and_shared_airtime_are_refused() {
     let text = edited(
         OUTAGE,

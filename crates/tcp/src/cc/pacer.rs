@@ -2,6 +2,13 @@
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 
+/// So many hundredths of a window a round trip; [`None`]: no round trip has been measured.
+pub(crate) fn window_rate(octets: u64, percent: u128, srtt: Duration) -> Option<BitRate> {
+    let bits = u128::from(octets) * 8 * percent / 100;
+    let rate = (bits * 1_000_000_000).checked_div(u128::from(srtt.as_nanos()))?;
+    Some(BitRate::from_bps(u64::try_from(rate).unwrap_or(u64::MAX).max(1)))
+}
+
 /// Lets segments leave at a rate, which may change from segment to segment. What is late is not made up for: gaps are never
 /// shorter than they should be.
 #[derive(Clone, Copy, Debug)]

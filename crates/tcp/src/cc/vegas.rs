@@ -6,6 +6,7 @@
 
 use handfast_core::{BitRate, Duration, Instant};
 
+use super::pacer::window_rate;
 use super::rate_sample::RateSample;
 use super::{AckSample, Controller, Needs, RttSample, Window};
 use crate::Config;
@@ -158,9 +159,7 @@ impl Controller for Vegas {
     /// `tcp_update_pacing_rate`.
     fn pacing_rate(&self, window: &Window, srtt: Duration) -> Option<BitRate> {
         let ratio = if window.cwnd < window.ssthresh / 2 { SLOW_START_RATIO } else { AVOIDANCE_RATIO };
-        let bits = u128::from(window.cwnd) * 8 * ratio / 100;
-        let rate = (bits * 1_000_000_000).checked_div(u128::from(srtt.as_nanos()))?;
-        Some(BitRate::from_bps(u64::try_from(rate).unwrap_or(u64::MAX).max(1)))
+        window_rate(window.cwnd, ratio, srtt)
     }
 }
 

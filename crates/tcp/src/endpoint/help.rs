@@ -66,7 +66,11 @@ impl Endpoint {
     #[inline]
     pub(super) fn help_before_recovery(&mut self) {
         let Self { help, tx, recovery, .. } = self;
-        if let Some(help) = help.as_mut().filter(|_| recovery.counts_duplicates()) {
+        let Some(help) = help else { return };
+        if let Some(iosl) = &mut help.iosl {
+            iosl.before_recovery();
+        }
+        if recovery.counts_duplicates() {
             help.vho.before_recovery(tx.una, tx.window.cwnd(), tx.window.ssthresh());
         }
     }

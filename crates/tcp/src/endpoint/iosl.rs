@@ -59,7 +59,8 @@ impl Endpoint {
             self.rx.ack_now = true;
             self.rx.duplicates = DUPLICATES;
         }
-        if let (Resumption::Back, Some(before)) = (why, before) {
+        let had_failed = span.is_some() || self.tx.progress.after_loss();
+        if let (Resumption::Back, Some(before), true) = (why, before, had_failed) {
             self.restore(now, &before, span);
         } else if span.is_some() {
             self.time_anew(now);

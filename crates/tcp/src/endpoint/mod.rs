@@ -43,7 +43,7 @@ use std::sync::Arc;
 use handfast_core::{Bytes, Duration, Instant, SeqNum, ShortQueue};
 use handfast_wire::Payload;
 
-use crate::event;
+use crate::event::MAX_EVENTS;
 use crate::help::{Eln, Help};
 use crate::receive::receiver::Receiver;
 use crate::recovery::LossRecovery;
@@ -317,7 +317,7 @@ impl Endpoint {
     }
 
     fn emit(&mut self, event: Event) {
-        event::push(&mut self.events, event);
+        self.events.push_within(MAX_EVENTS, event);
     }
 
     fn end(&mut self, event: Event) {

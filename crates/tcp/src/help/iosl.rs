@@ -5,8 +5,9 @@
 //! IEEE Access 2020. Who calls it and when is the layer's: `iosl` in `handfast-assist`. What the paper leaves open is in
 //! docs/explanation/deviations.md.
 
-use handfast_core::{Duration, Instant};
+use handfast_core::{Bytes, Duration, Instant};
 
+use crate::cc::pacer::{Pacer, window_rate};
 use crate::cc::{self, Request, Undo, UndoRule};
 use crate::phase::Phase;
 use crate::send::sender::Sender;
@@ -25,23 +26,17 @@ pub(crate) struct Iosl {
     rtt_min: Option<Duration>,
     /// Since when the connection is suspended, and its window then.
     suspended: Option<(Instant, cc::Saved)>,
-    /// The window before the radio took from it: what it comes back to as the radio gets strong again.
+    /// The window before the radio took from it: what it comes back to as the radio gets strong again, unless a loss comes first.
     strong: Option<cc::Saved>,
     /// From before timeouts, and what was outstanding then: they came because nobody had suspended the connection in time.
     before_timeout: Option<(cc::Saved, u64)>,
     /// Samples of the round-trip time count once this position is acknowledged.
     ignored_until: u64,
-    /// After a return: when the next segment may leave, until SND.UNA is no longer what it was then.
-    release: Option<Release>,
+    /// After a return: a restored window leaves spread over a round trip, our choice, until SND.UNA is no longer what it was then.
+    /// Nothing is in flight that would clock it out.
+    release: Option<(u64, Pacer)>,
     /// The window of a connection whose place this one takes, until this one is established.
     stored: Option<StoredPath>,
-}
-
-/// A restored window leaves spread over a round trip, our choice: nothing is in flight that would clock it out.
-#[derive(Clone, Copy, Debug)]
-struct Release {
-    una: u64,
-    due: Instant,
 }
 
 impl Iosl {
@@ -87,7 +82,13 @@ impl Iosl {
     #[cold]
     pub(crate) fn before_timeout(&mut self, tx: &Sender) {
         let frozen = self.before_timeout.filter(|&(_, recover)| tx.una < recover);
-        self.before_timeout = Some(frozen.unwrap_or_else(|| (settled(tx), tx.max)));
+        let strong = self.strong.take();
+        self.before_timeout = Some(frozen.unwrap_or_else(|| (strong.unwrap_or_else(|| settled(tx)), tx.max)));
+    }
+
+    /// Fast recovery begins: what congestion takes (RFC 5681 §3.2) the radio does not give back.
+    pub(crate) fn before_recovery(&mut self) {
+        self.strong = None;
     }
 
     /// What the connection had before its path failed, if that is not what it has.
@@ -108,12 +109,12 @@ impl Iosl {
         let undo = Undo { rule: UndoRule::Handoff, cwnd: saved.cwnd, ssthresh: saved.ssthresh };
         tx.cc.on_spurious(&mut tx.window, saved, &undo);
         self.before_timeout = None;
-        self.strong = Some(*saved);
         if let Some(bdp) = self.bdp(tx, packet) {
             self.bound_to(tx, bdp);
         }
+        self.strong = Some(*saved).filter(|saved| tx.window.cwnd() < saved.cwnd);
         self.ignored_until = tx.max;
-        self.release = Some(Release { una: tx.una, due: now });
+        self.release = Some((tx.una, Pacer::new(now)));
     }
 
     /// Algorithm 1 of [iosl], lines 12 to 29, after the conventional algorithm has had the acknowledgement. Within a recovery cwnd
@@ -134,13 +135,13 @@ impl Iosl {
             if cwnd > tx.window.cwnd() {
                 tx.request(Request::Radio { cwnd });
             }
-            self.strong = self.strong.filter(|strong| strong.cwnd > bdp);
+            self.strong = self.strong.filter(|strong| tx.window.cwnd() < strong.cwnd);
         }
         self.bound_to(tx, bdp);
     }
 
     /// Lines 26 to 28.
-    fn bound_to(&mut self, tx: &mut Sender, bdp: u64) {
+    fn bound_to(&self, tx: &mut Sender, bdp: u64) {
         if tx.window.cwnd() > bdp + permille(bdp, self.rules.mu_permille) {
             tx.request(Request::Radio { cwnd: at_least_two(tx, bdp) });
         }
@@ -173,19 +174,16 @@ impl Iosl {
 
     /// When the next segment may leave; [`None`]: now.
     pub(crate) fn release_due(&mut self, now: Instant, tx: &Sender) -> Option<Instant> {
-        let Release { una, due } = self.release?;
-        if tx.una != una || tx.una == tx.stream_end() {
-            self.release = None;
-            return None;
-        }
-        (due > now).then_some(due)
+        self.release = self.release.filter(|&(una, _)| tx.una == una && una < tx.stream_end());
+        self.release.map(|(_, pacer)| pacer.due()).filter(|&due| due > now)
     }
 
-    /// So many octets leave: the window leaves within a round trip.
+    /// So many octets leave.
     pub(crate) fn on_sent(&mut self, now: Instant, tx: &Sender, octets: u64) {
-        let Some(release) = &mut self.release else { return };
-        let window = tx.window.cwnd().max(1);
-        release.due = now.max(release.due) + share(tx.rtt.srtt(), octets, window);
+        let Some((_, pacer)) = &mut self.release else { return };
+        if let Some(rate) = window_rate(tx.window.cwnd(), 100, tx.rtt.srtt()) {
+            pacer.sent(now, rate, Bytes(octets));
+        }
     }
 
     /// This connection takes the place of one that had this window.
@@ -203,7 +201,7 @@ impl Iosl {
         if let Some(bdp) = self.bdp(tx, packet) {
             self.bound_to(tx, bdp);
         }
-        self.release = Some(Release { una: tx.una, due: now });
+        self.release = Some((tx.una, Pacer::new(now)));
     }
 }
 
@@ -225,21 +223,13 @@ fn permille(octets: u64, permille: u16) -> u64 {
     octets / 1000 * u64::from(permille) + octets % 1000 * u64::from(permille) / 1000
 }
 
-/// The part of a time that is `octets` of `all`.
-fn share(time: Duration, octets: u64, all: u64) -> Duration {
-    let nanos = u128::from(time.as_nanos()) * u128::from(octets) / u128::from(all);
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_share_and_a_permille_do_not_overflow() {
+    fn a_permille_does_not_overflow() {
         assert_eq!(permille(u64::MAX / 1001 * 1000, 900), u64::MAX / 1001 * 900);
         assert_eq!(permille(1999, 900), 1799);
-        assert_eq!(share(Duration::MAX, u64::MAX, u64::MAX), Duration::MAX);
-        assert_eq!(share(Duration::from_millis(100), 1000, 20_000), Duration::from_millis(5));
     }
 }

@@ -2,7 +2,7 @@
 
 use handfast_core::{Duration, Instant, ShortQueue};
 
-use crate::event::{self, Counters, Event};
+use crate::event::{Counters, Event, MAX_EVENTS};
 use crate::send::sender::Sender;
 use crate::{Config, rtt};
 
@@ -19,7 +19,7 @@ pub(crate) struct Context<'a> {
 
 impl Context<'_> {
     pub(super) fn emit(&mut self, event: Event) {
-        event::push(self.events, event);
+        self.events.push_within(MAX_EVENTS, event);
     }
 
     /// The retransmission timeout.

@@ -383,6 +383,46 @@ fn a_window_that_the_radio_took_comes_back_with_it() {
 }
 
 #[test]
+fn what_congestion_takes_afterwards_stays_taken() {
+    for profile in ["newreno", "sack", "rack", "cubic", "linux"] {
+        let mut s = layered(ten(profile), 20_000);
+        s.run(3000, |_| Fate::Deliver);
+        let (before, _) = s.window();
+        s.pair.client.on_radio(Radio { rate: carrying(5), is_weak: true });
+        s.run(3201, |_| Fate::Deliver);
+        // Strong again, and still a little less than the window was.
+        let almost = before / 1000 - 1;
+        s.pair.client.on_radio(Radio { rate: carrying(almost), is_weak: false });
+        s.run(4001, |_| Fate::Deliver);
+        assert!(s.window().0 >= almost * 1000, "{profile}: it comes back: {before} {:?}", s.window());
+        let next = s.pair.client.snapshot(s.pair.now).sent / 1000 + 3;
+        s.lose(4350, &[next]);
+        let (after, _) = s.window();
+        assert!(after < before * 4 / 5, "{profile}: {before} {after}");
+    }
+}
+
+#[test]
+fn a_window_that_was_restored_once_is_not_restored_again() {
+    // No radio reports, as where no modem can be asked.
+    let mut s = layered(ten("sack"), 20_000);
+    s.run(3000, |_| Fate::Deliver);
+    let (before, _) = s.window();
+    s.suspend();
+    s.cut(4000);
+    s.resume(Resumption::Back, Fate::Deliver);
+    s.run(5000, |_| Fate::Deliver);
+    let next = s.pair.client.snapshot(s.pair.now).sent / 1000 + 3;
+    s.lose(5300, &[next]);
+    let (reduced, _) = s.window();
+    assert!(reduced < before);
+    s.suspend();
+    s.cut(6000);
+    s.resume(Resumption::Back, Fate::Deliver);
+    assert_eq!(s.window().0, reduced);
+}
+
+#[test]
 fn another_path_has_another_least_round_trip() {
     let mut s = layered(ten("sack"), 8000);
     s.run(1000, |_| Fate::Deliver);

@@ -5,7 +5,7 @@ use handfast_assist::iosl::network::Notice;
 use handfast_core::{BitRate, Duration, Instant};
 use handfast_plan::topology::channel;
 use handfast_scenario::{DownMode, LinkId, NodeId};
-use handfast_tcp::{IoslRules, Radio};
+use handfast_tcp::IoslRules;
 
 use crate::engine::ids::ConnectionId;
 use crate::hosts::connection::Connection;
@@ -31,7 +31,7 @@ impl Network {
         let Some(node) = self.layers.as_ref().and_then(|all| all.station_on(link)) else { return };
         let Some(mut all) = self.layers.take() else { return };
         let mut notices = Vec::new();
-        if let Some((monitor, measured)) = all.look(now, node, |link, end| self.rate_of(link, end)) {
+        if let Some((monitor, measured)) = all.look(now, node, |link, end| self.share_of(node, link, end)) {
             monitor.on_back(now, &measured, mode == DownMode::Hold, &mut notices);
         }
         self.layers = Some(all);
@@ -73,20 +73,25 @@ impl Network {
     #[cold]
     pub(crate) fn wake_layers(&mut self, now: Instant) {
         let Some(mut all) = self.layers.take() else { return };
-        let stations: Vec<_> = all.by_station.iter().map(|(&node, layer)| (node, layer.link)).collect();
         let mut ordered = Vec::new();
-        for (node, link) in stations {
-            let srtt = self.longest_srtt(now, node, link);
-            let reports = all.reports(now, node);
+        let mut reporting = Vec::new();
+        for (&node, layer) in &mut all.by_station {
             let mut notices = Vec::new();
-            if let Some((monitor, measured)) = all.look(now, node, |link, end| self.rate_of(link, end)) {
-                monitor.on_timer(now, &mut notices);
-                if reports {
-                    if let Some(srtt) = srtt {
-                        monitor.on_rtt(srtt);
-                    }
-                    monitor.on_measured(now, &measured, &mut notices);
+            layer.monitor.on_timer(now, &mut notices);
+            ordered.push((node, layer.link, notices));
+            if layer.reports(now) {
+                reporting.push((node, layer.link));
+            }
+        }
+        for (node, link) in reporting {
+            let srtt = self.longest_srtt(now, node, link);
+            let mut notices = Vec::new();
+            if let Some((monitor, measured)) = all.look(now, node, |link, end| self.share_of(node, link, end))
+            {
+                if let Some(srtt) = srtt {
+                    monitor.on_rtt(srtt);
                 }
+                monitor.on_measured(now, &measured, &mut notices);
             }
             ordered.push((node, link, notices));
         }
@@ -100,8 +105,14 @@ impl Network {
         self.queue.settle(&mut all.timer, deadline);
     }
 
-    fn rate_of(&self, link: LinkId, end: usize) -> BitRate {
-        self.links[channel(link, end)].link.rate()
+    /// What each of a host's connections that send has of a link's rate.
+    fn share_of(&self, node: NodeId, link: LinkId, end: usize) -> BitRate {
+        let sends = |&id: &ConnectionId| {
+            let connection = &self.hosts.connections[id];
+            connection.is_open() && connection.sending().is_some_and(|sending| sending.ending().is_none())
+        };
+        let senders = self.controlled(node, link).into_iter().filter(sends).count() as u64;
+        BitRate::from_bps(self.links[channel(link, end)].link.rate().as_bps() / senders.max(1))
     }
 
     /// The connections of a host that leave by a link.
@@ -117,20 +128,13 @@ impl Network {
         open.map(|endpoint| endpoint.snapshot(now).srtt).max().filter(|&srtt| srtt > Duration::ZERO)
     }
 
-    /// Every connection of a host over a link does what the host's layer says. Those that send share the rate.
+    /// Every connection of a host over a link does what the host's layer says.
     fn control(&mut self, now: Instant, node: NodeId, link: LinkId, notices: &[Notice]) {
         if notices.is_empty() {
             return;
         }
-        let concerned = self.controlled(node, link);
-        let sends = |&&id: &&ConnectionId| {
-            let connection = &self.hosts.connections[id];
-            connection.is_open() && connection.sending().is_some_and(|sending| sending.ending().is_none())
-        };
-        let senders = (concerned.iter().filter(sends).count() as u64).max(1);
-        let shared: Vec<_> = notices.iter().map(|notice| shared(*notice, senders)).collect();
-        for id in concerned {
-            self.hosts.connections[id].on_notices(now, &shared);
+        for id in self.controlled(node, link) {
+            self.hosts.connections[id].on_notices(now, notices);
             self.answer(now, id);
         }
     }
@@ -140,15 +144,5 @@ impl Network {
         let Some(all) = &mut self.layers else { return };
         let deadline = all.deadline();
         self.queue.arm(&mut all.timer, deadline);
-    }
-}
-
-/// The same, where so many connections have the link to themselves.
-fn shared(notice: Notice, senders: u64) -> Notice {
-    match notice {
-        Notice::Radio(Radio { rate, is_weak }) => {
-            Notice::Radio(Radio { rate: BitRate::from_bps(rate.as_bps() / senders), is_weak })
-        }
-        other => other,
     }
 }
