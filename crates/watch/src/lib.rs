@@ -4,6 +4,7 @@
 //! a connection waited, for how long, and for what.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod connection;
 mod diagnosis;
 mod network;

@@ -93,7 +93,8 @@ impl Network {
             }
             Change::Gained(interface, address) => {
                 if self.addresses.len() < PLACES || self.addresses.contains_key(&address) {
-                    let (at_interface, presence) = self.addresses.entry(address).or_insert((interface, Presence::default()));
+                    let (at_interface, presence) =
+                        self.addresses.entry(address).or_insert((interface, Presence::default()));
                     *at_interface = interface;
                     presence.back(at);
                 }
@@ -170,14 +171,23 @@ mod tests {
 
     #[test]
     fn down_twice_is_down_once() {
-        let changes = [(100, Change::Down(WIFI)), (200, Change::Down(WIFI)), (300, Change::Up(WIFI)), (400, Change::Up(WIFI))];
+        let changes = [
+            (100, Change::Down(WIFI)),
+            (200, Change::Down(WIFI)),
+            (300, Change::Up(WIFI)),
+            (400, Change::Up(WIFI)),
+        ];
         assert_eq!(gap(&network(&changes), 0, 500), Some((100, Some(300), What::Carrier)));
     }
 
     #[test]
     fn an_address_that_follows_its_carrier_is_the_carriers_gap() {
-        let changes =
-            [(100, Change::Down(WIFI)), (101, Change::Lost(WIFI, HERE)), (300, Change::Up(WIFI)), (900, Change::Gained(WIFI, HERE))];
+        let changes = [
+            (100, Change::Down(WIFI)),
+            (101, Change::Lost(WIFI, HERE)),
+            (300, Change::Up(WIFI)),
+            (900, Change::Gained(WIFI, HERE)),
+        ];
         assert_eq!(gap(&network(&changes), 0, 1000), Some((100, Some(900), What::Carrier)));
     }
 
