@@ -11,6 +11,7 @@ mod event_loop;
 pub mod frame_io;
 mod kernel_timer;
 pub mod line_socket;
+pub mod netlink;
 mod sys;
 mod timers;
 pub mod tls;
