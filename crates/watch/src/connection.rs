@@ -14,6 +14,8 @@ pub(crate) struct Evidence {
     pub(crate) longest_rto: Duration,
     /// How often the timer was doubled, at most.
     pub(crate) backoff: u8,
+    /// When the timer expired last and something was sent again, and the time before.
+    pub(crate) expiries: [Option<Instant>; 2],
     /// Probes of a closed window.
     pub(crate) probes: u8,
     /// How long the peer's window was the limit.
@@ -98,7 +100,7 @@ impl Connection {
             self.evidence.sampled = at.since(self.at);
             waits.extend(self.end_wait(came, &sample, least));
         } else {
-            self.note(&sample);
+            self.note(at, &sample);
         }
         waits.extend(self.received(at, &sample, least));
         self.best_rate = self.best_rate.max(sample.delivery_rate);
@@ -139,10 +141,13 @@ impl Connection {
         self.note_timer(sample);
     }
 
-    fn note(&mut self, sample: &Sample) {
+    fn note(&mut self, at: Instant, sample: &Sample) {
         let evidence = &mut self.evidence;
         evidence.retransmitted += sample.retransmitted.wrapping_sub(self.last.retransmitted);
         evidence.window_limited += sample.window_limited.saturating_sub(self.last.window_limited);
+        if sample.backoff > evidence.backoff {
+            evidence.expiries = [Some(before(at, sample.since_sent)), evidence.expiries[0]];
+        }
         self.note_timer(sample);
     }
 

@@ -64,14 +64,14 @@ fn after(wait: &Wait, back: Instant) -> Cause {
     if has_timer && wait.to.since(back) > at_once { Cause::TimerBackoff } else { Cause::Late }
 }
 
-/// When the last retransmission that nothing came of was sent: the path was gone then, and the next one went through.
+/// When the last retransmission that nothing came of was sent: the path was gone then. The next one went through.
 ///
-/// The one that went through was sent a round trip before its answer, and the one before it a timeout earlier (RFC 6298 §5.5).
+/// That one was sent a round trip before its answer, if it was seen at all.
 fn last_unanswered(wait: &Wait) -> Instant {
-    let round_trip = wait.evidence.srtt.unwrap_or(Duration::ZERO);
-    let answered = wait.to - round_trip;
-    // The timer that expired last: half of the longest that was seen, which was set after it.
-    answered - Duration::from_nanos(wait.evidence.longest_rto.as_nanos() / 2)
+    let evidence = &wait.evidence;
+    let answered = wait.to - evidence.srtt.unwrap_or(Duration::ZERO) - evidence.sampled;
+    let unanswered = evidence.expiries.into_iter().flatten().find(|&expiry| expiry < answered);
+    unanswered.unwrap_or(wait.from)
 }
 
 fn cause_of(gap: Gap) -> Cause {

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::signals::Signals;
 use super::{check, main_loop};
-use crate::process::{Context, Failure, FileOption, ask, log, parsed, read, say, switched_off};
+use crate::process::{Context, Failure, FileOption, Tool, ask, log, parsed, read, say, switched_off};
 use crate::services::{SERVICES, Service, Start, has_keys};
 
 /// The options of every service.
@@ -48,8 +48,13 @@ fn command() -> Command {
         .map(|service| service.command(ServiceOptions::augment_args(Command::new(service.name()))));
     let switches =
         SWITCHES.iter().map(|&(name, about, _)| FileOption::augment_args(Command::new(name)).about(about));
-    let tools = SERVICES.iter().flat_map(|service| service.tools()).map(|tool| tool.command);
+    let tools = tools().map(|tool| tool.command);
     command.subcommands(services.chain(switches).chain(tools))
+}
+
+/// What is no service: of services, and of their own.
+fn tools() -> impl Iterator<Item = Tool> {
+    SERVICES.iter().flat_map(|service| service.tools()).chain([crate::watch::tool()])
 }
 
 /// Does what the command line says.
@@ -71,7 +76,7 @@ fn dispatch(name: &str, options: &ArgMatches) -> Result<ExitCode, String> {
         let FileOption { config } = parsed(options);
         return switch(&config).map(|()| ExitCode::SUCCESS);
     }
-    let tool = SERVICES.iter().flat_map(|service| service.tools()).find(|t| t.command.get_name() == name);
+    let tool = tools().find(|tool| tool.command.get_name() == name);
     (tool.unwrap_or_else(|| unreachable!("clap knows no other")).run)(options)
 }
 
