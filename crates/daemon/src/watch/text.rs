@@ -54,15 +54,20 @@ fn advice(replay: &Replay) -> Option<String> {
         .then(|| format!("{}: saves {saved:.2} of {:.2} s, simulated", remedy.text, replay.measured))
 }
 
-/// What was seen in all.
-pub(super) fn sum(report: &Report) -> String {
-    let mut text = format!(
-        "\n{} in {} of {}: {} in all",
+/// What was seen in all, in a line.
+pub(super) fn title(report: &Report) -> String {
+    format!(
+        "{} in {} of {}: {} in all",
         plural(report.stalls, "stall"),
         seconds(report.passed),
         plural(report.watched, "connection"),
         seconds(report.time),
-    );
+    )
+}
+
+/// The same, with tables.
+pub(super) fn sum(report: &Report) -> String {
+    let mut text = format!("\n{}", title(report));
     if report.broken > 0 {
         let _ = write!(text, "; {} ended with one", plural(report.broken, "connection"));
     }
