@@ -9,7 +9,9 @@ use crate::world::{CLIENT, SERVER, World, ms};
 /// Two programs that say nothing.
 pub(crate) fn idle() -> [Program; 2] {
     let mut programs = programs([0, 0]);
-    programs.iter_mut().for_each(|program| program.has_finished = true);
+    for program in &mut programs {
+        program.has_finished = true;
+    }
     programs
 }
 

@@ -93,8 +93,9 @@ mod tests {
     fn a_group_of_few_does_not_give_way_before_its_time() {
         let mut crowd = Crowd::new(256);
         crowd.insert(0, 0);
-        (1..5).for_each(|one| crowd.insert(1, one));
-        (5..256).for_each(|one| crowd.insert(one, one));
+        for one in 1..256 {
+            crowd.insert(if one < 5 { 1 } else { one }, one);
+        }
         assert_eq!(crowd.in_the_way(), Some(0), "the oldest");
         crowd.remove(0);
         crowd.insert(1, 256);
