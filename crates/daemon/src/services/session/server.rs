@@ -78,7 +78,7 @@ impl Server {
         if files.soft < wanted {
             warn!(files = files.soft, wanted, "fewer files may be open than all sessions would need");
         }
-        let started = || -> Result<_, Failure> {
+        let mut started = || -> Result<_, Failure> {
             let mut listener =
                 TcpListener::bind(settings.listen).context(|| format!("listen at {}", settings.listen))?;
             let listener_id = io.add(&mut listener, Interest::READABLE).context(|| "epoll".to_owned())?;

@@ -1,7 +1,7 @@
 //! What becomes of a program's connection: a session, or straight to the target.
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use handfast_assist::iosl::frame::{Reason, Target};
 use handfast_assist::iosl::ids::Socket;
@@ -56,7 +56,8 @@ impl Local {
     }
 
     fn go_straight(&mut self, io: &mut EventLoop, client: Client, found: Option<Vec<SocketAddr>>) {
-        let literal = client.target.host().parse().ok().map(|host| vec![(host, client.target.port()).into()]);
+        let literal = client.target.host().parse::<IpAddr>().ok();
+        let literal = literal.map(|host| vec![(host, client.target.port()).into()]);
         match literal.or(found) {
             Some(addresses) => self.straight.connect(io, client, addresses),
             None => self.look_up(client, true),

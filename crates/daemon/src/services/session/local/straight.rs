@@ -151,7 +151,10 @@ impl Straight {
             Some(own) => own,
             None => match plug.add_to(io) {
                 Ok(own) => own,
-                Err(_) => return drop(self.owners.remove(&id)),
+                Err(_) => {
+                    self.owners.remove(&id);
+                    return;
+                }
             },
         };
         self.owners.insert(own, number);
@@ -181,7 +184,7 @@ impl Straight {
                 self.relays.insert(number, Relay::Open { plugs, ids, lanes });
             }
             done => {
-                ids.iter().for_each(|id| drop(self.owners.remove(id)));
+                self.owners.retain(|_, owner| *owner != number);
                 if done.is_err() {
                     plugs.into_iter().for_each(Plug::abort);
                 }
