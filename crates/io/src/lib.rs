@@ -7,10 +7,10 @@
 
 mod accept;
 mod clock;
+mod credentials;
 mod event_loop;
 pub mod frame_io;
 mod kernel_timer;
-mod credentials;
 pub mod line_socket;
 mod route_news;
 mod sys;
@@ -25,6 +25,7 @@ pub use event_loop::{EventLoop, ReadOutcome, SourceId};
 pub use mio::{Interest, net};
 pub use route_news::{RouteNews, source_towards};
 pub use sys::arrival::{Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT};
+pub use sys::connects::{Attempt, Connects};
 pub use sys::ethtool::offloads_off;
 pub use sys::inbox::Inbox;
 pub use sys::packet_socket::{PacketSocket, Sent, index_of};

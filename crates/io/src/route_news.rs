@@ -38,9 +38,8 @@ impl RouteNews {
         let mut has_news = false;
         loop {
             match recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
-                Ok(_) => has_news = true,
-                // Too much has changed for the socket to hold.
-                Err(Errno::ENOBUFS) => has_news = true,
+                // The error says that more has changed than the socket can hold.
+                Ok(_) | Err(Errno::ENOBUFS) => has_news = true,
                 Err(Errno::EINTR) => {}
                 Err(_) => return has_news,
             }

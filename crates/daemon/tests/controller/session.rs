@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -61,12 +61,20 @@ fn echo() -> (u16, Arc<AtomicUsize>) {
 
 /// A network between client and server: each connection is cut after so many octets from the client. How many there were.
 fn cutting(to: SocketAddr, after: usize) -> (SocketAddr, Arc<AtomicUsize>) {
+    let (address, connections, _) = listening(to, after);
+    (address, connections)
+}
+
+/// The same, which keeps what clients have sent, of all connections one after the other.
+fn listening(to: SocketAddr, after: usize) -> (SocketAddr, Arc<AtomicUsize>, Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, connections) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
-    let count = Arc::clone(&connections);
+    let (count, kept) = (Arc::clone(&connections), Arc::new(Mutex::new(Vec::new())));
+    let all = Arc::clone(&kept);
     thread::spawn(move || {
         for client in listener.incoming() {
             count.fetch_add(1, Ordering::SeqCst);
+            let all = Arc::clone(&all);
             let (mut client, mut server) = (client.unwrap(), TcpStream::connect(to).unwrap());
             let (mut from, mut back) = (server.try_clone().unwrap(), client.try_clone().unwrap());
             thread::spawn(move || drop(std::io::copy(&mut from, &mut back)));
@@ -74,7 +82,10 @@ fn cutting(to: SocketAddr, after: usize) -> (SocketAddr, Arc<AtomicUsize>) {
                 let (mut chunk, mut passed) = ([0; 4096], 0);
                 while passed < after {
                     match client.read(&mut chunk) {
-                        Ok(read @ 1..) if server.write_all(&chunk[..read]).is_ok() => passed += read,
+                        Ok(read @ 1..) if server.write_all(&chunk[..read]).is_ok() => {
+                            all.lock().unwrap().extend_from_slice(&chunk[..read]);
+                            passed += read;
+                        }
                         _ => break,
                     }
                 }
@@ -82,7 +93,7 @@ fn cutting(to: SocketAddr, after: usize) -> (SocketAddr, Arc<AtomicUsize>) {
             });
         }
     });
-    (address, connections)
+    (address, connections, kept)
 }
 
 struct Scene {
@@ -173,6 +184,33 @@ fn a_network_that_cuts_again_and_again_loses_and_doubles_nothing() {
 }
 
 #[test]
+fn a_copy_of_all_that_a_client_has_sent_reaches_no_target() {
+    let scene = Scene::new();
+    let (between, _, kept) = listening(scene.server.address, usize::MAX);
+    let (peer, port) = (between.to_string(), scene.port.to_string());
+    // The session is there while somebody else tries it with the same octets.
+    let mut child = scene.command(&["connect", "--peer", &peer, "echo.example", &port]).spawn().unwrap();
+    let (mut to, mut from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut came = [0; 6];
+    to.write_all(b"before").unwrap();
+    from.read_exact(&mut came).unwrap();
+    let copy = kept.lock().unwrap().clone();
+    for _ in 0..3 {
+        let mut thief = TcpStream::connect(scene.server.address).unwrap();
+        thief.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        thief.write_all(&copy).unwrap();
+        // An answer of the handshake may come, whose keys a copy does not have; nothing that it says is taken.
+        let _ = thief.read_to_end(&mut Vec::new());
+    }
+    to.write_all(b"behind").unwrap();
+    from.read_exact(&mut came).unwrap();
+    assert_eq!((&came, scene.led.load(Ordering::SeqCst)), (b"behind", 1));
+    assert!(scene.server.status()["counters"]["connections_broken"].as_u64() >= Some(3));
+    drop(to);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn programs_of_a_run_use_its_end() {
     let scene = Scene::new();
     let (peer, port) = (scene.server.address.to_string(), scene.port.to_string());
@@ -202,7 +240,10 @@ fn a_client_that_is_not_listed_is_told_what_to_do() {
     let output = scene.connect(scene.server.address, b"x");
     let own = String::from_utf8(scene.exchange(&["key"], b"").stdout).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(errors(&output).contains("add to `clients`") && errors(&output).contains(own.trim()), "{output:?}");
+    assert!(
+        errors(&output).contains("add to `clients`") && errors(&output).contains(own.trim()),
+        "{output:?}"
+    );
     assert_eq!(scene.led.load(Ordering::SeqCst), 0);
 }
 

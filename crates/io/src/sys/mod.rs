@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "system calls; each has a SAFETY comment")]
 
 pub(crate) mod arrival;
+pub(crate) mod connects;
 pub(crate) mod ethtool;
 pub(crate) mod inbox;
 mod mapping;
@@ -34,7 +35,6 @@ fn set<T: Copy>(
 }
 
 /// getsockopt(2) with a C structure of integers.
-#[cfg(test)]
 fn get<T: Copy + Default>(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int) -> io::Result<T> {
     let (mut value, mut len) = (T::default(), size_of::<T>() as u32);
     let pointer = (&raw mut value).cast::<libc::c_void>();

@@ -71,12 +71,8 @@ mod tests {
     fn the_kernel_takes_it() {
         let [client, _server] = pair();
         let of = Duration::from_secs;
-        let liveliness = Liveliness {
-            ask_after: of(2),
-            give_up_after: of(9),
-            most_rto: of(1),
-            most_unsent: 1 << 17,
-        };
+        let liveliness =
+            Liveliness { ask_after: of(2), give_up_after: of(9), most_rto: of(1), most_unsent: 1 << 17 };
         liveliness.set(&client).unwrap();
         assert!(client.nodelay().unwrap());
         let (fd, tcp) = (client.as_fd(), libc::IPPROTO_TCP);

@@ -112,7 +112,8 @@ impl Configured for Settings {
     }
 
     fn obstacles(&self) -> Vec<String> {
-        let clients = self.clients.allowed().err().map(|error| error.trim_start_matches("error: ").to_owned());
+        let clients =
+            self.clients.allowed().err().map(|error| error.trim_start_matches("error: ").to_owned());
         port_obstacle(self.listen)
             .into_iter()
             .chain(socket_obstacles("socket", &self.socket))

@@ -32,7 +32,7 @@ integer! {
 
 table! {
     /// What an end before a server has.
-    File {
+    Own {
         /// Where clients connect. Required.
         listen: String,
         /// The file with its secret key, which is made at the first start. Required.
@@ -88,12 +88,14 @@ impl Settings {
     fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
         let table = shared::table(document, TABLE)?;
         let span = table.span();
-        let file = File::deserialize(toml::Deserializer::from(table));
+        let file = Own::deserialize(toml::Deserializer::from(table));
         let file = file.map_err(|error| problem(&error, &[]))?;
         let missing = |key| missing_key(span.clone(), key);
         let required = |given: Option<Located<String>>, key| given.ok_or_else(|| missing(key));
         let targets = file.targets.as_ref().ok_or_else(|| {
-            missing("targets").help("it leads to these and to nothing else: targets = [{address = \"192.0.2.5\", ports = [22]}]")
+            missing("targets").help(
+                "it leads to these and to nothing else: targets = [{address = \"192.0.2.5\", ports = [22]}]",
+            )
         })?;
         let mut config = Config::default();
         // A client may be behind a translator of addresses, and moves: it dials.
@@ -110,7 +112,7 @@ impl Settings {
             key_file: required(file.key_file, "key_file")?.value.into(),
             socket: socket_path(&required(file.socket, "socket")?)?.into(),
             targets: Targets::read(&targets.value)?,
-            clients: clients(file.clients, file.clients_file, file.pin_first, &span)?,
+            clients: clients(file.clients.as_ref(), file.clients_file, file.pin_first.as_ref(), &span)?,
             config,
             log: file.log.map(|log| log.value).unwrap_or_default().into(),
         })
@@ -159,21 +161,21 @@ impl Clients {
 }
 
 fn clients(
-    keys: Option<Located<Vec<Located<String>>>>,
+    keys: Option<&Located<Vec<Located<String>>>>,
     file: Option<Located<String>>,
-    pins: Option<Located<Pins>>,
+    pins: Option<&Located<Pins>>,
     table: &Span,
 ) -> Checked<Clients> {
     if keys.is_none() && file.is_none() {
         return Err(missing_key(table.clone(), "clients")
             .help("whose sessions it takes: clients = [\"KEY\"], as `handfastd session key` prints it"));
     }
-    let pin_first = match (&pins, &file) {
+    let pin_first = match (pins, &file) {
         (Some(pins), None) => {
             let title = "there is no file into which keys could be written";
             return Err(Problem::at(pins.span.clone(), title).expected("a key `clients_file`"));
         }
-        (pins, _) => pins.as_ref().map_or(0, |pins| pins.value.0),
+        (pins, _) => pins.map_or(0, |pins| pins.value.0),
     };
     let of = |text: &Located<String>| {
         keys::parse(text).ok_or_else(|| {
@@ -181,12 +183,14 @@ fn clients(
                 .expected("64 hexadecimal digits, as `handfastd session key` prints them")
         })
     };
-    let keys = keys.iter().flat_map(|keys| &keys.value).map(of).collect::<Checked<_>>()?;
+    let keys = keys.into_iter().flat_map(|keys| &keys.value).map(of).collect::<Checked<_>>()?;
     Ok(Clients { keys, file: file.map(|file| file.value.into()), pin_first })
 }
 
 #[cfg(test)]
 mod tests {
+    use handfast_assist::iosl::frame::Target;
+
     use super::*;
 
     const BASE: &str = r#"
@@ -204,7 +208,6 @@ targets = [
     #[test]
     fn a_file_says_to_what_it_leads() {
         let settings = Settings::parse(BASE, "x").unwrap();
-        use handfast_assist::iosl::frame::Target;
         let find = |host: &str, port| settings.targets.find(&Target::new(host, port).unwrap());
         assert_eq!(find("server.EXAMPLE", 22).unwrap().address, "192.0.2.5:22".parse().unwrap());
         assert_eq!(find("192.0.2.5", 5432), find("server.example", 5432));
@@ -213,7 +216,8 @@ targets = [
         }
         assert!(settings.clients.allowed().unwrap().keys.len() == 1 && !settings.config.session.dials);
         let text = settings.describe();
-        for line in ["listens for clients at 0.0.0.0:7443", "1 key of a client", "leads mail.example port 25"] {
+        for line in ["listens for clients at 0.0.0.0:7443", "1 key of a client", "leads mail.example port 25"]
+        {
             assert!(text.contains(line), "{text}");
         }
     }
@@ -221,7 +225,11 @@ targets = [
     #[test]
     fn errors_say_what_is_wrong() {
         for (from, to, says) in [
-            ("proxy_protocol = \"v2\"", "proxy_protocol = \"none\"", "would take every client for this machine"),
+            (
+                "proxy_protocol = \"v2\"",
+                "proxy_protocol = \"none\"",
+                "would take every client for this machine",
+            ),
             ("\"192.0.2.5\"", "\"::1\"", "proxy_protocol = \"v2\""),
             ("\"192.0.2.5\"", "\"0.0.0.0\"", "would take every client for this machine"),
             ("\"192.0.2.5\"", "\"::ffff:127.0.0.2\"", "would take every client for this machine"),

@@ -62,6 +62,8 @@ pub(super) struct Carrier {
     programs: BTreeMap<Socket, Program>,
     owners: BTreeMap<SourceId, Owner>,
     peers: BTreeMap<Socket, Addresses>,
+    /// Sessions that have had a program and are not over: what it has said may be under way though it is gone.
+    carried: BTreeSet<Socket>,
     /// When a connection that is not there yet, or that is being closed, is given up.
     due: BTreeSet<(Instant, PathId)>,
     news: VecDeque<News>,
@@ -80,6 +82,7 @@ impl Carrier {
             programs: BTreeMap::new(),
             owners: BTreeMap::new(),
             peers: BTreeMap::new(),
+            carried: BTreeSet::new(),
             due: BTreeSet::new(),
             news: VecDeque::new(),
             is_suspended: false,
@@ -161,10 +164,7 @@ impl Carrier {
 
     /// Whether no session has anything left to do for a program.
     pub(super) fn is_idle(&self) -> bool {
-        let is_over = |socket| {
-            self.end.session(socket).is_none_or(|session| session.is_done() || session.failed().is_some())
-        };
-        self.programs.is_empty() && self.end.sessions().all(is_over)
+        self.programs.is_empty() && self.carried.is_empty()
     }
 
     /// What has happened.
@@ -229,14 +229,19 @@ impl Carrier {
             Event::Done => {
                 self.write_program(socket);
                 self.news.push_back(News::Done(socket));
-                self.peers.remove(&socket);
+                self.forget(socket);
             }
             Event::Failed(reason) => {
                 self.abort_program(socket);
-                self.peers.remove(&socket);
+                self.forget(socket);
                 self.news.push_back(News::Failed(socket, reason));
             }
         }
+    }
+
+    fn forget(&mut self, socket: Socket) {
+        self.peers.remove(&socket);
+        self.carried.remove(&socket);
     }
 
     /// When [`Carrier::on_timer`] has something to do.

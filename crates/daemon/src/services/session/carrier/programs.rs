@@ -16,8 +16,8 @@ pub(super) struct Program {
     id: SourceId,
     /// Octets for which the session had no room yet.
     to_peer: Vec<u8>,
-    to_program: Vec<u8>,
-    /// How many of `to_program` the kernel has taken.
+    coming: Vec<u8>,
+    /// How many of `coming` the kernel has taken.
     sent: usize,
     /// The program writes no more.
     has_ended: bool,
@@ -28,15 +28,15 @@ pub(super) struct Program {
 impl Program {
     /// Gives the kernel what it takes: whether all of it.
     fn write(&mut self) -> io::Result<bool> {
-        while self.sent < self.to_program.len() {
-            match self.plug.write(&self.to_program[self.sent..]) {
+        while self.sent < self.coming.len() {
+            match self.plug.write(&self.coming[self.sent..]) {
                 Ok(written) => self.sent += written,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        self.to_program.clear();
+        self.coming.clear();
         self.sent = 0;
         Ok(true)
     }
@@ -57,8 +57,10 @@ impl Carrier {
             None => plug.add_to(io)?,
         };
         self.owners.insert(id, Owner::Program(socket));
-        let program = Program { plug, id, to_peer, to_program, sent: 0, has_ended: false, is_told: false };
+        let program =
+            Program { plug, id, to_peer, coming: to_program, sent: 0, has_ended: false, is_told: false };
         self.programs.insert(socket, program);
+        self.carried.insert(socket);
         self.go_on_reading(io, socket);
         self.write_program(socket);
         Ok(())
@@ -128,7 +130,7 @@ impl Carrier {
                 Err(_) => return self.end.reset(now, socket, Reason::Aborted),
             }
             match self.end.read(now, socket, CHUNK) {
-                Ok(Came::Octets(octets)) => program.to_program = octets,
+                Ok(Came::Octets(octets)) => program.coming = octets,
                 Ok(Came::End) => {
                     program.is_told = true;
                     // One that is gone has said so, or will when it is read from.

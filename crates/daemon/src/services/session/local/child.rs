@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream as Waker;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Child as Running, ExitCode, ExitStatus};
 use std::sync::mpsc::{Receiver, channel};
 
 use handfast_io::net::UnixStream;
@@ -21,12 +21,11 @@ pub(super) struct Child {
 }
 
 impl Child {
-    pub(super) fn start(command: &mut Command, io: &mut EventLoop) -> io::Result<Self> {
+    pub(super) fn watch(mut child: Running, io: &mut EventLoop) -> io::Result<Self> {
         let (here, mut there) = Waker::pair()?;
         here.set_nonblocking(true)?;
         let mut woken = UnixStream::from_std(here);
         let id = io.add(&mut woken, Interest::READABLE)?;
-        let mut child = command.spawn()?;
         let pid = Pid::from_raw(child.id() as i32);
         let (to, ended) = channel();
         std::thread::Builder::new().name("child".to_owned()).spawn(move || {

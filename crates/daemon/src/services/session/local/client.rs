@@ -3,17 +3,28 @@
 use std::io::Write;
 
 use handfast_assist::iosl::frame::Target;
-use handfast_io::SourceId;
+use handfast_io::{Attempt, SourceId};
 
 use super::super::carrier::Plug;
+use super::catcher::Catcher;
 use super::front::{Dialect, Refusal};
+
+/// `EHOSTUNREACH` of errno(3).
+const UNREACHABLE: i32 = 113;
+
+/// How a program has come here.
+#[derive(Debug)]
+pub(super) enum Via {
+    /// By a socket, with its number if it is waited for.
+    Plug(Plug, Option<SourceId>),
+    /// It is in a call of connect(2), which waits for an answer.
+    Call(Attempt),
+}
 
 /// A program, and what it wants.
 #[derive(Debug)]
 pub(super) struct Client {
-    pub(super) plug: Plug,
-    /// Its number, if it is waited for.
-    pub(super) id: Option<SourceId>,
+    pub(super) via: Via,
     pub(super) dialect: Dialect,
     pub(super) target: Target,
     /// What it has said already for the target.
@@ -21,8 +32,16 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Tells it that it gets none. A new connection has room for one short answer.
-    pub(super) fn refuse(mut self, why: Refusal) {
-        let _ = self.plug.write(&self.dialect.refused(why));
+    /// Tells it that it gets none.
+    pub(super) fn refuse(self, catcher: Option<&Catcher>, why: Refusal) {
+        match self.via {
+            // A new connection has room for one short answer.
+            Via::Plug(mut plug, _) => drop(plug.write(&self.dialect.refused(why))),
+            Via::Call(attempt) => {
+                if let Some(catcher) = catcher {
+                    catcher.refuse(&attempt, UNREACHABLE);
+                }
+            }
+        }
     }
 }

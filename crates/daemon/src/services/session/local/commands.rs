@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::super::carrier::Plug;
 use super::super::keys::{self, Known};
-use super::client::Client;
+use super::client::{Client, Via};
 use super::front::Dialect;
 use super::peers::{self, Peers};
 use super::pipes::Pipes;
@@ -31,7 +31,7 @@ struct PeerOptions {
     /// The end before the server: HOST or HOST:PORT. Default: each target's own host at port 7443, if somebody is there
     #[arg(long, value_name = "HOST:PORT")]
     peer: Option<String>,
-    /// The peer's public key. Default: the one in known_peers, or the first that it shows
+    /// The peer's public key. Default: the one in `known_peers`, or the first that it shows
     #[arg(long, value_name = "KEY", requires = "peer")]
     peer_key: Option<String>,
     /// Without a peer: an error, or a connection that goes straight. Default: require with --peer, otherwise prefer
@@ -54,6 +54,9 @@ enum PolicyWord {
 struct RunOptions {
     #[command(flatten)]
     peer: PeerOptions,
+    /// Takes all its connections of TCP, also of programs that know of no proxy; see below what that does to sudo
+    #[arg(long)]
+    all: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -71,8 +74,11 @@ struct ConnectOptions {
 
 const RUN_HELP: &str = "\
 PROGRAM reaches the network by a local proxy that speaks SOCKS5 and HTTP CONNECT, which the variables ALL_PROXY and
-HTTPS_PROXY name. A program that does not read them is not helped: for ssh use `handfastd session connect` as its
-ProxyCommand.
+HTTPS_PROXY name. For ssh use `handfastd session connect` as its ProxyCommand.
+
+--all is for programs that read no such variables, static ones too: the kernel asks this process at each connect(2)
+(seccomp's user notification). It needs no root. PROGRAM and all that it starts then cannot get other rights: sudo, su
+and other set-user-ID programs do not work in it. It ends with this process, and what uses io_uring is not seen.
 
 Exit code: that of PROGRAM. 2: the system does not allow it to run.";
 
@@ -126,7 +132,11 @@ fn tell(event: &str) -> Result<ExitCode, String> {
             Err(error) => return Err(format!("error: {}: {error}", control.display())),
         }
     }
-    if is_any { Ok(ExitCode::SUCCESS) } else { Err("error: no program of yours has an end of sessions".to_owned()) }
+    if is_any {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err("error: no program of yours has an end of sessions".to_owned())
+    }
 }
 
 /// With whose it is.
@@ -139,7 +149,9 @@ fn described(control: &Path, answer: &Value) -> String {
 
 fn setup(options: PeerOptions, places: &Places) -> Result<Setup, String> {
     let PeerOptions { peer, peer_key, policy, .. } = options;
-    let key = peer_key.map(|text| keys::parse(&text).ok_or_else(|| "error: --peer-key: expected 64 hexadecimal digits".to_owned()));
+    let key = peer_key.map(|text| {
+        keys::parse(&text).ok_or_else(|| "error: --peer-key: expected 64 hexadecimal digits".to_owned())
+    });
     let policy = match policy {
         Some(PolicyWord::Require) => Policy::Require,
         None if peer.is_some() => Policy::Require,
@@ -159,19 +171,23 @@ fn start_log(is_verbose: bool) {
 }
 
 fn begin_run(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> {
-    let RunOptions { peer, program } = parsed(options);
+    let RunOptions { peer, all, program } = parsed(options);
     let places = Places::of_user()?;
     start_log(peer.verbose);
     let mut local = Local::new(setup(peer, &places)?, &places, io)?;
-    let environment = local.listen(&places, io)?;
+    let mut environment = local.listen(&places, io)?;
+    if all {
+        environment.retain(|(name, _)| *name == SOCKET_VARIABLE);
+    }
     let Some((name, arguments)) = program.split_first() else { return Err("error: no program".to_owned()) };
-    local.start(Program::new(name).args(arguments).envs(environment), io)?;
+    local.start(Program::new(name).args(arguments).envs(environment), all, io)?;
     Ok(Begun::Running(Box::new(local)))
 }
 
 fn begin_connect(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> {
     let ConnectOptions { peer, host, port } = parsed(options);
-    let target = Target::new(&host, port).ok_or_else(|| format!("error: `{}` is no host", host.escape_debug()))?;
+    let target =
+        Target::new(&host, port).ok_or_else(|| format!("error: `{}` is no host", host.escape_debug()))?;
     if peer.peer.is_none()
         && let Some(socket) = std::env::var_os(SOCKET_VARIABLE)
     {
@@ -185,7 +201,8 @@ fn begin_connect(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, Stri
     here.set_nonblocking(true).map_err(system)?;
     local.pipes = Some(Pipes::start(there).map_err(system)?);
     let plug = Plug::Unix(UnixStream::from_std(here));
-    local.ask(io, Client { plug, id: None, dialect: Dialect::Silent, target, rest: Vec::new() });
+    let (via, dialect, rest) = (Via::Plug(plug, None), Dialect::Silent, Vec::new());
+    local.ask(io, Client { via, dialect, target, rest });
     Ok(Begun::Running(Box::new(local)))
 }
 

@@ -175,7 +175,8 @@ impl Front {
     /// `Proxy-Authorization: Basic …` (RFC 7617 §2).
     fn is_authorized(&self, line: &str) -> bool {
         let Some((name, value)) = line.split_once(':') else { return false };
-        let (Some(password), true) = (&self.password, name.eq_ignore_ascii_case("proxy-authorization")) else {
+        let (Some(password), true) = (&self.password, name.eq_ignore_ascii_case("proxy-authorization"))
+        else {
             return false;
         };
         let mut words = value.split_ascii_whitespace();
@@ -230,7 +231,7 @@ mod tests {
     /// What comes of octets that come one by one: all that is said, and the last step.
     fn told(password: Option<&str>, octets: &[u8]) -> (Vec<u8>, Step) {
         let mut front = Front::new(password.map(str::to_owned));
-        let (mut said, mut last) = (Vec::new(), Step::More);
+        let mut said = Vec::new();
         for (at, &octet) in octets.iter().enumerate() {
             front.push(&[octet]);
             loop {
@@ -240,14 +241,11 @@ mod tests {
                     Step::Asks(target, dialect, _) => {
                         return (said, Step::Asks(target, dialect, octets[at + 1..].to_vec()));
                     }
-                    refused => {
-                        last = refused;
-                        return (said, last);
-                    }
+                    refused @ Step::Refuse(_) => return (said, refused),
                 }
             }
         }
-        (said, last)
+        (said, Step::More)
     }
 
     fn asks(host: &str, port: u16, dialect: Dialect, rest: &[u8]) -> Step {
@@ -268,7 +266,14 @@ mod tests {
     #[test]
     fn socks_wants_its_password() {
         let of = |password: &[u8]| {
-            [&[5, 1, 2, 1, 8][..], b"handfast", &[password.len() as u8], password, &[5, 1, 0, 1, 1, 2, 3, 4, 0, 9]].concat()
+            [
+                &[5, 1, 2, 1, 8][..],
+                b"handfast",
+                &[password.len() as u8],
+                password,
+                &[5, 1, 0, 1, 1, 2, 3, 4, 0, 9],
+            ]
+            .concat()
         };
         assert_eq!(told(Some("se"), &of(b"se")), (vec![5, 2, 1, 0], asks("1.2.3.4", 9, Dialect::Socks, b"")));
         for wrong in [&b"sE"[..], b"s", b"", b"see"] {
@@ -283,7 +288,11 @@ mod tests {
         let ask = |field: &str| told(Some("pw"), format!("{head}{field}\r\n\x16rest").as_bytes()).1;
         let right = "Proxy-authorization: basic aGFuZGZhc3Q6cHc=\r\n";
         assert_eq!(ask(right), asks("2001:db8::1", 443, Dialect::Http, b"\x16rest"));
-        for wrong in ["", "Proxy-Authorization: Basic aGFuZGZhc3Q6cHg=\r\n", "Authorization: Basic aGFuZGZhc3Q6cHc=\r\n"] {
+        for wrong in [
+            "",
+            "Proxy-Authorization: Basic aGFuZGZhc3Q6cHg=\r\n",
+            "Authorization: Basic aGFuZGZhc3Q6cHc=\r\n",
+        ] {
             let Step::Refuse(said) = ask(wrong) else { panic!("{wrong}") };
             assert!(said.starts_with(b"HTTP/1.1 407"), "{wrong}");
         }

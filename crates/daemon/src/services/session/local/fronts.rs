@@ -13,7 +13,7 @@ use nix::unistd::Uid;
 use tracing::warn;
 
 use super::super::carrier::Plug;
-use super::client::Client;
+use super::client::{Client, Via};
 use super::front::{Front, Step};
 
 /// Programs that have not said yet what they want.
@@ -125,7 +125,8 @@ impl Fronts {
                 Step::Say(octets) => drop(asking.plug.write(&octets)),
                 Step::Asks(target, dialect, rest) => {
                     let Asking { plug, .. } = self.asking.remove(&id)?;
-                    return Some(Client { plug, id: Some(id), dialect, target, rest });
+                    let via = Via::Plug(plug, Some(id));
+                    return Some(Client { via, dialect, target, rest });
                 }
                 Step::Refuse(octets) => {
                     let _ = asking.plug.write(&octets);

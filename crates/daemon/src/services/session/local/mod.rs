@@ -1,12 +1,13 @@
 //! The end beside a program: `handfastd session run` and `handfastd session connect`.
 
+mod catcher;
 mod child;
 mod client;
 mod commands;
 mod front;
 mod fronts;
-mod pipes;
 mod peers;
+mod pipes;
 mod places;
 mod programs;
 mod resolver;
@@ -20,12 +21,13 @@ use handfast_assist::iosl::end::{Config, Identity};
 use handfast_assist::iosl::ids::Socket;
 use handfast_assist::iosl::secure::{Allowed, Keys};
 use handfast_core::Instant;
-use handfast_io::{Clock, EventLoop, RouteNews, SourceId};
+use handfast_io::{Clock, Connects, EventLoop, RouteNews, SourceId};
 use tracing::info;
 
 use super::carrier::Carrier;
 use super::keys;
 use crate::services::questions::Questions;
+use catcher::Catcher;
 use child::Child;
 use client::Client;
 pub(super) use commands::{companions, tools};
@@ -75,6 +77,8 @@ pub(super) struct Local {
     /// It ends by then.
     end_by: Option<Instant>,
     child: Option<Child>,
+    /// Where the program's calls of connect(2) come, if they do.
+    catcher: Option<Catcher>,
     /// Where the program is this process's own standard input and output.
     pipes: Option<Pipes>,
     has_failed: bool,
@@ -115,6 +119,7 @@ impl Local {
             questions_again: None,
             end_by: None,
             child: None,
+            catcher: None,
             pipes: None,
             has_failed: false,
         })
@@ -144,11 +149,18 @@ impl Local {
         ])
     }
 
-    /// Starts the program.
-    fn start(&mut self, command: &mut Command, io: &mut EventLoop) -> Result<(), String> {
+    /// Starts the program. `all`: it is asked for all its connections.
+    fn start(&mut self, command: &mut Command, all: bool, io: &mut EventLoop) -> Result<(), String> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let child = Child::start(command, io).map_err(|error| format!("error: {name}: {error}"))?;
-        self.child = Some(child);
+        let wrong = |error: std::io::Error| format!("error: {name}: {error}");
+        let child = if all {
+            let (child, connects) = Connects::of(command).map_err(wrong)?;
+            self.catcher = Some(Catcher::new(connects, io).map_err(wrong)?);
+            child
+        } else {
+            command.spawn().map_err(wrong)?
+        };
+        self.child = Some(Child::watch(child, io).map_err(wrong)?);
         Ok(())
     }
 

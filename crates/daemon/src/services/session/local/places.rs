@@ -58,7 +58,8 @@ impl Places {
     /// The sockets at which this user's ends take commands.
     pub(super) fn controls(&self) -> Result<Vec<PathBuf>, String> {
         let folder = self.sockets()?;
-        let entries = fs::read_dir(folder).map_err(|error| format!("error: {}: {error}", folder.display()))?;
+        let entries =
+            fs::read_dir(folder).map_err(|error| format!("error: {}: {error}", folder.display()))?;
         let mut found: Vec<_> = entries
             .flatten()
             .map(|entry| entry.path())

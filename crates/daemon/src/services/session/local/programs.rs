@@ -6,14 +6,17 @@ use std::net::{IpAddr, SocketAddr};
 use handfast_assist::iosl::frame::{Reason, Target};
 use handfast_assist::iosl::ids::Socket;
 use handfast_assist::iosl::probe::{Decision, Policy};
+use handfast_assist::iosl::secure::PublicKey;
+use handfast_assist::iosl::session::Session;
 use handfast_core::{Duration, Instant};
 use handfast_io::EventLoop;
 use tracing::{info, warn};
 
 use super::super::carrier::News;
 use super::super::keys::name_of;
-use super::client::Client;
-use super::front::Refusal;
+use super::catcher::Catcher;
+use super::client::{Client, Via};
+use super::front::{Dialect, Refusal};
 use super::peers::{Asked, Peer};
 use super::{Local, Purpose, Waiting};
 
@@ -35,7 +38,7 @@ impl Local {
         if self.resolver.ask(self.next_number, &client.target) {
             self.looked_up.insert(self.next_number, (client, is_straight));
         } else {
-            client.refuse(Refusal::Unreached);
+            client.refuse(self.catcher.as_ref(), Refusal::Unreached);
         }
     }
 
@@ -45,7 +48,7 @@ impl Local {
             let Some((client, is_straight)) = self.looked_up.remove(&number) else { continue };
             if found.is_empty() {
                 info!(target = %client.target, "the name has no address");
-                client.refuse(Refusal::Unreached);
+                client.refuse(self.catcher.as_ref(), Refusal::Unreached);
                 continue;
             }
             match self.peers.of(&client.target, Some(&found)) {
@@ -56,6 +59,9 @@ impl Local {
     }
 
     fn go_straight(&mut self, io: &mut EventLoop, client: Client, found: Option<Vec<SocketAddr>>) {
+        if let (Via::Call(attempt), Some(catcher)) = (&client.via, &self.catcher) {
+            return catcher.let_go(attempt);
+        }
         let literal = client.target.host().parse::<IpAddr>().ok();
         let literal = literal.map(|host| vec![(host, client.target.port()).into()]);
         match literal.or(found) {
@@ -83,7 +89,7 @@ impl Local {
         }
         warn!(target = %client.target, peer = peer.name, ?decision, "no connection: there is no peer");
         self.has_failed = true;
-        client.refuse(Refusal::Unreached);
+        client.refuse(self.catcher.as_ref(), Refusal::Unreached);
     }
 
     /// Opens a session. `by`: until then the program waits for the peer.
@@ -93,7 +99,7 @@ impl Local {
             Ok(socket) => socket,
             Err(refused) => {
                 warn!(target = %client.target, ?refused, "no session");
-                return client.refuse(Refusal::Unreached);
+                return client.refuse(self.catcher.as_ref(), Refusal::Unreached);
             }
         };
         self.purposes.insert(socket, Purpose { peer, is_question: false });
@@ -104,11 +110,35 @@ impl Local {
     }
 
     fn attach(&mut self, io: &mut EventLoop, socket: Socket, client: Client) {
-        let Client { plug, id, dialect, rest, .. } = client;
-        if let Err(error) = self.carrier.attach(io, socket, (plug, id), dialect.granted(), rest) {
+        let Client { via, dialect, rest, .. } = client;
+        let caught = match (via, &self.catcher) {
+            (Via::Plug(plug, id), _) => Ok((plug, id)),
+            (Via::Call(attempt), Some(catcher)) => match catcher.catch(&attempt) {
+                Ok(plug) => Ok((plug, None)),
+                Err(error) => {
+                    catcher.let_go(&attempt);
+                    Err(error)
+                }
+            },
+            (Via::Call(_), None) => return,
+        };
+        let attached = caught.and_then(|plug| self.carrier.attach(io, socket, plug, dialect.granted(), rest));
+        if let Err(error) = attached {
             warn!(%error, "program not taken");
             self.carrier.reset(socket, Reason::Aborted);
         }
+    }
+
+    /// A program calls connect(2).
+    pub(super) fn on_calls(&mut self, io: &mut EventLoop) {
+        while let Some(attempt) = self.catcher.as_ref().and_then(Catcher::next) {
+            let Some(target) = Target::new(&attempt.remote.ip().to_string(), attempt.remote.port()) else {
+                continue;
+            };
+            let (via, dialect, rest) = (Via::Call(attempt), Dialect::Silent, Vec::new());
+            self.ask(io, Client { via, dialect, target, rest });
+        }
+        self.hear(io);
     }
 
     /// Does what sessions say.
@@ -141,7 +171,7 @@ impl Local {
         let Some((target, Some(key))) = self.carrier.target(socket) else { return };
         if is_question {
             self.carrier.reset(socket, Reason::Aborted);
-            return self.on_key(io, &peer, &key);
+            return self.on_key(&peer, &key);
         }
         self.peers.learn(&peer, key);
         self.peers.probes().on_answer(Self::now(), peer.server());
@@ -161,7 +191,7 @@ impl Local {
 
     /// A connection to the peer has not come about.
     fn on_unreached(&mut self, io: &mut EventLoop, socket: Socket, why: ErrorKind, was_connected: bool) {
-        let is_opened = self.carrier.end().session(socket).is_none_or(|session| session.is_opened());
+        let is_opened = self.carrier.end().session(socket).is_none_or(Session::is_opened);
         let Some(Purpose { peer, is_question: false }) = self.purposes.get(&socket) else { return };
         // In between is a network that is away, which says nothing of the peer.
         if is_opened || !(was_connected || why == ErrorKind::ConnectionRefused) {
@@ -191,7 +221,7 @@ impl Local {
     }
 
     /// A peer has said which key it has.
-    fn on_key(&mut self, io: &mut EventLoop, peer: &Peer, key: &handfast_assist::iosl::secure::PublicKey) {
+    fn on_key(&mut self, peer: &Peer, key: &PublicKey) {
         if self.peers.key_of(peer) == Some(*key) {
             return;
         }
@@ -203,11 +233,10 @@ impl Local {
             self.carrier.reset(socket, Reason::Forbidden);
             // Not straight either: somebody may want just that.
             if let Some(Waiting { client, .. }) = self.waiting.remove(&socket) {
-                client.refuse(Refusal::Unreached);
+                client.refuse(self.catcher.as_ref(), Refusal::Unreached);
             }
         }
         self.has_failed = true;
-        let _ = io;
     }
 
     fn on_failed(&mut self, io: &mut EventLoop, socket: Socket, reason: Reason) {
@@ -219,22 +248,24 @@ impl Local {
         let target = waiting.as_ref().map(|waiting| waiting.client.target.to_string());
         info!(target, peer = peer.name, %reason, "session failed");
         match (reason, waiting) {
-            (Reason::TargetRefused, Some(Waiting { client, .. })) if self.peers.policy() == Policy::Prefer => {
+            (Reason::TargetRefused, Some(Waiting { client, .. }))
+                if self.peers.policy() == Policy::Prefer =>
+            {
                 info!(target = %client.target, peer = peer.name, "straight: the peer does not lead there");
                 self.peers.leads(&client.target, false);
                 return self.go_straight(io, client, None);
             }
-            (Reason::Forbidden, waiting) => {
-                say(&format!(
-                    "error: {} takes no sessions of this key; add to `clients` in its configuration:\n{}",
-                    peer.name,
-                    name_of(&self.carrier.end().public_key())
-                ));
-                waiting.into_iter().for_each(|waiting| waiting.client.refuse(Refusal::Unreached));
-            }
-            (_, waiting) => {
-                say(&format!("error: {}: {reason}", peer.name));
-                waiting.into_iter().for_each(|waiting| waiting.client.refuse(Refusal::Unreached));
+            (reason, waiting) => {
+                let (peer, own) = (&peer.name, name_of(&self.carrier.end().public_key()));
+                say(&match reason {
+                    Reason::Forbidden => format!(
+                        "error: {peer} takes no sessions of this key; add to `clients` in its configuration:\n{own}"
+                    ),
+                    reason => format!("error: {peer}: {reason}"),
+                });
+                if let Some(Waiting { client, .. }) = waiting {
+                    client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+                }
             }
         }
         self.has_failed = true;

@@ -73,6 +73,8 @@ impl Running for Local {
                 return ReadOutcome::Nothing;
             }
             return outcome;
+        } else if self.catcher.as_ref().is_some_and(|catcher| catcher.id() == id) {
+            self.on_calls(io);
         } else if id == self.resolver.id() {
             self.on_answers(io);
         } else if id == self.routes_id {

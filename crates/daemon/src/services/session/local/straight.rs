@@ -9,7 +9,7 @@ use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, SourceId};
 
 use super::super::carrier::Plug;
-use super::client::Client;
+use super::client::{Client, Via};
 use super::front::Refusal;
 
 /// Connections at once.
@@ -64,8 +64,17 @@ impl Lane {
 
 enum Relay {
     /// With the addresses that were not tried yet.
-    Connecting { client: Client, target: TcpStream, others: Vec<SocketAddr>, by: Instant },
-    Open { plugs: [Plug; 2], ids: [SourceId; 2], lanes: [Lane; 2] },
+    Connecting {
+        client: Client,
+        target: TcpStream,
+        others: Vec<SocketAddr>,
+        by: Instant,
+    },
+    Open {
+        plugs: [Plug; 2],
+        ids: [SourceId; 2],
+        lanes: [Lane; 2],
+    },
 }
 
 /// All of them.
@@ -105,7 +114,7 @@ impl Straight {
     /// Connects a program to the first of these addresses that takes it.
     pub(super) fn connect(&mut self, io: &mut EventLoop, client: Client, mut addresses: Vec<SocketAddr>) {
         if self.relays.len() >= MOST {
-            return client.refuse(Refusal::Unreached);
+            return client.refuse(None, Refusal::Unreached);
         }
         let by = Clock::SYSTEM.now() + CONNECT_WITHIN;
         while !addresses.is_empty() {
@@ -120,7 +129,7 @@ impl Straight {
             self.relays.insert(self.next, Relay::Connecting { client, target, others: addresses, by });
             return;
         }
-        client.refuse(Refusal::Unreached);
+        client.refuse(None, Refusal::Unreached);
     }
 
     /// A socket of one of them is ready.
@@ -128,34 +137,26 @@ impl Straight {
         let Some(&number) = self.owners.get(&id) else { return };
         let Some(relay) = self.relays.remove(&number) else { return };
         match relay {
-            Relay::Connecting { client, target, others, by } => {
-                match target.take_error() {
-                    Ok(None) if target.peer_addr().is_err() => {
-                        self.relays.insert(number, Relay::Connecting { client, target, others, by });
-                        return;
-                    }
-                    Ok(None) => self.open(io, number, client, Plug::Tcp(target), id),
-                    Ok(Some(_)) | Err(_) => {
-                        self.owners.remove(&id);
-                        self.connect(io, client, others);
-                    }
+            Relay::Connecting { client, target, others, by } => match target.take_error() {
+                Ok(None) if target.peer_addr().is_err() => {
+                    self.relays.insert(number, Relay::Connecting { client, target, others, by });
+                    return;
                 }
-            }
+                Ok(None) => self.open(io, number, client, Plug::Tcp(target), id),
+                Ok(Some(_)) | Err(_) => {
+                    self.owners.remove(&id);
+                    self.connect(io, client, others);
+                }
+            },
             Relay::Open { plugs, ids, lanes } => self.pump(io, number, plugs, ids, lanes),
         }
     }
 
     fn open(&mut self, io: &mut EventLoop, number: u64, client: Client, target: Plug, id: SourceId) {
-        let Client { mut plug, id: known, dialect, rest, .. } = client;
-        let own = match known {
-            Some(own) => own,
-            None => match plug.add_to(io) {
-                Ok(own) => own,
-                Err(_) => {
-                    self.owners.remove(&id);
-                    return;
-                }
-            },
+        let Client { via: Via::Plug(mut plug, known), dialect, rest, .. } = client else { return };
+        let Some(own) = known.or_else(|| plug.add_to(io).ok()) else {
+            self.owners.remove(&id);
+            return;
         };
         self.owners.insert(own, number);
         let lanes = [rest, dialect.granted()].map(|waiting| Lane { waiting, ..Lane::default() });
@@ -200,7 +201,7 @@ impl Straight {
         for number in late {
             self.owners.retain(|_, owner| *owner != number);
             if let Some(Relay::Connecting { client, .. }) = self.relays.remove(&number) {
-                client.refuse(Refusal::Unreached);
+                client.refuse(None, Refusal::Unreached);
             }
         }
     }

@@ -1,28 +1,25 @@
 //! The end before a server: takes sessions of clients that it knows, and leads them to targets that it has.
 
+mod leading;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use handfast_assist::iosl::end::Identity;
-use handfast_assist::iosl::frame::Reason;
-use handfast_assist::iosl::ids::Socket;
-use handfast_core::{Duration, Instant};
-use handfast_io::net::{TcpListener, TcpStream};
+use handfast_core::Instant;
+use handfast_io::net::TcpListener;
 use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, next_connection};
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use super::carrier::{Carrier, News, Plug};
-use super::keys::{self, Known, name_of};
+use super::carrier::{Carrier, News};
+use super::keys::{self, name_of};
 use super::settings::Settings;
-use super::targets::{Place, ProxyWord, proxy_header};
 use crate::process::log::limiter::LogLimiter;
 use crate::process::{ConfigFile, Context, Failure, Log, descriptors, log_changes, reread};
 use crate::services::questions::{ACCEPT_AGAIN, Question, Questions};
 use crate::services::{Configured, Running};
-
-/// A target that does not answer by then cannot be reached.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+use leading::Connecting;
 
 /// What has a deadline here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +30,6 @@ enum Due {
     Questions,
     /// Log lines that were left out.
     LeftOut,
-}
-
-/// A connection to a target that is not there yet.
-struct Connecting {
-    socket: Socket,
-    stream: TcpStream,
-    header: Vec<u8>,
-    by: Instant,
 }
 
 /// The running end.
@@ -151,96 +140,6 @@ impl Server {
         }
     }
 
-    fn target_of(&self, socket: Socket) -> Option<String> {
-        self.carrier.target(socket).map(|(target, _)| target.to_string())
-    }
-
-    /// A client has asked for a target, and has shown that it has its key.
-    fn lead(&mut self, io: &mut EventLoop, socket: Socket) {
-        self.remember_pins();
-        let Some((target, key)) = self.carrier.target(socket) else { return };
-        let client = key.map(|key| name_of(&key)).unwrap_or_default();
-        let Some(from) = self.carrier.remote_of(socket) else { return };
-        let Some(place) = self.settings.targets.find(&target) else {
-            self.refused_targets += 1;
-            if self.limiter.allows(Clock::SYSTEM.now(), "target refused", from.ip()) {
-                warn!(%target, client, %from, "target refused: it is not in `targets`");
-            }
-            return self.carrier.reset(socket, Reason::TargetRefused);
-        };
-        info!(%target, client, %from, session = socket.0, "session opened");
-        if let Err(error) = self.connect(io, socket, place, from) {
-            warn!(%target, %error, "target not reached");
-            self.carrier.reset(socket, Reason::TargetUnreachable);
-        }
-    }
-
-    fn connect(
-        &mut self,
-        io: &mut EventLoop,
-        socket: Socket,
-        place: Place,
-        from: SocketAddr,
-    ) -> std::io::Result<()> {
-        let mut stream = TcpStream::connect(place.address)?;
-        // It may fail on no connection of TCP.
-        let _ = stream.set_nodelay(true);
-        let header = match place.proxy {
-            ProxyWord::None => Vec::new(),
-            ProxyWord::V2 => proxy_header(from, place.address),
-        };
-        let id = io.add(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
-        let by = Clock::SYSTEM.now() + CONNECT_WITHIN;
-        self.connecting.insert(id, Connecting { socket, stream, header, by });
-        Ok(())
-    }
-
-    /// Whether a target is connected to.
-    fn look_at(&mut self, io: &mut EventLoop, id: SourceId) {
-        let Some(found) = self.connecting.get(&id) else { return };
-        let error = match found.stream.take_error() {
-            Ok(None) if found.stream.peer_addr().is_err() => return,
-            Ok(error) => error,
-            Err(error) => Some(error),
-        };
-        let Some(Connecting { socket, stream, header, .. }) = self.connecting.remove(&id) else { return };
-        // Such a connection would be this machine's own, whatever the file calls the address.
-        let is_own = stream.local_addr().is_ok_and(|own| own.ip().to_canonical().is_loopback());
-        let done = match error {
-            Some(error) => Err(error),
-            None if is_own && header.is_empty() => {
-                Err(std::io::Error::other("it would see this machine at 127.0.0.1 as its client"))
-            }
-            None => self.carrier.attach(io, socket, (Plug::Tcp(stream), Some(id)), header, Vec::new()),
-        };
-        if let Err(error) = done {
-            let target = self.target_of(socket);
-            warn!(target, %error, "target not reached");
-            self.carrier.reset(socket, Reason::TargetUnreachable);
-        }
-    }
-
-    /// Clients that were taken on first use are written down.
-    fn remember_pins(&mut self) {
-        let Some(file) = &self.settings.clients.file else { return };
-        let all = &self.carrier.end().allowed().keys;
-        if all.len() == std::mem::replace(&mut self.listed, all.len()) {
-            return;
-        }
-        let Ok(listed) = self.settings.clients.allowed() else { return };
-        let new: Vec<_> = all.difference(&listed.keys).copied().collect();
-        for key in new {
-            info!(client = name_of(&key), file = %file.display(), "client taken on first use");
-            let name = format!("client-{}", &name_of(&key)[..8]);
-            if let Err(error) = Known::read(file)
-                .map_err(std::io::Error::other)
-                .and_then(|mut known| known.pin(&name, key))
-            {
-                warn!(%error, file = %file.display(), "client not written down");
-            }
-        }
-    }
-
     fn read_question(&mut self, id: SourceId) -> ReadOutcome {
         let (asked, outcome) = self.questions.read(id);
         for question in asked {
@@ -307,14 +206,7 @@ impl Running for Server {
         while let Some(due) = self.timers.due(now) {
             match due {
                 Due::Carrier => self.carrier.on_timer(now),
-                Due::Targets => {
-                    let late = self.connecting.extract_if(.., |_, connecting| connecting.by <= now);
-                    let late: Vec<_> = late.map(|(_, connecting)| connecting.socket).collect();
-                    for socket in late {
-                        warn!(target = self.target_of(socket), "target not reached: it does not answer");
-                        self.carrier.reset(socket, Reason::TargetUnreachable);
-                    }
-                }
+                Due::Targets => self.give_up(now),
                 Due::Accept => self.accept(io),
                 Due::Questions => {
                     if !self.questions.accept(io) {
