@@ -225,6 +225,27 @@ fn programs_of_a_run_use_its_end() {
 }
 
 #[test]
+fn a_program_that_knows_of_no_proxy_is_asked_for_all_its_connections() {
+    let scene = Scene::with(|config| config.replace("\"echo.example\"", "\"echo.example\", \"192.0.2.7\""));
+    let (peer, port) = (scene.server.address.to_string(), scene.port.to_string());
+    // bash connects by itself; nobody has the address (RFC 5737).
+    let own = peer.replace(':', "/");
+    let text = format!(
+        "exec 3<>/dev/tcp/192.0.2.7/{port}; echo hello >&3; read -u 3 line; echo got $line; \
+         exec 4<>/dev/tcp/{own} && echo direct"
+    );
+    let output = scene.exchange(&["run", "--all", "--peer", &peer, "--", "/bin/bash", "-c", &text], b"");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!((said.as_str(), errors(&output).as_str()), ("got hello\ndirect\n", ""));
+    assert_eq!(scene.led.load(Ordering::SeqCst), 1);
+    // A target to which nobody leads is an error of connect(2).
+    let text = "exec 3<>/dev/tcp/192.0.2.8/9 || echo no way";
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let output = scene.exchange(&["run", "--all", "--peer", &nobody, "--", "/bin/bash", "-c", text], b"");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "no way\n", "{output:?}");
+}
+
+#[test]
 fn what_is_not_listed_is_refused() {
     let scene = Scene::new();
     let peer = scene.server.address.to_string();

@@ -140,7 +140,6 @@ impl Straight {
             Relay::Connecting { client, target, others, by } => match target.take_error() {
                 Ok(None) if target.peer_addr().is_err() => {
                     self.relays.insert(number, Relay::Connecting { client, target, others, by });
-                    return;
                 }
                 Ok(None) => self.open(io, number, client, Plug::Tcp(target), id),
                 Ok(Some(_)) | Err(_) => {
