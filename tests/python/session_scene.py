@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from pyroute2 import IPRoute, netns
 
 from handfast.lab import controller, names, processes
 from handfast.lab.names import Namespace
-from sdtp_scene import Daemon, inside
+from sdtp_scene import PATIENCE_S, Daemon, inside
 
 SERVER = "10.2.0.1"
 PEER = f"{SERVER}:7443"
@@ -87,7 +88,8 @@ class Scene:
     @contextmanager
     def roaming(self, *, every: float, away: Sequence[float]) -> Iterator[list[float]]:
         """Another address every so often, after such times without any; how long the client was away each time."""
-        stop, times = threading.Event(), []
+        stop = threading.Event()
+        times: list[float] = []
 
         def roam() -> None:
             while not stop.wait(every):
@@ -174,6 +176,14 @@ def scene(folder: Path, rate: str | None = RATE) -> Iterator[Scene]:
         yield made
 
 
+def await_listener(space: Namespace, port: int) -> None:
+    """Until somebody listens there, as the kernel's table says."""
+    deadline = time.monotonic() + PATIENCE_S
+    while f":{port:04X} " not in inside(space, lambda: Path("/proc/thread-self/net/tcp").read_text()):
+        assert time.monotonic() < deadline, f"nobody listens at port {port}"
+        time.sleep(0.02)
+
+
 @contextmanager
 def sshd(made: Scene, folder: Path) -> Iterator[list[str]]:
     """OpenSSH at the server, with keys of its own: how a client calls it, but for the host."""
@@ -199,5 +209,6 @@ PermitRootLogin prohibit-password
             stack.callback(separation.rmdir)
         server = [shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", str(config)]
         stack.enter_context(processes.running(made.server.name, server, log=folder / "sshd.log"))
+        await_listener(made.server, SSH)
         options = [f"UserKnownHostsFile={known}", "BatchMode=yes", "IdentitiesOnly=yes", f"IdentityFile={folder}/user"]
         yield ["ssh", "-F", "none", "-p", str(SSH), *(f"-o{option}" for option in options)]

@@ -23,7 +23,7 @@ pub use clock::{Clock, wall_ms};
 pub use credentials::peer_user;
 pub use event_loop::{EventLoop, ReadOutcome, SourceId};
 pub use mio::{Interest, net};
-pub use route_news::{RouteNews, source_towards};
+pub use route_news::{RouteNews, has_address, source_towards};
 pub use sys::arrival::{Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT};
 pub use sys::connects::{Attempt, Connects};
 pub use sys::ethtool::offloads_off;

@@ -67,6 +67,11 @@ pub fn source_towards(remote: SocketAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
+/// Whether this machine has an address.
+pub fn has_address(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +85,6 @@ mod tests {
     fn a_loopback_address_is_reached_from_itself() {
         let remote: SocketAddr = "127.0.0.7:1".parse().unwrap();
         assert!(source_towards(remote).unwrap().is_loopback());
+        assert!(has_address(remote.ip()) && !has_address("192.0.2.1".parse().unwrap()));
     }
 }

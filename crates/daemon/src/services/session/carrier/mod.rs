@@ -14,7 +14,7 @@ use handfast_assist::iosl::frame::{Reason, Target};
 use handfast_assist::iosl::ids::{Connection, Id, Refused, Socket};
 use handfast_assist::iosl::secure::{Allowed, PublicKey};
 use handfast_assist::iosl::session::Event;
-use handfast_core::Instant;
+use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 
@@ -24,6 +24,11 @@ use programs::Program;
 
 /// Bytes of a read.
 const CHUNK: usize = 128 << 10;
+
+/// So long an end whose program is done tries to tell the other end.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// Whose a socket is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +50,7 @@ pub(super) enum News {
     /// The other end has answered, or has asked for this session.
     Opened(Socket),
     /// It goes on by another path.
-    Resumed(Socket, handfast_core::Duration),
+    Resumed(Socket, Duration),
     /// All has come.
     Done(Socket),
     /// It is over before its time.
@@ -62,8 +67,10 @@ pub(super) struct Carrier {
     programs: BTreeMap<Socket, Program>,
     owners: BTreeMap<SourceId, Owner>,
     peers: BTreeMap<Socket, Addresses>,
-    /// Sessions that have had a program and are not over: what it has said may be under way though it is gone.
-    carried: BTreeSet<Socket>,
+    /// Sessions that have had a program: what it has said may be under way though it is gone. With when all had come, as this end
+    /// sees it: the other end may not know yet.
+    carried: BTreeMap<Socket, Option<Instant>>,
+    sweep_at: Instant,
     /// When a connection that is not there yet, or that is being closed, is given up.
     due: BTreeSet<(Instant, PathId)>,
     news: VecDeque<News>,
@@ -82,7 +89,8 @@ impl Carrier {
             programs: BTreeMap::new(),
             owners: BTreeMap::new(),
             peers: BTreeMap::new(),
-            carried: BTreeSet::new(),
+            carried: BTreeMap::new(),
+            sweep_at: Instant::ZERO,
             due: BTreeSet::new(),
             news: VecDeque::new(),
             is_suspended: false,
@@ -164,7 +172,16 @@ impl Carrier {
 
     /// Whether no session has anything left to do for a program.
     pub(super) fn is_idle(&self) -> bool {
-        self.programs.is_empty() && self.carried.is_empty()
+        let now = Clock::SYSTEM.now();
+        let is_over = |(&socket, done): (&Socket, &Option<Instant>)| {
+            self.end.session(socket).is_none() || done.is_some_and(|at| at + FAREWELL <= now)
+        };
+        self.programs.is_empty() && self.carried.iter().all(is_over)
+    }
+
+    /// When that may have changed by itself.
+    pub(super) fn idle_at(&self) -> Option<Instant> {
+        self.carried.values().flatten().map(|at| *at + FAREWELL).max()
     }
 
     /// What has happened.
@@ -229,19 +246,27 @@ impl Carrier {
             Event::Done => {
                 self.write_program(socket);
                 self.news.push_back(News::Done(socket));
-                self.forget(socket);
+                if let Some(done) = self.carried.get_mut(&socket) {
+                    *done = Some(Clock::SYSTEM.now());
+                }
             }
             Event::Failed(reason) => {
                 self.abort_program(socket);
-                self.forget(socket);
+                self.peers.remove(&socket);
+                self.carried.remove(&socket);
                 self.news.push_back(News::Failed(socket, reason));
             }
         }
     }
 
-    fn forget(&mut self, socket: Socket) {
-        self.peers.remove(&socket);
-        self.carried.remove(&socket);
+    /// Forgets what belongs to sessions that are no more.
+    fn sweep(&mut self, now: Instant) {
+        if now >= self.sweep_at {
+            self.sweep_at = now + SWEEP_EVERY;
+            let Self { end, peers, carried, .. } = self;
+            peers.retain(|socket, _| end.session(*socket).is_some());
+            carried.retain(|socket, _| end.session(*socket).is_some());
+        }
     }
 
     /// When [`Carrier::on_timer`] has something to do.
@@ -257,6 +282,7 @@ impl Carrier {
         }
         if self.end.deadline().is_some_and(|at| at <= now) {
             self.end.on_timer(now);
+            self.sweep(now);
         }
     }
 

@@ -7,7 +7,9 @@ use handfast_assist::iosl::end::PathId;
 use handfast_assist::iosl::ids::Socket;
 use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
-use handfast_io::{Clock, EventLoop, Interest, Liveliness, ReadOutcome, SourceId, source_towards};
+use handfast_io::{
+    Clock, EventLoop, Interest, Liveliness, ReadOutcome, SourceId, has_address, source_towards,
+};
 
 use super::{Addresses, Carrier, News, Owner};
 
@@ -257,8 +259,9 @@ impl Carrier {
             .filter_map(|(&path, found)| Some((path, dialled(found)?, found.state, moved(found)?)))
             .collect();
         for &(path, session, state, ()) in &stale {
-            if state == State::Connecting {
-                // It would wait for an answer to an address that is not here any more.
+            // From an address that is not here any more nothing goes out, nor would an answer come.
+            let local = self.paths.get(&path).and_then(Path::local);
+            if state == State::Connecting || !local.is_some_and(has_address) {
                 self.take_path(path);
                 self.end.on_closed(now, path);
             }

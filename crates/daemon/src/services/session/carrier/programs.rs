@@ -60,7 +60,7 @@ impl Carrier {
         let program =
             Program { plug, id, to_peer, coming: to_program, sent: 0, has_ended: false, is_told: false };
         self.programs.insert(socket, program);
-        self.carried.insert(socket);
+        self.carried.insert(socket, None);
         self.go_on_reading(io, socket);
         self.write_program(socket);
         Ok(())

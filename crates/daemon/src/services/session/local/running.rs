@@ -21,7 +21,7 @@ const SETTLE: Duration = Duration::from_millis(20);
 /// How often it looks whether standard output has taken all.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// What a session has for its end once the terminal is gone, or ssh.
-const HANG_UP: Duration = Duration::from_secs(1);
+const HANG_UP: Duration = Duration::from_secs(3);
 
 impl Local {
     fn read_question(&mut self, io: &mut EventLoop, id: SourceId) -> ReadOutcome {
@@ -110,8 +110,9 @@ impl Running for Local {
     fn deadline(&mut self) -> Option<Instant> {
         let pipes = (self.pipes.is_some() && self.is_over_but_for_pipes()).then(|| Self::now() + LOOK_AGAIN);
         let fronts = self.fronts.as_ref().and_then(Fronts::deadline);
+        let goes = self.carrier.idle_at().filter(|at| !self.is_running() && *at > Self::now());
         let own = [self.look_at, self.questions_again, self.end_by, pipes, fronts];
-        let parts = [self.carrier.deadline(), self.straight.deadline(), self.waits_until()];
+        let parts = [self.carrier.deadline(), self.straight.deadline(), self.waits_until(), goes];
         own.into_iter().chain(parts).flatten().min()
     }
 
