@@ -25,7 +25,7 @@ impl End {
     }
 
     /// Opens a session for a connection of an application, to a target behind a peer. `peer`: its key; [`None`]: whoever answers
-    /// is taken, this once.
+    /// is taken, this once. A session whose program had the same ports before goes on without them.
     ///
     /// # Errors
     /// Why there is none.
@@ -54,7 +54,8 @@ impl End {
         let socket = Socket(self.next_session);
         self.ids.open(application, socket, connection)?;
         self.next_session += 1;
-        let entry = Entry { session, peer, peer_id: None, target, links: [].into(), agenda: None };
+        let entry =
+            Entry { session, peer, peer_id: None, asked_as: None, target, links: [].into(), agenda: None };
         self.sessions.insert(socket, entry);
         Ok(socket)
     }
@@ -78,7 +79,7 @@ impl End {
     /// # Errors
     /// Why the session is over.
     pub fn read(&mut self, now: Instant, socket: Socket, most: usize) -> Result<Read, Reason> {
-        let read = |session: &mut Session, pool: &mut _| session.read(most, pool);
+        let read = |session: &mut Session, pool: &mut _| session.read(now, most, pool);
         self.with(now, socket, read).unwrap_or(Err(Reason::NoSuchSession))
     }
 

@@ -286,18 +286,18 @@ impl Carrier {
         }
     }
 
-    /// Takes a connection of another end. False: there are too many that have not said yet what they are for.
+    /// Takes a connection of another end.
     pub(super) fn accept(
         &mut self,
         io: &mut EventLoop,
         stream: TcpStream,
         from: SocketAddr,
-    ) -> std::io::Result<bool> {
-        let Some(path) = self.end.on_accepted(Clock::SYSTEM.now()) else { return Ok(false) };
+    ) -> std::io::Result<()> {
+        let path = self.end.on_accepted(Clock::SYSTEM.now(), from.ip());
         let added = self.add_path(io, path, stream, from, None);
         if added.is_err() {
             self.end.on_closed(Clock::SYSTEM.now(), path);
         }
-        added.map(|()| true)
+        added
     }
 }

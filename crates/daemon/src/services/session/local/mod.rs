@@ -15,13 +15,14 @@ mod running;
 mod straight;
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
 
 use handfast_assist::iosl::end::{Config, Identity};
 use handfast_assist::iosl::ids::Socket;
 use handfast_assist::iosl::secure::{Allowed, Keys};
 use handfast_core::Instant;
-use handfast_io::{Clock, Connects, EventLoop, RouteNews, SourceId};
+use handfast_io::{Clock, Connects, EventLoop, RouteNews, SourceId, source_towards};
 use tracing::info;
 
 use super::carrier::Carrier;
@@ -69,6 +70,8 @@ pub(super) struct Local {
     next_number: u64,
     waiting: BTreeMap<Socket, Waiting>,
     purposes: BTreeMap<Socket, Purpose>,
+    /// A peer that was asked, and by which address of this machine.
+    source: Option<(SocketAddr, Option<IpAddr>)>,
     routes: RouteNews,
     routes_id: SourceId,
     /// When it looks at what has changed.
@@ -113,6 +116,7 @@ impl Local {
             next_number: 0,
             waiting: BTreeMap::new(),
             purposes: BTreeMap::new(),
+            source: None,
             routes,
             routes_id,
             look_at: None,
@@ -172,6 +176,11 @@ impl Local {
 
     /// What has changed in this machine's network.
     fn look_at_routes(&mut self) {
+        // Another network may block what this one lets through, and the other way round.
+        if self.source.is_some_and(|(server, source)| source_towards(server).ok() != source) {
+            self.source = None;
+            self.peers.probes().on_network_change();
+        }
         let migrating = self.carrier.on_route_news();
         if migrating > 0 {
             info!(sessions = migrating, "addresses have changed: sessions migrate");

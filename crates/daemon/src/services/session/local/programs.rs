@@ -9,7 +9,7 @@ use handfast_assist::iosl::probe::{Decision, Policy};
 use handfast_assist::iosl::secure::PublicKey;
 use handfast_assist::iosl::session::Session;
 use handfast_core::{Duration, Instant};
-use handfast_io::EventLoop;
+use handfast_io::{EventLoop, source_towards};
 use tracing::{info, warn};
 
 use super::super::carrier::News;
@@ -71,9 +71,11 @@ impl Local {
     }
 
     fn offer(&mut self, io: &mut EventLoop, client: Client, peer: Peer) {
+        self.source = Some(peer.server()).map(|server| (server, source_towards(server).ok()));
         match self.peers.on_connect(Self::now(), &peer) {
-            Decision::Session => {
-                let by = self.peers.has_to_ask(&client.target).then(|| Self::now() + REFUSED_WITHIN);
+            Decision::Session { by } => {
+                let asks = self.peers.has_to_ask(&client.target);
+                let by = by.or_else(|| asks.then(|| Self::now() + REFUSED_WITHIN));
                 self.open(io, client, peer, by);
             }
             Decision::Probe(by) => self.open(io, client, peer, Some(by)),
@@ -288,8 +290,8 @@ impl Local {
                 continue;
             }
             match self.peers.probes().on_timer(now, peer.server()) {
-                Decision::Session => self.attach(io, socket, waiting.client),
-                Decision::Probe(by) if by > now => {
+                Decision::Session { by: None } => self.attach(io, socket, waiting.client),
+                Decision::Probe(by) | Decision::Session { by: Some(by) } if by > now => {
                     waiting.by = by;
                     self.waiting.insert(socket, waiting);
                 }

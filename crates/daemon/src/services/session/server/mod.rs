@@ -3,7 +3,6 @@
 mod leading;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use handfast_assist::iosl::end::Identity;
 use handfast_core::Instant;
@@ -100,23 +99,17 @@ impl Server {
         loop {
             match next_connection(&self.listener) {
                 Ok(None) => return,
-                Ok(Some((stream, from))) => match self.carrier.accept(io, stream, from) {
-                    Ok(true) => {}
-                    Ok(false) => self.warn("too many connections that say nothing", from),
-                    Err(error) => warn!(%error, %from, "connection not taken"),
-                },
+                Ok(Some((stream, from))) => {
+                    if let Err(error) = self.carrier.accept(io, stream, from) {
+                        warn!(%error, %from, "connection not taken");
+                    }
+                }
                 Err(error) => {
                     warn!(%error, "no connection can be taken");
                     self.timers.set(Due::Accept, Some(Clock::SYSTEM.now() + ACCEPT_AGAIN));
                     return;
                 }
             }
-        }
-    }
-
-    fn warn(&mut self, what: &'static str, from: SocketAddr) {
-        if self.limiter.allows(Clock::SYSTEM.now(), what, from.ip()) {
-            warn!(%from, "{what}");
         }
     }
 
