@@ -39,7 +39,11 @@ Exit code 0: watched. 2: the kernel refused, or a file could not be written.";
 
 pub(crate) fn tool() -> Tool {
     let about = "Says what stalled this machine's connections, and what would have helped";
-    Tool { command: Options::augment_args(Command::new("watch")).about(about).after_help(HELP), run }
+    Tool {
+        group: "",
+        command: Options::augment_args(Command::new("watch")).about(about).after_help(HELP),
+        run,
+    }
 }
 
 #[derive(Args)]
