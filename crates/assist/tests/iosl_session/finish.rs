@@ -108,11 +108,13 @@ fn an_abort_after_the_end_fails_nobody() {
             server.reset(NOW, Socket(0), Reason::Aborted);
             let told = insider.hear(&mut server, NOW);
             assert_eq!(told.last(), Some(&Frame::Expire), "that it is done: {told:?}");
+            assert_eq!(server.read(NOW, Socket(0), 1), Err(Reason::Aborted));
             insider.say(&mut server, NOW, &[Frame::Expire]);
         }
         let events: Vec<_> = std::iter::from_fn(|| server.poll_event(NOW)).collect();
         assert!(events.contains(&(Socket(0), Event::Done)), "{events:?}");
-        assert!(!events.iter().any(|(_, event)| matches!(event, Event::Failed(_))), "{events:?}");
+        let failed = (Socket(0), Event::Failed(Reason::Aborted));
+        assert_eq!(events.contains(&failed), !is_peers, "who aborts knows: {events:?}");
         assert_eq!((server.sessions().count(), server.memory()), (0, 0));
     }
 }
