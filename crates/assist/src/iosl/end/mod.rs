@@ -274,6 +274,11 @@ impl End {
         &self.allowed
     }
 
+    /// Takes new sessions from these only. Those that there are go on.
+    pub fn set_allowed(&mut self, allowed: Allowed) {
+        self.allowed = allowed;
+    }
+
     /// What others know it by.
     pub fn public_key(&self) -> PublicKey {
         self.keys.public()

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use handfast_core::Instant;
 
-use super::{End, Entry, Id, PublicKey, Reason, Session, Socket, Target};
+use super::{End, Entry, Id, PathId, PublicKey, Reason, Session, Socket, Target};
 use crate::iosl::frame::Windows;
 use crate::iosl::ids::{Connection, Refused};
 use crate::iosl::session::{Read, Unsent};
@@ -130,6 +130,11 @@ impl End {
     /// By which ID the peer resumes a session: what lets two ends' logs be compared.
     pub fn id(&self, socket: Socket) -> Option<Id> {
         self.ids.of_socket(socket).map(|(_, id)| id)
+    }
+
+    /// The paths of a session in order of their epochs: where its peer is, the driver knows of each.
+    pub fn paths(&self, socket: Socket) -> impl Iterator<Item = PathId> + '_ {
+        self.sessions.get(&socket).into_iter().flat_map(|entry| entry.links.values().copied())
     }
 
     /// A session, to look at.
