@@ -10,7 +10,6 @@ import argparse
 import hashlib
 import json
 import os
-import random
 import select
 import shutil
 import subprocess
@@ -26,13 +25,14 @@ from statistics import median
 
 from handfast.lab import processes
 from measure import ROOT, Failed, say
-from session_scene import Scene, scene
-from ways import HERE, PROGRAM, RTO_MAX, WAYS, Place, Way, inside
+from sdtp_scene import inside
+from session_scene import scene
+from ways import HERE, PROGRAM, RTO_MAX, WAYS, Place, Way
 
 GAPS_S = (0.0, 1.0, 3.0, 0.3, 5.0, 2.0)
 """Without an address, in turn."""
-PATIENCE_S = 30.0
-"""After so long without an octet a download has failed: the longest gap, and more than any timer here waits."""
+PATIENCE_S = 60.0
+"""After so long without an octet a download has failed."""
 OUT = ROOT / "out" / "bench-roaming.json"
 
 
@@ -58,19 +58,19 @@ class Row:
 class Roaming(threading.Thread):
     """Another address again and again."""
 
-    def __init__(self, made: Scene, way: Way, every: float) -> None:
+    def __init__(self, place: Place, way: Way, every: float) -> None:
         super().__init__()
         self.came: list[float] = []
-        self._made, self._way, self._every, self._end = made, way, every, threading.Event()
+        self._place, self._way, self._every, self._end = place, way, every, threading.Event()
 
     def run(self) -> None:
         """Until it is told to stop; then there is an address."""
         turn = 0
         while not self._end.wait(self._every):
-            self._made.leave()
+            self._place.scene.leave()
             self._moved(there=False)
             time.sleep(GAPS_S[turn % len(GAPS_S)])
-            self._made.come()
+            self._place.scene.come()
             self.came.append(time.monotonic())
             self._moved(there=True)
             turn += 1
@@ -82,7 +82,7 @@ class Roaming(threading.Thread):
 
     def _moved(self, *, there: bool) -> None:
         if self._way.moved is not None:
-            self._way.moved(self._made, there)
+            self._way.moved(self._place, there)
 
 
 def one(way: Way, place: Place, digest: str, every: float) -> Row:
@@ -90,18 +90,18 @@ def one(way: Way, place: Place, digest: str, every: float) -> Row:
     made, heard, arrivals = place.scene, hashlib.sha256(), [time.monotonic()]
     octets = 0
     with way.prepared(place) as download:  # type: ignore[attr-defined]
-        roaming = Roaming(made, way, every)
+        roaming = Roaming(place, way, every)
         if way.moved is not None:
-            way.moved(made, True)
+            way.moved(place, True)
         command = processes.inside(made.client.name, download)
         start = time.monotonic()
         with subprocess.Popen(
             command, env=made.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         ) as process:
-            assert process.stdout is not None
             roaming.start()
-            while select.select([process.stdout], [], [], PATIENCE_S)[0]:
-                part = os.read(process.stdout.fileno(), 1 << 18)
+            out = process.stdout.fileno() if process.stdout else -1
+            while select.select([out], [], [], PATIENCE_S)[0]:
+                part = os.read(out, 1 << 18)
                 if not part:
                     break
                 octets += len(part)
@@ -155,27 +155,29 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         file = folder / "file"
-        part = random.Random(31).randbytes(1_000_000)
+        part = os.urandom(1_000_000)
         with file.open("wb") as out:
             for number in range(options.size):
                 out.write(number.to_bytes(8) + part[8:])
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        for way in ways:
+        for number, way in enumerate(ways):
             if lacking := missing(way):
                 say(f"{way.name}: left out, for {', '.join(lacking)} is not installed")
                 continue
             say(way.name)
-            (folder / way.name).mkdir()
-            with scene(folder / way.name, pages=False) as made:
+            own = folder / str(number)
+            own.mkdir()
+            with scene(own, pages=False) as made:
                 if "timer" in way.name and not inside(made.server, RTO_MAX.exists):
                     say(f"{way.name}: left out, for this kernel has no {RTO_MAX}")
                     continue
                 made.daemon.start()
                 made.daemon.until(lambda status: status["ok"])
-                rows.append(one(way, Place(made, folder / way.name, file), digest, options.every))
-    print(table(rows))
+                rows.append(one(way, Place(made, own, file), digest, options.every))
+    sys.stdout.write(table(rows) + "\n")
     OUT.parent.mkdir(exist_ok=True)
-    OUT.write_text(json.dumps({"size_mb": options.size, "every_s": options.every, "gaps_s": GAPS_S, "rows": [asdict(row) for row in rows]}, indent=1))
+    settings = {"size_mb": options.size, "every_s": options.every, "gaps_s": GAPS_S}
+    OUT.write_text(json.dumps({**settings, "rows": [asdict(row) for row in rows]}, indent=1))
 
 
 if __name__ == "__main__":

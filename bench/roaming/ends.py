@@ -1,8 +1,7 @@
 """What runs at the ends: pages that can be had in parts, and a download over a plain or a multipath socket.
 
-    python ends.py pages ADDRESS PORT FILE
-    python ends.py give ADDRESS PORT FILE      one connection after the other gets the file
-    python ends.py take ADDRESS PORT           writes what it gets to standard output
+`pages ADDRESS PORT FILE` serves by HTTP, `give ADDRESS PORT FILE` sends the file to each connection, and `take ADDRESS
+PORT` writes what it gets to standard output.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from handfast.lab import processes
 from handfast.lab.names import Namespace
-from session_scene import PEER, SERVER, Scene, await_listener, inside
+from sdtp_scene import inside
+from session_scene import PEER, SERVER, Scene, await_listener
 
 PAGES, RAW, QUIC, WIREGUARD = 8080, 8081, 8082, 51820
 HERE = Path(__file__).parent
@@ -53,7 +54,7 @@ class Way:
     prepared: Callable[[Place], object]
     """A context in which the download can be started; it gives the command."""
     needs: Sequence[str] = ()
-    moved: Callable[[Scene, bool], None] | None = None
+    moved: Callable[[Place, bool], None] | None = None
     """What else has to be done when the address is gone, and when there is another (true)."""
 
 
@@ -103,8 +104,9 @@ def multipath(place: Place) -> Iterator[Download]:
         yield place.ends("take", SERVER, RAW)
 
 
-def endpoints(scene: Scene, there: bool) -> None:
+def endpoints(place: Place, there: bool) -> None:
     """A subflow from the address that has come."""
+    scene = place.scene
     if there:
         number = scene.number
         address = f"10.2.{number >> 8}.{number & 255}"
@@ -133,9 +135,12 @@ def wireguard(place: Place, *, capped: bool = False) -> Iterator[Download]:
     keys = {name: _keys() for name in ("client", "server")}
     if capped:
         inside(place.scene.server, lambda: RTO_MAX.write_text("1000"))
-    with _tunnel(place, "server", keys, INNER_SERVER), _tunnel(place, "client", keys, INNER_CLIENT):
-        with pages(place, INNER_SERVER):
-            yield curl(INNER_SERVER)
+    with (
+        _tunnel(place, "server", keys, INNER_SERVER),
+        _tunnel(place, "client", keys, INNER_CLIENT),
+        pages(place, INNER_SERVER),
+    ):
+        yield curl(INNER_SERVER)
     if capped:
         inside(place.scene.server, lambda: RTO_MAX.write_text("120000"))
 
@@ -145,6 +150,13 @@ def capped_wireguard(place: Place) -> Iterator[Download]:
     """And a server whose timer is capped at 1 s."""
     with wireguard(place, capped=True) as download:
         yield download
+
+
+def told(place: Place, there: bool) -> None:
+    """The server's address again: wireguard-go keeps the old one of its own as long as the interface is the same."""
+    interface, key = (place.folder / "tunnel").read_text().split()
+    if there:
+        _run(place.scene.client, "wg", "set", interface, "peer", key, "endpoint", f"{SERVER}:{WIREGUARD}")
 
 
 @contextmanager
@@ -172,9 +184,7 @@ def _tunnel(place: Place, end: str, keys: dict[str, tuple[str, str]], inner: str
     secret = place.folder / f"{end}.wg"
     secret.write_text(keys[end][0])
     secret.chmod(0o600)
-    with processes.running(
-        space.name, ["wireguard-go", "--foreground", interface], log=place.folder / f"{end}-wg.log"
-    ):
+    with processes.running(space.name, ["wireguard-go", "--foreground", interface], log=place.folder / f"{end}-wg.log"):
         control = Path("/var/run/wireguard") / f"{interface}.sock"
         deadline = time.monotonic() + 10
         while not control.exists():
@@ -185,6 +195,8 @@ def _tunnel(place: Place, end: str, keys: dict[str, tuple[str, str]], inner: str
         if end == "client":
             peer += ["endpoint", f"{SERVER}:{WIREGUARD}", "persistent-keepalive", "1"]
         port = ["listen-port", str(WIREGUARD)] if end == "server" else []
+        if end == "client":
+            (place.folder / "tunnel").write_text(f"{interface} {keys[other][1]}")
         _run(space, "wg", "set", interface, *port, "private-key", str(secret), *peer)
         _ip(space, "addr", "add", f"{inner}/24", "dev", interface)
         _ip(space, "link", "set", interface, "up")
@@ -212,7 +224,8 @@ WAYS = (
     Way("kernel MPTCP", multipath, ["ip"], endpoints),
     Way("QUIC migration (quinn)", quic),
     Way("WireGuard (wireguard-go)", wireguard, ["curl", "wg", "wireguard-go"]),
-    Way("WireGuard, timer at most 1 s", capped_wireguard, ["curl", "wg", "wireguard-go"]),
+    Way("WireGuard, told of each change", wireguard, ["curl", "wg", "wireguard-go"], told),
+    Way("told, and timer at most 1 s", capped_wireguard, ["curl", "wg", "wireguard-go"], told),
     Way("handfastd session run", session, ["curl"]),
     Way("handfastd session run --all", caught, ["curl"]),
 )
