@@ -12,6 +12,7 @@ mod event_loop;
 pub mod frame_io;
 mod kernel_timer;
 pub mod line_socket;
+pub mod netlink;
 mod route_news;
 mod sys;
 mod timers;

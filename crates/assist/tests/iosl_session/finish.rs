@@ -89,6 +89,36 @@ fn who_aborts_reads_nothing_more_and_keeps_nothing() {
     }
 }
 
+/// The program here, or the one there, aborts when all has come.
+#[test]
+fn an_abort_after_the_end_fails_nobody() {
+    for is_peers in [false, true] {
+        let mut server = End::new(identity(SERVER, 0), Config::default());
+        let mut insider = Insider::open(&mut server, NOW);
+        server.finish(NOW, Socket(0));
+        insider.hear(&mut server, NOW);
+        let data = Frame::Data { offset: 0, bytes: vec![7; 808].into() };
+        let all = [data, Frame::Fin { offset: 808 }, Frame::Ack { offset: 1, credit: 1_000_000 }];
+        insider.say(&mut server, NOW, &all);
+        if is_peers {
+            insider.say(&mut server, NOW, &[Frame::Reset(Reason::Aborted)]);
+            assert!(matches!(server.read(NOW, Socket(0), 10_000), Ok(Read::Octets(_))));
+            assert_eq!(server.read(NOW, Socket(0), 1), Ok(Read::End));
+        } else {
+            server.reset(NOW, Socket(0), Reason::Aborted);
+            let told = insider.hear(&mut server, NOW);
+            assert_eq!(told.last(), Some(&Frame::Expire), "that it is done: {told:?}");
+            assert_eq!(server.read(NOW, Socket(0), 1), Err(Reason::Aborted));
+            insider.say(&mut server, NOW, &[Frame::Expire]);
+        }
+        let events: Vec<_> = std::iter::from_fn(|| server.poll_event(NOW)).collect();
+        assert!(events.contains(&(Socket(0), Event::Done)), "{events:?}");
+        let failed = (Socket(0), Event::Failed(Reason::Aborted));
+        assert_eq!(events.contains(&failed), !is_peers, "who aborts knows: {events:?}");
+        assert_eq!((server.sessions().count(), server.memory()), (0, 0));
+    }
+}
+
 /// The program's socket is closed, and its port is free again, before the peer has got all.
 #[test]
 fn a_program_that_uses_its_port_again_has_a_session_of_its_own() {

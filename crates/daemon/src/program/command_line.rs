@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::signals::Signals;
 use super::{check, main_loop};
-use crate::process::{Context, Failure, FileOption, ask, log, parsed, read, say, switched_off};
+use crate::process::{Context, Failure, FileOption, Tool, ask, log, parsed, read, say, switched_off};
 use crate::services::{Begun, SERVICES, Service, Start, has_keys};
 
 /// The options of every service.
@@ -54,7 +54,7 @@ fn command() -> Command {
     let switches = SWITCHES
         .iter()
         .map(|&(name, about, _)| ("", FileOption::augment_args(Command::new(name)).about(about)));
-    let tools = SERVICES.iter().flat_map(|service| service.tools()).map(|tool| (tool.group, tool.command));
+    let tools = tools().map(|tool| (tool.group, tool.command));
     let companions =
         SERVICES.iter().flat_map(|service| service.companions()).map(|begun| (begun.group, begun.command));
     services.chain(switches).chain(companions).chain(tools).fold(command, |command, (group, leaf)| {
@@ -77,6 +77,11 @@ fn command() -> Command {
 /// A subcommand that a group has: its words with one space between.
 fn is_named(name: &str, group: &str, command: &Command) -> bool {
     name == format!("{group} {}", command.get_name()).trim_start()
+}
+
+/// What is no service: of services, and of their own.
+fn tools() -> impl Iterator<Item = Tool> {
+    SERVICES.iter().flat_map(|service| service.tools()).chain([crate::watch::tool()])
 }
 
 /// Does what the command line says.
@@ -107,8 +112,7 @@ fn dispatch(name: &str, options: &ArgMatches) -> Result<ExitCode, String> {
     if let Some(found) = companions.find(|found| is_named(name, found.group, &found.command)) {
         return accompany(found.start, options);
     }
-    let mut tools = SERVICES.iter().flat_map(|service| service.tools());
-    let tool = tools.find(|tool| is_named(name, tool.group, &tool.command));
+    let tool = tools().find(|tool| is_named(name, tool.group, &tool.command));
     (tool.unwrap_or_else(|| unreachable!("clap knows no other")).run)(options)
 }
 

@@ -113,14 +113,12 @@ impl Incoming {
 
     /// Nothing more is taken. What has come is kept for the program.
     pub(super) fn stop(&mut self, pool: &mut Pool) {
-        self.credit = self.next;
         self.share.shrink(self.ready.len() as u64, pool);
     }
 
     /// Nothing is kept any more, and nothing taken.
     pub(super) fn clear(&mut self, pool: &mut Pool) {
         self.ready = Blocks::default();
-        self.credit = self.next;
         self.share.shrink(0, pool);
     }
 

@@ -87,6 +87,8 @@ pub struct Session {
     done_since: Option<Instant>,
     /// The program has been told that there is no more to read.
     is_end_read: bool,
+    /// Why it has not read what there was.
+    unread: Option<Reason>,
     /// The peer will not resume it.
     is_left: bool,
     failed: Option<(Reason, Instant)>,
@@ -118,6 +120,7 @@ impl Session {
             windows: None,
             done_since: None,
             is_end_read: false,
+            unread: None,
             is_left: false,
             failed: None,
             farewell: None,

@@ -55,6 +55,9 @@ impl Session {
     /// # Errors
     /// Why the session is over.
     pub fn read(&mut self, now: Instant, most: usize, pool: &mut Pool) -> Result<Read, Reason> {
+        if let Some(reason) = self.unread {
+            return Err(reason);
+        }
         let octets = self.incoming.read(most, pool);
         if let Some(reason) = self.failed() {
             if octets.is_empty() && (most > 0 || self.incoming.ready() == 0) {
@@ -86,11 +89,19 @@ impl Session {
             Some(reason) if is_unread => self.events.push(Event::Failed(reason)),
             Some(_) => {}
             // All has come: the peer's program is not concerned.
-            None if self.is_done() => self.is_end_read = true,
+            None if self.is_done() => self.stop_reading(reason),
             None => {
                 self.farewell = Some(Frame::Reset(reason));
                 self.fail(now, reason, pool);
             }
+        }
+    }
+
+    /// The program takes nothing more of what has come.
+    fn stop_reading(&mut self, reason: Reason) {
+        if !std::mem::replace(&mut self.is_end_read, true) {
+            self.unread = Some(reason);
+            self.events.push(Event::Failed(reason));
         }
     }
 
