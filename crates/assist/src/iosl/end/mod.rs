@@ -265,6 +265,11 @@ impl End {
         &self.allowed
     }
 
+    /// Takes sessions from one more.
+    pub fn allow(&mut self, key: PublicKey) {
+        self.allowed.keys.insert(key);
+    }
+
     /// What others know it by.
     pub fn public_key(&self) -> PublicKey {
         self.keys.public()
