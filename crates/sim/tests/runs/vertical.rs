@@ -105,7 +105,8 @@ fn an_application_goes_on_from_its_new_address() {
             assert_eq!(connections(flow), Some(3), "{scheme} {changes:?}");
             // A SYN, its answer, and the first octets: of a download a round trip of 44 ms for each.
             let most = if changes.is_empty() { 90 } else { 70 };
-            assert!(stalls_ms(&run).iter().all(|stall| (60..=most).contains(stall)), "{:?}", stalls_ms(&run));
+            let stalls = stalls_ms(&run);
+            assert!(stalls.iter().all(|stall| (60..=most).contains(stall)), "{scheme} {changes:?} {stalls:?}");
         }
     }
 }
@@ -113,16 +114,17 @@ fn an_application_goes_on_from_its_new_address() {
 #[test]
 fn attempts_without_an_address_come_ever_more_rarely() {
     // Of 3 s without an address: attempts 0.5, 1.5 and 3.5 s after it has gone.
-    let late = [
+    let late: [(&str, &str); 3] = [
         ("events.0.gap", "3s"),
         ("events.1.at", "12s"),
         ("flows.transfer.reconnect", r#"{after = "1s", notice = "500ms"}"#),
     ];
-    let stalls = stalls_ms(&street("tcp", &late));
-    assert!((560..=600).contains(&stalls[0]), "{stalls:?}");
+    let first = |changes: &[(&str, &str)]| (street("tcp", changes).handovers[0].stall_s.unwrap() * 1e3).round() as u64;
+    let stall = first(&late);
+    assert!((560..=600).contains(&stall), "{stall}");
     let often = [late[0], late[1], ("flows.transfer.reconnect", r#"{after = "1s", most = "1s", notice = "700ms"}"#)];
-    let stalls = stalls_ms(&street("tcp", &often));
-    assert!((760..=800).contains(&stalls[0]), "at 0.7, 1.7, 2.7 and 3.7 s: {stalls:?}");
+    let stall = first(&often);
+    assert!((760..=800).contains(&stall), "at 0.7, 1.7, 2.7 and 3.7 s: {stall}");
 }
 
 #[test]
@@ -142,8 +144,9 @@ fn a_session_goes_on_from_the_new_address() {
             assert_eq!((run.flows[0].outcome, delivered(run)), ("closed", 16_000_000), "{changes:?}");
             assert_eq!(counted(run, "session_paths"), 3, "{changes:?}");
             // An upload waits for the answer to its handshake.
-            let most = if changes.is_empty() { 95 } else { 120 };
-            assert!(stalls_ms(run).iter().all(|stall| (60..=most).contains(stall)), "{:?}", stalls_ms(run));
+            let most = if changes.is_empty() { 100 } else { 120 };
+            let stalls = stalls_ms(run);
+            assert!(stalls.iter().all(|stall| (60..=most).contains(stall)), "{} {changes:?} {stalls:?}", run.scheme);
         }
         let end = |run: &RunResult| run.flows[0].end_s.unwrap();
         assert!(end(&iosl) < end(&fresh) && end(&iosl) < end(&tcp), "the window is there at once");
@@ -160,7 +163,7 @@ fn a_session_survives_a_new_handover_before_the_last_one_is_over() {
 
 #[test]
 fn sessions_are_the_same_with_every_packet_on_the_wire() {
-    let scenario = set(STREET, &[("duration", "5s")]);
+    let scenario = set(STREET, &[("duration", "7s"), ("flows.transfer.app", r#"{transfer = "8MB"}"#)]);
     let options = Options::default();
     let plain = bytes(&scenario, "iosl", &options);
     assert_eq!(plain, bytes(&scenario, "iosl", &options));

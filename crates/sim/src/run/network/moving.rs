@@ -167,12 +167,7 @@ impl Network {
         let connections = &mut self.hosts.connections;
         let Some((mut sending, acknowledged)) = connections[pair.sender].leave_sending(now) else { return };
         let Some(mut sink) = connections[pair.receiver].leave_receiving(now, acknowledged) else { return };
-        // A sender knows what was acknowledged; a receiver asks for what it has not got.
-        let position = match opener {
-            _ if how.again => 0,
-            Opener::Sender => acknowledged,
-            Opener::Receiver => sink.meter.bytes,
-        };
+        let position = if how.again { 0 } else { sink.meter.bytes };
         sending.go_on_at(position);
         sink.begin_at(position);
         let own = if opener == Opener::Sender { pair.sender } else { pair.receiver };

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use handfast_assist::iosl::end::{Action, PathId};
 use handfast_assist::iosl::frame::{Target, Windows};
 use handfast_assist::iosl::ids::{self, Socket};
-use handfast_assist::iosl::session::{Event, Read};
+use handfast_assist::iosl::session::{Event, Read, Session};
 use handfast_core::{BitRate, Duration, Instant};
 use handfast_host::session::{Ending, LOW_WATER};
 use handfast_plan::StreamId;
@@ -25,6 +25,12 @@ use crate::run::network::reconnect::Opener;
 
 /// What an application reads or writes at a time, and a record takes at most.
 const PIECE: usize = 16_384;
+
+/// What a record has besides.
+const OVERHEAD: usize = 100;
+
+/// What an application leaves in its session's keeping at most: less than the session takes.
+const KEPT: u64 = 4_000_000;
 
 /// What has happened to an endpoint, as far as its session is concerned.
 #[derive(Clone, Copy, Debug, Default)]
@@ -174,7 +180,9 @@ impl Network {
             }
         } else if let Some(path) = path {
             while has_room(endpoint, now) {
-                let Some(octets) = host.end.poll_transmit(now, path, PIECE + 100) else { break };
+                // A record can be opened when all of it has come: in a small window that would take round trips.
+                let room = (endpoint.cwnd() / 2).clamp(endpoint.smss(), PIECE as u64) as usize + OVERHEAD;
+                let Some(octets) = host.end.poll_transmit(now, path, room) else { break };
                 endpoint.write(Payload::Bytes(octets.into()));
             }
         }
@@ -322,10 +330,13 @@ impl Network {
             if sending.on_taken(0) {
                 host.end.finish(now, socket);
             }
-            let octets = sending.next(PIECE as u64).to_bytes();
-            if octets.is_empty() {
+            let kept = host.end.session(socket).map_or(0, Session::unacknowledged);
+            let piece = sending.next(PIECE as u64);
+            // Whole pieces: octets are made before the session says how many it takes.
+            if piece.is_empty() || kept + piece.len() as u64 > KEPT {
                 return;
             }
+            let octets = piece.to_bytes();
             let Ok(taken) = host.end.write(now, socket, &octets) else { return };
             if sending.on_taken(taken as u64) {
                 host.end.finish(now, socket);
