@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from handfast.results import Handover
 from handfast.studies.reproduce import NotRun, Run, required
@@ -28,6 +29,7 @@ def outages(run: Run) -> Sequence[Handover]:
     return [one for one in run.result.handovers if one.up_s is not None and one.up_s + 2 < run.result.duration_s]
 
 
+@cache
 def recovery(run: Run) -> float | None:
     """From a link's return until the application has 90 % of the rate before the first fade, seconds; mean of outages.
 
@@ -60,6 +62,7 @@ def fade(run: Run) -> float:
     return FADE_S if chosen is None else 1e-3 * int(chosen.removesuffix("ms"))
 
 
+@cache
 def in_flight(run: Run) -> float | None:
     """What the sender had sent and not acknowledged when the link went, segments; mean of the outages."""
     cuts = [one.down_s for one in run.result.handovers]
@@ -165,11 +168,13 @@ def reached(share: float) -> Callable[[Run], float | None]:
     One that takes longer than until the next handover counts as that long.
     """
 
-    def figure(run: Run) -> float | None:
-        times = [_reached(run, one, share) for one in outages(run)]
-        return statistics.fmean(times) if times else None
+    return lambda run: _mean_until(run, share)
 
-    return figure
+
+@cache
+def _mean_until(run: Run, share: float) -> float | None:
+    times = [_reached(run, one, share) for one in outages(run)]
+    return statistics.fmean(times) if times else None
 
 
 def _reached(run: Run, outage: Handover, share: float) -> float:

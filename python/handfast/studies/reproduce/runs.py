@@ -59,8 +59,7 @@ class Run:
 
     def column(self, name: str, flow: str | None = None) -> npt.NDArray[np.float64]:
         """A column of a flow's series (of the first, unless told), with NaN where there is no value."""
-        frame = _series_of(self)[flow or self.flow.flow]
-        return frame[name].cast(float).fill_null(float("nan")).to_numpy()
+        return _column_of(self, name, flow or self.flow.flow)
 
     def at(self, name: str, time_s: float, flow: str | None = None) -> float:
         """What a column held at a moment; 0 before the flow began.
@@ -80,6 +79,14 @@ def _series_of(run: Run) -> Mapping[str, pl.DataFrame]:
     if frame is None:
         raise InputError(f"sweep {run.sweep}: keeps no time series; its file lacks `series = true`")
     return {str(flow): part for (flow,), part in frame.sort("time_s").partition_by("flow", as_dict=True).items()}
+
+
+@lru_cache(maxsize=64)
+def _column_of(run: Run, name: str, flow: str) -> npt.NDArray[np.float64]:
+    """Claims look at the same column at many moments."""
+    column = _series_of(run)[flow][name].cast(float).fill_null(float("nan")).to_numpy()
+    column.flags.writeable = False
+    return column
 
 
 @dataclass(frozen=True, slots=True)
