@@ -166,8 +166,7 @@ mod tests {
         let outage = Outage { vertical: true, ..outage(Some(9), false) };
         assert_eq!(outage.begins(7).last(), Some(Change::AddressEnds(9)));
         let ends: Vec<_> = outage.ends(7).skip(1).collect();
-        let expected =
-            [Change::LinkUp(4, DownMode::Drop), Change::AddressBegins(9), Change::OutageEnds(7)];
+        let expected = [Change::LinkUp(4, DownMode::Drop), Change::AddressBegins(9), Change::OutageEnds(7)];
         assert_eq!(ends, expected);
     }
 

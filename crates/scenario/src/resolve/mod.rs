@@ -98,8 +98,7 @@ fn networks(file: &File, nodes: &Nodes) -> Checked<BTreeMap<NodeId, String>> {
         let Some(network) = &table.network else { continue };
         let id = nodes.find(&Located { span: name.span.clone(), value: name.value.0.clone() })?;
         if nodes.list[id].kind != NodeKind::AccessPoint {
-            let problem =
-                Problem::at(network.span.clone(), format!("`{}` is no access point", name.value.0));
+            let problem = Problem::at(network.span.clone(), format!("`{}` is no access point", name.value.0));
             return Err(problem.expected("only for nodes of kind \"ap\""));
         }
         if file.subnets {

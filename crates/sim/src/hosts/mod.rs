@@ -124,9 +124,7 @@ impl Hosts {
     fn only_meter(&mut self, flow: FlowId) -> Option<&mut DeliveryMeter> {
         let stream = self.connections.streams(flow).next()?;
         match self.connections.of_stream(stream).last() {
-            Some(&Pair { receiver, .. }) => {
-                self.connections[receiver].sink_mut().map(|sink| &mut sink.meter)
-            }
+            Some(&Pair { receiver, .. }) => self.connections[receiver].sink_mut().map(|sink| &mut sink.meter),
             None => self.transports.receiver_mut(flow)?.meter_mut(),
         }
     }

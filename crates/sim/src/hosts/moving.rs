@@ -74,7 +74,8 @@ mod tests {
     #[test]
     fn attempts_that_fail_come_ever_more_rarely() {
         let mut moving = Moving::new(std::iter::empty(), Timer::new(0, Machine::Agent(0)));
-        let how = Reconnect { most: Duration::from_millis(300), ..Reconnect::after(Duration::from_millis(100)) };
+        let how =
+            Reconnect { most: Duration::from_millis(300), ..Reconnect::after(Duration::from_millis(100)) };
         moving.try_at(Instant::from_millis(5), 7);
         let mut seen = Vec::new();
         for _ in 0..4 {

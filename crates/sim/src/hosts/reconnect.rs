@@ -20,12 +20,7 @@ pub(crate) struct Again {
 
 impl Again {
     /// One that is opened as `how` says.
-    pub(crate) fn new(
-        flow: &Flow,
-        how: Reconnect,
-        [sender, receiver]: [&Arc<Config>; 2],
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn new(flow: &Flow, how: Reconnect, [sender, receiver]: [&Arc<Config>; 2], seed: u64) -> Self {
         let (sender, receiver) = (Arc::clone(sender), Arc::clone(receiver));
         Self { name: flow.name.clone(), how, sender, receiver, seed, in_session: false }
     }

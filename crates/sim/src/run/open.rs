@@ -119,7 +119,8 @@ impl<'a> Layered<'a> {
         let of = &scenario.flows[flow];
         let found = self.0.iter().find_map(|(stations, peers, spec)| {
             let ends = [(of.from, of.to), (of.to, of.from)];
-            let is = |&(station, peer): &(NodeId, NodeId)| stations.contains(&station) && peers.contains(&peer);
+            let is =
+                |&(station, peer): &(NodeId, NodeId)| stations.contains(&station) && peers.contains(&peer);
             let (station, peer) = ends.into_iter().find(is)?;
             Some(Between { station, peer, rules: spec.rules, restores: spec.restore })
         });

@@ -76,7 +76,8 @@ pub fn run_with(
     let topology = Topology::new(scenario);
     let timeline = Timeline::new(scenario, options.seed);
     if timeline.outages.iter().any(|outage| outage.drain && outage.vertical) {
-        let why = "a handover to another network with `mode = \"drain\"`: the address of the old link is gone";
+        let why =
+            "a handover to another network with `mode = \"drain\"`: the address of the old link is gone";
         return Err(RunError::Scenario(why.to_owned()));
     }
     let paths = handfast_plan::paths(scenario, &topology, &timeline).map_err(RunError::Scenario)?;

@@ -106,7 +106,10 @@ fn an_application_goes_on_from_its_new_address() {
             // A SYN, its answer, and the first octets: of a download a round trip of 44 ms for each.
             let most = if changes.is_empty() { 90 } else { 70 };
             let stalls = stalls_ms(&run);
-            assert!(stalls.iter().all(|stall| (60..=most).contains(stall)), "{scheme} {changes:?} {stalls:?}");
+            assert!(
+                stalls.iter().all(|stall| (60..=most).contains(stall)),
+                "{scheme} {changes:?} {stalls:?}"
+            );
         }
     }
 }
@@ -119,10 +122,13 @@ fn attempts_without_an_address_come_ever_more_rarely() {
         ("events.1.at", "12s"),
         ("flows.transfer.reconnect", r#"{after = "1s", notice = "500ms"}"#),
     ];
-    let first = |changes: &[(&str, &str)]| (street("tcp", changes).handovers[0].stall_s.unwrap() * 1e3).round() as u64;
+    let first = |changes: &[(&str, &str)]| {
+        (street("tcp", changes).handovers[0].stall_s.unwrap() * 1e3).round() as u64
+    };
     let stall = first(&late);
     assert!((560..=600).contains(&stall), "{stall}");
-    let often = [late[0], late[1], ("flows.transfer.reconnect", r#"{after = "1s", most = "1s", notice = "700ms"}"#)];
+    let often =
+        [late[0], late[1], ("flows.transfer.reconnect", r#"{after = "1s", most = "1s", notice = "700ms"}"#)];
     let stall = first(&often);
     assert!((760..=800).contains(&stall), "at 0.7, 1.7, 2.7 and 3.7 s: {stall}");
 }
@@ -146,7 +152,11 @@ fn a_session_goes_on_from_the_new_address() {
             // An upload waits for the answer to its handshake.
             let most = if changes.is_empty() { 100 } else { 120 };
             let stalls = stalls_ms(run);
-            assert!(stalls.iter().all(|stall| (60..=most).contains(stall)), "{} {changes:?} {stalls:?}", run.scheme);
+            assert!(
+                stalls.iter().all(|stall| (60..=most).contains(stall)),
+                "{} {changes:?} {stalls:?}",
+                run.scheme
+            );
         }
         let end = |run: &RunResult| run.flows[0].end_s.unwrap();
         assert!(end(&iosl) < end(&fresh) && end(&iosl) < end(&tcp), "the window is there at once");
@@ -194,9 +204,15 @@ fn one_vertical_handover_is_as_it_was() {
             let flow = &run.flows[0].metrics;
             let end = (run.flows[0].end_s.unwrap() * 1e3).round();
             let stalls = stalls_ms(&run);
-            let count = [flow.data_segments_sent(), flow.retransmitted_segments(), flow.timeouts(), flow.lost_segments()]
-                .map(Option::unwrap);
-            writeln!(text, "{direction} {scheme}: end {end} ms, stalls {stalls:?} ms, segments {count:?}").unwrap();
+            let count = [
+                flow.data_segments_sent(),
+                flow.retransmitted_segments(),
+                flow.timeouts(),
+                flow.lost_segments(),
+            ]
+            .map(Option::unwrap);
+            writeln!(text, "{direction} {scheme}: end {end} ms, stalls {stalls:?} ms, segments {count:?}")
+                .unwrap();
         }
     }
     assert_golden("vertical.txt", &text);

@@ -59,9 +59,8 @@ impl Network {
         for (end, local) in locals.iter_mut().enumerate() {
             local.out = self.topology.towards(nodes[end], goals[1 - end]).unwrap_or(local.out);
         }
-        let place = |end: usize| {
-            (locals[end], Remote { goal: goals[1 - end], socket: locals[1 - end].socket })
-        };
+        let place =
+            |end: usize| (locals[end], Remote { goal: goals[1 - end], socket: locals[1 - end].socket });
         Some([place(0), place(1)])
     }
 

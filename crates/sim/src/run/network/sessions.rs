@@ -9,7 +9,8 @@ use handfast_assist::iosl::frame::{Target, Windows};
 use handfast_assist::iosl::ids::{self, Socket};
 use handfast_assist::iosl::session::{Event, Read, Session};
 use handfast_core::{BitRate, Duration, Instant};
-use handfast_host::session::{Ending, LOW_WATER};
+use handfast_host::app::Sink;
+use handfast_host::session::{Ending, LOW_WATER, Sending};
 use handfast_plan::StreamId;
 use handfast_plan::topology::channel;
 use handfast_scenario::NodeId;
@@ -38,6 +39,15 @@ struct Happened {
     connected: bool,
     over: bool,
     peer_closed: bool,
+}
+
+/// What a path had.
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    path: StoredPath,
+    /// What its window came to.
+    rate: BitRate,
+    rwnd: u64,
 }
 
 impl Happened {
@@ -115,9 +125,7 @@ impl Network {
         let own = sockets.iter().find(|local| local.node as NodeId == station);
         let other = sockets.iter().find(|local| local.node as NodeId == peer);
         let (Some(own), Some(other), Some(host)) = (own, other, all.ends.get_mut(&station)) else { return };
-        let address = |socket: SocketAddress| {
-            SocketAddr::new(self.addresses.ip(socket.address), socket.port)
-        };
+        let address = |socket: SocketAddress| SocketAddr::new(self.addresses.ip(socket.address), socket.port);
         let ends = [own.socket, other.socket].map(address);
         let target = Target::new(&ends[1].ip().to_string(), ends[1].port());
         let (Some(application), Some(target)) = (host.application(), target) else { return };
@@ -306,13 +314,13 @@ impl Network {
     /// The stream that a connection carries now.
     fn stream_of(&self, id: ConnectionId) -> Option<StreamId> {
         let connection = &self.hosts.connections[id];
-        let sends = connection.sending().map(|sending| sending.stream());
-        sends.or_else(|| connection.sink().map(|sink| sink.stream()))
+        let sends = connection.sending().map(Sending::stream);
+        sends.or_else(|| connection.sink().map(Sink::stream))
     }
 
     /// The same of one that sends.
     fn stream_sent_by(&self, id: ConnectionId) -> Option<StreamId> {
-        self.hosts.connections[id].sending().map(|sending| sending.stream())
+        self.hosts.connections[id].sending().map(Sending::stream)
     }
 
     /// Gives the session what its application has.
@@ -413,27 +421,28 @@ impl Network {
         let carried = [before.sender, before.receiver].map(|id| self.hosts.connections[id].take_carried());
         let roles = carried.map(|carried| Role::Path(Box::new(carried)));
         let pair = self.open_next(now, stream, opener, places, roles, None)?;
-        let [own, other] =
-            if receives { [pair.receiver, pair.sender] } else { [pair.sender, pair.receiver] };
+        let [own, other] = if receives { [pair.receiver, pair.sender] } else { [pair.sender, pair.receiver] };
         self.hosts.connections[other].attach_layer(between.rules);
         for (id, stored) in [pair.sender, pair.receiver].into_iter().zip(stored) {
-            let Some((path, rate)) = stored.filter(|_| between.restores) else { continue };
+            let Some(Stored { path, rate, rwnd }) = stored.filter(|_| between.restores) else { continue };
             let endpoint = self.hosts.connections[id].path_mut();
             if id == other {
                 // Until the station says what its radio carries: as much as the old path.
                 endpoint.on_radio(Radio { rate, is_weak: false });
             }
             endpoint.restore_path(path);
+            endpoint.restore_receive_window(rwnd);
         }
         Some(own)
     }
 
-    /// What the path before this one had: its windows, and the rate that they came to; [`None`]: it was none.
-    fn stored(&self, now: Instant, id: ConnectionId) -> Option<(StoredPath, BitRate)> {
+    /// What the path before this one had; [`None`]: it was none.
+    fn stored(&self, now: Instant, id: ConnectionId) -> Option<Stored> {
         let connection = &self.hosts.connections[id];
         let endpoint = connection.endpoint().filter(|_| connection.is_path())?;
-        let (stored, srtt) = (endpoint.stored_path(), endpoint.snapshot(now).srtt);
-        (srtt > Duration::ZERO).then(|| (stored, rate_of(stored.cwnd, srtt)))
+        let (path, srtt) = (endpoint.stored_path(), endpoint.snapshot(now).srtt);
+        let rwnd = endpoint.receive_window();
+        (srtt > Duration::ZERO).then(|| Stored { path, rate: rate_of(path.cwnd, srtt), rwnd })
     }
 
     /// Closes a connection that a session does not need any more.
