@@ -320,8 +320,8 @@ CLAIMS.claim(
 CLAIMS.claim(
     "12b",
     "both ends: reconnection takes less than 30 ms in 80 % of the cases, TCP's in 50 %; up to 33 % shorter",
-    paper='Figure 12(b): "80% of the IoSL connections take less than 30 milliseconds", TCP 50 %; 33 % on average in the '
-    "abstract, at most in the caption",
+    paper='Figure 12(b): "80% of the IoSL connections take less than 30 milliseconds", TCP 50 %; 33 % on average in '
+    "the abstract, at most in the caption",
     needs=[need("reconnect")],
     figure=draw.reconnections,
 )(ends.reconnects)

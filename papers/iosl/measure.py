@@ -153,7 +153,7 @@ def false_alarms(run: Run) -> float | None:
 
 
 def window_of(run: Run) -> float:
-    """Over how long a rate is looked at in the street: a round trip, which slow start fills unevenly, and 0.05 s at least."""
+    """Over how long a rate is looked at in the street: a round trip, and 0.05 s at least."""
     return max(0.05, 1e-3 * int(run.choices.get("rtt", "50ms").removesuffix("ms")))
 
 
@@ -167,7 +167,6 @@ def reached(share: float) -> Callable[[Run], float | None]:
 
     One that takes longer than until the next handover counts as that long.
     """
-
     return lambda run: _mean_until(run, share)
 
 
