@@ -1,7 +1,7 @@
 """What [iosl] claims of the layer at both ends of TCP: figures 10 to 13, one function each.
 
-Handovers between two networks: the address changes. TCP without the layer is an application that its system tells of the
-new address at once, and that goes on where it was; the sweep `reconnect` has others.
+Handovers between two networks: the address changes. TCP without the layer is an application that its system tells of
+the new address at once, and that goes on where it was; the sweep `reconnect` has others.
 """
 
 from __future__ import annotations
@@ -112,9 +112,9 @@ def restored(runs: Runs) -> Finding:
         over(runs, "to the peak", "s", PEAK, "rtt", RTTS) + over(runs, "timeouts", "", timeouts, "rtt", RTTS),
         (*judged("iosl"), *missing),
         Control("the same sessions on connections that begin with nothing", judged("fresh")),
-        cause="the claim has three transports; here it is judged over TCP alone. Algorithm 1 keeps cwnd at rate times the "
-        "least round trip, so that a short path carries little more than nine tenths, the peak of this claim: where it may "
-        "be twice that (loose), "
+        cause="the claim has three transports; here it is judged over TCP alone. Algorithm 1 keeps cwnd at rate times "
+        "the least round trip, so that a short path carries little more than nine tenths, the peak of this claim: "
+        "where it may be twice that (loose), "
         + ", ".join(f"{middle(runs, PEAK, 'loose', rtt=rtt) / middle(runs, PEAK, 'tcp', rtt=rtt):.2f}" for rtt in RTTS)
         + " of tcp's time",
     )
@@ -172,8 +172,8 @@ def reconnects(runs: Runs) -> Finding:
         shown,
         judged("iosl", "address"),
         Control("TCP's own connections in place of the layer", judged("tcp", "address")),
-        cause="a session's new path takes two round trips to the first octet of a download, as an application does that asks "
-        f"for a range; shorter by, where the application notices by {by_notice}",
+        cause="a session's new path takes two round trips to the first octet of a download, as an application does "
+        f"that asks for a range; shorter by, where the application notices by {by_notice}",
     )
 
 
