@@ -71,7 +71,7 @@ def recovery_by_rtt(runs: Runs) -> Finding:
         + over(runs, "reconnection", "ms", reconnection, "rtt", RTTS),
         judged("iosl"),
         Control("the same sessions on connections that begin with nothing", judged("fresh")),
-        remark="a session's path takes as many round trips as an application that asks for a range: the windows differ",
+        remark="a session's path takes three round trips to the first octet, an application that asks for a range two",
     )
 
 
@@ -172,8 +172,8 @@ def reconnects(runs: Runs) -> Finding:
         shown,
         judged("iosl", "address"),
         Control("TCP's own connections in place of the layer", judged("tcp", "address")),
-        cause="a session's new path takes two round trips to the first octet of a download, as an application does "
-        f"that asks for a range; shorter by, where the application notices by {by_notice}",
+        cause="a session's new path takes three round trips to the first octet of a download, an application that asks "
+        f"for a range takes two; shorter by, where the application notices by {by_notice}",
     )
 
 

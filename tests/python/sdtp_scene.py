@@ -105,7 +105,7 @@ class Daemon:
     process: subprocess.Popen[bytes] | None = None
 
     def start(self, *options: str) -> None:
-        command = [str(controller.daemon()), self.service, "--config", str(self.config), *options]
+        command = [str(controller.daemon()), *self.service.split(), "--config", str(self.config), *options]
         self.running = self.stack.enter_context(ExitStack())
         self.process = self.running.enter_context(processes.running(self.space.name, command, log=self.log))
 

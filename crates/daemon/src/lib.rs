@@ -10,5 +10,6 @@
 pub mod process;
 pub mod program;
 pub mod services;
+mod watch;
 
 pub use services::controller::{association, config, conversation, recording};

@@ -7,10 +7,13 @@
 
 mod accept;
 mod clock;
+mod credentials;
 mod event_loop;
 pub mod frame_io;
 mod kernel_timer;
 pub mod line_socket;
+pub mod netlink;
+mod route_news;
 mod sys;
 mod timers;
 pub mod tls;
@@ -18,13 +21,17 @@ mod wait;
 
 pub use accept::next_connection;
 pub use clock::{Clock, wall_ms};
+pub use credentials::peer_user;
 pub use event_loop::{EventLoop, ReadOutcome, SourceId};
 pub use mio::{Interest, net};
+pub use route_news::{RouteNews, has_address, source_towards};
 pub use sys::arrival::{Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT};
+pub use sys::connects::{Attempt, Connects};
 pub use sys::ethtool::offloads_off;
 pub use sys::inbox::Inbox;
 pub use sys::packet_socket::{PacketSocket, Sent, index_of};
 pub use sys::priority::real_time;
+pub use sys::stream_options::{Liveliness, reset_on_close};
 pub use sys::tcp_info::TcpInfo;
 pub use sys::xdp::XdpMode;
 pub use timers::Timers;

@@ -5,7 +5,7 @@
 //! over the 5-tuple and a number that this end uses once, under a secret of this end, cut to 16 bytes: who does not know the secret
 //! guesses one with probability 2^-128.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
@@ -47,7 +47,7 @@ pub struct Socket(pub u64);
 pub enum Refused {
     /// As many applications, connections or IDs of one as there may be.
     Full,
-    /// Another socket has this connection.
+    /// The socket has another connection.
     Taken,
     /// No such application or socket.
     Unknown,
@@ -66,7 +66,7 @@ pub struct Most {
 #[derive(Debug)]
 struct Entry {
     application: Id,
-    /// [`None`]: its 5-tuple is gone, or another machine's matter.
+    /// [`None`]: another one has its 5-tuple now, or it is another machine's matter.
     connection: Option<Connection>,
     /// The one in use.
     id: Id,
@@ -83,8 +83,7 @@ pub struct IdManager {
     /// The number that goes into the next ID.
     number: u64,
     most: Most,
-    /// How many connections each application has.
-    applications: BTreeMap<Id, usize>,
+    applications: BTreeMap<Id, BTreeSet<Socket>>,
     sockets: BTreeMap<Socket, Entry>,
     by_id: BTreeMap<Id, Socket>,
     by_connection: BTreeMap<Connection, Socket>,
@@ -113,23 +112,22 @@ impl IdManager {
             return Err(Refused::Full);
         }
         let id = self.make(&[0]);
-        self.applications.insert(id, 0);
+        self.applications.insert(id, BTreeSet::new());
         Ok(id)
     }
 
     /// Frees an application's ID, and those of all its connections, whose sockets it returns.
     pub fn close_application(&mut self, application: Id) -> Vec<Socket> {
-        let of = |(_, entry): &(&Socket, &Entry)| entry.application == application;
-        let sockets: Vec<_> = self.sockets.iter().filter(of).map(|(&socket, _)| socket).collect();
+        let sockets = self.applications.remove(&application).unwrap_or_default();
         for &socket in &sockets {
             self.close(socket);
         }
-        self.applications.remove(&application);
-        sockets
+        sockets.into_iter().collect()
     }
 
-    /// An ID for a connection, mapped to the application's socket. The same connection and socket have the ID that they have. A
-    /// session that a peer has opened has no connection of an application yet.
+    /// An ID for a connection, mapped to the application's socket. The same connection and socket have the ID that they have. Two
+    /// connections at a time never have one 5-tuple: a socket that had it before has none any more. A session that a peer has
+    /// opened has no connection of an application yet.
     ///
     /// # Errors
     /// Why there is none.
@@ -145,17 +143,20 @@ impl IdManager {
         let owner = connection.and_then(|connection| self.socket_of(&connection));
         match (self.sockets.get(&socket), owner) {
             (Some(entry), Some(owner)) if owner == socket => return Ok(entry.id),
-            (None, None) => {}
-            _ => return Err(Refused::Taken),
+            (Some(_), _) => return Err(Refused::Taken),
+            (None, _) => {}
         }
         if self.sockets.len() >= self.most.connections {
             return Err(Refused::Full);
         }
         let id = self.make(&bytes_of(connection.as_ref()));
+        if let Some(before) = owner.and_then(|owner| self.sockets.get_mut(&owner)) {
+            before.connection = None;
+        }
         self.by_id.insert(id, socket);
         self.by_connection.extend(connection.map(|connection| (connection, socket)));
         self.sockets.insert(socket, Entry { application, connection, id, previous: None, next: None });
-        *self.applications.entry(application).or_default() += 1;
+        self.applications.entry(application).or_default().insert(socket);
         Ok(id)
     }
 
@@ -188,22 +189,6 @@ impl IdManager {
         }
     }
 
-    /// The connection goes on between other addresses: what it was has no socket any more.
-    ///
-    /// # Errors
-    /// [`Refused::Unknown`] socket, or [`Refused::Taken`]: another socket has that connection.
-    pub fn moved(&mut self, socket: Socket, connection: Connection) -> Result<(), Refused> {
-        if self.socket_of(&connection).is_some_and(|owner| owner != socket) {
-            return Err(Refused::Taken);
-        }
-        let entry = self.sockets.get_mut(&socket).ok_or(Refused::Unknown)?;
-        if let Some(before) = entry.connection.replace(connection) {
-            self.by_connection.remove(&before);
-        }
-        self.by_connection.insert(connection, socket);
-        Ok(())
-    }
-
     /// Whose an ID is, the next one of a connection included.
     pub fn find(&self, id: &Id) -> Option<Socket> {
         self.by_id.get(id).copied()
@@ -228,14 +213,14 @@ impl IdManager {
         for id in [Some(entry.id), entry.previous, entry.next].into_iter().flatten() {
             self.by_id.remove(&id);
         }
-        if let Some(connections) = self.applications.get_mut(&entry.application) {
-            *connections -= 1;
+        if let Some(sockets) = self.applications.get_mut(&entry.application) {
+            sockets.remove(&socket);
         }
     }
 
     /// How many connections an application has.
     pub fn connections_of(&self, application: &Id) -> Option<usize> {
-        self.applications.get(application).copied()
+        self.applications.get(application).map(BTreeSet::len)
     }
 
     /// How many connections have an ID.

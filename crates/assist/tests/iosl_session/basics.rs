@@ -34,7 +34,7 @@ pub(crate) fn assert_whole(world: &World) {
 }
 
 /// How long the server's program waits for the next octet, from now.
-fn waits(world: &mut World) -> Duration {
+pub(crate) fn waits(world: &mut World) -> Duration {
     let (start, read) = (world.now, world.programs[0][SERVER].read);
     while world.programs[0][SERVER].read == read {
         world.run_for(ms(1));

@@ -19,6 +19,7 @@ fn frame() -> impl Strategy<Value = Frame> {
         1 => Just(Frame::Suspend),
         1 => Just(Frame::Continue),
         1 => Just(Frame::Expire),
+        2 => Just(Frame::Ping),
         1 => Just(Frame::Reset(Reason::Aborted)),
         1 => (0usize..16_000).prop_map(|len| Frame::Datagram(vec![7; len].into())),
         1 => any::<u64>().prop_map(|number| {
@@ -38,7 +39,7 @@ fn the_seeds_of_the_fuzz_target_are_survived() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/iosl_session");
     let seeds: Vec<_> =
         fs::read_dir(corpus).unwrap().map(|seed| fs::read(seed.unwrap().path()).unwrap()).collect();
-    assert!(seeds.len() >= 9);
+    assert!(seeds.len() >= 10);
     for seed in seeds {
         survive_input(&seed);
     }

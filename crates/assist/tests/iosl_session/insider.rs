@@ -4,11 +4,11 @@ use bytes::Bytes;
 use handfast_assist::iosl::end::{End, PathId};
 use handfast_assist::iosl::frame::{Capabilities, Frame, Target, VERSION, emitted, parse};
 use handfast_assist::iosl::ids::{Id, Socket};
-use handfast_assist::iosl::secure::{Channel, Entropy, Keys, Reader, prefixed};
+use handfast_assist::iosl::secure::{Channel, Entropy, Keys, MOST_RECORD, Reader, prefixed};
 use handfast_assist::iosl::session::Event;
 use handfast_core::{Duration, Instant};
 
-use crate::world::{CLIENT, SERVER, keys};
+use crate::world::{CLIENT, SERVER, address, keys};
 
 /// What the server says to somebody, without those who listen.
 pub(crate) fn said(end: &mut End, now: Instant, path: PathId) -> Vec<u8> {
@@ -34,9 +34,9 @@ pub(crate) fn target() -> Target {
 impl Insider {
     /// Connects, and says this first.
     pub(crate) fn dial(server: &mut End, now: Instant, own: &Keys, seed: u8, offer: &[Frame]) -> Self {
-        let path = server.on_accepted(now).unwrap();
+        let path = server.on_accepted(now, address(CLIENT));
         let peer = keys(SERVER).public();
-        let mut channel = Channel::dial(own, Some(&peer), Entropy::new([seed; 32])).unwrap();
+        let mut channel = Channel::initiator(own, Some(&peer), Entropy::new([seed; 32])).unwrap();
         let first = prefixed(&channel.write(&emitted(offer)).unwrap());
         server.on_octets(now, path, &channel.pattern().preamble());
         server.on_octets(now, path, &first);
@@ -61,7 +61,7 @@ impl Insider {
     pub(crate) fn hear(&mut self, server: &mut End, now: Instant) -> Vec<Frame> {
         let octets = said(server, now, self.path);
         let (mut stream, mut frames) = (&octets[..], Vec::new());
-        while let Some(record) = self.reader.next(&mut stream).unwrap() {
+        while let Some(record) = self.reader.next(&mut stream, MOST_RECORD).unwrap() {
             frames.extend(parse(Bytes::from(self.channel.read(&record).unwrap())).unwrap());
         }
         frames

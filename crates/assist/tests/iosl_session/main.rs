@@ -2,10 +2,15 @@
 
 mod attacks;
 mod basics;
+mod crowds;
+mod finish;
 mod hostile;
 mod insider;
+mod liveness;
 mod memory;
 mod programs;
+mod room;
 mod sequences;
+mod share;
 mod survive;
 mod world;

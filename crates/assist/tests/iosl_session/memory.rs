@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use handfast_assist::iosl::end::{Action, Config, End, PathId};
 use handfast_assist::iosl::frame::Target;
-use handfast_assist::iosl::ids::Connection;
+use handfast_assist::iosl::ids::{Connection, Socket};
 use handfast_assist::iosl::session::{Event, Read};
 use handfast_core::Instant;
 
-use crate::world::{CLIENT, SERVER, identity, keys};
+use crate::world::{CLIENT, SERVER, address, identity, keys};
 
-const NOW: Instant = Instant::from_millis(1_000);
+pub(crate) const NOW: Instant = Instant::from_millis(1_000);
 
 /// What the kernel says that this process has, in bytes.
 fn resident() -> Option<u64> {
@@ -19,25 +19,41 @@ fn resident() -> Option<u64> {
 }
 
 /// Two ends that hear each other at once, by the paths of the other one.
-struct Pair {
-    ends: [End; 2],
+pub(crate) struct Pair {
+    pub(crate) ends: [End; 2],
     peers: [BTreeMap<PathId, PathId>; 2],
+    /// What a connection takes at a time.
+    pub(crate) room: usize,
 }
 
 impl Pair {
-    fn settle(&mut self) {
+    pub(crate) fn new(config: Config) -> Self {
+        let ends = [CLIENT, SERVER].map(|end| End::new(identity(end, 0), config));
+        Self { ends, peers: Default::default(), room: 60_000 }
+    }
+
+    pub(crate) fn settle(&mut self) {
         loop {
             let mut is_idle = true;
             for end in [CLIENT, SERVER] {
                 while let Some(action) = self.ends[end].poll_action() {
-                    let Action::Dial { path, .. } = action else { panic!("{action:?}") };
-                    let other = self.ends[1 - end].on_accepted(NOW).unwrap();
+                    let path = match action {
+                        Action::Dial { path, .. } => path,
+                        Action::Close(path) => {
+                            if let Some(other) = self.peers[end].remove(&path) {
+                                self.ends[1 - end].on_closed(NOW, other);
+                            }
+                            continue;
+                        }
+                    };
+                    let other = self.ends[1 - end].on_accepted(NOW, address(end));
                     self.peers[end].insert(path, other);
                     self.peers[1 - end].insert(other, path);
                     self.ends[end].on_connected(NOW, path);
                 }
                 while let Some(path) = self.ends[end].poll_ready() {
-                    while let Some(octets) = self.ends[end].poll_transmit(NOW, path, 60_000) {
+                    while let Some(octets) = self.ends[end].poll_transmit(NOW, path, self.room) {
+                        assert!((1..=self.room).contains(&octets.len()));
                         self.ends[1 - end].on_octets(NOW, self.peers[end][&path], &octets);
                         is_idle = false;
                     }
@@ -49,8 +65,13 @@ impl Pair {
         }
     }
 
-    /// One that a program has said an octet on, and got one.
-    fn open(&mut self, number: u16) {
+    /// What an end has sent on a path arrives.
+    pub(crate) fn deliver(&mut self, end: usize, path: PathId, octets: &[u8]) {
+        self.ends[1 - end].on_octets(NOW, self.peers[end][&path], octets);
+    }
+
+    /// One that a program has said an octet on, and got one: its sockets.
+    pub(crate) fn open(&mut self, number: u16) -> [Socket; 2] {
         let application = self.ends[CLIENT].open_application().unwrap();
         let target = Target::new("server.example", 22).unwrap();
         let ends = [([127, 0, 0, 1], number).into(), ([10, 0, 0, 2], 22).into()];
@@ -68,6 +89,7 @@ impl Pair {
         for end in &mut self.ends {
             while end.poll_event(NOW).is_some() {}
         }
+        [one, other]
     }
 }
 
@@ -77,8 +99,7 @@ fn a_session_without_octets_takes_little() {
     let sessions =
         std::env::var("IOSL_SESSIONS").ok().and_then(|number| number.parse().ok()).unwrap_or(1_000u16);
     let config = Config { sessions_of_one: 20_000, applications: 20_000, ..Config::default() };
-    let ends = [CLIENT, SERVER].map(|end| End::new(identity(end, 0), config));
-    let mut pair = Pair { ends, peers: Default::default() };
+    let mut pair = Pair::new(config);
     let before = resident();
     for number in 0..sessions {
         pair.open(number);

@@ -25,6 +25,8 @@ enum Step {
     ResumeBoth,
     /// Connections are gone; the ends learn of it after so many milliseconds.
     Cut([u64; 2]),
+    /// The same, and they learn of it by what does not come.
+    Silence,
     /// The end has another address, and knows; what it had is gone so much later.
     Address(usize, u64),
     /// No connection comes about for so long.
@@ -50,6 +52,10 @@ struct Case {
 const EXPIRY: Duration = Duration::from_secs(15);
 const HANDSHAKE: Duration = Duration::from_secs(2);
 const REDIAL: Duration = Duration::from_secs(1);
+/// After how long a path that says nothing is asked, and given up. A path takes two round trips to come about.
+const ASK: Duration = Duration::from_millis(500);
+const ANSWER: Duration = Duration::from_millis(500);
+const IDLE: Duration = Duration::from_millis(1_500);
 
 fn step() -> impl Strategy<Value = Step> {
     let end = || 0usize..2;
@@ -61,6 +67,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::ResumeBoth),
         5 => prop::array::uniform2(0u64..3_000).prop_map(Step::Cut),
         2 => Just(Step::Cut([0, 0])),
+        2 => Just(Step::Silence),
         4 => (end(), 0u64..1_500).prop_map(|(end, later)| Step::Address(end, later)),
         2 => (0u64..5_000).prop_map(Step::Outage),
         1 => (15_000u64..25_000).prop_map(Step::Outage),
@@ -86,6 +93,9 @@ fn config() -> impl Strategy<Value = Config> {
                 confirm: HANDSHAKE,
                 redial: [ms(100), REDIAL],
                 dials,
+                ask: ASK,
+                answer: ANSWER,
+                idle: IDLE,
                 ..session::Config::default()
             };
             Config { session, pool, handshake: HANDSHAKE, ..Config::default() }
@@ -136,6 +146,7 @@ fn take(world: &mut World, step: &Step) {
             }
         }
         Step::Cut(learn) => world.cut(learn.map(ms)),
+        Step::Silence => world.cut_silently(),
         Step::Address(end, later) => {
             world.each(end, End::migrate);
             world.run_for(ms(later));
@@ -169,6 +180,10 @@ fn longest_silence(case: &Case) -> u64 {
             Step::ResumeBoth => is_frozen = [false; 2],
             _ => {}
         }
+        if matches!(step, Step::Silence) && is_frozen.contains(&true) {
+            // The end that is not frozen asks late.
+            silent += EXPIRY.as_millis();
+        }
         // Who learns late of a cut, or dials in vain before, is silent for longer than the step takes.
         silent = if is_outage || is_frozen.contains(&true) || span < 2_000 { silent + span } else { 0 };
         longest = longest.max(silent);
@@ -180,7 +195,8 @@ fn longest_silence(case: &Case) -> u64 {
 fn must_succeed(case: &Case) -> bool {
     let ends = |step: &Step| matches!(step, Step::Restart(_) | Step::Abort(_));
     // Beside what is silent: a cut that is learnt of late, a dial in vain, a handshake in vain, the wait after it.
-    let late = ms(3_000 + 700) + HANDSHAKE + REDIAL;
+    let unheard = IDLE + ANSWER + ANSWER + ANSWER;
+    let late = unheard.max(ms(3_000)) + ms(700) + HANDSHAKE + REDIAL;
     !case.steps.iter().any(ends) && ms(longest_silence(case)) + late < EXPIRY
 }
 

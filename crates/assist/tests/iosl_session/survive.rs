@@ -20,7 +20,7 @@ fn survive_connection(octets: &[u8]) {
     let allowed = Allowed { pins: 1, ..Allowed::default() };
     let identity = Identity { keys: Keys::new([2; 32]), allowed, seed: [3; 32] };
     let mut end = End::new(identity, Config::default());
-    let Some(path) = end.on_accepted(NOW) else { return };
+    let path = end.on_accepted(NOW, [192, 0, 2, 1].into());
     for part in octets.chunks(100) {
         end.on_octets(NOW, path, part);
         assert!(end.memory() <= MOST_RECORD as u64 + 1_000);
@@ -50,12 +50,17 @@ fn survive_records(mut octets: &[u8]) {
             session.on_record(NOW, 1, frames, &mut pool);
         }
         let _ = session.write(b"what a program writes", &mut pool);
-        while session.poll_transmit(1, 2_000, &mut pool).is_some() {}
+        while session.poll_transmit(NOW, 1, 2_000, &mut pool).is_some() {}
         assert!(session.memory() <= config.most_memory());
     }
-    let _ = session.read(1_000, &mut pool);
+    let _ = session.read(NOW, 1_000, &mut pool);
     while let Some(at) = session.deadline() {
         session.on_timer(at, &mut pool);
+        if session.wants_dial(at)
+            && let Some(epoch) = session.dial(at, &mut pool)
+        {
+            session.on_cut(at, epoch, &mut pool);
+        }
         if session.failed().is_some() || session.is_done() {
             break;
         }

@@ -4,6 +4,7 @@
 //! of it when the case says.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 
 use handfast_assist::iosl::end::{Action, Config, End, Identity, PathId};
 use handfast_assist::iosl::frame::{Reason, Target};
@@ -28,6 +29,11 @@ pub(crate) fn ms(n: u64) -> Duration {
 
 pub(crate) fn keys(end: usize) -> Keys {
     Keys::new([end as u8 + 1; 32])
+}
+
+/// From where an end connects.
+pub(crate) fn address(end: usize) -> IpAddr {
+    [198, 51, 100, end as u8 + 1].into()
 }
 
 /// A connection below.
@@ -55,6 +61,8 @@ pub(crate) struct World {
     dials: Vec<(Instant, usize, PathId)>,
     /// Whether a connection can come about.
     pub(crate) is_up: bool,
+    /// How long a dial takes: where a connection can come about, and where none can.
+    pub(crate) dial_takes: [Duration; 2],
     /// Pairs of programs, by session in the order of opening.
     pub(crate) programs: Vec<[Program; 2]>,
     pub(crate) by_socket: BTreeMap<(usize, Socket), usize>,
@@ -84,6 +92,7 @@ impl World {
             by_path: BTreeMap::new(),
             dials: Vec::new(),
             is_up: true,
+            dial_takes: [DELAY + DELAY, ms(700)],
             programs: Vec::new(),
             by_socket: BTreeMap::new(),
             heard: None,
@@ -145,6 +154,14 @@ impl World {
                 wire.flying = Default::default();
                 wire.closes = learn.map(|after| Some(self.now + after));
             }
+        }
+    }
+
+    /// All connections are gone, and nobody is told.
+    pub(crate) fn cut_silently(&mut self) {
+        for wire in self.wires.iter_mut().filter(|wire| wire.paths.iter().all(Option::is_some)) {
+            wire.is_cut = true;
+            wire.flying = Default::default();
         }
     }
 
@@ -240,11 +257,11 @@ impl World {
         self.dials = later;
         let due: Vec<(Instant, usize, PathId)> = due;
         for (_, end, path) in due {
-            let accepted = if self.is_up { self.ends[1 - end].on_accepted(now) } else { None };
-            let Some(other) = accepted else {
+            if !self.is_up {
                 self.ends[end].on_closed(now, path);
                 continue;
-            };
+            }
+            let other = self.ends[1 - end].on_accepted(now, address(end));
             let number = self.wires.len();
             let mut paths = [Some(path); 2];
             paths[1 - end] = Some(other);
@@ -310,8 +327,7 @@ impl World {
     fn perform(&mut self, end: usize, action: Action) {
         match action {
             Action::Dial { path, .. } => {
-                // Where nothing is, a dial fails after a while.
-                let after = if self.is_up { DELAY + DELAY } else { ms(700) };
+                let after = self.dial_takes[usize::from(!self.is_up)];
                 self.dials.push((self.now + after, end, path));
             }
             Action::Close(path) => {
@@ -335,12 +351,13 @@ impl World {
             let waiting: usize =
                 self.wires[number].flying[1 - end].iter().map(|(_, octets)| octets.len()).sum();
             let room = ROOM.saturating_sub(waiting);
+            // As a kernel, which tells of room when there is a good part.
             if room < 1_000 {
                 self.stuck.insert((end, path));
                 return;
             }
             let Some(octets) = self.ends[end].poll_transmit(self.now, path, room) else { return };
-            assert!(octets.len() <= room.max(1_000));
+            assert!((1..=room).contains(&octets.len()));
             if let Some(heard) = &mut self.heard {
                 heard.push((number, end, octets.clone()));
             }

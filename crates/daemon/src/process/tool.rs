@@ -10,6 +10,8 @@ use super::ConfigFile;
 
 /// A further subcommand of a service: it does its work and ends.
 pub struct Tool {
+    /// The subcommand that it belongs to, such as `session`; empty: none.
+    pub group: &'static str,
     /// Its name, help and options.
     pub command: Command,
     /// What it does; the error is a message for people.

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::signals::Signals;
 use super::{check, main_loop};
-use crate::process::{Context, Failure, FileOption, ask, log, parsed, read, say, switched_off};
-use crate::services::{SERVICES, Service, Start, has_keys};
+use crate::process::{Context, Failure, FileOption, Tool, ask, log, parsed, read, say, switched_off};
+use crate::services::{Begun, SERVICES, Service, Start, has_keys};
 
 /// The options of every service.
 #[derive(Args)]
@@ -36,6 +36,10 @@ const SWITCHES: [Switch; 3] = [
     ("reload", "Makes them read their configuration, as SIGHUP does", reload),
 ];
 
+/// Subcommands that only have subcommands.
+const GROUPS: [(&str, &str); 1] =
+    [("session", "Keeps a program's connections while its machine's addresses change: sessions")];
+
 fn command() -> Command {
     let command = Command::new("handfastd")
         .version(env!("CARGO_PKG_VERSION"))
@@ -43,20 +47,53 @@ fn command() -> Command {
         .after_help("A first look: handfastd controller --help")
         .subcommand_required(true)
         .arg_required_else_help(true);
-    let services = SERVICES
+    let services = SERVICES.iter().map(|service| {
+        let (group, name) = service.name().rsplit_once(' ').unwrap_or(("", service.name()));
+        (group, service.command(ServiceOptions::augment_args(Command::new(name))))
+    });
+    let switches = SWITCHES
         .iter()
-        .map(|service| service.command(ServiceOptions::augment_args(Command::new(service.name()))));
-    let switches =
-        SWITCHES.iter().map(|&(name, about, _)| FileOption::augment_args(Command::new(name)).about(about));
-    let tools = SERVICES.iter().flat_map(|service| service.tools()).map(|tool| tool.command);
-    command.subcommands(services.chain(switches).chain(tools))
+        .map(|&(name, about, _)| ("", FileOption::augment_args(Command::new(name)).about(about)));
+    let tools = tools().map(|tool| (tool.group, tool.command));
+    let companions =
+        SERVICES.iter().flat_map(|service| service.companions()).map(|begun| (begun.group, begun.command));
+    services.chain(switches).chain(companions).chain(tools).fold(command, |command, (group, leaf)| {
+        match GROUPS.iter().find(|(name, _)| *name == group) {
+            None => command.subcommand(leaf),
+            Some(_) if command.find_subcommand(group).is_some() => {
+                command.mut_subcommand(group, |group| group.subcommand(leaf))
+            }
+            Some((name, about)) => command.subcommand(
+                Command::new(*name)
+                    .about(*about)
+                    .subcommand_required(true)
+                    .arg_required_else_help(true)
+                    .subcommand(leaf),
+            ),
+        }
+    })
+}
+
+/// A subcommand that a group has: its words with one space between.
+fn is_named(name: &str, group: &str, command: &Command) -> bool {
+    name == format!("{group} {}", command.get_name()).trim_start()
+}
+
+/// What is no service: of services, and of their own.
+fn tools() -> impl Iterator<Item = Tool> {
+    SERVICES.iter().flat_map(|service| service.tools()).chain([crate::watch::tool()])
 }
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
     let matches = command().get_matches();
-    let (name, options) = matches.subcommand().unwrap_or_else(|| unreachable!("one is required"));
-    dispatch(name, options).unwrap_or_else(|message| {
+    let (name, mut options) = matches.subcommand().unwrap_or_else(|| unreachable!("one is required"));
+    let mut name = name.to_owned();
+    while let Some((next, inner)) = options.subcommand() {
+        name = format!("{name} {next}");
+        options = inner;
+    }
+    dispatch(&name, options).unwrap_or_else(|message| {
         // Standard error may be full, or closed: the exit code says it too.
         let _ = writeln!(std::io::stderr(), "{message}");
         ExitCode::from(2)
@@ -71,8 +108,28 @@ fn dispatch(name: &str, options: &ArgMatches) -> Result<ExitCode, String> {
         let FileOption { config } = parsed(options);
         return switch(&config).map(|()| ExitCode::SUCCESS);
     }
-    let tool = SERVICES.iter().flat_map(|service| service.tools()).find(|t| t.command.get_name() == name);
+    let mut companions = SERVICES.iter().flat_map(|service| service.companions());
+    if let Some(found) = companions.find(|found| is_named(name, found.group, &found.command)) {
+        return accompany(found.start, options);
+    }
+    let tool = tools().find(|tool| is_named(name, tool.group, &tool.command));
     (tool.unwrap_or_else(|| unreachable!("clap knows no other")).run)(options)
+}
+
+/// Runs for as long as a program does.
+fn accompany(
+    start: fn(&ArgMatches, &mut EventLoop) -> Result<Begun, String>,
+    options: &ArgMatches,
+) -> Result<ExitCode, String> {
+    let system = |failure: Failure| format!("error: {failure}");
+    let mut io = EventLoop::new().context(|| "epoll".to_owned()).map_err(system)?;
+    let mut running = match start(options, &mut io)? {
+        Begun::Running(running) => running,
+        Begun::Done(code) => return Ok(code),
+    };
+    let mut signals = Signals::new(&mut io).context(|| "signal handlers".to_owned()).map_err(system)?;
+    main_loop::run(&mut *running, &mut io, &mut signals).map_err(system)?;
+    Ok(running.exit_code())
 }
 
 /// Runs a service, or only checks its configuration.

@@ -21,7 +21,7 @@ pub(super) fn run(
         service.on_timer(io, Clock::SYSTEM.now());
         service.flush(io);
         if service.is_over() {
-            info!("stopped: another one has taken over");
+            info!("stopped: it is over");
             return Ok(());
         }
         io.wait(service.deadline()).context(|| "epoll".to_owned())?;
@@ -34,6 +34,7 @@ pub(super) fn run(
                 continue;
             }
             match signals.request() {
+                Request::Stop(signal) if !service.ends_at(signal) => {}
                 Request::Stop(signal) => {
                     info!(signal, "told to stop");
                     let done = service.stop(io, Clock::SYSTEM.now() + STOP_WITHIN);

@@ -57,7 +57,7 @@ impl Signals {
     pub(super) fn request(&mut self) -> Request {
         let mut bytes = [0; 64];
         while matches!(self.stream.read(&mut bytes), Ok(1..)) {}
-        match self.end.load(Ordering::SeqCst) {
+        match self.end.swap(0, Ordering::SeqCst) {
             0 if self.hangup.swap(false, Ordering::SeqCst) => Request::Reload,
             0 => Request::Nothing,
             signal => Request::Stop(low_level::signal_name(signal as i32).unwrap_or("a signal")),

@@ -8,10 +8,12 @@ mod openflow_link;
 mod questions;
 mod sdtp;
 mod sdtp_controller;
+mod session;
 mod tls;
 mod words;
 
 use std::path::Path;
+use std::process::ExitCode;
 
 use clap::{ArgMatches, Command};
 use handfast_core::Instant;
@@ -26,6 +28,7 @@ pub(crate) const SERVICES: &[&dyn Service] = &[
     &controller::ControllerService,
     &sdtp::SdtpService,
     &sdtp_controller::SdtpControllerService,
+    &session::SessionService,
     &metrics::MetricsService,
 ];
 
@@ -61,7 +64,7 @@ pub(crate) fn has_keys(text: &str, of: Table) -> bool {
 
 /// A service before it runs.
 pub(crate) trait Service: Sync {
-    /// Its subcommand, and the word for it in messages.
+    /// Its subcommand, of two words where it belongs to a group, and the word for it in messages.
     fn name(&self) -> &'static str;
 
     /// Where its keys are in the configuration file.
@@ -82,6 +85,29 @@ pub(crate) trait Service: Sync {
     fn tools(&self) -> Vec<Tool> {
         Vec::new()
     }
+
+    /// Its further subcommands that run for as long as a program does, without a configuration.
+    fn companions(&self) -> Vec<Companion> {
+        Vec::new()
+    }
+}
+
+/// What runs beside a program, as [`Running`] does, and has no configuration.
+pub(crate) struct Companion {
+    /// The subcommand that it belongs to.
+    pub(crate) group: &'static str,
+    /// Its name, help and options.
+    pub(crate) command: Command,
+    /// Begins. The error is a message for people.
+    pub(crate) start: fn(&ArgMatches, &mut EventLoop) -> Result<Begun, String>,
+}
+
+/// What has begun.
+pub(crate) enum Begun {
+    /// It runs.
+    Running(Box<dyn Running>),
+    /// It is done already.
+    Done(ExitCode),
 }
 
 /// A service whose configuration is right.
@@ -140,6 +166,16 @@ pub(crate) trait Running {
     /// Whether it has ended by itself: another one has followed.
     fn is_over(&self) -> bool {
         false
+    }
+
+    /// SIGTERM or SIGINT has come, by its name: whether that ends it.
+    fn ends_at(&mut self, _signal: &str) -> bool {
+        true
+    }
+
+    /// With what the process ends.
+    fn exit_code(&self) -> ExitCode {
+        ExitCode::SUCCESS
     }
 
     /// SIGTERM: ends what it does, by `deadline`.

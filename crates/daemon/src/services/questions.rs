@@ -24,6 +24,10 @@ pub(super) enum Question {
     Reload,
     /// Another daemon is to take over.
     Handover,
+    /// The link is about to go.
+    Suspend,
+    /// The link is back.
+    Resume,
 }
 
 impl Question {
@@ -35,6 +39,8 @@ impl Question {
             "status" => Some(Self::Status),
             "reload" => Some(Self::Reload),
             "handover" => Some(Self::Handover),
+            "suspend" => Some(Self::Suspend),
+            "resume" => Some(Self::Resume),
             _ => None,
         }
     }
@@ -117,11 +123,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_three_questions_are_any() {
+    fn only_the_questions_are_any() {
         let parse = |text: &str| Question::parse(&Line::Complete(text.as_bytes().to_vec()));
         assert_eq!(parse("{\"event\": \"status\"}"), Some(Question::Status));
         assert_eq!(parse("{\"event\":\"reload\"}"), Some(Question::Reload));
         assert_eq!(parse("{\"event\":\"handover\"}"), Some(Question::Handover));
+        assert_eq!(parse("{\"event\":\"suspend\"}"), Some(Question::Suspend));
+        assert_eq!(parse("{\"event\":\"resume\"}"), Some(Question::Resume));
         for other in
             ["", "{}", "status", "{\"event\": \"forget\"}", "{\"event\": \"status\", \"a\": 1}", "[1]"]
         {

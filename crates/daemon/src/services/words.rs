@@ -91,3 +91,31 @@ impl JsonSchema for DatapathId {
         json_schema!({"type": "string", "pattern": "^[0-9A-Fa-f]{16}$"})
     }
 }
+
+/// The 32 bytes of 64 hexadecimal digits.
+pub(in crate::services) fn hex_key(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes().as_chunks::<2>();
+    if digits.0.len() != 32 || !digits.1.is_empty() {
+        return None;
+    }
+    let mut key = [0; 32];
+    for (byte, [high, low]) in key.iter_mut().zip(digits.0) {
+        let of = |digit: u8| char::from(digit).to_digit(16);
+        *byte = (of(*high)? << 4 | of(*low)?) as u8;
+    }
+    Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_64_hexadecimal_digits() {
+        let text = "00ff".repeat(16);
+        assert_eq!(hex_key(&text).map(|key| [key[0], key[1], key[31]]), Some([0, 0xff, 0xff]));
+        for wrong in ["", &text[1..], &text.replace('f', "g"), &format!("{text}00"), &"é".repeat(32)] {
+            assert_eq!(hex_key(wrong), None, "{wrong}");
+        }
+    }
+}

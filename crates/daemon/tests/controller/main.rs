@@ -7,6 +7,7 @@ mod observe;
 mod record;
 mod roam;
 mod sdtp;
+mod session;
 mod signals;
 mod support;
 mod tls;

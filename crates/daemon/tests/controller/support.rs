@@ -87,7 +87,8 @@ impl Daemon {
     /// Starts any service with a configuration file; it has to log where it listens.
     pub(crate) fn start_service(service: &str, folder: PathBuf, file: &Path, options: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_handfastd"))
-            .args([service, "--config"])
+            .args(service.split(' '))
+            .arg("--config")
             .arg(file)
             .args(options)
             .stderr(Stdio::piped())

@@ -2,12 +2,14 @@
 #![expect(unsafe_code, reason = "system calls; each has a SAFETY comment")]
 
 pub(crate) mod arrival;
+pub(crate) mod connects;
 pub(crate) mod ethtool;
 pub(crate) mod inbox;
 mod mapping;
 pub(crate) mod packet_ring;
 pub(crate) mod packet_socket;
 pub(crate) mod priority;
+pub(crate) mod stream_options;
 pub(crate) mod tcp_info;
 pub(crate) mod xdp;
 
@@ -30,4 +32,13 @@ fn set<T: Copy>(
     let (pointer, len) = ((&raw const *value).cast::<libc::c_void>(), size_of::<T>() as u32);
     // SAFETY: `value` lives through the call and `len` is its size.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer, len) }).map(|_| ())
+}
+
+/// getsockopt(2) with a C structure of integers.
+fn get<T: Copy + Default>(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int) -> io::Result<T> {
+    let (mut value, mut len) = (T::default(), size_of::<T>() as u32);
+    let pointer = (&raw mut value).cast::<libc::c_void>();
+    // SAFETY: `value` lives through the call and `len` is its size; integers take any bytes.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, pointer, &raw mut len) })?;
+    Ok(value)
 }

@@ -83,14 +83,40 @@ pub struct TcpInfo {
     pub mss: u32,
     /// The smoothed round-trip time; [`None`]: no sample yet.
     pub srtt: Option<Duration>,
+    /// Its variation.
+    pub rttvar: Duration,
+    /// The least round-trip time; [`None`]: no sample yet.
+    pub min_rtt: Option<Duration>,
     /// The retransmission timeout.
     pub rto: Duration,
+    /// How often it has been doubled.
+    pub backoff: u8,
+    /// Probes of a closed window without an answer.
+    pub probes: u8,
+    /// Segments sent and not acknowledged.
+    pub in_flight: u32,
+    /// Payload bytes that wait to be sent.
+    pub not_sent: u32,
     /// Segments sent again.
     pub retransmitted: u32,
     /// Segments with payload sent, retransmissions included.
     pub data_segments: u32,
     /// Payload bytes that are surely acknowledged.
     pub acknowledged: u64,
+    /// Payload bytes received in order.
+    pub received: u64,
+    /// Segments received out of order.
+    pub out_of_order: u32,
+    /// Payload bytes a second that arrive.
+    pub delivery_rate: u64,
+    /// How long the peer's window was the limit.
+    pub window_limited: Duration,
+    /// Since the last data was sent.
+    pub since_sent: Duration,
+    /// Since the last data came.
+    pub since_received: Duration,
+    /// Since the last acknowledgment came.
+    pub since_acknowledged: Duration,
     /// Expiries of the retransmission timer; [`None`]: the kernel is older than 6.7.
     pub timeouts: Option<u16>,
 }
@@ -110,20 +136,49 @@ impl TcpInfo {
         check(unsafe {
             libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut raw).cast(), &raw mut len)
         })?;
+        Ok(Self::of_raw(&raw, len as usize))
+    }
+
+    /// From `INET_DIAG_INFO` of `sock_diag(7)`. What an older kernel leaves out is 0.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Self {
+        let (mut raw, len) = (Raw::default(), bytes.len().min(size_of::<Raw>()));
+        // SAFETY: `raw` is plain data for which any bytes are valid; both ranges are `len` long and apart from each other.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut raw).cast::<u8>(), len) };
+        Self::of_raw(&raw, len)
+    }
+
+    fn of_raw(raw: &Raw, len: usize) -> Self {
         let micros = |micros: u32| Duration::from_micros(u64::from(micros));
-        Ok(Self {
+        let [since_sent, _, since_received, since_acknowledged] =
+            raw.last.map(|millis| Duration::from_millis(u64::from(millis)));
+        Self {
             state: raw.state,
             cwnd: raw.snd_cwnd,
             ssthresh: (raw.snd_ssthresh < TCP_INFINITE_SSTHRESH).then_some(raw.snd_ssthresh),
             mss: raw.snd_mss,
             srtt: (raw.rtt > 0).then(|| micros(raw.rtt)),
+            rttvar: micros(raw.rttvar),
+            // `minmax_reset` of `tcp_init_sock` sets ~0.
+            min_rtt: (raw.min_rtt > 0 && raw.min_rtt < u32::MAX).then(|| micros(raw.min_rtt)),
             rto: micros(raw.rto),
+            backoff: raw.backoff,
+            probes: raw.probes,
+            in_flight: raw.unacked,
+            not_sent: raw.notsent_bytes,
             retransmitted: raw.total_retrans,
             data_segments: raw.data_segs_out,
             // `tcp_snd_una_update` counts the sequence number of the SYN as well.
             acknowledged: raw.bytes_acked.saturating_sub(1),
-            timeouts: (len as usize == size_of::<Raw>()).then_some(raw.total_rto),
-        })
+            received: raw.bytes_received,
+            out_of_order: raw.rcv_ooopack,
+            delivery_rate: raw.delivery_rate,
+            window_limited: Duration::from_micros(raw.rwnd_limited),
+            since_sent,
+            since_received,
+            since_acknowledged,
+            timeouts: (len == size_of::<Raw>()).then_some(raw.total_rto),
+        }
     }
 
     /// Whether all that was written is acknowledged, and the FIN after it: FIN-WAIT-2, TIME-WAIT or CLOSED.

@@ -73,7 +73,9 @@ impl Sessions {
         }
         let key = keys(seed, between.station).public();
         if let Some(host) = self.ends.get_mut(&between.peer) {
-            host.end.allow(key);
+            let mut allowed = host.end.allowed().clone();
+            allowed.keys.insert(key);
+            host.end.set_allowed(allowed);
         }
         self.starts.insert((start, stream));
         self.between.insert(stream, between);

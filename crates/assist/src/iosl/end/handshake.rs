@@ -8,7 +8,7 @@ use super::link::Phase;
 use super::{End, PathId, Reason, Session, Socket, Target};
 use crate::iosl::frame;
 use crate::iosl::ids::{Id, Refused};
-use crate::iosl::secure::{Broken, Channel, Pattern, PublicKey, prefixed};
+use crate::iosl::secure::{Broken, Channel, MOST_MESSAGE, MOST_RECORD, Pattern, PublicKey, prefixed};
 
 impl End {
     /// Octets have come on a path.
@@ -17,12 +17,14 @@ impl End {
             if link.phase == Phase::Closing || octets.is_empty() {
                 return;
             }
-            if !link.is_dialled && link.channel.is_none() {
+            if !link.is_initiator && link.channel.is_none() {
                 let Some(preamble) = link.take_preamble(&mut octets) else { return };
                 self.accept(now, path, preamble);
                 continue;
             }
-            match link.reader.next(&mut octets) {
+            let is_open = link.channel.as_ref().is_some_and(Channel::is_open);
+            let most = if is_open { MOST_RECORD } else { MOST_MESSAGE };
+            match link.reader.next(&mut octets, most) {
                 Ok(Some(record)) => self.on_record(now, path, &record),
                 Ok(None) => return,
                 Err(_) => self.broken(now, path),
@@ -34,7 +36,7 @@ impl End {
     pub(super) fn begin(&mut self, path: PathId) -> Result<(), Broken> {
         let of = self.links.get(&path).and_then(|link| link.of);
         let peer = of.and_then(|(socket, _)| self.sessions.get(&socket)).and_then(|entry| entry.peer);
-        let channel = Channel::dial(&self.keys, peer.as_ref(), self.entropy.fork())?;
+        let channel = Channel::initiator(&self.keys, peer.as_ref(), self.entropy.fork())?;
         let preamble = channel.pattern().preamble();
         let link = self.links.get_mut(&path).ok_or(Broken)?;
         link.channel = Some(channel);
@@ -45,7 +47,7 @@ impl End {
 
     fn accept(&mut self, now: Instant, path: PathId, preamble: [u8; 8]) {
         let channel = Pattern::of(&preamble)
-            .and_then(|pattern| Channel::accept(&self.keys, pattern, self.entropy.fork()).ok());
+            .and_then(|pattern| Channel::responder(&self.keys, pattern, self.entropy.fork()).ok());
         match (channel, self.links.get_mut(&path)) {
             (Some(channel), Some(link)) => link.channel = Some(channel),
             _ => self.broken(now, path),
@@ -65,7 +67,7 @@ impl End {
         if !channel.may_write() || channel.is_open() {
             return Ok(());
         }
-        let is_offer = link.is_dialled && channel.may_say();
+        let is_offer = link.is_initiator && channel.may_say();
         let offer = if is_offer { self.offer(path).ok_or(Broken)?.emit() } else { Vec::new() };
         self.push(path, &offer)?;
         if let Some(link) = self.links.get_mut(&path).filter(|_| is_offer) {
@@ -99,11 +101,11 @@ impl End {
         let read =
             link.channel.as_mut().and_then(|channel| Some((channel.read(record).ok()?, channel.has_said())));
         let Some((payload, has_said)) = read else { return self.broken(now, path) };
-        let (phase, is_dialled, payload) = (link.phase, link.is_dialled, Bytes::from(payload));
+        let (phase, is_initiator, payload) = (link.phase, link.is_initiator, Bytes::from(payload));
         match phase {
             Phase::Bound => self.on_sealed(now, path, payload),
             Phase::Offered => self.on_answer(now, path, payload),
-            Phase::Shaking if has_said && !is_dialled => self.on_offer(now, path, payload),
+            Phase::Shaking if has_said && !is_initiator => self.on_offer(now, path, payload),
             Phase::Shaking if payload.is_empty() && !has_said => {
                 if self.say(path).is_err() {
                     self.broken(now, path);
@@ -124,7 +126,9 @@ impl End {
     fn confirm(&mut self, now: Instant, socket: Socket, epoch: u64) {
         let Some(entry) = self.sessions.get_mut(&socket) else { return };
         if entry.session.confirm(now, epoch, &mut self.pool) {
-            self.unopened.retain(|_, unopened| *unopened != socket);
+            self.half_open.remove(socket);
+            let asked = entry.peer.zip(entry.asked_as.take());
+            asked.and_then(|asked| self.unopened.remove(&asked));
             self.ids.confirm(socket);
             self.counters.resumed += 1;
         }
@@ -198,15 +202,17 @@ impl End {
         if let Some(socket) = self.unopened.get(&(remote, id)) {
             return Ok(*socket);
         }
-        // The oldest gives way: one that is meant is used after a round trip.
-        if self.unopened.len() >= self.config.shaking
-            && let Some(&oldest) = self.unopened.values().min()
-        {
-            self.remove(oldest);
-        }
         let session = Session::new(now, false, self.config.session);
         let socket = self.insert_served(session, remote, target).map_err(|_| Reason::Busy)?;
+        // One that is meant is used after a round trip: of the peer that has the most the oldest gives way.
+        if let Some(oldest) = self.half_open.in_the_way() {
+            self.remove(now, oldest);
+        }
+        self.half_open.insert(remote, socket);
         self.unopened.insert((remote, id), socket);
+        if let Some(entry) = self.sessions.get_mut(&socket) {
+            entry.asked_as = Some(id);
+        }
         Ok(socket)
     }
 

@@ -25,12 +25,12 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) phase: Phase,
-    pub(super) is_dialled: bool,
+    pub(super) is_initiator: bool,
     /// [`None`]: before the preamble.
     pub(super) channel: Option<Channel>,
     pub(super) preamble: Vec<u8>,
     pub(super) reader: Reader,
-    /// Messages of the handshake: three at most.
+    /// What goes out next: messages of the handshake, three at most, or what is left of a record.
     pub(super) out: VecDeque<Vec<u8>>,
     /// Of the session, with the epoch of this path.
     pub(super) of: Option<(Socket, u64)>,
@@ -42,7 +42,7 @@ impl Link {
     pub(super) fn new(phase: Phase, of: Option<(Socket, u64)>, by: Instant) -> Self {
         Self {
             phase,
-            is_dialled: of.is_some(),
+            is_initiator: of.is_some(),
             channel: None,
             preamble: Vec::new(),
             reader: Reader::default(),
@@ -59,6 +59,15 @@ impl Link {
         self.preamble.extend_from_slice(taken);
         *stream = rest;
         self.preamble.as_slice().try_into().ok()
+    }
+
+    /// Of what goes out next, up to `room` octets.
+    pub(super) fn take(&mut self, room: usize) -> Option<Vec<u8>> {
+        let mut message = self.out.pop_front()?;
+        if message.len() > room {
+            self.out.push_front(message.split_off(room));
+        }
+        Some(message).filter(|message| !message.is_empty())
     }
 
     pub(super) fn memory(&self) -> usize {

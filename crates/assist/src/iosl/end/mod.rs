@@ -3,6 +3,7 @@
 //! The driver opens connections where [`Action::Dial`] says so, passes octets in and out, and asks for what has happened to
 //! sessions. It owns clock, sockets and randomness.
 
+mod crowd;
 mod greeting;
 mod handshake;
 mod link;
@@ -10,9 +11,11 @@ mod programs;
 mod settle;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 
 use handfast_core::{Duration, Instant};
 
+use self::crowd::{Crowd, neighbourhood};
 use self::link::{Link, Phase};
 use super::frame::{Reason, Target};
 use super::ids::{Id, IdManager, Most, Socket};
@@ -51,6 +54,7 @@ pub struct Config {
     /// Octets that all sessions keep together, beyond the floor of each.
     pub pool: u64,
     /// Connections whose handshake goes on: those that others have opened. As many sessions may be asked for and not be used yet.
+    /// One more pushes one out, of the source, or the peer, that has the most.
     pub shaking: usize,
     /// A handshake is given up after so long.
     pub handshake: Duration,
@@ -69,6 +73,9 @@ impl Default for Config {
         }
     }
 }
+
+/// The shortest plaintext that a record is cut to.
+const LEAST_PLAIN: usize = 1_024;
 
 /// Who an end is.
 #[derive(Debug)]
@@ -89,6 +96,8 @@ struct Entry {
     peer: Option<PublicKey>,
     /// By what the peer knows it.
     peer_id: Option<Id>,
+    /// The ID that came with a request for it, until it is used.
+    asked_as: Option<Id>,
     target: Target,
     /// Its paths, by epoch.
     links: BTreeMap<u64, PathId>,
@@ -99,7 +108,7 @@ struct Entry {
 /// What has been counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections that were refused because of too many handshakes.
+    /// Connections that gave way to others, since there were too many handshakes.
     pub crowded: u64,
     /// Connections that broke a rule, or whose messages somebody has made up or changed.
     pub broken: u64,
@@ -124,6 +133,8 @@ pub struct End {
     /// Sessions that peers have asked for, and whose paths they have not used yet: by the ID that came with the request, so that
     /// another request for the same one, or a copy, finds it.
     unopened: BTreeMap<(PublicKey, Id), Socket>,
+    /// The same, by peer.
+    half_open: Crowd<PublicKey, Socket>,
     links: BTreeMap<PathId, Link>,
     next_path: u64,
     next_session: u64,
@@ -133,10 +144,10 @@ pub struct End {
     /// Sessions to which something has happened.
     noisy: BTreeSet<Socket>,
     agenda: BTreeSet<(Instant, Socket)>,
-    /// Handshakes, by when they are given up.
+    /// Handshakes, and paths that are closed after what is to go out, by when they are given up.
     shaking: BTreeSet<(Instant, PathId)>,
-    /// Those that others have begun.
-    guests: BTreeSet<PathId>,
+    /// Handshakes that others have begun, by where they come from.
+    guests: Crowd<IpAddr, PathId>,
     counters: Counters,
 }
 
@@ -157,6 +168,7 @@ impl End {
             pool: Pool::new(config.pool),
             sessions: BTreeMap::new(),
             unopened: BTreeMap::new(),
+            half_open: Crowd::new(config.shaking),
             links: BTreeMap::new(),
             next_path: 0,
             next_session: 0,
@@ -165,18 +177,20 @@ impl End {
             noisy: BTreeSet::new(),
             agenda: BTreeSet::new(),
             shaking: BTreeSet::new(),
-            guests: BTreeSet::new(),
+            guests: Crowd::new(config.shaking),
             counters: Counters::default(),
         }
     }
 
-    /// Somebody has connected. [`None`]: close it, there are too many handshakes.
-    pub fn on_accepted(&mut self, now: Instant) -> Option<PathId> {
-        if self.guests.len() >= self.config.shaking {
+    /// Somebody has connected from this address. Where there are too many handshakes, another one gives way.
+    pub fn on_accepted(&mut self, now: Instant, from: IpAddr) -> PathId {
+        if let Some(other) = self.guests.in_the_way() {
             self.counters.crowded += 1;
-            return None;
+            self.drop_link(now, other);
         }
-        Some(self.add_link(now, Phase::Shaking, None))
+        let path = self.add_link(now, Phase::Shaking, None);
+        self.guests.insert(neighbourhood(from), path);
+        path
     }
 
     /// A connection that was to be dialled is there.
@@ -216,22 +230,17 @@ impl End {
         None
     }
 
-    /// The next octets for a path, where the driver has room for `room`. [`None`]: there are none now; the path comes by
-    /// [`Self::poll_ready`] when that changes.
+    /// The next octets for a path, at most `room`, however little that is: the rest of a message or record comes the next time.
+    ///
+    /// [`None`] where `room` is not zero: there are none now, and the path comes by [`Self::poll_ready`] when that changes. A driver
+    /// that had no more room asks again when it has.
     pub fn poll_transmit(&mut self, now: Instant, path: PathId, room: usize) -> Option<Vec<u8>> {
-        let link = self.links.get_mut(&path)?;
-        if let Some(message) = link.out.pop_front() {
-            self.ready.insert(path);
-            return Some(message);
+        if room > 0 && self.links.get(&path)?.out.is_empty() {
+            self.fill(now, path, room);
         }
-        match (link.phase, link.of) {
-            (Phase::Closing, _) => {
-                self.drop_link(now, path);
-                None
-            }
-            (Phase::Bound, Some((socket, epoch))) => self.transmit(now, path, socket, epoch, room),
-            _ => None,
-        }
+        let octets = self.links.get_mut(&path)?.take(room)?;
+        self.ready.insert(path);
+        Some(octets)
     }
 
     /// When [`Self::on_timer`] has something to do.
@@ -265,9 +274,9 @@ impl End {
         &self.allowed
     }
 
-    /// Takes sessions from one more.
-    pub fn allow(&mut self, key: PublicKey) {
-        self.allowed.keys.insert(key);
+    /// Takes new sessions from these only. Those that there are go on.
+    pub fn set_allowed(&mut self, allowed: Allowed) {
+        self.allowed = allowed;
     }
 
     /// What others know it by.
@@ -281,26 +290,29 @@ impl End {
         sessions + self.links.values().map(|link| link.memory() as u64).sum::<u64>()
     }
 
-    fn transmit(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        socket: Socket,
-        epoch: u64,
-        room: usize,
-    ) -> Option<Vec<u8>> {
-        let entry = self.sessions.get_mut(&socket)?;
-        // Length and tag.
-        let most = room.saturating_sub(2 + 16).min(MOST_PLAIN);
-        let frames = entry.session.poll_transmit(epoch, most, &mut self.pool)?;
-        let Ok(record) = self.links.get_mut(&path)?.channel.as_mut()?.write(&frames) else {
+    /// Has something to go out on a path, if there is something.
+    fn fill(&mut self, now: Instant, path: PathId, room: usize) {
+        let Some(link) = self.links.get(&path) else { return };
+        match (link.phase, link.of) {
+            (Phase::Closing, _) => self.drop_link(now, path),
+            (Phase::Bound, Some((socket, epoch))) => self.seal(now, path, (socket, epoch), room),
+            _ => {}
+        }
+    }
+
+    /// The next record of a session.
+    fn seal(&mut self, now: Instant, path: PathId, (socket, epoch): (Socket, u64), room: usize) {
+        let Some(entry) = self.sessions.get_mut(&socket) else { return };
+        // Length and tag. With little room a record is short, so that no more than that is kept of it.
+        let most = room.saturating_sub(2 + 16).clamp(LEAST_PLAIN, MOST_PLAIN);
+        let Some(frames) = entry.session.poll_transmit(now, epoch, most, &mut self.pool) else { return };
+        let link = self.links.get_mut(&path);
+        let record = link.and_then(|link| Some((link.channel.as_mut()?.write(&frames).ok()?, &mut link.out)));
+        let Some((record, out)) = record else {
             // After 2^64 records: what was to go out goes out on another path.
-            self.drop_link(now, path);
-            return None;
+            return self.drop_link(now, path);
         };
-        self.ready.insert(path);
-        // A path that is closed by this is there no more, but the record belongs to it still.
+        out.push_back(prefixed(&record));
         self.settle(now, socket);
-        Some(prefixed(&record))
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use handfast_core::Instant;
 
-use super::{End, Entry, Id, PublicKey, Reason, Session, Socket, Target};
+use super::{End, Entry, Id, PathId, PublicKey, Reason, Session, Socket, Target};
 use crate::iosl::frame::Windows;
 use crate::iosl::ids::{Connection, Refused};
 use crate::iosl::session::{Read, Unsent};
@@ -25,7 +25,7 @@ impl End {
     }
 
     /// Opens a session for a connection of an application, to a target behind a peer. `peer`: its key; [`None`]: whoever answers
-    /// is taken, this once.
+    /// is taken, this once. A session whose program had the same ports before goes on without them.
     ///
     /// # Errors
     /// Why there is none.
@@ -54,7 +54,8 @@ impl End {
         let socket = Socket(self.next_session);
         self.ids.open(application, socket, connection)?;
         self.next_session += 1;
-        let entry = Entry { session, peer, peer_id: None, target, links: [].into(), agenda: None };
+        let entry =
+            Entry { session, peer, peer_id: None, asked_as: None, target, links: [].into(), agenda: None };
         self.sessions.insert(socket, entry);
         Ok(socket)
     }
@@ -78,7 +79,7 @@ impl End {
     /// # Errors
     /// Why the session is over.
     pub fn read(&mut self, now: Instant, socket: Socket, most: usize) -> Result<Read, Reason> {
-        let read = |session: &mut Session, pool: &mut _| session.read(most, pool);
+        let read = |session: &mut Session, pool: &mut _| session.read(now, most, pool);
         self.with(now, socket, read).unwrap_or(Err(Reason::NoSuchSession))
     }
 
@@ -129,6 +130,11 @@ impl End {
     /// By which ID the peer resumes a session: what lets two ends' logs be compared.
     pub fn id(&self, socket: Socket) -> Option<Id> {
         self.ids.of_socket(socket).map(|(_, id)| id)
+    }
+
+    /// The paths of a session in order of their epochs: where its peer is, the driver knows of each.
+    pub fn paths(&self, socket: Socket) -> impl Iterator<Item = PathId> + '_ {
+        self.sessions.get(&socket).into_iter().flat_map(|entry| entry.links.values().copied())
     }
 
     /// A session, to look at.

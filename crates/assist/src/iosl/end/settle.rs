@@ -22,11 +22,11 @@ impl End {
     /// Does what follows from a change of a session: paths to close and to dial, and when it is looked at again.
     pub(super) fn settle(&mut self, now: Instant, socket: Socket) {
         self.dial_if_wanted(now, socket);
-        self.close_over(socket);
+        self.close_over(now, socket);
         let Some(entry) = self.sessions.get_mut(&socket) else { return };
         self.ready.extend(entry.session.epochs().filter_map(|epoch| entry.links.get(&epoch)));
         if entry.session.is_over(now) || entry.session.is_stillborn() {
-            return self.remove(socket);
+            return self.remove(now, socket);
         }
         if entry.session.has_events() {
             self.noisy.insert(socket);
@@ -47,10 +47,6 @@ impl End {
         let by = now + self.config.handshake;
         self.links.insert(path, Link::new(phase, of, by));
         self.shaking.insert((by, path));
-        // Those that this end dials have a bound of their own: one for each session.
-        if of.is_none() {
-            self.guests.insert(path);
-        }
         path
     }
 
@@ -59,7 +55,7 @@ impl End {
         if let Some(link) = self.links.get_mut(&path) {
             link.phase = Phase::Bound;
             self.shaking.remove(&(link.by, path));
-            self.guests.remove(&path);
+            self.guests.remove(path);
         }
     }
 
@@ -67,7 +63,7 @@ impl End {
     pub(super) fn remove_link(&mut self, path: PathId) -> Option<Link> {
         let link = self.links.remove(&path)?;
         self.shaking.remove(&(link.by, path));
-        self.guests.remove(&path);
+        self.guests.remove(path);
         self.ready.remove(&path);
         if let Some(entry) = link.of.and_then(|(socket, _)| self.sessions.get_mut(&socket)) {
             entry.links.retain(|_, own| *own != path);
@@ -89,15 +85,26 @@ impl End {
         }
     }
 
-    fn close_over(&mut self, socket: Socket) {
+    fn close_over(&mut self, now: Instant, socket: Socket) {
         let Some(entry) = self.sessions.get_mut(&socket) else { return };
         let over = entry.session.take_over();
+        let has_ended = entry.session.has_ended();
         let paths: Vec<_> = over.into_iter().filter_map(|epoch| entry.links.get(&epoch).copied()).collect();
         for path in paths {
-            if self.remove_link(path).is_some() {
-                self.actions.push_back(Action::Close(path));
-            }
+            self.retire(now, path, has_ended);
         }
+    }
+
+    /// Closes a path that its session needs no more. `says_last`: after what is to go out there, which tells the peer of the end.
+    fn retire(&mut self, now: Instant, path: PathId, says_last: bool) {
+        let Some(mut link) = self.remove_link(path) else { return };
+        if !says_last || link.phase != Phase::Bound || link.out.is_empty() {
+            return self.actions.push_back(Action::Close(path));
+        }
+        (link.phase, link.of, link.by) = (Phase::Closing, None, now + self.config.handshake);
+        self.shaking.insert((link.by, path));
+        self.ready.insert(path);
+        self.links.insert(path, link);
     }
 
     fn dial_if_wanted(&mut self, now: Instant, socket: Socket) {
@@ -116,7 +123,7 @@ impl End {
     }
 
     /// Forgets a session, with its IDs and paths.
-    pub(super) fn remove(&mut self, socket: Socket) {
+    pub(super) fn remove(&mut self, now: Instant, socket: Socket) {
         let Some(mut entry) = self.sessions.remove(&socket) else { return };
         entry.session.release(&mut self.pool);
         self.ids.close(socket);
@@ -125,12 +132,11 @@ impl End {
             self.agenda.remove(&(at, socket));
         }
         for path in entry.links.into_values() {
-            if self.remove_link(path).is_some() {
-                self.actions.push_back(Action::Close(path));
-            }
+            self.retire(now, path, true);
         }
-        self.unopened.retain(|_, unopened| *unopened != socket);
+        self.half_open.remove(socket);
         if let Some(peer) = entry.peer {
+            entry.asked_as.and_then(|id| self.unopened.remove(&(peer, id)));
             self.free_served(peer);
         }
     }

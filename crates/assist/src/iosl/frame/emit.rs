@@ -18,6 +18,7 @@ pub(super) const MIGRATED: u8 = 10;
 pub(super) const WINDOWS: u8 = 11;
 pub(super) const DATAGRAM: u8 = 12;
 pub(super) const EXPIRE: u8 = 13;
+pub(super) const PING: u8 = 14;
 
 pub(super) const DATAGRAMS: u64 = 1;
 pub(super) const HINTS: u64 = 2;
@@ -61,6 +62,7 @@ pub(super) fn put(frame: &Frame, out: &mut Vec<u8>) {
             octets(out, bytes);
         }
         Frame::Expire => numbers(out, EXPIRE, &[]),
+        Frame::Ping => numbers(out, PING, &[]),
     }
 }
 

@@ -109,6 +109,8 @@ pub enum Frame {
     Datagram(Bytes),
     /// The sender has given the session up, or is done with it, and will not resume it.
     Expire,
+    /// Asks for an [`Frame::Ack`]: whether somebody is there (as RFC 9000 §19.2).
+    Ping,
 }
 
 impl Frame {

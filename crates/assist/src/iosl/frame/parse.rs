@@ -5,7 +5,7 @@ use handfast_core::Duration;
 
 use super::emit::{
     ACK, CONTINUE, DATA, DATAGRAM, DATAGRAMS, EXPIRE, FIN, HELLO, HINTS, MICROSECOND, MIGRATED, MILLISECOND,
-    OPEN, RESET, RESUME, SUSPEND, WINDOWS,
+    OPEN, PING, RESET, RESUME, SUSPEND, WINDOWS,
 };
 use super::varint::{self, take};
 use super::{Capabilities, Frame, MOST_DATAGRAM, Reason, Target, Windows};
@@ -59,6 +59,7 @@ fn frame(from: &mut Bytes) -> Option<Frame> {
         }
         DATAGRAM => Frame::Datagram(octets(from, 0, MOST_DATAGRAM)?),
         EXPIRE => Frame::Expire,
+        PING => Frame::Ping,
         _ => return None,
     })
 }

@@ -38,6 +38,7 @@ fn frame() -> impl Strategy<Value = Frame> {
         }),
         octets(0).prop_map(Frame::Datagram),
         Just(Frame::Expire),
+        Just(Frame::Ping),
     ]
 }
 
@@ -67,7 +68,7 @@ fn what_is_out_of_range_is_malformed() {
     resume_cut.extend(&id[..15]);
     let cases: [&[u8]; 9] = [
         &[0],
-        &[14],
+        &[15],
         &[1, 1, 4, 0],
         &[2, 1, 0, 1, b'a'],
         &[3, 0, 0],

@@ -63,27 +63,27 @@ enum State {
 pub struct Channel {
     state: State,
     pattern: Pattern,
-    is_dialler: bool,
+    is_initiator: bool,
     remote: Option<PublicKey>,
 }
 
 impl fmt::Debug for Channel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pattern, is_dialler, remote, .. } = self;
+        let Self { pattern, is_initiator, remote, .. } = self;
         f.debug_struct("Channel")
             .field("pattern", pattern)
-            .field("is_dialler", is_dialler)
+            .field("is_initiator", is_initiator)
             .field("remote", remote)
             .finish_non_exhaustive()
     }
 }
 
 impl Channel {
-    /// The end that dials another one, whose key it knows or does not.
+    /// Of the initiator (Noise §5): the end that dials another one, whose key it knows or does not.
     ///
     /// # Errors
     /// [`Broken`]: the key is none.
-    pub fn dial(own: &Keys, peer: Option<&PublicKey>, entropy: Entropy) -> Result<Self, Broken> {
+    pub fn initiator(own: &Keys, peer: Option<&PublicKey>, entropy: Entropy) -> Result<Self, Broken> {
         let pattern = if peer.is_some() { Pattern::Ik } else { Pattern::Xx };
         let preamble = pattern.preamble();
         let mut builder = builder(own, pattern, &preamble, entropy)?;
@@ -91,17 +91,17 @@ impl Channel {
             builder = builder.remote_public_key(&peer.0)?;
         }
         let state = State::Shaking(Box::new(builder.build_initiator()?));
-        Ok(Self { state, pattern, is_dialler: true, remote: None })
+        Ok(Self { state, pattern, is_initiator: true, remote: None })
     }
 
-    /// The end that was dialled, with a handshake of this pattern.
+    /// Of the responder: the end that was dialled, with a handshake of this pattern.
     ///
     /// # Errors
     /// [`Broken`]: never, as long as `snow` has what it is built with.
-    pub fn accept(own: &Keys, pattern: Pattern, entropy: Entropy) -> Result<Self, Broken> {
+    pub fn responder(own: &Keys, pattern: Pattern, entropy: Entropy) -> Result<Self, Broken> {
         let preamble = pattern.preamble();
         let state = State::Shaking(Box::new(builder(own, pattern, &preamble, entropy)?.build_responder()?));
-        Ok(Self { state, pattern, is_dialler: false, remote: None })
+        Ok(Self { state, pattern, is_initiator: false, remote: None })
     }
 
     /// Which handshake it is.
@@ -131,7 +131,7 @@ impl Channel {
     /// Whether this end's next message may say something: in XX nobody does before both know each other.
     pub fn may_say(&self) -> bool {
         self.may_write()
-            && (self.pattern == Pattern::Ik || self.is_dialler && self.remote.is_some() || self.is_open())
+            && (self.pattern == Pattern::Ik || self.is_initiator && self.remote.is_some() || self.is_open())
     }
 
     /// Whether the message that has been read last may have said something.
@@ -181,8 +181,8 @@ impl Channel {
         Ok(payload)
     }
 
-    /// A static key is proven by the tag of the message that brings it: of IK's dialler in the first, of XX's two ends in the second
-    /// and third. The dialled end of IK proves its own with the second.
+    /// A static key is proven by the tag of the message that brings it: of IK's initiator in the first, of XX's two ends in the second
+    /// and third. IK's responder proves its own with the second.
     fn learn(&mut self) {
         let State::Shaking(state) = &self.state else { return };
         if let Some(key) = state.get_remote_static().and_then(|key| key.first_chunk()) {

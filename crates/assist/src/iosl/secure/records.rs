@@ -6,6 +6,9 @@ pub const MOST_PLAIN: usize = 16_384;
 /// The longest record: plaintext and tag. Noise allows 65,535; less is kept here of a record that is still incomplete.
 pub const MOST_RECORD: usize = MOST_PLAIN + 16;
 
+/// The longest message of a handshake that is taken: the longest host name has room in it.
+pub const MOST_MESSAGE: usize = 1_024;
+
 /// A peer has announced a record that is longer than any, or empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
@@ -26,16 +29,16 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// The next record, or [`None`] where `stream` has been taken in and more is needed.
+    /// The next record of at most `most` octets, or [`None`] where `stream` has been taken in and more is needed.
     ///
     /// # Errors
     /// [`TooLong`]: nothing after that makes sense.
-    pub fn next(&mut self, stream: &mut &[u8]) -> Result<Option<Vec<u8>>, TooLong> {
+    pub fn next(&mut self, stream: &mut &[u8], most: usize) -> Result<Option<Vec<u8>>, TooLong> {
         if !self.take(stream, 2) {
             return Ok(None);
         }
         let len = usize::from(u16::from_be_bytes([self.partial[0], self.partial[1]]));
-        if len == 0 || len > MOST_RECORD {
+        if len == 0 || len > most {
             return Err(TooLong);
         }
         if !self.take(stream, 2 + len) {

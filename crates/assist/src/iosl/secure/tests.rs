@@ -15,17 +15,20 @@ fn pair(pattern: Pattern) -> [Channel; 2] {
     let peer = keys(2).public();
     let known = (pattern == Pattern::Ik).then_some(&peer);
     [
-        Channel::dial(&keys(1), known, entropy(3)).unwrap(),
-        Channel::accept(&keys(2), pattern, entropy(4)).unwrap(),
+        Channel::initiator(&keys(1), known, entropy(3)).unwrap(),
+        Channel::responder(&keys(2), pattern, entropy(4)).unwrap(),
     ]
 }
 
 /// Messages in turn until both are open.
-fn shake([dialler, dialled]: &mut [Channel; 2]) -> usize {
+fn shake([initiator, responder]: &mut [Channel; 2]) -> usize {
     let mut messages = 0;
-    while !(dialler.is_open() && dialled.is_open()) {
-        let (from, to) =
-            if dialler.may_write() { (&mut *dialler, &mut *dialled) } else { (&mut *dialled, &mut *dialler) };
+    while !(initiator.is_open() && responder.is_open()) {
+        let (from, to) = if initiator.may_write() {
+            (&mut *initiator, &mut *responder)
+        } else {
+            (&mut *responder, &mut *initiator)
+        };
         let message = from.write(b"hello").unwrap();
         assert_eq!(to.read(&message).unwrap(), b"hello");
         messages += 1;
@@ -60,18 +63,18 @@ fn the_public_key_is_that_of_x25519() {
 #[test]
 fn who_does_not_have_the_key_reads_nothing() {
     let wrong = keys(9).public();
-    let mut dialler = Channel::dial(&keys(1), Some(&wrong), entropy(3)).unwrap();
-    let mut dialled = Channel::accept(&keys(2), Pattern::Ik, entropy(4)).unwrap();
-    let message = dialler.write(b"hello").unwrap();
-    assert_eq!(dialled.read(&message), Err(Broken));
-    assert_eq!((dialled.read(&message), dialled.write(b"")), (Err(Broken), Err(Broken)), "for good");
+    let mut initiator = Channel::initiator(&keys(1), Some(&wrong), entropy(3)).unwrap();
+    let mut responder = Channel::responder(&keys(2), Pattern::Ik, entropy(4)).unwrap();
+    let message = initiator.write(b"hello").unwrap();
+    assert_eq!(responder.read(&message), Err(Broken));
+    assert_eq!((responder.read(&message), responder.write(b"")), (Err(Broken), Err(Broken)), "for good");
 }
 
 #[test]
 fn a_handshake_of_another_pattern_fails() {
-    let [mut dialler, _] = pair(Pattern::Xx);
-    let mut dialled = Channel::accept(&keys(2), Pattern::Ik, entropy(4)).unwrap();
-    assert_eq!(dialled.read(&dialler.write(b"").unwrap()), Err(Broken));
+    let [mut initiator, _] = pair(Pattern::Xx);
+    let mut responder = Channel::responder(&keys(2), Pattern::Ik, entropy(4)).unwrap();
+    assert_eq!(responder.read(&initiator.write(b"").unwrap()), Err(Broken));
 }
 
 #[test]
@@ -87,7 +90,7 @@ fn records_that_are_repeated_swapped_or_left_out_break_the_path() {
 
 #[test]
 fn randomness_is_what_was_given() {
-    let first = |seed| Channel::dial(&keys(1), None, entropy(seed)).unwrap().write(b"").unwrap();
+    let first = |seed| Channel::initiator(&keys(1), None, entropy(seed)).unwrap().write(b"").unwrap();
     assert_eq!(first(3), first(3));
     assert_ne!(first(3), first(4));
     let mut entropy = entropy(5);
@@ -130,7 +133,7 @@ fn only_the_two_preambles_are_known() {
 fn a_record_without_end_is_refused_before_it_is_kept() {
     for len in [0, MOST_RECORD as u16 + 1, u16::MAX] {
         let mut reader = Reader::default();
-        assert_eq!(reader.next(&mut &len.to_be_bytes()[..]), Err(TooLong));
+        assert_eq!(reader.next(&mut &len.to_be_bytes()[..], MOST_RECORD), Err(TooLong));
         assert!(reader.memory() <= 8);
     }
 }
@@ -164,7 +167,7 @@ proptest! {
         for cut in cuts.iter().cycle() {
             let to = (at + cut).min(stream.len());
             let mut part = &stream[at..to];
-            while let Some(record) = reader.next(&mut part).unwrap() {
+            while let Some(record) = reader.next(&mut part, MOST_RECORD).unwrap() {
                 found.push(record);
             }
             at = to;

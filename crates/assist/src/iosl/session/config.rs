@@ -22,12 +22,20 @@ pub struct Config {
     pub expiry: Duration,
     /// The same before the peer has answered for the first time.
     pub opening: Duration,
-    /// So long a session is remembered that is over, in case that the peer does not know.
+    /// A session that is over is remembered for longer than the peer's expiry by this, in case that the peer does not know: it may
+    /// have lost its path later.
     pub linger: Duration,
     /// An acknowledgment waits for others at most so long.
     pub acknowledge: Duration,
     /// A path whose dialler does not use it is given up after so long.
     pub confirm: Duration,
+    /// A peer that has to acknowledge something and says nothing for so long is asked for a sign of life.
+    pub ask: Duration,
+    /// A path on which nothing comes for so long then is given up.
+    pub answer: Duration,
+    /// On an idle path the end that has opened the session asks after so long. RFC 5382 §5 has translators keep connections for
+    /// 2 h 4 min, and many drop them after 5 min.
+    pub idle: Duration,
     /// Between two attempts to dial: at first, and at most.
     pub redial: [Duration; 2],
     /// Whether this end dials when there is no path.
@@ -48,6 +56,9 @@ impl Default for Config {
             linger: Duration::from_secs(60),
             acknowledge: Duration::from_millis(25),
             confirm: Duration::from_secs(10),
+            ask: Duration::from_secs(2),
+            answer: Duration::from_secs(5),
+            idle: Duration::from_secs(240),
             redial: [Duration::from_millis(100), Duration::from_secs(5)],
             dials: true,
         }

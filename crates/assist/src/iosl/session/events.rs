@@ -25,7 +25,7 @@ pub enum Event {
     },
     /// All has come, in both directions.
     Done,
-    /// It is over before its time.
+    /// It is over before its time. Comes after the octets that had come before were read.
     Failed(Reason),
 }
 

@@ -12,6 +12,7 @@ impl Session {
     /// The frames of a record that has come by a path of this session. By one that is none of its paths any more they change nothing.
     pub fn on_record(&mut self, now: Instant, epoch: u64, frames: Vec<Frame>, pool: &mut Pool) {
         self.confirm(now, epoch, pool);
+        self.on_heard(now, epoch);
         for frame in frames {
             if self.failed.is_some() || self.paths.get_mut(epoch).is_none() {
                 return;
@@ -38,15 +39,22 @@ impl Session {
                 self.on_ack(offset, pool)?;
                 self.outgoing.on_credit(credit);
             }
-            Frame::Suspend => self.set_suspended_by_peer(epoch, true),
-            Frame::Continue => self.set_suspended_by_peer(epoch, false),
+            Frame::Suspend => self.set_suspended_by_peer(now, epoch, true),
+            Frame::Continue => self.set_suspended_by_peer(now, epoch, false),
             Frame::Windows(windows) => self.hints = Some(windows),
             Frame::Datagram(_) if !self.config.capabilities.datagrams => return Err(Violation),
             Frame::Datagram(datagram) => {
                 self.datagrams_in.push(&datagram);
                 self.events.push(Event::Datagram);
             }
+            // To one that has got and given all a program's abort means nothing.
+            Frame::Reset(_) if self.is_done() => self.leave(),
             Frame::Reset(reason) => self.fail(now, reason, pool),
+            Frame::Ping => {
+                if let Some(path) = self.paths.get_mut(epoch) {
+                    path.is_asked = true;
+                }
+            }
             Frame::Expire => {
                 self.is_left = true;
                 // A peer that is done acknowledges first; what was not acknowledged will not be.
@@ -79,24 +87,21 @@ impl Session {
         }
     }
 
-    fn set_suspended_by_peer(&mut self, epoch: u64, is_suspended: bool) {
+    fn set_suspended_by_peer(&mut self, now: Instant, epoch: u64, is_suspended: bool) {
         if let Some(path) = self.paths.get_mut(epoch) {
             path.is_suspended_by_peer = is_suspended;
+            self.on_sent(now, epoch);
         }
     }
 
-    /// Whether what has come is acknowledged now: much, the end, the first on a path, or credit for a peer that waits for it.
-    pub(super) fn acknowledges(&self, told: (u64, u64), is_new: bool) -> bool {
+    /// Whether what has come is acknowledged now: much, the end, or credit for a peer that waits for it.
+    pub(super) fn acknowledges(&self, told: (u64, u64)) -> bool {
         let (offset, credit) = (self.incoming.received(), self.incoming.credit());
-        if is_new {
-            return true;
-        }
         if told == (offset, credit) {
             return false;
         }
-        let many = MANY.min(self.config.receive_buffer / 4);
-        let is_much =
-            offset - told.0 >= many.max(1) || credit - told.1 >= (self.config.receive_buffer / 4).max(1);
+        let part = (self.incoming.room() / 4).max(1);
+        let is_much = offset - told.0 >= MANY.min(part) || credit - told.1 >= part;
         let is_waited_for = self.incoming.is_shut(told.1) && credit > told.1;
         self.is_acknowledging || is_much || is_waited_for || self.incoming.has_end()
     }

@@ -1,8 +1,11 @@
 //! What has come for a program: in order, once, and no more than this end has said it takes.
 
+use handfast_core::{Duration, Instant};
+
 use super::Violation;
 use super::blocks::Blocks;
 use super::pool::{Pool, Share};
+use super::window::Window;
 
 #[derive(Debug)]
 pub(super) struct Incoming {
@@ -11,14 +14,25 @@ pub(super) struct Incoming {
     /// Of that, what the program has not read.
     ready: Blocks,
     share: Share,
+    window: Window,
+    /// How far ahead of its program the peer may send.
+    room: u64,
     has_end: bool,
     /// Up to here the peer may send.
     credit: u64,
 }
 
 impl Incoming {
-    pub(super) fn new(floor: u64) -> Self {
-        Self { next: 0, ready: Blocks::default(), share: Share::new(floor), has_end: false, credit: 0 }
+    pub(super) fn new(now: Instant, floor: u64) -> Self {
+        Self {
+            next: 0,
+            ready: Blocks::default(),
+            share: Share::new(floor),
+            window: Window::new(now, floor),
+            room: floor,
+            has_end: false,
+            credit: 0,
+        }
     }
 
     /// All before has come; the end counts as an octet.
@@ -28,6 +42,10 @@ impl Incoming {
 
     pub(super) fn credit(&self) -> u64 {
         self.credit
+    }
+
+    pub(super) fn room(&self) -> u64 {
+        self.room
     }
 
     /// Whether the peer may not send another octet.
@@ -78,20 +96,29 @@ impl Incoming {
         octets
     }
 
-    /// Lets the peer send as much as fits in `most`, and in the pool.
+    /// The program has read so many octets. `span`: two round trips; `most`: of a window.
+    pub(super) fn widen(&mut self, now: Instant, octets: usize, span: Duration, most: u64) {
+        self.window.on_read(now, octets as u64, span, most);
+    }
+
+    /// Lets the peer send as much as its window has room for, and `most`, and the pool.
     pub(super) fn grant(&mut self, most: u64, pool: &mut Pool) {
         if self.has_end {
             self.share.shrink(self.ready.len() as u64, pool);
             return;
         }
-        let room = self.share.grow(most, pool);
-        self.credit = self.credit.max(self.consumed() + room);
+        self.room = self.share.grow(most.min(self.window.size()), pool);
+        self.credit = self.credit.max(self.consumed() + self.room);
+    }
+
+    /// Nothing more is taken. What has come is kept for the program.
+    pub(super) fn stop(&mut self, pool: &mut Pool) {
+        self.share.shrink(self.ready.len() as u64, pool);
     }
 
     /// Nothing is kept any more, and nothing taken.
     pub(super) fn clear(&mut self, pool: &mut Pool) {
         self.ready = Blocks::default();
-        self.credit = self.next;
         self.share.shrink(0, pool);
     }
 

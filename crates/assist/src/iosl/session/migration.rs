@@ -56,13 +56,13 @@ impl Session {
             self.fail(now, reason, pool);
             return false;
         }
-        let is_used = self.paths.on_answer(now, epoch, self.outgoing.acked());
-        if is_used {
+        let dial = self.paths.on_answer(now, epoch, self.outgoing.acked());
+        if let Some(dial) = dial {
             self.greeted(greeting);
-            self.used(now);
+            self.used(now, dial.since);
         }
         self.changed(now, pool);
-        is_used
+        dial.is_some()
     }
 
     /// The peer has refused a path.
@@ -80,12 +80,12 @@ impl Session {
 
     /// What was sealed on a path has been opened: who is there has the keys. Whether that is news.
     pub fn confirm(&mut self, now: Instant, epoch: u64, pool: &mut Pool) -> bool {
-        let is_news = self.failed.is_none() && self.paths.confirm(epoch);
-        if is_news {
-            self.used(now);
+        let since = self.paths.confirm(now, epoch).filter(|_| self.failed.is_none());
+        if let Some(since) = since {
+            self.used(now, since);
             self.changed(now, pool);
         }
-        is_news
+        since.is_some()
     }
 
     /// A path is gone, or an attempt to dial.
@@ -99,6 +99,7 @@ impl Session {
     /// Stops sending, and has the peer stop: the link below is about to go.
     pub fn suspend(&mut self, now: Instant, pool: &mut Pool) {
         self.is_suspended = true;
+        self.withdraw();
         self.changed(now, pool);
     }
 
@@ -106,12 +107,13 @@ impl Session {
     pub fn resume(&mut self, now: Instant, pool: &mut Pool) {
         self.is_suspended = false;
         self.paths.dial_at_once(now);
+        self.ask(now);
         self.changed(now, pool);
     }
 
-    /// This end's address changes: a new path, while the one in use may go on until there is one.
+    /// This end's address changes: a new path, while the one in use may go on until there is one. Dials from before do not count.
     pub fn migrate(&mut self, now: Instant, pool: &mut Pool) {
-        self.is_migrating = true;
+        self.migrating_since = Some(now);
         self.resume(now, pool);
     }
 
@@ -125,17 +127,20 @@ impl Session {
         self.outgoing.on_credit(greeting.credit);
     }
 
-    /// Both ends use a path that is new.
-    fn used(&mut self, now: Instant) {
+    /// Both ends use a path that is new, and was asked for then.
+    fn used(&mut self, now: Instant, asked: Instant) {
         let is_first = !std::mem::replace(&mut self.is_opened, true);
-        self.is_migrating = false;
+        self.migrating_since.take_if(|since| *since <= asked);
+        if let Some(epoch) = self.paths.sending() {
+            self.on_sent(now, epoch);
+        }
         let away = self.away_since.map_or(Duration::ZERO, |since| now.since(since));
         self.events.push(if is_first { Event::Opened } else { Event::Resumed { away } });
     }
 
     /// When to dial, if there is a reason to.
     pub(super) fn dial_at(&self) -> Option<Instant> {
-        let is_missing = self.paths.current().is_none() || self.is_migrating;
+        let is_missing = self.paths.current().is_none() || self.migrating_since.is_some();
         // Who is done itself dials all the same until the peer is: what is missing there may be the last acknowledgment.
         let is_needed = is_missing && !self.is_left && self.failed.is_none();
         let may = self.config.dials

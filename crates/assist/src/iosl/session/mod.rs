@@ -10,9 +10,11 @@
 mod blocks;
 mod config;
 mod datagrams;
+mod dials;
 mod events;
 mod frames;
 mod incoming;
+mod liveness;
 mod migration;
 mod outgoing;
 mod paths;
@@ -20,6 +22,7 @@ mod pool;
 mod program;
 mod timers;
 mod transmit;
+mod window;
 
 use handfast_core::{Duration, Instant};
 
@@ -68,8 +71,8 @@ pub struct Session {
     is_acknowledging: bool,
     /// By command of this end.
     is_suspended: bool,
-    /// The path in use is to be replaced: its address is going.
-    is_migrating: bool,
+    /// Since when the path in use is to be replaced: its address is going.
+    migrating_since: Option<Instant>,
     /// Since when nothing can travel.
     away_since: Option<Instant>,
     /// What the peer has said of itself.
@@ -84,6 +87,8 @@ pub struct Session {
     done_since: Option<Instant>,
     /// The program has been told that there is no more to read.
     is_end_read: bool,
+    /// Why it has not read what there was.
+    unread: Option<Reason>,
     /// The peer will not resume it.
     is_left: bool,
     failed: Option<(Reason, Instant)>,
@@ -99,7 +104,7 @@ impl Session {
             config,
             is_opener,
             outgoing: Outgoing::new(floor),
-            incoming: Incoming::new(floor),
+            incoming: Incoming::new(now, floor),
             datagrams_out: Datagrams::new(config.datagrams),
             datagrams_in: Datagrams::new(config.datagrams),
             paths: Paths::new(now, is_opener, config.redial),
@@ -107,7 +112,7 @@ impl Session {
             acknowledge_at: None,
             is_acknowledging: false,
             is_suspended: false,
-            is_migrating: false,
+            migrating_since: None,
             away_since: Some(now),
             peer: None,
             is_opened: false,
@@ -115,6 +120,7 @@ impl Session {
             windows: None,
             done_since: None,
             is_end_read: false,
+            unread: None,
             is_left: false,
             failed: None,
             farewell: None,
@@ -131,9 +137,9 @@ impl Session {
     /// Whether nothing of it is needed any more, at `now`.
     pub fn is_over(&self, now: Instant) -> bool {
         if self.failed.is_some() {
-            return self.farewell.is_none() && self.events.is_empty();
+            return self.farewell.is_none() && self.events.is_empty() && self.incoming.ready() == 0;
         }
-        let is_remembered = !self.is_left && self.linger_until().is_some_and(|until| now < until);
+        let is_remembered = !self.is_left && self.linger_until().is_none_or(|until| now < until);
         self.done_since.is_some() && !is_remembered && self.is_end_read && self.events.is_empty()
     }
 
@@ -169,6 +175,11 @@ impl Session {
         !self.is_opened && !self.is_opener && self.failed.is_some()
     }
 
+    /// Whether neither end goes on with it.
+    pub fn has_ended(&self) -> bool {
+        self.failed.is_some() || self.is_left
+    }
+
     /// Whether something has happened.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
@@ -180,7 +191,7 @@ impl Session {
     }
 
     /// Whether the peer can be sent something now.
-    fn is_connected(&self) -> bool {
+    pub fn is_connected(&self) -> bool {
         let is_open = self.paths.current().is_some_and(|path| !path.is_suspended_by_peer);
         is_open && !self.is_suspended
     }
@@ -209,16 +220,16 @@ impl Session {
         self.paths.close();
     }
 
-    /// It is over before its time. The program is told why; the peer is told the farewell, if there is one and a path.
+    /// It is over before its time. The program gets what has come, and is told why; the peer is told the farewell, if there is one and a path.
     fn fail(&mut self, now: Instant, reason: Reason, pool: &mut Pool) {
         if self.failed.is_some() {
             return;
         }
         self.failed = Some((reason, now));
         self.events.clear();
-        self.events.push(Event::Failed(reason));
         self.outgoing.clear(pool);
-        self.incoming.clear(pool);
+        self.incoming.stop(pool);
+        self.events.push(if self.incoming.ready() == 0 { Event::Failed(reason) } else { Event::Readable });
         self.datagrams_out.clear();
         self.datagrams_in.clear();
         if self.farewell.is_none() || self.paths.sending().is_none() {

@@ -47,6 +47,11 @@ impl Outgoing {
         self.is_finished
     }
 
+    /// Whether something has gone out that the peer has not acknowledged.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.sent > self.acked + u64::from(self.end_acked)
+    }
+
     /// All has come, with the end.
     pub(super) fn is_over(&self) -> bool {
         self.end_acked

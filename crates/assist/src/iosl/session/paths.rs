@@ -5,7 +5,8 @@
 
 use handfast_core::{Duration, Instant};
 
-use crate::iosl::frame::{Reason, varint};
+use super::dials::{Dial, Dials};
+use crate::iosl::frame::Reason;
 
 /// What was said on one path.
 #[derive(Clone, Debug)]
@@ -16,40 +17,49 @@ pub(super) struct Path {
     pub(super) has_end: bool,
     /// Offset and credit of the last acknowledgment.
     pub(super) told: (u64, u64),
-    /// An acknowledgment is due whether or not it says something new: it shows that this end uses the path.
-    pub(super) is_new: bool,
+    /// An acknowledgment is due whether or not it says something new: the peer asks, or it shows that this end uses the path.
+    pub(super) is_asked: bool,
     /// What the peer was told, and has told.
     pub(super) is_suspended: bool,
     pub(super) is_suspended_by_peer: bool,
     pub(super) has_expire: bool,
     pub(super) has_windows: bool,
     since: Instant,
+    /// How long it took to come about: a round trip or more.
+    pub(super) trip: Duration,
+    /// When the peer has said something here, and since when it has been asked to.
+    pub(super) heard: Instant,
+    pub(super) asked: Option<Instant>,
+    /// The question is still to go out.
+    pub(super) is_asking: bool,
+    /// When that is looked at next.
+    pub(super) look_at: Instant,
 }
 
 impl Path {
-    fn new(now: Instant, epoch: u64, next: u64, is_new: bool) -> Self {
+    fn new(now: Instant, epoch: u64, next: u64, is_asked: bool) -> Self {
         Self {
             epoch,
             next,
             has_end: false,
             told: (0, 0),
-            is_new,
+            is_asked,
             is_suspended: false,
             is_suspended_by_peer: false,
             has_expire: false,
             has_windows: false,
             since: now,
+            trip: Duration::ZERO,
+            heard: now,
+            asked: None,
+            is_asking: false,
+            look_at: Instant::MAX,
         }
     }
 }
 
-/// When to dial.
-#[derive(Clone, Debug)]
-struct Redial {
-    at: Instant,
-    wait: Duration,
-    range: [Duration; 2],
-}
+/// Two round trips, as the window of what comes has it: at least what a busy machine needs to come round.
+const SPAN: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
 #[derive(Debug)]
 pub(super) struct Paths {
@@ -58,13 +68,10 @@ pub(super) struct Paths {
     current: Option<Path>,
     /// The peer has asked for it and this end has answered; who has asked may have copied the peer's message, and show no key.
     candidate: Option<Path>,
-    /// This end has asked for it.
-    dialling: Option<u64>,
+    /// This end has asked for them.
+    dials: Dials,
     /// No epoch up to here is taken again.
     highest: u64,
-    /// The last that this end has dialled; of its own parity.
-    dialled: u64,
-    redial: Redial,
     /// Epochs of paths that are over, for the driver to close.
     over: Vec<u64>,
 }
@@ -76,10 +83,8 @@ impl Paths {
             is_opener,
             current: None,
             candidate: None,
-            dialling: None,
+            dials: Dials::new(now, is_opener, redial),
             highest: 0,
-            dialled: 0,
-            redial: Redial { at: now, wait: redial[0], range: redial },
             over: Vec::new(),
         }
     }
@@ -88,8 +93,13 @@ impl Paths {
         self.current.as_ref()
     }
 
+    pub(super) fn current_mut(&mut self) -> Option<&mut Path> {
+        self.current.as_mut()
+    }
+
+    /// Whether a dial is under way that is worth waiting for.
     pub(super) fn is_dialling(&self) -> bool {
-        self.dialling.is_some()
+        self.dials.is_fresh()
     }
 
     pub(super) fn get_mut(&mut self, epoch: u64) -> Option<&mut Path> {
@@ -104,9 +114,16 @@ impl Paths {
             .flatten()
     }
 
-    /// Where data goes: to who came last. If that was nobody who has the keys, the path before it goes on from where it was.
+    /// Where data goes: to who has shown the keys. Where nobody has, to who has asked; if that was a copy, it gets what is sealed.
     pub(super) fn sending(&self) -> Option<u64> {
-        self.epochs().next()
+        let path = self.current.as_ref().or(self.candidate.as_ref());
+        path.map(|path| path.epoch)
+    }
+
+    /// How long two round trips are, about.
+    pub(super) fn span(&self) -> Duration {
+        let trip = self.current.as_ref().map_or(Duration::ZERO, |path| path.trip);
+        trip.saturating_mul(2).clamp(SPAN[0], SPAN[1])
     }
 
     /// Those to close, once.
@@ -114,30 +131,20 @@ impl Paths {
         std::mem::take(&mut self.over)
     }
 
-    /// When to dial next, where there is a reason to. Who has a path that the other end is about to use waits for that, but not as
-    /// long as somebody could make it wait with a copy of what the other end has said.
+    /// When to dial next, where there is a reason to.
     pub(super) fn redial_at(&self) -> Instant {
-        let candidate = self.candidate.as_ref().map(|path| path.since + self.redial.range[1]);
-        candidate.map_or(self.redial.at, |at| at.max(self.redial.at))
+        self.dials.at(self.candidate.as_ref().map(|path| path.since))
     }
 
-    /// Dials as soon as there is a reason to.
+    /// Dials as soon as there is a reason to, whatever is under way.
     pub(super) fn dial_at_once(&mut self, now: Instant) {
-        self.redial.at = self.redial.at.min(now);
-        self.redial.wait = self.redial.range[0];
+        self.dials.at_once(now);
     }
 
-    /// The epoch of the path to dial. [`None`]: there is none left, which no honest peer brings about.
+    /// The epoch of the path to dial. [`None`]: there is none left.
     pub(super) fn dial(&mut self, now: Instant) -> Option<u64> {
-        let above = self.highest.max(self.dialled);
-        let epoch = above + 1 + u64::from((above + 1) % 2 != u64::from(self.is_opener));
-        if epoch > varint::MAX {
-            return None;
-        }
-        self.dialled = epoch;
-        self.dialling = Some(epoch);
-        self.redial.at = now + self.redial.wait;
-        self.redial.wait = (self.redial.wait + self.redial.wait).min(self.redial.range[1]);
+        let epoch = self.dials.begin(now, self.highest)?;
+        self.over.extend(self.dials.take_surplus());
         Some(epoch)
     }
 
@@ -155,43 +162,45 @@ impl Paths {
         Ok(())
     }
 
-    /// The peer has answered, with the keys of this path. Whether it is used: one with a higher epoch may have come meanwhile.
-    pub(super) fn on_answer(&mut self, now: Instant, epoch: u64, next: u64) -> bool {
-        if self.dialling != Some(epoch) {
+    /// The peer has answered, with the keys of this path: the dial, if the path is used. One with a higher epoch may have come
+    /// meanwhile.
+    pub(super) fn on_answer(&mut self, now: Instant, epoch: u64, next: u64) -> Option<Dial> {
+        let Some(dial) = self.dials.end(epoch).filter(|_| epoch > self.highest) else {
             self.over.push(epoch);
-            return false;
-        }
-        self.dialling = None;
-        if epoch <= self.highest {
-            self.over.push(epoch);
-            return false;
-        }
+            return None;
+        };
         self.highest = epoch;
-        self.install(Path::new(now, epoch, next, true));
-        true
+        self.install(now, dial.since, Path::new(now, epoch, next, true));
+        Some(dial)
     }
 
-    /// A record has come by a path, so that who is there has its keys. Whether it is the path in use from now on.
-    pub(super) fn confirm(&mut self, epoch: u64) -> bool {
-        let Some(path) = self.candidate.take_if(|path| path.epoch == epoch) else { return false };
-        self.install(path);
-        true
+    /// A record has come by a path, so that who is there has its keys. Since when there is the path, if it is in use from now on.
+    pub(super) fn confirm(&mut self, now: Instant, epoch: u64) -> Option<Instant> {
+        let path = self.candidate.take_if(|path| path.epoch == epoch)?;
+        let since = path.since;
+        self.install(now, since, path);
+        Some(since)
     }
 
-    /// A path is gone, or an attempt to dial. Whether it is the one that was in use.
-    pub(super) fn cut(&mut self, epoch: u64) -> bool {
-        self.dialling.take_if(|dialling| *dialling == epoch);
+    /// A path is gone, or an attempt to dial.
+    pub(super) fn cut(&mut self, epoch: u64) {
+        self.dials.end(epoch);
         self.candidate.take_if(|path| path.epoch == epoch);
-        self.current.take_if(|path| path.epoch == epoch).is_some()
+        self.current.take_if(|path| path.epoch == epoch);
+    }
+
+    /// A path is to be closed.
+    pub(super) fn give_up(&mut self, epoch: u64) {
+        self.cut(epoch);
+        self.over.push(epoch);
     }
 
     /// All are.
     pub(super) fn close(&mut self) {
-        let epochs: Vec<_> = self.epochs().chain(self.dialling).collect();
-        for &epoch in &epochs {
-            self.cut(epoch);
+        let epochs: Vec<_> = self.epochs().chain(self.dials.epochs()).collect();
+        for epoch in epochs {
+            self.give_up(epoch);
         }
-        self.over.extend(epochs);
     }
 
     /// When the candidate is given up.
@@ -207,21 +216,20 @@ impl Paths {
     }
 
     /// Of several paths the one with the highest epoch is used, and nothing more is taken from the others (fencing).
-    fn install(&mut self, path: Path) {
+    fn install(&mut self, now: Instant, asked: Instant, mut path: Path) {
         let epoch = path.epoch;
-        // A path that is cut as soon as it is there is not dialled again in a loop.
-        (self.redial.wait, self.redial.at) = (self.redial.range[0], path.since + self.redial.range[0]);
+        self.dials.on_path(path.since);
+        path.trip = now.since(asked);
         let before = [self.current.replace(path), self.candidate.take_if(|other| other.epoch < epoch)];
         self.over.extend(before.into_iter().flatten().map(|path| path.epoch));
-        if let Some(lower) = self.dialling.take_if(|dialling| *dialling < epoch) {
-            self.over.push(lower);
-        }
+        self.over.extend(self.dials.end_below(epoch));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::iosl::frame::varint;
 
     const AT: Instant = Instant::ZERO;
     const WAITS: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
@@ -235,8 +243,8 @@ mod tests {
         let [mut client, mut server] = [paths(true), paths(false)];
         assert_eq!(client.dial(AT), Some(1));
         assert_eq!(server.on_offer(AT, 1, 0), Ok(()));
-        assert!(client.on_answer(AT, 1, 0));
-        assert!(server.confirm(1) && !server.confirm(1));
+        assert_eq!(client.on_answer(AT, 1, 0).map(|dial| dial.epoch), Some(1));
+        assert_eq!((server.confirm(AT, 1), server.confirm(AT, 1)), (Some(AT), None));
         [client, server]
     }
 
@@ -260,8 +268,9 @@ mod tests {
             Some(1),
             "until the dialler has used the new one"
         );
+        assert_eq!(server.sending(), Some(1), "nor is anything sent there");
+        assert!(server.confirm(AT, 5).is_some());
         assert_eq!(server.sending(), Some(5));
-        assert!(server.confirm(5));
         assert_eq!((server.take_over(), server.get_mut(1).is_none()), (vec![1], true));
     }
 
@@ -282,9 +291,9 @@ mod tests {
         assert_eq!((odd, even), (3, 2));
         client.on_offer(AT, even, 0).unwrap();
         server.on_offer(AT, odd, 0).unwrap();
-        assert!(client.on_answer(AT, odd, 0));
-        assert!(!server.on_answer(AT, even, 0));
-        assert!(server.confirm(odd));
+        assert!(client.on_answer(AT, odd, 0).is_some());
+        assert!(server.on_answer(AT, even, 0).is_none());
+        assert!(server.confirm(AT, odd).is_some());
         for end in [&mut client, &mut server] {
             assert_eq!(end.epochs().collect::<Vec<_>>(), [3]);
             let mut over = end.take_over();
@@ -299,7 +308,7 @@ mod tests {
         let [mut client, _] = pair();
         assert_eq!(client.dial(AT), Some(3));
         client.cut(3);
-        assert!(!client.on_answer(AT, 3, 0));
+        assert_eq!(client.on_answer(AT, 3, 0), None);
         assert_eq!((client.sending(), client.take_over()), (Some(1), vec![3]));
     }
 
@@ -315,8 +324,40 @@ mod tests {
             now = client.redial_at();
         }
         assert_eq!(waits, [100, 200, 400, 400]);
-        client.dial_at_once(AT);
-        assert_eq!(client.redial_at(), AT);
+        client.dial_at_once(now);
+        assert_eq!(client.redial_at(), now);
+        client.dial(now).unwrap();
+        client.dial_at_once(now);
+        assert_eq!(client.redial_at(), now + WAITS[0], "not in a loop");
+    }
+
+    /// The first leads nowhere, and the address changes, and changes again.
+    #[test]
+    fn a_dial_from_before_the_address_changed_is_not_waited_for() {
+        let mut client = paths(true);
+        let at = |number: u64| AT + WAITS[0].saturating_mul(number);
+        for number in 0..5 {
+            client.dial_at_once(at(number));
+            assert!(!client.is_dialling() && client.redial_at() == at(number));
+            assert_eq!(client.dial(at(number)), Some(2 * number + 1));
+            assert!(client.is_dialling());
+        }
+        assert_eq!(client.take_over(), [1, 3], "three are under way at most");
+        assert_eq!(client.on_answer(at(9), 7, 0).map(|dial| dial.since), Some(at(3)));
+        assert_eq!(client.take_over(), [5], "what is below is over");
+        assert!(client.on_answer(at(9), 9, 0).is_some());
+        assert_eq!((client.take_over(), client.sending()), (vec![7], Some(9)));
+    }
+
+    /// The other end asks for a path, and the address changes.
+    #[test]
+    fn who_asked_before_the_address_changed_is_not_waited_for() {
+        let [_, mut server] = pair();
+        server.on_offer(AT, 3, 0).unwrap();
+        assert_eq!(server.redial_at(), AT + WAITS[1]);
+        let later = AT + WAITS[0];
+        server.dial_at_once(later);
+        assert_eq!(server.redial_at(), later);
     }
 
     #[test]

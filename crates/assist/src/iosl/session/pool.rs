@@ -3,13 +3,22 @@
 /// What sessions may keep together, beyond the floor that each has for itself.
 #[derive(Debug)]
 pub struct Pool {
+    octets: u64,
     free: u64,
 }
 
 impl Pool {
     /// So many octets.
     pub fn new(octets: u64) -> Self {
-        Self { free: octets }
+        Self { octets, free: octets }
+    }
+
+    /// What one half of a session may have: a sixteenth while all is free, and ever less. So what N of them keep for ever leaves
+    /// about `octets / (1 + N / 16)` for others, however late they come. (Choudhury and Hahne's dynamic thresholds, with the square for
+    /// many that come one after the other.)
+    fn for_one(&self) -> u64 {
+        let (free, all) = (u128::from(self.free), u128::from(self.octets.max(1)));
+        (free * free / (16 * all)) as u64
     }
 
     /// What nobody has.
@@ -32,7 +41,8 @@ impl Share {
 
     /// How much may be kept, where `wanted` would be; borrows what that takes.
     pub(super) fn grow(&mut self, wanted: u64, pool: &mut Pool) -> u64 {
-        let more = wanted.saturating_sub(self.floor + self.borrowed).min(pool.free);
+        let may = pool.for_one().saturating_sub(self.borrowed);
+        let more = wanted.saturating_sub(self.floor + self.borrowed).min(may);
         pool.free -= more;
         self.borrowed += more;
         wanted.min(self.floor + self.borrowed)
@@ -52,14 +62,28 @@ mod tests {
 
     #[test]
     fn a_floor_is_there_whatever_others_have() {
-        let mut pool = Pool::new(100);
+        let mut pool = Pool::new(1_600);
         let [mut one, mut other] = [Share::new(10), Share::new(10)];
-        assert_eq!(one.grow(1_000, &mut pool), 110);
+        assert_eq!(one.grow(1_000, &mut pool), 110, "a sixteenth");
+        pool.free = 0;
         assert_eq!((other.grow(50, &mut pool), pool.free()), (10, 0));
         one.shrink(60, &mut pool);
-        assert_eq!((other.grow(50, &mut pool), pool.free()), (50, 10));
+        assert_eq!((one.borrowed, pool.free()), (50, 50));
+        pool.free = 1_550;
+        assert_eq!((other.grow(50, &mut pool), pool.free()), (50, 1_510));
         one.shrink(0, &mut pool);
         other.shrink(5, &mut pool);
-        assert_eq!(pool.free(), 100);
+        assert_eq!(pool.free(), 1_600);
+    }
+
+    /// Each takes what it can get, and gives nothing back.
+    #[test]
+    fn those_that_keep_what_they_have_leave_something_for_others() {
+        let mut pool = Pool::new(128 << 20);
+        for number in 0..1_000u64 {
+            let mut one = Share::new(0);
+            one.grow(4 << 20, &mut pool);
+            assert!(pool.free() >= (128 << 20) * 15 / (15 + number + 1), "{number}: {}", pool.free());
+        }
     }
 }

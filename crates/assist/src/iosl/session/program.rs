@@ -50,15 +50,25 @@ impl Session {
         self.outgoing.finish();
     }
 
-    /// Up to `most` octets for the program.
+    /// Up to `most` octets for the program. What has come before the session was over is read first.
     ///
     /// # Errors
     /// Why the session is over.
-    pub fn read(&mut self, most: usize, pool: &mut Pool) -> Result<Read, Reason> {
-        if let Some(reason) = self.failed() {
+    pub fn read(&mut self, now: Instant, most: usize, pool: &mut Pool) -> Result<Read, Reason> {
+        if let Some(reason) = self.unread {
             return Err(reason);
         }
         let octets = self.incoming.read(most, pool);
+        if let Some(reason) = self.failed() {
+            if octets.is_empty() && (most > 0 || self.incoming.ready() == 0) {
+                return Err(reason);
+            }
+            if self.incoming.ready() == 0 {
+                self.events.push(Event::Failed(reason));
+            }
+            return Ok(Read::Octets(octets));
+        }
+        self.incoming.widen(now, octets.len(), self.paths.span(), self.config.receive_buffer);
         self.incoming.grant(self.config.receive_buffer, pool);
         Ok(match octets.is_empty() {
             false => Read::Octets(octets),
@@ -70,11 +80,28 @@ impl Session {
         })
     }
 
-    /// The program aborts, or its socket has an error: the peer's program is told this reason.
+    /// The program aborts, or its socket has an error: the peer's program is told this reason. What this end's has not read by now it
+    /// will not.
     pub fn reset(&mut self, now: Instant, reason: Reason, pool: &mut Pool) {
-        if self.failed.is_none() {
-            self.farewell = Some(Frame::Reset(reason));
-            self.fail(now, reason, pool);
+        let is_unread = self.incoming.ready() > 0;
+        self.incoming.clear(pool);
+        match self.failed() {
+            Some(reason) if is_unread => self.events.push(Event::Failed(reason)),
+            Some(_) => {}
+            // All has come: the peer's program is not concerned.
+            None if self.is_done() => self.stop_reading(reason),
+            None => {
+                self.farewell = Some(Frame::Reset(reason));
+                self.fail(now, reason, pool);
+            }
+        }
+    }
+
+    /// The program takes nothing more of what has come.
+    fn stop_reading(&mut self, reason: Reason) {
+        if !std::mem::replace(&mut self.is_end_read, true) {
+            self.unread = Some(reason);
+            self.events.push(Event::Failed(reason));
         }
     }
 

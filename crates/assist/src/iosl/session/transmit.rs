@@ -1,19 +1,27 @@
 //! What goes to the peer on a path.
 
+use handfast_core::Instant;
+
 use super::{Pool, Session};
 use crate::iosl::frame::{DATA_OVERHEAD, Frame};
+use crate::iosl::secure::MOST_PLAIN;
 
 /// Room for whatever is no octet of a program, or datagram: the longest of each.
 const CONTROL: usize = 160;
 
 impl Session {
-    /// The frames of the next record on a path, at most `most` octets. [`None`]: there is nothing to say there now.
+    /// The frames of the next record on a path: at most `most` octets, beside what is no octet of a program, and a datagram that is
+    /// longer. [`None`]: there is nothing to say there now.
     ///
     /// Frames are made when the path takes them, so that an acknowledgment says what is so then.
-    pub fn poll_transmit(&mut self, epoch: u64, most: usize, pool: &mut Pool) -> Option<Vec<u8>> {
-        if most < CONTROL {
-            return None;
-        }
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        epoch: u64,
+        most: usize,
+        pool: &mut Pool,
+    ) -> Option<Vec<u8>> {
+        let most = most.max(2 * CONTROL);
         let mut out = Vec::new();
         if let Some(farewell) = self.farewell.take_if(|_| self.paths.sending() == Some(epoch)) {
             farewell.emit(&mut out);
@@ -26,7 +34,7 @@ impl Session {
         self.incoming.grant(self.config.receive_buffer, pool);
         self.put_control(epoch, &mut out);
         if self.paths.sending() == Some(epoch) {
-            self.put_octets(epoch, most, &mut out);
+            self.put_octets(now, epoch, most, &mut out);
         }
         self.put_leave(epoch, &mut out);
         (!out.is_empty()).then_some(out)
@@ -38,8 +46,12 @@ impl Session {
             path.is_suspended = self.is_suspended;
             (if self.is_suspended { Frame::Suspend } else { Frame::Continue }).emit(out);
         }
-        let (told, is_new) = (path.told, std::mem::take(&mut path.is_new));
-        if self.acknowledges(told, is_new) {
+        let is_asked = std::mem::take(&mut path.is_asked);
+        if std::mem::take(&mut path.is_asking) {
+            Frame::Ping.emit(out);
+        }
+        let told = path.told;
+        if is_asked || self.acknowledges(told) {
             let (offset, credit) = (self.incoming.received(), self.incoming.credit());
             Frame::Ack { offset, credit }.emit(out);
             if let Some(path) = self.paths.get_mut(epoch) {
@@ -63,18 +75,22 @@ impl Session {
         }
     }
 
-    fn put_octets(&mut self, epoch: u64, most: usize, out: &mut Vec<u8>) {
+    fn put_octets(&mut self, now: Instant, epoch: u64, most: usize, out: &mut Vec<u8>) {
         let Some(path) = self.paths.get_mut(epoch) else { return };
         if self.is_suspended || path.is_suspended_by_peer {
             return;
         }
         // A path that began before another one may have been overtaken by what the peer has acknowledged.
         path.next = path.next.max(self.outgoing.acked());
-        while self.datagrams_out.first_len().is_some_and(|len| out.len() + len + CONTROL <= most) {
+        // The first of a record is as long as it is: it would wait for ever for a room that does not come.
+        let mut fits = MOST_PLAIN;
+        while self.datagrams_out.first_len().is_some_and(|len| out.len() + len + CONTROL <= fits) {
             let Some(datagram) = self.datagrams_out.pop() else { break };
             Frame::Datagram(datagram).emit(out);
+            fits = most;
         }
         let room = most.saturating_sub(out.len() + DATA_OVERHEAD + CONTROL / 2);
+        let before = out.len();
         if room > 0 && self.outgoing.has_octets(path.next) {
             let bytes = self.outgoing.octets(path.next, room);
             let offset = path.next;
@@ -86,6 +102,9 @@ impl Session {
             if !self.outgoing.is_over() {
                 Frame::Fin { offset: self.outgoing.send_end() }.emit(out);
             }
+        }
+        if out.len() > before {
+            self.on_sent(now, epoch);
         }
     }
 

@@ -20,8 +20,13 @@ pub(super) fn all() -> Vec<Tool> {
     let exit_codes =
         "Exit code 0: it does. 1: it does not, with the first difference. 2: FILE is no recording.";
     vec![
-        Tool { command: Forget::augment_args(Command::new("forget")).about(forget_help), run: forget },
         Tool {
+            group: "",
+            command: Forget::augment_args(Command::new("forget")).about(forget_help),
+            run: forget,
+        },
+        Tool {
+            group: "",
             command: Replay::augment_args(Command::new("replay")).about(replay_help).after_help(exit_codes),
             run: replay,
         },

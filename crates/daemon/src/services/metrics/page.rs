@@ -30,7 +30,7 @@ pub(super) fn page(age: Duration, status: &Value) -> String {
     metric("status_age_seconds", "gauge", &one(age.as_secs_f64()));
     metric("acts", "gauge", &one(f64::from(u8::from(status["mode"] == "act"))));
     metric("switches", "gauge", &one(status["switches"].as_array().map_or(0, Vec::len) as f64));
-    for name in ["held_bytes", "held_datagram_bytes", "connections"] {
+    for name in ["held_bytes", "held_datagram_bytes", "connections", "sessions", "paths", "kept_bytes"] {
         metric(name, "gauge", &number(&status[name]).map(one).into_iter().flatten().collect::<Vec<_>>());
     }
     let objects = |value: &Value| value.as_object().cloned().unwrap_or_else(Map::new);

@@ -24,6 +24,8 @@ struct File {
     /// Where the controller of SDTP is asked, in a file of its own.
     #[serde(rename = "sdtp-controller")]
     sdtp_controller: Option<Asked>,
+    /// Where an end of sessions is asked, in a file of its own.
+    session: Option<Asked>,
     #[serde(default)]
     metrics: MetricsTable,
 }
@@ -37,7 +39,8 @@ struct Asked {
 impl File {
     /// Whom it asks: the first of these services that the file has.
     fn socket(&self) -> Checked<PathBuf> {
-        let asked = self.sdtp.as_ref().or(self.sdtp_controller.as_ref()).map(|asked| &asked.socket);
+        let asked = [&self.sdtp, &self.sdtp_controller, &self.session].into_iter().flatten().next();
+        let asked = asked.map(|asked| &asked.socket);
         let socket = self.association_socket.as_ref().or(asked).cloned();
         socket.ok_or_else(|| missing_key(0..0, "association_socket"))
     }
@@ -105,10 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn nodes_of_sdtp_are_asked_too() {
+    fn nodes_of_sdtp_and_ends_of_sessions_are_asked_too() {
         for (text, asks) in [
             ("[sdtp]\nsocket = \"/n\"\n", "/n"),
             ("[sdtp-controller]\nsocket = \"/c\"\nother = 3\n", "/c"),
+            ("[session]\nsocket = \"/e\"\nlisten = 3\n", "/e"),
             ("association_socket = \"/s\"\n[sdtp]\nsocket = \"/n\"\n", "/s"),
         ] {
             let plan = Settings::parse(text, "x").unwrap().plan();

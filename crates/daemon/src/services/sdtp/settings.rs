@@ -21,7 +21,7 @@ use super::NAME;
 use super::shared::{address, hosts, take};
 use crate::process::{Level, parse, socket_address, socket_path};
 use crate::services::tls::{self, TlsTable};
-use crate::services::words::{DatapathId, LogWord, ModeWord};
+use crate::services::words::{DatapathId, LogWord, ModeWord, hex_key};
 
 /// Bytes of an interface's name (`IFNAMSIZ` without its end).
 const LONGEST_NAME: usize = 15;
@@ -224,22 +224,9 @@ fn sealing(file: Option<&Located<String>>, table: &Span) -> Checked<Sealing> {
     };
     let wrong = |what: String| Problem::at(path.span.clone(), format!("{}: {what}", path.value));
     let text = std::fs::read_to_string(&path.value).map_err(|error| wrong(error.to_string()))?;
-    let key = key(text.trim())
+    let key = hex_key(text.trim())
         .ok_or_else(|| wrong("this is no key".to_owned()).expected("64 hexadecimal digits"))?;
     Ok(Sealing { key: Key::new(key), first: wall_ms() * 1_000_000 })
-}
-
-fn key(text: &str) -> Option<[u8; 32]> {
-    let digits = text.as_bytes().as_chunks::<2>();
-    if digits.0.len() != 32 || !digits.1.is_empty() {
-        return None;
-    }
-    let mut key = [0; 32];
-    for (byte, [high, low]) in key.iter_mut().zip(digits.0) {
-        let of = |digit: u8| char::from(digit).to_digit(16);
-        *byte = (of(*high)? << 4 | of(*low)?) as u8;
-    }
-    Some(key)
 }
 
 fn interface(name: Located<String>) -> Checked<String> {
@@ -307,15 +294,6 @@ persistence = "150ms"
     fn the_example_observes() {
         let settings = Settings::parse(include_str!("../../../../../examples/sdtp.toml"), "x").unwrap();
         assert_eq!((settings.mode, settings.hosts.len()), (Mode::Observe, 256));
-    }
-
-    #[test]
-    fn a_key_has_64_hexadecimal_digits() {
-        let text = "00ff".repeat(16);
-        assert_eq!(key(&text).map(|key| [key[0], key[1], key[31]]), Some([0, 0xff, 0xff]));
-        for wrong in ["", &text[1..], &text.replace('f', "g"), &format!("{text}00"), &"é".repeat(32)] {
-            assert_eq!(key(wrong), None, "{wrong}");
-        }
     }
 
     #[test]

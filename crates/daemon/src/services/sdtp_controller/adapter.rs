@@ -124,6 +124,9 @@ impl Adapter {
                     json!({"ok": true, "mode": "act"})
                 }
                 Question::Handover => json!({"error": "only a node of SDTP hands over"}),
+                Question::Suspend | Question::Resume => {
+                    json!({"error": "a controller of SDTP has no sessions"})
+                }
             });
             self.questions.answer(id, answer.as_ref());
         }

@@ -211,7 +211,9 @@ impl Network {
             if let (Some(socket), Some(windows)) = (socket, windows) {
                 host.end.set_windows(now, socket, windows);
             }
-        } else if let Some(path) = host.end.on_accepted(now) {
+        } else {
+            let from = self.addresses.ip(self.hosts.connections[id].remote.socket.address);
+            let path = host.end.on_accepted(now, from);
             all.path_of.insert(id, path);
             host.connections.insert(path, id);
         }

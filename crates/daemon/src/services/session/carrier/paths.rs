@@ -1,0 +1,285 @@
+//! Paths: connections of TCP between two ends.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr};
+
+use handfast_assist::iosl::end::PathId;
+use handfast_assist::iosl::ids::Socket;
+use handfast_core::{Duration, Instant};
+use handfast_io::net::TcpStream;
+use handfast_io::{
+    Clock, EventLoop, Interest, Liveliness, ReadOutcome, SourceId, has_address, source_towards,
+};
+
+use super::{Addresses, Carrier, News, Owner};
+
+/// What waits here for the kernel of a path, and is filled up from the session: a few records.
+const FILL: usize = 64 << 10;
+
+/// A connection that takes longer is tried again: the kernel would send its second SYN after a second, its third after three.
+const CONNECT_WITHIN: Duration = Duration::from_millis(2_500);
+
+/// What was said last on a path is given up after so long.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+
+/// A path that is silently dead is noticed after 10 s; one whose link is back sends again within a second.
+const LIVELINESS: Liveliness = Liveliness {
+    ask_after: Duration::from_secs(3),
+    give_up_after: Duration::from_secs(10),
+    most_rto: Duration::from_secs(1),
+    most_unsent: 128 << 10,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Connecting,
+    Open,
+    /// It goes when all is sent and the other end has closed too: a close with unread octets would destroy what is on its way.
+    Closing,
+}
+
+#[derive(Debug)]
+pub(super) struct Path {
+    stream: TcpStream,
+    id: SourceId,
+    pub(super) remote: SocketAddr,
+    /// Of the session for which this end has dialled it.
+    dialled_for: Option<Socket>,
+    state: State,
+    by: Option<Instant>,
+    out: Vec<u8>,
+    sent: usize,
+    is_blocked: bool,
+}
+
+impl Path {
+    pub(super) fn local(&self) -> Option<IpAddr> {
+        self.stream.local_addr().ok().map(|address| address.ip())
+    }
+
+    /// Gives the kernel what it takes.
+    fn write(&mut self) -> io::Result<()> {
+        while self.sent < self.out.len() {
+            match self.stream.write(&self.out[self.sent..]) {
+                Ok(written) => self.sent += written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_blocked = true;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.clear();
+        self.sent = 0;
+        Ok(())
+    }
+}
+
+impl Carrier {
+    pub(super) fn dial(&mut self, io: &mut EventLoop, path: PathId, session: Socket) {
+        let Some(peer) = self.peers.get(&session).and_then(Addresses::current) else {
+            return self.end.on_closed(Clock::SYSTEM.now(), path);
+        };
+        let dialled =
+            TcpStream::connect(peer).and_then(|stream| self.add_path(io, path, stream, peer, Some(session)));
+        if let Err(error) = dialled {
+            self.unreached(session, error.kind(), false);
+            self.end.on_closed(Clock::SYSTEM.now(), path);
+        }
+    }
+
+    pub(super) fn add_path(
+        &mut self,
+        io: &mut EventLoop,
+        path: PathId,
+        mut stream: TcpStream,
+        remote: SocketAddr,
+        dialled_for: Option<Socket>,
+    ) -> io::Result<()> {
+        LIVELINESS.set(&stream)?;
+        let id = io.add(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
+        self.owners.insert(id, Owner::Path(path));
+        let state = if dialled_for.is_some() { State::Connecting } else { State::Open };
+        let (by, out, sent, is_blocked) = (None, Vec::new(), 0, false);
+        self.paths.insert(path, Path { stream, id, remote, dialled_for, state, by, out, sent, is_blocked });
+        if dialled_for.is_some() {
+            self.set_due(path, Clock::SYSTEM.now() + CONNECT_WITHIN);
+        }
+        Ok(())
+    }
+
+    fn set_due(&mut self, path: PathId, at: Instant) {
+        self.clear_due(path);
+        if let Some(found) = self.paths.get_mut(&path) {
+            found.by = Some(at);
+            self.due.insert((at, path));
+        }
+    }
+
+    fn clear_due(&mut self, path: PathId) {
+        if let Some(at) = self.paths.get_mut(&path).and_then(|found| found.by.take()) {
+            self.due.remove(&(at, path));
+        }
+    }
+
+    /// Whether a connection that was dialled is there.
+    fn look_at_connection(&mut self, path: PathId) {
+        let Some(found) = self.paths.get(&path) else { return };
+        match found.stream.take_error() {
+            Ok(Some(error)) | Err(error) => return self.lose(path, error.kind()),
+            // connect(2): it is not there yet.
+            Ok(None) if found.stream.peer_addr().is_err() => return,
+            Ok(None) => {}
+        }
+        self.clear_due(path);
+        if let Some(found) = self.paths.get_mut(&path) {
+            found.state = State::Open;
+        }
+        self.end.on_connected(Clock::SYSTEM.now(), path);
+    }
+
+    pub(super) fn read_path(&mut self, io: &mut EventLoop, path: PathId) -> ReadOutcome {
+        let Some(found) = self.paths.get_mut(&path) else { return ReadOutcome::Nothing };
+        if found.state == State::Connecting {
+            self.look_at_connection(path);
+            return ReadOutcome::Nothing;
+        }
+        match found.stream.read(&mut self.chunk) {
+            Ok(0) => self.lose(path, ErrorKind::UnexpectedEof),
+            Ok(read) => {
+                if found.state == State::Open {
+                    self.end.on_octets(Clock::SYSTEM.now(), path, &self.chunk[..read]);
+                    // What this has brought about goes out before more is taken.
+                    self.drive(io);
+                }
+                return ReadOutcome::Some;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => return ReadOutcome::Some,
+            Err(error) => self.lose(path, error.kind()),
+        }
+        ReadOutcome::Nothing
+    }
+
+    pub(super) fn write_path(&mut self, io: &mut EventLoop, path: PathId) {
+        let Some(found) = self.paths.get_mut(&path) else { return };
+        if found.state == State::Connecting {
+            self.look_at_connection(path);
+        } else {
+            found.is_blocked = false;
+        }
+        self.transmit(path);
+        self.drive(io);
+    }
+
+    /// Sends on a path what its session has for it, as far as the kernel takes it.
+    pub(super) fn transmit(&mut self, path: PathId) {
+        let now = Clock::SYSTEM.now();
+        while let Some(found) = self.paths.get_mut(&path) {
+            if found.is_blocked || found.state == State::Connecting {
+                return;
+            }
+            while found.state == State::Open && found.out.len() < FILL {
+                match self.end.poll_transmit(now, path, usize::MAX) {
+                    Some(record) => found.out.extend_from_slice(&record),
+                    None => break,
+                }
+            }
+            if found.out.is_empty() {
+                return self.shut_if_closing(path);
+            }
+            if let Err(error) = found.write() {
+                return self.lose(path, error.kind());
+            }
+        }
+    }
+
+    /// The machine is done with a path.
+    pub(super) fn close_path(&mut self, path: PathId) {
+        let Some(found) = self.paths.get_mut(&path) else { return };
+        if found.state == State::Connecting {
+            return drop(self.take_path(path));
+        }
+        found.state = State::Closing;
+        self.set_due(path, Clock::SYSTEM.now() + CLOSE_WITHIN);
+        self.transmit(path);
+    }
+
+    fn shut_if_closing(&mut self, path: PathId) {
+        if let Some(found) = self.paths.get(&path).filter(|found| found.state == State::Closing)
+            && found.stream.shutdown(Shutdown::Write).is_err()
+        {
+            self.take_path(path);
+        }
+    }
+
+    /// A connection is gone, or has not come about.
+    pub(super) fn lose(&mut self, path: PathId, why: ErrorKind) {
+        let Some(found) = self.take_path(path) else { return };
+        if found.state == State::Closing {
+            return;
+        }
+        if let Some(session) = found.dialled_for {
+            self.unreached(session, why, found.state == State::Open);
+        }
+        self.end.on_closed(Clock::SYSTEM.now(), path);
+    }
+
+    fn unreached(&mut self, session: Socket, why: ErrorKind, was_connected: bool) {
+        if let Some(peer) = self.peers.get_mut(&session).filter(|_| !was_connected) {
+            peer.next = peer.next.wrapping_add(1);
+        }
+        self.news.push_back(News::Unreached(session, why, was_connected));
+    }
+
+    fn take_path(&mut self, path: PathId) -> Option<Path> {
+        self.clear_due(path);
+        let found = self.paths.remove(&path)?;
+        self.owners.remove(&found.id);
+        Some(found)
+    }
+
+    /// Addresses or routes have changed: sessions whose path does not go as a new one would get a new one. How many.
+    ///
+    /// While there is no way at all a path stays: if its address comes back it goes on.
+    pub(in crate::services::session) fn on_route_news(&mut self) -> usize {
+        if self.is_suspended {
+            return 0;
+        }
+        let now = Clock::SYSTEM.now();
+        let moved = |path: &Path| {
+            let source = source_towards(path.remote).ok()?;
+            (path.local().is_none_or(|local| local != source)).then_some(())
+        };
+        let dialled = |path: &Path| path.dialled_for.filter(|_| path.state != State::Closing);
+        let stale: Vec<_> = self
+            .paths
+            .iter()
+            .filter_map(|(&path, found)| Some((path, dialled(found)?, found.state, moved(found)?)))
+            .collect();
+        for &(path, session, state, ()) in &stale {
+            // From an address that is not here any more nothing goes out, nor would an answer come.
+            let local = self.paths.get(&path).and_then(Path::local);
+            if state == State::Connecting || !local.is_some_and(has_address) {
+                self.take_path(path);
+                self.end.on_closed(now, path);
+            }
+            self.end.migrate(now, session);
+        }
+        let others: Vec<_> = self.peers.keys().copied().collect();
+        for session in others {
+            if self.end.session(session).is_some_and(|session| session.epochs().next().is_none()) {
+                self.end.resume(now, session);
+            }
+        }
+        stale.len()
+    }
+}
+
+impl Addresses {
+    fn current(&self) -> Option<SocketAddr> {
+        let len = self.list.len().max(1);
+        self.list.get(self.next % len).copied()
+    }
+}

@@ -1,0 +1,164 @@
+//! Programs: what they write goes into sessions, and what comes by sessions goes to them.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use handfast_assist::iosl::frame::Reason;
+use handfast_assist::iosl::ids::Socket;
+use handfast_assist::iosl::session::Read as Came;
+use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
+
+use super::{CHUNK, Carrier, Owner, Plug};
+
+/// A program's connection. Of each direction it keeps a read at most; the rest waits in the session, or in the kernel.
+#[derive(Debug)]
+pub(super) struct Program {
+    plug: Plug,
+    id: SourceId,
+    /// Octets for which the session had no room yet.
+    to_peer: Vec<u8>,
+    coming: Vec<u8>,
+    /// How many of `coming` the kernel has taken.
+    sent: usize,
+    /// The program writes no more.
+    has_ended: bool,
+    /// It was told that no more comes.
+    is_told: bool,
+}
+
+impl Program {
+    /// Gives the kernel what it takes: whether all of it.
+    fn write(&mut self) -> io::Result<bool> {
+        while self.sent < self.coming.len() {
+            match self.plug.write(&self.coming[self.sent..]) {
+                Ok(written) => self.sent += written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.coming.clear();
+        self.sent = 0;
+        Ok(true)
+    }
+}
+
+impl Carrier {
+    /// Connects a program to a session. `to_program`: what it is told first; `to_peer`: what it has said already.
+    pub(in crate::services::session) fn attach(
+        &mut self,
+        io: &mut EventLoop,
+        socket: Socket,
+        (mut plug, known): (Plug, Option<SourceId>),
+        to_program: Vec<u8>,
+        to_peer: Vec<u8>,
+    ) -> io::Result<()> {
+        let id = match known {
+            Some(id) => id,
+            None => plug.add_to(io)?,
+        };
+        self.owners.insert(id, Owner::Program(socket));
+        let program =
+            Program { plug, id, to_peer, coming: to_program, sent: 0, has_ended: false, is_told: false };
+        self.programs.insert(socket, program);
+        self.carried.insert(socket, None);
+        self.go_on_reading(io, socket);
+        self.write_program(socket);
+        Ok(())
+    }
+
+    /// Whether a session has a program here.
+    pub(in crate::services::session) fn is_attached(&self, socket: Socket) -> bool {
+        self.programs.contains_key(&socket)
+    }
+
+    pub(super) fn read_program(&mut self, socket: Socket) -> ReadOutcome {
+        let Some(program) = self.programs.get_mut(&socket) else { return ReadOutcome::Nothing };
+        // What it has said before comes first.
+        if !program.to_peer.is_empty() || program.has_ended {
+            return ReadOutcome::Nothing;
+        }
+        match program.plug.read(&mut self.chunk) {
+            Ok(0) => {
+                program.has_ended = true;
+                self.end.finish(Clock::SYSTEM.now(), socket);
+                self.close_if_over(socket);
+                ReadOutcome::Nothing
+            }
+            Ok(read) => {
+                program.to_peer.extend_from_slice(&self.chunk[..read]);
+                if self.write_to_peer(socket) { ReadOutcome::Some } else { ReadOutcome::Nothing }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => ReadOutcome::Nothing,
+            Err(error) if error.kind() == ErrorKind::Interrupted => ReadOutcome::Some,
+            Err(_) => {
+                self.end.reset(Clock::SYSTEM.now(), socket, Reason::Aborted);
+                ReadOutcome::Nothing
+            }
+        }
+    }
+
+    /// There is room in the session, or a program is new.
+    pub(super) fn go_on_reading(&mut self, io: &mut EventLoop, socket: Socket) {
+        if self.write_to_peer(socket)
+            && let Some(program) = self.programs.get(&socket)
+        {
+            io.read_again(program.id);
+        }
+    }
+
+    /// Gives the session what it takes of what the program has said: whether all.
+    fn write_to_peer(&mut self, socket: Socket) -> bool {
+        let Some(program) = self.programs.get_mut(&socket) else { return false };
+        if program.to_peer.is_empty() {
+            return true;
+        }
+        match self.end.write(Clock::SYSTEM.now(), socket, &program.to_peer) {
+            Ok(taken) => drop(program.to_peer.drain(..taken)),
+            // The session is over: its event says it.
+            Err(_) => program.to_peer.clear(),
+        }
+        program.to_peer.is_empty()
+    }
+
+    pub(super) fn write_program(&mut self, socket: Socket) {
+        let now = Clock::SYSTEM.now();
+        while let Some(program) = self.programs.get_mut(&socket) {
+            match program.write() {
+                Ok(true) if program.is_told => break,
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(_) => return self.end.reset(now, socket, Reason::Aborted),
+            }
+            match self.end.read(now, socket, CHUNK) {
+                Ok(Came::Octets(octets)) => program.coming = octets,
+                Ok(Came::End) => {
+                    program.is_told = true;
+                    // One that is gone has said so, or will when it is read from.
+                    let _ = program.plug.finish();
+                }
+                Ok(Came::Nothing) | Err(_) => return,
+            }
+        }
+        self.close_if_over(socket);
+    }
+
+    /// Both directions have come to their end.
+    fn close_if_over(&mut self, socket: Socket) {
+        let is_over = |program: &Program| program.has_ended && program.is_told;
+        if self.programs.get(&socket).is_some_and(is_over) {
+            self.take_program(socket);
+        }
+    }
+
+    pub(super) fn abort_program(&mut self, socket: Socket) {
+        if let Some(program) = self.take_program(socket) {
+            program.plug.abort();
+        }
+    }
+
+    fn take_program(&mut self, socket: Socket) -> Option<Program> {
+        let program = self.programs.remove(&socket)?;
+        self.owners.remove(&program.id);
+        Some(program)
+    }
+}

@@ -1,0 +1,51 @@
+//! What there is to say of sessions.
+
+use handfast_assist::iosl::ids::Socket;
+use serde_json::{Value, json};
+
+use super::Carrier;
+use crate::services::session::keys::name_of;
+
+/// Sessions of an answer.
+const MOST_SHOWN: usize = 256;
+
+impl Carrier {
+    /// The sessions, a line each.
+    pub(in crate::services::session) fn sessions(&self) -> Vec<Value> {
+        self.end.sessions().take(MOST_SHOWN).filter_map(|socket| self.session(socket)).collect()
+    }
+
+    fn session(&self, socket: Socket) -> Option<Value> {
+        let (session, (target, key)) = (self.end.session(socket)?, self.end.target(socket)?);
+        let state = match () {
+            () if session.is_done() => "done",
+            () if session.failed().is_some() => "failed",
+            () if self.is_suspended => "suspended",
+            () if session.epochs().next().is_none() => "away",
+            () if session.is_opened() => "open",
+            () => "opening",
+        };
+        Some(json!({
+            "target": target.to_string(),
+            "peer": key.map(|key| name_of(&key)),
+            "state": state,
+            "unacknowledged_bytes": session.unacknowledged(),
+        }))
+    }
+
+    /// What was counted.
+    pub(in crate::services::session) fn counters(&self) -> Value {
+        let counters = self.end.counters();
+        json!({
+            "paths_taken": counters.resumed,
+            "connections_crowded": counters.crowded,
+            "connections_broken": counters.broken,
+            "requests_refused": counters.refused,
+        })
+    }
+
+    /// How many sessions there are, paths, and bytes that are kept.
+    pub(in crate::services::session) fn totals(&self) -> [u64; 3] {
+        [self.end.sessions().count() as u64, self.paths.len() as u64, self.end.memory()]
+    }
+}

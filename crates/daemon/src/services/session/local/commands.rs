@@ -1,0 +1,231 @@
+//! `handfastd session run`, `connect`, `status`, `suspend` and `resume`.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream as Stream;
+use std::path::Path;
+use std::process::{Command as Program, ExitCode};
+
+use clap::{ArgMatches, Args, Command, ValueEnum};
+use handfast_assist::iosl::end::Config;
+use handfast_assist::iosl::frame::Target;
+use handfast_assist::iosl::probe::Policy;
+use handfast_io::EventLoop;
+use handfast_io::net::UnixStream;
+use serde_json::{Value, json};
+
+use super::super::carrier::Plug;
+use super::super::keys::{self, Known};
+use super::client::{Client, Via};
+use super::front::Dialect;
+use super::peers::{self, Peers};
+use super::pipes::Pipes;
+use super::{Local, Places, SOCKET_VARIABLE, Setup};
+use crate::process::{Level, Tool, ask, log, parsed, say};
+use crate::services::session::GROUP;
+use crate::services::{Begun, Companion};
+
+/// What `run` and `connect` have in common.
+#[derive(Args)]
+struct PeerOptions {
+    /// The end before the server: HOST or HOST:PORT. Default: each target's own host at port 7443, if somebody is there
+    #[arg(long, value_name = "HOST:PORT")]
+    peer: Option<String>,
+    /// The peer's public key. Default: the one in `known_peers`, or the first that it shows
+    #[arg(long, value_name = "KEY", requires = "peer")]
+    peer_key: Option<String>,
+    /// Without a peer: an error, or a connection that goes straight. Default: require with --peer, otherwise prefer
+    #[arg(long, value_enum, value_name = "POLICY")]
+    policy: Option<PolicyWord>,
+    /// Logs to standard error what happens to sessions
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum PolicyWord {
+    /// An error
+    Require,
+    /// Straight to the server; such a connection does not outlive a change of address
+    Prefer,
+}
+
+#[derive(Args)]
+struct RunOptions {
+    #[command(flatten)]
+    peer: PeerOptions,
+    /// Takes all its connections of TCP, also of programs that know of no proxy; see below what that does to sudo
+    #[arg(long)]
+    all: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+#[derive(Args)]
+struct ConnectOptions {
+    #[command(flatten)]
+    peer: PeerOptions,
+    /// The server, as its peer calls it
+    host: String,
+    /// Its port
+    port: u16,
+}
+
+const RUN_HELP: &str = "\
+PROGRAM reaches the network by a local proxy that speaks SOCKS5 and HTTP CONNECT, which the variables ALL_PROXY and
+HTTPS_PROXY name. For ssh use `handfastd session connect` as its ProxyCommand.
+
+--all is for programs that read no such variables, static ones too: the kernel asks this process at each connect(2)
+(seccomp's user notification). It needs no root. PROGRAM and all that it starts then cannot get other rights: sudo, su
+and other set-user-ID programs do not work in it. It ends with this process, and what uses io_uring is not seen.
+
+Exit code: that of PROGRAM. 2: the system does not allow it to run.";
+
+const CONNECT_HELP: &str = "\
+For ssh:  ssh -o 'ProxyCommand handfastd session connect --peer SERVER %h %p' SERVER
+Inside `handfastd session run` the session is that end's, and --peer is its.
+
+Exit code 1: the session has failed; the reason is on standard error.";
+
+pub(in crate::services::session) fn companions() -> Vec<Companion> {
+    let run = RunOptions::augment_args(Command::new("run"))
+        .about("Runs a program whose connections go on while this machine's addresses change")
+        .after_help(RUN_HELP);
+    let connect = ConnectOptions::augment_args(Command::new("connect"))
+        .about("Connects standard input and output to a server: for ssh's ProxyCommand")
+        .after_help(CONNECT_HELP);
+    vec![
+        Companion { group: GROUP, command: run, start: begin_run },
+        Companion { group: GROUP, command: connect, start: begin_connect },
+    ]
+}
+
+pub(in crate::services::session) fn tools() -> Vec<Tool> {
+    let tool = |name: &'static str, about: &'static str, run| Tool {
+        group: GROUP,
+        command: Command::new(name).about(about),
+        run,
+    };
+    vec![
+        tool("status", "Prints what sessions this user's programs have, a JSON object for each end", |_| {
+            tell("status")
+        }),
+        tool("suspend", "Freezes this user's sessions: the link is about to go", |_| tell("suspend")),
+        tool("resume", "Lets them go on", |_| tell("resume")),
+    ]
+}
+
+/// Says something to all ends of this user.
+fn tell(event: &str) -> Result<ExitCode, String> {
+    let mut is_any = false;
+    for control in Places::of_user()?.controls()? {
+        match ask(&control, &json!({"event": event})) {
+            Ok(answer) => {
+                is_any = true;
+                say(&described(&control, &answer));
+            }
+            // Its end was killed.
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                let _ = std::fs::remove_file(&control);
+            }
+            Err(error) => return Err(format!("error: {}: {error}", control.display())),
+        }
+    }
+    if is_any {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err("error: no program of yours has an end of sessions".to_owned())
+    }
+}
+
+/// With whose it is.
+fn described(control: &Path, answer: &Value) -> String {
+    let mut answer = answer.clone();
+    let process = control.file_stem().and_then(|name| name.to_str()?.parse::<u32>().ok());
+    answer["process"] = process.into();
+    answer.to_string()
+}
+
+fn setup(options: PeerOptions, places: &Places) -> Result<Setup, String> {
+    let PeerOptions { peer, peer_key, policy, .. } = options;
+    let key = peer_key.map(|text| {
+        keys::parse(&text).ok_or_else(|| "error: --peer-key: expected 64 hexadecimal digits".to_owned())
+    });
+    let policy = match policy {
+        Some(PolicyWord::Require) => Policy::Require,
+        None if peer.is_some() => Policy::Require,
+        Some(PolicyWord::Prefer) | None => Policy::Prefer,
+    };
+    let fixed = peer.map(|text| peers::named(&text)).transpose()?;
+    let known = Known::read(&places.known_peers())?;
+    let peers = Peers::new(fixed, key.transpose()?, policy, known);
+    Ok(Setup { peers, keys: keys::own(&places.key())?, config: Config::default() })
+}
+
+/// A log on standard error, where somebody wants one. It ends with the process.
+fn start_log(is_verbose: bool) {
+    if is_verbose {
+        std::mem::forget(log::start(Level::Info, true));
+    }
+}
+
+fn begin_run(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> {
+    let RunOptions { peer, all, program } = parsed(options);
+    let places = Places::of_user()?;
+    start_log(peer.verbose);
+    let mut local = Local::new(setup(peer, &places)?, &places, io)?;
+    let mut environment = local.listen(&places, io)?;
+    if all {
+        environment.retain(|(name, _)| *name == SOCKET_VARIABLE);
+    }
+    let Some((name, arguments)) = program.split_first() else { return Err("error: no program".to_owned()) };
+    local.start(Program::new(name).args(arguments).envs(environment), all, io)?;
+    Ok(Begun::Running(Box::new(local)))
+}
+
+fn begin_connect(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> {
+    let ConnectOptions { peer, host, port } = parsed(options);
+    let target =
+        Target::new(&host, port).ok_or_else(|| format!("error: `{}` is no host", host.escape_debug()))?;
+    if peer.peer.is_none()
+        && let Some(socket) = std::env::var_os(SOCKET_VARIABLE)
+    {
+        return by_another(Path::new(&socket), &target).map(Begun::Done);
+    }
+    let places = Places::of_user()?;
+    start_log(peer.verbose);
+    let mut local = Local::new(setup(peer, &places)?, &places, io)?;
+    let system = |error: std::io::Error| format!("error: {error}");
+    let (here, there) = Stream::pair().map_err(system)?;
+    here.set_nonblocking(true).map_err(system)?;
+    local.pipes = Some(Pipes::start(there).map_err(system)?);
+    let plug = Plug::Unix(UnixStream::from_std(here));
+    let (via, dialect, rest) = (Via::Plug(plug, None), Dialect::Silent, Vec::new());
+    local.ask(io, Client { via, dialect, target, rest });
+    Ok(Begun::Running(Box::new(local)))
+}
+
+/// By the end of the program that this one belongs to.
+fn by_another(socket: &Path, target: &Target) -> Result<ExitCode, String> {
+    let wrong = |what: &str| format!("error: {}: {what}", socket.display());
+    let mut stream = Stream::connect(socket).map_err(|error| wrong(&error.to_string()))?;
+    let asked = write!(stream, "CONNECT {target} HTTP/1.1\r\n\r\n");
+    asked.map_err(|error| wrong(&error.to_string()))?;
+    let mut answer = Vec::new();
+    // Byte by byte: what comes after it is the server's.
+    while !answer.ends_with(b"\r\n\r\n") && answer.len() < 1_024 {
+        let mut byte = [0];
+        match stream.read(&mut byte) {
+            Ok(1) => answer.push(byte[0]),
+            Ok(_) => return Err(wrong("it has closed the connection")),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(wrong(&error.to_string())),
+        }
+    }
+    if !answer.starts_with(b"HTTP/1.1 200") {
+        return Err(wrong(&format!("{target} is not reached")));
+    }
+    Pipes::start(stream).map_err(|error| wrong(&error.to_string()))?.wait();
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,193 @@
+//! The end beside a program: `handfastd session run` and `handfastd session connect`.
+
+mod catcher;
+mod child;
+mod client;
+mod commands;
+mod front;
+mod fronts;
+mod peers;
+mod pipes;
+mod places;
+mod programs;
+mod resolver;
+mod running;
+mod straight;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::process::Command;
+
+use handfast_assist::iosl::end::{Config, Identity};
+use handfast_assist::iosl::ids::Socket;
+use handfast_assist::iosl::secure::{Allowed, Keys};
+use handfast_core::Instant;
+use handfast_io::{Clock, Connects, EventLoop, RouteNews, SourceId, source_towards};
+use tracing::info;
+
+use super::carrier::Carrier;
+use super::keys;
+use crate::services::questions::Questions;
+use catcher::Catcher;
+use child::Child;
+use client::Client;
+pub(super) use commands::{companions, tools};
+use fronts::Fronts;
+use peers::{Peer, Peers};
+use pipes::Pipes;
+pub(super) use places::Places;
+use resolver::Resolver;
+use straight::Straight;
+
+/// Where the programs' own sockets are: what `session connect` looks for.
+const SOCKET_VARIABLE: &str = "HANDFAST_SESSION";
+
+/// A program that waits until it is known whether there is a peer, and whether it leads to the target.
+struct Waiting {
+    client: Client,
+    by: Instant,
+    /// The peer has answered.
+    is_opened: bool,
+}
+
+/// What a session is for.
+struct Purpose {
+    peer: Peer,
+    /// It only asks which key the peer has.
+    is_question: bool,
+}
+
+/// The running end.
+pub(super) struct Local {
+    carrier: Carrier,
+    peers: Peers,
+    fronts: Option<Fronts>,
+    questions: Questions,
+    resolver: Resolver,
+    straight: Straight,
+    /// Programs that wait for a name; whether a peer is not to be asked.
+    looked_up: BTreeMap<u64, (Client, bool)>,
+    next_number: u64,
+    waiting: BTreeMap<Socket, Waiting>,
+    purposes: BTreeMap<Socket, Purpose>,
+    /// A peer that was asked, and by which address of this machine.
+    source: Option<(SocketAddr, Option<IpAddr>)>,
+    routes: RouteNews,
+    routes_id: SourceId,
+    /// When it looks at what has changed.
+    look_at: Option<Instant>,
+    questions_again: Option<Instant>,
+    /// It ends by then.
+    end_by: Option<Instant>,
+    child: Option<Child>,
+    /// Where the program's calls of connect(2) come, if they do.
+    catcher: Option<Catcher>,
+    /// Where the program is this process's own standard input and output.
+    pipes: Option<Pipes>,
+    has_failed: bool,
+}
+
+/// What was said on the command line.
+struct Setup {
+    peers: Peers,
+    keys: Keys,
+    config: Config,
+}
+
+impl Local {
+    fn new(setup: Setup, places: &Places, io: &mut EventLoop) -> Result<Self, String> {
+        let Setup { peers, keys, config } = setup;
+        let system = |error: std::io::Error| format!("error: {error}");
+        // Nobody dials this end.
+        let identity = Identity { keys, allowed: Allowed::default(), seed: keys::random()? };
+        let control = places.sockets()?.join(format!("{}.control", std::process::id()));
+        let questions = Questions::listen(&control, io)
+            .map_err(|error| format!("error: socket {}: {error}", control.display()))?;
+        let routes = RouteNews::new().map_err(system)?;
+        let routes_id = io.add_descriptor(&routes).map_err(system)?;
+        Ok(Self {
+            carrier: Carrier::new(identity, config),
+            peers,
+            fronts: None,
+            questions,
+            resolver: Resolver::new(io).map_err(system)?,
+            straight: Straight::new(),
+            looked_up: BTreeMap::new(),
+            next_number: 0,
+            waiting: BTreeMap::new(),
+            purposes: BTreeMap::new(),
+            source: None,
+            routes,
+            routes_id,
+            look_at: None,
+            questions_again: None,
+            end_by: None,
+            child: None,
+            catcher: None,
+            pipes: None,
+            has_failed: false,
+        })
+    }
+
+    /// Listens for programs: what a program has in its environment for that.
+    fn listen(&mut self, places: &Places, io: &mut EventLoop) -> Result<Vec<(&'static str, String)>, String> {
+        let path = places.sockets()?.join(format!("{}.session", std::process::id()));
+        let wrong = |error: std::io::Error| format!("error: socket {}: {error}", path.display());
+        let password = keys::password()?;
+        let fronts = Fronts::listen(&path, password.clone(), io).map_err(wrong)?;
+        let at = fronts.tcp_address().map_err(wrong)?;
+        self.fronts = Some(fronts);
+        let user = front::USER;
+        let socks = format!("socks5h://{user}:{password}@{at}");
+        let http = format!("http://{user}:{password}@{at}");
+        let no_proxy = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy"));
+        let no_proxy = no_proxy.unwrap_or_else(|_| "localhost,127.0.0.1,::1".to_owned());
+        Ok(vec![
+            (SOCKET_VARIABLE, path.display().to_string()),
+            ("ALL_PROXY", socks.clone()),
+            ("all_proxy", socks),
+            ("HTTPS_PROXY", http.clone()),
+            ("https_proxy", http),
+            ("NO_PROXY", no_proxy.clone()),
+            ("no_proxy", no_proxy),
+        ])
+    }
+
+    /// Starts the program. `all`: it is asked for all its connections.
+    fn start(&mut self, command: &mut Command, all: bool, io: &mut EventLoop) -> Result<(), String> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let wrong = |error: std::io::Error| format!("error: {name}: {error}");
+        let child = if all {
+            let (child, connects) = Connects::of(command).map_err(wrong)?;
+            self.catcher = Some(Catcher::new(connects, io).map_err(wrong)?);
+            child
+        } else {
+            command.spawn().map_err(wrong)?
+        };
+        self.child = Some(Child::watch(child, io).map_err(wrong)?);
+        Ok(())
+    }
+
+    /// Whether nothing is under way for any program.
+    fn is_idle(&self) -> bool {
+        let nobody_waits = self.waiting.is_empty() && self.looked_up.is_empty() && self.straight.is_empty();
+        nobody_waits && self.carrier.is_idle()
+    }
+
+    /// What has changed in this machine's network.
+    fn look_at_routes(&mut self) {
+        // Another network may block what this one lets through, and the other way round.
+        if self.source.is_some_and(|(server, source)| source_towards(server).ok() != source) {
+            self.source = None;
+            self.peers.probes().on_network_change();
+        }
+        let migrating = self.carrier.on_route_news();
+        if migrating > 0 {
+            info!(sessions = migrating, "addresses have changed: sessions migrate");
+        }
+    }
+
+    fn now() -> Instant {
+        Clock::SYSTEM.now()
+    }
+}

@@ -1,0 +1,315 @@
+//! What becomes of a program's connection: a session, or straight to the target.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+
+use handfast_assist::iosl::frame::{Reason, Target};
+use handfast_assist::iosl::ids::Socket;
+use handfast_assist::iosl::probe::{Decision, Policy};
+use handfast_assist::iosl::secure::PublicKey;
+use handfast_assist::iosl::session::Session;
+use handfast_core::{Duration, Instant};
+use handfast_io::{EventLoop, source_towards};
+use tracing::{info, warn};
+
+use super::super::carrier::News;
+use super::super::keys::name_of;
+use super::catcher::Catcher;
+use super::client::{Client, Via};
+use super::front::{Dialect, Refusal};
+use super::peers::{Asked, Peer};
+use super::{Local, Purpose, Waiting};
+
+/// So long a peer that has answered has to say that it does not lead to a target.
+const REFUSED_WITHIN: Duration = Duration::from_millis(50);
+
+impl Local {
+    /// A program wants to be connected.
+    pub(super) fn ask(&mut self, io: &mut EventLoop, client: Client) {
+        match self.peers.of(&client.target, None) {
+            Asked::Peer(peer) => self.offer(io, client, peer),
+            Asked::Nobody => self.go_straight(io, client, None),
+            Asked::Unknown => self.look_up(client, false),
+        }
+    }
+
+    fn look_up(&mut self, client: Client, is_straight: bool) {
+        self.next_number += 1;
+        if self.resolver.ask(self.next_number, &client.target) {
+            self.looked_up.insert(self.next_number, (client, is_straight));
+        } else {
+            client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+        }
+    }
+
+    /// Names have been found.
+    pub(super) fn on_answers(&mut self, io: &mut EventLoop) {
+        for (number, found) in self.resolver.answers() {
+            let Some((client, is_straight)) = self.looked_up.remove(&number) else { continue };
+            if found.is_empty() {
+                info!(target = %client.target, "the name has no address");
+                client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+                continue;
+            }
+            match self.peers.of(&client.target, Some(&found)) {
+                Asked::Peer(peer) if !is_straight => self.offer(io, client, peer),
+                _ => self.go_straight(io, client, Some(found)),
+            }
+        }
+    }
+
+    fn go_straight(&mut self, io: &mut EventLoop, client: Client, found: Option<Vec<SocketAddr>>) {
+        if let (Via::Call(attempt), Some(catcher)) = (&client.via, &self.catcher) {
+            return catcher.let_go(attempt);
+        }
+        let literal = client.target.host().parse::<IpAddr>().ok();
+        let literal = literal.map(|host| vec![(host, client.target.port()).into()]);
+        match literal.or(found) {
+            Some(addresses) => self.straight.connect(io, client, addresses),
+            None => self.look_up(client, true),
+        }
+    }
+
+    fn offer(&mut self, io: &mut EventLoop, client: Client, peer: Peer) {
+        self.source = Some(peer.server()).map(|server| (server, source_towards(server).ok()));
+        match self.peers.on_connect(Self::now(), &peer) {
+            Decision::Session { by } => {
+                let asks = self.peers.has_to_ask(&client.target);
+                let by = by.or_else(|| asks.then(|| Self::now() + REFUSED_WITHIN));
+                self.open(io, client, peer, by);
+            }
+            Decision::Probe(by) => self.open(io, client, peer, Some(by)),
+            without => self.without(io, client, &peer, without),
+        }
+    }
+
+    /// There is no peer for a program.
+    fn without(&mut self, io: &mut EventLoop, client: Client, peer: &Peer, decision: Decision) {
+        if let Decision::Straight(reason) = decision {
+            info!(target = %client.target, peer = peer.name, ?reason, "straight: it does not outlive a change of address");
+            return self.go_straight(io, client, None);
+        }
+        warn!(target = %client.target, peer = peer.name, ?decision, "no connection: there is no peer");
+        self.has_failed = true;
+        client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+    }
+
+    /// Opens a session. `by`: until then the program waits for the peer.
+    fn open(&mut self, io: &mut EventLoop, client: Client, peer: Peer, by: Option<Instant>) {
+        let key = self.peers.key_of(&peer);
+        let socket = match self.carrier.open(client.target.clone(), peer.addresses.clone(), key) {
+            Ok(socket) => socket,
+            Err(refused) => {
+                warn!(target = %client.target, ?refused, "no session");
+                return client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+            }
+        };
+        self.purposes.insert(socket, Purpose { peer, is_question: false });
+        match by {
+            Some(by) => drop(self.waiting.insert(socket, Waiting { client, by, is_opened: false })),
+            None => self.attach(io, socket, client),
+        }
+    }
+
+    fn attach(&mut self, io: &mut EventLoop, socket: Socket, client: Client) {
+        let Client { via, dialect, rest, .. } = client;
+        let caught = match (via, &self.catcher) {
+            (Via::Plug(plug, id), _) => Ok((plug, id)),
+            (Via::Call(attempt), Some(catcher)) => match catcher.catch(&attempt) {
+                Ok(plug) => Ok((plug, None)),
+                Err(error) => {
+                    catcher.let_go(&attempt);
+                    Err(error)
+                }
+            },
+            (Via::Call(_), None) => return,
+        };
+        let attached = caught.and_then(|plug| self.carrier.attach(io, socket, plug, dialect.granted(), rest));
+        if let Err(error) = attached {
+            warn!(%error, "program not taken");
+            self.carrier.reset(socket, Reason::Aborted);
+        }
+    }
+
+    /// A program calls connect(2).
+    pub(super) fn on_calls(&mut self, io: &mut EventLoop) {
+        while let Some(attempt) = self.catcher.as_ref().and_then(Catcher::next) {
+            let Some(target) = Target::new(&attempt.remote.ip().to_string(), attempt.remote.port()) else {
+                continue;
+            };
+            let (via, dialect, rest) = (Via::Call(attempt), Dialect::Silent, Vec::new());
+            self.ask(io, Client { via, dialect, target, rest });
+        }
+        self.hear(io);
+    }
+
+    /// Does what sessions say.
+    pub(super) fn hear(&mut self, io: &mut EventLoop) {
+        loop {
+            self.carrier.drive(io);
+            let Some(news) = self.carrier.next_news() else { return };
+            match news {
+                News::Opened(socket) => self.on_opened(io, socket),
+                News::Resumed(socket, away) => {
+                    let target = self.target_of(socket);
+                    info!(target, away_ms = away.as_millis(), "session goes on by another path");
+                }
+                News::Done(socket) => drop(self.purposes.remove(&socket)),
+                News::Unreached(socket, why, was_connected) => {
+                    self.on_unreached(io, socket, why, was_connected);
+                }
+                News::Failed(socket, reason) => self.on_failed(io, socket, reason),
+            }
+        }
+    }
+
+    fn target_of(&self, socket: Socket) -> Option<String> {
+        self.carrier.target(socket).map(|(target, _)| target.to_string())
+    }
+
+    fn on_opened(&mut self, io: &mut EventLoop, socket: Socket) {
+        let Some(Purpose { peer, is_question }) = self.purposes.get(&socket) else { return };
+        let (peer, is_question) = (peer.clone(), *is_question);
+        let Some((target, Some(key))) = self.carrier.target(socket) else { return };
+        if is_question {
+            self.carrier.reset(socket, Reason::Aborted);
+            return self.on_key(&peer, &key);
+        }
+        self.peers.learn(&peer, key);
+        self.peers.probes().on_answer(Self::now(), peer.server());
+        info!(%target, peer = peer.name, key = name_of(&key), "session opened");
+        let has_to_ask = self.peers.has_to_ask(&target);
+        match self.waiting.remove(&socket) {
+            Some(waiting) if has_to_ask => {
+                let by = Self::now() + REFUSED_WITHIN;
+                self.waiting.insert(socket, Waiting { by, is_opened: true, ..waiting });
+            }
+            Some(Waiting { client, .. }) => self.attach(io, socket, client),
+            // Its program went straight meanwhile: the next one has a peer.
+            None if !self.carrier.is_attached(socket) => self.carrier.reset(socket, Reason::Aborted),
+            None => {}
+        }
+    }
+
+    /// A connection to the peer has not come about.
+    fn on_unreached(&mut self, io: &mut EventLoop, socket: Socket, why: ErrorKind, was_connected: bool) {
+        let is_opened = self.carrier.end().session(socket).is_none_or(Session::is_opened);
+        let Some(Purpose { peer, is_question: false }) = self.purposes.get(&socket) else { return };
+        // In between is a network that is away, which says nothing of the peer.
+        if is_opened || !(was_connected || why == ErrorKind::ConnectionRefused) {
+            return;
+        }
+        let peer = peer.clone();
+        if was_connected && self.peers.key_of(&peer).is_some() {
+            // Who is there does not have the key, or is no peer: which?
+            return self.ask_for_key(peer);
+        }
+        let decision = self.peers.probes().on_refused(Self::now(), peer.server());
+        if let Some(Waiting { client, .. }) = self.waiting.remove(&socket) {
+            self.carrier.reset(socket, Reason::Aborted);
+            self.without(io, client, &peer, decision);
+        }
+    }
+
+    /// Asks a peer which key it has, with a target that is nowhere (RFC 6761 §6.4).
+    fn ask_for_key(&mut self, peer: Peer) {
+        let is_asked = self.purposes.values().any(|purpose| purpose.is_question && purpose.peer == peer);
+        let nowhere = Target::new("key.invalid", 1);
+        if let Some(target) = nowhere.filter(|_| !is_asked)
+            && let Ok(socket) = self.carrier.open(target, peer.addresses.clone(), None)
+        {
+            self.purposes.insert(socket, Purpose { peer, is_question: true });
+        }
+    }
+
+    /// A peer has said which key it has.
+    fn on_key(&mut self, peer: &Peer, key: &PublicKey) {
+        if self.peers.key_of(peer) == Some(*key) {
+            return;
+        }
+        say(&self.peers.about_change(peer, key));
+        warn!(peer = peer.name, key = name_of(key), "the peer shows another key than before");
+        let of_peer = |(socket, purpose): (&Socket, &Purpose)| (purpose.peer == *peer).then_some(*socket);
+        let all: Vec<_> = self.purposes.iter().filter_map(of_peer).collect();
+        for socket in all {
+            self.carrier.reset(socket, Reason::Forbidden);
+            // Not straight either: somebody may want just that.
+            if let Some(Waiting { client, .. }) = self.waiting.remove(&socket) {
+                client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+            }
+        }
+        self.has_failed = true;
+    }
+
+    fn on_failed(&mut self, io: &mut EventLoop, socket: Socket, reason: Reason) {
+        let Some(Purpose { peer, is_question }) = self.purposes.remove(&socket) else { return };
+        if is_question || reason == Reason::Aborted {
+            return;
+        }
+        let waiting = self.waiting.remove(&socket);
+        let target = waiting.as_ref().map(|waiting| waiting.client.target.to_string());
+        info!(target, peer = peer.name, %reason, "session failed");
+        match (reason, waiting) {
+            (Reason::TargetRefused, Some(Waiting { client, .. }))
+                if self.peers.policy() == Policy::Prefer =>
+            {
+                info!(target = %client.target, peer = peer.name, "straight: the peer does not lead there");
+                self.peers.leads(&client.target, false);
+                return self.go_straight(io, client, None);
+            }
+            (reason, waiting) => {
+                let (peer, own) = (&peer.name, name_of(&self.carrier.end().public_key()));
+                say(&match reason {
+                    Reason::Forbidden => format!(
+                        "error: {peer} takes no sessions of this key; add to `clients` in its configuration:\n{own}"
+                    ),
+                    reason => format!("error: {peer}: {reason}"),
+                });
+                if let Some(Waiting { client, .. }) = waiting {
+                    client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+                }
+            }
+        }
+        self.has_failed = true;
+    }
+
+    /// Programs have waited for long enough.
+    pub(super) fn on_waited(&mut self, io: &mut EventLoop, now: Instant) {
+        let late: Vec<_> =
+            self.waiting.iter().filter(|(_, waiting)| waiting.by <= now).map(|(socket, _)| *socket).collect();
+        for socket in late {
+            let (Some(mut waiting), Some(purpose)) =
+                (self.waiting.remove(&socket), self.purposes.get(&socket))
+            else {
+                continue;
+            };
+            let peer = purpose.peer.clone();
+            if waiting.is_opened {
+                self.peers.leads(&waiting.client.target, true);
+                self.attach(io, socket, waiting.client);
+                continue;
+            }
+            match self.peers.probes().on_timer(now, peer.server()) {
+                Decision::Session { by: None } => self.attach(io, socket, waiting.client),
+                Decision::Probe(by) | Decision::Session { by: Some(by) } if by > now => {
+                    waiting.by = by;
+                    self.waiting.insert(socket, waiting);
+                }
+                // The session stays: if the peer answers late, the next program has it without asking.
+                decision => self.without(io, waiting.client, &peer, decision),
+            }
+        }
+    }
+
+    /// When the first of them has.
+    pub(super) fn waits_until(&self) -> Option<Instant> {
+        self.waiting.values().map(|waiting| waiting.by).min()
+    }
+}
+
+/// To the user, whatever is logged.
+fn say(message: &str) {
+    use std::io::Write;
+    // Standard error may be closed.
+    let _ = writeln!(std::io::stderr(), "handfastd: {message}");
+}

@@ -1,0 +1,261 @@
+//! The end before a server: takes sessions of clients that it knows, and leads them to targets that it has.
+
+mod leading;
+
+use std::collections::BTreeMap;
+
+use handfast_assist::iosl::end::Identity;
+use handfast_core::Instant;
+use handfast_io::net::TcpListener;
+use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, next_connection};
+use serde_json::{Value, json};
+use tracing::{info, warn};
+
+use super::carrier::{Carrier, News};
+use super::keys::{self, name_of};
+use super::settings::Settings;
+use crate::process::log::limiter::LogLimiter;
+use crate::process::{ConfigFile, Context, Failure, Log, descriptors, log_changes, reread};
+use crate::services::questions::{ACCEPT_AGAIN, Question, Questions};
+use crate::services::{Configured, Running};
+use leading::Connecting;
+
+/// What has a deadline here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Carrier,
+    Targets,
+    Accept,
+    Questions,
+    /// Log lines that were left out.
+    LeftOut,
+}
+
+/// The running end.
+pub(super) struct Server {
+    settings: Settings,
+    carrier: Carrier,
+    listener: TcpListener,
+    listener_id: SourceId,
+    connecting: BTreeMap<SourceId, Connecting>,
+    questions: Questions,
+    timers: Timers<Due>,
+    limiter: LogLimiter,
+    refused_targets: u64,
+    /// How many clients are written down.
+    listed: usize,
+    log: Log,
+    file: ConfigFile,
+}
+
+impl Server {
+    /// Takes the sockets, and makes the key where there is none.
+    pub(super) fn start(
+        settings: Settings,
+        file: ConfigFile,
+        log: Log,
+        io: &mut EventLoop,
+    ) -> Result<Self, String> {
+        let keys = keys::own(&settings.key_file)?;
+        let (public, allowed) = (keys.public(), settings.clients.allowed()?);
+        let listed = allowed.keys.len();
+        let carrier = Carrier::new(Identity { keys, allowed, seed: keys::random()? }, settings.config);
+        // A session has its target's connection, and two paths while it migrates.
+        let wanted = 3 * settings.config.sessions as u64 + descriptors::OWN;
+        let files = descriptors::raise(wanted);
+        if files.soft < wanted {
+            warn!(files = files.soft, wanted, "fewer files may be open than all sessions would need");
+        }
+        let mut started = || -> Result<_, Failure> {
+            let mut listener =
+                TcpListener::bind(settings.listen).context(|| format!("listen at {}", settings.listen))?;
+            let listener_id = io.add(&mut listener, Interest::READABLE).context(|| "epoll".to_owned())?;
+            let questions = Questions::listen(&settings.socket, io)
+                .context(|| format!("socket {}", settings.socket.display()))?;
+            let listen = listener.local_addr().context(|| "the listening socket".to_owned())?;
+            info!(%listen, public_key = name_of(&public), "started");
+            Ok((listener, listener_id, questions))
+        };
+        let (listener, listener_id, questions) = started().map_err(|failure| {
+            crate::services::unobstructed(&settings).err().unwrap_or_else(|| format!("error: {failure}"))
+        })?;
+        Ok(Self {
+            settings,
+            carrier,
+            listener,
+            listener_id,
+            connecting: BTreeMap::new(),
+            questions,
+            timers: Timers::default(),
+            limiter: LogLimiter::default(),
+            refused_targets: 0,
+            listed,
+            log,
+            file,
+        })
+    }
+
+    fn accept(&mut self, io: &mut EventLoop) {
+        loop {
+            match next_connection(&self.listener) {
+                Ok(None) => return,
+                Ok(Some((stream, from))) => {
+                    if let Err(error) = self.carrier.accept(io, stream, from) {
+                        warn!(%error, %from, "connection not taken");
+                    }
+                }
+                Err(error) => {
+                    warn!(%error, "no connection can be taken");
+                    self.timers.set(Due::Accept, Some(Clock::SYSTEM.now() + ACCEPT_AGAIN));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, io: &mut EventLoop) {
+        loop {
+            self.carrier.drive(io);
+            let Some(news) = self.carrier.next_news() else { return };
+            match news {
+                News::Opened(socket) => self.lead(io, socket),
+                News::Resumed(socket, away) => {
+                    let target = self.target_of(socket);
+                    let from = self.carrier.remote_of(socket).map(|from| from.to_string());
+                    info!(target, from, away_ms = away.as_millis(), "session goes on by another path");
+                }
+                News::Done(_) | News::Unreached(..) => {}
+                News::Failed(socket, reason) => {
+                    self.connecting.retain(|_, connecting| connecting.socket != socket);
+                    info!(session = socket.0, %reason, "session failed");
+                }
+            }
+        }
+    }
+
+    fn read_question(&mut self, id: SourceId) -> ReadOutcome {
+        let (asked, outcome) = self.questions.read(id);
+        for question in asked {
+            let answer = question.map(|question| match question {
+                Question::Status => self.status(),
+                Question::Reload => {
+                    self.reload();
+                    json!({"ok": true, "mode": "act"})
+                }
+                Question::Handover | Question::Suspend | Question::Resume => {
+                    json!({"error": "an end before a server does not do that"})
+                }
+            });
+            self.questions.answer(id, answer.as_ref());
+        }
+        self.questions.read_on(id, outcome)
+    }
+}
+
+impl Running for Server {
+    fn on_readable(&mut self, io: &mut EventLoop, id: SourceId) -> ReadOutcome {
+        if self.carrier.has(id) {
+            let outcome = self.carrier.on_readable(io, id);
+            self.hear(io);
+            return outcome;
+        }
+        if id == self.listener_id {
+            self.accept(io);
+        } else if self.connecting.contains_key(&id) {
+            self.look_at(io, id);
+        } else if self.questions.is_listener(id) {
+            if !self.questions.accept(io) {
+                self.timers.set(Due::Questions, Some(Clock::SYSTEM.now() + ACCEPT_AGAIN));
+            }
+        } else if self.questions.has(id) {
+            return self.read_question(id);
+        }
+        ReadOutcome::Nothing
+    }
+
+    fn flush(&mut self, io: &mut EventLoop) {
+        while let Some(id) = io.next_writable() {
+            if self.carrier.has(id) {
+                self.carrier.on_writable(io, id);
+            } else if self.connecting.contains_key(&id) {
+                self.look_at(io, id);
+            } else if self.questions.has(id) {
+                self.questions.is_writable(id);
+            }
+        }
+        self.hear(io);
+        self.questions.flush();
+    }
+
+    fn deadline(&mut self) -> Option<Instant> {
+        self.timers.set(Due::Carrier, self.carrier.deadline());
+        self.timers.set(Due::Targets, self.connecting.values().map(|connecting| connecting.by).min());
+        self.timers.set(Due::LeftOut, self.limiter.deadline());
+        self.timers.next()
+    }
+
+    fn on_timer(&mut self, io: &mut EventLoop, now: Instant) {
+        self.deadline();
+        while let Some(due) = self.timers.due(now) {
+            match due {
+                Due::Carrier => self.carrier.on_timer(now),
+                Due::Targets => self.give_up(now),
+                Due::Accept => self.accept(io),
+                Due::Questions => {
+                    if !self.questions.accept(io) {
+                        self.timers.set(Due::Questions, Some(now + ACCEPT_AGAIN));
+                    }
+                }
+                Due::LeftOut => {
+                    for (what, from, count) in self.limiter.take_left_out(now) {
+                        warn!(what, %from, count, "log lines left out");
+                    }
+                }
+            }
+        }
+        self.hear(io);
+    }
+
+    fn reload(&mut self) {
+        let Some((mut new, _)) = reread(&mut self.file, Settings::parse) else { return };
+        let allowed = match new.clients.allowed() {
+            Ok(allowed) => allowed,
+            Err(error) => return warn!(error, "clients not read: the old ones stay"),
+        };
+        let Settings { listen, key_file, socket, config, log, .. } = &self.settings;
+        if (&new.listen, &new.key_file, &new.socket, &new.config) != (listen, key_file, socket, config) {
+            warn!("all but clients and targets stays as it is until the daemon is started again");
+        }
+        (new.listen, new.key_file, new.socket) = (*listen, key_file.clone(), socket.clone());
+        (new.config, new.log) = (*config, *log);
+        log_changes(&self.settings.plan(), &new.plan());
+        self.listed = allowed.keys.len();
+        self.carrier.set_allowed(allowed);
+        self.settings = new;
+        info!("configuration applied");
+    }
+
+    fn status(&self) -> Value {
+        let [sessions, paths, kept] = self.carrier.totals();
+        let mut counters = self.carrier.counters();
+        counters["targets_refused"] = self.refused_targets.into();
+        json!({
+            "ok": true,
+            "mode": "act",
+            "plan": self.settings.plan().lines().collect::<Vec<_>>(),
+            "public_key": name_of(&self.carrier.end().public_key()),
+            "sessions": sessions,
+            "paths": paths,
+            "kept_bytes": kept,
+            "counters": counters,
+            "list": self.carrier.sessions(),
+            "log_lines_dropped": self.log.dropped(),
+        })
+    }
+
+    fn stop(&mut self, io: &mut EventLoop, _: Instant) -> Result<(), Failure> {
+        self.hear(io);
+        info!(counters = %self.carrier.counters(), "summary");
+        Ok(())
+    }
+}

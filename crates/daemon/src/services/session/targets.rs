@@ -1,0 +1,157 @@
+//! To what sessions may lead: a list without a default. An end before a server is no open proxy.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use handfast_assist::iosl::frame::Target;
+use handfast_document::{Checked, Located, Problem};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A target as the file has it.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TargetTable {
+    /// Where it is: an IP address.
+    address: Located<String>,
+    /// Its ports.
+    ports: Located<Vec<u16>>,
+    /// What clients call it besides the address. Default: nothing.
+    #[serde(default)]
+    names: Vec<Located<String>>,
+    /// What the target is told of the client: "none" (default), or "v2", the PROXY protocol.
+    #[serde(default)]
+    proxy_protocol: ProxyWord,
+}
+
+/// Whether a target is told who the client is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ProxyWord {
+    /// It sees a connection of this machine.
+    #[default]
+    None,
+    /// It gets a header of the PROXY protocol, version 2, before all else.
+    V2,
+}
+
+/// Where a target is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) address: SocketAddr,
+    pub(super) proxy: ProxyWord,
+}
+
+/// The list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Targets(BTreeMap<(String, u16), Place>);
+
+impl Targets {
+    pub(super) fn read(tables: &[Located<TargetTable>]) -> Checked<Self> {
+        let mut all = BTreeMap::new();
+        for table in tables {
+            let address = address(&table.address, table.proxy_protocol)?;
+            if table.ports.is_empty() || table.ports.contains(&0) {
+                return Err(Problem::at(table.ports.span.clone(), "expected ports from 1 to 65535"));
+            }
+            let own = Located { span: table.address.span.clone(), value: address.to_string() };
+            for name in table.names.iter().chain([&own]) {
+                for &port in &table.ports.value {
+                    let target = Target::new(name, port).ok_or_else(|| {
+                        let title = format!("`{}` is no host name", name.escape_debug());
+                        Problem::at(name.span.clone(), title)
+                    })?;
+                    let place = Place { address: (address, port).into(), proxy: table.proxy_protocol };
+                    if all.insert(key(&target), place).is_some() {
+                        let title = format!("{target} stands for two targets");
+                        return Err(Problem::at(name.span.clone(), title));
+                    }
+                }
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// Where a client is led that asks for this.
+    pub(super) fn find(&self, target: &Target) -> Option<Place> {
+        self.0.get(&key(target)).copied()
+    }
+
+    /// What a plan says of them, a line each.
+    pub(super) fn describe(&self) -> String {
+        let line = |((host, port), place): (&(String, u16), &Place)| {
+            let told = match place.proxy {
+                ProxyWord::None => "which sees this machine as its client",
+                ProxyWord::V2 => "which is told the client's address (PROXY protocol, version 2)",
+            };
+            format!("leads {host} port {port} to {}, {told}\n", place.address)
+        };
+        self.0.iter().map(line).collect()
+    }
+}
+
+/// Names of hosts are the same in capitals (RFC 4343 §2).
+fn key(target: &Target) -> (String, u16) {
+    (target.host().to_ascii_lowercase(), target.port())
+}
+
+fn address(text: &Located<String>, proxy: ProxyWord) -> Checked<IpAddr> {
+    let address: IpAddr = text.parse().map_err(|_| {
+        Problem::at(text.span.clone(), format!("`{}` is no IP address", text.escape_debug()))
+            .expected("expected one such as \"192.0.2.5\"; what clients call it stands in `names`")
+    })?;
+    let address = address.to_canonical();
+    if proxy == ProxyWord::None && (address.is_loopback() || address.is_unspecified()) {
+        let title = format!("a server at {address} would take every client for this machine");
+        return Err(Problem::at(text.span.clone(), title)
+            .expected("it sees 127.0.0.1, and rules for local users (pg_hba, from= of ssh) hold for anybody with a key")
+            .help(
+                "give an address of this machine that others reach, or, where the server takes it: proxy_protocol = \"v2\"",
+            ));
+    }
+    Ok(address)
+}
+
+/// The header of the PROXY protocol, version 2 (haproxy's proxy-protocol.txt §2.2), for a client and where it connects.
+pub(super) fn proxy_header(client: SocketAddr, target: SocketAddr) -> Vec<u8> {
+    let mut header = b"\r\n\r\n\0\r\nQUIT\n\x21".to_vec();
+    let mut addresses = Vec::new();
+    let family = match (client.ip().to_canonical(), target.ip().to_canonical()) {
+        (IpAddr::V4(client), IpAddr::V4(target)) => {
+            addresses.extend(client.octets());
+            addresses.extend(target.octets());
+            0x11
+        }
+        (client, target) => {
+            for address in [client, target] {
+                addresses.extend(match address {
+                    IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+                    IpAddr::V6(address) => address.octets(),
+                });
+            }
+            0x21
+        }
+    };
+    addresses.extend([client.port(), target.port()].iter().flat_map(|port| port.to_be_bytes()));
+    header.push(family);
+    header.extend((addresses.len() as u16).to_be_bytes());
+    header.extend(addresses);
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_header_is_as_its_specification_has_it() {
+        let of = |client: &str, target: &str| proxy_header(client.parse().unwrap(), target.parse().unwrap());
+        let header = of("192.0.2.7:4660", "127.0.0.1:22");
+        assert_eq!(header[..12], [0x0d, 0x0a, 0x0d, 0x0a, 0, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a]);
+        assert_eq!(header[12..16], [0x21, 0x11, 0, 12]);
+        assert_eq!(header[16..], [192, 0, 2, 7, 127, 0, 0, 1, 0x12, 0x34, 0, 22]);
+        let header = of("192.0.2.7:1", "[2001:db8::1]:2");
+        assert_eq!((header[13], header[15], header.len()), (0x21, 36, 52));
+        assert_eq!(header[16..32], *b"\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\0\x02\x07");
+    }
+}

@@ -1,0 +1,91 @@
+//! What a connection of TCP is told beyond what mio knows: tcp(7), socket(7).
+
+use std::io;
+use std::os::fd::AsFd;
+
+use handfast_core::Duration;
+
+use super::set;
+
+/// `TCP_RTO_MAX_MS` of `linux/tcp.h`, since Linux 6.15.
+const TCP_RTO_MAX_MS: libc::c_int = 44;
+
+/// How a connection notices that its path is dead, and how soon it sends again once the path is back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Liveliness {
+    /// Silence after which the other end is asked whether it is there, and between two questions.
+    pub ask_after: Duration,
+    /// What was sent and is not acknowledged after so long ends the connection; so does silence after as many questions as fit.
+    pub give_up_after: Duration,
+    /// The retransmission timeout grows to this and no further, where the kernel is new enough.
+    pub most_rto: Duration,
+    /// What may wait in the kernel without having been sent.
+    pub most_unsent: u32,
+}
+
+impl Liveliness {
+    /// Sets it, and turns Nagle's algorithm off.
+    ///
+    /// # Errors
+    /// What setsockopt(2) says.
+    pub fn set(&self, stream: &impl AsFd) -> io::Result<()> {
+        let (fd, tcp) = (stream.as_fd(), libc::IPPROTO_TCP);
+        let seconds = |time: Duration| (time.as_millis() / 1_000).max(1) as libc::c_int;
+        let (ask, give_up) = (seconds(self.ask_after), seconds(self.give_up_after));
+        set(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, &1)?;
+        set(fd, tcp, libc::TCP_NODELAY, &1)?;
+        set(fd, tcp, libc::TCP_KEEPIDLE, &ask)?;
+        set(fd, tcp, libc::TCP_KEEPINTVL, &ask)?;
+        set(fd, tcp, libc::TCP_KEEPCNT, &(give_up / ask).max(1))?;
+        set(fd, tcp, libc::TCP_USER_TIMEOUT, &(self.give_up_after.as_millis() as u32))?;
+        set(fd, tcp, libc::TCP_NOTSENT_LOWAT, &self.most_unsent)?;
+        // An older kernel doubles its timeout as RFC 6298 §5.5 has it.
+        let _ = set(fd, tcp, TCP_RTO_MAX_MS, &(self.most_rto.as_millis() as libc::c_int));
+        Ok(())
+    }
+}
+
+/// When the connection is closed, the other end gets a reset: its program learns that it has failed, and does not take it for an end.
+///
+/// # Errors
+/// What setsockopt(2) says.
+pub fn reset_on_close(stream: &impl AsFd) -> io::Result<()> {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    set(stream.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    fn pair() -> [TcpStream; 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        [client, listener.accept().unwrap().0]
+    }
+
+    #[test]
+    fn the_kernel_takes_it() {
+        let [client, _server] = pair();
+        let of = Duration::from_secs;
+        let liveliness =
+            Liveliness { ask_after: of(2), give_up_after: of(9), most_rto: of(1), most_unsent: 1 << 17 };
+        liveliness.set(&client).unwrap();
+        assert!(client.nodelay().unwrap());
+        let (fd, tcp) = (client.as_fd(), libc::IPPROTO_TCP);
+        let ask = |option| super::super::get::<u32>(fd, tcp, option).unwrap();
+        assert_eq!([ask(libc::TCP_KEEPCNT), ask(libc::TCP_USER_TIMEOUT)], [4, 9_000]);
+    }
+
+    #[test]
+    fn the_other_end_sees_a_failure_and_no_end() {
+        let [client, mut server] = pair();
+        reset_on_close(&client).unwrap();
+        drop(client);
+        let error = server.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    }
+}

@@ -1,0 +1,214 @@
+"""A client whose address changes and a server, in namespaces of their own, with `handfastd session` between them."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from pyroute2 import IPRoute, netns
+
+from handfast.lab import controller, names, processes
+from handfast.lab.names import Namespace
+from sdtp_scene import PATIENCE_S, Daemon, inside
+
+SERVER = "10.2.0.1"
+PEER = f"{SERVER}:7443"
+PAGES, SSH = 8080, 2222
+RATE = "160mbit"
+"""Of the server's wire: so a transfer takes as long as several changes of address."""
+PART = 100_000
+DATA = random.Random(31).randbytes(100_000_000)
+
+SERVE = """
+[session]
+listen = "{peer}"
+key_file = "{folder}/server.key"
+socket = "{socket}"
+clients = ["{client}"]
+targets = [{{address = "{server}", ports = [{pages}, {ssh}]}}]
+"""
+
+
+@dataclass(slots=True)
+class Scene:
+    """What takes part."""
+
+    client: Namespace
+    server: Namespace
+    daemon: Daemon
+    home: Path
+    number: int = 2
+    """The client's address."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of the client's programs: nobody else's keys, and no proxy of this machine."""
+        path = os.environ.get("PATH", "/usr/bin:/bin")
+        return {"HOME": str(self.home), "XDG_RUNTIME_DIR": str(self.home), "PATH": f"{path}:/usr/sbin"}
+
+    def session(self, *arguments: str) -> list[str]:
+        """A command of `handfastd session`."""
+        return [str(controller.daemon()), "session", *arguments]
+
+    def start(self, command: Sequence[str]) -> subprocess.Popen[str]:
+        """Start a program at the client."""
+        return subprocess.Popen(
+            processes.inside(self.client.name, command),
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, command: Sequence[str]) -> tuple[int, str, str]:
+        """Run one to its end: its code, and what it has said."""
+        with self.start(command) as process:
+            said, errors = process.communicate(timeout=60)
+        return process.returncode, said, errors
+
+    def leave(self) -> None:
+        """The client has no address any more."""
+        inside(self.client, lambda: _address("del", self.number))
+
+    def come(self) -> None:
+        """The client has another one."""
+        self.number += 1
+        inside(self.client, lambda: _address("add", self.number))
+
+    @contextmanager
+    def roaming(self, *, every: float, away: Sequence[float]) -> Iterator[list[float]]:
+        """Another address every so often, after such times without any; how long the client was away each time."""
+        stop = threading.Event()
+        times: list[float] = []
+
+        def roam() -> None:
+            while not stop.wait(every):
+                gap = away[len(times) % len(away)]
+                self.leave()
+                threading.Event().wait(gap)
+                self.come()
+                times.append(gap)
+
+        thread = threading.Thread(target=roam)
+        thread.start()
+        try:
+            yield times
+        finally:
+            stop.set()
+            thread.join()
+
+
+def _address(what: str, number: int) -> None:
+    with IPRoute() as link:
+        index = link.link_lookup(ifname="wire")[0]
+        link.addr(what, index=index, address=f"10.2.{number >> 8}.{number & 255}", prefixlen=16)
+
+
+def _lay(there: Namespace) -> None:
+    with (names.DIRECTORY / there.name).open("rb") as space, IPRoute() as link:
+        link.link("add", ifname="wire", kind="veth", peer={"ifname": "wire", "net_ns_fd": space.fileno()})
+
+
+def _up(number: int, rate: str | None) -> None:
+    with IPRoute() as link:
+        for name in ("lo", "wire"):
+            index = link.link_lookup(ifname=name)[0]
+            link.link("set", index=index, state="up")
+        if rate is not None:
+            link.tc("add", "tbf", index=index, handle=0x10000, rate=rate, burst=256 << 10, latency="50ms")
+    _address("add", number)
+
+
+class _Pages(BaseHTTPRequestHandler):
+    """Gives `DATA`; of /part the beginning."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        body = DATA[:PART] if self.path == "/part" else DATA
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Not on the terminal."""
+
+
+@contextmanager
+def scene(folder: Path, rate: str | None = RATE) -> Iterator[Scene]:
+    """A client and a server with pages, and an end of sessions before it."""
+    client, server = (names.mine(930_000, number, name) for number, name in enumerate(("client", "server")))
+    with ExitStack() as stack:
+        for space in (client, server):
+            netns.create(space.name)
+            stack.callback(netns.remove, space.name)
+        inside(client, lambda: _lay(server))
+        inside(client, lambda: _up(2, None))
+        inside(server, lambda: _up(1, rate))
+        home = folder / "home"
+        home.mkdir()
+        daemon = Daemon(server, "serve", folder, stack, "session serve")
+        made = Scene(client, server, daemon, home)
+        _, key, errors = made.run(made.session("key"))
+        assert key, errors
+        daemon.config.write_text(
+            SERVE.format(
+                peer=PEER, folder=folder, socket=daemon.socket, client=key.strip(), server=SERVER, pages=PAGES, ssh=SSH
+            )
+        )
+        pages = inside(server, lambda: ThreadingHTTPServer((SERVER, PAGES), _Pages))
+        thread = threading.Thread(target=pages.serve_forever)
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(pages.server_close)
+        stack.callback(pages.shutdown)
+        yield made
+
+
+def await_listener(space: Namespace, port: int) -> None:
+    """Until somebody listens there, as the kernel's table says."""
+    deadline = time.monotonic() + PATIENCE_S
+    while f":{port:04X} " not in inside(space, lambda: Path("/proc/thread-self/net/tcp").read_text()):
+        assert time.monotonic() < deadline, f"nobody listens at port {port}"
+        time.sleep(0.02)
+
+
+@contextmanager
+def sshd(made: Scene, folder: Path) -> Iterator[list[str]]:
+    """OpenSSH at the server, with keys of its own: how a client calls it, but for the host."""
+    for key in ("host", "user"):
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
+        subprocess.run(command, check=True)
+    config = folder / "sshd_config"
+    config.write_text(f"""
+ListenAddress {SERVER}:{SSH}
+HostKey {folder / "host"}
+AuthorizedKeysFile {folder / "user.pub"}
+StrictModes no
+UsePAM no
+PidFile none
+PermitRootLogin prohibit-password
+""")
+    known = folder / "known_hosts"
+    known.write_text(f"[{SERVER}]:{SSH} {(folder / 'host.pub').read_text()}")
+    with ExitStack() as stack:
+        separation = Path("/run/sshd")
+        if not separation.exists():
+            separation.mkdir(mode=0o755)
+            stack.callback(separation.rmdir)
+        server = [shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", str(config)]
+        stack.enter_context(processes.running(made.server.name, server, log=folder / "sshd.log"))
+        await_listener(made.server, SSH)
+        options = [f"UserKnownHostsFile={known}", "BatchMode=yes", "IdentitiesOnly=yes", f"IdentityFile={folder}/user"]
+        yield ["ssh", "-F", "none", "-p", str(SSH), *(f"-o{option}" for option in options)]

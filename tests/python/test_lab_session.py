@@ -1,0 +1,96 @@
+"""curl and OpenSSH by sessions while the client's address changes, every byte compared; and without sessions."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import mine, real
+from handfast.lab import controller
+from session_scene import DATA, PAGES, PART, PEER, SERVER, Scene, scene, sshd
+
+pytestmark = [
+    real,
+    pytest.mark.skipif(controller.missing() is not None, reason=f"no daemon to run: {controller.missing()}"),
+]
+
+AWAY = (0.0, 1.0, 0.3, 2.0)
+"""Seconds without an address, in turn."""
+PAGE = f"http://{SERVER}:{PAGES}/"
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    found = shutil.which(program) or shutil.which(program, path="/usr/sbin")
+    return pytest.mark.skipif(found is None, reason=f"`{program}` is not installed")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Scene]:
+    with scene(tmp_path) as scene_of_test:
+        yield scene_of_test
+    assert mine() == []
+
+
+def _same(file: Path) -> bool:
+    return hashlib.sha256(file.read_bytes()).digest() == hashlib.sha256(DATA).digest()
+
+
+@needs("curl")
+@needs("ssh")
+@needs("sshd")
+def test_a_download_and_an_ssh_session_go_on_while_the_address_changes(made: Scene, tmp_path: Path) -> None:
+    got, sent, back = (tmp_path / name for name in ("got", "sent", "back"))
+    sent.write_bytes(DATA[:10_000_000])
+    made.daemon.start()
+    made.daemon.until(lambda status: status["ok"])
+    curl = ["curl", "-sS", "-o", str(got), PAGE]
+    with sshd(made, tmp_path) as ssh:
+        proxy = " ".join(made.session("connect", "--peer", PEER, "%h", "%p"))
+        call = " ".join([*ssh, f"-o'ProxyCommand {proxy}'", f"root@{SERVER}"])
+        # The shell's prompt, a letter at a time, while the file is under way.
+        with made.start(["sh", "-c", f"{call} cat"]) as letters, made.roaming(every=1.2, away=AWAY) as times:
+            download = made.start(made.session("run", "--peer", PEER, "--", *curl))
+            copy = made.start(["sh", "-c", f"{call} cat < {sent} > {back}"])
+            assert letters.stdin is not None
+            assert letters.stdout is not None
+            echoed = 0
+            while download.poll() is None or copy.poll() is None:
+                letters.stdin.write(f"{echoed}\n")
+                letters.stdin.flush()
+                assert letters.stdout.readline() == f"{echoed}\n"
+                echoed += 1
+                time.sleep(0.05)
+            said = [process.communicate()[1] for process in (download, copy)]
+            letters.stdin.close()
+        assert (download.returncode, copy.returncode, letters.returncode) == (0, 0, 0), said
+    assert len(times) >= 3, "it has roamed"
+    assert _same(got)
+    assert back.read_bytes() == sent.read_bytes()
+    assert echoed > 20
+    made.daemon.until(lambda status: status["sessions"] == 0)
+
+
+@needs("curl")
+def test_without_sessions_the_same_download_fails(made: Scene, tmp_path: Path) -> None:
+    got = tmp_path / "got"
+    with made.roaming(every=1.2, away=AWAY):
+        code, _, said = made.run(["curl", "-sS", "--speed-time", "3", "--speed-limit", "1", "-o", str(got), PAGE])
+    assert code == 28, said
+    assert not _same(got)
+
+
+@needs("curl")
+def test_where_there_is_no_peer_a_program_goes_straight_at_once(made: Scene, tmp_path: Path) -> None:
+    got = tmp_path / "got"
+    curl = ["curl", "-sS", "-o", str(got), "-w", "%{time_connect}", f"{PAGE}part"]
+    code, took, said = made.run(made.session("run", "--", *curl))
+    assert code == 0, said
+    assert got.read_bytes() == DATA[:PART]
+    assert float(took) < 1
+    code, _, said = made.run(made.session("run", "--peer", PEER, "--", *curl))
+    assert code != 0, "it has to have the peer that was named"
