@@ -6,6 +6,7 @@
 # make bench-campus  a thousand roaming stations: time and memory
 # make bench-controller  what the daemon costs, beside os-ken; writes out/bench-controller.json
 # make bench-sdtp  what a packet costs at nodes of SDTP; as root with real interfaces; writes out/bench-sdtp.json
+# make bench-roaming  as root: a download while the client's address changes, by sessions and by their rivals
 # make bench-false-alarm  as root: what a false report does to a call and to QUIC; writes out/bench-false-alarm.json
 # make picture  draws README's picture of one roam again
 # make common   the common table: README's first picture and table, and docs/reference/common.md's
@@ -31,7 +32,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo package metrics notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-sdtp bench-campus picture common docs clean
+.PHONY: demo package metrics notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-sdtp bench-roaming bench-campus picture common docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -72,6 +73,9 @@ bench-controller:
 
 bench-false-alarm: $(VENV)/.built
 	$(BIN)/python bench/false_alarm.py
+
+bench-roaming: $(VENV)/.dev target/release/handfastd
+	HANDFASTD=target/release/handfastd PYTHONPATH=tests/python:bench $(BIN)/python bench/roaming/compare.py
 
 bench-sdtp: $(VENV)/.built
 	$(BIN)/python bench/sdtp_nodes.py

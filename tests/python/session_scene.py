@@ -146,7 +146,20 @@ class _Pages(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def scene(folder: Path, rate: str | None = RATE) -> Iterator[Scene]:
+def _pages(server: Namespace) -> Iterator[None]:
+    given = inside(server, lambda: ThreadingHTTPServer((SERVER, PAGES), _Pages))
+    thread = threading.Thread(target=given.serve_forever)
+    thread.start()
+    try:
+        yield
+    finally:
+        given.shutdown()
+        given.server_close()
+        thread.join()
+
+
+@contextmanager
+def scene(folder: Path, rate: str | None = RATE, *, pages: bool = True) -> Iterator[Scene]:
     """A client and a server with pages, and an end of sessions before it."""
     client, server = (names.mine(930_000, number, name) for number, name in enumerate(("client", "server")))
     with ExitStack() as stack:
@@ -167,12 +180,8 @@ def scene(folder: Path, rate: str | None = RATE) -> Iterator[Scene]:
                 peer=PEER, folder=folder, socket=daemon.socket, client=key.strip(), server=SERVER, pages=PAGES, ssh=SSH
             )
         )
-        pages = inside(server, lambda: ThreadingHTTPServer((SERVER, PAGES), _Pages))
-        thread = threading.Thread(target=pages.serve_forever)
-        thread.start()
-        stack.callback(thread.join)
-        stack.callback(pages.server_close)
-        stack.callback(pages.shutdown)
+        if pages:
+            stack.enter_context(_pages(server))
         yield made
 
 

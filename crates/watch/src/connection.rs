@@ -136,7 +136,6 @@ impl Connection {
         self.path = Path {
             min_rtt: sample.min_rtt.or(sample.srtt),
             rate: Some(self.best_rate.max(sample.delivery_rate)).filter(|&rate| rate > 0),
-            cwnd: sample.cwnd,
         };
         self.note_timer(sample);
     }
@@ -182,7 +181,7 @@ impl Connection {
             srtt: sample.srtt,
             ..Evidence::default()
         };
-        let path = Path { min_rtt: sample.min_rtt.or(sample.srtt), rate: None, cwnd: sample.cwnd };
+        let path = Path { min_rtt: sample.min_rtt.or(sample.srtt), rate: None };
         let wait = Wait { direction: Direction::Receiving, from, to, evidence, path };
         (self.waits_from.is_none() && to.since(from) >= self.threshold(least)).then_some(wait)
     }

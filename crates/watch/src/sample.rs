@@ -44,8 +44,6 @@ pub struct Sample {
     pub since_received: Duration,
     /// The smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Its variation.
-    pub rttvar: Duration,
     /// The least round-trip time.
     pub min_rtt: Option<Duration>,
     /// The retransmission timeout, with its back-off.
@@ -62,10 +60,6 @@ pub struct Sample {
     pub window_limited: Duration,
     /// Payload bytes that arrive a second, as the sender measures.
     pub delivery_rate: u64,
-    /// The congestion window, segments.
-    pub cwnd: u32,
-    /// Payload bytes of a segment.
-    pub mss: u32,
 }
 
 impl Sample {

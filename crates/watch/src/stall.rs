@@ -133,8 +133,6 @@ pub struct Path {
     pub min_rtt: Option<Duration>,
     /// Payload bytes a second: what arrived at best.
     pub rate: Option<u64>,
-    /// The congestion window, segments.
-    pub cwnd: u32,
 }
 
 /// A time in which a connection stood still.

@@ -36,6 +36,8 @@ struct Script {
     sends: (u64, u64),
     out_of_order: Vec<u64>,
     probes: Vec<u64>,
+    /// From when on the peer's window is the limit.
+    limited: Option<u64>,
     ends: Option<u64>,
 }
 
@@ -61,17 +63,14 @@ impl Script {
             since_acknowledged: since(acknowledged),
             since_received: since(last(&self.received)),
             srtt: Some(span(40)),
-            rttvar: span(5),
             min_rtt: Some(span(38)),
             rto: span(240 << backoff),
             backoff,
             probes: later(&self.probes),
             retransmitted: count(&self.timeouts) as u32,
             out_of_order: count(&self.out_of_order) as u32,
-            window_limited: Duration::ZERO,
+            window_limited: self.limited.map_or(Duration::ZERO, |from| span(now.saturating_sub(from))),
             delivery_rate: 2_500_000,
-            cwnd: 70,
-            mss: 1448,
         }
     }
 }
@@ -182,6 +181,40 @@ fn a_peer_that_does_not_read() {
 }
 
 #[test]
+fn a_window_that_was_the_limit_for_most_of_it() {
+    let limited = |from| Script { limited: Some(from), ..upload(4000, &[]) };
+    assert_eq!(phases(&watched(&[limited(2500)], &[])[0]), [("peer-window", 1980, 4000)]);
+    assert_eq!(phases(&watched(&[limited(3500)], &[])[0]), [("late", 1980, 4000)]);
+}
+
+#[test]
+fn one_timeout_of_a_lone_connection_is_a_loss() {
+    assert_eq!(phases(&watched(&[upload(2300, &[2240])], &[])[0]), [("loss", 1980, 2300)]);
+}
+
+#[test]
+fn what_is_sent_after_a_pause_waits_from_then_on() {
+    let script = Script {
+        acknowledged: steadily(100, 2000).chain(steadily(5300, 6000)).collect(),
+        sends: (5000, 6000),
+        timeouts: vec![5240],
+        ..upload(0, &[])
+    };
+    assert_eq!(phases(&watched(&[script], &[])[0]), [("loss", 5000, 5300)]);
+}
+
+#[test]
+fn a_watch_that_begins_in_a_stall_knows_since_when() {
+    let script = upload(5640, &[2240, 2720, 3680, 5600]);
+    let mut watcher = Watcher::new(Limits::default());
+    let mut stalls = Vec::new();
+    for now in (3000..7000).step_by(EVERY as usize) {
+        stalls.extend(watcher.on_samples(ms(now), vec![script.sample(now)]));
+    }
+    assert_eq!(phases(&stalls[0]), [("path-gone", 1980, 3680), ("timer-backoff", 3680, 5640)]);
+}
+
+#[test]
 fn a_late_answer() {
     assert_eq!(phases(&watched(&[upload(2300, &[])], &[])[0]), [("late", 1980, 2300)]);
 }
@@ -270,6 +303,7 @@ mod any {
                     sends,
                     out_of_order,
                     probes,
+                    limited: None,
                     ends,
                 },
             )

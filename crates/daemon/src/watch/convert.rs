@@ -21,7 +21,6 @@ pub(super) fn sample(socket: &TcpSocket) -> Sample {
         since_acknowledged: info.since_acknowledged,
         since_received: info.since_received,
         srtt: info.srtt,
-        rttvar: info.rttvar,
         min_rtt: info.min_rtt,
         rto: info.rto,
         backoff: info.backoff,
@@ -30,8 +29,6 @@ pub(super) fn sample(socket: &TcpSocket) -> Sample {
         out_of_order: info.out_of_order,
         window_limited: info.window_limited,
         delivery_rate: info.delivery_rate,
-        cwnd: info.cwnd,
-        mss: info.mss,
     }
 }
 

@@ -135,7 +135,7 @@ mod tests {
             end: End::WentOn,
             retransmitted: 4,
             longest_rto: Duration::from_secs(2),
-            path: Path { min_rtt: Some(Duration::from_millis(40)), rate: Some(2_500_000), cwnd: 70 },
+            path: Path { min_rtt: Some(Duration::from_millis(40)), rate: Some(2_500_000) },
         }
     }
 
@@ -154,7 +154,7 @@ mod tests {
     fn any_path_can_be_replayed() {
         for (rtt, rate, gap) in [(0, 1, 1), (1, u64::MAX, 250), (900, 100, 5000), (30, 3_000_000, 1500)] {
             let mut one = stall(Direction::Sending, Cause::PathGone, gap);
-            one.path = Path { min_rtt: Some(Duration::from_millis(rtt)), rate: Some(rate), cwnd: 10 };
+            one.path = Path { min_rtt: Some(Duration::from_millis(rtt)), rate: Some(rate) };
             let values = values(&one, Duration::from_millis(gap));
             let scenario = Scenario::parse(SCENARIO, "stall.toml", &values);
             let scenario = scenario.unwrap_or_else(|error| panic!("{}", error.message));

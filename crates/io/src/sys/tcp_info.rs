@@ -83,8 +83,6 @@ pub struct TcpInfo {
     pub mss: u32,
     /// The smoothed round-trip time; [`None`]: no sample yet.
     pub srtt: Option<Duration>,
-    /// Its variation.
-    pub rttvar: Duration,
     /// The least round-trip time; [`None`]: no sample yet.
     pub min_rtt: Option<Duration>,
     /// The retransmission timeout.
@@ -158,7 +156,6 @@ impl TcpInfo {
             ssthresh: (raw.snd_ssthresh < TCP_INFINITE_SSTHRESH).then_some(raw.snd_ssthresh),
             mss: raw.snd_mss,
             srtt: (raw.rtt > 0).then(|| micros(raw.rtt)),
-            rttvar: micros(raw.rttvar),
             // `minmax_reset` of `tcp_init_sock` sets ~0.
             min_rtt: (raw.min_rtt > 0 && raw.min_rtt < u32::MAX).then(|| micros(raw.min_rtt)),
             rto: micros(raw.rto),

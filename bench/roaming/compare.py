@@ -1,0 +1,188 @@
+"""A download while the client's address changes, by each way to keep it: what fails, how long, and how soon it goes on.
+
+As root. Between two namespaces over a wire of 160 Mbit/s; every few seconds the client has another address, after a
+while without any. Every octet is compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+from handfast.lab import processes
+from measure import ROOT, Failed, say
+from sdtp_scene import inside
+from session_scene import scene
+from ways import HERE, PROGRAM, RTO_MAX, WAYS, Place, Way
+
+GAPS_S = (0.0, 1.0, 3.0, 0.3, 5.0, 2.0)
+"""Without an address, in turn."""
+PATIENCE_S = 60.0
+"""After so long without an octet a download has failed."""
+OUT = ROOT / "out" / "bench-roaming.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What came of one way."""
+
+    name: str
+    complete: bool
+    """Whether all came, and nothing else."""
+    octets: int
+    seconds: float
+    back: list[float]
+    """From each new address to the first octet after it, seconds."""
+    changes: int
+
+    @property
+    def goodput(self) -> float:
+        """Mbit/s, gaps included."""
+        return self.octets * 8e-6 / self.seconds
+
+
+class Roaming(threading.Thread):
+    """Another address again and again."""
+
+    def __init__(self, place: Place, way: Way, every: float) -> None:
+        super().__init__()
+        self.came: list[float] = []
+        self._place, self._way, self._every, self._end = place, way, every, threading.Event()
+
+    def run(self) -> None:
+        """Until it is told to stop; then there is an address."""
+        turn = 0
+        while not self._end.wait(self._every):
+            self._place.scene.leave()
+            self._moved(there=False)
+            time.sleep(GAPS_S[turn % len(GAPS_S)])
+            self._place.scene.come()
+            self.came.append(time.monotonic())
+            self._moved(there=True)
+            turn += 1
+
+    def stop(self) -> None:
+        """And wait."""
+        self._end.set()
+        self.join()
+
+    def _moved(self, *, there: bool) -> None:
+        if self._way.moved is not None:
+            self._way.moved(self._place, there)
+
+
+def one(way: Way, place: Place, digest: str, every: float) -> Row:
+    """Run a way to its end, or until nothing comes any more."""
+    made, heard, arrivals = place.scene, hashlib.sha256(), [time.monotonic()]
+    octets = 0
+    with way.prepared(place) as download:  # type: ignore[attr-defined]
+        roaming = Roaming(place, way, every)
+        if way.moved is not None:
+            way.moved(place, True)
+        command = processes.inside(made.client.name, download)
+        start = time.monotonic()
+        with subprocess.Popen(
+            command, env=made.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            roaming.start()
+            out = process.stdout.fileno() if process.stdout else -1
+            while select.select([out], [], [], PATIENCE_S)[0]:
+                part = os.read(out, 1 << 18)
+                if not part:
+                    break
+                octets += len(part)
+                heard.update(part)
+                arrivals.append(time.monotonic())
+            roaming.stop()
+            process.kill()
+    seconds = arrivals[-1] - start
+    return Row(way.name, heard.hexdigest() == digest, octets, seconds, _back(roaming.came, arrivals), len(roaming.came))
+
+
+def _back(came: Sequence[float], arrivals: Sequence[float]) -> list[float]:
+    """The first octet after each new address; of one that never went on nothing."""
+    found = []
+    for moment, following in zip(came, [*came[1:], float("inf")], strict=True):
+        first = next((at for at in arrivals if at > moment), None)
+        if first is not None and first < following:
+            found.append(first - moment)
+    return found
+
+
+def table(rows: Sequence[Row]) -> str:
+    """For 80 columns."""
+    lines = [f"{'':<34}{'all came':>9}{'time':>9}{'Mbit/s':>8}{'on again after':>19}"]
+    for row in rows:
+        back = f"{median(row.back):.2f} s, {max(row.back):.2f}" if row.back else "never"
+        complete = "yes" if row.complete else f"{row.octets / 1e6:.0f} MB"
+        lines.append(f"{row.name:<34}{complete:>9}{row.seconds:>7.1f} s{row.goodput:>8.1f}{back:>19}")
+    return "\n".join(lines)
+
+
+def missing(way: Way) -> list[str]:
+    """The programs that this machine lacks."""
+    return [program for program in way.needs if shutil.which(program) is None]
+
+
+def main() -> None:
+    """Run them all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=400, help="MB of the file (default: 400)")
+    parser.add_argument("--every", type=float, default=4.0, help="seconds with an address (default: 4)")
+    parser.add_argument("--only", action="append", help="ways whose name contains this")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        raise Failed("namespaces are root's: run it with sudo")
+    if not PROGRAM.exists():
+        say("building the QUIC client (release, takes a minute the first time)")
+        subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=HERE / "quic", check=True)
+    ways = [way for way in WAYS if not options.only or any(word in way.name for word in options.only)]
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        file = folder / "file"
+        part = os.urandom(1_000_000)
+        with file.open("wb") as out:
+            for number in range(options.size):
+                out.write(number.to_bytes(8) + part[8:])
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        for number, way in enumerate(ways):
+            if lacking := missing(way):
+                say(f"{way.name}: left out, for {', '.join(lacking)} is not installed")
+                continue
+            say(way.name)
+            own = folder / str(number)
+            own.mkdir()
+            with scene(own, pages=False) as made:
+                if "timer" in way.name and not inside(made.server, RTO_MAX.exists):
+                    say(f"{way.name}: left out, for this kernel has no {RTO_MAX}")
+                    continue
+                made.daemon.start()
+                made.daemon.until(lambda status: status["ok"])
+                rows.append(one(way, Place(made, own, file), digest, options.every))
+    sys.stdout.write(table(rows) + "\n")
+    OUT.parent.mkdir(exist_ok=True)
+    settings = {"size_mb": options.size, "every_s": options.every, "gaps_s": GAPS_S}
+    OUT.write_text(json.dumps({**settings, "rows": [asdict(row) for row in rows]}, indent=1))
+
+
+if __name__ == "__main__":
+    try:
+        with suppress(BrokenPipeError):
+            main()
+    except Failed as failed:
+        sys.exit(f"error: {failed}")

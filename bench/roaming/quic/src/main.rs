@@ -1,0 +1,97 @@
+//! A download by QUIC whose client follows its address: `serve ADDRESS CERTIFICATE OCTETS` and `get ADDRESS CERTIFICATE`.
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::{ClientConfig, Endpoint, IdleTimeout, ServerConfig, TransportConfig};
+use rustls::RootCertStore;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use tokio::io::AsyncWriteExt;
+
+/// How often the client looks whether it has another address.
+const LOOK: Duration = Duration::from_millis(50);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["serve", address, certificate, octets] => serve(address.parse()?, certificate, octets).await,
+        ["get", address, certificate] => get(address.parse()?, certificate).await,
+        _ => Err("serve ADDRESS CERTIFICATE OCTETS, or get ADDRESS CERTIFICATE".into()),
+    }
+}
+
+/// As long as a client that goes on for minutes needs.
+fn transport() -> Result<Arc<TransportConfig>, Box<dyn Error>> {
+    let mut transport = TransportConfig::default();
+    transport.max_idle_timeout(Some(IdleTimeout::try_from(Duration::from_secs(60))?));
+    Ok(Arc::new(transport))
+}
+
+async fn serve(address: SocketAddr, certificate: &str, octets: &str) -> Result<(), Box<dyn Error>> {
+    let made = rcgen::generate_simple_self_signed(vec!["roaming".to_owned()])?;
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())?;
+    let mut config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key)?;
+    config.transport_config(transport()?);
+    let endpoint = Endpoint::server(config, address)?;
+    let octets: Arc<[u8]> = std::fs::read(octets)?.into();
+    // Whoever waits for it finds a server.
+    std::fs::write(certificate, made.cert.pem())?;
+    while let Some(incoming) = endpoint.accept().await {
+        let octets = Arc::clone(&octets);
+        tokio::spawn(async move {
+            let connection = incoming.await?;
+            let (mut stream, _) = connection.accept_bi().await?;
+            stream.write_all(&octets).await?;
+            stream.finish()?;
+            connection.closed().await;
+            Ok::<_, Box<dyn Error + Send + Sync>>(())
+        });
+    }
+    Ok(())
+}
+
+async fn get(address: SocketAddr, certificate: &str) -> Result<(), Box<dyn Error>> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(certificate)?)?;
+    let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
+    config.transport_config(transport()?);
+    let mut endpoint = Endpoint::client("0.0.0.0:0".parse()?)?;
+    endpoint.set_default_client_config(config);
+    let connection = endpoint.connect(address, "roaming")?.await?;
+    tokio::spawn(follow(endpoint, address));
+    let (mut ask, mut answer) = connection.open_bi().await?;
+    ask.write_all(b"?").await?;
+    let mut out = tokio::io::stdout();
+    while let Some(chunk) = answer.read_chunk(1 << 16, true).await? {
+        out.write_all(&chunk.bytes).await?;
+    }
+    out.flush().await?;
+    connection.close(0_u32.into(), b"");
+    Ok(())
+}
+
+/// RFC 9000 §9.2: the client migrates, and says so at once.
+async fn follow(endpoint: Endpoint, server: SocketAddr) {
+    let mut last = own_address(server);
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let now = own_address(server);
+        if now.is_some() && now != last {
+            last = now;
+            if let Ok(socket) = UdpSocket::bind("0.0.0.0:0") {
+                let _ = endpoint.rebind(socket);
+            }
+        }
+    }
+}
+
+/// The address that packets to the server would have. Nothing is sent.
+fn own_address(server: SocketAddr) -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect(server).ok()?;
+    socket.local_addr().ok().map(|address| address.ip())
+}

@@ -1,0 +1,231 @@
+"""How each way to keep a download is started, and what a change of address means for it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from handfast.lab import processes
+from handfast.lab.names import Namespace
+from sdtp_scene import inside
+from session_scene import PEER, SERVER, Scene, await_listener
+
+PAGES, RAW, QUIC, WIREGUARD = 8080, 8081, 8082, 51820
+HERE = Path(__file__).parent
+PROGRAM = HERE / "quic" / "target" / "release" / "roaming-quic"
+INNER_CLIENT, INNER_SERVER = "10.3.0.2", "10.3.0.1"
+RTO_MAX = Path("/proc/sys/net/ipv4/tcp_rto_max_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where it runs."""
+
+    scene: Scene
+    folder: Path
+    file: Path
+
+    def ends(self, *arguments: object) -> list[str]:
+        """The command of an end of ours."""
+        return [sys.executable, str(HERE / "ends.py"), *map(str, arguments)]
+
+    @contextmanager
+    def serving(self, command: Sequence[str], name: str) -> Iterator[None]:
+        """A program at the server."""
+        with processes.running(self.scene.server.name, command, log=self.folder / f"{name}.log"):
+            yield
+
+
+Download = list[str]
+"""A command at the client whose standard output is the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way."""
+
+    name: str
+    prepared: Callable[[Place], object]
+    """A context in which the download can be started; it gives the command."""
+    needs: Sequence[str] = ()
+    moved: Callable[[Place, bool], None] | None = None
+    """What else has to be done when the address is gone, and when there is another (true)."""
+
+
+def curl(address: str, *options: str) -> Download:
+    """One that gives up where the connection does."""
+    return ["curl", "-sS", "--connect-timeout", "5", *options, f"http://{address}:{PAGES}/file"]
+
+
+@contextmanager
+def plain(place: Place) -> Iterator[Download]:
+    """TCP, and a program that waits for its kernel; the bench ends it when nothing comes any more."""
+    with pages(place, SERVER):
+        yield curl(SERVER)
+
+
+@contextmanager
+def ranges(place: Place) -> Iterator[Download]:
+    """A program that asks for the rest when nothing has come for a second (RFC 9110 §14)."""
+    script = """
+import os, subprocess, sys
+got, size = 0, int(sys.argv[1])
+while got < size:
+    with subprocess.Popen([*sys.argv[2:], "-C", str(got)], stdout=subprocess.PIPE) as one:
+        while part := os.read(one.stdout.fileno(), 1 << 18):
+            got += len(os.write(1, part) and part)
+"""
+    with pages(place, SERVER):
+        impatient = curl(SERVER, "--speed-limit", "1", "--speed-time", "1")
+        yield [sys.executable, "-c", script, str(place.file.stat().st_size), *impatient]
+
+
+@contextmanager
+def session(place: Place, *options: str) -> Iterator[Download]:
+    """The same curl, and `handfastd session` around it."""
+    with pages(place, SERVER):
+        yield place.scene.session("run", "--peer", PEER, *options, "--", *curl(SERVER))
+
+
+@contextmanager
+def multipath(place: Place) -> Iterator[Download]:
+    """Kernel MPTCP at both ends, with a path manager that knows each address at once (as mptcpd does)."""
+    for space in (place.scene.client, place.scene.server):
+        _ip(space, "mptcp", "limits", "set", "subflow", "8", "add_addr_accepted", "8")
+        _ip(space, "mptcp", "endpoint", "flush")
+    with place.serving(place.ends("give", SERVER, RAW, place.file), "give"):
+        await_listener(place.scene.server, RAW)
+        yield place.ends("take", SERVER, RAW)
+
+
+def endpoints(place: Place, there: bool) -> None:
+    """A subflow from the address that has come."""
+    scene = place.scene
+    if there:
+        number = scene.number
+        address = f"10.2.{number >> 8}.{number & 255}"
+        _ip(scene.client, "mptcp", "endpoint", "add", address, "dev", "wire", "subflow")
+    else:
+        _ip(scene.client, "mptcp", "endpoint", "flush")
+
+
+@contextmanager
+def quic(place: Place) -> Iterator[Download]:
+    """A client that follows its address (RFC 9000 §9); curl and its server would have to be others."""
+    certificate = place.folder / "quic.pem"
+    certificate.unlink(missing_ok=True)
+    with place.serving([str(PROGRAM), "serve", f"{SERVER}:{QUIC}", str(certificate), str(place.file)], "quic"):
+        deadline = time.monotonic() + 10
+        while not certificate.exists():
+            if time.monotonic() > deadline:
+                raise TimeoutError("the QUIC server does not start")
+            time.sleep(0.05)
+        yield [str(PROGRAM), "get", f"{SERVER}:{QUIC}", str(certificate)]
+
+
+@contextmanager
+def wireguard(place: Place, *, capped: bool = False) -> Iterator[Download]:
+    """A tunnel in user space (wireguard-go) whose client says every second that it is there."""
+    keys = {name: _keys() for name in ("client", "server")}
+    if capped:
+        inside(place.scene.server, lambda: RTO_MAX.write_text("1000"))
+    with (
+        _tunnel(place, "server", keys, INNER_SERVER),
+        _tunnel(place, "client", keys, INNER_CLIENT),
+        pages(place, INNER_SERVER),
+    ):
+        yield curl(INNER_SERVER)
+    if capped:
+        inside(place.scene.server, lambda: RTO_MAX.write_text("120000"))
+
+
+@contextmanager
+def capped_wireguard(place: Place) -> Iterator[Download]:
+    """And a server whose timer is capped at 1 s."""
+    with wireguard(place, capped=True) as download:
+        yield download
+
+
+def told(place: Place, there: bool) -> None:
+    """The server's address again: wireguard-go keeps the old one of its own as long as the interface is the same."""
+    interface, key = (place.folder / "tunnel").read_text().split()
+    if there:
+        _run(place.scene.client, "wg", "set", interface, "peer", key, "endpoint", f"{SERVER}:{WIREGUARD}")
+
+
+@contextmanager
+def pages(place: Place, address: str) -> Iterator[None]:
+    """The server's file by HTTP."""
+    with place.serving(place.ends("pages", address, PAGES, place.file), "pages"):
+        await_listener(place.scene.server, PAGES)
+        yield
+
+
+def _keys() -> tuple[str, str]:
+    """A secret and a public one."""
+    secret = subprocess.run(["wg", "genkey"], check=True, capture_output=True, text=True).stdout.strip()
+    public = subprocess.run(["wg", "pubkey"], check=True, capture_output=True, text=True, input=secret)
+    return secret, public.stdout.strip()
+
+
+@contextmanager
+def _tunnel(place: Place, end: str, keys: dict[str, tuple[str, str]], inner: str) -> Iterator[None]:
+    """One end of it, and its interface."""
+    space: Namespace = getattr(place.scene, end)
+    other = "client" if end == "server" else "server"
+    # The name is one for the whole machine: of the socket by which it is configured.
+    interface = f"hf{end[0]}{place.scene.number % 1000}"
+    secret = place.folder / f"{end}.wg"
+    secret.write_text(keys[end][0])
+    secret.chmod(0o600)
+    with processes.running(space.name, ["wireguard-go", "--foreground", interface], log=place.folder / f"{end}-wg.log"):
+        control = Path("/var/run/wireguard") / f"{interface}.sock"
+        deadline = time.monotonic() + 10
+        while not control.exists():
+            if time.monotonic() > deadline:
+                raise TimeoutError("wireguard-go does not start")
+            time.sleep(0.05)
+        peer = ["peer", keys[other][1], "allowed-ips", f"{INNER_SERVER if other == 'server' else INNER_CLIENT}/32"]
+        if end == "client":
+            peer += ["endpoint", f"{SERVER}:{WIREGUARD}", "persistent-keepalive", "1"]
+        port = ["listen-port", str(WIREGUARD)] if end == "server" else []
+        if end == "client":
+            (place.folder / "tunnel").write_text(f"{interface} {keys[other][1]}")
+        _run(space, "wg", "set", interface, *port, "private-key", str(secret), *peer)
+        _ip(space, "addr", "add", f"{inner}/24", "dev", interface)
+        _ip(space, "link", "set", interface, "up")
+        yield
+
+
+def _ip(space: Namespace, *arguments: str) -> None:
+    _run(space, shutil.which("ip") or "/usr/sbin/ip", *arguments)
+
+
+def _run(space: Namespace, *command: str) -> None:
+    subprocess.run(processes.inside(space.name, command), check=True, capture_output=True)
+
+
+@contextmanager
+def caught(place: Place) -> Iterator[Download]:
+    """Its connections caught at connect(2), without a proxy that curl knows of."""
+    with session(place, "--all") as download:
+        yield download
+
+
+WAYS = (
+    Way("TCP", plain, ["curl"]),
+    Way("TCP, asks for the rest after 1 s", ranges, ["curl"]),
+    Way("kernel MPTCP", multipath, ["ip"], endpoints),
+    Way("QUIC migration (quinn)", quic),
+    Way("WireGuard (wireguard-go)", wireguard, ["curl", "wg", "wireguard-go"]),
+    Way("WireGuard, told of each change", wireguard, ["curl", "wg", "wireguard-go"], told),
+    Way("told, and timer at most 1 s", capped_wireguard, ["curl", "wg", "wireguard-go"], told),
+    Way("handfastd session run", session, ["curl"]),
+    Way("handfastd session run --all", caught, ["curl"]),
+)
