@@ -8,40 +8,69 @@ from typing import TYPE_CHECKING
 from handfast import figures
 from handfast.curves import COLOURS
 from handfast.studies.reproduce import Figure as Of
-from handfast.studies.reproduce import Runs, middle
+from handfast.studies.reproduce import Runs, middle, required
 from handfast.studies.reproduce.plot import bars, with_legend
 
-from .measure import delay, detected, excess, false_alarms, goodput, lost, predicted_excess, recovery, timeouts
+from .measure import (
+    delay,
+    detected,
+    excess,
+    false_alarms,
+    goodput,
+    lost,
+    predicted_excess,
+    reached,
+    reconnection,
+    recovery,
+    timeouts,
+)
+from .measure import reconnections as all_reconnections
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCHEMES = ("tcp", "iosl", "unwarned", "unbounded", "tau-4", "tau-16", "linux", "rto-max", "linux-iosl")
+SCHEMES = (
+    *("tcp", "iosl", "unwarned", "unbounded", "tau-4", "tau-16", "linux", "rto-max", "linux-iosl"),
+    *("fresh", "estimate"),
+)
+ENDS = ("tcp", "linux", "estimate", "fresh", "iosl")
 
 
-AXES = {"fade": "the signal falls for", "estimate": "the modem's word on the rate, %"}
+AXES = {
+    "fade": "the signal falls for",
+    "estimate": "the modem's word on the rate, %",
+    "rtt": "round trip without queues",
+    "rate": "capacity, Mbit/s",
+    "speed": "speed, m/s",
+}
 
 
 def windows(runs: Runs) -> Figure:
     """Figure 9(a): throughput and cwnd around the second blockage of 1 s, one seed."""
+    return _around(runs, ("tcp", "linux", "iosl"), rate="50", gap="1s")
+
+
+def _around(runs: Runs, schemes: Sequence[str], **cell: str) -> Figure:
+    """Throughput and cwnd around the second time that the link goes, one seed, at 50 Mbit/s."""
     import numpy as np
 
     figure = figures.blank(figures.PAGE_IN)
     rate, window = figure.subplots(1, 2)
-    for scheme in ("tcp", "linux", "iosl"):
-        run = runs.of(scheme, rate="50", gap="1s")[0]
-        middle = run.result.handovers[1].down_s
-        at = np.arange(middle - 1, middle + 4, 0.05)
+    for scheme in schemes:
+        run = runs.of(scheme, **cell)[0]
+        outage = run.result.handovers[1]
+        at = np.arange(outage.down_s - 1, outage.down_s + 4, 0.05)
         passed = np.array([run.at("delivered_bytes", float(time)) for time in at])
-        rate.plot(at[1:] - middle, np.diff(passed) * 8e-6 / 0.05, color=_colour(scheme), lw=0.8, label=scheme)
+        rate.plot(at[1:] - outage.down_s, np.diff(passed) * 8e-6 / 0.05, color=_colour(scheme), lw=0.8, label=scheme)
         cwnd = [run.at("cwnd_pkt", float(time)) for time in at]
-        window.plot(at - middle, cwnd, color=_colour(scheme), lw=0.8, drawstyle="steps-post")
+        window.plot(at - outage.down_s, cwnd, color=_colour(scheme), lw=0.8, drawstyle="steps-post")
+        gone = required(outage.up_s) - outage.down_s
     rate.set_ylabel("throughput, Mbit/s")
     # What fills a hole delivers more at once than any link carries.
     rate.set_ylim(0, 60)
     window.set_ylabel("cwnd, segments")
     for axes in (rate, window):
-        axes.axvspan(0, 1, color="#dddddd", lw=0)
+        axes.axvspan(0, gone, color="#dddddd", lw=0)
         axes.set_xlabel("s from the cut")
     return with_legend(figure)
 
@@ -99,10 +128,63 @@ def equation(runs: Runs) -> Figure:
     return with_legend(figure)
 
 
+def by_rtt(runs: Runs) -> Figure:
+    """Figure 10(a): how long it takes to a quarter of the capacity, and to the first octet."""
+    of: list[tuple[str, Of]] = [("to a quarter, s", reached(0.25)), ("reconnection, ms", reconnection)]
+    return _by(runs, "rtt", of, ENDS)
+
+
+def by_capacity(runs: Runs) -> Figure:
+    """Figure 10(b), by the capacity."""
+    of: list[tuple[str, Of]] = [("to the peak, s", reached(0.9)), ("goodput, Mbit/s", goodput)]
+    return _by(runs, "rate", of, ENDS)
+
+
+def around_handover(runs: Runs) -> Figure:
+    """Figure 11(a): throughput and cwnd around the second handover, one seed."""
+    return _around(runs, ("tcp", "linux", "iosl"), rtt="100ms")
+
+
+def by_speed(runs: Runs) -> Figure:
+    """Figure 12(a)."""
+    return _by(runs, "speed", [("goodput, Mbit/s", goodput)], ("tcp", "linux", "fresh", "iosl"))
+
+
+def reconnections(runs: Runs) -> Figure:
+    """Figure 12(b): the distribution of reconnections."""
+    import numpy as np
+
+    figure = figures.blank(figures.PAGE_IN)
+    notices = list(dict.fromkeys(run.choices["notice"] for run in runs.all))
+    for axes, notice in zip(figure.subplots(1, len(notices), sharey=True), notices, strict=True):
+        for scheme in ("tcp", "linux", "iosl"):
+            times = sorted(time for run in runs.of(scheme, notice=notice) for time in all_reconnections(run))
+            axes.plot(times, np.linspace(0, 1, len(times)), color=_colour(scheme), lw=0.8, label=scheme)
+        axes.set_title(f"notices: {notice}", fontsize=8)
+        axes.set_xlabel("reconnection, ms")
+    figure.axes[0].set_ylabel("share")
+    return with_legend(figure)
+
+
+def switched(runs: Runs) -> Figure:
+    """Figure 13: both directions, by the number of handovers."""
+    figure = figures.blank(figures.PAGE_IN)
+    places = ("2", "4", "6")
+    schemes = ("tcp", "linux", "fresh", "iosl")
+    for axes, way in zip(figure.subplots(1, 2), ("down", "up"), strict=True):
+        for index, scheme in enumerate(schemes):
+            groups = [[goodput(run) for run in runs.of(scheme, direction=way, handovers=count)] for count in places]
+            bars(axes, index, scheme, _colour(scheme), groups, len(schemes))
+        axes.set_xticks([0.27 + place for place in range(len(places))], places)
+        axes.set_xlabel(f"handovers in 65 s, {way}")
+        axes.set_ylabel("goodput, Mbit/s")
+    return with_legend(figure)
+
+
 def _by(runs: Runs, axis: str, of: Sequence[tuple[str, Of]], schemes: Sequence[str]) -> Figure:
     figure = figures.blank(figures.PAGE_IN)
     places = [place for place in dict.fromkeys(run.choices[axis] for run in runs.all) if place != "never"]
-    for axes, (label, what) in zip(figure.subplots(1, len(of)), of, strict=True):
+    for axes, (label, what) in zip(figure.subplots(1, len(of), squeeze=False)[0], of, strict=True):
         for index, scheme in enumerate(schemes):
             groups = [[what(run) for run in runs.of(scheme, **{axis: place})] for place in places]
             bars(axes, index, scheme, _colour(scheme), groups, len(schemes))

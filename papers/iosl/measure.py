@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from handfast.results import Handover
@@ -150,3 +150,48 @@ def detected(run: Run) -> float | None:
 def false_alarms(run: Run) -> float | None:
     """Predictions of links that did not go."""
     return float(counted(run, "false_alarms"))
+
+
+def window_of(run: Run) -> float:
+    """Over how long a rate is looked at in the street: a round trip, and 0.05 s at least."""
+    return max(0.05, 1e-3 * int(run.choices.get("rtt", "50ms").removesuffix("ms")))
+
+
+def capacity(run: Run) -> float:
+    """Payload that a radio of the street carries, bytes a second."""
+    return float(run.choices.get("rate", "50")) * 1e6 / 8 * SEGMENT_B / 1500
+
+
+def reached(share: float) -> Callable[[Run], float | None]:
+    """From a handover's end until the application gets so much of the capacity, seconds; mean of the handovers.
+
+    One that takes longer than until the next handover counts as that long.
+    """
+    return lambda run: _mean_until(run, share)
+
+
+@cache
+def _mean_until(run: Run, share: float) -> float | None:
+    times = [_reached(run, one, share) for one in outages(run)]
+    return statistics.fmean(times) if times else None
+
+
+def _reached(run: Run, outage: Handover, share: float) -> float:
+    up, window, rate = required(outage.up_s), window_of(run), share * capacity(run)
+    later = [one.down_s for one in run.result.handovers if one.down_s > up]
+    end = min([*later, run.result.duration_s])
+    for step in range(int((end - up) / 0.01)):
+        at = up + step * 0.01
+        if _delivered(run, at, at + window) >= rate * window:
+            return at + window - up
+    return end - up
+
+
+def reconnections(run: Run) -> Sequence[float]:
+    """From each new link's beginning until the application gets something new, ms."""
+    return [1e3 * one.stall_s for one in run.result.handovers if one.stall_s is not None]
+
+
+def reconnection(run: Run) -> float | None:
+    """Their mean."""
+    return statistics.fmean(reconnections(run)) if reconnections(run) else None

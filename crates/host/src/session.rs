@@ -116,6 +116,44 @@ impl Sending {
         self.begins
     }
 
+    /// It goes on by a new connection with the byte at `position`, whatever the old one has got across.
+    pub fn go_on_at(&mut self, position: u64) {
+        self.begins = position;
+        self.source.go_back_to(position);
+        self.closed = false;
+        self.ending = None;
+    }
+
+    /// The next bytes of the application, at most so many; the caller says by [`Self::on_taken`] how many of them it has taken.
+    pub fn next(&self, most: u64) -> Payload {
+        let (offset, left) = self.source.next();
+        Payload::Synthetic { stream: self.stream, offset, len: left.min(most).min(WRITE_SIZE) as u32 }
+    }
+
+    /// What has been written of the application's bytes.
+    pub fn written(&self) -> u64 {
+        self.source.next().0
+    }
+
+    /// A session has taken so many bytes. Whether they were the last ones: said once.
+    pub fn on_taken(&mut self, bytes: u64) -> bool {
+        self.source.on_written(bytes);
+        self.source.is_done() && !std::mem::replace(&mut self.closed, true)
+    }
+
+    /// The congestion window of the connection that carries a session.
+    pub fn note_window(&mut self, now: Instant, endpoint: &Endpoint) {
+        if self.ending.is_none() && endpoint.state() != State::Closed {
+            let cwnd = endpoint.cwnd();
+            self.window.get_or_insert_with(|| WindowMeter::new(now, cwnd)).set(now, cwnd);
+        }
+    }
+
+    /// The session that carries its bytes is over.
+    pub fn end(&mut self, ending: Ending) {
+        self.ending.get_or_insert(ending);
+    }
+
     /// The connection has done its work, or is dead.
     #[inline]
     pub fn ending(&self) -> Option<Ending> {
@@ -224,6 +262,7 @@ pub fn close_after_peer(now: Instant, endpoint: &mut Endpoint) -> Next {
 mod tests {
     use super::*;
     use crate::App;
+    use crate::app::Reconnect;
     use handfast_core::{Bytes, Duration, SeqNum};
     use handfast_tcp::{Config, Received};
     use std::sync::Arc;
@@ -310,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_new_connection_goes_on_with_what_was_not_acknowledged() {
-        let app = App::Bulk.reconnecting(Duration::from_secs(1)).unwrap();
+        let app = App::Bulk.reconnecting(Reconnect::after(Duration::from_secs(1))).unwrap();
         let mut world = World::new(app);
         world.run(at(1), true);
         let before = world.sending.sample(&world.sender, at(1), 0).acknowledged.unwrap();

@@ -110,6 +110,12 @@ impl Layout {
                     .to_owned(),
             );
         }
+        if let Some((&id, network)) = scenario.networks.first_key_value() {
+            let name = &scenario.nodes[id].name;
+            return Err(format!(
+                "access point `{name}` is of network `{network}`: stations change their address in the simulator only; leave `network` out"
+            ));
+        }
         if let Some((&id, _)) = scenario.on_air.first_key_value() {
             let name = &scenario.links[id].name;
             return Err(format!(

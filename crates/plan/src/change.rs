@@ -43,6 +43,10 @@ pub enum Change {
     },
     /// Both directions of a link come up again; the mode is that with which the outage began.
     LinkUp(LinkId, DownMode),
+    /// The address that a station had in the network that it leaves is nobody's.
+    AddressEnds(NodeId),
+    /// It has one in the network that it has come to.
+    AddressBegins(NodeId),
     /// An outage or a handover is over.
     OutageEnds(OutageId),
     /// One direction of a link gets another rate.
@@ -68,6 +72,8 @@ impl Change {
             | Self::OutageBegins(_)
             | Self::AssociationEnds { .. }
             | Self::AssociationBegins { .. }
+            | Self::AddressEnds(_)
+            | Self::AddressBegins(_)
             | Self::OutageEnds(_)
             | Self::Restart(_) => [None; 2],
         };
@@ -88,6 +94,8 @@ pub struct Outage {
     pub mode: DownMode,
     /// Make-before-break: packets in flight on the old link still arrive. `mode` is ignored.
     pub drain: bool,
+    /// The new access point is of another IP network: the station gets another address.
+    pub vertical: bool,
     /// When the old link goes down.
     pub down: Instant,
     /// When the new link comes up.
@@ -103,7 +111,8 @@ impl Outage {
         } else {
             Change::LinkDown(self.old_link, self.mode)
         };
-        std::iter::once(Change::OutageBegins(id)).chain(ends).chain(std::iter::once(link))
+        let address = self.station.filter(|_| self.vertical).map(Change::AddressEnds);
+        std::iter::once(Change::OutageBegins(id)).chain(ends).chain(std::iter::once(link)).chain(address)
     }
 
     /// The steps of its end, in the order in which they apply: paths change before packets can pass the new link.
@@ -115,7 +124,10 @@ impl Outage {
             old_link,
             new_link,
         });
-        begins.into_iter().chain([Change::LinkUp(new_link, mode), Change::OutageEnds(id)])
+        let up = begins.into_iter().chain(std::iter::once(Change::LinkUp(new_link, mode)));
+        // Its radio reports before it has an address.
+        let address = self.station.filter(|_| self.vertical).map(Change::AddressBegins);
+        up.chain(address).chain(std::iter::once(Change::OutageEnds(id)))
     }
 }
 
@@ -125,7 +137,8 @@ mod tests {
 
     fn outage(station: Option<NodeId>, drain: bool) -> Outage {
         let (down, up) = (Instant::ZERO, Instant::from_millis(1));
-        Outage { station, old_link: 3, new_link: 4, mode: DownMode::Drop, drain, down, up }
+        let mode = DownMode::Drop;
+        Outage { station, old_link: 3, new_link: 4, mode, drain, vertical: false, down, up }
     }
 
     #[test]
@@ -146,6 +159,15 @@ mod tests {
             let ends = [comes, Change::LinkUp(4, DownMode::Drop), Change::OutageEnds(7)];
             assert!(outage.ends(7).eq(ends));
         }
+    }
+
+    #[test]
+    fn a_station_that_comes_to_another_network_gets_its_address_once_its_link_is_up() {
+        let outage = Outage { vertical: true, ..outage(Some(9), false) };
+        assert_eq!(outage.begins(7).last(), Some(Change::AddressEnds(9)));
+        let ends: Vec<_> = outage.ends(7).skip(1).collect();
+        let expected = [Change::LinkUp(4, DownMode::Drop), Change::AddressBegins(9), Change::OutageEnds(7)];
+        assert_eq!(ends, expected);
     }
 
     #[test]

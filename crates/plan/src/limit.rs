@@ -229,6 +229,8 @@ impl Tank {
                 | Change::OutageBegins(_)
                 | Change::OutageEnds(_)
                 | Change::AssociationEnds { .. }
+                | Change::AddressEnds(_)
+                | Change::AddressBegins(_)
                 | Change::Restart(_) => {}
             },
         }

@@ -40,6 +40,7 @@ impl Net {
             sample_interval: Duration::from_millis(10),
             radio: None,
             subnets: false,
+            networks: std::collections::BTreeMap::new(),
             on_air: std::collections::BTreeMap::new(),
         })
     }

@@ -37,7 +37,7 @@ impl Timeline {
                 )
             };
             let longer = drawn("gap", event.longer);
-            this.add(event.at + drawn("phase", event.phase), event, longer, &mut radios);
+            this.add(scenario, event.at + drawn("phase", event.phase), event, longer, &mut radios);
         }
         this.fades.sort();
         this.changes.extend(this.fades.rates(scenario));
@@ -75,6 +75,7 @@ impl Timeline {
                     new_link,
                     mode,
                     drain: false,
+                    vertical: scenario.is_vertical(old_link, new_link),
                     down,
                     up,
                 });
@@ -83,7 +84,14 @@ impl Timeline {
     }
 
     /// `longer`: what the seed adds to a gap.
-    fn add(&mut self, at: Instant, event: &Event, longer: Duration, radios: &mut Radios) {
+    fn add(
+        &mut self,
+        scenario: &Scenario,
+        at: Instant,
+        event: &Event,
+        longer: Duration,
+        radios: &mut Radios,
+    ) {
         let mut fade = |link, gap: Duration, slowly| {
             let fade = event.fade.into_iter();
             fade.for_each(|fade| self.fades.add(link, at, at + gap + longer, fade, slowly));
@@ -93,8 +101,9 @@ impl Timeline {
             Action::Outage { link, gap, mode } => {
                 fade(link, gap, true);
                 let up = at + gap + longer;
-                let (old_link, new_link, drain) = (link, link, false);
-                self.add_outage(Outage { station: None, old_link, new_link, mode, drain, down: at, up });
+                let (old_link, new_link, drain, vertical) = (link, link, false, false);
+                let (station, down) = (None, at);
+                self.add_outage(Outage { station, old_link, new_link, mode, drain, vertical, down, up });
             }
             Action::Handover { station, to, gap, drain } => {
                 let Some((old_link, new_link)) = radios.move_to(station, to) else { return };
@@ -102,7 +111,8 @@ impl Timeline {
                 // Out of range, and not heard by the new access point before it is associated.
                 let mode = DownMode::Drop;
                 let (station, up) = (Some(station), at + gap + longer);
-                self.add_outage(Outage { station, old_link, new_link, mode, drain, down: at, up });
+                let (vertical, down) = (scenario.is_vertical(old_link, new_link), at);
+                self.add_outage(Outage { station, old_link, new_link, mode, drain, vertical, down, up });
             }
             Action::Restart { node } => self.changes.push((at, Change::Restart(node))),
             Action::SetRate { link, directions, rate } => {

@@ -28,6 +28,7 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
         radio,
         on_air,
         subnets,
+        networks,
     } = scenario;
     let content = (duration, nodes, links, flows, events, schemes, profiles, captures, sample_interval);
     let mut sink = Sink { hash: Sha256::new(), text: String::with_capacity(2 * Sink::PIECE) };
@@ -38,6 +39,9 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
     }
     if !on_air.is_empty() {
         let _ = write!(sink, "{on_air:?}");
+    }
+    if !networks.is_empty() {
+        let _ = write!(sink, "{networks:?}");
     }
     if *subnets {
         let _ = write!(sink, "subnets");

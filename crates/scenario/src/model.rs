@@ -61,6 +61,8 @@ pub struct Scenario {
     pub radio: Option<Radio>,
     /// Whether only rules of a controller follow a station that roams: each access point is a subnet of its own.
     pub subnets: bool,
+    /// The IP networks of the access points that name one.
+    pub networks: BTreeMap<NodeId, String>,
     /// The radio links whose packets share the airtime of their access point.
     pub on_air: BTreeMap<LinkId, Air>,
 }
@@ -128,6 +130,13 @@ impl Scenario {
         };
         let took = Exchange::new(air.physical, phy, FULL_PACKET).attempt(0, true);
         BitRate::from_bps(FULL_PACKET.get() * 8 * 1_000_000_000 / took.as_nanos().max(1))
+    }
+
+    /// Whether a station that goes from one of its radio links to another gets another address: their access points are of
+    /// different IP networks.
+    pub fn is_vertical(&self, old_link: LinkId, new_link: LinkId) -> bool {
+        let network = |link| self.radio(link).map(|(_, ap)| self.networks.get(&ap));
+        network(old_link) != network(new_link)
     }
 
     /// The station and the access point of a radio link: one that joins a node of either kind.

@@ -2,6 +2,7 @@
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 use handfast_document::testing::edited;
+use handfast_host::app::{Notice, Reconnect};
 use handfast_net::queue::codel;
 use handfast_radio::airtime::{Physical, Rates};
 use handfast_scenario::{
@@ -136,13 +137,27 @@ fn flows_of_one_table_start_one_after_the_other() {
     assert_eq!(scenario.flows[3].app, App::Paced { size: Bytes(200), interval: Duration::from_millis(20) });
     assert_eq!(scenario.flows[3].measure, Measures { connect: true, delay: true });
     assert!(!scenario.flows[2].measure.any());
-    let after = Duration::from_secs(1);
-    assert_eq!(scenario.flows[4].app, App::Reconnecting { size: None, after });
+    let how = Reconnect::after(Duration::from_secs(1));
+    assert_eq!(scenario.flows[4].app, App::Reconnecting { size: None, how });
     assert_eq!((scenario.flows[3].connections, scenario.flows[4].connections), (1, 4));
     assert_eq!(
         scenario.flows[5].app,
         App::Over(TransportKind::Datagrams { size: Bytes(160), interval: Duration::from_millis(20) })
     );
+}
+
+#[test]
+fn an_application_says_how_it_reconnects() {
+    let how = |table: &str| match set(&[("flows.0.app", "bulk"), ("flows.0.reconnect", table)]).flows[0].app {
+        App::Reconnecting { how, .. } => how,
+        ref other => panic!("{other:?}"),
+    };
+    let ms = Duration::from_millis;
+    assert_eq!(how(r#"{after = "1s"}"#), Reconnect::after(ms(1000)));
+    let said = how(r#"{after = "100ms", most = "5s", notice = "2s", resume = "again"}"#);
+    let notice = Notice::After(ms(2000));
+    assert_eq!(said, Reconnect { after: ms(100), most: ms(5000), notice, again: true });
+    assert_eq!(how(r#"{after = "1s", notice = "address"}"#).notice, Notice::NewAddress);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use handfast_core::{Db, Duration};
 use handfast_document::{
-    Checked, Decibels, Located, Probability, SignalRatio, TimeSpan, integer, positive, table,
+    Checked, Decibels, Located, Name, Probability, SignalRatio, TimeSpan, integer, positive, table,
 };
 use handfast_tcp::IoslRules;
 
@@ -47,11 +47,16 @@ table! {
         estimate: Percent,
         /// A link that is said to go and has not gone by then does not go. Default: "1s".
         patience: TimeSpan,
+        /// The role of hosts that have the layer as well: what flows between them and the station flows in sessions, which go on
+        /// when its address changes. Default: nobody has, and the layer is at one end alone.
+        peers: Name,
+        /// With `peers`: whether a session's next connection begins with the windows of the one before. Default: true.
+        restore: bool,
     }
 }
 
 /// The ID-oriented socket layer of a station.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Iosl {
     /// What it predicts by.
     pub monitor: Config,
@@ -63,6 +68,10 @@ pub struct Iosl {
     pub noise: Db,
     /// The reported rate in percent of the link's.
     pub estimate: u16,
+    /// The role of hosts that have the layer as well.
+    pub peers: Option<String>,
+    /// Whether a session's next connection begins with the windows of the one before.
+    pub restore: bool,
 }
 
 impl Spec for Iosl {
@@ -100,6 +109,8 @@ impl Spec for Iosl {
             sampling: time(&table.sampling, "sampling", Duration::from_millis(10))?,
             noise: table.noise.as_ref().map_or(Db(1_000), |noise| noise.value.0),
             estimate: table.estimate.as_ref().map_or(100, |percent| percent.value.0),
+            peers: table.peers.as_ref().map(|role| role.value.0.clone()),
+            restore: table.restore.as_ref().is_none_or(|restore| restore.value),
         })
     }
 

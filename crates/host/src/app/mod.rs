@@ -13,6 +13,7 @@ use std::fmt;
 
 use handfast_core::{Bytes, Duration, Instant};
 
+pub use reconnecting::{Notice, Reconnect};
 pub use sink::Sink;
 pub use source::Source;
 
@@ -38,8 +39,8 @@ pub enum App {
     Reconnecting {
         /// Bytes in all; [`None`]: it always has data.
         size: Option<Bytes>,
-        /// From the end of a connection to the opening of the next.
-        after: Duration,
+        /// When, and with what.
+        how: Reconnect,
     },
     /// Sends by another transport than TCP.
     Over(transport::Kind),
@@ -55,8 +56,8 @@ impl fmt::Debug for App {
             Self::Paced { size, interval } => {
                 f.debug_struct("Paced").field("size", size).field("interval", interval).finish()
             }
-            Self::Reconnecting { size, after } => {
-                f.debug_struct("Reconnecting").field("size", size).field("after", after).finish()
+            Self::Reconnecting { size, how } => {
+                f.debug_struct("Reconnecting").field("size", size).field("after", how).finish()
             }
             Self::Over(kind) => kind.fmt(f),
         }
@@ -72,8 +73,8 @@ struct Description {
     total: Option<Bytes>,
     /// Whether it keeps its connection open after the last of them.
     stays: bool,
-    /// How long after the end of a connection it opens the next.
-    reconnects: Option<Duration>,
+    /// How it opens its next connection.
+    reconnects: Option<Reconnect>,
     /// What carries its data in place of TCP.
     transport: Option<transport::MakeEnds>,
     /// Why it cannot run, as the end of a sentence that begins with the flow.
@@ -87,7 +88,7 @@ impl App {
             Self::Silent => silent::description(),
             Self::Transfer(size) => transfer::description(size),
             Self::Paced { size, interval } => paced::description(size, interval),
-            Self::Reconnecting { size, after } => reconnecting::description(size, after),
+            Self::Reconnecting { size, how } => reconnecting::description(size, how),
             Self::Over(kind) => {
                 let transport::Description { writes, ends, problem } = kind.description();
                 Description { writes, transport: Some(ends), problem, ..Description::default() }
@@ -96,10 +97,10 @@ impl App {
     }
 
     /// The same application, but one that opens a new connection after an error; [`None`]: there is none like that.
-    pub fn reconnecting(self, after: Duration) -> Option<Self> {
+    pub fn reconnecting(self, how: Reconnect) -> Option<Self> {
         match self {
-            Self::Bulk => Some(Self::Reconnecting { size: None, after }),
-            Self::Transfer(size) => Some(Self::Reconnecting { size: Some(size), after }),
+            Self::Bulk => Some(Self::Reconnecting { size: None, how }),
+            Self::Transfer(size) => Some(Self::Reconnecting { size: Some(size), how }),
             _ => None,
         }
     }
@@ -118,13 +119,13 @@ impl App {
         let part = |Bytes(size): Bytes| Bytes(size / connections + u64::from(index < size % connections));
         match self {
             Self::Transfer(size) => Self::Transfer(part(size)),
-            Self::Reconnecting { size, after } => Self::Reconnecting { size: size.map(part), after },
+            Self::Reconnecting { size, how } => Self::Reconnecting { size: size.map(part), how },
             Self::Bulk | Self::Silent | Self::Paced { .. } | Self::Over(_) => self,
         }
     }
 
-    /// How long after the end of a connection it opens the next; [`None`]: it has one connection.
-    pub fn reconnects(self) -> Option<Duration> {
+    /// How it opens its next connection; [`None`]: it has one connection.
+    pub fn reconnects(self) -> Option<Reconnect> {
         self.description().reconnects
     }
 
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn only_what_has_no_set_times_can_be_shared() {
         let interval = Duration::from_millis(20);
-        let again = App::Bulk.reconnecting(Duration::from_secs(1)).unwrap();
+        let again = App::Bulk.reconnecting(Reconnect::after(Duration::from_secs(1))).unwrap();
         let shared = [App::Bulk, App::Transfer(Bytes(7)), App::Silent, again];
         assert!(shared.into_iter().all(App::can_be_shared));
         let datagrams = App::Over(transport::Kind::Datagrams { size: Bytes(160), interval });
@@ -193,7 +194,7 @@ mod tests {
             (App::Transfer(size), "Transfer(Bytes(160))"),
             (App::Paced { size, interval }, "Paced { size: Bytes(160), interval: Duration(20000000) }"),
             (
-                App::Reconnecting { size: None, after: interval },
+                App::Reconnecting { size: None, how: Reconnect::after(interval) },
                 "Reconnecting { size: None, after: Duration(20000000) }",
             ),
             (

@@ -236,6 +236,7 @@ fn one_link(rate: BitRate) -> Scenario {
     Scenario {
         radio: None,
         subnets: false,
+        networks: BTreeMap::new(),
         on_air: BTreeMap::new(),
         name: "capacity".into(),
         description: String::new(),

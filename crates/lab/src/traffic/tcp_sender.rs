@@ -138,7 +138,7 @@ impl<'a> TcpSender<'a> {
             _ => Death::Aborted,
         };
         let after = self.job.app.reconnects().filter(|_| self.source.reconnects(death));
-        match after.map(|after| self.reconnect(now + after, board)) {
+        match after.map(|how| self.reconnect(now + how.after, board)) {
             Some(Ok(())) => {}
             None | Some(Err(_)) => self.end(Ending::Died(now, death), board),
         }

@@ -157,10 +157,10 @@ impl WireStream {
         let Some(id) = self.connection else { return };
         let Some(endpoint) = stack.endpoint_mut(id) else { return };
         let next = self.sending.take_stock(now, endpoint);
-        if let (Next::Reconnect, Some(after)) = (next, self.job.app.reconnects()) {
+        if let (Next::Reconnect, Some(how)) = (next, self.job.app.reconnects()) {
             self.before = Some(self.totals(endpoint, now));
             self.begins = Some(self.sending.go_on(endpoint, now));
-            (self.opens, self.connection) = (now + after, None);
+            (self.opens, self.connection) = (now + how.after, None);
             stack.release(now, id);
         } else if let Some(ending) = self.sending.ending() {
             self.end(ending, board);

@@ -1,13 +1,20 @@
 //! `[[flows]]`.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use handfast_host::App;
+use handfast_host::app::{Notice, Reconnect};
 use handfast_host::probe::Measures;
 use handfast_host::transport::Kind;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::quantity::{Rate, Size, Span};
+use super::quantity::{NoticeTime, Quantity, Rate, Size, Span};
 use super::tables::tables_with_shared_keys;
+use super::words::{Vocabulary, Word};
 use super::{Located, Name};
 
 tables_with_shared_keys! {
@@ -27,8 +34,8 @@ tables_with_shared_keys! {
         /// A scheme's or profile's name: both ends have its TCP, whichever scheme runs. Default: that scheme's.
         tcp: Located<String>,
         /// Opens a new connection so long after one has died, and goes on with what was not acknowledged: of "bulk" and
-        /// transfers. Default: the flow ends with its connection.
-        reconnect: Located<Span>,
+        /// transfers. A table says more. Default: the flow ends with its connection.
+        reconnect: Located<ReconnectKind>,
         /// How many connections at once carry the data: 1 to 128, of "bulk", "silent" and transfers. Default: 1.
         connections: Located<u32>,
         /// What is measured besides what each flow has, of flows over TCP: "connect", how long its connection takes to be set up;
@@ -80,6 +87,86 @@ impl AppKind {
                 App::Over(Kind::Datagrams { size: size.0, interval: interval.0 })
             }
         }
+    }
+}
+
+/// How an application opens its next connection, in the file either a duration or a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReconnectKind(pub(crate) Reconnect);
+
+/// How an application opens its next connection.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReconnectTable {
+    /// How long after a connection has died it opens the next one. Of one that notices that its address has gone: how long after a
+    /// first attempt without an address it tries again, and then twice as long, and so on.
+    after: Span,
+    /// Between two attempts at most. Default: "60s".
+    most: Option<Span>,
+    /// So long after its address has gone the application notices that; "address": when its host has another one. Default: it does
+    /// not, and its connection dies when TCP gives up.
+    notice: Option<NoticeTime>,
+    /// Where the next connection begins. Default: "range".
+    resume: Option<Word<Resume>>,
+}
+
+/// Where an application's next connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resume {
+    Range,
+    Again,
+}
+
+impl Vocabulary for Resume {
+    const WHAT: &'static str = "where the next connection begins";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("range", Self::Range, "with what the peer has not got"),
+        ("again", Self::Again, "with the first byte"),
+    ];
+}
+
+impl<'de> Deserialize<'de> for ReconnectKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ReconnectVisitor).map(Self)
+    }
+}
+
+struct ReconnectVisitor;
+
+impl<'de> Visitor<'de> for ReconnectVisitor {
+    type Value = Reconnect;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration such as \"1s\", or a table such as {after = \"1s\", notice = \"address\"}")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Reconnect, E> {
+        let Span(after) = Span::read(text).map_err(E::custom)?;
+        Ok(Reconnect::after(after))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Reconnect, A::Error> {
+        let table = ReconnectTable::deserialize(MapAccessDeserializer::new(map))?;
+        let Word(resume) = table.resume.unwrap_or(Word(Resume::Range));
+        Ok(Reconnect {
+            after: table.after.0,
+            most: table.most.map_or(Reconnect::MOST, |most| most.0),
+            notice: table.notice.map_or(Notice::Never, |notice| notice.0),
+            again: resume == Resume::Again,
+        })
+    }
+}
+
+impl JsonSchema for ReconnectKind {
+    fn schema_name() -> Cow<'static, str> {
+        "Reconnect".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (span, table) = (generator.subschema_for::<Span>(), generator.subschema_for::<ReconnectTable>());
+        json_schema!({
+            "description": "How long after a connection has died, or a table that says more.",
+            "anyOf": [span, table]
+        })
     }
 }
 

@@ -21,6 +21,10 @@ pub(crate) struct NodeTable {
     pub(crate) ap: Option<Located<String>>,
     /// `ap`, `station`: where it is at the start, in metres.
     pub(crate) at: Option<Located<At>>,
+    /// `ap`: the IP network that it belongs to: a station that goes from one network to another gets another address, and its
+    /// connections have lost theirs (a vertical handover); in the simulator only. Default: access points that name none are one
+    /// network.
+    pub(crate) network: Option<Located<Name>>,
     /// `ap`: its channel. Default: 1.
     pub(crate) channel: Option<Located<u8>>,
     /// `ap`: what it sends with. Default: "20dBm".

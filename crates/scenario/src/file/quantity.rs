@@ -6,6 +6,7 @@ pub(crate) use handfast_document::{
     Decibels, Packets, Probability, Quantity, Rate, SignalRatio, Size, TimeSpan as Span,
 };
 use handfast_document::{parse_units, pattern_of, quantity};
+use handfast_host::app::Notice;
 use handfast_tcp::QuickStartRequest;
 
 /// A maximum segment size: bytes, and as the one byte count that is often a bare number in the literature, an
@@ -62,6 +63,27 @@ impl Quantity for AskedRate {
     }
 }
 quantity!(AskedRate);
+
+/// When an application notices that its address has gone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoticeTime(pub(crate) Notice);
+
+impl Quantity for NoticeTime {
+    const EXPECTED: &'static str = "a duration such as \"2s\", or \"address\"";
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "address" {
+            return Ok(Self(Notice::NewAddress));
+        }
+        match Span::read(text) {
+            Ok(Span(after)) => Ok(Self(Notice::After(after))),
+            Err(_) => Err(format!("`{text}` is not {}", Self::EXPECTED)),
+        }
+    }
+    fn pattern() -> String {
+        format!("^address$|{}", Span::pattern())
+    }
+}
+quantity!(NoticeTime);
 
 /// Declares a quantity that core reads.
 macro_rules! of_core {

@@ -20,13 +20,13 @@ mod schemes;
 mod standard;
 mod wlan;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_core::{Duration, Instant};
 
 use crate::file::{File, Located, TimeSpan};
 use crate::hash;
-use crate::model::Scenario;
+use crate::model::{NodeId, NodeKind, Scenario};
 use handfast_document::Source;
 use handfast_document::positive;
 use handfast_document::{Checked, Problem, Span};
@@ -68,6 +68,7 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
     let all: Vec<_> = schemes.iter().chain(&profiles).cloned().collect();
     flows.check_schemes(&all)?;
     let captures = file.capture.iter().map(|name| nodes.find(name)).collect::<Checked<_>>()?;
+    let networks = networks(file, &nodes)?;
     let mut scenario = Scenario {
         name: file.name.as_ref().map_or_else(|| source.stem(), |name| &**name).to_owned(),
         description: file.description.clone(),
@@ -83,10 +84,30 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
         radio: air,
         on_air,
         subnets: file.subnets,
+        networks,
         sample_interval: sample_interval(file.sample_interval.as_ref(), duration)?,
     };
     scenario.hash = hash::hash(&scenario);
     Ok(scenario)
+}
+
+/// The IP networks that access points name.
+fn networks(file: &File, nodes: &Nodes) -> Checked<BTreeMap<NodeId, String>> {
+    let mut networks = BTreeMap::new();
+    for (name, table) in &file.nodes.0 {
+        let Some(network) = &table.network else { continue };
+        let id = nodes.find(&Located { span: name.span.clone(), value: name.value.0.clone() })?;
+        if nodes.list[id].kind != NodeKind::AccessPoint {
+            let problem = Problem::at(network.span.clone(), format!("`{}` is no access point", name.value.0));
+            return Err(problem.expected("only for nodes of kind \"ap\""));
+        }
+        if file.subnets {
+            let title = "`network` beside `subnets`: a station cannot both keep its address and change it";
+            return Err(Problem::at(network.span.clone(), title).help("leave out one of them"));
+        }
+        networks.insert(id, network.value.0.clone());
+    }
+    Ok(networks)
 }
 
 fn nonzero(duration: Duration, span: &Span, key: &str) -> Checked<Duration> {

@@ -59,8 +59,14 @@ impl Layers {
         }
         let end = usize::from(scenario.links[on].between[1] == node);
         let monitor = Monitor::new(spec.monitor);
-        let layer =
-            Layer { spec: *spec, monitor, link: on, end, reports: Instant::ZERO + spec.sampling, stream };
+        let layer = Layer {
+            spec: spec.clone(),
+            monitor,
+            link: on,
+            end,
+            reports: Instant::ZERO + spec.sampling,
+            stream,
+        };
         match self.by_station.insert(node, layer) {
             Some(_) => Err(format!("station `{name}` has two socket layers")),
             None => Ok(()),

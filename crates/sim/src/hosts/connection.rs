@@ -27,8 +27,20 @@ const NO_LIMIT: Bytes = Bytes(u64::MAX);
 pub(crate) enum Role {
     Sender(Sending),
     Receiver(Sink),
+    /// It is a path of a session, whose end at this host does what the application does.
+    Path(Box<Carried>),
     /// The application has gone on by another connection.
     Left,
+}
+
+/// Which application's session a connection carries.
+#[derive(Debug)]
+pub(crate) enum Carried {
+    /// One that sends, and how much of that the peer has.
+    Sender(Sending, u64),
+    Receiver(Sink),
+    /// The session goes on by another connection.
+    Nothing,
 }
 
 /// An address with a port.
@@ -60,12 +72,15 @@ pub(crate) struct Connection {
     pub(crate) key: Key,
     pub(crate) local: Local,
     pub(crate) remote: Remote,
-    /// When it will be opened; [`Instant::MAX`]: it has been.
+    /// When it will be opened; [`Instant::MAX`]: it has been; [`NEVER`].
     opens: Instant,
     pub(crate) role: Role,
     // There from the beginning: whether an `Option` is one would be told by a word among those that only receivers touch.
     endpoint: Endpoint,
 }
+
+/// It will never be opened: a session has not begun, and will have connections of its own.
+const NEVER: Instant = Instant::from_nanos(u64::MAX - 1);
 
 const _: () = assert!(offset_of!(Connection, endpoint).is_multiple_of(CACHE_LINE));
 
@@ -106,6 +121,69 @@ impl Connection {
         Self { key, local, remote, role: Role::Receiver(sink), opens: Instant::MAX, endpoint }
     }
 
+    /// One that is there at once, or opened now.
+    pub(crate) fn new(key: Key, (local, remote): (Local, Remote), role: Role, endpoint: Endpoint) -> Self {
+        Self { key, local, remote, role, opens: Instant::MAX, endpoint }
+    }
+
+    /// It is opened then.
+    pub(crate) fn opens_at(&mut self, at: Instant) {
+        self.opens = at;
+    }
+
+    /// It stands for what comes later.
+    pub(crate) fn never_opens(&mut self) {
+        self.opens = NEVER;
+    }
+
+    /// Whether it is a path of a session.
+    #[inline]
+    pub(crate) fn is_path(&self) -> bool {
+        matches!(self.role, Role::Path(_))
+    }
+
+    /// Its own address, or that of its peer, is nobody's any more: what it sends arrives nowhere.
+    pub(crate) fn strand(&mut self) {
+        self.remote.goal = Goal::nowhere();
+    }
+
+    /// Whether that has happened.
+    pub(crate) fn is_stranded(&self) -> bool {
+        self.remote.goal == Goal::nowhere()
+    }
+
+    /// Its host has nothing that it could say any more.
+    pub(crate) fn kill(&mut self, now: Instant) {
+        self.endpoint.abort();
+        while self.endpoint.poll_transmit(now, NO_LIMIT).is_some() {}
+        while self.endpoint.poll_event().is_some() {}
+    }
+
+    /// The endpoint of a path.
+    pub(crate) fn path_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// What has become of its application, which goes on elsewhere: of a path of a session, or of what stands for one.
+    pub(crate) fn take_carried(&mut self) -> Carried {
+        match &mut self.role {
+            Role::Path(carried) => std::mem::replace(&mut **carried, Carried::Nothing),
+            role => match std::mem::replace(role, Role::Left) {
+                Role::Sender(sending) => Carried::Sender(sending, 0),
+                Role::Receiver(sink) => Carried::Receiver(sink),
+                Role::Path(_) | Role::Left => Carried::Nothing,
+            },
+        }
+    }
+
+    /// What it carries, with its endpoint.
+    pub(crate) fn carried_mut(&mut self) -> Option<(&mut Carried, &mut Endpoint)> {
+        match &mut self.role {
+            Role::Path(carried) => Some((carried, &mut self.endpoint)),
+            _ => None,
+        }
+    }
+
     /// Its endpoint; [`None`] before the start.
     pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
         self.is_open().then_some(&self.endpoint)
@@ -115,6 +193,10 @@ impl Connection {
     pub(crate) fn sending(&self) -> Option<&Sending> {
         match &self.role {
             Role::Sender(sending) => Some(sending),
+            Role::Path(carried) => match &**carried {
+                Carried::Sender(sending, _) => Some(sending),
+                Carried::Receiver(_) | Carried::Nothing => None,
+            },
             Role::Receiver(_) | Role::Left => None,
         }
     }
@@ -123,6 +205,22 @@ impl Connection {
     pub(crate) fn sink(&self) -> Option<&Sink> {
         match &self.role {
             Role::Receiver(sink) => Some(sink),
+            Role::Path(carried) => match &**carried {
+                Carried::Receiver(sink) => Some(sink),
+                Carried::Sender(..) | Carried::Nothing => None,
+            },
+            Role::Sender(_) | Role::Left => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(crate) fn sink_mut(&mut self) -> Option<&mut Sink> {
+        match &mut self.role {
+            Role::Receiver(sink) => Some(sink),
+            Role::Path(carried) => match &mut **carried {
+                Carried::Receiver(sink) => Some(sink),
+                Carried::Sender(..) | Carried::Nothing => None,
+            },
             Role::Sender(_) | Role::Left => None,
         }
     }
@@ -149,7 +247,15 @@ impl Connection {
     /// What is seen of the stream that it sends, and whether it has begun and not ended; [`None`] of one that does not send.
     pub(crate) fn sample(&self, now: Instant) -> Option<(FlowSample, bool)> {
         let sending = self.sending()?;
-        Some((sending.sample(&self.endpoint, now, 0), self.is_open() && sending.ending().is_none()))
+        let mut seen = sending.sample(&self.endpoint, now, 0);
+        if let Role::Path(carried) = &self.role
+            && let Carried::Sender(_, acked) = **carried
+        {
+            // Records and handshakes are no octets of the application.
+            let flight = seen.sent.zip(seen.acknowledged).map(|(sent, acked)| sent - acked);
+            (seen.sent, seen.acknowledged) = (flight.map(|flight| acked + flight), Some(acked));
+        }
+        Some((seen, self.is_open() && sending.ending().is_none()))
     }
 
     /// Whether its application has opened it.
@@ -232,12 +338,16 @@ impl Connection {
     #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
         if !self.is_open() {
-            return Some(self.opens);
+            return (self.opens < NEVER).then_some(self.opens);
         }
         let endpoint = &self.endpoint;
         let app = match &self.role {
             Role::Sender(sending) => sending.deadline(),
             Role::Receiver(sink) => sink.deadline(endpoint),
+            Role::Path(carried) => match &**carried {
+                Carried::Sender(sending, _) => sending.deadline(),
+                Carried::Receiver(_) | Carried::Nothing => None,
+            },
             Role::Left => None,
         };
         let next = endpoint.deadline().unwrap_or(Instant::MAX).min(app.unwrap_or(Instant::MAX));
@@ -258,6 +368,11 @@ impl Connection {
         match &mut self.role {
             Role::Sender(sending) => sending.on_timer(now),
             Role::Receiver(sink) => sink.read(now, endpoint),
+            Role::Path(carried) => {
+                if let Carried::Sender(sending, _) = &mut **carried {
+                    sending.on_timer(now);
+                }
+            }
             Role::Left => {}
         }
     }
@@ -276,6 +391,8 @@ impl Connection {
     pub(crate) fn take_stock(&mut self, now: Instant) -> Next {
         match &mut self.role {
             Role::Sender(sending) => sending.take_stock(now, &mut self.endpoint),
+            // The session's end looks after its paths.
+            Role::Path(_) => Next::Wait,
             Role::Receiver(_) | Role::Left => close_after_peer(now, &mut self.endpoint),
         }
     }

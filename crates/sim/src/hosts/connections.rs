@@ -81,6 +81,11 @@ impl Connections {
         self.streams.of_flow(flow)
     }
 
+    /// All streams.
+    pub(crate) fn all_streams(&self) -> Range<StreamId> {
+        0..self.of_stream.len() as StreamId
+    }
+
     /// The flow that a stream is of.
     pub(crate) fn flow(&self, stream: StreamId) -> FlowId {
         self.streams.flow(stream)

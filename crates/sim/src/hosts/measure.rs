@@ -40,7 +40,8 @@ impl Hosts {
         let (end, stream) = match &self.connections.get(id)?.role {
             Role::Sender(sending) => (End::Client, sending.stream()),
             Role::Receiver(sink) => (End::Server, sink.stream()),
-            Role::Left => return None,
+            // Records are no writes of the application.
+            Role::Path(_) | Role::Left => return None,
         };
         Some((end, self.probes.get(&stream)?))
     }

@@ -3,7 +3,9 @@
 pub(crate) mod connection;
 pub(crate) mod connections;
 mod measure;
+pub(crate) mod moving;
 pub(crate) mod reconnect;
+pub(crate) mod sessions;
 pub(crate) mod transports;
 
 use std::collections::BTreeMap;
@@ -17,9 +19,10 @@ use handfast_plan::{StreamId, Streams};
 use handfast_scenario::{FlowId, NodeId};
 
 use crate::engine::ids::ConnectionId;
-use crate::hosts::connection::{Role, SocketAddress};
+use crate::hosts::connection::SocketAddress;
 use crate::hosts::connections::{Connections, Pair};
 use crate::hosts::reconnect::Again;
+use crate::hosts::sessions::Sessions;
 use crate::hosts::transports::Transports;
 
 /// For each station that has heard advertisements of base stations, whose it heard last.
@@ -38,6 +41,8 @@ pub(crate) struct Hosts {
     pub(crate) probes: BTreeMap<StreamId, Probe>,
     /// The ends of flows that do not use TCP.
     pub(crate) transports: Transports,
+    /// The ends of sessions; away while one of them is at work.
+    pub(crate) sessions: Option<Box<Sessions>>,
     /// From whom stations have heard advertisements last.
     pub(crate) heard: Heard,
 }
@@ -53,6 +58,7 @@ impl Hosts {
             shared: BTreeMap::new(),
             probes: BTreeMap::new(),
             transports: Transports::default(),
+            sessions: None,
             heard: Heard::default(),
         }
     }
@@ -70,6 +76,18 @@ impl Hosts {
         remote: SocketAddress,
     ) -> Option<u16> {
         self.ports[node].free_port(|port| (SocketAddress { port, ..local }, remote))
+    }
+
+    /// A connection that nothing was sent on is between these addresses now.
+    pub(crate) fn rebind(
+        &mut self,
+        node: NodeId,
+        before: (SocketAddress, SocketAddress),
+        pair: (SocketAddress, SocketAddress),
+        id: ConnectionId,
+    ) {
+        self.ports[node].close(before);
+        self.ports[node].open(pair, id);
     }
 
     /// The connection of a node between two addresses.
@@ -106,10 +124,7 @@ impl Hosts {
     fn only_meter(&mut self, flow: FlowId) -> Option<&mut DeliveryMeter> {
         let stream = self.connections.streams(flow).next()?;
         match self.connections.of_stream(stream).last() {
-            Some(&Pair { receiver, .. }) => match &mut self.connections[receiver].role {
-                Role::Receiver(sink) => Some(&mut sink.meter),
-                Role::Sender(_) | Role::Left => None,
-            },
+            Some(&Pair { receiver, .. }) => self.connections[receiver].sink_mut().map(|sink| &mut sink.meter),
             None => self.transports.receiver_mut(flow)?.meter_mut(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use handfast_core::Duration;
+use handfast_host::app::Reconnect;
 use handfast_scenario::Flow;
 use handfast_tcp::Config;
 
@@ -10,17 +10,18 @@ use handfast_tcp::Config;
 #[derive(Debug)]
 pub(crate) struct Again {
     pub(crate) name: String,
-    pub(crate) after: Duration,
+    pub(crate) how: Reconnect,
     pub(crate) sender: Arc<Config>,
     pub(crate) receiver: Arc<Config>,
     pub(crate) seed: u64,
+    /// A session opens it, and not the application.
+    pub(crate) in_session: bool,
 }
 
 impl Again {
-    /// [`None`]: the flow has one connection.
-    pub(crate) fn new(flow: &Flow, [sender, receiver]: [&Arc<Config>; 2], seed: u64) -> Option<Self> {
-        let after = flow.app.reconnects()?;
+    /// One that is opened as `how` says.
+    pub(crate) fn new(flow: &Flow, how: Reconnect, [sender, receiver]: [&Arc<Config>; 2], seed: u64) -> Self {
         let (sender, receiver) = (Arc::clone(sender), Arc::clone(receiver));
-        Some(Self { name: flow.name.clone(), after, sender, receiver, seed })
+        Self { name: flow.name.clone(), how, sender, receiver, seed, in_session: false }
     }
 }

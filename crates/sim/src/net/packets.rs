@@ -1,6 +1,6 @@
 //! The packets under way: a slab, a cache line a packet, and what travels over the links in their place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use handfast_core::{Bytes, SeqNum};
@@ -251,6 +251,14 @@ impl Packets {
         self.slots[handle as usize].label.corrupted = true;
         if let Some(packet) = self.whole.get_mut(&handle) {
             packet.corrupted = true;
+        }
+    }
+
+    /// What these connections have sent arrives nowhere: nobody has its address any more. A free place keeps what it has until it is
+    /// taken.
+    pub(crate) fn strand(&mut self, of: &BTreeSet<ConnectionId>) {
+        for slot in &mut self.slots {
+            slot.label.corrupted |= of.contains(&slot.label.origin);
         }
     }
 

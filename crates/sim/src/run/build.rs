@@ -52,6 +52,7 @@ pub(crate) fn network(
         sdtp: None,
         notifiers: None,
         layers: None,
+        moving: None,
         chains: Chains::default(),
         hosts: Hosts::new(scenario.nodes.len(), layout.streams.clone()),
         books: Books::new(connections),
@@ -64,7 +65,7 @@ pub(crate) fn network(
         failed: None,
         topology,
     };
-    open(&mut network, scenario, scheme, layout, &ends, &ranks, options.seed);
+    open(&mut network, scenario, scheme, layout, &ends, &ranks, options.seed)?;
     attach_media(&mut network, scenario, options.seed, &ranks).map_err(RunError::Scenario)?;
     let places = attach::Places { agents: &ranks.agents, notifiers: ranks.notifiers, layers: ranks.layers };
     attach::agents(&mut network, scenario, scheme, options.seed, plugins, layout.timeline, &places)?;

@@ -68,7 +68,7 @@ impl Ends {
 }
 
 /// Every machine's place in the order of events at equal times: node by node; in a node first what it transmits, by
-/// port, then its connections and other ends of flows, then its agents, then its medium; after all nodes the notifications and the socket layers.
+/// port, then its connections and other ends of flows, then its agents, then its medium; after all nodes the notifications, the socket layers, and what moves with its sessions.
 pub(crate) struct Ranks {
     pub(crate) channels: Vec<Rank>,
     pub(crate) connections: Vec<Rank>,
@@ -78,6 +78,7 @@ pub(crate) struct Ranks {
     pub(crate) media: Vec<Rank>,
     pub(crate) notifiers: Rank,
     pub(crate) layers: Rank,
+    pub(crate) moving: Rank,
     pub(crate) count: Rank,
 }
 
@@ -92,6 +93,7 @@ impl Ranks {
             media: Vec::with_capacity(nodes),
             notifiers: 0,
             layers: 0,
+            moving: 0,
             count: 0,
         };
         for node in 0..nodes {
@@ -113,6 +115,7 @@ impl Ranks {
         }
         this.notifiers = next(&mut this.count);
         this.layers = next(&mut this.count);
+        this.moving = next(&mut this.count);
         this
     }
 }

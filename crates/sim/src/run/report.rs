@@ -50,7 +50,8 @@ fn agent_counters(network: &Network) -> Option<BTreeMap<String, u64>> {
     let of_controller = network.sdtp.iter().flat_map(|sdtp| sdtp.counters());
     let layers = network.layers.iter().flat_map(|all| all.by_station.values());
     let of_layers = layers.flat_map(|layer| layer.monitor.counters().totals());
-    for (name, count) in of_controller.chain(of_nodes.flatten()).chain(of_layers) {
+    let of_sessions = network.hosts.sessions.iter().map(|all| ("session_paths", all.resumed()));
+    for (name, count) in of_controller.chain(of_nodes.flatten()).chain(of_layers).chain(of_sessions) {
         let sum: &mut u64 = sums.entry(name.to_owned()).or_default();
         *sum = if NodeCounters::is_of_one(name) { count.max(*sum) } else { *sum + count };
     }

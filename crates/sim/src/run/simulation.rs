@@ -75,6 +75,11 @@ pub fn run_with(
     no_kernels(scenario, scheme)?;
     let topology = Topology::new(scenario);
     let timeline = Timeline::new(scenario, options.seed);
+    if timeline.outages.iter().any(|outage| outage.drain && outage.vertical) {
+        let why =
+            "a handover to another network with `mode = \"drain\"`: the address of the old link is gone";
+        return Err(RunError::Scenario(why.to_owned()));
+    }
     let paths = handfast_plan::paths(scenario, &topology, &timeline).map_err(RunError::Scenario)?;
     let starts = handfast_plan::starts(scenario, options.seed);
     let streams = Streams::of(scenario);
@@ -219,6 +224,8 @@ impl<'a> Simulation<'a> {
                 self.network.tell_agents(now, link, LinkEvent::Up);
                 self.network.tell_layers_back(now, link, mode);
             }
+            Change::AddressEnds(station) => self.network.address_ends(now, station),
+            Change::AddressBegins(station) => self.network.address_begins(now, station),
             Change::Restart(node) => self.network.restart_agents(now, node),
             Change::OutageEnds(id) => {
                 self.network.tell_of_link(now, self.scenario, &self.timeline.outages[id]);
@@ -284,7 +291,8 @@ impl Flows for Network {
             return sender.has_begun() && sender.ended().is_none();
         }
         let connections = &self.hosts.connections;
-        connections.streams(flow).any(|stream| connections.is_active(stream))
+        let tries = |stream| self.moving.as_ref().is_some_and(|moving| moving.tries(stream));
+        connections.streams(flow).any(|stream| connections.is_active(stream) || tries(stream))
     }
 }
 

@@ -31,6 +31,7 @@ mod subnets;
 mod support;
 mod table;
 mod tandem;
+mod vertical;
 mod vho;
 mod walks;
 mod wlan;

@@ -98,6 +98,17 @@ impl Endpoint {
         }
     }
 
+    /// What it offers its peer now, in octets.
+    pub fn receive_window(&self) -> u64 {
+        self.rx.window()
+    }
+
+    /// The receive window that another connection had is for this one: `rwnd` is among what the layer stores ([iosl] §VI.A). Before
+    /// the handshake; never more than its buffer can be.
+    pub fn restore_receive_window(&mut self, octets: u64) {
+        self.rx.begin_with(octets);
+    }
+
     fn iosl(&mut self) -> Option<&mut Iosl> {
         self.help.as_mut()?.iosl.as_mut()
     }

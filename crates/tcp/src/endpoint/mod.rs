@@ -296,6 +296,16 @@ impl Endpoint {
         self.tx.window.smss
     }
 
+    /// Octets of what the application has written that it keeps at most.
+    pub fn send_buffer(&self) -> u64 {
+        self.config.send_buffer.get()
+    }
+
+    /// Octets of what has come that it keeps at most.
+    pub fn receive_buffer(&self) -> u64 {
+        self.config.receive_buffer.get()
+    }
+
     /// SND.UNA, SND.NXT and SND.MAX as octets of the send stream, the SYN being octet 0: for tests and tracers.
     pub fn send_positions(&self) -> (u64, u64, u64) {
         (self.tx.una, self.tx.nxt, self.tx.max)

@@ -80,6 +80,12 @@ impl Autotune {
         self.most = self.most.min(most);
     }
 
+    /// The window begins with so much: the path before had it. Never more than the buffer can be; what it is now.
+    pub(crate) fn begin_with(&mut self, window: u64) -> u64 {
+        self.ssthresh = self.ssthresh.max(window.min(self.most));
+        self.ssthresh
+    }
+
     /// The largest window to offer.
     pub(crate) fn ssthresh(&self) -> u64 {
         self.ssthresh

@@ -99,6 +99,14 @@ impl Receiver {
         }
     }
 
+    /// The window begins with so much, as far as there is room: the path before had it. One that does not follow what arrives is
+    /// as large as it gets anyway.
+    pub(crate) fn begin_with(&mut self, window: u64) {
+        if let Some(tune) = &mut self.autotune {
+            self.capacity = self.capacity.max(tune.begin_with(window));
+        }
+    }
+
     /// RCV.NXT as a position, the FIN included.
     pub(crate) fn next(&self) -> u64 {
         self.buffer.next() + u64::from(self.finished)

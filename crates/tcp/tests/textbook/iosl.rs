@@ -288,6 +288,27 @@ fn another_connection_begins_with_what_was_stored() {
 }
 
 #[test]
+fn another_connection_offers_the_window_that_was_stored() {
+    let offers = |restored: Option<u64>| {
+        let mut pair = Pair::new(ten("linux"), ten("linux"), MS(50));
+        pair.server.attach_iosl(IoslRules::default());
+        if let Some(octets) = restored {
+            pair.server.restore_receive_window(octets);
+        }
+        pair.run_for(MS(200), |_| Fate::Deliver);
+        pair.client_writes(0, 1000);
+        pair.run_for(MS(300), |_| Fate::Deliver);
+        pair.server.receive_window()
+    };
+    let without = offers(None);
+    assert!(without < 100_000, "{without}");
+    let with = offers(Some(1_000_000));
+    assert!((1_000_000..1_010_000).contains(&with), "{with}");
+    let most = offers(Some(u64::MAX));
+    assert_eq!(most, ten("linux").receive_buffer.get(), "its buffer is the bound");
+}
+
+#[test]
 fn what_was_stored_is_bounded_by_what_the_new_link_holds() {
     let mut pair = opening();
     pair.client.restore_path(StoredPath { cwnd: 600_000, ssthresh: 1 });

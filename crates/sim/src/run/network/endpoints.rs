@@ -124,6 +124,9 @@ impl Network {
         if !self.hosts.connections[id].is_open() {
             return;
         }
+        if self.hosts.connections[id].is_path() {
+            return self.pump_path(now, id);
+        }
         loop {
             while let Some(Transmit { segment, ip }) = self.hosts.connections[id].poll_transmit(now) {
                 self.originate(now, id, segment, ip);
@@ -138,7 +141,7 @@ impl Network {
 
     /// A segment of one of the node's own endpoints.
     #[inline]
-    fn originate(&mut self, now: Instant, id: ConnectionId, segment: Segment, ip: IpFacts) {
+    pub(crate) fn originate(&mut self, now: Instant, id: ConnectionId, segment: Segment, ip: IpFacts) {
         // What is not plain, or measured, travels as a whole packet.
         if self.inspection.looks_at_departures() || !ip.is_plain() {
             return self.originate_closer(now, id, segment, ip);

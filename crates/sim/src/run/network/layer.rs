@@ -117,7 +117,10 @@ impl Network {
 
     /// The connections of a host that leave by a link.
     fn controlled(&self, node: NodeId, link: LinkId) -> Vec<ConnectionId> {
-        let leaves = |&id: &ConnectionId| self.hosts.connections[id].local.out as usize / 2 == link;
+        let leaves = |&id: &ConnectionId| {
+            let connection = &self.hosts.connections[id];
+            connection.local.out as usize / 2 == link && !connection.is_stranded()
+        };
         self.hosts.at(node).filter(leaves).collect()
     }
 

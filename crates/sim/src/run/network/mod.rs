@@ -14,11 +14,13 @@ mod layer;
 mod low_ack;
 mod managed;
 mod medium;
+mod moving;
 mod notify;
 pub(crate) mod prefetch;
 mod quick_start;
 mod reconnect;
 mod sdtp;
+mod sessions;
 mod transits;
 mod transports;
 
@@ -42,6 +44,7 @@ use crate::engine::ids::TransportId;
 use crate::engine::queue::EventQueue;
 use crate::hosts::Hosts;
 use crate::hosts::connection::Connection;
+use crate::hosts::moving::Moving;
 use crate::net::books::Books;
 use crate::net::inspection::Inspection;
 use crate::net::links::Links;
@@ -58,6 +61,9 @@ pub(crate) const SDTP_CONTROL: u32 = CONTROL - 2;
 
 /// That of all socket layers.
 pub(crate) const LAYERS: u32 = CONTROL - 3;
+
+/// That of all hosts that move, with their sessions.
+pub(crate) const MOVING: u32 = CONTROL - 4;
 
 /// Where a packet came from that came from no link.
 pub(crate) const NO_CHANNEL: ChannelId = ChannelId::MAX;
@@ -76,6 +82,8 @@ pub(crate) struct Network {
     pub(crate) notifiers: Option<Box<Notifiers>>,
     /// The stations with a socket layer.
     pub(crate) layers: Option<Box<Layers>>,
+    /// The stations whose address changes, and what is above their connections.
+    pub(crate) moving: Option<Box<Moving>>,
     /// The agents, and the nodes at which they see packets.
     pub(crate) chains: Chains,
     pub(crate) hosts: Hosts,
@@ -125,6 +133,7 @@ impl Network {
                 Machine::Agent(NOTIFIERS) => self.wake_notifiers(now),
                 Machine::Agent(SDTP_CONTROL) => self.wake_sdtp(now),
                 Machine::Agent(LAYERS) => self.wake_layers(now),
+                Machine::Agent(MOVING) => self.wake_moving(now),
                 Machine::Agent(id) => self.wake_agent(now, id),
                 Machine::Air(id) => self.wake_air(now, id as u16),
                 Machine::Packet(handle) => self.land(now, handle, entry),

@@ -71,6 +71,8 @@ pub(super) struct Carrier {
     /// sees it: the other end may not know yet.
     carried: BTreeMap<Socket, Option<Instant>>,
     sweep_at: Instant,
+    /// Paths that are being closed.
+    closing: usize,
     /// When a connection that is not there yet, or that is being closed, is given up.
     due: BTreeSet<(Instant, PathId)>,
     news: VecDeque<News>,
@@ -91,6 +93,7 @@ impl Carrier {
             peers: BTreeMap::new(),
             carried: BTreeMap::new(),
             sweep_at: Instant::ZERO,
+            closing: 0,
             due: BTreeSet::new(),
             news: VecDeque::new(),
             is_suspended: false,

@@ -22,6 +22,9 @@ const CONNECT_WITHIN: Duration = Duration::from_millis(2_500);
 /// What was said last on a path is given up after so long.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
+/// Of so many at once.
+const MOST_CLOSING: usize = 256;
+
 /// A path that is silently dead is noticed after 10 s; one whose link is back sends again within a second.
 const LIVELINESS: Liveliness = Liveliness {
     ask_after: Duration::from_secs(3),
@@ -49,6 +52,8 @@ pub(super) struct Path {
     by: Option<Instant>,
     out: Vec<u8>,
     sent: usize,
+    /// Something was sent, which a close might destroy on its way.
+    has_sent: bool,
     is_blocked: bool,
 }
 
@@ -61,7 +66,10 @@ impl Path {
     fn write(&mut self) -> io::Result<()> {
         while self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
-                Ok(written) => self.sent += written,
+                Ok(written) => {
+                    self.sent += written;
+                    self.has_sent = true;
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.is_blocked = true;
                     return Ok(());
@@ -101,8 +109,9 @@ impl Carrier {
         let id = io.add(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
         self.owners.insert(id, Owner::Path(path));
         let state = if dialled_for.is_some() { State::Connecting } else { State::Open };
-        let (by, out, sent, is_blocked) = (None, Vec::new(), 0, false);
-        self.paths.insert(path, Path { stream, id, remote, dialled_for, state, by, out, sent, is_blocked });
+        let (by, out, sent, has_sent, is_blocked) = (None, Vec::new(), 0, false, false);
+        let made = Path { stream, id, remote, dialled_for, state, by, out, sent, has_sent, is_blocked };
+        self.paths.insert(path, made);
         if dialled_for.is_some() {
             self.set_due(path, Clock::SYSTEM.now() + CONNECT_WITHIN);
         }
@@ -198,10 +207,13 @@ impl Carrier {
     /// The machine is done with a path.
     pub(super) fn close_path(&mut self, path: PathId) {
         let Some(found) = self.paths.get_mut(&path) else { return };
-        if found.state == State::Connecting {
+        // A flood of those that say nothing, or want to hear nothing, holds no sockets.
+        let is_mute = found.out.is_empty() && !found.has_sent;
+        if found.state == State::Connecting || is_mute || self.closing >= MOST_CLOSING {
             return drop(self.take_path(path));
         }
         found.state = State::Closing;
+        self.closing += 1;
         self.set_due(path, Clock::SYSTEM.now() + CLOSE_WITHIN);
         self.transmit(path);
     }
@@ -236,6 +248,7 @@ impl Carrier {
     fn take_path(&mut self, path: PathId) -> Option<Path> {
         self.clear_due(path);
         let found = self.paths.remove(&path)?;
+        self.closing -= usize::from(found.state == State::Closing);
         self.owners.remove(&found.id);
         Some(found)
     }

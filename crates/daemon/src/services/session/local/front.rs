@@ -313,4 +313,18 @@ mod tests {
             assert!(matches!(told(None, wrong).1, Step::Refuse(_)), "{wrong:?}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_octets_are_survived(first in proptest::prop_oneof!["\x05", "CONNECT ", "[a-z]"],
+                                   rest in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..600),
+                                   password in proptest::option::of("[a-z]{1,4}")) {
+            let octets = [first.as_bytes(), &rest].concat();
+            let (_, last) = told(password.as_deref(), &octets);
+            // Nobody gets further without the password.
+            if password.is_some() {
+                proptest::prop_assert!(!matches!(last, Step::Asks(..)));
+            }
+        }
+    }
 }

@@ -1,0 +1,145 @@
+"""What a session costs without a roam: iperf3 between two namespaces, plain, by two bare relays, and by sessions.
+
+Needs root, iperf3, and binaries named on the command line: bench/session.py HANDFASTD RELAY
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+CLIENT, SERVER = (f"handfast-session-{os.getpid()}-{end}" for end in ("client", "server"))
+ADDRESS = "10.3.0.1"
+BYTES = 2_000_000_000
+ROUNDS = 3
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def ip(text: str) -> None:
+    """The tool for links."""
+    subprocess.run(["ip", *text.split()], check=True, capture_output=True)
+
+
+def inside(space: str, *command: str) -> list[str]:
+    """A command in a namespace."""
+    return ["ip", "netns", "exec", space, *command]
+
+
+@contextmanager
+def spaces() -> Iterator[None]:
+    """Two namespaces and a wire."""
+    with ExitStack() as stack:
+        for name in (CLIENT, SERVER):
+            ip(f"netns add {name}")
+            stack.callback(ip, f"netns del {name}")
+        ip(f"-n {CLIENT} link add wire type veth peer name wire netns {SERVER}")
+        for name, address in ((CLIENT, "10.3.0.2"), (SERVER, ADDRESS)):
+            ip(f"-n {name} addr add {address}/24 dev wire")
+            for link in ("lo", "wire"):
+                ip(f"-n {name} link set dev {link} up")
+        yield
+
+
+class Running:
+    """Programs that run."""
+
+    def __init__(self, stack: ExitStack, home: Path) -> None:
+        self.stack = stack
+        self.pids: list[int] = []
+        self.environment = {"HOME": str(home), "XDG_RUNTIME_DIR": str(home), "PATH": os.environ["PATH"]}
+
+    def start(self, *command: str) -> subprocess.Popen[bytes]:
+        """Start one that ends with the measurement."""
+        process = subprocess.Popen(command, env=self.environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self.pids.append(process.pid)
+        self.stack.callback(process.wait)
+        self.stack.callback(process.terminate)
+        return process
+
+    def said(self, *command: str) -> str:
+        """Run one to its end: what it has said."""
+        return subprocess.run(command, env=self.environment, check=True, capture_output=True, text=True).stdout
+
+
+def iperf(running: Running, before: tuple[str, ...], to: str, more: tuple[str, ...]) -> float:
+    """Bits per second that have come."""
+    command = [*before, "iperf3", "-c", to, "-J", *more]
+    said = json.loads(running.said(*inside(CLIENT, *command)))
+    return float(said["end"]["sum_received"]["bits_per_second"])
+
+
+def measure(running: Running, handfastd: str, relay: str, folder: Path) -> dict[str, Callable[..., float]]:
+    """How each way is measured, and the processes that carry it."""
+    running.start(*inside(SERVER, "iperf3", "-s"))
+    running.start(*inside(SERVER, relay, f"{ADDRESS}:7444", f"{ADDRESS}:5201"))
+    running.start(*inside(CLIENT, relay, "127.0.0.1:5201", f"{ADDRESS}:7444"))
+    key = running.said(handfastd, "session", "key").strip()
+    config = folder / "session.toml"
+    config.write_text(f"""
+[session]
+listen = "{ADDRESS}:7443"
+key_file = "{folder}/server.key"
+socket = "{folder}/socket"
+clients = ["{key}"]
+targets = [{{address = "{ADDRESS}", ports = [5201]}}]
+""")
+    running.start(*inside(SERVER, handfastd, "session", "serve", "--config", str(config)))
+    time.sleep(1)
+    by = (handfastd, "session", "run", "--all", "--peer", ADDRESS, "--")
+    return {
+        "plain": lambda *more: iperf(running, (), ADDRESS, more),
+        "two relays": lambda *more: iperf(running, (), "127.0.0.1", more),
+        "sessions": lambda *more: iperf(running, by, ADDRESS, more),
+    }
+
+
+def say(line: str) -> None:
+    """A line of the table."""
+    sys.stdout.write(f"{line}\n")
+
+
+def cpu_s(pids: list[int]) -> float:
+    """Processor time of these processes, and of all that have ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    total = ended.ru_utime + ended.ru_stime
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += (int(fields[11]) + int(fields[12])) / TICKS
+    return total
+
+
+def main() -> int:
+    """Measure and print a table."""
+    handfastd, relay = (str(Path(name).resolve()) for name in sys.argv[1:3])
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        stack.enter_context(spaces())
+        running = Running(stack, folder)
+        ways = measure(running, handfastd, relay, folder)
+        found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+        for _ in range(ROUNDS):
+            for name, way in ways.items():
+                before = cpu_s(running.pids)
+                rate = way("-n", str(BYTES))
+                found[name].append((rate, (cpu_s(running.pids) - before) / (BYTES / 1e9)))
+        ip(f"netns exec {CLIENT} tc qdisc add dev wire root tbf rate 1gbit burst 256kb latency 20ms")
+        limited = {name: statistics.median(way("-t", "4") for _ in range(ROUNDS)) for name, way in ways.items()}
+    say("| way | Gbit/s | CPU s/GB of all programs | of a 1 Gbit/s wire |")
+    say("|---|---|---|---|")
+    for name, rows in found.items():
+        rate, cost = (statistics.median(column) for column in zip(*rows, strict=True))
+        say(f"| {name} | {rate / 1e9:.2f} | {cost:.2f} | {limited[name] / limited['plain']:.3f} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
