@@ -25,17 +25,19 @@ use observe::Observed;
 use report::Report;
 
 const HELP: &str = "\
-Watches all TCP connections of this machine until Ctrl-C and prints each stall as it ends: what it was,
-how long, and what would have saved how much, by a replay in the simulator. Then it sums up. It needs no
-root and changes nothing; it sees the network namespace that it runs in.
+Watches all TCP connections of this machine until Ctrl-C and prints each stall
+as it ends: what it was, how long, and what would have saved how much, by a
+replay in the simulator. Then it sums up. It needs no root and changes nothing;
+it sees the network namespace that it runs in.
 
-  handfastd watch                           walk through the house, come back, press Ctrl-C
-  handfastd watch --for 60 --html page.html the same for a minute, and a page of it
-  handfastd watch --json | jq .             a line a stall, and the sum as the last line
+  handfastd watch                              walk about, then press Ctrl-C
+  handfastd watch --for 60 --html page.html    a minute, and a page of it
+  handfastd watch --json | jq .                a line a stall; the sum is last
 
-Addresses of peers are replaced by numbers unless --names is given. What a stall was is read off the
-kernel's state every 50 ms and rtnetlink's messages; docs/reference/watch.md says how, and how sure it is.
-Exit code 0: watched. 2: the kernel refused, or a file could not be written.";
+Addresses of peers are replaced by numbers unless --names is given. What a stall
+was is read off the kernel's state every 50 ms and rtnetlink's messages;
+docs/reference/watch.md says how, and how sure it is.
+Exit code 0: watched. 2: the kernel refused, or FILE could not be written.";
 
 pub(crate) fn tool() -> Tool {
     let about = "Says what stalled this machine's connections, and what would have helped";
@@ -85,6 +87,12 @@ fn run(options: &ArgMatches) -> Result<ExitCode, String> {
         every: Duration::from_millis(options.interval),
         length: options.length.map(Duration::from_secs),
     };
+    // Before the watch, not after it: FILE may be no place to write to.
+    let cannot = |path: &PathBuf, error: std::io::Error| format!("error: {}: {error}", path.display());
+    let mut html = match &options.html {
+        Some(path) => Some(std::fs::File::create(path).map_err(|error| cannot(path, error))?),
+        None => None,
+    };
     let mut report = Report::new(Names::new(options.names), !options.no_replay);
     let screen = Screen::new(options.json);
     // A replay takes longer than the time between two looks.
@@ -111,9 +119,8 @@ fn run(options: &ArgMatches) -> Result<ExitCode, String> {
     });
     watched.map_err(|error| format!("error: the kernel says nothing of its connections: {error}"))?;
     screen.sum(&report);
-    if let Some(path) = &options.html {
-        std::fs::write(path, page::page(&report))
-            .map_err(|error| format!("error: {}: {error}", path.display()))?;
+    if let Some((file, path)) = html.as_mut().zip(options.html.as_ref()) {
+        file.write_all(page::page(&report).as_bytes()).map_err(|error| cannot(path, error))?;
     }
     Ok(ExitCode::SUCCESS)
 }
