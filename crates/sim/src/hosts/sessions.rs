@@ -36,8 +36,8 @@ pub(crate) struct HostEnd {
     application: Option<Id>,
     pub(crate) connections: BTreeMap<PathId, ConnectionId>,
     pub(crate) streams: BTreeMap<Socket, StreamId>,
-    /// What the peer has said last, by socket.
-    pub(crate) told: BTreeMap<Socket, Windows>,
+    /// What each connection was last told that the peer has said: the next path hears it again.
+    pub(crate) told: BTreeMap<ConnectionId, Windows>,
 }
 
 /// All of them.

@@ -480,7 +480,7 @@ impl Network {
             *acked = sending.written() - unacknowledged;
         }
         let is_station = all.between.get(&stream).is_some_and(|between| between.station == node);
-        let news = hints.filter(|hints| !is_station && host.told.insert(socket, *hints) != Some(*hints));
+        let news = hints.filter(|hints| !is_station && host.told.insert(id, *hints) != Some(*hints));
         if let Some(Windows { cwnd, rtt, .. }) = news {
             // What the station's radio carries bounds this end's window ([iosl] Algorithm 1): it never widens it.
             let radio = Radio { rate: rate_of(cwnd, rtt), is_weak: false };
