@@ -6,6 +6,7 @@
 # make bench-campus  a thousand roaming stations: time and memory
 # make bench-controller  what the daemon costs, beside os-ken; writes out/bench-controller.json
 # make bench-sdtp  what a packet costs at nodes of SDTP; as root with real interfaces; writes out/bench-sdtp.json
+# make bench-session  as root: what a session costs without a roam, beside plain TCP and two bare relays
 # make bench-roaming  as root: a download while the client's address changes, by sessions and by their rivals
 # make bench-false-alarm  as root: what a false report does to a call and to QUIC; writes out/bench-false-alarm.json
 # make picture  draws README's picture of one roam again
@@ -32,7 +33,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo package metrics notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-sdtp bench-roaming bench-campus picture common docs clean
+.PHONY: demo package metrics notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-sdtp bench-session bench-roaming bench-campus picture common docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -73,6 +74,10 @@ bench-controller:
 
 bench-false-alarm: $(VENV)/.built
 	$(BIN)/python bench/false_alarm.py
+
+bench-session: target/release/handfastd
+	cargo build --quiet --release -p handfast-daemon --example relay
+	$(PYTHON) bench/session.py target/release/handfastd target/release/examples/relay
 
 bench-roaming: $(VENV)/.dev target/release/handfastd
 	HANDFASTD=target/release/handfastd PYTHONPATH=tests/python:bench $(BIN)/python bench/roaming/compare.py
