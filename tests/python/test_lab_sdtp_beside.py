@@ -48,16 +48,17 @@ def _runs(
     return runs
 
 
-def _median(runs: list[hf.Result], metric: str) -> float:
-    """Over runs: one pause of this machine is 15 % of a handshake."""
-    return float(median(getattr(run.flows[0].measures, metric) for run in runs))
+def _figure(runs: list[hf.Result], metric: str) -> float:
+    """Over runs: one pause of this machine is 15 % of a handshake, and never makes one shorter."""
+    found = [getattr(run.flows[0].measures, metric) for run in runs]
+    return float(min(found) if metric == "connect_s" else median(found))
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.05])
 def test_delays_are_the_simulators(loss: float) -> None:
     simulated, real_ones = (_runs(backend, loss) for backend in ("sim", "lab"))
     for metric in ("connect_s", "write_to_delivery_mean_s"):
-        ours, kernels = _median(simulated, metric), _median(real_ones, metric)
+        ours, kernels = _figure(simulated, metric), _figure(real_ones, metric)
         assert kernels == pytest.approx(ours, rel=WITHIN), metric
     counted = [run.controller for run in (*simulated, *real_ones)]
     assert all(found is not None and found["controller_admitted"] == 1 for found in counted)
@@ -77,7 +78,7 @@ def test_a_switch_without_a_function_is_an_open_vswitch(monkeypatch: pytest.Monk
     monkeypatch.setattr(openvswitch.OpenVSwitch, "add", note)
     simulated, real_ones = (_runs(backend, 0.05, seeds=[1], more=ONE_REPAIRS) for backend in ("sim", "lab"))
     assert made == [("link1", "link2"), ("link3", "link4")]
-    ours, kernels = (_median(runs, "write_to_delivery_mean_s") for runs in (simulated, real_ones))
+    ours, kernels = (_figure(runs, "write_to_delivery_mean_s") for runs in (simulated, real_ones))
     assert kernels == pytest.approx(ours, rel=WITHIN)
     for run in (*simulated, *real_ones):
         assert run.controller is not None
