@@ -132,8 +132,8 @@ class Daemon:
         counters: dict[str, int] = self.ask()["counters"]
         return counters
 
-    def until(self, done: Callable[[dict[str, Any]], object]) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+    def until(self, done: Callable[[dict[str, Any]], object], patience: float = PATIENCE_S) -> None:
+        deadline = time.monotonic() + patience
         while True:
             with suppress(OSError):
                 if done(self.ask()):

@@ -34,6 +34,7 @@ listen = "{peer}"
 key_file = "{folder}/server.key"
 socket = "{socket}"
 clients = ["{client}"]
+expiry = "5s"
 targets = [{{address = "{server}", ports = [{pages}, {ssh}]}}]
 """
 
