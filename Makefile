@@ -75,9 +75,9 @@ bench-controller:
 bench-false-alarm: $(VENV)/.built
 	$(BIN)/python bench/false_alarm.py
 
-bench-session: target/release/handfastd
+bench-session: $(VENV)/.built target/release/handfastd
 	cargo build --quiet --release -p handfast-daemon --example relay
-	$(PYTHON) bench/session.py target/release/handfastd target/release/examples/relay
+	$(BIN)/python bench/session.py target/release/handfastd target/release/examples/relay
 
 bench-roaming: $(VENV)/.dev target/release/handfastd
 	HANDFASTD=target/release/handfastd PYTHONPATH=tests/python:bench $(BIN)/python bench/roaming/compare.py

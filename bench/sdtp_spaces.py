@@ -1,4 +1,4 @@
-"""Network namespaces and services for the benches of SDTP."""
+"""Network namespaces for benches, and services for those of SDTP."""
 
 from __future__ import annotations
 

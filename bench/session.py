@@ -17,16 +17,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from sdtp_spaces import ip_tool, namespace
+
 CLIENT, SERVER = (f"handfast-session-{os.getpid()}-{end}" for end in ("client", "server"))
 ADDRESS = "10.3.0.1"
 BYTES = 2_000_000_000
 ROUNDS = 3
 TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def ip(text: str) -> None:
-    """The tool for links."""
-    subprocess.run(["ip", *text.split()], check=True, capture_output=True)
 
 
 def inside(space: str, *command: str) -> list[str]:
@@ -39,13 +36,12 @@ def spaces() -> Iterator[None]:
     """Two namespaces and a wire."""
     with ExitStack() as stack:
         for name in (CLIENT, SERVER):
-            ip(f"netns add {name}")
-            stack.callback(ip, f"netns del {name}")
-        ip(f"-n {CLIENT} link add wire type veth peer name wire netns {SERVER}")
+            stack.enter_context(namespace(name))
+        ip_tool(*f"-n {CLIENT} link add wire type veth peer name wire netns {SERVER}".split())
         for name, address in ((CLIENT, "10.3.0.2"), (SERVER, ADDRESS)):
-            ip(f"-n {name} addr add {address}/24 dev wire")
+            ip_tool(*f"-n {name} addr add {address}/24 dev wire".split())
             for link in ("lo", "wire"):
-                ip(f"-n {name} link set dev {link} up")
+                ip_tool(*f"-n {name} link set dev {link} up".split())
         yield
 
 
@@ -131,7 +127,8 @@ def main() -> int:
                 before = cpu_s(running.pids)
                 rate = way("-n", str(BYTES))
                 found[name].append((rate, (cpu_s(running.pids) - before) / (BYTES / 1e9)))
-        ip(f"netns exec {CLIENT} tc qdisc add dev wire root tbf rate 1gbit burst 256kb latency 20ms")
+        limit = "tc qdisc add dev wire root tbf rate 1gbit burst 256kb latency 20ms"
+        subprocess.run(inside(CLIENT, *limit.split()), check=True)
         limited = {name: statistics.median(way("-t", "4") for _ in range(ROUNDS)) for name, way in ways.items()}
     say("| way | Gbit/s | CPU s/GB of all programs | of a 1 Gbit/s wire |")
     say("|---|---|---|---|")

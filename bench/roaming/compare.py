@@ -89,7 +89,7 @@ def one(way: Way, place: Place, digest: str, every: float) -> Row:
     """Run a way to its end, or until nothing comes any more."""
     made, heard, arrivals = place.scene, hashlib.sha256(), [time.monotonic()]
     octets = 0
-    with way.prepared(place) as download:  # type: ignore[attr-defined]
+    with way.prepared(place) as download:
         roaming = Roaming(place, way, every)
         if way.moved is not None:
             way.moved(place, True)

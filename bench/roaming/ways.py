@@ -7,14 +7,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from handfast.lab import processes
 from handfast.lab.names import Namespace
+from openssh import await_listener
 from sdtp_scene import inside
-from session_scene import PEER, SERVER, Scene, await_listener
+from session_scene import PEER, SERVER, Scene
 
 PAGES, RAW, QUIC, WIREGUARD = 8080, 8081, 8082, 51820
 HERE = Path(__file__).parent
@@ -51,7 +52,7 @@ class Way:
     """One way."""
 
     name: str
-    prepared: Callable[[Place], object]
+    prepared: Callable[[Place], AbstractContextManager[Download]]
     """A context in which the download can be started; it gives the command."""
     needs: Sequence[str] = ()
     moved: Callable[[Place, bool], None] | None = None
@@ -141,8 +142,6 @@ def wireguard(place: Place, *, capped: bool = False) -> Iterator[Download]:
         pages(place, INNER_SERVER),
     ):
         yield curl(INNER_SERVER)
-    if capped:
-        inside(place.scene.server, lambda: RTO_MAX.write_text("120000"))
 
 
 @contextmanager

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,11 +16,12 @@ from pyroute2 import IPRoute, netns
 
 from handfast.lab import controller, names, processes
 from handfast.lab.names import Namespace
-from sdtp_scene import PATIENCE_S, Daemon, inside
+from openssh import PORT
+from sdtp_scene import Daemon, inside
 
 SERVER = "10.2.0.1"
 PEER = f"{SERVER}:7443"
-PAGES, SSH = 8080, 2222
+PAGES = 8080
 RATE = "160mbit"
 """Of the server's wire: so a transfer takes as long as several changes of address."""
 PART = 100_000
@@ -178,47 +177,9 @@ def scene(folder: Path, rate: str | None = RATE, *, pages: bool = True) -> Itera
         assert key, errors
         daemon.config.write_text(
             SERVE.format(
-                peer=PEER, folder=folder, socket=daemon.socket, client=key.strip(), server=SERVER, pages=PAGES, ssh=SSH
+                peer=PEER, folder=folder, socket=daemon.socket, client=key.strip(), server=SERVER, pages=PAGES, ssh=PORT
             )
         )
         if pages:
             stack.enter_context(_pages(server))
         yield made
-
-
-def await_listener(space: Namespace, port: int) -> None:
-    """Until somebody listens there, as the kernel's table says."""
-    deadline = time.monotonic() + PATIENCE_S
-    while f":{port:04X} " not in inside(space, lambda: Path("/proc/thread-self/net/tcp").read_text()):
-        assert time.monotonic() < deadline, f"nobody listens at port {port}"
-        time.sleep(0.02)
-
-
-@contextmanager
-def sshd(made: Scene, folder: Path) -> Iterator[list[str]]:
-    """OpenSSH at the server, with keys of its own: how a client calls it, but for the host."""
-    for key in ("host", "user"):
-        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
-        subprocess.run(command, check=True)
-    config = folder / "sshd_config"
-    config.write_text(f"""
-ListenAddress {SERVER}:{SSH}
-HostKey {folder / "host"}
-AuthorizedKeysFile {folder / "user.pub"}
-StrictModes no
-UsePAM no
-PidFile none
-PermitRootLogin prohibit-password
-""")
-    known = folder / "known_hosts"
-    known.write_text(f"[{SERVER}]:{SSH} {(folder / 'host.pub').read_text()}")
-    with ExitStack() as stack:
-        separation = Path("/run/sshd")
-        if not separation.exists():
-            separation.mkdir(mode=0o755)
-            stack.callback(separation.rmdir)
-        server = [shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", str(config)]
-        stack.enter_context(processes.running(made.server.name, server, log=folder / "sshd.log"))
-        await_listener(made.server, SSH)
-        options = [f"UserKnownHostsFile={known}", "BatchMode=yes", "IdentitiesOnly=yes", f"IdentityFile={folder}/user"]
-        yield ["ssh", "-F", "none", "-p", str(SSH), *(f"-o{option}" for option in options)]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 
 from conftest import mine, real
 from handfast.lab import controller, processes
+from openssh import await_listener, sshd
 from sdtp_across import Across, across
 from sdtp_frames import segments, streams
 from sdtp_scene import Core, inside
@@ -95,7 +95,7 @@ def test_iperf3_measures(line: Across, tmp_path: Path, port: int) -> None:
     server = ["iperf3", "-s", "-1", "-p", str(port)]
     client = ["iperf3", "-c", line.address("b"), "-p", str(port), "-n", "1M", "-J", *more]
     with processes.running(line.hosts["b"].name, server, log=tmp_path / "server.log") as serving:
-        _await_listener(line, port)
+        await_listener(line.hosts["b"], port)
         wires = line.wires()
         with wires["a"], wires["b"], line.repaired(converted=700, repeats=10):
             said = json.loads(line.run("a", client).stdout)["end"]
@@ -111,53 +111,14 @@ def test_iperf3_measures(line: Across, tmp_path: Path, port: int) -> None:
     assert max(len(came[ends]) for ends in ways) >= received
 
 
-def _await_listener(line: Across, port: int) -> None:
-    """Until somebody listens at b, as the kernel's table says: nothing is sent."""
-    for _ in range(200):
-        table = line.run("b", ["cat", "/proc/net/tcp", "/proc/net/tcp6"]).stdout
-        if f":{port:04X} " in table:
-            return
-        threading.Event().wait(0.05)
-    pytest.fail(f"nobody listens at port {port}")
-
-
-@contextmanager
-def _sshd(line: Across, folder: Path) -> Iterator[list[str]]:
-    """OpenSSH at b, with keys of its own: how a client calls it."""
-    for key in ("host", "user"):
-        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
-        subprocess.run(command, check=True)
-    config = folder / "sshd_config"
-    config.write_text(f"""
-ListenAddress {line.address("b")}:2222
-HostKey {folder / "host"}
-AuthorizedKeysFile {folder / "user.pub"}
-StrictModes no
-UsePAM no
-PidFile none
-PermitRootLogin prohibit-password
-""")
-    known = folder / "known_hosts"
-    known.write_text(f"[{line.address('b')}]:2222 {(folder / 'host.pub').read_text()}")
-    with ExitStack() as stack:
-        separation = Path("/run/sshd")
-        if not separation.exists():
-            separation.mkdir(mode=0o755)
-            stack.callback(separation.rmdir)
-        server = ["/usr/sbin/sshd", "-D", "-e", "-f", str(config)]
-        stack.enter_context(processes.running(line.hosts["b"].name, server, log=folder / "sshd.log"))
-        _await_listener(line, 2222)
-        options = [f"UserKnownHostsFile={known}", "BatchMode=yes", "IdentitiesOnly=yes", f"IdentityFile={folder}/user"]
-        yield ["ssh", "-F", "none", "-p", "2222", *(f"-o{option}" for option in options), f"root@{line.address('b')}"]
-
-
 @needs("ssh")
 @needs("sshd")
 def test_ssh_runs_commands_and_carries_files(line: Across, tmp_path: Path) -> None:
     here, there, back = (tmp_path / name for name in ("here", "there", "back"))
     here.write_bytes(DATA)
-    with _sshd(line, tmp_path) as ssh, line.repaired(converted=1_500, repeats=20):
-        call = " ".join(ssh)
+    address = line.address("b")
+    with sshd(line.hosts["b"], address, tmp_path) as ssh, line.repaired(converted=1_500, repeats=20):
+        call = " ".join([*ssh, f"root@{address}"])
         line.run("a", ["sh", "-c", f"{call} 'cat > {there}' < {here}"])
         line.run("a", ["sh", "-c", f"{call} 'cat {there}' > {back}"])
     assert there.read_bytes() == back.read_bytes() == DATA

@@ -12,7 +12,8 @@ import pytest
 
 from conftest import mine, real
 from handfast.lab import controller
-from session_scene import DATA, PAGES, PART, PEER, SERVER, Scene, scene, sshd
+from openssh import sshd
+from session_scene import DATA, PAGES, PART, PEER, SERVER, Scene, scene
 
 pytestmark = [
     real,
@@ -49,7 +50,7 @@ def test_a_download_and_an_ssh_session_go_on_while_the_address_changes(made: Sce
     made.daemon.start()
     made.daemon.until(lambda status: status["ok"])
     curl = ["curl", "-sS", "-o", str(got), PAGE]
-    with sshd(made, tmp_path) as ssh:
+    with sshd(made.server, SERVER, tmp_path) as ssh:
         proxy = " ".join(made.session("connect", "--peer", PEER, "%h", "%p"))
         call = " ".join([*ssh, f"-o'ProxyCommand {proxy}'", f"root@{SERVER}"])
         # The shell's prompt, a letter at a time, while the file is under way.

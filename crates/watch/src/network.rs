@@ -40,7 +40,8 @@ pub(crate) enum What {
 
 /// Gaps that are remembered, of each interface and each address.
 const GAPS: usize = 32;
-/// Interfaces, and addresses, that are remembered: containers come and go.
+/// Interfaces, and addresses, that are remembered. Containers come and go: of those that are gone the one goes first that went
+/// first.
 const PLACES: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
@@ -65,6 +66,11 @@ impl Presence {
         }
     }
 
+    /// When it went, if it is gone.
+    fn gone_since(&self) -> Option<Instant> {
+        self.gaps.back().filter(|gap| gap.to.is_none()).map(|gap| gap.from)
+    }
+
     fn within(&self, from: Instant, to: Instant) -> Option<Gap> {
         let overlaps = |gap: &&Gap| gap.from <= to && gap.to.is_none_or(|end| end >= from);
         self.gaps.iter().rev().find(overlaps).copied()
@@ -87,12 +93,12 @@ impl Network {
                 }
             }
             Change::Down(interface) => {
-                if self.interfaces.len() < PLACES || self.interfaces.contains_key(&interface) {
+                if make_room(&mut self.interfaces, interface, Presence::gone_since) {
                     self.interfaces.entry(interface).or_default().lost(at, What::Carrier);
                 }
             }
             Change::Gained(interface, address) => {
-                if self.addresses.len() < PLACES || self.addresses.contains_key(&address) {
+                if make_room(&mut self.addresses, address, |(_, presence)| presence.gone_since()) {
                     let (at_interface, presence) =
                         self.addresses.entry(address).or_insert((interface, Presence::default()));
                     *at_interface = interface;
@@ -129,6 +135,19 @@ impl Network {
             (one, other) => one.or(other),
         }
     }
+}
+
+/// Room for one more; false where all that are known are there.
+fn make_room<K: Copy + Ord, V>(
+    known: &mut BTreeMap<K, V>,
+    new: K,
+    gone: impl Fn(&V) -> Option<Instant>,
+) -> bool {
+    if known.len() < PLACES || known.contains_key(&new) {
+        return true;
+    }
+    let oldest = known.iter().filter_map(|(key, one)| gone(one).map(|since| (since, *key))).min();
+    oldest.is_some_and(|(_, key)| known.remove(&key).is_some())
 }
 
 #[cfg(test)]
@@ -196,6 +215,21 @@ mod tests {
         let network = network(&[(100, Change::Lost(WIFI, HERE))]);
         assert_eq!(gap(&network, 0, 1000), Some((100, None, What::Address)));
         assert_eq!(network.interface(HERE), Some(WIFI));
+    }
+
+    #[test]
+    fn containers_that_are_gone_make_room() {
+        let mut network = network(&[]);
+        let container = |n: u32| IpAddr::V4((0x0a01_0000 + n).into());
+        for n in 0..5000 {
+            network.on_change(ms(n), Change::Gained(InterfaceId(100 + n as u32), container(n as u32)));
+            network.on_change(ms(n + 1), Change::Lost(InterfaceId(100 + n as u32), container(n as u32)));
+            network.on_change(ms(n + 1), Change::Down(InterfaceId(100 + n as u32)));
+        }
+        assert_eq!(network.interface(container(4999)), Some(InterfaceId(5099)));
+        assert_eq!(network.interface(HERE), Some(WIFI), "what is there stays");
+        network.on_change(ms(6000), Change::Down(WIFI));
+        assert_eq!(gap(&network, 5900, 6100), Some((6000, None, What::Carrier)));
     }
 
     #[test]
