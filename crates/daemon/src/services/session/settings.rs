@@ -16,8 +16,7 @@ use toml::de::DeTable;
 use super::TABLE;
 use super::keys::{self, Known};
 use super::targets::{TargetTable, Targets};
-use crate::process::{Level, parse, socket_address, socket_path};
-use crate::services::sdtp::shared;
+use crate::process::{Level, parse, socket_address, socket_path, table_of};
 use crate::services::words::LogWord;
 
 integer! {
@@ -86,7 +85,7 @@ impl Settings {
     }
 
     fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
-        let table = shared::table(document, TABLE)?;
+        let table = table_of(document, TABLE)?;
         let span = table.span();
         let file = Own::deserialize(toml::Deserializer::from(table));
         let file = file.map_err(|error| problem(&error, &[]))?;

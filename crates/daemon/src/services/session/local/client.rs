@@ -10,7 +10,7 @@ use super::catcher::Catcher;
 use super::front::{Dialect, Refusal};
 
 /// `EHOSTUNREACH` of errno(3).
-const UNREACHABLE: i32 = 113;
+pub(super) const UNREACHABLE: i32 = 113;
 
 /// How a program has come here.
 #[derive(Debug)]
