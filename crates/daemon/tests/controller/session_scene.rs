@@ -169,7 +169,7 @@ pub(crate) fn slow(to: SocketAddr, by: Duration) -> SocketAddr {
                 .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()))
             {
                 thread::spawn(move || {
-                    let mut chunk = [0; 64 << 10];
+                    let mut chunk = vec![0; 64 << 10];
                     while let Ok(read @ 1..) = from.read(&mut chunk) {
                         thread::sleep(by);
                         if to.write_all(&chunk[..read]).is_err() {

@@ -52,7 +52,8 @@ impl Blocks {
 
     /// Up to `most` octets from the first on, in place: a piece for each block.
     pub(super) fn pieces(&self, most: usize) -> impl Iterator<Item = &[u8]> {
-        let end = self.start + most.min(self.len);
+        let count = most.min(self.len);
+        let end = if count == 0 { 0 } else { self.start + count };
         self.list
             .iter()
             .zip((0..).step_by(BLOCK))

@@ -52,7 +52,7 @@ table! {
         sessions: Count,
         /// Sessions of one client. Default: 2000.
         sessions_of_one: Count,
-        /// What all sessions keep together. Default: "134.217728MB".
+        /// What all sessions keep together. Default: 134217728 bytes (128 MiB).
         memory: Size,
         /// Least important messages that are logged. Default: "info".
         log: LogWord,

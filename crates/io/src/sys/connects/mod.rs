@@ -125,7 +125,7 @@ impl Connects {
                 Err(error) => return Err(error),
                 Ok(_) => {}
             }
-            let looked = self.attempt(&notice);
+            let looked = attempt(&notice);
             // What was looked at is the program that asked, and not one that has got its number since.
             if self.is_valid(notice.id).is_err() {
                 continue;
@@ -195,21 +195,6 @@ impl Connects {
         if ready > 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(false) }
     }
 
-    /// What a notice means; [`None`]: it is no connection of TCP.
-    fn attempt(&self, notice: &seccomp_notif) -> io::Result<Option<Attempt>> {
-        let [fd, address, len, ..] = notice.data.args;
-        let bytes = read_memory(notice.pid, address, (len as usize).min(LONGEST))?;
-        let Some(remote) = parse(&bytes) else { return Ok(None) };
-        let socket = fetch(notice.pid, fd as RawFd)?;
-        let option = |option| super::get::<c_int>(socket.as_fd(), libc::SOL_SOCKET, option);
-        // A socket of MPTCP that meets plain TCP is one of TCP (RFC 8684 §3.7).
-        let is_tcp = matches!(option(libc::SO_PROTOCOL)?, libc::IPPROTO_TCP | libc::IPPROTO_MPTCP)
-            && option(libc::SO_TYPE)? == libc::SOCK_STREAM;
-        let is_six = option(libc::SO_DOMAIN)? == libc::AF_INET6;
-        let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
-        Ok(is_tcp.then_some(Attempt { id: notice.id, remote, socket, is_six }))
-    }
-
     fn respond(&self, id: u64, error: i32, goes_on: bool) {
         let flags = if goes_on { libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32 } else { 0 };
         let response = seccomp_notif_resp { id, val: 0, error, flags };
@@ -223,6 +208,21 @@ impl AsFd for Connects {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// What a notice means; [`None`]: it is no connection of TCP.
+fn attempt(notice: &seccomp_notif) -> io::Result<Option<Attempt>> {
+    let [fd, address, len, ..] = notice.data.args;
+    let bytes = read_memory(notice.pid, address, (len as usize).min(LONGEST))?;
+    let Some(remote) = parse(&bytes) else { return Ok(None) };
+    let socket = fetch(notice.pid, fd as RawFd)?;
+    let option = |option| super::get::<c_int>(socket.as_fd(), libc::SOL_SOCKET, option);
+    // A socket of MPTCP that meets plain TCP is one of TCP (RFC 8684 §3.7).
+    let is_tcp = matches!(option(libc::SO_PROTOCOL)?, libc::IPPROTO_TCP | libc::IPPROTO_MPTCP)
+        && option(libc::SO_TYPE)? == libc::SOCK_STREAM;
+    let is_six = option(libc::SO_DOMAIN)? == libc::AF_INET6;
+    let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
+    Ok(is_tcp.then_some(Attempt { id: notice.id, remote, socket, is_six }))
 }
 
 /// In the program, before it begins: installs the filter, and returns where its notices come.

@@ -11,8 +11,9 @@ use handfast_io::{Attempt, Call, Clock, Connects, EventLoop, SourceId, wait};
 use tracing::warn;
 
 use super::super::carrier::Plug;
-use super::client::UNREACHABLE;
 
+/// `EHOSTUNREACH` of errno(3).
+pub(super) const UNREACHABLE: i32 = 113;
 /// A connection within this machine is there by then.
 const WITHIN: Duration = Duration::from_millis(200);
 

@@ -288,6 +288,14 @@ impl Local {
                 continue;
             }
             match self.peers.probes().on_timer(now, peer.server()) {
+                // Another session with this peer has opened; whether it leads to this target is not known yet.
+                Decision::Session { by: None }
+                    if self.peers.has_to_ask(&waiting.client.target)
+                        && waiting.since + REFUSED_WITHIN_MOST > now =>
+                {
+                    waiting.by = waiting.since + REFUSED_WITHIN_MOST;
+                    self.waiting.insert(socket, waiting);
+                }
                 Decision::Session { by: None } => self.attach(io, socket, waiting.client),
                 Decision::Probe(by) | Decision::Session { by: Some(by) } if by > now => {
                     waiting.by = by;

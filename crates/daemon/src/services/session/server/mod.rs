@@ -230,7 +230,7 @@ impl Running for Server {
         (new.listen, new.key_file, new.socket) = (*listen, key_file.clone(), socket.clone());
         (new.config, new.log) = (*config, *log);
         log_changes(&self.settings.plan(), &new.plan());
-        self.listed = allowed.keys.clone();
+        self.listed.clone_from(&allowed.keys);
         self.carrier.set_allowed(allowed);
         self.settings = new;
         info!("configuration applied");
