@@ -206,8 +206,7 @@ pub struct Config {
     pub mss: u16,
     /// Octets of each segment that the connection's owner keeps for options of its own.
     pub reserved: u8,
-    /// What is written at once does not share a segment with what was written before: the owner's options tell of it alone. Not for
-    /// synthetic payload that goes on where the last ended.
+    /// What is written at once does not share a segment with what was written before: the owner's options tell of it alone.
     pub keeps_writes: bool,
     /// Loss recovery.
     pub recovery: Recovery,

@@ -4,7 +4,7 @@
 use handfast_core::Duration;
 use handfast_wire::tcp::{Flags, Segment};
 
-use super::Endpoint;
+use super::{Endpoint, Timer};
 use crate::State;
 use crate::cc::Request;
 use crate::phase::Phase;
@@ -39,6 +39,31 @@ impl Endpoint {
     /// Only [`crate::CongestionControl::Lia`] heeds it.
     pub fn couple(&mut self, octets: Option<u64>) {
         self.tx.request(Request::Couple { octets });
+    }
+
+    /// The peer's window holds so many octets at least behind what it has acknowledged: another connection of the owner has brought word
+    /// of it (RFC 8684 §3.3.5: one window for all).
+    pub fn widen_window(&mut self, octets: u64) {
+        if !self.is_synchronised() || octets <= self.tx.wnd {
+            return;
+        }
+        self.tx.wnd = octets;
+        self.tx.max_wnd = self.tx.max_wnd.max(octets);
+        if self.timers.is_set(Timer::Persist) {
+            self.timers.stop(Timer::Persist);
+            self.tx.probes = 0;
+            self.tx.probe_due = false;
+            self.tx.retries = 0;
+        }
+    }
+
+    /// Its owner has more for it, and gives it no more than leaves at once. If cwnd is what stops that, cwnd counts as used (RFC 7661
+    /// §4.1), as if the rest were written. To be said when nothing more leaves.
+    pub fn hold_back(&mut self) {
+        let window = &self.tx.window;
+        if window.cwnd().saturating_sub(self.in_flight()) < window.smss {
+            self.tx.validation.cwnd_limited = true;
+        }
     }
 
     /// Octets of payload that a full segment may bring now beyond all that is written: by cwnd, the peer's window, and none while

@@ -88,7 +88,7 @@ impl ReceiveBuffer {
 
     /// The first octets of `start .. end` that have arrived before, as far as they are contiguous: what a DSACK block reports
     /// (RFC 2883 §4 (1)).
-    pub(crate) fn repeated(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+    pub fn repeated(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         if start < self.next {
             return Some((start, end.min(self.next)));
         }

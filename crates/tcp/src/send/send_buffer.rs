@@ -73,7 +73,8 @@ impl SendBuffer {
     }
 
     fn write_synthetic(&mut self, stream: u32, offset: u64, len: u64) {
-        if let Some(Chunk::Synthetic { stream: s, offset: o, len: l }) = self.chunks.back_mut()
+        if !self.apart
+            && let Some(Chunk::Synthetic { stream: s, offset: o, len: l }) = self.chunks.back_mut()
             && *s == stream
             && *o + *l == offset
         {
@@ -205,6 +206,10 @@ mod tests {
         b.release(3);
         assert_eq!(b.slice(3, 10), bytes("d"));
         assert_eq!(b.slice(4, 1), bytes("e"));
+        for offset in [0, 10] {
+            b.write(Payload::Synthetic { stream: 1, offset, len: 10 }, 100);
+        }
+        assert_eq!(b.slice(6, 20), Payload::Synthetic { stream: 1, offset: 0, len: 10 });
     }
 
     #[test]
