@@ -7,6 +7,8 @@ pub(crate) mod moving;
 pub(crate) mod reconnect;
 pub(crate) mod sessions;
 pub(crate) mod transports;
+#[expect(dead_code, reason = "the transports that use it come next")]
+pub(crate) mod ways;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

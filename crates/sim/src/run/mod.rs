@@ -6,6 +6,7 @@ mod layout;
 mod network;
 mod open;
 mod options;
+mod refused;
 mod report;
 mod simulation;
 

@@ -83,7 +83,10 @@ fn move_stations(network: &mut Network, scenario: &Scenario, ranks: &Ranks) {
     if scenario.networks.is_empty() && network.hosts.sessions.is_none() {
         return;
     }
-    let moves = |&node: &NodeId| !scenario.networks.is_empty() && scenario.nodes[node].ap.is_some();
+    let moves = |&node: &NodeId| {
+        let of = &scenario.nodes[node];
+        !scenario.networks.is_empty() && of.ap.is_some() && of.more_aps.is_empty()
+    };
     let stations: Vec<_> = (0..scenario.nodes.len()).filter(moves).collect();
     let stations = stations.into_iter().map(|node| (node, network.addresses.first(node)));
     let timer = Timer::new(ranks.moving, Machine::Agent(MOVING));

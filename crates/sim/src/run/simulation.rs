@@ -17,7 +17,6 @@ use handfast_results::result::RunResult;
 use handfast_results::sampler::Sampler;
 use handfast_results::series::SeriesSink;
 use handfast_scenario::{FlowId, LinkId, Scenario, Scheme};
-use handfast_tcp::kernel_profile;
 
 use crate::agents::plugin::Plugins;
 use crate::error::RunError;
@@ -26,7 +25,7 @@ use crate::run::build;
 use crate::run::layout::Layout;
 use crate::run::network::Network;
 use crate::run::options::Options;
-use crate::run::report;
+use crate::run::{refused, report};
 
 /// Events between two looks at [`Control`].
 const EVENTS_A_LOOK: u32 = 4096;
@@ -45,20 +44,6 @@ pub fn run(
     run_with(&Plugins::new(), scenario, scheme, options, control, sink)
 }
 
-/// Refuses profiles that only a kernel can be: those of the scheme, and of flows that have their own.
-fn no_kernels(scenario: &Scenario, scheme: &Scheme) -> Result<(), RunError> {
-    let own = scenario.flows.iter().filter_map(|flow| scenario.scheme(flow.tcp.as_deref()?).ok());
-    let ends = |scheme: &Scheme| [scheme.sender_profile, scheme.receiver_profile];
-    let all = std::iter::once(scheme).chain(own).flat_map(ends);
-    match all.into_iter().find(|name| kernel_profile(name).is_some()) {
-        Some(name) => Err(RunError::Scenario(format!(
-            "scheme `{}`: `{name}` is a real kernel's TCP, which the simulator does not imitate; `--backend lab` runs it",
-            scheme.name
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// As [`run`], with agents of more kinds.
 ///
 /// # Errors
@@ -72,7 +57,7 @@ pub fn run_with(
     sink: &mut dyn SeriesSink,
 ) -> Result<RunResult, RunError> {
     handfast_plan::check(scenario).map_err(RunError::Scenario)?;
-    no_kernels(scenario, scheme)?;
+    refused::check(scenario, scheme)?;
     let topology = Topology::new(scenario);
     let timeline = Timeline::new(scenario, options.seed);
     if timeline.outages.iter().any(|outage| outage.drain && outage.vertical) {
