@@ -8,7 +8,9 @@ use super::link::Phase;
 use super::{End, PathId, Reason, Session, Socket, Target};
 use crate::iosl::frame;
 use crate::iosl::ids::{Id, Refused};
-use crate::iosl::secure::{Broken, Channel, MOST_MESSAGE, MOST_RECORD, Pattern, PublicKey, prefixed};
+use crate::iosl::secure::{
+    Broken, Channel, MOST_MESSAGE, MOST_PLAIN, MOST_RECORD, Pattern, PublicKey, prefixed,
+};
 
 impl End {
     /// Octets have come on a path.
@@ -118,6 +120,9 @@ impl End {
     fn on_sealed(&mut self, now: Instant, path: PathId, payload: Bytes) {
         let Some((socket, epoch)) = self.links.get(&path).and_then(|link| link.of) else { return };
         let Ok(frames) = frame::parse(payload) else { return self.broken(now, path) };
+        if let Some(link) = self.links.get_mut(&path) {
+            link.most = (2 * link.most).min(MOST_PLAIN);
+        }
         self.confirm(now, socket, epoch);
         self.with(now, socket, |session, pool| session.on_record(now, epoch, frames, pool));
     }

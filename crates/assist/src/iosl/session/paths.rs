@@ -6,7 +6,7 @@
 use handfast_core::{Duration, Instant};
 
 use super::dials::{Dial, Dials};
-use crate::iosl::frame::Reason;
+use crate::iosl::frame::{Reason, Windows};
 
 /// What was said on one path.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub(super) struct Path {
     pub(super) is_suspended_by_peer: bool,
     pub(super) has_expire: bool,
     pub(super) has_windows: bool,
+    /// What the peer says of its side, by this path: another one may lead over another network.
+    pub(super) hints: Option<Windows>,
     since: Instant,
     /// How long it took to come about: a round trip or more.
     pub(super) trip: Duration,
@@ -48,6 +50,7 @@ impl Path {
             is_suspended_by_peer: false,
             has_expire: false,
             has_windows: false,
+            hints: None,
             since: now,
             trip: Duration::ZERO,
             heard: now,
@@ -116,8 +119,12 @@ impl Paths {
 
     /// Where data goes: to who has shown the keys. Where nobody has, to who has asked; if that was a copy, it gets what is sealed.
     pub(super) fn sending(&self) -> Option<u64> {
-        let path = self.current.as_ref().or(self.candidate.as_ref());
-        path.map(|path| path.epoch)
+        self.in_use().map(|path| path.epoch)
+    }
+
+    /// The path where data goes.
+    pub(super) fn in_use(&self) -> Option<&Path> {
+        self.current.as_ref().or(self.candidate.as_ref())
     }
 
     /// How long two round trips are, about.
