@@ -7,7 +7,6 @@ pub(crate) mod moving;
 pub(crate) mod reconnect;
 pub(crate) mod sessions;
 pub(crate) mod transports;
-#[expect(dead_code, reason = "the transports that use it come next")]
 pub(crate) mod ways;
 
 use std::collections::BTreeMap;

@@ -9,6 +9,7 @@ mod options;
 mod refused;
 mod report;
 mod simulation;
+mod transports;
 
 pub use options::Options;
 pub use simulation::{run, run_with};

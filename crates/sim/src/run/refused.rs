@@ -8,10 +8,6 @@ use crate::RunError;
 /// Refuses what a scenario and a scheme ask for and the simulator does not have.
 pub(crate) fn check(scenario: &Scenario, scheme: &Scheme) -> Result<(), RunError> {
     no_kernels(scenario, scheme)?;
-    if let Some(flow) = scenario.flows.iter().find(|flow| flow.transport == Protocol::Sctp) {
-        let why = format!("flow `{}`: SCTP is not in the simulator yet; leave `transport` out", flow.name);
-        return Err(RunError::Scenario(why));
-    }
     helpers_of_tcp(scenario, scheme).map_or(Ok(()), |why| Err(RunError::Scenario(why)))
 }
 

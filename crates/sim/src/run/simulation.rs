@@ -254,7 +254,9 @@ impl<'a> Simulation<'a> {
         for (id, flow) in self.scenario.flows.iter().enumerate() {
             let mut sinks =
                 self.network.hosts.connections.of_flow(id).filter_map(|(_, receiver)| receiver.sink());
-            if let Some(position) = sinks.find_map(|sink| sink.wrong_at) {
+            let transport = self.network.hosts.transports.of_flow(id);
+            let wrong = transport.and_then(|[_, receiver]| receiver.wrong_at());
+            if let Some(position) = sinks.find_map(|sink| sink.wrong_at).or(wrong) {
                 return Err(RunError::WrongByte { flow: flow.name.clone(), position });
             }
         }
@@ -273,7 +275,7 @@ impl Flows for Network {
 
     fn is_active(&self, flow: FlowId) -> bool {
         if let Some([sender, _]) = self.hosts.transports.of_flow(flow) {
-            return sender.has_begun() && sender.ended().is_none();
+            return sender.has_begun() && sender.ending().is_none();
         }
         let connections = &self.hosts.connections;
         let tries = |stream| self.moving.as_ref().is_some_and(|moving| moving.tries(stream));
@@ -283,6 +285,10 @@ impl Flows for Network {
 
 /// What is seen of a flow that has begun and not ended.
 fn sample_of(network: &Network, now: Instant, flow: FlowId) -> Option<FlowSample> {
+    if let Some([sender, _]) = network.hosts.transports.of_flow(flow) {
+        let seen = sender.sample(now).filter(|_| sender.ending().is_none());
+        return seen.map(|seen| FlowSample { delivered: network.hosts.meter(flow).bytes, ..seen });
+    }
     let streams = network.hosts.connections.of_flow(flow);
     let seen: Vec<_> = streams.filter_map(|(sender, _)| sender.sample(now)).collect();
     FlowSample::together(&seen, network.hosts.meter(flow).bytes)
