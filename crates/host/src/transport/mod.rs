@@ -5,7 +5,6 @@
 //! registry is [`Kind`]; nothing else knows how many there are.
 
 mod datagrams;
-pub mod sctp;
 
 use std::collections::BTreeMap;
 

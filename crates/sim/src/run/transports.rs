@@ -1,6 +1,7 @@
 //! Opens flows that do not use TCP.
 
-use handfast_host::transport::{Transport, sctp};
+use handfast_host::sctp;
+use handfast_host::transport::Transport;
 use handfast_plan::address::Addresses;
 use handfast_scenario::{FlowId, Scenario, Scheme};
 
@@ -27,21 +28,12 @@ pub(crate) fn open(
         outs: [&layout.paths.forward[id], &layout.paths.backward[id]].map(|path| path[0]),
     };
     let ways = ways(scenario, &network.topology, &network.addresses, both);
-    let machines: [Box<dyn Transport>; 2] = match flow.app.transport(layout.starts[id], flow.stop) {
-        Some(machines) => machines,
-        None => {
-            let of = sctp::Flow {
-                name: &flow.name,
-                stream,
-                app: flow.app,
-                start: layout.starts[id],
-                stop: flow.stop,
-                seed,
-            };
-            let hosts = [0, 1].map(|end| host(&network.addresses, &ways[end]));
-            sctp::ends(&of, sctp::config(scheme.receiver.receive_buffer), &hosts)
-        }
-    };
+    let start = layout.starts[id];
+    let of = sctp::Flow { name: &flow.name, stream, app: flow.app, start, stop: flow.stop, seed };
+    let machines: [Box<dyn Transport>; 2] = flow.app.transport(start, flow.stop).unwrap_or_else(|| {
+        let hosts = [0, 1].map(|end| host(&network.addresses, &ways[end]));
+        sctp::ends(&of, sctp::config(scheme.receiver.receive_buffer), &hosts)
+    });
     for end in network.hosts.transports.open(id, machines, ways, ranks) {
         network.arm_transport(end);
     }

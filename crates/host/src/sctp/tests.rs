@@ -28,17 +28,17 @@ fn run(app: App, lost: impl Fn(Instant, usize) -> bool, until: Instant) -> [Box<
         if let Some((_, to, way, data)) = wire.pop_front_if(|&mut (at, ..)| at <= now) {
             ends[to].on_datagram(now, way, &data);
         }
-        for end in 0..2 {
-            if ends[end].deadline().is_some_and(|due| due <= now) {
-                ends[end].on_timer(now);
+        for (number, end) in ends.iter_mut().enumerate() {
+            if end.deadline().is_some_and(|due| due <= now) {
+                end.on_timer(now);
             }
-            while let Some((way, data)) = ends[end].poll_transmit(now) {
+            while let Some((way, data)) = end.poll_transmit(now) {
                 // One address faces two: way n of either leads to address n, or from there.
                 if !lost(now, way.0) {
-                    wire.push_back((now + DELAY, 1 - end, way, data));
+                    wire.push_back((now + DELAY, 1 - number, way, data));
                 }
             }
-            assert!(ends[end].deadline().is_none_or(|due| due > now), "{end} at {now}");
+            assert!(end.deadline().is_none_or(|due| due > now), "{number} at {now}");
         }
     }
 }
@@ -49,7 +49,7 @@ fn a_transfer_arrives_and_both_close() {
     assert_eq!((receiver.meter().bytes, receiver.wrong_at()), (1_000_000, None));
     assert!(matches!(sender.ending(), Some(Ending::Done(at)) if at < Instant::from_millis(1_000)));
     // 692 packets of 1,444 bytes and the rest.
-    assert_eq!(sender.counts().unwrap(), super::super::Counts { data: 693, ..Default::default() });
+    assert_eq!(sender.counts().unwrap(), crate::transport::Counts { data: 693, ..Default::default() });
 }
 
 #[test]

@@ -10,9 +10,9 @@ use std::net::IpAddr;
 use handfast_core::{Bytes, Instant, Stream};
 use handfast_sctp::{Config, CookieKey};
 
-use super::Transport;
 use crate::app::{App, Sink, Source};
 use crate::session::Sending;
+use crate::transport::Transport;
 use carrier::Ways;
 use receiver::Receiver;
 use sender::Sender;
