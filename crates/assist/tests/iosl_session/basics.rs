@@ -35,8 +35,12 @@ pub(crate) fn assert_whole(world: &World) {
 
 /// How long the server's program waits for the next octet, from now.
 pub(crate) fn waits(world: &mut World) -> Duration {
-    let (start, read) = (world.now, world.programs[0][SERVER].read);
-    while world.programs[0][SERVER].read == read {
+    waits_at(world, SERVER)
+}
+
+fn waits_at(world: &mut World, end: usize) -> Duration {
+    let (start, read) = (world.now, world.programs[0][end].read);
+    while world.programs[0][end].read == read {
         world.run_for(ms(1));
         assert!(world.now.since(start) < ms(10_000));
     }
@@ -77,6 +81,19 @@ fn a_session_goes_on_one_round_trip_after_its_new_connection() {
     let took = waits(&mut world);
     assert_eq!(took, DELAY.saturating_mul(5));
     assert_eq!(world.ends[SERVER].counters().resumed, 2);
+}
+
+/// A connection, the request, and the octets: the server has heard nothing for a round trip, and waits for nobody to show its keys.
+#[test]
+fn a_download_goes_on_with_the_answer() {
+    let mut world = world();
+    world.open(programs([0, 50_000_000]), true);
+    world.run_for(ms(500));
+    world.cut([Duration::ZERO, ms(60_000)]);
+    let took = waits_at(&mut world, CLIENT);
+    assert_eq!(took, DELAY.saturating_mul(4));
+    world.run_for(ms(60_000));
+    assert_whole(&world);
 }
 
 /// A whole record takes 8 s here: a path on which nobody acknowledges one for 7 s is given up.

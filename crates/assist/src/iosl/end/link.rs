@@ -36,6 +36,8 @@ pub(super) struct Link {
     /// Octets of the next record, at most. On a path that nobody knows, a record must be through before the peer's acknowledgment
     /// is missed; each record that comes lets them double.
     pub(super) most: usize,
+    /// This end has asked for a new session there.
+    pub(super) opens: bool,
     /// Of the session, with the epoch of this path.
     pub(super) of: Option<(Socket, u64)>,
     /// When it is given up unless it is bound by then.
@@ -52,6 +54,7 @@ impl Link {
             reader: Reader::default(),
             out: VecDeque::new(),
             most: LEAST_PLAIN,
+            opens: false,
             of,
             by,
         }
