@@ -37,18 +37,19 @@ def recovery(run: Run) -> float | None:
     """
     first = run.result.handovers[0].down_s - fade(run)
     rate = _delivered(run, first - BEFORE_S, first) / BEFORE_S
-    times = [_recovery(run, one, rate) for one in outages(run)]
+    times = [_until(run, one, SETTLED * rate, WINDOW_S) for one in outages(run)]
     return statistics.fmean(times) if times else None
 
 
-def _recovery(run: Run, outage: Handover, rate: float) -> float:
+def _until(run: Run, outage: Handover, rate: float, window: float) -> float:
+    """From a link's return until the application has had a rate for so long; at most until the next outage."""
     up = required(outage.up_s)
     later = [one.down_s for one in run.result.handovers if one.down_s > up]
     end = min([*later, run.result.duration_s])
     for step in range(int((end - up) / 0.01)):
         at = up + step * 0.01
-        if _delivered(run, at, at + WINDOW_S) >= SETTLED * rate * WINDOW_S:
-            return at + WINDOW_S - up
+        if _delivered(run, at, at + window) >= rate * window:
+            return at + window - up
     return end - up
 
 
@@ -172,19 +173,9 @@ def reached(share: float) -> Callable[[Run], float | None]:
 
 @cache
 def _mean_until(run: Run, share: float) -> float | None:
-    times = [_reached(run, one, share) for one in outages(run)]
+    rate, window = share * capacity(run), window_of(run)
+    times = [_until(run, one, rate, window) for one in outages(run)]
     return statistics.fmean(times) if times else None
-
-
-def _reached(run: Run, outage: Handover, share: float) -> float:
-    up, window, rate = required(outage.up_s), window_of(run), share * capacity(run)
-    later = [one.down_s for one in run.result.handovers if one.down_s > up]
-    end = min([*later, run.result.duration_s])
-    for step in range(int((end - up) / 0.01)):
-        at = up + step * 0.01
-        if _delivered(run, at, at + window) >= rate * window:
-            return at + window - up
-    return end - up
 
 
 def reconnections(run: Run) -> Sequence[float]:

@@ -98,6 +98,22 @@ fn a_resume_that_was_held_back_takes_nothing_away() {
     assert_whole(&world);
 }
 
+/// The same while the path in use has died silently: the attacker gets what is sealed, and takes nothing away from who comes back.
+#[test]
+fn a_resume_that_was_held_back_and_is_tried_takes_nothing_away() {
+    let mut world = listened([20_000_000, 20_000_000]);
+    world.each(CLIENT, End::migrate);
+    world.run_for(ms(21));
+    let held = heard(&world, 1, CLIENT);
+    world.cut_silently();
+    world.run_for(ms(100));
+    let path = replay(&mut world, &held);
+    let answer = said(&mut world.ends[SERVER], world.now, path);
+    assert!(answer.len() > 1_000, "the server waits for nobody: {}", answer.len());
+    world.run_for(ms(120_000));
+    assert_whole(&world);
+}
+
 #[test]
 fn what_is_changed_or_made_up_breaks_its_path_and_no_session() {
     let mut world = listened([20_000_000, 20_000_000]);

@@ -133,3 +133,18 @@ fn a_program_that_uses_its_port_again_has_a_session_of_its_own() {
     assert_eq!(pair.ends[SERVER].read(NOW, other, 100), Ok(Read::Octets(b"the rest".to_vec())));
     assert_eq!(pair.ends.each_ref().map(|end| end.sessions().count()), [2, 2]);
 }
+
+/// A second dial may ask for a session that the first has opened meanwhile: what the server takes for a new one is not used.
+#[test]
+fn a_session_that_is_dialled_twice_is_one_session() {
+    for at in 0..100 {
+        let mut world = world();
+        world.open(programs([0, 0]), true);
+        world.run_for(ms(at));
+        for end in [CLIENT, SERVER] {
+            world.each(end, End::resume);
+        }
+        world.run_for(ms(60_000));
+        assert_whole(&world);
+    }
+}

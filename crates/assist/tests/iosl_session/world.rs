@@ -60,6 +60,8 @@ pub(crate) struct World {
     /// Which end dials with which path, and when it is known how that ends.
     dials: Vec<(Instant, usize, PathId)>,
     /// Whether a connection can come about.
+    /// Octets a second; [`None`]: all arrive at once.
+    pub(crate) rate: Option<u64>,
     pub(crate) is_up: bool,
     /// How long a dial takes: where a connection can come about, and where none can.
     pub(crate) dial_takes: [Duration; 2],
@@ -91,6 +93,7 @@ impl World {
             wires: Vec::new(),
             by_path: BTreeMap::new(),
             dials: Vec::new(),
+            rate: None,
             is_up: true,
             dial_takes: [DELAY + DELAY, ms(700)],
             programs: Vec::new(),
@@ -366,7 +369,10 @@ impl World {
             if wire.is_cut {
                 return;
             }
-            wire.flying[1 - end].push_back((self.now + DELAY, octets));
+            let before = wire.flying[1 - end].back().map_or(self.now, |&(at, _)| at - DELAY);
+            let took = self.rate.map_or(0, |rate| octets.len() as u64 * 1_000_000_000 / rate);
+            let sent = before.max(self.now) + Duration::from_nanos(took);
+            wire.flying[1 - end].push_back((sent + DELAY, octets));
         }
     }
 }

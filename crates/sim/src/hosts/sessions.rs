@@ -10,10 +10,10 @@ use handfast_assist::iosl::frame::Windows;
 use handfast_assist::iosl::ids::{Id, Socket};
 use handfast_assist::iosl::secure::{Allowed, Keys, PublicKey};
 use handfast_assist::iosl::session;
-use handfast_core::{Instant, Stream};
+use handfast_core::{BitRate, Instant, Stream};
 use handfast_plan::StreamId;
 use handfast_scenario::NodeId;
-use handfast_tcp::IoslRules;
+use handfast_tcp::{IoslRules, StoredPath};
 
 use crate::engine::ids::ConnectionId;
 
@@ -48,6 +48,17 @@ pub(crate) struct Sessions {
     starts: BTreeSet<(Instant, StreamId)>,
     pub(crate) between: BTreeMap<StreamId, Between>,
     pub(crate) path_of: BTreeMap<ConnectionId, PathId>,
+    /// Of each stream's sender and receiver: what the last of their paths had that came about.
+    pub(crate) stored: BTreeMap<StreamId, [Option<Stored>; 2]>,
+}
+
+/// What a path had.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stored {
+    pub(crate) path: StoredPath,
+    /// What its window came to.
+    pub(crate) rate: BitRate,
+    pub(crate) rwnd: u64,
 }
 
 /// The static keys of a node: in a run nobody guesses them.

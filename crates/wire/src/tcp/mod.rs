@@ -13,6 +13,7 @@ use handfast_core::SeqNum;
 use crate::Payload;
 
 pub(crate) use emit::{CHECKSUM_AT, check, emit, emit_header, emit_options};
+pub use options::mptcp;
 pub(crate) use options::{MAX_LEN as MAX_OPTIONS_LEN, parse as parse_options};
 pub(crate) use parse::{flags_of, header_len_of, parse};
 pub use rate_option::{Estimate, Probe, RateOption, TrainKind};
@@ -149,7 +150,7 @@ impl fmt::Debug for SackBlocks {
 pub struct RareOptions {
     /// One about the rate to send at.
     pub rate: Option<RateOption>,
-    /// Options this project does not speak, kind and length included, in order, without padding. At most 40 bytes.
+    /// Options without a field, kind and length included, in order, without padding. At most 40 bytes. Those of [`mptcp`] are here.
     pub unknown: Box<[u8]>,
     /// Whether NOPs fill the header behind them, and not zeros.
     pub filled: bool,

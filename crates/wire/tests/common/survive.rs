@@ -1,6 +1,7 @@
 //! What holds for any bytes, shared by the property tests and the fuzz target.
 
 use bytes::Bytes;
+use handfast_wire::tcp::Segment;
 use handfast_wire::{
     Advertisement, Announcement, Body, Checksums, Glance, LinkType, Notification, Packet, Solicitation, sdtp,
 };
@@ -29,6 +30,7 @@ pub(crate) fn survive(link: LinkType, frame: &Bytes, checksums: Checksums) {
     if let Ok(sdtp) = packet.to_sdtp(checksums) {
         assert_eq!(sdtp.through_wire(), Ok(sdtp));
     }
+    survive_mptcp(&packet);
     let mut emitted = Vec::new();
     packet.emit(&mut emitted).expect("what was parsed can be emitted");
     assert_eq!(emitted.len(), packet.wire_len());
@@ -39,6 +41,16 @@ pub(crate) fn survive(link: LinkType, frame: &Bytes, checksums: Checksums) {
     assert_eq!(packet.emit_into(&mut once_more), Ok(emitted.len()));
     assert_eq!(once_more, emitted);
     assert_eq!(packet.through_wire(), Ok(packet));
+}
+
+/// An option of Multipath TCP that was understood is written as it was understood.
+fn survive_mptcp(packet: &Packet) {
+    let Body::Tcp(segment) = &packet.body else { return };
+    for option in segment.mptcp() {
+        let mut alone = Segment::EMPTY;
+        assert!(alone.push_mptcp(&option), "{option:?}");
+        assert_eq!(alone.mptcp().collect::<Vec<_>>(), [option]);
+    }
 }
 
 /// Whatever the bytes, no more of them are covered by a tag than there are.

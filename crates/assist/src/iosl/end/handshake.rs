@@ -8,7 +8,9 @@ use super::link::Phase;
 use super::{End, PathId, Reason, Session, Socket, Target};
 use crate::iosl::frame;
 use crate::iosl::ids::{Id, Refused};
-use crate::iosl::secure::{Broken, Channel, MOST_MESSAGE, MOST_RECORD, Pattern, PublicKey, prefixed};
+use crate::iosl::secure::{
+    Broken, Channel, MOST_MESSAGE, MOST_PLAIN, MOST_RECORD, Pattern, PublicKey, prefixed,
+};
 
 impl End {
     /// Octets have come on a path.
@@ -67,11 +69,13 @@ impl End {
         if !channel.may_write() || channel.is_open() {
             return Ok(());
         }
-        let is_offer = link.is_initiator && channel.may_say();
-        let offer = if is_offer { self.offer(path).ok_or(Broken)?.emit() } else { Vec::new() };
-        self.push(path, &offer)?;
-        if let Some(link) = self.links.get_mut(&path).filter(|_| is_offer) {
-            link.phase = Phase::Offered;
+        if !(link.is_initiator && channel.may_say()) {
+            return self.push(path, &[]);
+        }
+        let offer = self.offer(path).ok_or(Broken)?;
+        self.push(path, &offer.emit())?;
+        if let Some(link) = self.links.get_mut(&path) {
+            (link.phase, link.opens) = (Phase::Offered, matches!(offer.purpose, Purpose::Open(_)));
         }
         Ok(())
     }
@@ -118,6 +122,9 @@ impl End {
     fn on_sealed(&mut self, now: Instant, path: PathId, payload: Bytes) {
         let Some((socket, epoch)) = self.links.get(&path).and_then(|link| link.of) else { return };
         let Ok(frames) = frame::parse(payload) else { return self.broken(now, path) };
+        if let Some(link) = self.links.get_mut(&path) {
+            link.most = (2 * link.most).min(MOST_PLAIN);
+        }
         self.confirm(now, socket, epoch);
         self.with(now, socket, |session, pool| session.on_record(now, epoch, frames, pool));
     }
@@ -137,11 +144,17 @@ impl End {
     /// What the end that was dialled says to this one's request.
     fn on_answer(&mut self, now: Instant, path: PathId, payload: Bytes) {
         let Some((socket, epoch)) = self.links.get(&path).and_then(|link| link.of) else { return };
-        let remote = self.links.get(&path).and_then(|link| link.channel.as_ref()?.remote());
+        let link = self.links.get(&path);
+        let remote = link.and_then(|link| link.channel.as_ref()?.remote());
+        let opens = link.is_some_and(|link| link.opens);
         self.bind(path);
         match answered(payload) {
             Ok((greeting, id)) => {
                 let Some(entry) = self.sessions.get_mut(&socket) else { return };
+                // Two dials asked for a new session, and the peer had opened it by the first: this is another one, that nobody uses.
+                if opens && entry.peer_id.is_some_and(|known| known != id) {
+                    return self.drop_link(now, path);
+                }
                 // On first use the key is pinned: from now on nobody else is this session's peer.
                 (entry.peer, entry.peer_id) = (entry.peer.or(remote), Some(id));
                 if entry.session.on_answer(now, epoch, &greeting, &mut self.pool) {

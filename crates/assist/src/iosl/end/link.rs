@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use handfast_core::Instant;
 
+use super::LEAST_PLAIN;
 use crate::iosl::ids::Socket;
 use crate::iosl::secure::{Channel, Reader};
 
@@ -32,6 +33,11 @@ pub(super) struct Link {
     pub(super) reader: Reader,
     /// What goes out next: messages of the handshake, three at most, or what is left of a record.
     pub(super) out: VecDeque<Vec<u8>>,
+    /// Octets of the next record, at most. On a path that nobody knows, a record must be through before the peer's acknowledgment
+    /// is missed; each record that comes lets them double.
+    pub(super) most: usize,
+    /// This end has asked for a new session there.
+    pub(super) opens: bool,
     /// Of the session, with the epoch of this path.
     pub(super) of: Option<(Socket, u64)>,
     /// When it is given up unless it is bound by then.
@@ -47,6 +53,8 @@ impl Link {
             preamble: Vec::new(),
             reader: Reader::default(),
             out: VecDeque::new(),
+            most: LEAST_PLAIN,
+            opens: false,
             of,
             by,
         }

@@ -19,7 +19,7 @@ use self::crowd::{Crowd, neighbourhood};
 use self::link::{Link, Phase};
 use super::frame::{Reason, Target};
 use super::ids::{Id, IdManager, Most, Socket};
-use super::secure::{Allowed, Entropy, Keys, MOST_PLAIN, PublicKey, prefixed};
+use super::secure::{Allowed, Entropy, Keys, PublicKey, prefixed};
 use super::session::{self, Event, Pool, Session};
 
 /// A connection below, as the end numbers them.
@@ -303,8 +303,9 @@ impl End {
     /// The next record of a session.
     fn seal(&mut self, now: Instant, path: PathId, (socket, epoch): (Socket, u64), room: usize) {
         let Some(entry) = self.sessions.get_mut(&socket) else { return };
+        let known = self.links.get(&path).map_or(LEAST_PLAIN, |link| link.most);
         // Length and tag. With little room a record is short, so that no more than that is kept of it.
-        let most = room.saturating_sub(2 + 16).clamp(LEAST_PLAIN, MOST_PLAIN);
+        let most = room.saturating_sub(2 + 16).clamp(LEAST_PLAIN, known);
         let Some(frames) = entry.session.poll_transmit(now, epoch, most, &mut self.pool) else { return };
         let link = self.links.get_mut(&path);
         let record = link.and_then(|link| Some((link.channel.as_mut()?.write(&frames).ok()?, &mut link.out)));

@@ -26,6 +26,8 @@ pub(super) struct Dials {
     last: Option<Dial>,
     /// Those from before lead to where this end was.
     fresh_from: Instant,
+    /// When it was last told to dial at once, and did.
+    hurried: Option<Instant>,
     at: Instant,
     wait: Duration,
     range: [Duration; 2],
@@ -34,7 +36,7 @@ pub(super) struct Dials {
 impl Dials {
     pub(super) fn new(now: Instant, is_opener: bool, range: [Duration; 2]) -> Self {
         let (under_way, wait) = (Vec::new(), range[0]);
-        Self { is_opener, under_way, last: None, fresh_from: now, at: now, wait, range }
+        Self { is_opener, under_way, last: None, fresh_from: now, hurried: None, at: now, wait, range }
     }
 
     /// Whether one is under way that may lead somewhere.
@@ -52,7 +54,11 @@ impl Dials {
     /// Everything below may be new: dials as soon as there is a reason to, but not in a loop where that is said again and again.
     pub(super) fn at_once(&mut self, now: Instant) {
         self.fresh_from = now;
-        let least = self.last.map_or(now, |dial| dial.since + self.range[0]);
+        // A dial that has failed meanwhile was from before: it holds up nothing.
+        let least = self.hurried.map_or(now, |before| before + self.range[0]);
+        if least <= now {
+            self.hurried = Some(now);
+        }
         self.at = self.at.min(now).max(least);
         self.wait = self.range[0];
     }
@@ -96,5 +102,45 @@ impl Dials {
 
     pub(super) fn epochs(&self) -> impl Iterator<Item = u64> + '_ {
         self.under_way.iter().map(|dial| dial.epoch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RANGE: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
+
+    fn ms(at: u64) -> Instant {
+        Instant::from_millis(at)
+    }
+
+    #[test]
+    fn an_address_that_comes_is_not_held_up_by_dials_that_failed_without_one() {
+        for gap in [1, 50, 99, 101, 150, 299] {
+            let mut dials = Dials::new(ms(0), true, RANGE);
+            for at in [0, 100, 300].into_iter().filter(|&at| at < gap) {
+                assert_eq!(dials.at(None), ms(at));
+                let epoch = dials.begin(ms(at), 0).unwrap();
+                dials.end(epoch);
+            }
+            dials.at_once(ms(gap));
+            assert_eq!(dials.at(None), ms(gap));
+        }
+    }
+
+    #[test]
+    fn one_that_is_told_again_and_again_dials_twice_in_each_interval_at_most() {
+        let mut dials = Dials::new(ms(0), true, RANGE);
+        let mut begun = 0;
+        for at in 0..1000 {
+            dials.at_once(ms(at));
+            if dials.at(None) <= ms(at) {
+                let epoch = dials.begin(ms(at), 0).unwrap();
+                dials.end(epoch);
+                begun += 1;
+            }
+        }
+        assert!((10..=20).contains(&begun), "{begun}");
     }
 }

@@ -41,7 +41,11 @@ impl Session {
             }
             Frame::Suspend => self.set_suspended_by_peer(now, epoch, true),
             Frame::Continue => self.set_suspended_by_peer(now, epoch, false),
-            Frame::Windows(windows) => self.hints = Some(windows),
+            Frame::Windows(windows) => {
+                if let Some(path) = self.paths.get_mut(epoch) {
+                    path.hints = Some(windows);
+                }
+            }
             Frame::Datagram(_) if !self.config.capabilities.datagrams => return Err(Violation),
             Frame::Datagram(datagram) => {
                 self.datagrams_in.push(&datagram);

@@ -54,6 +54,7 @@ impl Session {
 
     /// The peer has said something on a path.
     pub(super) fn on_heard(&mut self, now: Instant, epoch: u64) {
+        self.paths.on_heard(epoch);
         if let Some(path) = self.paths.get_mut(epoch) {
             (path.heard, path.asked, path.is_asking) = (now, None, false);
         }

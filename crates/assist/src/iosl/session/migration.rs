@@ -36,6 +36,9 @@ impl Session {
         }
         self.check(greeting, pool)?;
         self.paths.on_offer(now, epoch, self.outgoing.acked())?;
+        if self.outgoing.is_under_way() {
+            self.paths.try_candidate(now);
+        }
         self.greeted(greeting);
         self.changed(now, pool);
         let told = (self.incoming.received(), self.incoming.credit());

@@ -79,8 +79,6 @@ pub struct Session {
     peer: Option<(Capabilities, Duration)>,
     /// Both ends have used a path.
     is_opened: bool,
-    /// The peer's, as it says.
-    hints: Option<Windows>,
     /// This end's.
     windows: Option<Windows>,
     /// Since when all has come, in both directions.
@@ -116,7 +114,6 @@ impl Session {
             away_since: Some(now),
             peer: None,
             is_opened: false,
-            hints: None,
             windows: None,
             done_since: None,
             is_end_read: false,

@@ -6,7 +6,7 @@
 use handfast_core::{Duration, Instant};
 
 use super::dials::{Dial, Dials};
-use crate::iosl::frame::Reason;
+use crate::iosl::frame::{Reason, Windows};
 
 /// What was said on one path.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub(super) struct Path {
     pub(super) is_suspended_by_peer: bool,
     pub(super) has_expire: bool,
     pub(super) has_windows: bool,
+    /// What the peer says of its side, by this path: another one may lead over another network.
+    pub(super) hints: Option<Windows>,
     since: Instant,
     /// How long it took to come about: a round trip or more.
     pub(super) trip: Duration,
@@ -34,6 +36,8 @@ pub(super) struct Path {
     pub(super) is_asking: bool,
     /// When that is looked at next.
     pub(super) look_at: Instant,
+    /// Data goes here before the peer has used it, until it says something on the path from before.
+    is_tried: bool,
 }
 
 impl Path {
@@ -48,12 +52,14 @@ impl Path {
             is_suspended_by_peer: false,
             has_expire: false,
             has_windows: false,
+            hints: None,
             since: now,
             trip: Duration::ZERO,
             heard: now,
             asked: None,
             is_asking: false,
             look_at: Instant::MAX,
+            is_tried: false,
         }
     }
 }
@@ -114,10 +120,32 @@ impl Paths {
             .flatten()
     }
 
-    /// Where data goes: to who has shown the keys. Where nobody has, to who has asked; if that was a copy, it gets what is sealed.
+    /// Where data goes: to who has shown the keys. Where nobody has, or who has is silent, to who has asked; if that was a copy, it
+    /// gets what is sealed.
     pub(super) fn sending(&self) -> Option<u64> {
-        let path = self.current.as_ref().or(self.candidate.as_ref());
-        path.map(|path| path.epoch)
+        self.in_use().map(|path| path.epoch)
+    }
+
+    /// The path where data goes.
+    pub(super) fn in_use(&self) -> Option<&Path> {
+        let tried = self.candidate.as_ref().filter(|path| path.is_tried);
+        tried.or(self.current.as_ref()).or(self.candidate.as_ref())
+    }
+
+    /// The peer has not answered for a round trip on the path in use, and asks for another one: what it waits for goes there at once.
+    pub(super) fn try_candidate(&mut self, now: Instant) {
+        let is_silent = self.current.as_ref().is_some_and(|path| path.heard + path.trip < now);
+        if let Some(path) = self.candidate.as_mut().filter(|_| is_silent) {
+            path.is_tried = true;
+        }
+    }
+
+    /// The peer has said something on a path: if that is the one from before, the new one was somebody's copy, or comes too early.
+    pub(super) fn on_heard(&mut self, epoch: u64) {
+        let is_current = self.current.as_ref().is_some_and(|path| path.epoch == epoch);
+        if let Some(path) = self.candidate.as_mut().filter(|_| is_current) {
+            path.is_tried = false;
+        }
     }
 
     /// How long two round trips are, about.
@@ -272,6 +300,24 @@ mod tests {
         assert!(server.confirm(AT, 5).is_some());
         assert_eq!(server.sending(), Some(5));
         assert_eq!((server.take_over(), server.get_mut(1).is_none()), (vec![1], true));
+    }
+
+    #[test]
+    fn who_asks_while_the_path_in_use_is_silent_is_sent_data_until_it_is_not() {
+        let [_, mut server] = pair();
+        let trip = WAITS[0];
+        server.current_mut().unwrap().trip = trip;
+        server.on_offer(AT + trip, 3, 0).unwrap();
+        server.try_candidate(AT + trip);
+        assert_eq!(server.sending(), Some(1), "an answer may be on its way");
+        server.try_candidate(AT + trip + Duration::from_nanos(1));
+        assert_eq!(server.sending(), Some(3));
+        server.on_heard(3);
+        assert_eq!(server.sending(), Some(3));
+        server.on_heard(1);
+        assert_eq!(server.sending(), Some(1));
+        assert!(server.confirm(AT + trip, 3).is_some());
+        assert_eq!((server.sending(), server.take_over()), (Some(3), vec![1]));
     }
 
     #[test]

@@ -166,9 +166,9 @@ impl Session {
         }
     }
 
-    /// What the peer says of its side. A hint and no more: [`bounded`](crate::iosl::hints::bounded) has what may be done with it.
+    /// What the peer says of its side, by the path in use. A hint and no more: [`bounded`](crate::iosl::hints::bounded) has what may be done with it.
     pub fn hints(&self) -> Option<Windows> {
-        self.hints
+        self.paths.in_use().and_then(|path| path.hints)
     }
 
     /// Octets that the program has written and that the peer has not acknowledged.

@@ -14,13 +14,13 @@ use handfast_host::session::{Ending, LOW_WATER, Sending};
 use handfast_plan::StreamId;
 use handfast_plan::topology::channel;
 use handfast_scenario::NodeId;
-use handfast_tcp::{self as tcp, Death, Endpoint, Radio, StoredPath};
+use handfast_tcp::{self as tcp, Death, Endpoint, Radio};
 use handfast_wire::Payload;
 
 use crate::engine::ids::ConnectionId;
 use crate::hosts::connection::{Carried, Connection, Role, SocketAddress};
 use crate::hosts::connections::Pair;
-use crate::hosts::sessions::{Between, Sessions};
+use crate::hosts::sessions::{Between, Sessions, Stored};
 use crate::run::network::Network;
 use crate::run::network::reconnect::Opener;
 
@@ -39,15 +39,6 @@ struct Happened {
     connected: bool,
     over: bool,
     peer_closed: bool,
-}
-
-/// What a path had.
-#[derive(Clone, Copy, Debug)]
-struct Stored {
-    path: StoredPath,
-    /// What its window came to.
-    rate: BitRate,
-    rwnd: u64,
 }
 
 impl Happened {
@@ -94,6 +85,7 @@ impl Network {
             let Some(host) = all.ends.get_mut(&station) else { return };
             for (path, id) in std::mem::take(&mut host.connections) {
                 all.path_of.remove(&id);
+                host.told.remove(&id);
                 host.end.on_closed(now, path);
             }
             network.settle_and_work(now, all, station);
@@ -400,7 +392,10 @@ impl Network {
     ) -> Option<ConnectionId> {
         let host = all.ends.get_mut(&node)?;
         let stream = host.streams.get(&socket).copied();
-        let opened = stream.and_then(|stream| self.open_path(now, *all.between.get(&stream)?, stream));
+        let opened = stream.and_then(|stream| {
+            let between = *all.between.get(&stream)?;
+            self.open_path(now, between, stream, all.stored.entry(stream).or_default())
+        });
         let Some(id) = opened else {
             host.end.on_closed(now, path);
             return None;
@@ -410,8 +405,14 @@ impl Network {
         Some(id)
     }
 
-    /// The connection, at the station; both ends with what the path before it had.
-    fn open_path(&mut self, now: Instant, between: Between, stream: StreamId) -> Option<ConnectionId> {
+    /// The connection, at the station; both ends with what the last path had that came about.
+    fn open_path(
+        &mut self,
+        now: Instant,
+        between: Between,
+        stream: StreamId,
+        kept: &mut [Option<Stored>; 2],
+    ) -> Option<ConnectionId> {
         let &before = self.hosts.connections.of_stream(stream).last()?;
         let station = between.station;
         let receives = self.hosts.connections[before.receiver].local.node as NodeId == station;
@@ -419,13 +420,15 @@ impl Network {
         let local = self.hosts.connections[if receives { before.receiver } else { before.sender }].local;
         self.own_address(station, local.socket.address)?;
         let places = self.next_places(before, opener)?;
-        let stored = [before.sender, before.receiver].map(|id| self.stored(now, id));
+        for (kept, id) in kept.iter_mut().zip([before.sender, before.receiver]) {
+            *kept = self.stored(now, id).or(*kept);
+        }
         let carried = [before.sender, before.receiver].map(|id| self.hosts.connections[id].take_carried());
         let roles = carried.map(|carried| Role::Path(Box::new(carried)));
         let pair = self.open_next(now, stream, opener, places, roles, None)?;
         let [own, other] = if receives { [pair.receiver, pair.sender] } else { [pair.sender, pair.receiver] };
         self.hosts.connections[other].attach_layer(between.rules);
-        for (id, stored) in [pair.sender, pair.receiver].into_iter().zip(stored) {
+        for (id, stored) in [pair.sender, pair.receiver].into_iter().zip(*kept) {
             let Some(Stored { path, rate, rwnd }) = stored.filter(|_| between.restores) else { continue };
             let endpoint = self.hosts.connections[id].path_mut();
             if id == other {
@@ -438,7 +441,7 @@ impl Network {
         Some(own)
     }
 
-    /// What the path before this one had; [`None`]: it was none.
+    /// What a path had; [`None`]: it was none, or never came about.
     fn stored(&self, now: Instant, id: ConnectionId) -> Option<Stored> {
         let connection = &self.hosts.connections[id];
         let endpoint = connection.endpoint().filter(|_| connection.is_path())?;
@@ -455,7 +458,9 @@ impl Network {
         node: NodeId,
         path: PathId,
     ) -> Option<ConnectionId> {
-        let id = all.ends.get_mut(&node)?.connections.remove(&path)?;
+        let host = all.ends.get_mut(&node)?;
+        let id = host.connections.remove(&path)?;
+        host.told.remove(&id);
         all.path_of.remove(&id);
         let connection = &mut self.hosts.connections[id];
         if connection.is_stranded() {

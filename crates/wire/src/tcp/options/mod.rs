@@ -1,5 +1,7 @@
 //! TCP options (RFC 9293 §3.2): those this project speaks become fields, the others are kept as they came.
 
+pub mod mptcp;
+
 use bytes::BufMut;
 use handfast_core::SeqNum;
 
