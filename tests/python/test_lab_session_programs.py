@@ -1,7 +1,6 @@
 """Unmodified programs by sessions, while the client's address changes every 10 s and is away for 0 to 5 s in between.
 
-Each of them runs as long as three changes take, and compares every byte that comes. They run one after the other: a
-download of a gigabyte takes most of a minute.
+Each of them runs as long as two changes take, and compares every byte that comes.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ pytestmark = [
 EVERY_S = 10.0
 AWAY = (1.0, 5.0, 0.0, 2.5)
 """Seconds without an address, in turn."""
-CHANGES = 3
+CHANGES = 2
 """A test sees so many at least."""
 IPERF, POSTGRES = 5201, 5432
-ROUNDS = 60
-"""Of the database's client: with its pauses as long as three changes."""
+ROUNDS = 40
+"""Of the database's client: with its pauses as long as two changes."""
 # A temporary table is of one connection alone, and a transaction ends with it.
 BEGIN = "CREATE TEMP TABLE t (n int);\nBEGIN;\n"
 ROUND = (
@@ -43,8 +42,8 @@ ROUND = (
     "COPY (SELECT g, encode(sha256(g::text::bytea), 'hex') FROM generate_series(1, :rows) g) TO STDOUT;\n"
 )
 END = "COMMIT;\nSELECT count(*) FROM t;\n"
-SLOW_RATE = "64mbit"
-"""Of the wire, where 300 MB are to take as long as three changes."""
+SLOW_RATE = "56mbit"
+"""Of the wire, where 200 MB are to take as long as two changes."""
 
 
 @contextmanager
@@ -66,6 +65,7 @@ def _while_roaming(made: Scene, command: Sequence[str], patience: float = 180) -
 
 
 @needs("curl")
+@pytest.mark.skipif("HANDFAST_LONG" not in os.environ, reason="takes over a minute: HANDFAST_LONG=1 runs it")
 def test_curl_gets_a_gigabyte(tmp_path: Path) -> None:
     got = tmp_path / "got"
     with _made(tmp_path, "160mbit") as made:
@@ -90,7 +90,7 @@ def test_rsync_copies_a_tree(tmp_path: Path) -> None:
         folder = there / str(number % 10)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{number}").write_bytes(DATA[number * 1_000 : number * 1_000 + (number % 7) * 300_000])
-    with _made(tmp_path, "32mbit") as made, sshd(made.server, SERVER, tmp_path) as ssh:
+    with _made(tmp_path, SLOW_RATE) as made, sshd(made.server, SERVER, tmp_path) as ssh:
         proxy = " ".join(made.session("connect", "--peer", PEER, "%h", "%p"))
         call = " ".join([*ssh, f'-o"ProxyCommand {proxy}"'])
         _while_roaming(made, ["rsync", "-a", "-e", call, f"root@{SERVER}:{there}/", f"{here}/"])
@@ -106,11 +106,11 @@ def test_iperf3_measures(tmp_path: Path, direction: str) -> None:
         server = ["iperf3", "-s", "-1", "-p", str(IPERF)]
         stack.enter_context(processes.running(made.server.name, server, log=tmp_path / "iperf3.log"))
         await_listener(made.server, IPERF)
-        client = ["iperf3", "-c", SERVER, "-p", str(IPERF), "-t", "45", "-J"]
+        client = ["iperf3", "-c", SERVER, "-p", str(IPERF), "-t", "30", "-J"]
         client += ["-R"] if direction == "download" else []
         said, _ = _while_roaming(made, made.session("run", "--all", "--peer", PEER, "--", *client))
     end = json.loads(said)["end"]
-    # The wire has 160 Mbit/s, and the client was away for a seventh of the time.
+    # The wire has 160 Mbit/s, and the client was away for a fifth of the time.
     assert end["sum_received"]["bits_per_second"] > 80e6, end["sum_received"]
 
 
@@ -175,6 +175,6 @@ def test_a_static_program_in_go_gets_a_page(tmp_path: Path) -> None:
     go = shutil.which("go") or "go"
     subprocess.run([go, "build", "-o", str(program), str(source)], check=True, env=environment, cwd=tmp_path)
     with _made(tmp_path, SLOW_RATE) as made:
-        get = [str(program), f"http://{SERVER}:{PAGES}/times/3"]
+        get = [str(program), f"http://{SERVER}:{PAGES}/times/2"]
         said, _ = _while_roaming(made, made.session("run", "--all", "--peer", PEER, "--", *get))
-    assert said == f"{3 * len(DATA)} {hashlib.sha256(DATA * 3).hexdigest()}\n"
+    assert said == f"{2 * len(DATA)} {hashlib.sha256(DATA * 2).hexdigest()}\n"
