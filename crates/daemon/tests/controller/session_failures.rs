@@ -155,13 +155,15 @@ fn a_program_may_go_on_without_a_terminal() {
     let mut child = scene.command(&["run", "--peer", &peer, "--", "/bin/sh", "-c", &text]).spawn().unwrap();
     let mut from = BufReader::new(child.stdout.take().unwrap());
     assert_eq!(line(&mut from), "ready\n");
+    // Its end answers once it hears signals.
+    assert!(scene.exchange(&["status"], b"").status.success());
     kill(Pid::from_raw(child.id() as i32), Signal::SIGHUP).unwrap();
     let before = used(&child);
     // Longer than what an end has that does not run a program any more.
     thread::sleep(Duration::from_millis(4_500));
     assert!(used(&child) - before < 0.5, "{} s of a processor", used(&child) - before);
-    assert_eq!(line(&mut from), "late\n");
-    assert_eq!(exchange(child, b"").status.code(), Some(0));
+    let (said, output) = (line(&mut from), exchange(child, b""));
+    assert_eq!((said.as_str(), output.status.code()), ("late\n", Some(0)), "{output:?}");
 }
 
 #[test]
