@@ -6,6 +6,7 @@
 //! - [`session`]: between an application and the connections that carry its bytes;
 //! - [`app`]: what applications send and when, one application a file;
 //! - [`transport`]: transports besides TCP, one a file; QUIC would be one;
+//! - [`sctp`]: an application's stream over SCTP;
 //! - [`meter`]: what is measured of a flow;
 //! - [`probe`]: what is measured of its packets, where it asks for that.
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ pub mod app;
 pub mod meter;
 pub mod ports;
 pub mod probe;
+pub mod sctp;
 pub mod session;
 pub mod stack;
 pub mod transport;

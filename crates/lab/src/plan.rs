@@ -8,7 +8,7 @@ use handfast_plan::change::Change;
 use handfast_plan::timeline::Timeline;
 use handfast_plan::topology::{self, ChannelId, Topology};
 use handfast_plan::{Paths, Streams};
-use handfast_scenario::{NodeId, RunsIn, Scenario, Scheme};
+use handfast_scenario::{NodeId, Protocol, RunsIn, Scenario, Scheme};
 use serde::Serialize;
 
 use crate::controlled::Controlled;
@@ -109,6 +109,18 @@ impl Layout {
                 "`subnets`: bridges follow a station, subnets are in the simulator only; leave it out"
                     .to_owned(),
             );
+        }
+        if let Some(flow) = scenario.flows.iter().find(|flow| flow.transport != Protocol::Tcp) {
+            return Err(format!(
+                "flow `{}` does not go over TCP: the lab has kernels for TCP and datagrams only; leave `transport` out",
+                flow.name
+            ));
+        }
+        if let Some(node) = scenario.nodes.iter().find(|node| !node.more_aps.is_empty()) {
+            return Err(format!(
+                "station `{}` has several radios at once: that is in the simulator only; give it one `ap`",
+                node.name
+            ));
         }
         if let Some((&id, network)) = scenario.networks.first_key_value() {
             let name = &scenario.nodes[id].name;
@@ -343,6 +355,17 @@ mod tests {
         scenario.events = vec![handfast_scenario::Event::new(handfast_core::Instant::ZERO, action)];
         let why = Layout::new(&scenario, 1).err().unwrap();
         assert!(why.contains("begins anew"), "{why}");
+    }
+
+    #[test]
+    fn what_is_no_tcp_and_what_has_several_radios_is_refused() {
+        let mut scenario = testing::roam(&[]);
+        scenario.nodes[4].more_aps = vec![3];
+        let radios = Layout::new(&scenario, 1).err().unwrap();
+        assert!(radios.contains("`m4` has several radios at once"), "{radios}");
+        scenario.flows[0].transport = Protocol::Sctp;
+        let transport = Layout::new(&scenario, 1).err().unwrap();
+        assert!(transport.contains("`0-4` does not go over TCP"), "{transport}");
     }
 
     #[test]

@@ -26,8 +26,7 @@ struct Owner {
 
 /// Which addresses the nodes of a network have.
 ///
-/// Every node has an interface with one address. A node may have more of both, for instance a station with two radios: today no
-/// scenario asks for that.
+/// Every node has an interface with one address. A node may have more of both: a station with two radios has an address by each.
 #[derive(Clone, Debug, Default)]
 pub struct Addresses {
     /// For each address, from 10.0.0.1 on, who has it. The first address of node `n` is number `n`.
@@ -39,7 +38,13 @@ pub struct Addresses {
 impl Addresses {
     /// The addresses of a scenario's nodes.
     pub fn of(scenario: &Scenario) -> Self {
-        Self::new(scenario.nodes.len())
+        let mut this = Self::new(scenario.nodes.len());
+        for (node, at) in scenario.nodes.iter().enumerate() {
+            for interface in 1..=at.more_aps.len() {
+                this.assign(node, interface as InterfaceId);
+            }
+        }
+        this
     }
 
     /// One interface and one address for each of `nodes`.

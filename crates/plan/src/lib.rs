@@ -11,6 +11,7 @@ pub mod change;
 mod check;
 pub mod fabric;
 pub mod fades;
+pub mod interfaces;
 pub mod limit;
 mod machines;
 mod paths;

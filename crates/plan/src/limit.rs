@@ -3,7 +3,8 @@
 //! Definition. At every moment the flows that are active share the links on their forward paths max-min fairly: no flow
 //! can get more without taking from one that has no more than it; several connections of a flow count as so many flows. A link
 //! carries its rate at that moment, nothing
-//! while it is down; a flow of a station that roams goes by its new access point from the moment of re-association on; where the old link drains, what its queue
+//! while it is down; a flow of a station that roams goes by its new access point from the moment of re-association on; one whose transport
+//! has several paths goes by the first that is up; where the old link drains, what its queue
 //! holds at most arrives as well. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
 //! headers taken off. Stations on the air share their access point's airtime: a second of it carries so many full segments as the rate of each
 //! at that moment says, with nobody else to wait for. Integrated over the flow's active time this gives the bytes it could have had; divided by the
@@ -49,6 +50,8 @@ pub struct Limits {
 struct Fluid {
     /// The channels of its forward path.
     path: Vec<u32>,
+    /// All of them, where its transport has several and goes by one at a time.
+    several: Vec<Vec<u32>>,
     /// How many shares it has of each link: one for each of its connections.
     shares: f64,
     /// Payload bytes per second it asks for at most, for each share.
@@ -96,7 +99,7 @@ pub fn limits(
 ) -> Limits {
     let end = Instant::ZERO + scenario.duration;
     let slot = if scenario.flows.len() > MANY_FLOWS { scenario.duration / SLOTS } else { Duration::ZERO };
-    let mut tank = Tank::new(scenario, segment_size(scheme), &paths.forward);
+    let mut tank = Tank::new(scenario, segment_size(scheme), paths);
     let mut now = Instant::ZERO;
     for (at, step) in steps(scenario, timeline, starts, slot) {
         tank.run(now, at.min(end), slot);
@@ -163,7 +166,7 @@ struct Tank {
 }
 
 impl Tank {
-    fn new(scenario: &Scenario, (payload, packet): (u64, u64), paths: &[Vec<u32>]) -> Self {
+    fn new(scenario: &Scenario, (payload, packet): (u64, u64), paths: &Paths) -> Self {
         let payload_share = payload as f64 / packet as f64;
         let rate = |bps: u64| bps as f64 / 8.0 * payload_share;
         let airtime = Airtime::new(scenario, (payload, packet));
@@ -184,9 +187,10 @@ impl Tank {
                 pipes[channel(idle, end)].1 = 1;
             }
         }
-        let flows = scenario.flows.iter().zip(paths);
-        let fluids = flows.map(|(flow, path)| Fluid {
+        let flows = scenario.flows.iter().zip(&paths.forward).zip(&paths.several);
+        let fluids = flows.map(|((flow, path), several)| Fluid {
             path: path.clone(),
+            several: several.iter().map(|[there, _]| there.clone()).collect(),
             shares: f64::from(flow.connections),
             demand: flow
                 .app
@@ -240,6 +244,12 @@ impl Tank {
         for end in [0, 1] {
             let pipe = &mut self.pipes[channel(link, end)];
             pipe.1 = depth(pipe.1);
+        }
+        let is_up = |path: &&Vec<u32>| path.iter().all(|&id| self.pipes[id as usize].1 == 0);
+        for fluid in &mut self.fluids {
+            if let Some(path) = fluid.several.iter().find(is_up) {
+                fluid.path.clone_from(path);
+            }
         }
     }
 
@@ -345,7 +355,7 @@ mod tests {
     use crate::topology::Topology;
     use handfast_core::{BitRate, Bytes};
     use handfast_scenario::App;
-    use handfast_scenario::{Action, Directions, DownMode, Event, Flow};
+    use handfast_scenario::{Action, Directions, DownMode, Event, Flow, Protocol};
 
     /// Limits in units of payload kbit/s, rounded.
     fn kbits(scenario: &Scenario) -> Vec<Option<u64>> {
@@ -403,6 +413,26 @@ mod tests {
         assert_eq!(kbits(&scenario), [Some(net_of(2000.0 * 5.0 / 7.0))]);
         scenario.events = vec![outage(0, 20)];
         assert_eq!(kbits(&scenario), [None]);
+    }
+
+    #[test]
+    fn a_transport_with_two_paths_goes_by_the_first_that_is_up() {
+        let mut scenario = testing::roam(&[]);
+        let gap = Duration::from_secs(2);
+        let outage = Action::Outage { link: 3, gap, mode: DownMode::Drop };
+        scenario.events = vec![Event::new(Instant::from_millis(5000), outage)];
+        let first = scenario.links[3].forward.rate.as_bps() as f64 / 1000.0;
+        scenario.links[4].forward.rate = BitRate::from_bps(1_000_000);
+        scenario.links[4].backward.rate = BitRate::from_bps(1_000_000);
+        scenario.links[0].forward.rate = BitRate::from_bps(1_000_000_000);
+        let alone = kbits(&scenario);
+        scenario.nodes[4].more_aps = vec![3];
+        assert_eq!(kbits(&scenario), alone, "TCP knows one path");
+        scenario.flows[0].transport = Protocol::Sctp;
+        assert_eq!(
+            [alone, kbits(&scenario)].map(|all| all[0]),
+            [Some(net_of(first * 0.8)), Some(net_of(first * 0.8 + 1000.0 * 0.2))]
+        );
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The paths of flows: the channels that their packets take, there and back, at the start and after each handover.
 
-use handfast_scenario::{Flow, FlowId, NodeId, Scenario};
+use handfast_scenario::{Flow, FlowId, NodeId, Protocol, Scenario};
 
+use crate::address::Addresses;
 use crate::change::Change;
+use crate::interfaces::{Interface, interfaces};
 use crate::timeline::Timeline;
 use crate::topology::Topology;
 
@@ -12,6 +14,9 @@ pub struct Paths {
     pub forward: Vec<Vec<u32>>,
     /// And back.
     pub backward: Vec<Vec<u32>>,
+    /// For each flow whose transport uses several addresses the paths from its sender to its receiver, each with the way back, the
+    /// primary one first; of other flows none.
+    pub several: Vec<Vec<[Vec<u32>; 2]>>,
     /// For each outage of the timeline, the paths that differ once it has ended: those of a station that has roamed.
     pub reroutes: Vec<Vec<Reroute>>,
 }
@@ -39,7 +44,24 @@ pub fn paths(scenario: &Scenario, topology: &Topology, timeline: &Timeline) -> R
     };
     let forward = scenario.flows.iter().map(|f| path(f, f.from, f.to)).collect::<Result<_, _>>()?;
     let backward = scenario.flows.iter().map(|f| path(f, f.to, f.from)).collect::<Result<_, _>>()?;
-    Ok(Paths { forward, backward, reroutes: reroutes(scenario, topology, timeline) })
+    let several = scenario.flows.iter().map(|flow| several(scenario, topology, flow)).collect();
+    Ok(Paths { forward, backward, several, reroutes: reroutes(scenario, topology, timeline) })
+}
+
+/// The paths between the interfaces of a flow's ends, if its transport uses them all.
+fn several(scenario: &Scenario, topology: &Topology, flow: &Flow) -> Vec<[Vec<u32>; 2]> {
+    let has_one = |node: NodeId| scenario.nodes[node].more_aps.is_empty();
+    if flow.transport == Protocol::Tcp || has_one(flow.from) && has_one(flow.to) {
+        return Vec::new();
+    }
+    let addresses = Addresses::of(scenario);
+    let [from, to] = [flow.from, flow.to].map(|node| interfaces(scenario, topology, &addresses, node));
+    let pairs = from.iter().flat_map(|own| to.iter().map(move |other| (own, other)));
+    let path = |(own, other): (&Interface, &Interface)| {
+        let there = topology.path_by(flow.from, own.out, other.goal)?;
+        Some([there, topology.path_by(flow.to, other.out, own.goal)?])
+    };
+    pairs.filter_map(path).collect()
 }
 
 /// The paths after each handover.

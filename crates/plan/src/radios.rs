@@ -1,6 +1,6 @@
 //! Which radio links stations have, and on which of its own each one is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_scenario::{LinkId, NodeId, Scenario};
 
@@ -11,6 +11,8 @@ pub struct Radios {
     links: BTreeMap<(NodeId, NodeId), LinkId>,
     /// For each station the link that it is on.
     on: BTreeMap<NodeId, LinkId>,
+    /// The links of further radios, which are up as well.
+    more: BTreeSet<LinkId>,
 }
 
 impl Radios {
@@ -21,7 +23,11 @@ impl Radios {
         let at = |(station, node): (NodeId, &handfast_scenario::Node)| Some((station, node.ap?));
         let on = scenario.nodes.iter().enumerate().filter_map(at);
         let on = on.filter_map(|(station, ap)| Some((station, *links.get(&(station, ap))?))).collect();
-        Self { links, on }
+        let further = |(station, node): (NodeId, &handfast_scenario::Node)| {
+            node.more_aps.iter().filter_map(|&ap| links.get(&(station, ap)).copied()).collect::<Vec<_>>()
+        };
+        let more = scenario.nodes.iter().enumerate().flat_map(further).collect();
+        Self { links, on, more }
     }
 
     /// The station goes to another access point: its old link and its new one. [`None`]: there is no such link.
@@ -36,8 +42,13 @@ impl Radios {
         self.links.get(&(station, ap)).copied()
     }
 
-    /// The radio links on which no station is.
+    /// The radio links on which no station is: they are down.
     pub fn idle(&self) -> impl Iterator<Item = LinkId> {
+        self.secondary().filter(|link| !self.more.contains(link))
+    }
+
+    /// The radio links that no station's first address is reached by: those, and the links of further radios.
+    pub fn secondary(&self) -> impl Iterator<Item = LinkId> {
         let on = |station| self.on.get(station).copied();
         self.links
             .iter()

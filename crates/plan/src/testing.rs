@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use handfast_core::{BitRate, Duration, Instant};
 use handfast_net::{Direction, Queue};
-use handfast_scenario::{Action, App, Event, Flow, Link, Measures, Node, NodeId, NodeKind, Scenario, Scheme};
+use handfast_scenario::{
+    Action, App, Event, Flow, Link, Measures, Node, NodeId, NodeKind, Protocol, Scenario, Scheme,
+};
 use handfast_tcp::profile;
 
 /// A network in the making. Nodes are `h`osts, `s`witches, `a`ccess points and stations (`m`), named by kind and number.
@@ -24,6 +26,7 @@ impl Net {
             },
             role: None,
             ap: None,
+            more_aps: Vec::new(),
         });
         Self(Scenario {
             name: "test".into(),
@@ -93,6 +96,7 @@ pub fn bulk(from: NodeId, to: NodeId) -> Flow {
         from,
         to,
         app: App::Bulk,
+        transport: Protocol::Tcp,
         start: Instant::ZERO,
         start_jitter: Duration::ZERO,
         stop: None,

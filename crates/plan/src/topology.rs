@@ -50,7 +50,8 @@ pub struct Topology {
     /// For each channel, the node that it leaves.
     from: Vec<u32>,
     forwards: Vec<bool>,
-    /// For each link whether it is a station's to an access point that it is not associated with.
+    /// For each link whether it is a station's to an access point that it is not associated with, or to one of a further radio: who
+    /// sends to an address there has a goal of its own ([`Topology::goal_by`]).
     idle: Vec<bool>,
     /// For each node its number among those with several links, or [`NONE`].
     core_of: Vec<u32>,
@@ -88,7 +89,7 @@ impl Topology {
         let (attachments, first, arrival_port) = attach(scenario);
         let forwards = scenario.nodes.iter().map(|n| n.kind.forwards()).collect();
         let mut idle = vec![false; scenario.links.len()];
-        Radios::new(scenario).idle().for_each(|link| idle[link] = true);
+        Radios::new(scenario).secondary().for_each(|link| idle[link] = true);
         let mut this = Self {
             attachments,
             first,
@@ -134,6 +135,15 @@ impl Topology {
     /// How to get to `dst`, a node or not.
     pub fn goal(&self, dst: NodeId) -> Goal {
         self.goals.get(dst).copied().unwrap_or(Goal::nowhere())
+    }
+
+    /// How to get to a node by one of its links, whatever other paths there are: the node at the other end forwards.
+    pub fn goal_by(&self, dst: NodeId, link: LinkId) -> Goal {
+        let Some(last) = self.ports(dst).iter().find(|port| port.out as usize / 2 == link) else {
+            return Goal::nowhere();
+        };
+        let home = self.core_of[last.neighbour as usize];
+        Goal { node: dst as u32, home, last: reverse(last.out as usize) as u32 }
     }
 
     /// The channel by which `node` sends towards another one. [`None`]: no path, as far as this node knows; a leaf knows
@@ -206,12 +216,17 @@ impl Topology {
 
     /// The channels from one node to another; [`None`]: there is no path.
     pub fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
+        self.path_by(from, None, self.goals[to])
+    }
+
+    /// The channels from one node to a goal; `out`: the first of them, where that is settled.
+    pub fn path_by(&self, from: NodeId, out: Option<u32>, goal: Goal) -> Option<Vec<u32>> {
         let (mut at, mut path) = (from, Vec::new());
-        while at != to {
+        while at != goal.node as usize {
             if at != from && !self.forwards[at] {
                 return None;
             }
-            let out = self.towards(at, self.goals[to])?;
+            let out = out.filter(|_| at == from).or_else(|| self.towards(at, goal))?;
             path.push(out);
             // Shortest paths have no loops; this one would come from a leaf that sends what it got back.
             if path.len() > self.forwards.len() {

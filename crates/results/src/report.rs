@@ -104,23 +104,21 @@ impl FlowFacts {
     pub fn without_tcp([sender, receiver]: [&dyn Transport; 2], lost: u64) -> Self {
         let mut figures = sender.figures();
         figures.extend(receiver.figures());
-        let ended = sender.ended();
+        let (ending, counts) = (sender.ending(), sender.counts());
+        let sent = counts.unwrap_or_default();
         Self {
             opened: sender.has_begun(),
-            ended,
-            outcome: match (sender.has_begun(), ended) {
-                (_, Some(_)) => "closed",
-                (true, None) => "open",
-                (false, None) => "not-started",
-            },
-            finished: ended.is_some(),
+            ended: ending.map(Ending::at),
+            outcome: ending.map_or(if sender.has_begun() { "open" } else { "not-started" }, Ending::name),
+            finished: matches!(ending, Some(Ending::Done(_))),
             meter: receiver.meter(),
-            // What is sent is sent once.
             metrics: Values::new(Scope::Flow)
-                .with(metrics::RETRANSMITTED, Some(0_u64))
-                .with(metrics::TIMEOUTS, Some(0_u64))
+                .with(metrics::RETRANSMITTED, Some(sent.retransmitted))
+                .with(metrics::TIMEOUTS, Some(sent.timeouts))
+                // Nobody finds them, so none was found.
                 .with(metrics::SPURIOUS_TIMEOUTS, Some(0_u64))
-                .with(metrics::FAST_RETRANSMITS, Some(0_u64))
+                .with(metrics::FAST_RETRANSMITS, Some(sent.fast_retransmits))
+                .with(metrics::DATA_SEGMENTS, counts.map(|counts| counts.data))
                 .with(metrics::LOST, Some(lost)),
             figures,
             probes: Vec::new(),

@@ -177,7 +177,7 @@ impl NodeKind {
 }
 
 /// A node.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Node {
     /// Its key in `[nodes]`.
     pub name: String,
@@ -188,6 +188,22 @@ pub struct Node {
     /// Of a station with links to access points: the one it is associated with at the start. These links are one radio:
     /// all but the one to the access point with which the station is associated are down.
     pub ap: Option<NodeId>,
+    /// Of a station with a radio for each of several access points: those besides `ap`, with which it is associated at the same time.
+    /// It has an address by each of them, that by `ap` first.
+    pub more_aps: Vec<NodeId>,
+}
+
+impl fmt::Debug for Node {
+    /// As it would be derived, without further access points where there are none: a scenario's hash is taken from it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, kind, role, ap, more_aps } = self;
+        let mut fields = f.debug_struct("Node");
+        fields.field("name", name).field("kind", kind).field("role", role).field("ap", ap);
+        if !more_aps.is_empty() {
+            fields.field("more_aps", more_aps);
+        }
+        fields.finish()
+    }
 }
 
 /// A bidirectional link.
@@ -205,6 +221,15 @@ pub struct Link {
 
 pub use handfast_host::{App, probe::Measures, transport::Kind as TransportKind};
 
+/// What carries what an application sends. (An application that has no stream brings its own: [`App::Over`].)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// SCTP (RFC 9260), over UDP (RFC 6951).
+    Sctp,
+}
+
 /// A transfer from one node to another.
 #[derive(Clone)]
 pub struct Flow {
@@ -216,6 +241,8 @@ pub struct Flow {
     pub to: NodeId,
     /// What is sent.
     pub app: App,
+    /// What carries it.
+    pub transport: Protocol,
     /// When the sender opens the connection.
     pub start: Instant,
     /// A further delay drawn uniformly from `0..jitter` by the run's seed.
@@ -232,12 +259,19 @@ pub struct Flow {
     pub measure: Measures,
 }
 
+impl Flow {
+    /// Whether TCP carries it.
+    pub fn uses_tcp(&self) -> bool {
+        self.transport == Protocol::Tcp && self.app.uses_tcp()
+    }
+}
+
 impl fmt::Debug for Flow {
-    /// As it would be derived, without the number of connections where that is 1, and without what is measured where nothing
-    /// is: a scenario's hash is taken from it, and scenarios that do not name these keys keep theirs.
+    /// As it would be derived, without the transport where that is TCP, the number of connections where that is 1, and what is
+    /// measured where nothing is: a scenario's hash is taken from it, and scenarios that do not name these keys keep theirs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, from, to, app, start, start_jitter, stop, read_rate, tcp, connections, measure } =
-            self;
+        let Self { name, from, to, app, start, start_jitter, stop, read_rate, tcp, .. } = self;
+        let Self { transport, connections, measure, .. } = self;
         let mut fields = f.debug_struct("Flow");
         fields.field("name", name).field("from", from).field("to", to).field("app", app);
         fields.field("start", start).field("start_jitter", start_jitter).field("stop", stop);
@@ -247,6 +281,9 @@ impl fmt::Debug for Flow {
         }
         if measure.any() {
             fields.field("measure", measure);
+        }
+        if *transport != Protocol::Tcp {
+            fields.field("transport", transport);
         }
         fields.finish()
     }

@@ -6,8 +6,8 @@ use handfast_host::app::{Notice, Reconnect};
 use handfast_net::queue::codel;
 use handfast_radio::airtime::{Physical, Rates};
 use handfast_scenario::{
-    Action, AgentKind, App, Directions, DownMode, EndNotice, Loss, LowAck, Measures, NodeKind, Queue,
-    QueueLimit, Release, Scenario, Sdn, SdnPolicy, TransportKind,
+    Action, AgentKind, App, Directions, DownMode, EndNotice, Loss, LowAck, Measures, NodeKind, Protocol,
+    Queue, QueueLimit, Release, Scenario, Sdn, SdnPolicy, TransportKind,
 };
 use handfast_tcp::{CongestionControl, Recovery};
 
@@ -41,10 +41,18 @@ fn names_come_from_the_file_or_are_made() {
     let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     assert_eq!(links[..4], ["server-switch", "switch-ap", "radio", "switch-ap2"]);
     let flows: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
-    let made = ["download-1", "download-2", "download-3", "phone-server", "phone-server-2", "phone-server-3"];
-    assert_eq!(flows[..6], made);
+    let made = [
+        "download-1",
+        "download-2",
+        "download-3",
+        "phone-server",
+        "phone-server-2",
+        "phone-server-3",
+        "phone-server-4",
+    ];
+    assert_eq!(flows[..7], made);
     assert_eq!(
-        flows[6..],
+        flows[7..],
         ["d-flow1", "d-flow2", "l-flow1", "l-flow2", "w-flow1", "w-flow2", "w-flow3", "w-flow4"]
     );
 }
@@ -144,6 +152,22 @@ fn flows_of_one_table_start_one_after_the_other() {
         scenario.flows[5].app,
         App::Over(TransportKind::Datagrams { size: Bytes(160), interval: Duration::from_millis(20) })
     );
+    let carriers: Vec<_> =
+        scenario.flows[3..7].iter().map(|flow| (flow.transport, flow.uses_tcp())).collect();
+    let (tcp, sctp) = (Protocol::Tcp, Protocol::Sctp);
+    assert_eq!(carriers, [(tcp, true), (tcp, true), (tcp, false), (sctp, false)]);
+}
+
+#[test]
+fn a_station_may_have_a_radio_for_each_of_its_access_points() {
+    let both = include_str!("errors/both.toml");
+    let (two, one) = (parse(both), set_in(both, &[("nodes.mn.ap", "wifi"), ("events.0.link", "wlan")]));
+    assert_eq!((two.nodes[4].ap, &two.nodes[4].more_aps[..]), (Some(2), &[3][..]));
+    assert_eq!((one.nodes[4].ap, &one.nodes[4].more_aps[..]), (Some(3), &[][..]));
+    assert_ne!(two.hash, one.hash);
+    // Any of its links may go.
+    let second = set_in(both, &[("events.0.link", "wlan")]);
+    assert!(matches!(second.events[0].action, Action::Outage { link: 4, .. }));
 }
 
 #[test]

@@ -6,8 +6,9 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use handfast_core::{Bytes as Size, Duration, Instant};
 
-use super::{Description, Figure, Figures, Transport};
+use super::{Description, Figure, Figures, Transport, Way};
 use crate::meter::DeliveryMeter;
+use crate::session::Ending;
 
 /// Number and time of sending.
 const HEADER_LEN: usize = 8 + 8;
@@ -62,9 +63,9 @@ impl Transport for Sender {
 
     fn on_timer(&mut self, _now: Instant) {}
 
-    fn on_datagram(&mut self, _now: Instant, _data: &Bytes) {}
+    fn on_datagram(&mut self, _now: Instant, _way: Way, _data: &Bytes) {}
 
-    fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
+    fn poll_transmit(&mut self, now: Instant) -> Option<(Way, Bytes)> {
         if now < self.next || self.next >= self.stops() {
             return None;
         }
@@ -74,15 +75,15 @@ impl Transport for Sender {
         data.put_u64(now.as_nanos());
         data.resize(self.size, 0);
         self.sent += 1;
-        Some(data.freeze())
+        Some((Way(0), data.freeze()))
     }
 
     fn has_begun(&self) -> bool {
         self.sent > 0
     }
 
-    fn ended(&self) -> Option<Instant> {
-        self.stop.filter(|&stop| self.next >= stop)
+    fn ending(&self) -> Option<Ending> {
+        self.stop.filter(|&stop| self.next >= stop).map(Ending::Done)
     }
 
     fn meter(&self) -> DeliveryMeter {
@@ -115,7 +116,7 @@ impl Transport for Receiver {
 
     fn on_timer(&mut self, _now: Instant) {}
 
-    fn on_datagram(&mut self, now: Instant, data: &Bytes) {
+    fn on_datagram(&mut self, now: Instant, _way: Way, data: &Bytes) {
         let Some(mut header) = data.get(..HEADER_LEN) else { return };
         let (number, sent) = (header.get_u64() as usize, Instant::from_nanos(header.get_u64()));
         let expected = self.delays.len();
@@ -134,7 +135,7 @@ impl Transport for Receiver {
         self.meter.add(now, data.len() as u64);
     }
 
-    fn poll_transmit(&mut self, _now: Instant) -> Option<Bytes> {
+    fn poll_transmit(&mut self, _now: Instant) -> Option<(Way, Bytes)> {
         None
     }
 
@@ -142,7 +143,7 @@ impl Transport for Receiver {
         !self.delays.is_empty()
     }
 
-    fn ended(&self) -> Option<Instant> {
+    fn ending(&self) -> Option<Ending> {
         None
     }
 
@@ -213,22 +214,22 @@ mod tests {
     fn a_datagram_leaves_at_its_time_until_the_stop() {
         let [mut sender, _] = pair(Some(at(45)));
         assert_eq!((sender.deadline(), sender.poll_transmit(at(4))), (Some(at(5)), None));
-        assert!(!sender.has_begun() && sender.ended().is_none());
-        assert_eq!(sender.poll_transmit(at(5)).unwrap().len(), 160);
+        assert!(!sender.has_begun() && sender.ending().is_none());
+        assert_eq!(sender.poll_transmit(at(5)).unwrap().1.len(), 160);
         assert_eq!((sender.deadline(), sender.poll_transmit(at(5))), (Some(at(25)), None));
         assert!(sender.poll_transmit(at(25)).is_some());
         assert_eq!((sender.deadline(), sender.poll_transmit(at(45))), (None, None));
-        assert_eq!((sender.has_begun(), sender.ended()), (true, Some(at(45))));
+        assert_eq!((sender.has_begun(), sender.ending()), (true, Some(Ending::Done(at(45)))));
         assert_eq!(sender.figures()["sent_datagrams"], Figure::Count(2));
     }
 
     #[test]
     fn losses_reordering_duplicates_and_delays_are_told_apart() {
         let [mut sender, mut receiver] = pair(None);
-        let sent: Vec<_> = (0..6).map(|n| sender.poll_transmit(at(5 + 20 * n)).unwrap()).collect();
+        let sent: Vec<_> = (0..6).map(|n| sender.poll_transmit(at(5 + 20 * n)).unwrap().1).collect();
         // Sent at 5, 25, 45, 65, 85 and 105 ms. The second is lost, the third comes after the fourth, and twice.
         for (number, ms) in [(0, 15), (3, 85), (2, 86), (2, 87), (4, 95), (5, 115)] {
-            receiver.on_datagram(at(ms), &sent[number]);
+            receiver.on_datagram(at(ms), Way(0), &sent[number]);
         }
         let figures = receiver.figures();
         let count = |key| figures[key];
@@ -248,7 +249,7 @@ mod tests {
     #[test]
     fn what_has_not_come_has_no_delay() {
         let [_, mut receiver] = pair(None);
-        receiver.on_datagram(at(1), &Bytes::from_static(b"no header"));
+        receiver.on_datagram(at(1), Way(0), &Bytes::from_static(b"no header"));
         let figures = receiver.figures();
         assert_eq!(
             (figures["received_datagrams"], figures["delay_p99_s"]),

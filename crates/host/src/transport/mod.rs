@@ -12,7 +12,8 @@ use bytes::Bytes;
 use handfast_core::{Bytes as Size, Duration, Instant};
 use serde::Serialize;
 
-use crate::meter::DeliveryMeter;
+use crate::meter::{DeliveryMeter, FlowSample, WindowMeter};
+use crate::session::Ending;
 
 /// The registry: the transports besides TCP, each with what its application says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,24 @@ pub enum Figure {
 /// Figures by their keys in results.
 pub type Figures = BTreeMap<&'static str, Figure>;
 
+/// A way between two hosts, by its number: from one address of this one to one of the other. Where each has one address there is way 0
+/// alone. Those of a host's first address come first, in the order of the peer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way(pub usize);
+
+/// What the sending end of a transport that repeats what is lost has counted, in packets with data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Sent, repeated ones included.
+    pub data: u64,
+    /// Repeated.
+    pub retransmitted: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Fast recoveries.
+    pub fast_retransmits: u64,
+}
+
 /// One end of a flow whose endpoint is not TCP.
 pub trait Transport: Send {
     /// When [`Transport::on_timer`] must be called at the latest.
@@ -69,16 +88,16 @@ pub trait Transport: Send {
     fn on_timer(&mut self, now: Instant);
 
     /// What a datagram carried has arrived whole.
-    fn on_datagram(&mut self, now: Instant, data: &Bytes);
+    fn on_datagram(&mut self, now: Instant, way: Way, data: &Bytes);
 
-    /// What the next datagram to send now carries.
-    fn poll_transmit(&mut self, now: Instant) -> Option<Bytes>;
+    /// What the next datagram to send now carries, and where it goes.
+    fn poll_transmit(&mut self, now: Instant) -> Option<(Way, Bytes)>;
 
     /// Whether it has begun.
     fn has_begun(&self) -> bool;
 
-    /// When it had done all that it has to do; [`None`]: it has not.
-    fn ended(&self) -> Option<Instant>;
+    /// How and when it had done all that it has to do; [`None`]: it has not.
+    fn ending(&self) -> Option<Ending>;
 
     /// What the application at this end got.
     fn meter(&self) -> DeliveryMeter;
@@ -88,4 +107,24 @@ pub trait Transport: Send {
 
     /// What this end has counted, for the result of its flow.
     fn figures(&self) -> Figures;
+
+    /// What it has sent; [`None`]: it repeats nothing.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+
+    /// Its congestion window; [`None`]: it has none.
+    fn window(&self) -> Option<&WindowMeter> {
+        None
+    }
+
+    /// What is seen of it while it sends; [`None`]: nothing.
+    fn sample(&self, _now: Instant) -> Option<FlowSample> {
+        None
+    }
+
+    /// Where the first wrong byte was, if there was one.
+    fn wrong_at(&self) -> Option<u64> {
+        None
+    }
 }

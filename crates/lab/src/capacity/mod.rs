@@ -229,7 +229,13 @@ fn receive(listener: &TcpListener, done: &AtomicBool) -> io::Result<()> {
 
 /// Two hosts and an unlimited queue between them: the window, not losses, says how much is under way.
 fn one_link(rate: BitRate) -> Scenario {
-    let node = |name: &str| Node { name: name.into(), kind: NodeKind::Host, role: None, ap: None };
+    let node = |name: &str| Node {
+        name: name.into(),
+        kind: NodeKind::Host,
+        role: None,
+        ap: None,
+        more_aps: Vec::new(),
+    };
     let direction = Direction::plain(rate, DELAY);
     let link =
         Link { name: "measured".into(), between: [0, 1], forward: direction.clone(), backward: direction };

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use bytes::Bytes;
 use handfast_core::Instant;
-use handfast_host::transport::Transport;
+use handfast_host::transport::{Transport, Way};
 use handfast_io::Watch;
 use handfast_plan::StreamId;
 use handfast_scenario::FlowId;
@@ -38,7 +38,7 @@ impl End {
         if self.machine.deadline().is_some_and(|due| due <= now) {
             self.machine.on_timer(now);
         }
-        while let Some(data) = self.machine.poll_transmit(now) {
+        while let Some((_, data)) = self.machine.poll_transmit(now) {
             let _ = self.socket.send(&data);
         }
     }
@@ -47,7 +47,7 @@ impl End {
         while let Ok(len) = (&self.socket).read(buffer) {
             let now = clock.now();
             if now <= end {
-                self.machine.on_datagram(now, &Bytes::copy_from_slice(&buffer[..len]));
+                self.machine.on_datagram(now, Way(0), &Bytes::copy_from_slice(&buffer[..len]));
             }
         }
     }
@@ -94,7 +94,7 @@ impl Sender for DatagramSender {
     fn on_time(&mut self, now: Instant, board: &Board) {
         self.end.pump(now);
         let machine = &self.end.machine;
-        board.set_active(self.stream, machine.has_begun() && machine.ended().is_none());
+        board.set_active(self.stream, machine.has_begun() && machine.ending().is_none());
     }
 
     fn on_ready(&mut self, now: Instant, _board: &Board) {

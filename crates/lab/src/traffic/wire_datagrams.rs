@@ -2,7 +2,7 @@
 
 use handfast_core::Instant;
 use handfast_host::stack::Pair;
-use handfast_host::transport::Transport;
+use handfast_host::transport::{Transport, Way};
 use handfast_plan::StreamId;
 
 use super::Board;
@@ -31,17 +31,17 @@ impl WireDatagrams {
         if self.deadline() <= now {
             self.machine.on_timer(now);
         }
-        while let Some(data) = self.machine.poll_transmit(now) {
+        while let Some((_, data)) = self.machine.poll_transmit(now) {
             stack.send_datagram(self.pair, data);
         }
-        board.set_active(self.stream, self.machine.has_begun() && self.machine.ended().is_none());
+        board.set_active(self.stream, self.machine.has_begun() && self.machine.ending().is_none());
     }
 
     /// A datagram has come to the host; whether it was for this flow.
     pub(super) fn on_datagram(&mut self, now: Instant, pair: Pair, data: &bytes::Bytes) -> bool {
         let is_mine = pair == self.pair;
         if is_mine {
-            self.machine.on_datagram(now, data);
+            self.machine.on_datagram(now, Way(0), data);
         }
         is_mine
     }

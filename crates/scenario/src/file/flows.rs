@@ -16,11 +16,14 @@ use super::quantity::{NoticeTime, Quantity, Rate, Size, Span};
 use super::tables::tables_with_shared_keys;
 use super::words::{Vocabulary, Word};
 use super::{Located, Name};
+use crate::model::Protocol;
 
 tables_with_shared_keys! {
     shared {
         /// What the application does. Default: "bulk".
         app: AppKind,
+        /// What carries what the application sends. Default: "tcp".
+        transport: Located<Word<Protocol>>,
         /// When the sender opens the connection. Default: "0s".
         start: Located<Span>,
         /// Between the starts of consecutive flows of the same table. Default: "0s".
@@ -30,7 +33,7 @@ tables_with_shared_keys! {
         /// When the sender closes the connection. Default: with the run.
         stop: Located<Span>,
         /// How fast the receiving application reads. Default: at once.
-        read_rate: Rate,
+        read_rate: Located<Rate>,
         /// A scheme's or profile's name: both ends have its TCP, whichever scheme runs. Default: that scheme's.
         tcp: Located<String>,
         /// Opens a new connection so long after one has died, and goes on with what was not acknowledged: of "bulk" and
@@ -88,6 +91,14 @@ impl AppKind {
             }
         }
     }
+}
+
+impl Vocabulary for Protocol {
+    const WHAT: &'static str = "what carries a flow";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("tcp", Self::Tcp, "TCP, as the scheme has it"),
+        ("sctp", Self::Sctp, "SCTP (RFC 9260), over all addresses of both ends; in the simulator only"),
+    ];
 }
 
 /// How an application opens its next connection, in the file either a duration or a table.

@@ -27,11 +27,12 @@ pub(crate) use flows::{AppKind, FlowShape, FlowTable, MeasureKind};
 pub(crate) use generate::{Dumbbell, GenerateTable, Line, Ride, Roams, Wlan};
 pub(crate) use handfast_document::{Located, Name, Named};
 pub(crate) use links::{LinkShape, LinkTable};
-pub(crate) use nodes::NodeTable;
+pub(crate) use nodes::{AccessPoints, NodeTable};
 pub(crate) use quantity::Span as TimeSpan;
 pub(crate) use queue::{Limit as QueueLimit, Queue, Text as QueueText};
 pub(crate) use radio::{At, MobilityKind, PropagationKind, RadioTable, ScanKind};
 pub(crate) use schemes::{End, SchemeTable, TcpTable};
+pub(crate) use words::Word;
 
 /// A handfast scenario: a network, what flows through it, what happens to it, and the schemes to compare.
 #[derive(Deserialize, JsonSchema)]

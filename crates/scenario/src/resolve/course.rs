@@ -93,7 +93,7 @@ impl<'a> Course<'a> {
         let Some((station, ap)) = radio(&self.network.nodes.list, of.between) else { return Ok(()) };
         self.settled(at, station, table)?;
         let now = self.stations[station].0;
-        if now == Some(ap) {
+        if now == Some(ap) || self.network.nodes.list[station].more_aps.contains(&ap) {
             return Ok(());
         }
         let title = format!("station `{}` is not at `{}` then", self.name(station), self.name(ap));

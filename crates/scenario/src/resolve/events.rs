@@ -72,6 +72,11 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
             let title = format!("station `{}` moves: its handovers follow from where it is", name.value);
             return Err(Problem::at(name.span.clone(), title).help("leave out the event, or `mobility`"));
         }
+        if !network.nodes.list[station].more_aps.is_empty() {
+            let title = format!("station `{}` has a radio for each of its access points", name.value);
+            let problem = Problem::at(name.span.clone(), title);
+            return Err(problem.help("let the link of one go, `do = \"outage\"`, or give it one `ap`"));
+        }
         let to = network.radios.find(station, needed(table.to.as_ref(), table, "to")?, network.nodes)?;
         let drain = drains(table, station, network)?;
         // Of zero: the new association begins as the old one ends.

@@ -5,8 +5,9 @@ use handfast_core::{Duration, Instant};
 use super::moment;
 use super::names::Names;
 use super::nodes::Nodes;
+use super::transport::transport;
 use crate::file::{AppKind, FlowShape, FlowTable, Located, MeasureKind};
-use crate::model::{App, Flow, Measures, NodeId, Scheme};
+use crate::model::{App, Flow, Measures, NodeId, Protocol, Scheme};
 use handfast_document::{Checked, Problem, Span};
 
 /// The flows so far.
@@ -25,6 +26,7 @@ pub(super) struct Flows {
 /// What the flows of one table have in common.
 pub(super) struct Pattern {
     app: App,
+    transport: Protocol,
     start: Duration,
     stagger: Duration,
     jitter: Duration,
@@ -124,11 +126,12 @@ impl Flows {
         };
         Ok(Pattern {
             app: app(shape, span)?,
+            transport: transport(shape)?,
             start,
             stagger: shape.stagger.map_or(Duration::ZERO, |span| span.0),
             jitter: shape.jitter.map_or(Duration::ZERO, |span| span.0),
             stop: shape.stop.as_ref().map(|stop| self.stop(stop, start)).transpose()?,
-            read_rate: shape.read_rate.map(|rate| rate.0),
+            read_rate: shape.read_rate.as_ref().map(|rate| rate.value.0),
             tcp: shape.tcp.clone(),
             connections: connections(shape)?,
             measure: measures(shape)?,
@@ -171,6 +174,7 @@ impl Flows {
             from,
             to,
             app: pattern.app,
+            transport: pattern.transport,
             start: Instant::ZERO + start,
             start_jitter: pattern.jitter,
             stop: pattern.stop,

@@ -18,6 +18,7 @@ mod radios;
 mod ride;
 mod schemes;
 mod standard;
+mod transport;
 mod wlan;
 
 use std::collections::{BTreeMap, BTreeSet};

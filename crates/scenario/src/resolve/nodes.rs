@@ -36,7 +36,7 @@ impl Nodes {
         if id >= Self::MOST {
             return Err(Problem::at(span.clone(), format!("more than {} nodes", Self::MOST)));
         }
-        self.list.push(Node { name: name.to_owned(), kind, role, ap: None });
+        self.list.push(Node { name: name.to_owned(), kind, role, ap: None, more_aps: Vec::new() });
         self.spans.push(span.clone());
         self.names.insert(name, id, span)?;
         Ok(id)

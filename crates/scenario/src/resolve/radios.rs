@@ -1,10 +1,10 @@
 //! The radio of each station: its links to access points, and the one that is up at the start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::links::Links;
 use super::nodes::Nodes;
-use crate::file::{Located, Named, NodeTable};
+use crate::file::{AccessPoints, Located, Named, NodeTable};
 use crate::model::{LinkId, NodeId, NodeKind, radio};
 use handfast_document::{Checked, Problem};
 
@@ -37,9 +37,43 @@ impl Radios {
                 let problem = Problem::at(ap.span.clone(), format!("`{}` is no station", name.value.0));
                 return Err(problem.expected("only for nodes of kind \"station\""));
             }
-            nodes.list[id].ap = Some(this.find(id, ap, nodes)?);
+            let names = ap.value.0.iter().map(|name| Located { span: ap.span.clone(), value: name.clone() });
+            let mut aps = names.map(|name| this.find(id, &name, nodes)).collect::<Checked<Vec<_>>>()?;
+            this.check_several(&aps, ap, tables, links)?;
+            nodes.list[id].ap = Some(aps.remove(0));
+            nodes.list[id].more_aps = aps;
         }
         Ok(this)
+    }
+
+    /// Radios that are there at the same time: packets tell them apart by their addresses, and so by the networks of these.
+    fn check_several(
+        &self,
+        aps: &[NodeId],
+        given: &Located<AccessPoints>,
+        tables: &Named<NodeTable>,
+        links: &Links,
+    ) -> Checked<()> {
+        let wrong = |title: String, help: &str| Err(Problem::at(given.span.clone(), title).help(help));
+        let network = |ap: NodeId| tables.0.get(ap).and_then(|(_, table)| table.network.as_ref());
+        let mut networks = BTreeSet::new();
+        for &ap in aps.iter().filter(|_| aps.len() > 1) {
+            let Some(network) = network(ap) else {
+                return wrong(
+                    "a station with several access points at once, and one of them names no `network`"
+                        .to_owned(),
+                    "give each of them a `network` of its own: the station has an address in each",
+                );
+            };
+            if !networks.insert(network.value.0.as_str()) {
+                let title = format!("a station with two radios in the network `{}`", network.value.0);
+                return wrong(title, "give each of its access points a `network` of its own");
+            }
+            if self.0.values().flatten().any(|&(other, link)| other == ap && links.is_on_air(link)) {
+                return wrong("a station with links on the air has one radio".to_owned(), "leave out `air`");
+            }
+        }
+        Ok(())
     }
 
     /// The link between a station and an access point.

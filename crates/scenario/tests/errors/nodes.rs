@@ -1,6 +1,6 @@
 //! Errors of `[nodes]`.
 
-use crate::support::{BASE, Case, ROAM, WALK, assert_messages};
+use crate::support::{BASE, BOTH, Case, ROAM, WALK, assert_messages};
 
 /// Of the file in which a link is gone for a while.
 const OUTAGE: &[Case] = &[
@@ -21,6 +21,22 @@ const ROAMING: &[Case] = &[
     ),
     ("a channel of a station", "mn = {kind = \"station\"", "mn = {kind = \"station\", channel = 6"),
     ("a place that is none", "mn = {kind = \"station\"", "mn = {kind = \"station\", at = [0]"),
+];
+
+/// Of the file in which a station has two radios at once.
+const TWO_RADIOS: &[Case] = &[
+    ("no access point", "[\"cell\", \"wifi\"]", "[]"),
+    ("an access point twice", "[\"cell\", \"wifi\"]", "[\"cell\", \"cell\"]"),
+    ("an access point that is a number", "[\"cell\", \"wifi\"]", "7"),
+    ("an access point without a link", "[\"cell\", \"wifi\"]", "[\"cell\", \"wfii\"]"),
+    ("two radios in no network", ", network = \"wifi\"", ""),
+    ("two radios in one network", "network = \"wifi\"", "network = \"5g\""),
+    ("two radios, one of them on the air", "rate = \"50Mbit/s\"", "air = {standard = \"802.11b/g\"}"),
+    (
+        "a handover of a station with two radios",
+        "do = \"outage\"\nlink = \"5g\"",
+        "do = \"handover\"\nstation = \"mn\"\nto = \"wifi\"",
+    ),
 ];
 
 /// Of the shipped file in which a station walks.
@@ -61,5 +77,5 @@ const WALKING: &[Case] = &[
 
 #[test]
 fn messages() {
-    assert_messages("nodes", &[(BASE, OUTAGE), (ROAM, ROAMING), (WALK, WALKING)]);
+    assert_messages("nodes", &[(BASE, OUTAGE), (ROAM, ROAMING), (BOTH, TWO_RADIOS), (WALK, WALKING)]);
 }

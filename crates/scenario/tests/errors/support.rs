@@ -8,6 +8,8 @@ use handfast_scenario::Scenario;
 pub(crate) const BASE: &str = include_str!("base.toml");
 /// A station roams.
 pub(crate) const ROAM: &str = include_str!("roam.toml");
+/// A station has two radios at once, and a flow of SCTP.
+pub(crate) const BOTH: &str = include_str!("both.toml");
 /// A station walks.
 pub(crate) const WALK: &str = include_str!("../../../../scenarios/wifi-walk.toml");
 

@@ -1,6 +1,7 @@
 //! What applications and session layers call.
 
 use handfast_core::{Instant, SeqNum};
+use handfast_wire::sctp::DATA_HEADER_LEN;
 
 use super::Association;
 use crate::path::Heartbeat;
@@ -50,6 +51,21 @@ impl Association {
     /// Bytes that were written and are not acknowledged.
     pub fn buffered(&self) -> u64 {
         self.queue.bytes() + self.sent.payload()
+    }
+
+    /// Bytes of that which have not left.
+    pub fn unsent(&self) -> u64 {
+        self.queue.bytes()
+    }
+
+    /// User data of the longest DATA chunk: a message that is no longer leaves in one piece.
+    pub const fn fragment(&self) -> u64 {
+        self.pmdcs - DATA_HEADER_LEN as u64
+    }
+
+    /// The path by which new data leaves now; [`None`]: by none, for the handshake is not done or all are suspended.
+    pub fn data_path(&self) -> Option<usize> {
+        self.paths.for_data()
     }
 
     /// The next message that has arrived.

@@ -7,6 +7,7 @@ pub(crate) mod moving;
 pub(crate) mod reconnect;
 pub(crate) mod sessions;
 pub(crate) mod transports;
+pub(crate) mod ways;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! The state of flows that do not use TCP: the ends of each, and what they have lost.
+//! The state of flows that do not use TCP: the ends of each, the ways between them, and what they have lost.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,14 @@ use handfast_scenario::{FlowId, NodeId};
 use crate::engine::entry::{Machine, Rank};
 use crate::engine::ids::{ConnectionId, IS_TRANSPORT, TransportId};
 use crate::engine::queue::Timer;
-use crate::hosts::connection::{Local, Remote, SocketAddress};
+use crate::hosts::connection::{Remote, SocketAddress};
+use crate::hosts::ways::Way;
 
 /// One end: its machine, and where it is.
 pub(crate) struct End {
     pub(crate) machine: Box<dyn Transport>,
-    pub(crate) local: Local,
-    pub(crate) remote: Remote,
+    /// From each of its addresses to each of the peer's; there is one at least.
+    pub(crate) ways: Vec<Way>,
     pub(crate) timer: Timer,
     /// Datagrams that it sent and that never arrived.
     lost: u64,
@@ -36,15 +37,17 @@ impl Transports {
         &mut self,
         flow: FlowId,
         machines: [Box<dyn Transport>; 2],
-        places: [(Local, Remote); 2],
+        ways: [Vec<Way>; 2],
         ranks: &[Rank],
     ) -> [TransportId; 2] {
         let first = self.ends.len() as u32;
         let ids = [TransportId(first), TransportId(first + 1)];
-        for ((id, machine), (local, remote)) in ids.into_iter().zip(machines).zip(places) {
+        for ((id, machine), ways) in ids.into_iter().zip(machines).zip(ways) {
             let timer = Timer::new(ranks[id.index()], Machine::Transport(id.0));
-            self.ports.open((local.socket, remote.socket), id);
-            self.ends.push(End { machine, local, remote, timer, lost: 0 });
+            for (local, remote) in &ways {
+                self.ports.open((local.socket, remote.socket), id);
+            }
+            self.ends.push(End { machine, ways, timer, lost: 0 });
         }
         self.of_flow.insert(flow, ids);
         ids
@@ -85,8 +88,9 @@ impl Transports {
 
     /// A station is elsewhere: its datagrams leave by the channel that `out` says.
     pub(crate) fn roam(&mut self, station: NodeId, out: impl Fn(&Remote) -> Option<u32>) {
-        for end in self.ends.iter_mut().filter(|end| end.local.node as usize == station) {
-            end.local.out = out(&end.remote).unwrap_or(end.local.out);
+        let ways = self.ends.iter_mut().flat_map(|end| &mut end.ways);
+        for (local, remote) in ways.filter(|(local, _)| local.node as usize == station) {
+            local.out = out(remote).unwrap_or(local.out);
         }
     }
 }

@@ -44,7 +44,7 @@ impl Ends {
                         let name = &scenario.nodes[node].name;
                         RunError::Scenario(format!("node `{name}` has more connections than ports"))
                     })?;
-                    if flow.app.uses_tcp() {
+                    if flow.uses_tcp() {
                         this.connections_of[node].extend(connections.next());
                     } else {
                         this.transports_of[node].extend(transports.next());

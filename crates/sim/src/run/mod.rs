@@ -6,8 +6,10 @@ mod layout;
 mod network;
 mod open;
 mod options;
+mod refused;
 mod report;
 mod simulation;
+mod transports;
 
 pub use options::Options;
 pub use simulation::{run, run_with};

@@ -18,6 +18,7 @@ use crate::hosts::reconnect::Again;
 use crate::hosts::sessions::Between;
 use crate::run::layout::{Ends, Layout, Ranks};
 use crate::run::network::{MOVING, Network};
+use crate::run::transports;
 
 /// Opens the ends of all flows at their start.
 pub(crate) fn open(
@@ -32,13 +33,8 @@ pub(crate) fn open(
     let layered = Layered::of(scheme, scenario)?;
     for (id, flow) in scenario.flows.iter().enumerate() {
         let places = |network: &Network, stream| places_of(network, scenario, layout, ends, id, stream);
-        if let Some(machines) = flow.app.transport(layout.starts[id], flow.stop) {
-            let first = network.hosts.connections.streams(id).start;
-            let places = places(network, first);
-            let opened = network.hosts.transports.open(id, machines, places, &ranks.transports);
-            for end in opened {
-                network.arm_transport(end);
-            }
+        if !flow.uses_tcp() {
+            transports::open(network, scenario, scheme, layout, ends, &ranks.transports, (id, seed));
             continue;
         }
         let own = flow.tcp.as_ref().and_then(|name| scenario.scheme(name).ok());
@@ -83,7 +79,10 @@ fn move_stations(network: &mut Network, scenario: &Scenario, ranks: &Ranks) {
     if scenario.networks.is_empty() && network.hosts.sessions.is_none() {
         return;
     }
-    let moves = |&node: &NodeId| !scenario.networks.is_empty() && scenario.nodes[node].ap.is_some();
+    let moves = |&node: &NodeId| {
+        let of = &scenario.nodes[node];
+        !scenario.networks.is_empty() && of.ap.is_some() && of.more_aps.is_empty()
+    };
     let stations: Vec<_> = (0..scenario.nodes.len()).filter(moves).collect();
     let stations = stations.into_iter().map(|node| (node, network.addresses.first(node)));
     let timer = Timer::new(ranks.moving, Machine::Agent(MOVING));

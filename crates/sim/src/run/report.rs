@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use handfast_assist::sdtp::{NodeCounters, Repairs};
 use handfast_core::{Duration, Instant};
+use handfast_host::meter::FlowSample;
 use handfast_host::session::{Ending, Sending};
+use handfast_host::transport::Transport;
 use handfast_net::Queue;
 use handfast_plan::StreamId;
 use handfast_results::handover::Tracker;
@@ -112,7 +114,8 @@ impl Known<'_> {
         if let Some(ends) = network.hosts.transports.of_flow(id) {
             let senders = network.hosts.transports.sender(id).into_iter();
             let facts = FlowFacts::without_tcp(ends, network.hosts.transports.lost(id));
-            return FlowFacts { metrics: self.with_managed(facts.metrics, senders), ..facts };
+            let metrics = self.with_managed(facts.metrics.clone(), senders);
+            return FlowFacts { metrics: self.with_window(metrics, id, ends[0], facts.ended), ..facts };
         }
         let ending = Ending::of_all(&streams.iter().map(|stream| stream.ending).collect::<Vec<_>>());
         let (opened, meter) = (streams.iter().map(|stream| stream.opened).sum(), network.hosts.meter(id));
@@ -120,6 +123,25 @@ impl Known<'_> {
         let facts = FlowFacts::of_tcp(&inputs.scenario.flows[id], ending, opened, meter, metrics);
         let probes = connections.streams(id).filter_map(|stream| network.hosts.probes.get(&stream).cloned());
         FlowFacts { probes: probes.collect(), ..facts }
+    }
+
+    /// Adds what is known of the window of a transport that has one.
+    fn with_window(
+        &self,
+        metrics: Values,
+        flow: FlowId,
+        sender: &dyn Transport,
+        ended: Option<Instant>,
+    ) -> Values {
+        let Some(window) = sender.window() else { return metrics };
+        let end = Instant::ZERO + self.inputs.scenario.duration;
+        let packets = |bytes: f64| full_segments(self.inputs.scheme, bytes);
+        let delivered = self.network.hosts.meter(flow).bytes;
+        let seen = sender.sample(end).map(|seen| FlowSample { delivered, ..seen });
+        metrics
+            .with(metrics::CWND_MEAN, window.mean(ended.unwrap_or(end)).map(packets))
+            .with(metrics::CWND_MIN, Some(packets(window.min() as f64)))
+            .with_sample(seen.as_ref())
     }
 
     /// Counts are those of all connections of a stream; the window is that of its sender over all of them.

@@ -17,7 +17,6 @@ use handfast_results::result::RunResult;
 use handfast_results::sampler::Sampler;
 use handfast_results::series::SeriesSink;
 use handfast_scenario::{FlowId, LinkId, Scenario, Scheme};
-use handfast_tcp::kernel_profile;
 
 use crate::agents::plugin::Plugins;
 use crate::error::RunError;
@@ -26,7 +25,7 @@ use crate::run::build;
 use crate::run::layout::Layout;
 use crate::run::network::Network;
 use crate::run::options::Options;
-use crate::run::report;
+use crate::run::{refused, report};
 
 /// Events between two looks at [`Control`].
 const EVENTS_A_LOOK: u32 = 4096;
@@ -45,20 +44,6 @@ pub fn run(
     run_with(&Plugins::new(), scenario, scheme, options, control, sink)
 }
 
-/// Refuses profiles that only a kernel can be: those of the scheme, and of flows that have their own.
-fn no_kernels(scenario: &Scenario, scheme: &Scheme) -> Result<(), RunError> {
-    let own = scenario.flows.iter().filter_map(|flow| scenario.scheme(flow.tcp.as_deref()?).ok());
-    let ends = |scheme: &Scheme| [scheme.sender_profile, scheme.receiver_profile];
-    let all = std::iter::once(scheme).chain(own).flat_map(ends);
-    match all.into_iter().find(|name| kernel_profile(name).is_some()) {
-        Some(name) => Err(RunError::Scenario(format!(
-            "scheme `{}`: `{name}` is a real kernel's TCP, which the simulator does not imitate; `--backend lab` runs it",
-            scheme.name
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// As [`run`], with agents of more kinds.
 ///
 /// # Errors
@@ -72,7 +57,7 @@ pub fn run_with(
     sink: &mut dyn SeriesSink,
 ) -> Result<RunResult, RunError> {
     handfast_plan::check(scenario).map_err(RunError::Scenario)?;
-    no_kernels(scenario, scheme)?;
+    refused::check(scenario, scheme)?;
     let topology = Topology::new(scenario);
     let timeline = Timeline::new(scenario, options.seed);
     if timeline.outages.iter().any(|outage| outage.drain && outage.vertical) {
@@ -269,7 +254,9 @@ impl<'a> Simulation<'a> {
         for (id, flow) in self.scenario.flows.iter().enumerate() {
             let mut sinks =
                 self.network.hosts.connections.of_flow(id).filter_map(|(_, receiver)| receiver.sink());
-            if let Some(position) = sinks.find_map(|sink| sink.wrong_at) {
+            let transport = self.network.hosts.transports.of_flow(id);
+            let wrong = transport.and_then(|[_, receiver]| receiver.wrong_at());
+            if let Some(position) = sinks.find_map(|sink| sink.wrong_at).or(wrong) {
                 return Err(RunError::WrongByte { flow: flow.name.clone(), position });
             }
         }
@@ -288,7 +275,7 @@ impl Flows for Network {
 
     fn is_active(&self, flow: FlowId) -> bool {
         if let Some([sender, _]) = self.hosts.transports.of_flow(flow) {
-            return sender.has_begun() && sender.ended().is_none();
+            return sender.has_begun() && sender.ending().is_none();
         }
         let connections = &self.hosts.connections;
         let tries = |stream| self.moving.as_ref().is_some_and(|moving| moving.tries(stream));
@@ -298,6 +285,10 @@ impl Flows for Network {
 
 /// What is seen of a flow that has begun and not ended.
 fn sample_of(network: &Network, now: Instant, flow: FlowId) -> Option<FlowSample> {
+    if let Some([sender, _]) = network.hosts.transports.of_flow(flow) {
+        let seen = sender.sample(now).filter(|_| sender.ending().is_none());
+        return seen.map(|seen| FlowSample { delivered: network.hosts.meter(flow).bytes, ..seen });
+    }
     let streams = network.hosts.connections.of_flow(flow);
     let seen: Vec<_> = streams.filter_map(|(sender, _)| sender.sample(now)).collect();
     FlowSample::together(&seen, network.hosts.meter(flow).bytes)

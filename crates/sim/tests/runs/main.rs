@@ -19,6 +19,7 @@ mod quick_start;
 mod reconnect;
 mod rivals;
 mod roams;
+mod sctp;
 mod sdn;
 mod sdtp;
 mod sdtp_detour;

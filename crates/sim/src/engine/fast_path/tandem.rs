@@ -24,7 +24,8 @@ impl Feeder {
 /// order at the same times as if each had waited for its arrival. Nothing may happen to either that is not known by then,
 /// and no flow may end between them. `fixed` says of a channel that nothing does, and nobody looks where it begins.
 pub(crate) fn leading(paths: &Paths, channels: usize, fixed: impl Fn(ChannelId) -> bool) -> Vec<ChannelId> {
-    let routes = || paths.forward.iter().chain(&paths.backward);
+    let several = || paths.several.iter().flatten().flatten();
+    let routes = || paths.forward.iter().chain(&paths.backward).chain(several());
     let mut feeders = vec![Feeder::Nobody; channels];
     for route in routes() {
         let before = std::iter::once(Feeder::Several).chain(route.iter().map(|&id| Feeder::Channel(id)));
@@ -53,7 +54,7 @@ mod tests {
     /// Those of the flows with these paths that lead on, where nothing happens to any but `changing`.
     fn found(routes: &[&[u32]], changing: &[ChannelId]) -> Vec<ChannelId> {
         let forward = routes.iter().map(|route| route.to_vec()).collect();
-        let paths = Paths { forward, backward: Vec::new(), reroutes: Vec::new() };
+        let paths = Paths { forward, backward: Vec::new(), several: Vec::new(), reroutes: Vec::new() };
         leading(&paths, 10, |id| !changing.contains(&id))
     }
 

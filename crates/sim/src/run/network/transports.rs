@@ -3,12 +3,13 @@
 
 use bytes::Bytes;
 use handfast_core::Instant;
+use handfast_host::transport::Way;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Datagram, Packet, Payload};
 
 use crate::engine::ids::Handle;
 use crate::engine::ids::TransportId;
-use crate::hosts::connection::SocketAddress;
+use crate::hosts::connection::{Local, Remote, SocketAddress};
 use crate::hosts::transports::End;
 use crate::run::network::{Network, assert_later};
 
@@ -35,7 +36,10 @@ impl Network {
             return false;
         };
         let Some(id) = self.hosts.transports.ports.connection((dst, src)) else { return false };
-        self.hosts.transports.ends[id.index()].machine.on_datagram(now, &datagram.payload.to_bytes());
+        let End { machine, ways, .. } = &mut self.hosts.transports.ends[id.index()];
+        let by = |(local, remote): &(Local, Remote)| (local.socket, remote.socket) == (dst, src);
+        let Some(way) = ways.iter().position(by) else { return false };
+        machine.on_datagram(now, Way(way), &datagram.payload.to_bytes());
         self.books.count_arrival();
         self.packets.free(handle);
         self.pump_transport(now, id);
@@ -52,8 +56,10 @@ impl Network {
 
     /// Sends all that a transport has to send now.
     fn pump_transport(&mut self, now: Instant, id: TransportId) {
-        while let Some(data) = self.hosts.transports.ends[id.index()].machine.poll_transmit(now) {
-            let &End { local, remote, .. } = &self.hosts.transports.ends[id.index()];
+        while let Some((Way(way), data)) = self.hosts.transports.ends[id.index()].machine.poll_transmit(now) {
+            let Some(&(local, remote)) = self.hosts.transports.ends[id.index()].ways.get(way) else {
+                continue;
+            };
             let packet = self.datagram(local.socket, remote.socket, data);
             let passing = self.packets.insert_whole(packet, id.origin(), remote.goal);
             self.leave_host(now, local, passing);

@@ -1,0 +1,44 @@
+//! What the simulator refuses: combinations that cannot work.
+
+use handfast_scenario::{AgentKind, Protocol, Scenario, Scheme};
+use handfast_tcp::kernel_profile;
+
+use crate::RunError;
+
+/// Refuses what a scenario and a scheme ask for and the simulator does not have.
+pub(crate) fn check(scenario: &Scenario, scheme: &Scheme) -> Result<(), RunError> {
+    no_kernels(scenario, scheme)?;
+    helpers_of_tcp(scenario, scheme).map_or(Ok(()), |why| Err(RunError::Scenario(why)))
+}
+
+/// Refuses profiles that only a kernel can be: those of the scheme, and of flows that have their own.
+fn no_kernels(scenario: &Scenario, scheme: &Scheme) -> Result<(), RunError> {
+    let own = scenario.flows.iter().filter_map(|flow| scenario.scheme(flow.tcp.as_deref()?).ok());
+    let ends = |scheme: &Scheme| [scheme.sender_profile, scheme.receiver_profile];
+    let all = std::iter::once(scheme).chain(own).flat_map(ends);
+    match all.into_iter().find(|name| kernel_profile(name).is_some()) {
+        Some(name) => Err(RunError::Scenario(format!(
+            "scheme `{}`: `{name}` is a real kernel's TCP, which the simulator does not imitate; `--backend lab` runs it",
+            scheme.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Why an agent of the scheme cannot help: all but the socket layer speak TCP, and know one address of a station.
+fn helpers_of_tcp(scenario: &Scenario, scheme: &Scheme) -> Option<String> {
+    let speaks_tcp = |agent: &&handfast_scenario::Agent| !matches!(agent.kind, AgentKind::Iosl(_));
+    let kind = scheme.agents.iter().find(speaks_tcp)?.kind.name();
+    let scheme = &scheme.name;
+    if let Some(flow) = scenario.flows.iter().find(|flow| flow.transport != Protocol::Tcp) {
+        return Some(format!(
+            "scheme `{scheme}`: its agent `{kind}` helps TCP, and flow `{}` has another `transport`; leave the agent out, or let the flow use TCP",
+            flow.name
+        ));
+    }
+    let station = scenario.nodes.iter().find(|node| !node.more_aps.is_empty())?;
+    Some(format!(
+        "scheme `{scheme}`: its agent `{kind}` knows one address of a station, and `{}` has several; leave the agent out, or give the station one `ap`",
+        station.name
+    ))
+}
