@@ -71,8 +71,8 @@ def recovery_by_rtt(runs: Runs) -> Finding:
         + over(runs, "reconnection", "ms", reconnection, "rtt", RTTS),
         judged("iosl"),
         Control("the same sessions on connections that begin with nothing", judged("fresh")),
-        remark="a session's path takes one round trip to the first octet, since its first message goes with the SYN; where "
-        "that waits for TCP's handshake (handshake) it takes two, as an application that asks for a range",
+        remark="a session's path takes one round trip to the first octet, since its first message goes with the SYN; "
+        "where that waits for TCP's handshake (handshake) it takes two, as an application that asks for a range",
     )
 
 
@@ -174,8 +174,8 @@ def reconnects(runs: Runs) -> Finding:
         shown + shorter_by,
         judged("iosl", "address"),
         Control("TCP's own connections in place of the layer", judged("tcp", "address")),
-        remark="a session's new path takes one round trip to the first octet of a download, since its first message goes "
-        "with the SYN; with TCP's handshake first (handshake) two, as an application that asks for a range",
+        remark="a session's new path takes one round trip to the first octet of a download, since its first message "
+        "goes with the SYN; with TCP's handshake first (handshake) two, as an application that asks for a range",
     )
 
 
@@ -188,10 +188,7 @@ def switched(runs: Runs) -> Finding:
             for way in ("down", "up")
         }
         return (
-            *(
-                at_least(f"{scheme} delivers more, {way}", min(found), 0.1, "%")
-                for way, found in gains.items()
-            ),
+            *(at_least(f"{scheme} delivers more, {way}", min(found), 0.1, "%") for way, found in gains.items()),
             *(rises(f"{scheme} delivers more by, {way}", found) for way, found in gains.items()),
             Check(
                 f"up more than down: {max(gains['up']):.2f} and {max(gains['down']):.2f} %",
