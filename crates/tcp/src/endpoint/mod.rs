@@ -30,6 +30,7 @@ mod fast_open;
 mod help;
 mod iosl;
 mod open;
+mod owner;
 mod prefetch;
 mod round_trip;
 mod sacks;
