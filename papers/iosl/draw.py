@@ -181,6 +181,36 @@ def switched(runs: Runs) -> Figure:
     return with_legend(figure)
 
 
+def by_number(runs: Runs) -> Figure:
+    """Goodput by each number, where the link goes and where its signal only gets weak."""
+    figure = figures.blank(figures.PAGE_IN)
+    numbers = list(dict.fromkeys(run.choices["number"] for run in runs.all))
+    for axes, case in zip(figure.subplots(1, 2), ("goes", "stays"), strict=True):
+        for index, scheme in enumerate(("unwarned", "iosl")):
+            groups = [[goodput(run) for run in runs.of(scheme, case=case, number=number)] for number in numbers]
+            bars(axes, index, scheme, _colour(scheme), groups, 2)
+        axes.set_xticks([0.27 + place for place in range(len(numbers))], numbers, rotation=60, fontsize=6, ha="right")
+        axes.set_title(f"the link {case}", fontsize=8)
+        axes.set_ylabel("goodput, Mbit/s")
+    return with_legend(figure)
+
+
+def by_application(runs: Runs) -> Figure:
+    """Goodput by the time without a network, for each way in which an application goes on."""
+    figure = figures.blank(figures.PAGE_IN)
+    gaps = list(dict.fromkeys(run.choices["gap"] for run in runs.all))
+    ways = list(dict.fromkeys(run.choices["application"] for run in runs.all))
+    schemes = ("tcp", "iosl", "linux", "linux-iosl")
+    for axes, way in zip(figure.subplots(1, len(ways), sharey=True), ways, strict=True):
+        for index, scheme in enumerate(schemes):
+            groups = [[goodput(run) for run in runs.of(scheme, application=way, gap=gap)] for gap in gaps]
+            bars(axes, index, scheme, _colour(scheme), groups, len(schemes))
+        axes.set_xticks([0.27 + place for place in range(len(gaps))], gaps)
+        axes.set_xlabel(f"without a network for; application: {way}")
+    figure.axes[0].set_ylabel("goodput, Mbit/s")
+    return with_legend(figure)
+
+
 def _by(runs: Runs, axis: str, of: Sequence[tuple[str, Of]], schemes: Sequence[str]) -> Figure:
     figure = figures.blank(figures.PAGE_IN)
     places = [place for place in dict.fromkeys(run.choices[axis] for run in runs.all) if place != "never"]
