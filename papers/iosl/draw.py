@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SCHEMES = (
-    *("tcp", "iosl", "unwarned", "unbounded", "tau-4", "tau-16", "linux", "rto-max", "linux-iosl"),
-    *("fresh", "estimate"),
+    *("tcp", "iosl", "unwarned", "unbounded", "tau-4", "tau-16", "linux", "rto-max"),
+    *("tcp", "iosl", "fresh", "linux-iosl", "estimate", "handshake", "linux"),
 )
+"""Of one end, and of both: no two of a figure share a colour."""
 ENDS = ("tcp", "linux", "estimate", "fresh", "iosl")
 
 
@@ -150,6 +151,10 @@ def by_speed(runs: Runs) -> Figure:
     return _by(runs, "speed", [("goodput, Mbit/s", goodput)], ("tcp", "linux", "fresh", "iosl"))
 
 
+WIDTHS = {"tcp": 3.0, "linux": 2.0, "handshake": 1.0, "iosl": 1.0}
+"""Some of these are the same: each shows beneath the next one."""
+
+
 def reconnections(runs: Runs) -> Figure:
     """Figure 12(b): the distribution of reconnections."""
     import numpy as np
@@ -157,9 +162,9 @@ def reconnections(runs: Runs) -> Figure:
     figure = figures.blank(figures.PAGE_IN)
     notices = list(dict.fromkeys(run.choices["notice"] for run in runs.all))
     for axes, notice in zip(figure.subplots(1, len(notices), sharey=True), notices, strict=True):
-        for scheme in ("tcp", "linux", "iosl"):
+        for scheme in ("tcp", "linux", "handshake", "iosl"):
             times = sorted(time for run in runs.of(scheme, notice=notice) for time in all_reconnections(run))
-            axes.plot(times, np.linspace(0, 1, len(times)), color=_colour(scheme), lw=0.8, label=scheme)
+            axes.plot(times, np.linspace(0, 1, len(times)), color=_colour(scheme), lw=WIDTHS[scheme], label=scheme)
         axes.set_title(f"notices: {notice}", fontsize=8)
         axes.set_xlabel("reconnection, ms")
     figure.axes[0].set_ylabel("share")
