@@ -107,6 +107,7 @@ impl Association {
             urgent: false,
             burst: 0,
             exhausted: false,
+            pace: None,
             inbound: Inbound::new(remote_tsn, 0, config.receive_capacity()),
             acks: Acks::default(),
             control: ShortQueue::new(),

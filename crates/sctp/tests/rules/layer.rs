@@ -212,3 +212,30 @@ fn what_a_layer_opens_is_used_at_once() {
         assert_eq!(world.ends[0].times(is_data).len(), 2, "call {n}");
     }
 }
+
+/// What a layer restores leaves spread over a round trip, whatever Max.Burst says.
+#[test]
+fn a_restored_window_leaves_over_a_round_trip() {
+    let mut world = World::with_two_paths(Config::default());
+    world.ends[0].to_write = (0..400).map(|n| message(0, 1452, n as u8)).collect();
+    world.run_to(at(1_000));
+    let now = world.now;
+    let state = world.client().path(1).unwrap().state;
+    let (srtt, _) = state.srtt.unwrap();
+    assert_eq!(srtt, ms(40));
+    world.client().suspend(0);
+    world.client().restore(now, 1, PathState { cwnd: 20 * 1468, ..state });
+    world.client().spread(now, 1);
+    world.client().set_primary(1);
+    world.client().reroute(0);
+    let before = world.ends[0].sent.len();
+    world.ends[0].to_write.extend((0..100).map(|n| message(0, 1452, n)));
+    world.pump();
+    // 40 ms for 20 packets.
+    world.run_to(now + ms(39));
+    let sent = world.ends[0].sent[before..].iter();
+    let left: Vec<_> = sent.map(|(when, _)| when.since(now).as_millis()).collect();
+    assert_eq!(left, (0..20).map(|n| 2 * n).collect::<Vec<_>>());
+    world.run_to(at(3_000));
+    assert_eq!((world.ends[1].read.len(), world.client().counters().timeouts), (500, 0));
+}
