@@ -5,6 +5,7 @@ mod carrier;
 mod layer;
 mod receiver;
 mod sender;
+mod settings;
 
 use std::net::IpAddr;
 
@@ -20,6 +21,7 @@ use receiver::Receiver;
 use sender::Sender;
 
 pub use layer::{ID_LEN, Rules};
+pub use settings::Settings;
 
 /// Bytes of a UDP header: they are taken from the packet (RFC 6951 §5.6).
 const UDP_HEADER: u64 = 8;

@@ -29,6 +29,7 @@ use crate::tsn::Tsn;
 use crate::{Config, Counters, Event, Failure, Received, State, Transmit};
 use control::Control;
 use pace::Pace;
+use paths::Probing;
 use probe::Probe;
 
 /// Both ends, as a client knows them: at least one address of each.
@@ -74,6 +75,7 @@ pub struct Association {
     probe: Probe,
     /// The Fast Recovery exit point (§7.2.4).
     recovery: Option<Tsn>,
+    probing: Probing,
     /// The next packet of repeated chunks leaves whatever cwnd says (§6.3.3 E3, §7.2.4 step 3).
     urgent: bool,
     /// Packets of new data that may leave before the next event (§6.1 D).

@@ -36,7 +36,8 @@ pub(crate) fn open(
     let machines: [Box<dyn Transport>; 2] = flow.app.transport(start, flow.stop).unwrap_or_else(|| {
         let hosts = [0, 1].map(|end| host(&network.addresses, &ways[end]));
         let layers = layers(network, scenario, scheme, id, &hosts, seed);
-        sctp::ends(&of, sctp::config(scheme.receiver.receive_buffer), &hosts, layers)
+        let config = scheme.sctp.applied_to(sctp::config(scheme.receiver.receive_buffer));
+        sctp::ends(&of, config, &hosts, layers)
     });
     for end in network.hosts.transports.open(id, machines, ways, ranks) {
         network.arm_transport(end);
