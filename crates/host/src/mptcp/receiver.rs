@@ -1,11 +1,12 @@
 //! The end that waits for the connection and receives.
 
 use bytes::Bytes;
-use handfast_core::{Instant, Stream};
+use handfast_core::{BitRate, Instant, Stream};
 use handfast_mptcp::{Config, Connection, Event, Received, token_of_join};
 use handfast_tcp::{Received as TcpReceived, Transmit};
 use handfast_wire::tcp::Flags;
 
+use super::layer::Layer;
 use super::paths::Paths;
 use super::sender::NO_LIMIT;
 use crate::app::Sink;
@@ -17,14 +18,21 @@ use crate::transport::{Figures, Transport, Way};
 pub(super) struct Receiver {
     sink: Sink,
     paths: Paths,
+    layer: Option<Layer>,
     /// What the connection is made of once the peer opens it.
     seed: Option<(Config, Stream)>,
     connection: Option<Connection>,
 }
 
 impl Receiver {
-    pub(super) fn new(sink: Sink, config: Config, random: Stream, paths: Paths) -> Self {
-        Self { sink, paths, seed: Some((config, random)), connection: None }
+    pub(super) fn new(
+        sink: Sink,
+        config: Config,
+        random: Stream,
+        paths: Paths,
+        layer: Option<Layer>,
+    ) -> Self {
+        Self { sink, paths, layer, seed: Some((config, random)), connection: None }
     }
 
     /// The application reads at once, and closes when its peer has.
@@ -86,6 +94,16 @@ impl Transport for Receiver {
         let paths = &self.paths;
         std::iter::from_fn(|| connection.poll_transmit(now, NO_LIMIT))
             .find_map(|transmit| Some((paths.way(transmit.flow)?, transmit.tcp)))
+    }
+
+    fn on_radio(&mut self, now: Instant, address: usize, rate: Option<BitRate>) {
+        if let Some(layer) = &mut self.layer {
+            layer.on_radio(now, address, rate, &mut self.paths, self.connection.as_mut(), false);
+        }
+    }
+
+    fn moves(&self) -> Option<u64> {
+        self.layer.as_ref().map(|layer| layer.moves)
     }
 
     fn has_begun(&self) -> bool {

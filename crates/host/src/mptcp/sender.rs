@@ -1,10 +1,11 @@
 //! The end that opens the connection and sends.
 
 use bytes::Bytes;
-use handfast_core::{Bytes as Size, Duration, Instant, Stream};
+use handfast_core::{BitRate, Bytes as Size, Duration, Instant, Stream};
 use handfast_mptcp::{Config, Connection, Event, Failure, Received, SubflowStatus};
 use handfast_tcp::{Death, Received as TcpReceived, Transmit};
 
+use super::layer::Layer;
 use super::paths::Paths;
 use crate::meter::{DeliveryMeter, FlowSample, WindowMeter};
 use crate::session::{Ending, LOW_WATER, Sending};
@@ -20,6 +21,7 @@ pub(super) struct Sender {
     /// What the connection is made of once the application opens it.
     seed: Option<(Config, Stream)>,
     paths: Paths,
+    layer: Option<Layer>,
     connection: Option<Connection>,
     /// The windows of all sub-flows together, since the handshake.
     window: Option<WindowMeter>,
@@ -32,13 +34,14 @@ impl Sender {
         config: Config,
         random: Stream,
         paths: Paths,
+        layer: Option<Layer>,
     ) -> Self {
-        Self { sending, opens, seed: Some((config, random)), paths, connection: None, window: None }
+        Self { sending, opens, seed: Some((config, random)), paths, layer, connection: None, window: None }
     }
 
     fn open(&mut self, now: Instant) {
-        if let Some(flow) = self.paths.open()
-            && let Some((config, random)) = self.seed.take()
+        if let Some((config, random)) = self.seed.take()
+            && let Some(flow) = self.paths.open()
         {
             self.connection = Some(Connection::connect(config, flow, random, now));
         }
@@ -66,6 +69,9 @@ impl Sender {
         let Some(connection) = &mut self.connection else { return };
         while let Some(event) = connection.poll_event() {
             self.paths.on_event(event);
+            if let Some(layer) = &mut self.layer {
+                layer.on_event(now, event, &self.paths, connection);
+            }
             match event {
                 Event::Closed => self.sending.end(Ending::Done(now)),
                 Event::Failed(failure) => self.sending.end(Ending::Died(now, death(failure))),
@@ -73,6 +79,9 @@ impl Sender {
             }
         }
         self.paths.join(now, connection);
+        if let Some(layer) = &mut self.layer {
+            layer.watch(now, connection);
+        }
         let cwnd: u64 = carrying(connection, now).map(|status| status.tcp.cwnd).sum();
         if cwnd > 0 && self.sending.ending().is_none() {
             self.window.get_or_insert_with(|| WindowMeter::new(now, cwnd)).set(now, cwnd);
@@ -140,6 +149,16 @@ impl Transport for Sender {
             .find_map(|transmit| Some((paths.way(transmit.flow)?, transmit.tcp)));
         self.take_stock(now);
         sent
+    }
+
+    fn on_radio(&mut self, now: Instant, address: usize, rate: Option<BitRate>) {
+        if let Some(layer) = &mut self.layer {
+            layer.on_radio(now, address, rate, &mut self.paths, self.connection.as_mut(), true);
+        }
+    }
+
+    fn moves(&self) -> Option<u64> {
+        self.layer.as_ref().map(|layer| layer.moves)
     }
 
     fn has_begun(&self) -> bool {
