@@ -204,6 +204,10 @@ pub struct Config {
     /// Largest payload of a segment without options, in bytes: our MSS option, and the bound on what we send
     /// (RFC 6691: data segments shrink by the options they carry).
     pub mss: u16,
+    /// Octets of each segment that the connection's owner keeps for options of its own.
+    pub reserved: u8,
+    /// What is written at once does not share a segment with what was written before: the owner's options tell of it alone.
+    pub keeps_writes: bool,
     /// Loss recovery.
     pub recovery: Recovery,
     /// Congestion control.
@@ -299,6 +303,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             mss: 1460,
+            reserved: 0,
+            keeps_writes: false,
             recovery: Recovery::Sack,
             congestion_control: CongestionControl::Reno,
             eifel: false,

@@ -24,7 +24,7 @@ mod spurious;
 mod startup;
 mod transfer;
 
-pub use cc::{CongestionControl, ShadowWindow};
+pub use cc::{CongestionControl, ShadowWindow, coupling};
 pub use config::{
     Acks, Config, Estimation, Frto, InitialWindow, IoslRules, Nagle, QuickStartRequest, Radio, Recovery,
     Resumption, RttEstimation, StoredPath, Undo, VhoRule, VhoRules,
@@ -33,4 +33,6 @@ pub use endpoint::{Endpoint, Touch};
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
 pub use options::{DEFAULT_MSS, MAX_SHIFT, MIN_MSS};
 pub use profile::{KERNEL_PROFILES, KernelProfile, PROFILES, Profile, kernel_profile, profile};
+pub use receive::receive_buffer::{Arrival, ReceiveBuffer};
+pub use send::send_buffer::SendBuffer;
 pub use transfer::{Received, Transmit};

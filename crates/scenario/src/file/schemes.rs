@@ -257,6 +257,9 @@ mod tests {
         // Fields stand four spaces in; what is within them stands further in.
         let fields = printed.lines().filter_map(|line| line.strip_prefix("    ")?.split_once(": "));
         let fields: Vec<&str> = fields.map(|(name, _)| name).filter(|name| !name.starts_with(' ')).collect();
+        // What the owner of a connection asks for is not the scenario's to set.
+        let fields: Vec<&str> =
+            fields.into_iter().filter(|name| !["reserved", "keeps_writes"].contains(name)).collect();
         assert_eq!(fields, TCP_SETTINGS);
     }
 }

@@ -9,6 +9,7 @@ mod control;
 mod controller;
 mod cubic;
 mod hystart;
+mod lia;
 mod linux_26_cubic;
 mod linux_cubic;
 mod linux_reno;
@@ -28,6 +29,7 @@ use crate::Config;
 
 pub(crate) use control::{Control, Controlled, Departure, Saved};
 pub(crate) use controller::{Controller, Needs};
+pub use lia::coupling;
 pub(crate) use request::Request;
 pub(crate) use sample::{AckSample, PathSample, RttSample, Timeout, Undo, UndoRule};
 pub use shadow::ShadowWindow;
@@ -161,5 +163,6 @@ registry! {
     LinuxCubic, linux_cubic::LinuxCubic, "linux-cubic", Some("cubic"), "the kernel's CUBIC, in its integer arithmetic";
     Linux26Cubic, linux_26_cubic::Linux26Cubic, "linux-2.6-cubic", None, "that of Linux 2.6.22, which ns-2 runs: it counts acknowledgements";
     Veno, veno::Veno, "veno", None, "TCP Veno: a fifth less on losses while little is queued";
+    Lia, lia::Lia, "lia", None, "RFC 6356: that of Multipath TCP, whose paths together take no more than one TCP";
     Vegas, vegas::Vegas, "vegas", None, "TCP Vegas: two to four segments in the queue, paced";
 }

@@ -46,6 +46,8 @@ pub(crate) enum Request {
     Ssthresh(u64),
     /// Both: a window that was brought down for a new link is not reduced again (RFC 3168 §6.1.2).
     Both(u64),
+    /// RFC 6356 §3: no window, but how many octets one segment more takes over all paths of a connection; [`None`]: there is no other.
+    Couple { octets: Option<u64> },
     /// RFC 3708 §2: nothing was lost, and both are at least what they were.
     AtLeast { cwnd: u64, ssthresh: u64 },
 }
@@ -86,6 +88,8 @@ impl Window {
             }
             Request::Back { cwnd, ssthresh } => self.set(cwnd, ssthresh),
             Request::AtMost { cwnd, ssthresh: most } => self.set(now.min(cwnd), ssthresh.min(most)),
+            // For who knows of other paths.
+            Request::Couple { .. } => {}
             Request::Ssthresh(octets) => self.ssthresh = octets,
             Request::Both(octets) => self.set(octets, octets),
             Request::AtLeast { cwnd, ssthresh: least } => self.set(now.max(cwnd), ssthresh.max(least)),
@@ -130,6 +134,7 @@ mod tests {
             (Request::Radio { cwnd: 5000 }, (5000, 10_000)),
             (Request::Ssthresh(7000), (20_000, 7000)),
             (Request::Both(7000), (7000, 7000)),
+            (Request::Couple { octets: Some(1) }, (20_000, 10_000)),
             (Request::AtLeast { cwnd: 7000, ssthresh: 17_000 }, (20_000, 17_000)),
         ] {
             let mut window = Window::of(1000, 20, 10);

@@ -66,7 +66,7 @@ impl Endpoint {
     }
 
     /// RFC 9293 §3.4, table 5, for a segment that begins `start` octets after RCV.NXT.
-    fn is_acceptable(&self, start: i64, segment: &Segment) -> bool {
+    pub(super) fn is_acceptable(&self, start: i64, segment: &Segment) -> bool {
         let window = self.rx.window() as i64;
         let len = i64::from(segment.seq_len());
         if len == 0 {

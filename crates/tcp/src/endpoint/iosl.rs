@@ -98,6 +98,16 @@ impl Endpoint {
         }
     }
 
+    /// The same for one that is established already: at once, and paced over a round trip. Nothing without
+    /// [`Endpoint::attach_iosl`].
+    pub fn take_over(&mut self, now: Instant, stored: StoredPath) {
+        self.restore_path(stored);
+        if self.is_synchronised() {
+            let packet = self.packet();
+            self.layer(|iosl, tx| iosl.on_established(now, tx, packet));
+        }
+    }
+
     /// What it offers its peer now, in octets.
     pub fn receive_window(&self) -> u64 {
         self.rx.window()

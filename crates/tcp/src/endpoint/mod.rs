@@ -29,6 +29,7 @@ mod choose;
 mod help;
 mod iosl;
 mod open;
+mod owner;
 mod prefetch;
 mod round_trip;
 mod sacks;

@@ -86,7 +86,8 @@ impl Endpoint {
         }
         let mss = segment.mss.unwrap_or(DEFAULT_MSS).clamp(MIN_MSS, self.config.mss.max(MIN_MSS));
         // RFC 6691 §2: every data segment carries timestamps, and gives up 12 octets for them.
-        let smss = u64::from(mss) - if self.timestamps { 12 } else { 0 };
+        let options = u64::from(self.config.reserved) + if self.timestamps { 12 } else { 0 };
+        let smss = u64::from(mss).saturating_sub(options).max(1);
         self.tx.established(&self.config, smss);
         self.choose_recovery();
         // The window of a SYN is not scaled (RFC 7323 §2.2).

@@ -27,7 +27,7 @@ pub(crate) struct Run {
 
 /// What became of an arriving segment's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arrival {
+pub enum Arrival {
     /// It extended the in-order data and there was no hole.
     InOrder,
     /// It filled a hole, all of it or its beginning.
@@ -44,7 +44,7 @@ pub(crate) enum Arrival {
 #[derive(Clone, Debug, Default)]
 // In the order of the fields: see [`crate::Endpoint`]. First what only a receiver touches.
 #[repr(C)]
-pub(crate) struct ReceiveBuffer {
+pub struct ReceiveBuffer {
     ready: ShortQueue<Payload>,
     reassembly: ReassemblyQueue,
     stamps: u64,
@@ -61,22 +61,23 @@ impl ReceiveBuffer {
     /// How many of its first bytes nobody touches who only sends: of the runs he asks how many there are, which stands last.
     pub(crate) const RECEIVING: usize = offset_of!(Self, ready_len) - size_of::<usize>();
 
-    pub(crate) fn next(&self) -> u64 {
+    /// Position of the next in-order octet.
+    pub fn next(&self) -> u64 {
         self.next
     }
 
     /// Octets that wait to be read.
-    pub(crate) fn readable(&self) -> u64 {
+    pub fn readable(&self) -> u64 {
         self.ready_len
     }
 
     /// How far the highest run reaches beyond the next octet.
-    pub(crate) fn beyond(&self) -> u64 {
+    pub fn beyond(&self) -> u64 {
         self.runs.last().map_or(0, |run| run.end - self.next)
     }
 
     /// How many runs, and how many pieces of payload, it holds.
-    pub(crate) fn held(&self) -> (usize, usize) {
+    pub fn held(&self) -> (usize, usize) {
         (self.runs.len(), self.ready.len() + self.reassembly.len())
     }
 
@@ -87,7 +88,7 @@ impl ReceiveBuffer {
 
     /// The first octets of `start .. end` that have arrived before, as far as they are contiguous: what a DSACK block reports
     /// (RFC 2883 §4 (1)).
-    pub(crate) fn repeated(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+    pub fn repeated(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         if start < self.next {
             return Some((start, end.min(self.next)));
         }
@@ -96,7 +97,7 @@ impl ReceiveBuffer {
     }
 
     /// Takes a payload at position `start`; the caller has cut it to the receive window.
-    pub(crate) fn insert(&mut self, start: u64, payload: &Payload) -> Arrival {
+    pub fn insert(&mut self, start: u64, payload: &Payload) -> Arrival {
         let end = start + payload.len() as u64;
         if end <= self.next {
             return Arrival::Duplicate;
@@ -200,7 +201,7 @@ impl ReceiveBuffer {
     }
 
     /// The next in-order octets, at most `max`, as far as one kind of payload reaches.
-    pub(crate) fn read(&mut self, max: usize) -> Option<Payload> {
+    pub fn read(&mut self, max: usize) -> Option<Payload> {
         let front = self.ready.front_mut()?;
         let payload = if front.len() <= max {
             self.ready.pop_front()?

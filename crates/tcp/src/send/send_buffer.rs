@@ -26,25 +26,32 @@ impl Chunk {
 // In the order of the fields: see [`crate::Endpoint`].
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
-pub(crate) struct SendBuffer {
+pub struct SendBuffer {
     end: u64,
     start: u64,
     /// Real bytes held: what the configured limit bounds.
     real: u64,
     chunks: ShortQueue<Chunk>,
+    /// Writes stay apart: [`crate::Config::keeps_writes`].
+    apart: bool,
 }
 
 impl SendBuffer {
     /// How many of its first bytes are all that is touched while nothing is written.
     pub(crate) const SHARED: usize = offset_of!(Self, start);
 
+    /// An empty one. `apart`: [`SendBuffer::slice`] gives of one write only.
+    pub fn new(apart: bool) -> Self {
+        Self { apart, ..Self::default() }
+    }
+
     /// One past the last byte written.
-    pub(crate) fn end(&self) -> u64 {
+    pub fn end(&self) -> u64 {
         self.end
     }
 
     /// Takes as much of `payload` as fits under `limit` real bytes; returns how much that is.
-    pub(crate) fn write(&mut self, payload: Payload, limit: u64) -> usize {
+    pub fn write(&mut self, payload: Payload, limit: u64) -> usize {
         let taken = match payload {
             Payload::Synthetic { stream, offset, len } => {
                 self.write_synthetic(stream, offset, u64::from(len));
@@ -66,7 +73,8 @@ impl SendBuffer {
     }
 
     fn write_synthetic(&mut self, stream: u32, offset: u64, len: u64) {
-        if let Some(Chunk::Synthetic { stream: s, offset: o, len: l }) = self.chunks.back_mut()
+        if !self.apart
+            && let Some(Chunk::Synthetic { stream: s, offset: o, len: l }) = self.chunks.back_mut()
             && *s == stream
             && *o + *l == offset
         {
@@ -78,7 +86,7 @@ impl SendBuffer {
 
     /// Forgets everything before position `upto`: it is acknowledged.
     #[inline]
-    pub(crate) fn release(&mut self, upto: u64) {
+    pub fn release(&mut self, upto: u64) {
         let surplus = upto.min(self.end).saturating_sub(self.start);
         self.start += surplus;
         match self.chunks.front_mut() {
@@ -116,7 +124,7 @@ impl SendBuffer {
     /// At most `max` bytes from position `from` on. Shorter where real and synthetic data meet: one payload holds
     /// one kind.
     #[inline]
-    pub(crate) fn slice(&self, from: u64, max: usize) -> Payload {
+    pub fn slice(&self, from: u64, max: usize) -> Payload {
         let skip = from.saturating_sub(self.start);
         // Nearly always the first run is long enough.
         match self.chunks.front() {
@@ -141,7 +149,7 @@ impl SendBuffer {
                     offset: offset + skip,
                     len: available.min(max) as u32,
                 },
-                Chunk::Bytes(bytes) if available >= max || index + 1 == self.chunks.len() => {
+                Chunk::Bytes(bytes) if self.apart || available >= max || index + 1 == self.chunks.len() => {
                     let from = skip as usize;
                     Payload::Bytes(bytes.slice(from..from + available.min(max)))
                 }
@@ -186,6 +194,22 @@ mod tests {
         b.release(3);
         assert_eq!(b.slice(3, 10), bytes("def"));
         assert_eq!(b.slice(6, 10).len(), 0);
+    }
+
+    #[test]
+    fn writes_that_stay_apart_share_no_segment() {
+        let mut b = SendBuffer::new(true);
+        for part in ["ab", "cd", "ef"] {
+            assert_eq!(b.write(bytes(part), 100), 2);
+        }
+        assert_eq!(b.slice(0, 4), bytes("ab"));
+        b.release(3);
+        assert_eq!(b.slice(3, 10), bytes("d"));
+        assert_eq!(b.slice(4, 1), bytes("e"));
+        for offset in [0, 10] {
+            b.write(Payload::Synthetic { stream: 1, offset, len: 10 }, 100);
+        }
+        assert_eq!(b.slice(6, 20), Payload::Synthetic { stream: 1, offset: 0, len: 10 });
     }
 
     #[test]

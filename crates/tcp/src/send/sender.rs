@@ -76,7 +76,7 @@ impl Sender {
             wl1: SeqNum(0),
             wl2: 0,
             small_end: iss,
-            buffer: SendBuffer::default(),
+            buffer: SendBuffer::new(config.keeps_writes),
             closing: false,
             window: Window::new(config, smss),
             cc: Control::new(config),

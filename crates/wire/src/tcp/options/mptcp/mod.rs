@@ -9,6 +9,7 @@ mod parse;
 use std::net::IpAddr;
 
 use super::split_option;
+use crate::checksum::Sum;
 use crate::tcp::{RareOptions, Segment};
 
 /// The kind of all of them.
@@ -185,6 +186,15 @@ pub struct AddAddress {
     pub port: Option<u16>,
     /// The rightmost 64 bits of the sender's HMAC; [`None`]: E, an echo.
     pub hmac: Option<u64>,
+}
+
+/// The checksum of a mapping (RFC 8684 §3.3): over these numbers, two octets of zeros and the mapped data.
+pub fn checksum(data_seq: u64, subflow_seq: u32, len: u16, data: &[u8]) -> u16 {
+    let mut pseudo_header = [0; 16];
+    pseudo_header[..8].copy_from_slice(&data_seq.to_be_bytes());
+    pseudo_header[8..12].copy_from_slice(&subflow_seq.to_be_bytes());
+    pseudo_header[12..14].copy_from_slice(&len.to_be_bytes());
+    Sum::default().add(&pseudo_header).add(data).checksum()
 }
 
 impl Segment {
