@@ -1,4 +1,4 @@
-"""What [iosl] claims of the layer over SCTP, Figure 11(b): 5G is the primary path, Wi-Fi the secondary one, and 5G goes."""
+"""What [iosl] claims of the layer over SCTP, Figure 11(b): 5G is the primary path, Wi-Fi the second one; 5G goes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RADIO_BPS = 50e6
 
 @cache
 def recovery(run: Run) -> float | None:
-    """From the cut until the application gets nine tenths of what the second radio carries, over one round trip, seconds.
+    """From the cut until the application gets nine tenths of the second radio's rate, over one round trip, seconds.
 
     One that does not until the end of the run counts as that long.
     """

@@ -193,10 +193,7 @@ def switched(runs: Runs) -> Finding:
             for way in ("down", "up")
         }
         return (
-            *(
-                at_least(f"{scheme} delivers more, {way}", min(found), 0.1, "%")
-                for way, found in gains.items()
-            ),
+            *(at_least(f"{scheme} delivers more, {way}", min(found), 0.1, "%") for way, found in gains.items()),
             *(rises(f"{scheme} delivers more by, {way}", found) for way, found in gains.items()),
             Check(
                 f"up more than down: {max(gains['up']):.2f} and {max(gains['down']):.2f} %",
