@@ -106,8 +106,8 @@ fn a_peer_that_is_not_there_is_given_up() {
     assert!(!receiver.has_begun() && sender.window().is_none());
 }
 
-fn rules(tells: bool) -> Option<Rules> {
-    Some(Rules { id: [0; crate::sctp::ID_LEN], tells, restores: true, mu_permille: 100 })
+fn rules(tells: bool) -> Rules {
+    Rules { id: [0; crate::sctp::ID_LEN], tells, restores: true, mu_permille: 100 }
 }
 
 /// The radio of an address goes after 1 s and is back after 2 s, at the end that has two.
@@ -122,7 +122,7 @@ fn a_layer_leaves_an_address_at_once_and_comes_back_to_it() {
         };
         let app = App::Paced { size: Bytes(1_000), interval: Duration::from_millis(1) };
         let told = [(cut, end, 0, false), (back, end, 0, true)];
-        let layers = [rules(end == 0), rules(end == 1)];
+        let layers = [Some(rules(end == 0)), Some(rules(end == 1))];
         let until = Instant::from_millis(4_000);
         let [sender, receiver] = run_with(app, homes, gone, until, layers, &told);
         assert!(sender.ending().is_none() && receiver.wrong_at().is_none());
