@@ -214,8 +214,9 @@ impl Transport for Sender {
             srtt: path.state.srtt.map(|(srtt, _)| srtt),
             rto: path.rto,
             delivered: 0,
-            sent: Some(written - association.unsent()),
-            acknowledged: Some(written - association.buffered()),
+            // What the layer says waits there, too: a few bytes, and before the application's first ones.
+            sent: Some(written.saturating_sub(association.unsent())),
+            acknowledged: Some(written.saturating_sub(association.buffered())),
         })
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use handfast_sim::series::NoSeries;
 use handfast_sim::{Control, Options, RunResult, run};
 
+use crate::series::columns;
 use crate::support::{assert_golden, bytes, counted, result, set};
 
 /// A phone with a radio in a cell and one in a wireless LAN; 44 ms there and back. The cell goes.
@@ -120,6 +121,20 @@ fn every_packet_of_sctp_is_one_on_the_wire() {
     let plain = bytes(&scenario, "plain", &options);
     assert_eq!(plain, bytes(&scenario, "plain", &options));
     assert_eq!(plain.0, bytes(&scenario, "plain", &Options { verify_wire: true, ..options }).0);
+}
+
+/// In an upload the layer's own message is the first that its association sends.
+#[test]
+fn a_series_has_what_was_acknowledged() {
+    let shape = [("duration", "2s"), ("sample_interval", "10ms"), ("events", "[]")];
+    let options = Options { series: true, ..Options::default() };
+    for (changes, scheme) in [(&[][..], "plain"), (&[], "iosl"), (&UPLOAD, "plain"), (&UPLOAD, "iosl")] {
+        let scenario = set(BOTH, &[&shape[..], changes].concat());
+        let (_, series) = bytes(&scenario, scheme, &options);
+        let acknowledged = &columns(&series, "flows")["acknowledged_bytes"];
+        let rises = acknowledged.is_sorted() && acknowledged.last() > Some(&3e6);
+        assert!(rises, "{scheme} {changes:?} {:?}", acknowledged.last());
+    }
 }
 
 #[test]
