@@ -1,4 +1,4 @@
-"""The claims of [iosl] that are built, one function each; a run has four outages or fades."""
+"""The claims of [iosl], one function each; `ends.py` has those of both ends, `beyond.py` ours of what it leaves out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from handfast.studies.reproduce import (
     within,
 )
 
-from . import draw, ends
+from . import beyond, draw, ends
 from .measure import (
     FADE_S,
     RTT_S,
@@ -333,3 +333,21 @@ CLAIMS.claim(
     needs=[need("switch")],
     figure=draw.switched,
 )(ends.switched)
+
+CLAIMS.claim(
+    "numbers",
+    "beyond the paper: of the numbers that it leaves open, ours do as well as any others that were tried",
+    paper="names beta 0.7 and neither the thresholds nor alpha, kappa and mu",
+    needs=[need("numbers")],
+    figure=draw.by_number,
+    beyond=True,
+)(beyond.numbers)
+
+CLAIMS.claim(
+    "application",
+    "beyond the paper: the layer delivers more than applications that go on by themselves, over today's sender too",
+    paper="compares with TCP, and does not say how its application goes on",
+    needs=[need("application")],
+    figure=draw.by_application,
+    beyond=True,
+)(beyond.applications)

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SCHEMES = (
-    *("tcp", "iosl", "unwarned", "unbounded", "tau-4", "tau-16", "linux", "rto-max", "linux-iosl"),
-    *("fresh", "estimate"),
+    *("tcp", "iosl", "unwarned", "unbounded", "tau-4", "tau-16", "linux", "rto-max"),
+    *("tcp", "iosl", "fresh", "linux-iosl", "estimate", "handshake", "linux"),
 )
+"""Of one end, and of both: no two of a figure share a colour."""
 ENDS = ("tcp", "linux", "estimate", "fresh", "iosl")
 
 
@@ -150,6 +151,10 @@ def by_speed(runs: Runs) -> Figure:
     return _by(runs, "speed", [("goodput, Mbit/s", goodput)], ("tcp", "linux", "fresh", "iosl"))
 
 
+WIDTHS = {"tcp": 3.0, "linux": 2.0, "handshake": 1.0, "iosl": 1.0}
+"""Some of these are the same: each shows beneath the next one."""
+
+
 def reconnections(runs: Runs) -> Figure:
     """Figure 12(b): the distribution of reconnections."""
     import numpy as np
@@ -157,9 +162,9 @@ def reconnections(runs: Runs) -> Figure:
     figure = figures.blank(figures.PAGE_IN)
     notices = list(dict.fromkeys(run.choices["notice"] for run in runs.all))
     for axes, notice in zip(figure.subplots(1, len(notices), sharey=True), notices, strict=True):
-        for scheme in ("tcp", "linux", "iosl"):
+        for scheme in ("tcp", "linux", "handshake", "iosl"):
             times = sorted(time for run in runs.of(scheme, notice=notice) for time in all_reconnections(run))
-            axes.plot(times, np.linspace(0, 1, len(times)), color=_colour(scheme), lw=0.8, label=scheme)
+            axes.plot(times, np.linspace(0, 1, len(times)), color=_colour(scheme), lw=WIDTHS[scheme], label=scheme)
         axes.set_title(f"notices: {notice}", fontsize=8)
         axes.set_xlabel("reconnection, ms")
     figure.axes[0].set_ylabel("share")
@@ -178,6 +183,36 @@ def switched(runs: Runs) -> Figure:
         axes.set_xticks([0.27 + place for place in range(len(places))], places)
         axes.set_xlabel(f"handovers in 65 s, {way}")
         axes.set_ylabel("goodput, Mbit/s")
+    return with_legend(figure)
+
+
+def by_number(runs: Runs) -> Figure:
+    """Goodput by each number, where the link goes and where its signal only gets weak."""
+    figure = figures.blank(figures.PAGE_IN)
+    numbers = list(dict.fromkeys(run.choices["number"] for run in runs.all))
+    for axes, case in zip(figure.subplots(1, 2), ("goes", "stays"), strict=True):
+        for index, scheme in enumerate(("unwarned", "iosl")):
+            groups = [[goodput(run) for run in runs.of(scheme, case=case, number=number)] for number in numbers]
+            bars(axes, index, scheme, _colour(scheme), groups, 2)
+        axes.set_xticks([0.27 + place for place in range(len(numbers))], numbers, rotation=60, fontsize=6, ha="right")
+        axes.set_title(f"the link {case}", fontsize=8)
+        axes.set_ylabel("goodput, Mbit/s")
+    return with_legend(figure)
+
+
+def by_application(runs: Runs) -> Figure:
+    """Goodput by the time without a network, for each way in which an application goes on."""
+    figure = figures.blank(figures.PAGE_IN)
+    gaps = list(dict.fromkeys(run.choices["gap"] for run in runs.all))
+    ways = list(dict.fromkeys(run.choices["application"] for run in runs.all))
+    schemes = ("tcp", "iosl", "linux", "linux-iosl")
+    for axes, way in zip(figure.subplots(1, len(ways), sharey=True), ways, strict=True):
+        for index, scheme in enumerate(schemes):
+            groups = [[goodput(run) for run in runs.of(scheme, application=way, gap=gap)] for gap in gaps]
+            bars(axes, index, scheme, _colour(scheme), groups, len(schemes))
+        axes.set_xticks([0.27 + place for place in range(len(gaps))], gaps)
+        axes.set_xlabel(f"without a network for; application: {way}")
+    figure.axes[0].set_ylabel("goodput, Mbit/s")
     return with_legend(figure)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from conftest import mine, real
-from handfast.lab import controller
+from handfast.lab import controller, processes
+from handfast.lab.names import Namespace
 from openssh import sshd
 from session_scene import DATA, PAGES, PART, PEER, SERVER, Scene, scene
 
@@ -76,6 +78,33 @@ def test_a_download_and_an_ssh_session_go_on_while_the_address_changes(made: Sce
     # A program that ends while its machine has no address cannot say so: its session is over once signs of life were
     # asked for in vain, and after `expiry`.
     made.daemon.until(lambda status: status["sessions"] == 0, patience=30)
+
+
+def _at(server: Namespace, command: str) -> str:
+    return subprocess.run(
+        processes.inside(server.name, ["sh", "-c", command]), capture_output=True, text=True, check=True
+    ).stdout
+
+
+def _early(server: Namespace) -> int:
+    """Connections whose SYN carried data that the kernel took before the handshake was over."""
+    names, values = (line.split() for line in _at(server, "grep ^TcpExt: /proc/net/netstat").splitlines())
+    return int(values[names.index("TCPFastOpenPassive")])
+
+
+@needs("curl")
+@pytest.mark.parametrize("setting", [1, 3])
+def test_a_session_asks_for_its_next_path_in_the_syn(made: Scene, tmp_path: Path, setting: int) -> None:
+    got = tmp_path / "got"
+    _at(made.server, f"echo {setting} > /proc/sys/net/ipv4/tcp_fastopen")
+    made.daemon.start()
+    made.daemon.until(lambda status: status["ok"])
+    with made.roaming(every=1.2, away=(0.0, 0.3)) as times:
+        code, _, said = made.run(made.session("run", "--peer", PEER, "--", "curl", "-sS", "-o", str(got), PAGE))
+    assert code == 0, said
+    assert _same(got)
+    assert len(times) >= 3, "it has roamed"
+    assert (_early(made.server) > len(times)) == (setting == 3), "a path each time, and the first one"
 
 
 @needs("curl")

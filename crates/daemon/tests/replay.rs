@@ -1,6 +1,7 @@
 //! A conversation with a real Open vSwitch, told again.
 //!
-//! `data/open-vswitch.jsonl` was recorded in the lab with Open vSwitch 3.1.0 (userspace datapath) between two kernels' TCP: a station goes from one
+//! `data/open-vswitch.jsonl` was recorded in the lab with Open vSwitch 3.1.0 (userspace datapath) between two kernels' TCP: a
+//! station goes from one
 //! access point to the other over a gap of two seconds, amid a transfer.
 
 use handfast_assist::sdn::Controller;

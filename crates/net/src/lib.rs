@@ -16,7 +16,8 @@
 //! assert_eq!(link.poll(Instant::from_millis(6)), None);
 //! ```
 //!
-//! A [`QuickStartLink`] is a router's part in Quick-Start for one of its links. A [`Switch`] is the `OpenFlow` 1.3 switch: packets and its controller's messages in, packets and messages out.
+//! A [`QuickStartLink`] is a router's part in Quick-Start for one of its links. A [`Switch`] is the `OpenFlow` 1.3 switch:
+//! packets and its controller's messages in, packets and messages out.
 #![forbid(unsafe_code)]
 
 mod config;

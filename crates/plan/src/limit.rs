@@ -6,9 +6,12 @@
 //! while it is down; a flow of a station that roams goes by its new access point from the moment of re-association on; one whose transport
 //! has several paths goes by the first that is up; where the old link drains, what its queue
 //! holds at most arrives as well. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
-//! headers taken off. Stations on the air share their access point's airtime: a second of it carries so many full segments as the rate of each
-//! at that moment says, with nobody else to wait for. Integrated over the flow's active time this gives the bytes it could have had; divided by the
-//! time from the first to the last of them, as goodput is, outages between these included, the limit. Active is a flow from its start to its stop or the end of the run, a
+//! headers taken off. Stations on the air share their access point's airtime: a second of it carries so many full segments as the
+//! rate of each
+//! at that moment says, with nobody else to wait for. Integrated over the flow's active time this gives the bytes it could have
+//! had; divided by the
+//! time from the first to the last of them, as goodput is, outages between these included, the limit. Active is a flow from its
+//! start to its stop or the end of the run, a
 //! transfer to the moment its last byte would be through. Losses, propagation delay and the acknowledgements of
 //! flows the other way are left out.
 

@@ -49,7 +49,8 @@ fn json(value: &impl serde::Serialize) -> PyResult<String> {
 /// Relay between local programs and our endpoint on an interface.
 ///
 /// It goes on until `control` is cancelled or the one connection of standard input and output is over, and returns
-/// connections, broken ones, bytes to the wire, bytes from it. `netns` is where the interface is, `mac` its address where it is not to be the kernel's, `neighbours` pairs of IP and
+/// connections, broken ones, bytes to the wire, bytes from it. `netns` is where the interface is, `mac` its address where it is
+/// not to be the kernel's, `neighbours` pairs of IP and
 /// Ethernet address.
 #[pyfunction]
 #[pyo3(signature = (interface, addresses, wire, local, *, netns = None, mac = None, neighbours = Vec::new(), profile = "linux", control = None))]

@@ -50,7 +50,8 @@ impl Run {
     /// Tables of equally long columns.
     ///
     /// The tables are "flows", "queues" and "packets", empty unless the run was asked for time series; the last one also where
-    /// no flow measures its delays. The column of names is a list of str; each other column is a memoryview of float32, float64, uint32 or uint64, NaN where there is no value.
+    /// no flow measures its delays. The column of names is a list of str; each other column is a memoryview of float32, float64,
+    /// uint32 or uint64, NaN where there is no value.
     #[getter]
     fn series(&self, py: Python<'_>) -> Py<PyDict> {
         self.series.clone_ref(py)

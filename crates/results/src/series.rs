@@ -1,6 +1,7 @@
 //! Time series: columns of little-endian numbers, handed out in chunks so that memory stays bounded.
 //!
-//! Three tables. [`FLOWS`] (`flow_series.rs`) has a row for each open flow at each sample. [`QUEUES`] has rows for each direction of a link; one
+//! Three tables. [`FLOWS`] (`flow_series.rs`) has a row for each open flow at each sample. [`QUEUES`] has rows for each direction
+//! of a link; one
 //! that is like the rows before and after it is left out, so that a line through the others is the line through all. [`PACKETS`]
 //! (`packet_series.rs`) has a row for each packet of the flows that ask for it, at the end of the run.
 //! Sampling only looks: results are the same with and without.

@@ -52,6 +52,9 @@ table! {
         peers: Name,
         /// With `peers`: whether a session's next connection begins with the windows of the one before. Default: true.
         restore: bool,
+        /// With `peers`: whether a session asks for its next path in the SYN of the connection (RFC 7413), where the peer reads it before
+        /// TCP's handshake is over. Default: true.
+        fast_open: bool,
     }
 }
 
@@ -72,6 +75,8 @@ pub struct Iosl {
     pub peers: Option<String>,
     /// Whether a session's next connection begins with the windows of the one before.
     pub restore: bool,
+    /// Whether it asks for that in the SYN.
+    pub fast_open: bool,
 }
 
 impl Spec for Iosl {
@@ -111,6 +116,7 @@ impl Spec for Iosl {
             estimate: table.estimate.as_ref().map_or(100, |percent| percent.value.0),
             peers: table.peers.as_ref().map(|role| role.value.0.clone()),
             restore: table.restore.as_ref().is_none_or(|restore| restore.value),
+            fast_open: table.fast_open.as_ref().is_none_or(|fast| fast.value),
         })
     }
 

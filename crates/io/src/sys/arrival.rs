@@ -5,7 +5,8 @@ pub const BATCH: usize = 32;
 /// The longest frame handled: 9,216 bytes (what switches call jumbo) and an Ethernet header with a tag.
 pub const MAX_FRAME: usize = 9_216 + 18;
 
-/// The longest frame with [`super::packet_socket::PacketSocket::with_uncut`]: an IP packet of 65,535 bytes, and an Ethernet header with a tag.
+/// The longest frame with [`super::packet_socket::PacketSocket::with_uncut`]: an IP packet of 65,535 bytes, and an Ethernet
+/// header with a tag.
 pub const MAX_UNCUT: usize = 65_535 + 18;
 
 /// An interface's index (`if_nametoindex(3)`), valid in one namespace.

@@ -1,7 +1,7 @@
 //! What a connection of TCP is told beyond what mio knows: tcp(7), socket(7).
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use handfast_core::Duration;
 
@@ -9,6 +9,9 @@ use super::set;
 
 /// `TCP_RTO_MAX_MS` of `linux/tcp.h`, since Linux 6.15.
 const TCP_RTO_MAX_MS: libc::c_int = 44;
+
+/// `TCP_FASTOPEN_NO_COOKIE` of `linux/tcp.h`, since Linux 4.15.
+const TCP_FASTOPEN_NO_COOKIE: libc::c_int = 34;
 
 /// How a connection notices that its path is dead, and how soon it sends again once the path is back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +55,18 @@ impl Liveliness {
 pub fn reset_on_close(stream: &impl AsFd) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     set(stream.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger)
+}
+
+/// connect(2) waits for the first octets, which go with the SYN: `TCP_FASTOPEN_CONNECT`.
+pub(crate) fn defer_connect(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, &1)?;
+    set(socket, libc::IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &1)
+}
+
+/// A listener gets what SYNs carry, of so many connections at once: `TCP_FASTOPEN`.
+pub(crate) fn take_early(listener: BorrowedFd<'_>, most: u16) -> io::Result<()> {
+    set(listener, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, &libc::c_int::from(most))?;
+    set(listener, libc::IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &1)
 }
 
 #[cfg(test)]

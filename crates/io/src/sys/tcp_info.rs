@@ -117,7 +117,12 @@ pub struct TcpInfo {
     pub since_acknowledged: Duration,
     /// Expiries of the retransmission timer; [`None`]: the kernel is older than 6.7.
     pub timeouts: Option<u16>,
+    /// What its SYN carried was acknowledged with it (RFC 7413).
+    pub early_data_taken: bool,
 }
+
+/// `TCPI_OPT_SYN_DATA` of `linux/tcp.h`.
+const SYN_DATA: u8 = 32;
 
 /// `tcp_init_sock`: ssthresh before the first reduction.
 const TCP_INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -175,6 +180,7 @@ impl TcpInfo {
             since_received,
             since_acknowledged,
             timeouts: (len == size_of::<Raw>()).then_some(raw.total_rto),
+            early_data_taken: raw.options & SYN_DATA != 0,
         }
     }
 

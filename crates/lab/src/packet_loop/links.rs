@@ -252,7 +252,8 @@ impl Links {
                 direction.link.set_delay(at, delay);
                 direction.delay = delay;
             }),
-            // No link of the lab is on the air, none drains, no node begins anew and none gets another address: the lab refuses that. The others are carried out
+            // No link of the lab is on the air, none drains, no node begins anew and none gets another address: the lab refuses
+            // that. The others are carried out
             // by the trackers of outages and by the announcer.
             Change::Signal(..)
             | Change::LinkDrains(_)

@@ -78,7 +78,8 @@ pub(crate) struct Line {
 
 /// Access points `ap1`, `ap2`, … each at its switch `s1`, `s2`, …; correspondents `cn1`, … each at a switch of its own, numbered
 /// on from there, which is linked to all those of access points; stations `mn1`, … and the controller `ctl` (role
-/// `controller`), unless the file has one. Three wired links lie between every correspondent and every station, as in Figure 4 of the SDN paper.
+/// `controller`), unless the file has one. Three wired links lie between every correspondent and every station, as in Figure 4 of
+/// the SDN paper.
 /// Station k is at access point k at first (counted around), and its flows come from correspondent k (likewise).
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

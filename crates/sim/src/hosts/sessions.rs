@@ -27,6 +27,8 @@ pub(crate) struct Between {
     pub(crate) rules: IoslRules,
     /// Whether a connection begins with the windows of the one before.
     pub(crate) restores: bool,
+    /// Whether the station's first message goes with the SYN (RFC 7413).
+    pub(crate) fast_open: bool,
 }
 
 /// The layer's end at one host.

@@ -68,7 +68,8 @@ impl Ends {
 }
 
 /// Every machine's place in the order of events at equal times: node by node; in a node first what it transmits, by
-/// port, then its connections and other ends of flows, then its agents, then its medium; after all nodes the notifications, the socket layers, and what moves with its sessions.
+/// port, then its connections and other ends of flows, then its agents, then its medium; after all nodes the notifications, the
+/// socket layers, and what moves with its sessions.
 pub(crate) struct Ranks {
     pub(crate) channels: Vec<Rank>,
     pub(crate) connections: Vec<Rank>,

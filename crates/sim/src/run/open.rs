@@ -121,7 +121,8 @@ impl<'a> Layered<'a> {
             let is =
                 |&(station, peer): &(NodeId, NodeId)| stations.contains(&station) && peers.contains(&peer);
             let (station, peer) = ends.into_iter().find(is)?;
-            Some(Between { station, peer, rules: spec.rules, restores: spec.restore })
+            let Iosl { rules, restore: restores, fast_open, .. } = **spec;
+            Some(Between { station, peer, rules, restores, fast_open })
         });
         if found.is_some() && (of.read_rate.is_some() || of.measure.any()) {
             let why = format!("flow `{}`: sessions have neither `read_rate` nor `measure`", of.name);

@@ -124,8 +124,7 @@ impl Endpoint {
     /// SYN-RECEIVED, and the SYN that brought us here comes again. With an acknowledgement of ours it is the end of a
     /// simultaneous open (RFC 9293 §3.5, figure 8); without, the peer has not seen our SYN-ACK, which goes out again.
     fn on_repeated_syn(&mut self, now: Instant, segment: &Segment) {
-        if segment.flags.contains(Flags::ACK) && self.tx.max == 1 && self.tx.position(segment.ack) == Some(1)
-        {
+        if segment.flags.contains(Flags::ACK) && self.acknowledges_syn(segment) {
             self.on_syn_acknowledged(now, segment);
             self.rx.ack_now = true;
         } else {
@@ -150,7 +149,7 @@ impl Endpoint {
             self.rx.ack_now = true;
             return;
         }
-        if self.state == State::SynReceived && self.passive {
+        if self.state == State::SynReceived && self.passive && !self.is_early() {
             self.listen_again();
             return;
         }
@@ -173,7 +172,7 @@ impl Endpoint {
         if self.state != State::SynReceived {
             return true;
         }
-        if self.tx.max == 0 || self.tx.position(segment.ack) != Some(1) {
+        if !self.acknowledges_syn(segment) {
             // RFC 9293 §3.10.7.4, fifth: <SEQ=SEG.ACK><CTL=RST>
             self.reset_due = Some((segment.ack, None));
             return false;

@@ -26,6 +26,7 @@ mod alive;
 mod arrival;
 mod build;
 mod choose;
+mod fast_open;
 mod help;
 mod iosl;
 mod open;
@@ -57,6 +58,7 @@ use crate::{Config, Counters, Death, Event, Footprint, LossCounters, Received, S
 pub use prefetch::Touch;
 
 use alive::Alive;
+use fast_open::FastOpen;
 use timers::{Timer, Timers};
 
 /// One TCP connection, either side of it, both directions.
@@ -99,6 +101,7 @@ pub struct Endpoint {
     scaling: bool,
     /// The peer's window scale shift.
     send_shift: u8,
+    fast_open: FastOpen,
     local_port: u16,
     remote_port: u16,
     /// A reset to send: SEG.SEQ, and SEG.ACK if it carries one.
@@ -151,6 +154,7 @@ impl Endpoint {
             sack: false,
             scaling: false,
             send_shift: 0,
+            fast_open: FastOpen::Off,
             tx: Sender::new(&config, iss),
             recovery: LossRecovery::new(config.recovery, false),
             spurious: Spurious::new(config.eifel, config.frto),

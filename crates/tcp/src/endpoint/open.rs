@@ -35,13 +35,14 @@ impl Endpoint {
             self.remote_port = segment.src_port;
             self.accept_syn(now, segment);
             self.state = State::SynReceived;
+            self.take_early(now, segment);
         }
     }
 
     pub(super) fn on_segment_syn_sent(&mut self, now: Instant, segment: &Segment) {
         let has_ack = segment.flags.contains(Flags::ACK);
         // RFC 9293 §3.10.7.3, first: our SYN is the only thing there is to acknowledge.
-        let acceptable = has_ack && self.tx.max == 1 && self.tx.position(segment.ack) == Some(1);
+        let acceptable = has_ack && self.acknowledges_syn(segment);
         if has_ack && !acceptable {
             self.refuse(segment);
             return;
@@ -68,8 +69,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes the peer's sequence number and options. What was written stays queued; payload on a SYN is not taken, the
-    /// peer sends it again (RFC 9293 §3.4 permits that).
+    /// Takes the peer's sequence number and options. What was written stays queued; payload on a SYN is not taken
+    /// ([`Endpoint::open_fast`] apart), the peer sends it again (RFC 9293 §3.4 permits that).
     fn accept_syn(&mut self, now: Instant, segment: &Segment) {
         self.rx.synchronise(segment.seq);
         self.timestamps = self.config.timestamps && segment.timestamps.is_some();
@@ -115,10 +116,12 @@ impl Endpoint {
 
     /// Our SYN is acknowledged: the connection is established.
     pub(super) fn on_syn_acknowledged(&mut self, now: Instant, segment: &Segment) {
-        self.tx.una = 1;
-        self.tx.nxt = 1;
-        self.tx.wl2 = 1;
-        self.state = State::Established;
+        let was_early = self.is_early();
+        self.settle_early(segment);
+        self.tx.wl2 = self.tx.una;
+        // RFC 9293 §3.10.4: a FIN may have left before.
+        let has_closed = self.tx.closing && self.tx.max == self.tx.stream_end();
+        self.state = if has_closed { State::FinWait1 } else { State::Established };
         self.timers = Timers::default();
         if self.tx.retries == 0 || self.timestamps {
             // RFC 7323 §4.1: the echo tells which SYN it answers, so Karn's rule need not discard it.
@@ -139,7 +142,12 @@ impl Endpoint {
         self.heard(now);
         self.note_answer(now);
         self.startup_established(now, segment);
-        self.emit(Event::Connected);
+        if self.tx.una < self.tx.max {
+            self.timers.set(Timer::Retransmit, self.expiry(now, self.rto()));
+        }
+        if !was_early {
+            self.emit(Event::Connected);
+        }
     }
 
     /// SYN or SYN-ACK.
@@ -169,8 +177,9 @@ impl Endpoint {
         }
         // RFC 6298 §3 (Karn): only the first one gives a sample.
         self.tx.timed = (self.tx.max == 0).then_some((1, now));
-        self.tx.nxt = 1;
-        self.tx.max = self.tx.max.max(1);
+        segment.payload = self.early_payload();
+        self.tx.max = self.tx.max.max(1 + segment.payload.len() as u64);
+        self.tx.nxt = self.tx.max;
         self.timers.set(Timer::Retransmit, self.expiry(now, self.rto()));
         self.begin_waiting(now);
         let mut transmit = Transmit::plain(segment);

@@ -21,7 +21,9 @@ impl Endpoint {
                 if self.tx.nxt == 0 && !self.is_suspended() {
                     return Some(self.build_syn_counted(now));
                 }
-                return if self.startup.is_some() { self.startup_window(now) } else { None };
+                if !self.is_early() {
+                    return if self.startup.is_some() { self.startup_window(now) } else { None };
+                }
             }
             _ => {}
         }
@@ -31,6 +33,10 @@ impl Endpoint {
                 return Some(self.send(now, piece));
             }
             self.time_outstanding(now);
+        }
+        if self.is_early() {
+            // The peer cannot use a bare acknowledgement before it has the SYN-ACK, which says the same.
+            return None;
         }
         if let Some(probe) = self.keepalive_probe(now) {
             return Some(probe);

@@ -32,8 +32,8 @@ pub(crate) struct Iosl {
     before_timeout: Option<(cc::Saved, u64)>,
     /// Samples of the round-trip time count once this position is acknowledged.
     ignored_until: u64,
-    /// After a return: a restored window leaves spread over a round trip, our choice, until SND.UNA is no longer what it was then.
-    /// Nothing is in flight that would clock it out.
+    /// After a return: a restored window leaves spread over a round trip, our choice, until SND.UNA goes beyond this position.
+    /// Nothing is in flight that would clock it out, or an initial window at most.
     release: Option<(u64, Pacer)>,
     /// The window of a connection whose place this one takes, until this one is established.
     stored: Option<StoredPath>,
@@ -174,7 +174,7 @@ impl Iosl {
 
     /// When the next segment may leave; [`None`]: now.
     pub(crate) fn release_due(&mut self, now: Instant, tx: &Sender) -> Option<Instant> {
-        self.release = self.release.filter(|&(una, _)| tx.una == una && una < tx.stream_end());
+        self.release = self.release.filter(|&(until, _)| tx.una <= until && tx.una < tx.stream_end());
         self.release.map(|(_, pacer)| pacer.due()).filter(|&due| due > now)
     }
 
@@ -201,7 +201,7 @@ impl Iosl {
         if let Some(bdp) = self.bdp(tx, packet) {
             self.bound_to(tx, bdp);
         }
-        self.release = Some((tx.una, Pacer::new(now)));
+        self.release = Some((tx.max, Pacer::new(now)));
     }
 }
 

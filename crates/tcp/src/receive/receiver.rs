@@ -153,7 +153,12 @@ impl Receiver {
 
     /// The window field of a SYN: not scaled.
     pub(crate) fn offer_on_syn(&self) -> u16 {
-        let window = self.autotune.as_ref().map_or(self.capacity, |tune| tune.ssthresh());
+        let window = match &self.autotune {
+            // Data that came with the peer's SYN take from it (RFC 7413).
+            _ if self.buffer.next() > 0 => self.window(),
+            Some(tune) => tune.ssthresh(),
+            None => self.capacity,
+        };
         u16::try_from(window).unwrap_or(u16::MAX)
     }
 

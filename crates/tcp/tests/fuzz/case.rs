@@ -104,6 +104,13 @@ pub struct Setup {
     pub both_open: bool,
 }
 
+impl Setup {
+    /// Of each end: whether its SYN carries data, or it takes those of the other's (RFC 7413).
+    pub fn fast(&self) -> [bool; 2] {
+        [self.server_iss, self.client_iss].map(|iss| iss & 4 != 0)
+    }
+}
+
 /// A configuration, as indices into the lists of [`Choices::config`]: 0 is the first, lists wrap around.
 #[derive(Arbitrary, Clone, Copy, Debug, Default)]
 pub struct Choices {

@@ -41,6 +41,8 @@ pub struct Ledger {
     pub closed: bool,
     /// The ID-oriented socket layer has suspended it.
     pub suspended: bool,
+    /// Its SYN carries data, or it takes those of the peer's.
+    pub is_fast: bool,
     /// Octets the application has read.
     pub read: u64,
     /// The peer's FIN was in order.
@@ -80,6 +82,7 @@ impl Ledger {
             written: 0,
             closed: false,
             suspended: false,
+            is_fast: false,
             read: 0,
             peer_closed: false,
             una: 0,
@@ -134,12 +137,8 @@ impl Ledger {
         let start = offset(s.seq, self.iss);
         let end = start + s.payload.len() as u64;
         if s.flags.contains(Flags::SYN) {
-            assert_eq!(
-                (start, s.payload.len()),
-                (0, 0),
-                "{:?}: a SYN with another number or payload",
-                self.side
-            );
+            assert_eq!(start, 0, "{:?}: a SYN with another number", self.side);
+            self.check_early(s);
             self.shift = if self.agreed.scaling { s.window_scale.unwrap_or(0) } else { 0 };
         } else {
             self.check_options(s);
@@ -155,6 +154,18 @@ impl Ledger {
         }
         if s.flags.contains(Flags::ACK) {
             self.check_acknowledgement(s, endpoint);
+        }
+    }
+
+    /// RFC 7413 §4.2.2: a SYN carries data once, and only where its end was asked to.
+    fn check_early(&self, s: &Segment) {
+        let (side, len) = (self.side, s.payload.len() as u64);
+        if len > 0 {
+            assert!(
+                self.is_fast && self.max == 0 && !s.flags.contains(Flags::ACK),
+                "{side:?}: payload on a SYN"
+            );
+            assert!(len <= self.written.min(496) && holds(&s.payload, side, 0), "{side:?}: {s:?}");
         }
     }
 
@@ -251,7 +262,7 @@ impl Ledger {
         let end = start + s.payload.len() as u64;
         if syn {
             self.peer_shift = if self.agreed.scaling { s.window_scale.unwrap_or(0) } else { 0 };
-            self.delivered.insert(0, 1);
+            self.delivered.insert(0, 1 + s.payload.len() as u64);
         } else {
             self.delivered.insert(start, end);
             if s.flags.contains(Flags::FIN) {
@@ -303,7 +314,9 @@ impl Ledger {
             (self.una, self.max, self.edge) = (0, 0, 0);
         }
         assert!(una <= nxt && nxt <= max, "{side:?}: SND.UNA {una}, SND.NXT {nxt}, SND.MAX {max}");
-        assert!(una >= self.una && max >= self.max, "{side:?}: SND.UNA or SND.MAX fell back");
+        // RFC 7413 §4.2.2: what a SYN carried and the peer left counts as not sent.
+        let has_begun = self.una > 0;
+        assert!(una >= self.una && (max >= self.max || !has_begun), "{side:?}: SND.UNA or SND.MAX fell back");
         let moved = una > self.una;
         (self.una, self.max) = (una, max);
         moved

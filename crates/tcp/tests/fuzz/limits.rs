@@ -108,7 +108,10 @@ impl Limits {
                 left / step + 16
             })
             .sum();
-        self.rto_max * 4 + self.round * (2 * rounds)
+        // [iosl] §V.B: while its radio is weak an end keeps the round-trip time that it had, and may pace by it.
+        let kept = world.ends.iter().filter(|end| end.layered);
+        let kept = kept.map(|end| end.endpoint.snapshot(world.now).srtt).max().unwrap_or(Duration::ZERO);
+        self.rto_max * 4 + self.round.max(kept) * (2 * rounds)
     }
 
     /// TIME-WAIT, begun anew by a repeated FIN.

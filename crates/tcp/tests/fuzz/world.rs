@@ -62,7 +62,7 @@ pub struct End {
     heard: Instant,
     pub fates: VecDeque<Fate>,
     /// The ID-oriented socket layer controls it.
-    layered: bool,
+    pub layered: bool,
 }
 
 /// Times at which the link was gone.
@@ -85,6 +85,7 @@ pub struct World {
     told: u32,
     /// `HANDFAST_FUZZ_TRACE` is set: every segment and event is printed.
     trace: bool,
+    is_fast: bool,
 }
 
 /// Runs a case to its end; panics where a promise is broken.
@@ -113,10 +114,14 @@ impl World {
             } else {
                 Endpoint::connect(Arc::clone(&config), port, peer_port, isses[me], now)
             };
+            if setup.fast()[me] {
+                endpoint.open_fast();
+            }
             if choices[me].iosl {
                 endpoint.attach_iosl(IoslRules::default());
             }
-            let ledger = Ledger::new(side, &config, agreed, isses[me], isses[peer]);
+            let mut ledger = Ledger::new(side, &config, agreed, isses[me], isses[peer]);
+            ledger.is_fast = setup.fast()[me];
             End {
                 config,
                 endpoint,
@@ -142,6 +147,7 @@ impl World {
             segments: 0,
             told: 0,
             trace,
+            is_fast: setup.fast() != [false; 2],
         }
     }
 
@@ -151,9 +157,16 @@ impl World {
 
     /// Lets both ends send what they have, then does one operation after the other.
     pub fn perform(&mut self, ops: &[Op]) {
+        // What a SYN carries was written before it left.
+        let is_early =
+            |op: &&Op| self.is_fast && matches!(op, Op::Write { .. } | Op::Lose { .. } | Op::Close { .. });
+        let early = ops.iter().take_while(is_early).count();
+        for &op in &ops[..early] {
+            self.apply(op);
+        }
         self.tell(Side::Client);
         self.flush_all();
-        for &op in ops {
+        for &op in &ops[early..] {
             self.apply(op);
         }
     }

@@ -15,6 +15,7 @@ mod closing;
 mod cubic;
 mod eln;
 mod estimate;
+mod fast_open;
 mod handshake;
 mod iosl;
 mod laws;

@@ -217,7 +217,8 @@ impl Session {
         self.paths.close();
     }
 
-    /// It is over before its time. The program gets what has come, and is told why; the peer is told the farewell, if there is one and a path.
+    /// It is over before its time. The program gets what has come, and is told why; the peer is told the farewell, if there is
+    /// one and a path.
     fn fail(&mut self, now: Instant, reason: Reason, pool: &mut Pool) {
         if self.failed.is_some() {
             return;

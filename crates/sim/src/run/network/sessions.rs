@@ -402,6 +402,9 @@ impl Network {
         };
         host.connections.insert(path, id);
         all.path_of.insert(id, path);
+        if stream.and_then(|stream| all.between.get(&stream)).is_some_and(|between| between.fast_open) {
+            host.end.on_connected(now, path);
+        }
         Some(id)
     }
 
@@ -428,6 +431,11 @@ impl Network {
         let pair = self.open_next(now, stream, opener, places, roles, None)?;
         let [own, other] = if receives { [pair.receiver, pair.sender] } else { [pair.sender, pair.receiver] };
         self.hosts.connections[other].attach_layer(between.rules);
+        if between.fast_open {
+            for id in [pair.sender, pair.receiver] {
+                self.hosts.connections[id].path_mut().open_fast();
+            }
+        }
         for (id, stored) in [pair.sender, pair.receiver].into_iter().zip(*kept) {
             let Some(Stored { path, rate, rwnd }) = stored.filter(|_| between.restores) else { continue };
             let endpoint = self.hosts.connections[id].path_mut();

@@ -1,5 +1,6 @@
 //! The machine of sessions between its sockets: paths to other ends, and programs. Both ends of a session are one of these.
 
+mod early;
 mod paths;
 mod plug;
 mod programs;
@@ -18,6 +19,7 @@ use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 
+use early::Early;
 use paths::Path;
 pub(in crate::services) use plug::Plug;
 use programs::Program;
@@ -76,6 +78,7 @@ pub(super) struct Carrier {
     /// When a connection that is not there yet, or that is being closed, is given up.
     due: BTreeSet<(Instant, PathId)>,
     news: VecDeque<News>,
+    early: Early,
     /// Whether the user has said that the link goes.
     is_suspended: bool,
     opened: u64,
@@ -96,6 +99,7 @@ impl Carrier {
             closing: 0,
             due: BTreeSet::new(),
             news: VecDeque::new(),
+            early: Early::default(),
             is_suspended: false,
             opened: 0,
             chunk: vec![0; CHUNK],

@@ -8,7 +8,8 @@ use handfast_assist::iosl::ids::Socket;
 use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{
-    Clock, EventLoop, Interest, Liveliness, ReadOutcome, SourceId, has_address, source_towards,
+    Clock, EventLoop, Interest, Liveliness, ReadOutcome, SourceId, connect_fast, has_address, is_under_way,
+    source_towards,
 };
 
 use super::{Addresses, Carrier, News, Owner};
@@ -49,6 +50,9 @@ pub(super) struct Path {
     /// Of the session for which this end has dialled it.
     dialled_for: Option<Socket>,
     state: State,
+    since: Instant,
+    /// Its SYN carries the first message.
+    is_early: bool,
     by: Option<Instant>,
     out: Vec<u8>,
     sent: usize,
@@ -70,7 +74,7 @@ impl Path {
                     self.sent += written;
                     self.has_sent = true;
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                Err(error) if error.kind() == ErrorKind::WouldBlock || is_under_way(&error) => {
                     self.is_blocked = true;
                     return Ok(());
                 }
@@ -89,8 +93,16 @@ impl Carrier {
         let Some(peer) = self.peers.get(&session).and_then(Addresses::current) else {
             return self.end.on_closed(Clock::SYSTEM.now(), path);
         };
-        let dialled =
-            TcpStream::connect(peer).and_then(|stream| self.add_path(io, path, stream, peer, Some(session)));
+        let fast = self.early.may_try(Clock::SYSTEM.now()).then(|| connect_fast(peer));
+        // Where the kernel does not do that, or in any case, it is known better by the plain way.
+        let (stream, is_early) = match fast {
+            Some(Ok(stream)) => (Ok(stream), true),
+            Some(Err(_)) | None => (TcpStream::connect(peer), false),
+        };
+        let dialled = stream.and_then(|stream| self.add_path(io, path, stream, peer, Some(session)));
+        if dialled.is_ok() && is_early {
+            return self.begin_early(path);
+        }
         if let Err(error) = dialled {
             self.unreached(session, error.kind(), false);
             self.end.on_closed(Clock::SYSTEM.now(), path);
@@ -109,13 +121,38 @@ impl Carrier {
         let id = io.add(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
         self.owners.insert(id, Owner::Path(path));
         let state = if dialled_for.is_some() { State::Connecting } else { State::Open };
-        let (by, out, sent, has_sent, is_blocked) = (None, Vec::new(), 0, false, false);
-        let made = Path { stream, id, remote, dialled_for, state, by, out, sent, has_sent, is_blocked };
+        let made = Path {
+            stream,
+            id,
+            remote,
+            dialled_for,
+            state,
+            since: Clock::SYSTEM.now(),
+            is_early: false,
+            by: None,
+            out: Vec::new(),
+            sent: 0,
+            has_sent: false,
+            is_blocked: false,
+        };
         self.paths.insert(path, made);
         if dialled_for.is_some() {
             self.set_due(path, Clock::SYSTEM.now() + CONNECT_WITHIN);
         }
         Ok(())
+    }
+
+    /// What the session says first goes with the SYN.
+    fn begin_early(&mut self, path: PathId) {
+        let now = Clock::SYSTEM.now();
+        self.end.on_connected(now, path);
+        let first = self.end.poll_transmit(now, path, usize::MAX).unwrap_or_default();
+        let Some(found) = self.paths.get_mut(&path) else { return };
+        (found.is_early, found.out) = (true, first);
+        // What does not fit goes once the connection is there.
+        if let Err(error) = found.write() {
+            self.lose(path, error.kind());
+        }
     }
 
     fn set_due(&mut self, path: PathId, at: Instant) {
@@ -142,10 +179,14 @@ impl Carrier {
             Ok(None) => {}
         }
         self.clear_due(path);
+        let now = Clock::SYSTEM.now();
         if let Some(found) = self.paths.get_mut(&path) {
-            found.state = State::Open;
+            (found.state, found.is_blocked) = (State::Open, false);
+            if found.is_early {
+                self.early.on_connected(now, now.since(found.since));
+            }
         }
-        self.end.on_connected(Clock::SYSTEM.now(), path);
+        self.end.on_connected(now, path);
     }
 
     pub(super) fn read_path(&mut self, io: &mut EventLoop, path: PathId) -> ReadOutcome {

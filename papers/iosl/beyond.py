@@ -1,0 +1,96 @@
+"""What [iosl] leaves out: the numbers that it leaves open, and what applications do without a layer."""
+
+from __future__ import annotations
+
+from handfast.studies.reproduce import (
+    Check,
+    Control,
+    Finding,
+    Runs,
+    above,
+    at_least,
+    medians,
+    middle,
+    pairs,
+)
+
+from .measure import delay, detected, false_alarms, goodput
+
+CASES, GAPS, APPLICATIONS = ("goes", "stays"), ("50ms", "150ms", "1s"), ("told", "finds-out")
+CHOSEN, STARVED = "as-chosen", "alpha-0.3"
+NEAR = 0.98
+"""A goodput above this share of another one is as good."""
+
+
+def _numbers(runs: Runs) -> list[str]:
+    return [*dict.fromkeys(run.choices["number"] for run in runs.all)]
+
+
+def numbers(runs: Runs) -> Finding:
+    """Whether what we have chosen does as well as any other of the numbers, and none of them harm."""
+
+    def of(number: str, case: str) -> float:
+        return middle(runs, goodput, "iosl", number=number, case=case)
+
+    def judged(number: str) -> tuple[Check, ...]:
+        best = {case: max((of(other, case), other) for other in _numbers(runs)) for case in CASES}
+        return tuple(
+            check
+            for case in CASES
+            for check in (
+                at_least(
+                    f"{number} / {best[case][1]}, the best, {case}",
+                    of(number, case) / best[case][0],
+                    NEAR,
+                ),
+                at_least(
+                    f"{number} / unwarned, {case}",
+                    of(number, case) / middle(runs, goodput, "unwarned", number=number, case=case),
+                    NEAR,
+                ),
+            )
+        )
+
+    shown = (
+        (goodput, "goodput", "Mbit/s"),
+        (detected, "predicted", "%"),
+        (false_alarms, "false alarms", ""),
+        (delay, "delay", "ms"),
+    )
+    return Finding(
+        tuple(
+            one
+            for case in CASES
+            for number in _numbers(runs)
+            for figure, name, unit in shown
+            if figure is not detected or case == "goes"
+            for one in medians(runs, name, unit, figure, ["iosl"], number=number, case=case)
+        ),
+        judged(CHOSEN),
+        Control("alpha 0.3: three tenths of what the radio carries", judged(STARVED)),
+    )
+
+
+def applications(runs: Runs) -> Finding:
+    """The layer against an application that is told of its address, and one that finds out; over today's sender too."""
+    cells = [{"gap": gap, "application": way} for gap in GAPS for way in APPLICATIONS]
+
+    def judged(ours: str, theirs: str) -> tuple[Check, ...]:
+        return tuple(
+            above(
+                f"{ours} delivers more than {theirs}, {', '.join(cell.values())}",
+                pairs(runs.of(ours, **cell), runs.of(theirs, **cell), goodput),
+                "Mbit/s",
+            )
+            for cell in cells
+        )
+
+    return Finding(
+        tuple(
+            one
+            for cell in cells
+            for one in medians(runs, "goodput", "Mbit/s", goodput, ("tcp", "iosl", "linux", "linux-iosl"), **cell)
+        ),
+        judged("iosl", "tcp") + judged("linux-iosl", "linux"),
+        Control("no layer", judged("tcp", "tcp") + judged("linux", "linux")),
+    )
