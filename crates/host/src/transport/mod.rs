@@ -9,7 +9,7 @@ mod datagrams;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use handfast_core::{Bytes as Size, Duration, Instant};
+use handfast_core::{BitRate, Bytes as Size, Duration, Instant};
 use serde::Serialize;
 
 use crate::meter::{DeliveryMeter, FlowSample, WindowMeter};
@@ -120,6 +120,15 @@ pub trait Transport: Send {
 
     /// What is seen of it while it sends; [`None`]: nothing.
     fn sample(&self, _now: Instant) -> Option<FlowSample> {
+        None
+    }
+
+    /// The host's socket layer says what the radio of one of its addresses carries; [`None`]: it has gone. Addresses are counted as in
+    /// [`Way`].
+    fn on_radio(&mut self, _now: Instant, _address: usize, _rate: Option<BitRate>) {}
+
+    /// How often its layer has moved it to another path; [`None`]: it has no layer.
+    fn moves(&self) -> Option<u64> {
         None
     }
 

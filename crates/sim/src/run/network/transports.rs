@@ -2,8 +2,10 @@
 //! `hosts/transports.rs` holds the ends.
 
 use bytes::Bytes;
-use handfast_core::Instant;
+use handfast_core::{BitRate, Instant};
 use handfast_host::transport::Way;
+use handfast_plan::topology::channel;
+use handfast_scenario::LinkId;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Datagram, Packet, Payload};
 
@@ -45,6 +47,35 @@ impl Network {
         self.pump_transport(now, id);
         self.arm_transport(id);
         true
+    }
+
+    /// A radio link of a station with a layer is there or has gone: the layer tells the station's transports, each with its share of the
+    /// rate in the direction of its data.
+    #[cold]
+    pub(crate) fn tell_transports(&mut self, now: Instant, link: LinkId, is_there: bool) {
+        let Some(all) = &self.layers else { return };
+        let Some((node, address)) = all.address_on(link) else { return };
+        let estimate = all.by_station.get(&node).map_or(100, |layer| layer.spec.estimate);
+        let end = usize::from(self.topology.departure(channel(link, 0)).0 != node);
+        let concerned = self.hosts.transports.layered_at(node);
+        for &id in &concerned {
+            let end = if id.sends() { end } else { 1 - end };
+            let rate = self.links[channel(link, end)].link.rate().as_bps() * u64::from(estimate) / 100;
+            let rate = BitRate::from_bps((rate / concerned.len() as u64).max(1));
+            self.hosts.transports.ends[id.index()].machine.on_radio(now, address, is_there.then_some(rate));
+            self.pump_transport(now, id);
+            self.arm_transport(id);
+        }
+    }
+
+    /// At the start layers tell of the radio links that are there.
+    pub(crate) fn introduce_radios(&mut self) {
+        let links: Vec<_> = self.layers.iter().flat_map(|all| all.links()).collect();
+        for link in links {
+            if !self.links[channel(link, 0)].link.is_gone() {
+                self.tell_transports(Instant::ZERO, link, true);
+            }
+        }
     }
 
     /// Enters the deadline of a transport.
