@@ -119,7 +119,7 @@ def restored(runs: Runs) -> Finding:
             "the same sessions on connections that begin with nothing, and associations that move with nothing",
             (*judged("fresh"), *association.checks(runs, "sctp-moved")),
         ),
-        cause="the claim has three transports; here it is judged over TCP alone. Algorithm 1 keeps cwnd at rate times "
+        cause="the claim has three transports; here it is judged over two. Algorithm 1 keeps cwnd at rate times "
         "the least round trip, so that a short path carries little more than nine tenths, the peak of this claim: "
         "where it may be twice that (loose), "
         + ", ".join(f"{middle(runs, PEAK, 'loose', rtt=rtt) / middle(runs, PEAK, 'tcp', rtt=rtt):.2f}" for rtt in RTTS)
