@@ -230,6 +230,8 @@ pub enum Protocol {
     Tcp,
     /// SCTP (RFC 9260), over UDP (RFC 6951).
     Sctp,
+    /// Multipath TCP (RFC 8684).
+    Mptcp,
 }
 
 /// A transfer from one node to another.

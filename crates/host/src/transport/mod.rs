@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use handfast_core::{BitRate, Bytes as Size, Duration, Instant};
+use handfast_tcp::{Received, Transmit};
 use serde::Serialize;
 
 use crate::meter::{DeliveryMeter, FlowSample, WindowMeter};
@@ -92,6 +93,14 @@ pub trait Transport: Send {
 
     /// What the next datagram to send now carries, and where it goes.
     fn poll_transmit(&mut self, now: Instant) -> Option<(Way, Bytes)>;
+
+    /// A segment of TCP has arrived, for one that is made of connections.
+    fn on_segment(&mut self, _now: Instant, _way: Way, _received: &Received<'_>) {}
+
+    /// The next such segment to send now, and where it goes.
+    fn poll_segment(&mut self, _now: Instant) -> Option<(Way, Transmit)> {
+        None
+    }
 
     /// Whether it has begun.
     fn has_begun(&self) -> bool;

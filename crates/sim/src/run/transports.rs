@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 
 use handfast_assist::iosl::ids::Id;
-use handfast_host::sctp;
 use handfast_host::transport::Transport;
+use handfast_host::{mptcp, sctp};
 use handfast_plan::address::Addresses;
-use handfast_scenario::{AgentKind, FlowId, Scenario, Scheme};
+use handfast_scenario::{AgentKind, FlowId, Protocol, Scenario, Scheme};
 
 use crate::engine::entry::Rank;
 use crate::hosts::ways::{self, Way, ways};
@@ -36,6 +36,9 @@ pub(crate) fn open(
     let machines: [Box<dyn Transport>; 2] = flow.app.transport(start, flow.stop).unwrap_or_else(|| {
         let hosts = [0, 1].map(|end| host(&network.addresses, &ways[end]));
         let layers = layers(network, scenario, scheme, id, &hosts, seed);
+        if flow.transport == Protocol::Mptcp {
+            return mptcp::ends(&of, [&scheme.sender, &scheme.receiver], &hosts, layers);
+        }
         let config = scheme.sctp.applied_to(sctp::config(scheme.receiver.receive_buffer));
         sctp::ends(&of, config, &hosts, layers)
     });

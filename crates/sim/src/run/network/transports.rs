@@ -6,6 +6,7 @@ use handfast_core::{BitRate, Instant};
 use handfast_host::transport::Way;
 use handfast_plan::topology::channel;
 use handfast_scenario::LinkId;
+use handfast_tcp::Received;
 use handfast_wire::tcp::Segment;
 use handfast_wire::{Body, Datagram, Packet, Payload};
 
@@ -42,6 +43,26 @@ impl Network {
         let by = |(local, remote): &(Local, Remote)| (local.socket, remote.socket) == (dst, src);
         let Some(way) = ways.iter().position(by) else { return false };
         machine.on_datagram(now, Way(way), &datagram.payload.to_bytes());
+        self.books.count_arrival();
+        self.packets.free(handle);
+        self.pump_transport(now, id);
+        self.arm_transport(id);
+        true
+    }
+
+    /// A segment has reached the node it is addressed to, and belongs to no connection there; false: to no transport either.
+    #[cold]
+    pub(crate) fn deliver_segment(&mut self, now: Instant, handle: Handle) -> bool {
+        let Some(packet) = self.packets.whole(handle) else { return false };
+        let Body::Tcp(segment) = &packet.body else { return false };
+        let Some((src, dst)) = self.sockets(packet, (segment.src_port, segment.dst_port)) else {
+            return false;
+        };
+        let Some(id) = self.hosts.transports.ports.connection((dst, src)) else { return false };
+        let End { machine, ways, .. } = &mut self.hosts.transports.ends[id.index()];
+        let by = |(local, remote): &(Local, Remote)| (local.socket, remote.socket) == (dst, src);
+        let Some(way) = ways.iter().position(by) else { return false };
+        machine.on_segment(now, Way(way), &Received { segment, ip: packet.ip_facts() });
         self.books.count_arrival();
         self.packets.free(handle);
         self.pump_transport(now, id);
@@ -92,9 +113,23 @@ impl Network {
                 continue;
             };
             let packet = self.datagram(local.socket, remote.socket, data);
-            let passing = self.packets.insert_whole(packet, id.origin(), remote.goal);
-            self.leave_host(now, local, passing);
+            self.leave_by(now, id, (local, remote), packet);
         }
+        while let Some((Way(way), transmit)) =
+            self.hosts.transports.ends[id.index()].machine.poll_segment(now)
+        {
+            let Some(&(local, remote)) = self.hosts.transports.ends[id.index()].ways.get(way) else {
+                continue;
+            };
+            let [src, dst] = [local.socket, remote.socket].map(|socket| self.addresses.ip(socket.address));
+            let packet = Packet::tcp(src, dst, transmit.segment);
+            self.leave_by(now, id, (local, remote), packet);
+        }
+    }
+
+    fn leave_by(&mut self, now: Instant, id: TransportId, (local, remote): (Local, Remote), packet: Packet) {
+        let passing = self.packets.insert_whole(packet, id.origin(), remote.goal);
+        self.leave_host(now, local, passing);
     }
 
     fn datagram(&self, local: SocketAddress, remote: SocketAddress, data: Bytes) -> Packet {
