@@ -7,12 +7,14 @@
 //! - [`app`]: what applications send and when, one application a file;
 //! - [`transport`]: transports besides TCP, one a file; QUIC would be one;
 //! - [`sctp`]: an application's stream over SCTP;
+//! - [`mptcp`]: the same over Multipath TCP;
 //! - [`meter`]: what is measured of a flow;
 //! - [`probe`]: what is measured of its packets, where it asks for that.
 #![forbid(unsafe_code)]
 
 pub mod app;
 pub mod meter;
+pub mod mptcp;
 pub mod ports;
 pub mod probe;
 pub mod sctp;

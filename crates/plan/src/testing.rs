@@ -125,6 +125,7 @@ pub fn scheme(name: &str) -> Scheme {
         sender_profile: profile.name,
         receiver: config,
         receiver_profile: profile.name,
+        sctp: handfast_scenario::SctpSettings::default(),
         agents: Vec::new(),
     }
 }

@@ -219,7 +219,9 @@ pub struct Link {
     pub backward: Direction,
 }
 
-pub use handfast_host::{App, probe::Measures, transport::Kind as TransportKind};
+pub use handfast_host::{
+    App, probe::Measures, sctp::Settings as SctpSettings, transport::Kind as TransportKind,
+};
 
 /// What carries what an application sends. (An application that has no stream brings its own: [`App::Over`].)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,6 +230,8 @@ pub enum Protocol {
     Tcp,
     /// SCTP (RFC 9260), over UDP (RFC 6951).
     Sctp,
+    /// Multipath TCP (RFC 8684).
+    Mptcp,
 }
 
 /// A transfer from one node to another.
@@ -419,7 +423,7 @@ pub struct Agent {
 }
 
 /// All that a run uses besides the network: profiles and agents.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Scheme {
     /// Its key in `[schemes]`.
     pub name: String,
@@ -431,6 +435,25 @@ pub struct Scheme {
     pub receiver: Arc<Config>,
     /// The profile that it is, or was changed from.
     pub receiver_profile: &'static str,
+    /// The parameters of associations.
+    pub sctp: SctpSettings,
     /// Help in the path.
     pub agents: Vec<Agent>,
+}
+
+impl fmt::Debug for Scheme {
+    /// As it would be derived, without parameters of associations where there are none: a scenario's hash is taken from it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, sender, sender_profile, receiver, receiver_profile, sctp, agents } = self;
+        let mut fields = f.debug_struct("Scheme");
+        fields.field("name", name).field("sender", sender).field("sender_profile", sender_profile);
+        fields
+            .field("receiver", receiver)
+            .field("receiver_profile", receiver_profile)
+            .field("agents", agents);
+        if *sctp != SctpSettings::default() {
+            fields.field("sctp", sctp);
+        }
+        fields.finish()
+    }
 }

@@ -7,7 +7,7 @@ use handfast_net::queue::codel;
 use handfast_radio::airtime::{Physical, Rates};
 use handfast_scenario::{
     Action, AgentKind, App, Directions, DownMode, EndNotice, Loss, LowAck, Measures, NodeKind, Protocol,
-    Queue, QueueLimit, Release, Scenario, Sdn, SdnPolicy, TransportKind,
+    Queue, QueueLimit, Release, Scenario, SctpSettings, Sdn, SdnPolicy, TransportKind,
 };
 use handfast_tcp::{CongestionControl, Recovery};
 
@@ -168,6 +168,15 @@ fn a_station_may_have_a_radio_for_each_of_its_access_points() {
     // Any of its links may go.
     let second = set_in(both, &[("events.0.link", "wlan")]);
     assert!(matches!(second.events[0].action, Action::Outage { link: 4, .. }));
+}
+
+#[test]
+fn a_scheme_has_parameters_of_associations() {
+    let said = everything().scheme("plain").unwrap().sctp;
+    let ms = |ms| Some(Duration::from_millis(ms));
+    let times = [said.rto_initial, said.rto_min, said.rto_max, said.heartbeat_interval, said.sack_delay];
+    assert_eq!((times, said.path_max_retrans), ([ms(2000), ms(200), ms(20_000), ms(5000), ms(100)], Some(0)));
+    assert_eq!(everything().scheme("helped").unwrap().sctp, SctpSettings::default());
 }
 
 #[test]

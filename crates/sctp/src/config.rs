@@ -23,6 +23,8 @@ pub struct Config {
     pub max_init_retransmits: u32,
     /// HB.interval; [`None`]: no heartbeats on paths that are confirmed.
     pub heartbeat_interval: Option<Duration>,
+    /// HB.Max.Burst: so many paths that are not confirmed are probed in an RTO (§5.4). At least one.
+    pub hb_max_burst: u32,
     /// SACK.Delay: at most 500 ms (§6.2).
     pub sack_delay: Duration,
     /// A SACK leaves after so many packets with DATA (§6.2: every second).
@@ -64,6 +66,7 @@ impl Default for Config {
             path_max_retrans: 5,
             max_init_retransmits: 8,
             heartbeat_interval: Some(Duration::from_secs(30)),
+            hb_max_burst: 1,
             sack_delay: Duration::from_millis(200),
             sack_frequency: 2,
             mtu: Bytes(1500),
@@ -89,6 +92,6 @@ mod tests {
         assert_eq!(config.heartbeat_interval, Some(Duration::from_secs(30)));
         let counts = [config.association_max_retrans, config.path_max_retrans, config.max_init_retransmits];
         assert_eq!(counts, [10, 5, 8]);
-        assert_eq!(config.max_burst, Some(4));
+        assert_eq!((config.max_burst, config.hb_max_burst), (Some(4), 1));
     }
 }

@@ -2,8 +2,10 @@
 //! `handfast-sctp`.
 
 mod carrier;
+mod layer;
 mod receiver;
 mod sender;
+mod settings;
 
 use std::net::IpAddr;
 
@@ -14,8 +16,12 @@ use crate::app::{App, Sink, Source};
 use crate::session::Sending;
 use crate::transport::Transport;
 use carrier::Ways;
+use layer::Layer;
 use receiver::Receiver;
 use sender::Sender;
+
+pub use layer::{ID_LEN, Rules};
+pub use settings::Settings;
 
 /// Bytes of a UDP header: they are taken from the packet (RFC 6951 §5.6).
 const UDP_HEADER: u64 = 8;
@@ -55,15 +61,22 @@ pub fn config(buffer: Bytes) -> Config {
     Config { mtu: Bytes(MTU - UDP_HEADER), receive_buffer, send_buffer, ..Config::default() }
 }
 
-/// Both ends of a flow, the sender first: it opens the association.
-pub fn ends(flow: &Flow<'_>, config: Config, hosts: &[Host; 2]) -> [Box<dyn Transport>; 2] {
+/// Both ends of a flow, the sender first: it opens the association. `layers`: those of the sender's host and the receiver's, if they have
+/// one.
+pub fn ends(
+    flow: &Flow<'_>,
+    config: Config,
+    hosts: &[Host; 2],
+    layers: [Option<Rules>; 2],
+) -> [Box<dyn Transport>; 2] {
     let random = |end: &str| Stream::new(flow.seed, &format!("sctp {} {end}", flow.name));
     let [own, other] = hosts;
     let sending = Sending::new(flow.stream, Source::new(flow.app, flow.start, flow.stop));
     let ways = |local: &Host, remote: &Host| Ways { local: local.clone(), remote: remote.clone() };
-    let sender = Sender::new(sending, flow.start, config, random("sender"), ways(own, other));
+    let [layer, layer_there] = layers.map(|rules| rules.map(Layer::new));
+    let sender = Sender::new(sending, flow.start, config, random("sender"), ways(own, other), layer);
     let sink = Sink::new(flow.stream, None);
-    let receiver = Receiver::new(sink, config, random("receiver"), ways(other, own));
+    let receiver = Receiver::new(sink, config, random("receiver"), ways(other, own), layer_there);
     [Box::new(sender), Box::new(receiver)]
 }
 

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use handfast_core::{Instant, Stream};
+use handfast_core::{BitRate, Instant, Stream};
 use handfast_sctp::{Answer, Association, Config, Listener, Transmit};
 use handfast_wire::Payload;
 
 use super::carrier::Ways;
 use super::key;
+use super::layer::{LAYER, Layer};
 use super::sender::{DATA, NO_LIMIT};
 use crate::app::Sink;
 use crate::meter::DeliveryMeter;
@@ -21,23 +22,32 @@ pub(super) struct Receiver {
     ways: Ways,
     listener: Listener,
     association: Option<Box<Association>>,
+    layer: Option<Layer>,
     /// What the listener has answered.
     replies: VecDeque<Transmit>,
 }
 
 impl Receiver {
-    pub(super) fn new(sink: Sink, config: Config, mut random: Stream, ways: Ways) -> Self {
+    pub(super) fn new(
+        sink: Sink,
+        config: Config,
+        mut random: Stream,
+        ways: Ways,
+        layer: Option<Layer>,
+    ) -> Self {
         let (key, local) = (key(&mut random), &ways.local);
         let listener = Listener::new(config, local.port, &local.addresses, key, random);
-        Self { sink, ways, listener, association: None, replies: VecDeque::new() }
+        Self { sink, ways, listener, layer, association: None, replies: VecDeque::new() }
     }
 
     /// The application reads at once.
     fn read(&mut self, now: Instant) {
         let Some(association) = &mut self.association else { return };
         while let Some(message) = association.read() {
-            if message.stream == DATA {
-                self.sink.take(now, &Payload::Bytes(message.data));
+            match (message.stream, &mut self.layer) {
+                (DATA, _) => self.sink.take(now, &Payload::Bytes(message.data)),
+                (LAYER, Some(layer)) => layer.on_message(now, &message.data, association),
+                _ => {}
             }
         }
     }
@@ -69,6 +79,9 @@ impl Transport for Receiver {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<(Way, Bytes)> {
+        if let (Some(layer), Some(association)) = (&mut self.layer, &mut self.association) {
+            layer.write_news(association);
+        }
         let reply = self.replies.pop_front().and_then(|reply| self.ways.emit(&reply));
         let association = &mut self.association;
         reply.or_else(|| {
@@ -92,6 +105,16 @@ impl Transport for Receiver {
 
     fn meter_mut(&mut self) -> Option<&mut DeliveryMeter> {
         Some(&mut self.sink.meter)
+    }
+
+    fn on_radio(&mut self, now: Instant, address: usize, rate: Option<BitRate>) {
+        if let (Some(layer), Some(&address)) = (&mut self.layer, self.ways.local.addresses.get(address)) {
+            layer.on_radio(now, address, rate, self.association.as_deref_mut());
+        }
+    }
+
+    fn moves(&self) -> Option<u64> {
+        self.layer.as_ref().map(|layer| layer.moves)
     }
 
     fn wrong_at(&self) -> Option<u64> {

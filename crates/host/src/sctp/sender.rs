@@ -1,12 +1,13 @@
 //! The end that opens the association and sends.
 
 use bytes::Bytes;
-use handfast_core::{Bytes as Size, Instant, Stream};
+use handfast_core::{BitRate, Bytes as Size, Instant, Stream};
 use handfast_sctp::{Association, Config, Endpoints, Event, Failure, Message};
 use handfast_tcp::Death;
 
 use super::carrier::Ways;
 use super::key;
+use super::layer::{LAYER, Layer};
 use crate::meter::{DeliveryMeter, FlowSample, WindowMeter};
 use crate::session::{Ending, LOW_WATER, Sending};
 use crate::transport::{Counts, Figures, Transport, Way};
@@ -25,14 +26,22 @@ pub(super) struct Sender {
     seed: Option<(Config, Stream)>,
     ways: Ways,
     association: Option<Association>,
+    layer: Option<Layer>,
     /// The window of the path that data takes, since the handshake.
     window: Option<WindowMeter>,
 }
 
 impl Sender {
-    pub(super) fn new(sending: Sending, opens: Instant, config: Config, random: Stream, ways: Ways) -> Self {
+    pub(super) fn new(
+        sending: Sending,
+        opens: Instant,
+        config: Config,
+        random: Stream,
+        ways: Ways,
+        layer: Option<Layer>,
+    ) -> Self {
         let seed = Some((config, random));
-        Self { sending, opens, seed, ways, association: None, window: None }
+        Self { sending, opens, seed, ways, layer, association: None, window: None }
     }
 
     fn open(&mut self, now: Instant) {
@@ -51,6 +60,9 @@ impl Sender {
     /// Writes what the application has and there is room for, and closes after its last byte.
     fn fill(&mut self, now: Instant) {
         let Some(association) = &mut self.association else { return };
+        if let Some(layer) = &mut self.layer {
+            layer.write_news(association);
+        }
         let mut done = false;
         loop {
             // A message fills a packet: an association hands over whole ones.
@@ -67,6 +79,16 @@ impl Sender {
         }
         if done || self.sending.on_taken(0) {
             association.shutdown(now);
+        }
+    }
+
+    /// The layers of both ends talk to each other.
+    fn hear(&mut self, now: Instant) {
+        let Some(association) = &mut self.association else { return };
+        while let Some(message) = association.read() {
+            if let Some(layer) = self.layer.as_mut().filter(|_| message.stream == LAYER) {
+                layer.on_message(now, &message.data, association);
+            }
         }
     }
 
@@ -126,6 +148,7 @@ impl Transport for Sender {
         if let Some(association) = &mut self.association {
             association.on_packet(now, &arrived.received());
         }
+        self.hear(now);
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<(Way, Bytes)> {
@@ -167,6 +190,16 @@ impl Transport for Sender {
         })
     }
 
+    fn on_radio(&mut self, now: Instant, address: usize, rate: Option<BitRate>) {
+        if let (Some(layer), Some(&address)) = (&mut self.layer, self.ways.local.addresses.get(address)) {
+            layer.on_radio(now, address, rate, self.association.as_mut());
+        }
+    }
+
+    fn moves(&self) -> Option<u64> {
+        self.layer.as_ref().map(|layer| layer.moves)
+    }
+
     fn window(&self) -> Option<&WindowMeter> {
         self.window.as_ref()
     }
@@ -181,8 +214,9 @@ impl Transport for Sender {
             srtt: path.state.srtt.map(|(srtt, _)| srtt),
             rto: path.rto,
             delivered: 0,
-            sent: Some(written - association.unsent()),
-            acknowledged: Some(written - association.buffered()),
+            // What the layer says waits there, too: a few bytes, and before the application's first ones.
+            sent: Some(written.saturating_sub(association.unsent())),
+            acknowledged: Some(written.saturating_sub(association.buffered())),
         })
     }
 }

@@ -19,7 +19,7 @@ fn run(app: App, lost: impl Fn(Instant, usize) -> bool, until: Instant) -> [Box<
     let hosts = [host(&[[10, 0, 0, 1]]), host(&[[10, 0, 0, 2], [10, 0, 0, 3]])];
     let start = Instant::from_millis(5);
     let flow = Flow { name: "flow", stream: 3, app, start, stop: None, seed: 7 };
-    let mut ends = ends(&flow, config(Bytes(1 << 20)), &hosts);
+    let mut ends = ends(&flow, config(Bytes(1 << 20)), &hosts, [None; 2]);
     let mut wire: VecDeque<(Instant, usize, Way, bytes::Bytes)> = VecDeque::new();
     loop {
         let arrival = wire.front().map(|&(at, ..)| at);

@@ -9,7 +9,8 @@ mod datagrams;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use handfast_core::{Bytes as Size, Duration, Instant};
+use handfast_core::{BitRate, Bytes as Size, Duration, Instant};
+use handfast_tcp::{Received, Transmit};
 use serde::Serialize;
 
 use crate::meter::{DeliveryMeter, FlowSample, WindowMeter};
@@ -93,6 +94,14 @@ pub trait Transport: Send {
     /// What the next datagram to send now carries, and where it goes.
     fn poll_transmit(&mut self, now: Instant) -> Option<(Way, Bytes)>;
 
+    /// A segment of TCP has arrived, for one that is made of connections.
+    fn on_segment(&mut self, _now: Instant, _way: Way, _received: &Received<'_>) {}
+
+    /// The next such segment to send now, and where it goes.
+    fn poll_segment(&mut self, _now: Instant) -> Option<(Way, Transmit)> {
+        None
+    }
+
     /// Whether it has begun.
     fn has_begun(&self) -> bool;
 
@@ -120,6 +129,15 @@ pub trait Transport: Send {
 
     /// What is seen of it while it sends; [`None`]: nothing.
     fn sample(&self, _now: Instant) -> Option<FlowSample> {
+        None
+    }
+
+    /// The host's socket layer says what the radio of one of its addresses carries; [`None`]: it has gone. Addresses are counted as in
+    /// [`Way`].
+    fn on_radio(&mut self, _now: Instant, _address: usize, _rate: Option<BitRate>) {}
+
+    /// How often its layer has moved it to another path; [`None`]: it has no layer.
+    fn moves(&self) -> Option<u64> {
         None
     }
 

@@ -11,6 +11,7 @@ mod signals;
 mod timers;
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 use handfast_core::{Instant, Stream};
 
@@ -47,6 +48,8 @@ pub struct Connection {
     closed_address: bool,
     key: Key,
     peer_key: Option<Key>,
+    /// Addresses of ours that the peer was told of, by their IDs.
+    own: Vec<(u8, IpAddr)>,
     /// In the order of their ids.
     subflows: Vec<Subflow>,
     next_id: u32,

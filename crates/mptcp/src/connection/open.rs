@@ -49,6 +49,7 @@ impl Connection {
             closed_address: false,
             key,
             peer_key: None,
+            own: Vec::new(),
             subflows: Vec::new(),
             next_id: 0,
             turn: 0,
@@ -94,9 +95,12 @@ impl Connection {
         if token != self.token() || !self.may_join() || self.find(syn.flow).is_some() {
             return false;
         }
+        let local = syn.flow.local.ip();
+        let own = self.own.iter().find(|&&(_, address)| address == local).map_or(0, |&(id, _)| id);
         let nonce = self.random.bits() as u32;
         let subflow = self.add(syn.flow, Phase::Joined { nonce, peer_nonce }, false, now);
-        (subflow.address_ids.1, subflow.backup.1) = (address_id, backup);
+        subflow.address_ids = (own, address_id);
+        subflow.backup.1 = backup;
         self.on_segment(now, syn);
         true
     }

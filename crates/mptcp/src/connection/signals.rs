@@ -66,6 +66,9 @@ impl Connection {
     pub fn advertise(&mut self, id: u8, address: IpAddr, port: Option<u16>) -> bool {
         let Some(peer) = self.peer_key else { return false };
         let hmac = Some(address_hmac(self.key, peer, id, address, port));
+        self.own.retain(|&(known, _)| known != id);
+        // An ID is an octet: no more than 256 are known.
+        self.own.push((id, address));
         self.signal_once(Mptcp::AddAddress(AddAddress { address_id: id, address, port, hmac }))
     }
 

@@ -98,6 +98,11 @@ impl Vocabulary for Protocol {
     const WORDS: &'static [(&'static str, Self, &'static str)] = &[
         ("tcp", Self::Tcp, "TCP, as the scheme has it"),
         ("sctp", Self::Sctp, "SCTP (RFC 9260), over all addresses of both ends; in the simulator only"),
+        (
+            "mptcp",
+            Self::Mptcp,
+            "Multipath TCP (RFC 8684), over all addresses of both ends; in the simulator only",
+        ),
     ];
 }
 

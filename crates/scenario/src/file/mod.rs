@@ -14,6 +14,7 @@ mod quantity;
 mod queue;
 mod radio;
 mod schemes;
+mod sctp;
 mod tables;
 mod words;
 
@@ -32,6 +33,7 @@ pub(crate) use quantity::Span as TimeSpan;
 pub(crate) use queue::{Limit as QueueLimit, Queue, Text as QueueText};
 pub(crate) use radio::{At, MobilityKind, PropagationKind, RadioTable, ScanKind};
 pub(crate) use schemes::{End, SchemeTable, TcpTable};
+pub(crate) use sctp::SctpTable;
 pub(crate) use words::Word;
 
 /// A handfast scenario: a network, what flows through it, what happens to it, and the schemes to compare.

@@ -18,6 +18,7 @@ use super::Located;
 use super::agents::AgentTable;
 use super::integer::{Permille, Segments};
 use super::quantity::{AskedRate, Packets, SegmentSize, Size, Span};
+use super::sctp::SctpTable;
 use super::tables::tables_with_shared_keys;
 use super::words::Word;
 
@@ -29,6 +30,8 @@ pub(crate) struct SchemeTable {
     pub(crate) sender: Located<End>,
     /// The data receivers' TCP. Default: "linux", as on the lab's hosts.
     pub(crate) receiver: Option<Located<End>>,
+    /// The parameters of flows whose `transport` is "sctp". Default: those of RFC 9260 §16.
+    pub(crate) sctp: Option<SctpTable>,
     /// Help in the path.
     #[serde(default)]
     pub(crate) agents: Vec<AgentTable>,

@@ -8,8 +8,8 @@ use handfast_tcp::{Config, Estimation, Profile, QuickStartRequest, Recovery, Und
 
 use super::agents;
 use super::nodes::Nodes;
-use crate::file::{End, File, Located, SchemeTable, TcpTable};
-use crate::model::Scheme;
+use crate::file::{End, File, Located, SchemeTable, SctpTable, TcpTable};
+use crate::model::{Scheme, SctpSettings};
 use handfast_document::{Checked, Problem, Span};
 
 /// The receiver of every scheme that names none: what the hosts of the lab run, so that both backends compare.
@@ -28,6 +28,7 @@ pub(super) fn resolve(file: &File, nodes: &Nodes) -> Checked<(Vec<Scheme>, Vec<S
                 Some(receiver) => profile_of(receiver)?.name,
                 None => RECEIVER,
             },
+            sctp: table.sctp.as_ref().map(SctpTable::settings).transpose()?.unwrap_or_default(),
             agents: agents::resolve(&table.agents, nodes)?,
         })
     });
@@ -38,6 +39,7 @@ pub(super) fn resolve(file: &File, nodes: &Nodes) -> Checked<(Vec<Scheme>, Vec<S
             sender_profile: profile.name,
             receiver: Arc::clone(&receiver),
             receiver_profile: RECEIVER,
+            sctp: SctpSettings::default(),
             agents: Vec::new(),
         })
     });

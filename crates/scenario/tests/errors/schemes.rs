@@ -25,6 +25,14 @@ const OUTAGE: &[Case] = &[
         "sender = \"sack\"",
         "sender = {profile = \"cubic\", cubic_beta_permille = 1000}",
     ),
+    ("an unknown parameter of SCTP", "sender = \"sack\"", "sender = \"sack\"\nsctp = {rto_minn = \"1s\"}"),
+    ("a timeout of nothing", "sender = \"sack\"", "sender = \"sack\"\nsctp = {rto_min = \"0s\"}"),
+    (
+        "timeouts the wrong way round",
+        "sender = \"sack\"",
+        "sender = \"sack\"\nsctp = {rto_min = \"2s\", rto_max = \"1s\"}",
+    ),
+    ("a SACK that is late", "sender = \"sack\"", "sender = \"sack\"\nsctp = {sack_delay = \"501ms\"}"),
     ("SACK without SACK", "sender = \"sack\"", "sender = {profile = \"sack\", sack = false}"),
     ("a request that is no rate", "sender = \"sack\"", "sender = {profile = \"sack\", quick_start = \"on\"}"),
     (

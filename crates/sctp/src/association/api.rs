@@ -226,6 +226,8 @@ impl Association {
             return 0;
         }
         self.paths.get_mut(path).t3 = None;
+        // §7.2.4: all is marked, as after a timeout. What was lost on the path before says nothing of the next one.
+        self.recovery = None;
         self.refill_for_layer();
         self.sent.mark(path, Loss::Rerouted)
     }

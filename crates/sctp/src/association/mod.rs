@@ -4,6 +4,7 @@ mod api;
 mod arrival;
 mod control;
 mod open;
+mod pace;
 mod paths;
 mod probe;
 mod restart;
@@ -27,6 +28,8 @@ use crate::send::{Outstanding, Queue};
 use crate::tsn::Tsn;
 use crate::{Config, Counters, Event, Failure, Received, State, Transmit};
 use control::Control;
+use pace::Pace;
+use paths::Probing;
 use probe::Probe;
 
 /// Both ends, as a client knows them: at least one address of each.
@@ -72,12 +75,15 @@ pub struct Association {
     probe: Probe,
     /// The Fast Recovery exit point (§7.2.4).
     recovery: Option<Tsn>,
+    probing: Probing,
     /// The next packet of repeated chunks leaves whatever cwnd says (§6.3.3 E3, §7.2.4 step 3).
     urgent: bool,
     /// Packets of new data that may leave before the next event (§6.1 D).
     burst: u32,
     /// Nothing more could leave since.
     exhausted: bool,
+    /// In place of that: a restored window leaves spread.
+    pace: Option<Pace>,
 
     inbound: Inbound,
     acks: Acks,
@@ -107,7 +113,7 @@ impl Association {
     /// When [`Association::on_timer`] must be called at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         let timers = [self.t1, self.t2, self.t5, self.probe.at, self.acks.deadline(), self.paths.deadline()];
-        timers.into_iter().flatten().min()
+        timers.into_iter().chain([self.pace_deadline()]).flatten().min()
     }
 
     /// A timer is due; afterwards the deadline, if there is one, is in the future.
@@ -115,6 +121,7 @@ impl Association {
         self.refill_burst();
         self.acks.on_timer(now);
         self.on_probe_timer(now);
+        self.on_pace_timer(now);
         for path in 0..self.paths.all().len() {
             self.on_path_timers(now, path);
         }
@@ -162,6 +169,7 @@ impl Association {
     /// All that may leave now has left.
     fn nothing_leaves(&mut self, now: Instant) {
         self.schedule_probe(now);
+        self.notice_pace(now);
         self.exhausted = true;
         self.urgent &= self.sent.has_lost();
         for (n, path) in self.paths.all_mut().iter_mut().enumerate() {
@@ -180,6 +188,7 @@ impl Association {
         }
         self.state = State::Closed;
         (self.t1, self.t2, self.t5, self.probe) = (None, None, None, Probe::default());
+        self.pace = None;
         self.acks = Acks::default();
         self.paths.stop();
         self.queue = Queue::new(0);

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use handfast_core::{Instant, SeqNum, ShortQueue, Stream};
 use handfast_wire::sctp::{Cause, Chunk, Init, code};
 
+use super::paths::Probing;
 use super::probe::Probe;
 use super::{Association, Attempt, Endpoints};
 use crate::handshake::{Cookie, CookieKey, Terms, joined, missing_cookie, offer, tag};
@@ -104,9 +105,11 @@ impl Association {
             a_rwnd: 0,
             probe: Probe::default(),
             recovery: None,
+            probing: Probing::new(),
             urgent: false,
             burst: 0,
             exhausted: false,
+            pace: None,
             inbound: Inbound::new(remote_tsn, 0, config.receive_capacity()),
             acks: Acks::default(),
             control: ShortQueue::new(),

@@ -4,8 +4,21 @@ use handfast_core::Instant;
 use handfast_wire::sctp::Chunk;
 
 use super::Association;
-use crate::path::Heartbeat;
+use crate::path::{Heartbeat, Path};
 use crate::{Event, Failure, State};
+
+/// How many paths that are not confirmed were probed in this RTO.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probing {
+    until: Instant,
+    sent: u32,
+}
+
+impl Probing {
+    pub(super) const fn new() -> Self {
+        Self { until: Instant::ZERO, sent: 0 }
+    }
+}
 
 impl Association {
     /// Whether heartbeats leave (§8.3): not before the handshake is done, nor once SHUTDOWN has left.
@@ -32,7 +45,9 @@ impl Association {
                 // §8.3: only an idle path is asked; what carries data tells by itself.
                 let quiet =
                     self.config.heartbeat_interval.is_none_or(|interval| beating.last_data + interval <= now);
-                if beating.confirmed && beating.active && !quiet {
+                if !beating.confirmed {
+                    self.verify_path(now, path);
+                } else if beating.active && !quiet {
                     self.schedule_heartbeat(now, path);
                 } else {
                     self.send_heartbeat(now, path);
@@ -53,12 +68,35 @@ impl Association {
         if self.state == State::Closed {
             return;
         }
-        if ask_again {
-            self.send_heartbeat(now, path);
+        let rto = self.paths.get(path).rtt.rto();
+        if ask_again && self.others_wait(path) {
+            self.paths.get_mut(path).heartbeat = Heartbeat::Next(now + rto);
+        } else if ask_again {
+            self.verify_path(now, path);
         } else {
-            let (rto, interval) = (self.paths.get(path).rtt.rto(), self.config.heartbeat_interval);
+            let interval = self.config.heartbeat_interval;
             self.paths.get_mut(path).heartbeat = Heartbeat::later(now, rto, interval, &mut self.random);
         }
+    }
+
+    /// §5.4: "The number of HEARTBEAT chunks sent at each RTO SHOULD be limited by the HB.Max.Burst parameter." What is beyond that
+    /// waits for the next one.
+    fn verify_path(&mut self, now: Instant, path: usize) {
+        if self.probing.until <= now {
+            self.probing = Probing { until: now + self.paths.get(path).rtt.rto(), sent: 0 };
+        }
+        if self.probing.sent < self.config.hb_max_burst.max(1) {
+            self.probing.sent += 1;
+            self.send_heartbeat(now, path);
+        } else {
+            self.paths.get_mut(path).heartbeat = Heartbeat::Next(self.probing.until);
+        }
+    }
+
+    /// Whether another path waits for its turn to be probed.
+    fn others_wait(&self, path: usize) -> bool {
+        let waits = |other: &Path| !other.confirmed && matches!(other.heartbeat, Heartbeat::Next(_));
+        self.paths.all().iter().enumerate().any(|(n, other)| n != path && waits(other))
     }
 
     fn send_heartbeat(&mut self, now: Instant, path: usize) {

@@ -20,8 +20,7 @@ enum Next {
 impl Association {
     /// A packet with DATA, SACK or both.
     pub(super) fn data_packet(&mut self, now: Instant) -> Option<Transmit> {
-        let next = self.next_data();
-        let Some((next, len)) = next else { return self.sack_packet() };
+        let Some((next, len)) = self.next_data(now) else { return self.sack_packet() };
         let (Next::Again { path } | Next::New { path }) = next;
         let (mut room, mut chunks) = (self.pmdcs as usize, Vec::new());
         // §6.2: a SACK goes with DATA that leaves for where it has to go, if both fit.
@@ -46,21 +45,21 @@ impl Association {
     }
 
     /// What leaves next, and how long its first chunk is.
-    fn next_data(&self) -> Option<(Next, usize)> {
+    fn next_data(&self, now: Instant) -> Option<(Next, usize)> {
         if !self.state.sends_data() {
             return None;
         }
         // §6.1 C: what is marked goes before what is new.
-        self.next_repeated().or_else(|| self.next_new())
+        self.next_repeated(now).or_else(|| self.next_new(now))
     }
 
-    fn next_repeated(&self) -> Option<(Next, usize)> {
+    fn next_repeated(&self, now: Instant) -> Option<(Next, usize)> {
         self.sent.lost().find_map(|(_, sent, loss)| {
             let path = self.path_of(loss, sent.path)?;
             // §6.1 B; §6.3.3 E3 and §7.2.4 step 3: one packet, whatever the window.
             let open = self.urgent || self.sent.flight(path) < self.paths.get(path).window.cwnd;
             // What is only moved leaves as new data does: §6.1 D.
-            let open = open && (loss != Loss::Rerouted || self.burst > 0);
+            let open = open && (loss != Loss::Rerouted || self.may_burst(now, path));
             open.then(|| (Next::Again { path }, sent.data.chunk_len()))
         })
     }
@@ -74,10 +73,10 @@ impl Association {
         }
     }
 
-    fn next_new(&self) -> Option<(Next, usize)> {
+    fn next_new(&self, now: Instant) -> Option<(Next, usize)> {
         let len = self.queue.next_len(self.pmdcs as usize)?;
         let path = self.paths.for_data()?;
-        if self.burst == 0 || !self.has_window(path, len) {
+        if !self.may_burst(now, path) || !self.has_window(path, len) {
             return None;
         }
         Some((Next::New { path }, DATA_HEADER_LEN + len))
@@ -118,7 +117,9 @@ impl Association {
             from = index + 1;
         }
         self.urgent = false;
-        self.burst = self.burst.saturating_sub(u32::from(moved));
+        if moved {
+            self.notice_packet(now, path);
+        }
     }
 
     fn send_new(&mut self, now: Instant, path: usize, mut room: usize, chunks: &mut Vec<Chunk>) {
@@ -136,7 +137,7 @@ impl Association {
             self.counters.data_chunks_sent += 1;
             self.leaves(now, path, false);
         }
-        self.burst = self.burst.saturating_sub(1);
+        self.notice_packet(now, path);
         let flight = self.sent.flight(path);
         let by = self.paths.get_mut(path);
         by.was_full = flight >= by.window.cwnd;

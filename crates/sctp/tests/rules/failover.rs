@@ -138,6 +138,38 @@ fn an_idle_association_whose_peer_is_gone_ends() {
     assert!(world.ends[0].has(Event::PathDown { path: 0 }));
 }
 
+/// §5.4: HB.Max.Burst limits how many paths are probed in an RTO.
+#[test]
+fn paths_are_probed_one_an_rto() {
+    let run = |hb_max_burst| {
+        let servers: Vec<_> = (0..4).map(server).collect();
+        let links = (0..4).map(|_| Link::default()).collect();
+        let mut world = World::connected_over(Config { hb_max_burst, ..Config::default() }, links, &servers);
+        world.run_to(at(10_000));
+        assert!((0..4).all(|path| world.client().path(path).unwrap().confirmed));
+        world.ends[0].times(is_heartbeat)
+    };
+    let first = run(8)[0].0;
+    let after = |sent: Vec<(Instant, u8)>| -> Vec<_> {
+        sent.iter().map(|&(when, link)| (when.since(first).as_millis(), link)).collect()
+    };
+    assert_eq!(after(run(8)), [(0, 1), (0, 2), (0, 3)]);
+    assert_eq!(after(run(2)), [(0, 1), (0, 2), (1_000, 3)]);
+    assert_eq!(after(run(1)), [(0, 1), (1_000, 2), (2_000, 3)]);
+}
+
+/// A path that does not answer waits until all others were probed.
+#[test]
+fn a_path_that_is_silent_keeps_no_other_from_being_probed() {
+    let servers: Vec<_> = (0..4).map(server).collect();
+    let mut links: Vec<_> = (0..4).map(|_| Link::default()).collect();
+    links[1].down = true;
+    let mut world = World::connected_over(Config::default(), links, &servers);
+    world.run_to(at(4_000));
+    let confirmed = [0, 1, 2, 3].map(|path| world.client().path(path).unwrap().confirmed);
+    assert_eq!(confirmed, [true, false, true, true]);
+}
+
 /// §8.1: addresses that were never there say nothing of a peer that has others.
 #[test]
 fn addresses_that_never_answer_do_not_end_an_association() {
@@ -147,7 +179,7 @@ fn addresses_that_never_answer_do_not_end_an_association() {
     }
     let servers: Vec<_> = (0..4).map(server).collect();
     let mut world = World::connected_over(Config::default(), links, &servers);
-    world.run_to(at(25_000));
+    world.run_to(at(60_000));
     let unanswered: u32 = (1..4).map(|path| world.client().path(path).unwrap().errors).sum();
     assert!(unanswered > 10, "Association.Max.Retrans is 10");
     assert_eq!(world.client().state(), State::Established);

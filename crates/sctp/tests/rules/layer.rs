@@ -212,3 +212,55 @@ fn what_a_layer_opens_is_used_at_once() {
         assert_eq!(world.ends[0].times(is_data).len(), 2, "call {n}");
     }
 }
+
+/// Fast recovery of the path that has gone is no matter of the next one (§7.2.4): its window grows.
+#[test]
+fn fast_recovery_ends_where_data_moves() {
+    let mut world = World::with_two_paths(Config::default());
+    for link in &mut world.links {
+        link.serialisation = ms(1);
+    }
+    world.links[0].loses = Some(lose_data(&[200]));
+    world.ends[0].to_write = (0..30_000).map(|n| message(0, 1452, n as u8)).collect();
+    while world.client().counters().fast_recoveries == 0 {
+        let next = world.now + ms(1);
+        world.run_to(next);
+    }
+    let now = world.now;
+    let window = world.client().path(1).unwrap().state.cwnd;
+    world.links[0].down = true;
+    world.client().suspend(0);
+    world.client().set_primary(1);
+    assert!(world.client().reroute(0) > 20);
+    // Two round trips: all that was outstanding before is not acknowledged yet.
+    world.run_to(now + ms(90));
+    let grown = world.client().path(1).unwrap().state.cwnd;
+    assert!(grown >= 2 * window, "{window} {grown}");
+}
+
+/// What a layer restores leaves spread over a round trip, whatever Max.Burst says.
+#[test]
+fn a_restored_window_leaves_over_a_round_trip() {
+    let mut world = World::with_two_paths(Config::default());
+    world.ends[0].to_write = (0..400).map(|n| message(0, 1452, n as u8)).collect();
+    world.run_to(at(1_000));
+    let now = world.now;
+    let state = world.client().path(1).unwrap().state;
+    let (srtt, _) = state.srtt.unwrap();
+    assert_eq!(srtt, ms(40));
+    world.client().suspend(0);
+    world.client().restore(now, 1, PathState { cwnd: 20 * 1468, ..state });
+    world.client().spread(now, 1);
+    world.client().set_primary(1);
+    world.client().reroute(0);
+    let before = world.ends[0].sent.len();
+    world.ends[0].to_write.extend((0..100).map(|n| message(0, 1452, n)));
+    world.pump();
+    // 40 ms for 20 packets.
+    world.run_to(now + ms(39));
+    let sent = world.ends[0].sent[before..].iter();
+    let left: Vec<_> = sent.map(|(when, _)| when.since(now).as_millis()).collect();
+    assert_eq!(left, (0..20).map(|n| 2 * n).collect::<Vec<_>>());
+    world.run_to(at(3_000));
+    assert_eq!((world.ends[1].read.len(), world.client().counters().timeouts), (500, 0));
+}

@@ -15,6 +15,8 @@ use crate::engine::queue::Timer;
 /// All of them.
 pub(crate) struct Layers {
     pub(crate) by_station: BTreeMap<NodeId, Layer>,
+    /// Which address of its station each radio link leads to.
+    addresses: BTreeMap<LinkId, (NodeId, usize)>,
     fades: Fades,
     pub(crate) timer: Timer,
 }
@@ -35,7 +37,7 @@ pub(crate) struct Layer {
 impl Layers {
     /// None yet.
     pub(crate) fn new(fades: Fades, timer: Timer) -> Self {
-        Self { by_station: BTreeMap::new(), fades, timer }
+        Self { by_station: BTreeMap::new(), addresses: BTreeMap::new(), fades, timer }
     }
 
     /// One more.
@@ -50,12 +52,19 @@ impl Layers {
         stream: Stream,
     ) -> Result<(), String> {
         let name = &scenario.nodes[node].name;
-        let on = scenario.nodes[node].ap.and_then(|ap| Radios::new(scenario).link(node, ap));
+        let radios = Radios::new(scenario);
+        let on = scenario.nodes[node].ap.and_then(|ap| radios.link(node, ap));
         let on = on.ok_or_else(|| format!("station `{name}` has no link to an access point"))?;
         if scenario.on_air.contains_key(&on) {
             return Err(format!(
                 "station `{name}` shares airtime: its layer would not see the signal of its place"
             ));
+        }
+        let ap_of = |link: LinkId| scenario.radio(link).filter(|&(station, _)| station == node);
+        let more = &scenario.nodes[node].more_aps;
+        for (link, (_, ap)) in (0..scenario.links.len()).filter_map(|link| Some((link, ap_of(link)?))) {
+            let address = more.iter().position(|&other| other == ap).map_or(0, |further| further + 1);
+            self.addresses.insert(link, (node, address));
         }
         let end = usize::from(scenario.links[on].between[1] == node);
         let monitor = Monitor::new(spec.monitor);
@@ -76,6 +85,16 @@ impl Layers {
     /// When something is to be done next.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.by_station.values().map(Layer::deadline).min()
+    }
+
+    /// The station that has a radio link, and which of its addresses it leads to.
+    pub(crate) fn address_on(&self, link: LinkId) -> Option<(NodeId, usize)> {
+        self.addresses.get(&link).copied()
+    }
+
+    /// The radio links of all stations.
+    pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> + '_ {
+        self.addresses.keys().copied()
     }
 
     /// The station whose link this is.

@@ -25,6 +25,11 @@ pub(crate) struct TransportId(pub(crate) u32);
 pub(crate) const IS_TRANSPORT: u32 = 1 << 31;
 
 impl TransportId {
+    /// Whether it is the end that sends: each flow has two, that one first.
+    pub(crate) fn sends(self) -> bool {
+        self.0.is_multiple_of(2)
+    }
+
     /// What its packets name as their origin.
     pub(crate) fn origin(self) -> ConnectionId {
         ConnectionId(IS_TRANSPORT | self.0)

@@ -2,6 +2,7 @@
 
 pub(crate) mod connection;
 pub(crate) mod connections;
+mod ids;
 mod measure;
 pub(crate) mod moving;
 pub(crate) mod reconnect;

@@ -10,6 +10,7 @@ use crate::engine::entry::{Machine, Rank};
 use crate::engine::ids::{ConnectionId, IS_TRANSPORT, TransportId};
 use crate::engine::queue::Timer;
 use crate::hosts::connection::{Remote, SocketAddress};
+use crate::hosts::ids::HostIds;
 use crate::hosts::ways::Way;
 
 /// One end: its machine, and where it is.
@@ -27,6 +28,8 @@ pub(crate) struct End {
 pub(crate) struct Transports {
     pub(crate) ends: Vec<End>,
     pub(crate) ports: Ports<SocketAddress, TransportId, ()>,
+    /// The IDs that layers have given.
+    ids: BTreeMap<NodeId, HostIds>,
     /// The sender and the receiver of each flow that has them.
     of_flow: BTreeMap<FlowId, [TransportId; 2]>,
 }
@@ -63,6 +66,25 @@ impl Transports {
     pub(crate) fn receiver_mut(&mut self, flow: FlowId) -> Option<&mut dyn Transport> {
         let [_, receiver] = *self.of_flow.get(&flow)?;
         Some(&mut *self.ends[receiver.index()].machine)
+    }
+
+    /// The IDs at a host.
+    pub(crate) fn ids(&mut self, node: NodeId, seed: u64) -> &mut HostIds {
+        self.ids.entry(node).or_insert_with(|| HostIds::new(seed, node))
+    }
+
+    /// The ends at a host that have a layer.
+    pub(crate) fn layered_at(&self, node: NodeId) -> Vec<TransportId> {
+        let here = |end: &End| end.ways.first().is_some_and(|(local, _)| local.node as NodeId == node);
+        let ends = (0..).map(TransportId).zip(&self.ends);
+        ends.filter(|(_, end)| end.machine.moves().is_some() && here(end)).map(|(id, _)| id).collect()
+    }
+
+    /// How often layers have moved data to another path; [`None`]: no sender has a layer.
+    pub(crate) fn moves(&self) -> Option<u64> {
+        let senders = self.ends.iter().step_by(2);
+        let all: Vec<_> = senders.filter_map(|end| end.machine.moves()).collect();
+        (!all.is_empty()).then(|| all.iter().sum())
     }
 
     /// Datagrams of a flow that never arrived.

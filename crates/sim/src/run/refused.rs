@@ -1,6 +1,7 @@
 //! What the simulator refuses: combinations that cannot work.
 
-use handfast_scenario::{AgentKind, Protocol, Scenario, Scheme};
+use handfast_plan::timeline::Timeline;
+use handfast_scenario::{AgentKind, NodeId, Protocol, Scenario, Scheme};
 use handfast_tcp::kernel_profile;
 
 use crate::RunError;
@@ -9,6 +10,24 @@ use crate::RunError;
 pub(crate) fn check(scenario: &Scenario, scheme: &Scheme) -> Result<(), RunError> {
     no_kernels(scenario, scheme)?;
     helpers_of_tcp(scenario, scheme).map_or(Ok(()), |why| Err(RunError::Scenario(why)))
+}
+
+/// Refuses what happens to a network and the simulator cannot do.
+pub(crate) fn check_roams(scenario: &Scenario, timeline: &Timeline) -> Result<(), RunError> {
+    let vertical = || timeline.outages.iter().filter(|outage| outage.vertical);
+    if vertical().any(|outage| outage.drain) {
+        let why =
+            "a handover to another network with `mode = \"drain\"`: the address of the old link is gone";
+        return Err(RunError::Scenario(why.to_owned()));
+    }
+    let moves = |node: NodeId| vertical().any(|outage| outage.station == Some(node));
+    let mut flows = scenario.flows.iter().filter(|flow| flow.transport != Protocol::Tcp);
+    let Some(flow) = flows.find(|flow| moves(flow.from) || moves(flow.to)) else { return Ok(()) };
+    let station = &scenario.nodes[if moves(flow.from) { flow.from } else { flow.to }].name;
+    Err(RunError::Scenario(format!(
+        "flow `{}`: its station `{station}` gets another address, and an association knows those of its start (no RFC 5061); give the station a radio in each network, `ap = [\"…\", \"…\"]`",
+        flow.name
+    )))
 }
 
 /// Refuses profiles that only a kernel can be: those of the scheme, and of flows that have their own.

@@ -53,7 +53,9 @@ fn agent_counters(network: &Network) -> Option<BTreeMap<String, u64>> {
     let layers = network.layers.iter().flat_map(|all| all.by_station.values());
     let of_layers = layers.flat_map(|layer| layer.monitor.counters().totals());
     let of_sessions = network.hosts.sessions.iter().map(|all| ("session_paths", all.resumed()));
-    for (name, count) in of_controller.chain(of_nodes.flatten()).chain(of_layers).chain(of_sessions) {
+    let of_transports = network.hosts.transports.moves().map(|moves| ("path_moves", moves));
+    let above = of_layers.chain(of_sessions).chain(of_transports);
+    for (name, count) in of_controller.chain(of_nodes.flatten()).chain(above) {
         let sum: &mut u64 = sums.entry(name.to_owned()).or_default();
         *sum = if NodeCounters::is_of_one(name) { count.max(*sum) } else { *sum + count };
     }

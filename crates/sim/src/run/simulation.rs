@@ -60,11 +60,7 @@ pub fn run_with(
     refused::check(scenario, scheme)?;
     let topology = Topology::new(scenario);
     let timeline = Timeline::new(scenario, options.seed);
-    if timeline.outages.iter().any(|outage| outage.drain && outage.vertical) {
-        let why =
-            "a handover to another network with `mode = \"drain\"`: the address of the old link is gone";
-        return Err(RunError::Scenario(why.to_owned()));
-    }
+    refused::check_roams(scenario, &timeline)?;
     let paths = handfast_plan::paths(scenario, &topology, &timeline).map_err(RunError::Scenario)?;
     let starts = handfast_plan::starts(scenario, options.seed);
     let streams = Streams::of(scenario);

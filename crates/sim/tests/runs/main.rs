@@ -11,6 +11,7 @@ mod end_notice;
 mod impairments;
 mod layer;
 mod measured;
+mod mptcp;
 mod parallel;
 mod plugin;
 mod proxy;

@@ -116,6 +116,7 @@ pub(crate) fn agents(
     network.chains = Chains::new(scenario.nodes.len(), links, |node| places.agents[node]);
     network.arm_agents();
     network.arm_layers();
+    network.introduce_radios();
     Ok(())
 }
 

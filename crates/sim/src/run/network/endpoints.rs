@@ -92,7 +92,10 @@ impl Network {
         };
         let ends = self.sockets(packet, (segment.src_port, segment.dst_port));
         let Some(id) = ends.and_then(|(src, dst)| self.hosts.bound(node, (dst, src))) else {
-            return self.lose(handle);
+            if !self.deliver_segment(now, handle) {
+                self.lose(handle);
+            }
+            return;
         };
         let connection = &mut self.hosts.connections[id];
         connection.on_segment(now, &Received { segment, ip: packet.ip_facts() });

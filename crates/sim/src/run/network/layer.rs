@@ -15,6 +15,7 @@ impl Network {
     /// A link that some station is on has gone.
     #[cold]
     pub(crate) fn tell_layers_gone(&mut self, now: Instant, link: LinkId) {
+        self.tell_transports(now, link, false);
         let Some(all) = &mut self.layers else { return };
         let Some(node) = all.station_on(link) else { return };
         let mut notices = Vec::new();
@@ -28,6 +29,7 @@ impl Network {
     /// It has come back, or another one in its place.
     #[cold]
     pub(crate) fn tell_layers_back(&mut self, now: Instant, link: LinkId, mode: DownMode) {
+        self.tell_transports(now, link, true);
         let Some(node) = self.layers.as_ref().and_then(|all| all.station_on(link)) else { return };
         let Some(mut all) = self.layers.take() else { return };
         let mut notices = Vec::new();
